@@ -92,11 +92,7 @@ fn reversed(x: &Shape, axes: &[usize]) -> Places {
 }
 
 /// Where the elements that stay are in a tensor that is padded, and where they go.
-pub(crate) fn padding(
-    config: &[Padding],
-    x: &Shape,
-    padded: &Shape,
-) -> Option<(Strided, Strided)> {
+pub(crate) fn padding(config: &[Padding], x: &Shape, padded: &Shape) -> Option<(Strided, Strided)> {
     let (from_steps, to_steps) = (Strided::row_major(x), Strided::row_major(padded));
     let (mut from_offset, mut to_offset) = (0, 0);
     let mut axes: Vec<(usize, isize, isize)> = Vec::with_capacity(config.len());

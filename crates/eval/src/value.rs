@@ -78,6 +78,12 @@ pub(crate) fn integer(tensor: &HostTensor) -> i64 {
 
 /// The integer of a dtype that has these bytes, saturating at the ends of `i64`.
 pub(crate) fn integer_of(dtype: DType, bytes: &[u8]) -> i64 {
+    match dtype {
+        DType::S32 => return bytemuck::pod_read_unaligned::<i32>(bytes).into(),
+        DType::S64 => return bytemuck::pod_read_unaligned(bytes),
+        // What is left is rare.
+        _ => {}
+    }
     let value = match_dtype!(dtype, T => bytemuck::pod_read_unaligned::<T>(bytes).to_scalar());
     let value = value.as_i128().expect("inference has asked for an integer");
     value.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64

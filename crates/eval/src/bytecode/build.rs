@@ -6,8 +6,8 @@ use nxla_expr::TensorType;
 use rustc_hash::FxHashMap;
 
 use super::memory::Memory;
-use super::{Bytecode, Bytes, Inst, Loop, Source, Span};
-use crate::elementwise::{Constant, LANES};
+use super::{Bytecode, Bytes, Elements, Handle, Inst, Loop, Source, Span, padded};
+use crate::elementwise::{Constant, LANES, SHORT};
 use crate::plan::Plan;
 
 /// Bytes of the largest near tensor: those of a block of element-wise code.
@@ -38,7 +38,10 @@ pub(super) struct Held {
 pub(super) enum At {
     Near(Span),
     /// In a slot, which is somebody else's or its own.
-    Far { slot: usize, is_own: bool },
+    Far {
+        slot: usize,
+        is_own: bool,
+    },
 }
 
 impl Held {
@@ -134,14 +137,14 @@ impl Builder {
     }
 
     /// Writes an instruction.
-    pub(super) fn push(&mut self, inst: Inst) {
+    pub(super) fn push(&mut self, inst: impl Into<Inst>) {
         self.push_at(self.depth(), inst);
     }
 
     /// Writes an instruction behind those that come before a loop.
-    pub(super) fn push_at(&mut self, level: usize, inst: Inst) {
+    pub(super) fn push_at(&mut self, level: usize, inst: impl Into<Inst>) {
         self.written += 1;
-        self.blocks[level].push(inst);
+        self.blocks[level].push(inst.into());
     }
 
     /// Whether there is no end to it.
@@ -171,6 +174,37 @@ impl Builder {
         span
     }
 
+    /// The same for so many elements of the dtype of a value, and of its level.
+    pub(super) fn scratch_value(&mut self, elements: usize, like: &Held) -> Span {
+        let size = like.ty.dtype.size();
+        let at = self.scratch(padded(elements, size), like.level).at as usize;
+        Span::new(at, elements * size)
+    }
+
+    /// Copies bytes of a far value to a place.
+    pub(super) fn copy_far(&mut self, slot: usize, first: u32, to: Span, held: &Held) {
+        self.push_at(held.level, Elements::Load { slot, first, to });
+        self.spread(to, held.ty.dtype.size(), held.level);
+    }
+
+    /// Copies a value to a place for its type.
+    pub(super) fn copy(&mut self, held: &Held, to: Span) {
+        let (size, level) = (held.ty.dtype.size(), self.depth());
+        match held.at {
+            At::Far { slot, .. } => self.copy_far(slot, 0, to, &Held { level, ..held.clone() }),
+            At::Near(from) => {
+                self.push(Inst::Copy { from: from.padded(size), to: to.padded(size) });
+            }
+        }
+    }
+
+    /// All elements of a place have been written, by something else than a kernel.
+    pub(super) fn spread(&mut self, of: Span, size: usize, level: usize) {
+        if of.padded(size) != of {
+            self.push_at(level, Elements::Spread { of, size: size as u8 });
+        }
+    }
+
     /// The step is written.
     pub(super) fn forget_scratch(&mut self) {
         for span in std::mem::take(&mut self.temporary) {
@@ -180,7 +214,9 @@ impl Builder {
 
     /// A new value that a step computes at this level.
     pub(super) fn result(&mut self, ty: TensorType, level: usize) -> (Held, Span) {
-        let span = self.place(byte_size(&ty), level);
+        let (elements, size) = (ty.shape.size(), ty.dtype.size());
+        let at = self.place(padded(elements, size), level).at as usize;
+        let span = Span::new(at, elements * size);
         (Held { ty, at: At::Near(span), level }, span)
     }
 
@@ -189,9 +225,8 @@ impl Builder {
         match held.at {
             At::Near(span) => span,
             At::Far { slot, .. } => {
-                let to = self.scratch(byte_size(&held.ty), held.level);
-                let from = Bytes::Far(slot);
-                self.push_at(held.level, Inst::Copy { from, first: 0, to });
+                let to = self.scratch_value(held.ty.shape.size(), held);
+                self.copy_far(slot, 0, to, held);
                 to
             }
         }
@@ -210,21 +245,23 @@ impl Builder {
         }
         let to = self.memory.pinned(LANES * value.len());
         self.constants.insert(value.clone(), to);
-        self.push_at(0, Inst::Fill { value, to });
+        self.push_at(0, Elements::Fill { value, to });
         Source { at: to.at, splat: true }
     }
 
-    /// Where copies of the single element of a value are.
-    pub(super) fn splat(&mut self, held: &Held, lanes: usize) -> Source {
+    /// Where copies of the single element of a value are, for so many elements.
+    pub(super) fn splat(&mut self, held: &Held, len: usize) -> Source {
+        if len <= SHORT {
+            // There are as many behind it.
+            return Source { at: self.near_copy(held).at, splat: true };
+        }
         let size = held.ty.dtype.size() as u8;
         let known = self.repeated.get(&(held.bytes(), size)).copied();
         if let Some(source) = known.filter(|_| held.level == 0) {
             return source;
         }
-        // What is known for all loops is repeated for all who read it.
-        let lanes = if held.level == 0 { LANES } else { lanes };
-        let to = self.scratch(lanes * usize::from(size), held.level);
-        self.push_at(held.level, Inst::Repeat { from: held.bytes(), size, to });
+        let to = self.scratch(LANES * usize::from(size), held.level);
+        self.push_at(held.level, Elements::Repeat { from: held.bytes(), size, to });
         let source = Source { at: to.at, splat: true };
         if held.level == 0 && self.depth() > 0 {
             self.repeated.insert((held.bytes(), size), source);
@@ -236,7 +273,7 @@ impl Builder {
     pub(super) fn release(&mut self, held: &Held, is_taken: bool) {
         match held.at {
             At::Near(span) => self.memory.release(span.at),
-            At::Far { slot, is_own: true } if !is_taken => self.push(Inst::Drop(slot)),
+            At::Far { slot, is_own: true } if !is_taken => self.push(Handle::Drop(slot)),
             At::Far { .. } => {}
         }
     }

@@ -2,9 +2,9 @@
 
 use super::build::{At, Builder, Held};
 use super::region::Site;
-use super::{Bytes, Inst, Source, Span};
+use super::{Elements, Inst, Source, Span, padded};
+use crate::elementwise::{Access, Code, LANES, Loc, SHORT, Target};
 use crate::layout::Strided;
-use crate::elementwise::{Access, Code, LANES, Loc, Target};
 use crate::parallel;
 
 /// An operand of an instruction, and the level at which it is known.
@@ -45,15 +45,17 @@ impl Written {
 impl Builder {
     /// Code of which all elements are one block, that one thread computes.
     pub(super) fn code(&mut self, code: &Code, site: &Site<'_>) -> Option<Vec<Held>> {
+        // In whole loops of kernels, see [`padded`].
         let len = code.shape.size();
-        let is_block = code.block(len) == len;
+        let padded = padded(len, 1);
+        let is_block = code.block(padded) == padded;
         let is_read = |(held, input): (&Held, &_)| match input {
             Access::Strided(_) => true,
             Access::Same | Access::Single => self.is_near(&held.ty),
         };
         let accesses = code.inputs.iter().map(|input| &input.access);
         let is_small = is_block
-            && !parallel::is_spread(len.saturating_mul(code.cost))
+            && !parallel::is_spread(padded.saturating_mul(code.cost))
             && site.types.iter().all(|ty| self.is_near(ty))
             && site.operands.iter().zip(accesses).all(is_read);
         is_small.then(|| self.kernels(code, site, len))
@@ -78,14 +80,14 @@ impl Builder {
         for instruction in &code.instructions {
             let known = instruction.operands.map(|loc| written.read(loc));
             let level = known.iter().map(|&(_, level)| level).max().unwrap_or(0);
-            let bytes = len * usize::from(instruction.size);
+            let bytes = padded(len, usize::from(instruction.size));
             let to = match instruction.target {
                 Target::Result(result) => {
                     let result = usize::from(result);
                     let (held, to) = self.result(site.types[result].clone(), level);
                     written.results[result] = Some((Source { at: to.at, splat: false }, level));
                     results[result] = Some(held);
-                    to
+                    to.padded(usize::from(instruction.size))
                 }
                 Target::Register(register) => self.register(&mut written, register, bytes, level),
             };
@@ -109,7 +111,7 @@ impl Builder {
             Some(at) => at,
             // A register is written again with elements of other sizes.
             None if is_inside => {
-                let at = self.scratch(written.len * written.widest, level).at;
+                let at = self.scratch(padded(written.len, written.widest), level).at;
                 written.places[register] = Some(at);
                 at
             }
@@ -121,7 +123,7 @@ impl Builder {
 
     /// What is computed of constants and single elements.
     fn computed_once(&mut self, code: &Code, written: &mut Written) {
-        let lanes = LANES.min(written.len);
+        let lanes = if written.len <= SHORT { SHORT } else { LANES };
         for instruction in &code.once {
             let known = instruction.operands.map(|loc| written.read(loc));
             let level = known.iter().map(|&(_, level)| level).max().unwrap_or(0);
@@ -134,46 +136,33 @@ impl Builder {
 
     /// Where kernels read an input.
     fn input(&mut self, access: &Access, held: &Held, len: usize) -> Known {
-        let size = held.ty.dtype.size();
-        let there = |at: usize| Source { at: Span::new(at, 0).at, splat: false };
-        let source = match access {
-            Access::Same => there(self.near_copy(held).at as usize),
-            // A single element is its only copy.
-            Access::Single if len == 1 => there(self.near_copy(held).at as usize),
-            Access::Single => self.splat(held, LANES.min(len)),
-            Access::Strided(rule) => match (rule.neighbours(0, len), held.at) {
-                (Some(first), At::Near(span)) => there(span.at as usize + first * size),
-                (Some(first), At::Far { slot, .. }) => {
-                    let first = u32::try_from(first * size);
-                    let to = self.scratch(len * size, held.level);
-                    match first {
-                        Ok(first) => {
-                            let from = Bytes::Far(slot);
-                            self.push_at(held.level, Inst::Copy { from, first, to });
-                        }
-                        Err(_) => self.read(rule, held, to, held.level),
-                    }
-                    there(to.at as usize)
-                }
-                (None, _) => {
-                    let to = self.scratch(len * size, held.level);
-                    self.read(rule, held, to, held.level);
-                    there(to.at as usize)
-                }
-            },
+        let source = |at: u32| Source { at, splat: false };
+        let rule = match access {
+            Access::Same => return (source(self.near_copy(held).at), held.level),
+            Access::Single => return (self.splat(held, len), held.level),
+            Access::Strided(rule) => rule,
         };
-        (source, held.level)
+        let size = held.ty.dtype.size();
+        let first = rule.neighbours(0, len).and_then(|first| u32::try_from(first * size).ok());
+        if let (Some(first), At::Near(span)) = (first, held.at)
+            && len.is_multiple_of(SHORT)
+        {
+            return (source(span.at + first), held.level);
+        }
+        let to = self.scratch_value(len, held);
+        match (first, held.at) {
+            (Some(first), At::Far { slot, .. }) => self.copy_far(slot, first, to, held),
+            _ => {
+                self.read(rule, held, to, held.level);
+                self.spread(to, size, held.level);
+            }
+        }
+        (source(to.at), held.level)
     }
 
     /// Writes an instruction that reads elements by a rule.
-    pub(super) fn read(
-        &mut self,
-        rule: &Strided,
-        held: &Held,
-        to: Span,
-        level: usize,
-    ) {
+    pub(super) fn read(&mut self, rule: &Strided, held: &Held, to: Span, level: usize) {
         let (rule, size) = (Box::new(rule.clone()), held.ty.dtype.size() as u8);
-        self.push_at(level, Inst::Read { rule, size, from: held.bytes(), to });
+        self.push_at(level, Elements::Read { rule, size, from: held.bytes(), to });
     }
 }

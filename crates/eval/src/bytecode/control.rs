@@ -4,19 +4,14 @@ use std::sync::Arc;
 
 use nxla_expr::{Op, TensorType};
 
-use super::build::{At, Builder, Held, byte_size};
+use super::build::{At, Builder, Held};
 use super::region::{Site, given};
-use super::{Bytes, Inst, Loop};
+use super::{Handle, Inst, Loop};
 use crate::plan::{Action, Plan};
 
 impl Builder {
     /// A loop, whose operands may die with it.
-    pub(super) fn while_loop(
-        &mut self,
-        of: &Loop,
-        operands: &[Held],
-        lasts: &[bool],
-    ) -> Vec<Held> {
+    pub(super) fn while_loop(&mut self, of: &Loop, operands: &[Held], lasts: &[bool]) -> Vec<Held> {
         let mut state = Vec::with_capacity(of.state);
         for (index, (held, &last)) in operands[..of.state].iter().zip(lasts).enumerate() {
             state.push(self.first_state(held, last, is_put_into(&of.body, index)));
@@ -49,15 +44,15 @@ impl Builder {
     fn first_state(&mut self, held: &Held, is_last: bool, is_put_into: bool) -> Held {
         let level = self.depth();
         if self.is_near(&held.ty) && !is_put_into {
-            let to = self.memory.take(byte_size(&held.ty));
-            self.push(Inst::Copy { from: held.bytes(), first: 0, to });
-            return Held { ty: held.ty.clone(), at: At::Near(to), level };
+            let (first, to) = self.result(held.ty.clone(), level);
+            self.copy(held, to);
+            return first;
         }
         let to = self.new_slot();
         self.push(match held.at {
-            At::Near(from) => Inst::Store { from, ty: Box::new(held.ty.clone()), to },
-            At::Far { slot: from, is_own: true } if is_last => Inst::Move { from, to },
-            At::Far { slot: from, .. } => Inst::Share { from, to },
+            At::Near(from) => Handle::Store { from, ty: Box::new(held.ty.clone()), to },
+            At::Far { slot: from, is_own: true } if is_last => Handle::Move { from, to },
+            At::Far { slot: from, .. } => Handle::Share { from, to },
         });
         Held { ty: held.ty.clone(), at: At::Far { slot: to, is_own: true }, level }
     }
@@ -69,7 +64,7 @@ impl Builder {
         for (held, result) in state.iter().zip(&mut results) {
             let is_elsewhere = result.at != held.at;
             if is_elsewhere && state.iter().any(|other| other.at == result.at) {
-                result.at = self.set_aside(result.at);
+                result.at = self.set_aside(result);
             }
         }
         for (held, result) in state.iter().zip(results) {
@@ -83,17 +78,17 @@ impl Builder {
     }
 
     /// A value at a place that will be written.
-    fn set_aside(&mut self, at: At) -> At {
-        match at {
+    fn set_aside(&mut self, held: &Held) -> At {
+        match held.at {
             At::Near(from) => {
-                let to = self.memory.take(from.len as usize);
-                self.push(Inst::Copy { from: Bytes::Near(from), first: 0, to });
+                let (aside, to) = self.result(held.ty.clone(), self.depth());
+                self.copy(held, to);
                 self.memory.release(from.at);
-                At::Near(to)
+                aside.at
             }
             At::Far { slot: from, is_own } => {
                 let to = self.new_slot();
-                self.push(Inst::Move { from, to });
+                self.push(Handle::Move { from, to });
                 At::Far { slot: to, is_own }
             }
         }
@@ -102,11 +97,11 @@ impl Builder {
     /// Puts a value, which is not needed any more, where another one is expected.
     fn store(&mut self, result: &Held, at: At) {
         self.push(match (result.at, at) {
-            (_, At::Near(to)) => Inst::Copy { from: result.bytes(), first: 0, to },
+            (_, At::Near(to)) => return self.copy(result, to),
             (At::Near(from), At::Far { slot: to, .. }) => {
-                Inst::Store { from, ty: Box::new(result.ty.clone()), to }
+                Handle::Store { from, ty: Box::new(result.ty.clone()), to }
             }
-            (At::Far { slot: from, .. }, At::Far { slot: to, .. }) => Inst::Move { from, to },
+            (At::Far { slot: from, .. }, At::Far { slot: to, .. }) => Handle::Move { from, to },
         });
     }
 

@@ -28,7 +28,7 @@ use nxla_expr::{ExprId, Graph, TensorType};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 use crate::contract::Product;
-use crate::elementwise::Kernel;
+use crate::elementwise::{Kernel, SHORT};
 use crate::layout::Strided;
 use crate::plan::Plan;
 use crate::reduce::InMemory;
@@ -107,45 +107,134 @@ struct Origin {
     position: u32,
 }
 
-/// One thing to do. What is jumped is counted from the instruction itself.
+/// One thing to do.
 enum Inst {
     /// Computes a block of elements.
-    Kernel { kernel: Kernel, operands: [Source; 3], to: Span },
-    /// Fills a place with copies of an element.
-    Repeat { from: Bytes, size: u8, to: Span },
-    /// The same for a known one.
-    Fill { value: Box<[u8]>, to: Span },
-    /// Copies bytes, of a far tensor those from `first` on.
-    Copy { from: Bytes, first: u32, to: Span },
-    /// Copies the elements of a literal.
-    Literal { from: HostTensor, to: Span },
-    /// Reads elements of `size` bytes by a rule.
-    Read { rule: Box<Strided>, size: u8, from: Bytes, to: Span },
-    /// Writes elements of `size` bytes to where a rule says.
-    Write { rule: Box<Strided>, size: u8, from: Span, to: Span },
-    Slice(Box<Slice>),
+    Kernel {
+        kernel: Kernel,
+        operands: [Source; 3],
+        to: Span,
+    },
+    /// Copies what is near to another place of its size.
+    Copy {
+        from: Span,
+        to: Span,
+    },
+    Elements(Elements),
     Put(Box<Put>),
-    Reduce { reduction: Box<InMemory>, from: Span, to: Span },
-    Product { product: Box<Product>, operands: [Span; 2], to: Span },
+    Handle(Handle),
     Call(Box<Call>),
-    /// Makes a tensor of a near one.
-    Store { from: Span, ty: Box<TensorType>, to: usize },
-    /// Makes a tensor of one value.
-    Full { value: Scalar, ty: Box<TensorType>, to: usize, origin: Origin },
-    Move { from: usize, to: usize },
-    /// Makes another handle.
-    Share { from: usize, to: usize },
-    Drop(usize),
     /// Asks whether to stop.
     Check,
+    /// Goes so many instructions on, or back.
     Jump(i32),
-    JumpUnless { predicate: Span, dtype: DType, by: i32 },
+    JumpUnless {
+        predicate: Span,
+        dtype: DType,
+        by: i32,
+    },
+}
+
+/// What writes elements to a place.
+enum Elements {
+    /// Copies of an element.
+    Repeat {
+        from: Bytes,
+        size: u8,
+        to: Span,
+    },
+    /// The same of a known one.
+    Fill {
+        value: Box<[u8]>,
+        to: Span,
+    },
+    /// Copies of the first behind those of a place, see [`padded`].
+    Spread {
+        of: Span,
+        size: u8,
+    },
+    /// Bytes of a far tensor, from `first` on.
+    Load {
+        slot: usize,
+        first: u32,
+        to: Span,
+    },
+    /// Those of a literal.
+    Literal {
+        from: HostTensor,
+        to: Span,
+    },
+    /// Those of `size` bytes that a rule reads.
+    Read {
+        rule: Box<Strided>,
+        size: u8,
+        from: Bytes,
+        to: Span,
+    },
+    /// Those of `size` bytes, to where a rule says.
+    Write {
+        rule: Box<Strided>,
+        size: u8,
+        from: Span,
+        to: Span,
+    },
+    Slice(Box<Slice>),
+    Reduce {
+        reduction: Box<InMemory>,
+        from: Span,
+        to: Span,
+    },
+    Product {
+        product: Box<Product>,
+        operands: [Span; 2],
+        to: Span,
+    },
+}
+
+/// What is done with far tensors.
+enum Handle {
+    /// Makes one of a near one.
+    Store {
+        from: Span,
+        ty: Box<TensorType>,
+        to: usize,
+    },
+    /// Makes one of one value.
+    Full {
+        value: Scalar,
+        ty: Box<TensorType>,
+        to: usize,
+        origin: Origin,
+    },
+    Move {
+        from: usize,
+        to: usize,
+    },
+    /// Makes another handle.
+    Share {
+        from: usize,
+        to: usize,
+    },
+    Drop(usize),
+}
+
+impl From<Elements> for Inst {
+    fn from(elements: Elements) -> Self {
+        Inst::Elements(elements)
+    }
+}
+
+impl From<Handle> for Inst {
+    fn from(handle: Handle) -> Self {
+        Inst::Handle(handle)
+    }
 }
 
 /// Reads elements by a rule, from where numbers say.
 struct Slice {
     starts: Starts,
-    rule: Strided,
+    /// None if they lie side by side.
+    rule: Option<Strided>,
     size: u8,
     from: Bytes,
     to: Span,
@@ -154,7 +243,8 @@ struct Slice {
 /// Writes elements to where numbers say.
 struct Put {
     starts: Starts,
-    rule: Strided,
+    /// None if they lie side by side.
+    rule: Option<Strided>,
     size: u8,
     update: Span,
     into: Bytes,
@@ -196,10 +286,22 @@ enum Load {
     Move(usize),
 }
 
+/// Bytes of so many elements of `size` bytes in whole loops of a kernel, which takes longer for a part of one.
+/// Behind the elements are copies of the first: what kernels compute of them is at hand anyway, and
+/// takes no longer than the rest.
+fn padded(elements: usize, size: usize) -> usize {
+    elements.next_multiple_of(SHORT) * size
+}
+
 impl Span {
     fn new(at: usize, len: usize) -> Self {
         let number = |x: usize| u32::try_from(x).expect("the memory is small");
         Self { at: number(at), len: number(len) }
+    }
+
+    /// The place with what is behind its elements of `size` bytes.
+    fn padded(self, size: usize) -> Self {
+        Self::new(self.at as usize, padded(self.len as usize / size, size))
     }
 
     fn range(self) -> std::ops::Range<usize> {

@@ -5,7 +5,7 @@ use nxla_tensor::{HostTensor, Shape};
 
 use super::build::{At, Builder, Held, byte_size};
 use super::region::{Region, Site};
-use super::{Bytes, Inst, Put, Slice, Span, Start, Starts};
+use super::{Elements, Handle, Inst, Put, Slice, Span, Start, Starts};
 use crate::contract::Product;
 use crate::layout::Strided;
 use crate::reduce::InMemory;
@@ -25,7 +25,7 @@ impl Builder {
             Op::Constant(constant) if !is_near => {
                 let (to, origin) = (self.new_slot(), self.origin(region, site.position));
                 let ty = Box::new(site.types[0].clone());
-                self.push_at(0, Inst::Full { value: constant.value, ty, to, origin });
+                self.push_at(0, Handle::Full { value: constant.value, ty, to, origin });
                 let at = At::Far { slot: to, is_own: false };
                 Some(Held { ty: site.types[0].clone(), at, level: 0 })
             }
@@ -62,7 +62,8 @@ impl Builder {
                 let reduction = InMemory::of(*op, attributes, &held.ty, ty)?;
                 let (result, to) = self.result(ty.clone(), held.level);
                 let reduction = Box::new(reduction);
-                self.push_at(held.level, Inst::Reduce { reduction, from: x, to });
+                self.push_at(held.level, Elements::Reduce { reduction, from: x, to });
+                self.spread(to, ty.dtype.size(), held.level);
                 Some(result)
             }
             Op::Dot(dot) => self.product(dot, site),
@@ -74,7 +75,8 @@ impl Builder {
     /// A known tensor.
     fn literal(&mut self, from: HostTensor, site: &Site<'_>) -> Held {
         let (held, to) = self.result(site.types[0].clone(), 0);
-        self.push_at(0, Inst::Literal { from, to });
+        self.push_at(0, Elements::Literal { from, to });
+        self.spread(to, held.ty.dtype.size(), 0);
         held
     }
 
@@ -91,6 +93,7 @@ impl Builder {
         let level = site.operands[0].level;
         let (held, to) = self.result(site.types[0].clone(), level);
         self.read(rule, &site.operands[0], to, level);
+        self.spread(to, held.ty.dtype.size(), level);
         held
     }
 
@@ -111,6 +114,7 @@ impl Builder {
             self.write(Strided::new(first, axes), held, from, to, level);
             first += steps[axis] as usize * if has_axis { shape[axis] } else { 1 };
         }
+        self.spread(to, ty.dtype.size(), level);
         Some(result)
     }
 
@@ -118,7 +122,7 @@ impl Builder {
     fn write(&mut self, rule: Strided, held: &Held, from: Span, to: Span, level: usize) {
         if from.len > 0 {
             let (rule, size) = (Box::new(rule), held.ty.dtype.size() as u8);
-            self.push_at(level, Inst::Write { rule, size, from, to });
+            self.push_at(level, Elements::Write { rule, size, from, to });
         }
     }
 
@@ -131,7 +135,8 @@ impl Builder {
         let level = x.level.max(value.level);
         let (result, to) = self.result(ty.clone(), level);
         let size = ty.dtype.size();
-        self.push_at(level, Inst::Repeat { from: value.bytes(), size: size as u8, to });
+        let all = to.padded(size);
+        self.push_at(level, Elements::Repeat { from: value.bytes(), size: size as u8, to: all });
         let Some((source, target)) = movement::padding(config, &x.ty.shape, &ty.shape) else {
             return Some(result);
         };
@@ -139,6 +144,7 @@ impl Builder {
         let from = Held { at: At::Near(from), ..x.clone() };
         self.read(&source, &from, kept, level);
         self.write(target, x, kept, to, level);
+        self.spread(to, size, level);
         Some(result)
     }
 
@@ -148,10 +154,11 @@ impl Builder {
         let level = site.operands.iter().map(|held| held.level).max()?;
         let strides = slice.strides.iter().zip(Strided::row_major(&x.ty.shape));
         let steps = strides.map(|(&stride, step)| step * stride as isize);
-        let rule = Strided::new(0, ty.shape.iter().copied().zip(steps));
+        let rule = apart(Strided::new(0, ty.shape.iter().copied().zip(steps)));
         let (result, to) = self.result(ty.clone(), level);
         let (size, from) = (ty.dtype.size() as u8, x.bytes());
-        self.push_at(level, Inst::Slice(Box::new(Slice { starts, rule, size, from, to })));
+        self.push_at(level, Elements::Slice(Box::new(Slice { starts, rule, size, from, to })));
+        self.spread(to, usize::from(size), level);
         Some(result)
     }
 
@@ -164,24 +171,27 @@ impl Builder {
         let from = self.near(update)?;
         let starts = self.starts(put, numbers, &ty.shape, &update.ty.shape)?;
         let steps = Strided::row_major(&ty.shape);
-        let rule = Strided::new(0, update.ty.shape.iter().copied().zip(steps));
+        let rule = apart(Strided::new(0, update.ty.shape.iter().copied().zip(steps)));
         let level = self.depth();
         let result = match x.at {
-            At::Near(from) => {
+            At::Near(_) => {
                 let (result, to) = self.result(ty.clone(), level);
-                self.push(Inst::Copy { from: Bytes::Near(from), first: 0, to });
+                self.copy(x, to);
                 result
             }
             At::Far { is_own: true, .. } if site.lasts[0] => x.clone(),
             At::Far { slot: from, .. } => {
                 let to = self.new_slot();
-                self.push(Inst::Share { from, to });
+                self.push(Handle::Share { from, to });
                 Held { at: At::Far { slot: to, is_own: true }, level, ..x.clone() }
             }
         };
         let (size, origin) = (ty.dtype.size() as u8, self.origin(region, site.position));
         let into = result.bytes();
         self.push(Inst::Put(Box::new(Put { starts, rule, size, update: from, into, origin })));
+        if let At::Near(to) = result.at {
+            self.spread(to, usize::from(size), level);
+        }
         Some(result)
     }
 
@@ -230,7 +240,13 @@ impl Builder {
         }
         let (result, to) = self.result(ty.clone(), level);
         let product = Box::new(product);
-        self.push_at(level, Inst::Product { product, operands, to });
+        self.push_at(level, Elements::Product { product, operands, to });
+        self.spread(to, ty.dtype.size(), level);
         Some(result)
     }
+}
+
+/// A rule, if its elements do not lie side by side.
+fn apart(rule: Strided) -> Option<Strided> {
+    Some(rule).filter(|rule| !rule.is_contiguous())
 }

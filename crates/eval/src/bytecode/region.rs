@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nxla_expr::{Op, TensorType};
 
 use super::build::{At, Builder, Held};
-use super::{Call, Inst, Load, Origin};
+use super::{Call, Handle, Inst, Load, Origin};
 use crate::args::Arg;
 use crate::plan::{Action, Plan};
 
@@ -58,8 +58,12 @@ impl Builder {
             At::Far { is_own: true, .. } if arg.is_last() => {}
             At::Far { slot: from, .. } => {
                 let to = self.new_slot();
-                self.push(Inst::Share { from, to });
-                return Held { at: At::Far { slot: to, is_own: true }, level: self.depth(), ..held };
+                self.push(Handle::Share { from, to });
+                return Held {
+                    at: At::Far { slot: to, is_own: true },
+                    level: self.depth(),
+                    ..held
+                };
             }
         }
         held
@@ -163,6 +167,11 @@ impl Builder {
         }
         let (loads, dead, stores) = (loads.into(), dead.into(), stores.into());
         self.push(Inst::Call(Box::new(Call { origin, loads, dead, stores })));
+        for held in &results {
+            if let At::Near(to) = held.at {
+                self.spread(to, held.ty.dtype.size(), depth);
+            }
+        }
         results
     }
 

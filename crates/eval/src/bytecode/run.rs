@@ -4,7 +4,9 @@ use std::cell::RefCell;
 
 use nxla_tensor::{DType, Element, HostTensor, match_dtype};
 
-use super::{Bytecode, Bytes, Call, Inst, Load, Put, Slice, Source, Span, Starts};
+use super::{
+    Bytecode, Bytes, Call, Elements, Handle, Inst, Load, Put, Slice, Source, Span, Starts,
+};
 use crate::args::Args;
 use crate::elementwise::{Kernel, Src, repeat};
 use crate::error::{Fault, Stop};
@@ -43,87 +45,89 @@ impl Bytecode {
 
 impl Machine<'_> {
     fn run(&mut self) -> Result<(), Stop> {
-        let code = self.code;
+        let insts = &*self.code.insts;
         let mut at = 0;
-        while let Some(inst) = code.insts.get(at) {
-            at = at.wrapping_add_signed(self.step(inst)?);
+        while let Some(inst) = insts.get(at) {
+            at += 1;
+            match inst {
+                Inst::Kernel { kernel, operands, to } => self.kernel(*kernel, *operands, *to),
+                Inst::Copy { from, to } => {
+                    self.memory.copy_within(from.range(), to.at as usize);
+                }
+                Inst::Elements(elements) => self.elements(elements),
+                Inst::Put(put) => self.put(put)?,
+                Inst::Handle(handle) => self.handle(handle)?,
+                Inst::Call(call) => self.call(call)?,
+                Inst::Check => self.context.check()?,
+                Inst::Jump(by) => at = (at - 1).wrapping_add_signed(*by as isize),
+                Inst::JumpUnless { predicate, dtype, by } => {
+                    if !is_true(*dtype, &self.memory[predicate.range()]) {
+                        at = (at - 1).wrapping_add_signed(*by as isize);
+                    }
+                }
+            }
         }
         Ok(())
     }
 
-    /// Does one thing, and says how far the next one is.
-    #[inline]
-    fn step(&mut self, inst: &Inst) -> Result<isize, Stop> {
-        match inst {
-            Inst::Kernel { kernel, operands, to } => self.kernel(*kernel, *operands, *to),
-            Inst::Jump(by) => return Ok(*by as isize),
-            Inst::JumpUnless { predicate, dtype, by } => {
-                let holds = is_true(*dtype, &self.memory[predicate.range()]);
-                return Ok(if holds { 1 } else { *by as isize });
-            }
-            Inst::Check => self.context.check()?,
-            Inst::Call(call) => self.call(call)?,
-            Inst::Move { from, to } => self.slots[*to] = self.slots[*from].take(),
-            Inst::Share { from, to } => self.slots[*to] = self.slots[*from].clone(),
-            Inst::Drop(slot) => self.slots[*slot] = None,
-            Inst::Store { from, ty, to } => {
+    /// Makes, moves or drops a tensor.
+    fn handle(&mut self, handle: &Handle) -> Result<(), Stop> {
+        match handle {
+            Handle::Store { from, ty, to } => {
                 let bytes = &self.memory[from.range()];
                 let tensor = HostTensor::from_bytes(ty.dtype, ty.shape.clone(), bytes);
                 self.slots[*to] = Some(tensor.map_err(Fault::from)?);
             }
-            Inst::Full { value, ty, to, origin } => {
+            Handle::Full { value, ty, to, origin } => {
                 let tensor = HostTensor::full(*value, ty.dtype, ty.shape.clone());
                 self.slots[*to] = Some(tensor.map_err(|error| self.stop(error.into(), *origin))?);
             }
-            Inst::Put(put) => self.put(put)?,
-            _ => self.moves(inst),
+            Handle::Move { from, to } => self.slots[*to] = self.slots[*from].take(),
+            Handle::Share { from, to } => self.slots[*to] = self.slots[*from].clone(),
+            Handle::Drop(slot) => self.slots[*slot] = None,
         }
-        Ok(1)
+        Ok(())
     }
 
-    /// Moves, reduces or multiplies elements.
-    fn moves(&mut self, inst: &Inst) {
-        match inst {
-            Inst::Repeat { from, size, to } => {
+    /// Writes elements.
+    fn elements(&mut self, elements: &Elements) {
+        match elements {
+            Elements::Repeat { from, size, to } => {
                 let (source, out) = self.both(*from, *to);
                 repeat(&source[..usize::from(*size)], out);
             }
-            Inst::Fill { value, to } => repeat(value, &mut self.memory[to.range()]),
-            Inst::Copy { from, first, to } => {
-                let (source, out) = self.both(*from, *to);
-                out.copy_from_slice(&source[*first as usize..][..out.len()]);
+            Elements::Fill { value, to } => repeat(value, &mut self.memory[to.range()]),
+            Elements::Spread { of, size } => {
+                let size = usize::from(*size);
+                let bytes = &mut self.memory[of.padded(size).range()];
+                let (elements, rest) = bytes.split_at_mut(of.len as usize);
+                repeat(&elements[..size], rest);
             }
-            Inst::Literal { from, to } => {
+            Elements::Load { slot, first, to } => {
+                let out = &mut self.memory[to.range()];
+                let source = &held(self.slots, *slot).bytes()[*first as usize..];
+                out.copy_from_slice(&source[..out.len()]);
+            }
+            Elements::Literal { from, to } => {
                 self.memory[to.range()].copy_from_slice(from.bytes());
             }
-            Inst::Read { rule, size, from, to } => {
+            Elements::Read { rule, size, from, to } => {
                 let (source, out) = self.both(*from, *to);
                 rule.read_bytes(usize::from(*size), source, 0, out);
             }
-            Inst::Write { rule, size, from, to } => {
+            Elements::Write { rule, size, from, to } => {
                 let (source, out) = self.both(Bytes::Near(*from), *to);
                 rule.write_bytes(usize::from(*size), source, out);
             }
-            Inst::Slice(slice) => self.slice(slice),
-            Inst::Reduce { reduction, from, to } => {
+            Elements::Slice(slice) => self.slice(slice),
+            Elements::Reduce { reduction, from, to } => {
                 let (source, out) = self.both(Bytes::Near(*from), *to);
                 reduction.fill(source, out);
             }
-            Inst::Product { product, operands: [left, right], to } => {
+            Elements::Product { product, operands: [left, right], to } => {
                 let (around, out) = around(self.memory, *to);
                 product.fill(around.span(*left), around.span(*right), out);
             }
-            Inst::Kernel { .. }
-            | Inst::Jump(_)
-            | Inst::JumpUnless { .. }
-            | Inst::Check
-            | Inst::Call(_)
-            | Inst::Move { .. }
-            | Inst::Share { .. }
-            | Inst::Drop(_)
-            | Inst::Store { .. }
-            | Inst::Full { .. }
-            | Inst::Put(_) => unreachable!("these are done above"),
         }
     }
 
@@ -148,28 +152,31 @@ impl Machine<'_> {
     fn slice(&mut self, slice: &Slice) {
         let Slice { starts, rule, size, from, to } = slice;
         let size = usize::from(*size);
-        let first = self.first(starts);
+        let first = self.first(starts) * size;
         let (source, out) = self.both(*from, *to);
-        rule.read_bytes(size, &source[first * size..], 0, out);
+        match rule {
+            Some(rule) => rule.read_bytes(size, &source[first..], 0, out),
+            None => out.copy_from_slice(&source[first..][..out.len()]),
+        }
     }
 
     fn put(&mut self, put: &Put) -> Result<(), Stop> {
-        let Put { starts, rule, size, update, into, origin } = put;
-        let size = usize::from(*size);
-        let first = self.first(starts) * size;
-        match *into {
+        let first = self.first(&put.starts) * usize::from(put.size);
+        match put.into {
             Bytes::Near(to) => {
-                let (update, out) = self.both(Bytes::Near(*update), to);
-                rule.write_bytes(size, update, &mut out[first..]);
+                let (update, out) = self.both(Bytes::Near(put.update), to);
+                put.write(update, &mut out[first..]);
             }
             Bytes::Far(slot) => {
-                let tensor = self.slots[slot].take().expect("a value lives until its last use");
-                let dtype = tensor.dtype();
-                let owned = value::owned(tensor, dtype);
-                let mut tensor = owned.map_err(|fault| self.stop(fault, *origin))?;
-                let out = &mut value::bytes_mut(&mut tensor)[first..];
-                rule.write_bytes(size, &self.memory[update.range()], out);
-                self.slots[slot] = Some(tensor);
+                let tensor = self.slots[slot].as_mut().expect("a value lives until its last use");
+                if tensor.try_unique_mut().is_none() {
+                    let owned = value::owned(tensor.clone(), tensor.dtype());
+                    let owned = owned.map_err(|fault| self.stop(fault, put.origin))?;
+                    self.slots[slot] = Some(owned);
+                }
+                let tensor = self.slots[slot].as_mut().expect("it is there");
+                let out = &mut value::bytes_mut(tensor)[first..];
+                put.write(&self.memory[put.update.range()], out);
             }
         }
         Ok(())
@@ -233,6 +240,15 @@ impl Machine<'_> {
     }
 }
 
+impl Put {
+    fn write(&self, update: &[u8], out: &mut [u8]) {
+        match &self.rule {
+            Some(rule) => rule.write_bytes(usize::from(self.size), update, out),
+            None => out[..update.len()].copy_from_slice(update),
+        }
+    }
+}
+
 /// A memory without a part of it.
 struct Around<'a> {
     before: &'a [u8],
@@ -278,6 +294,8 @@ fn held(slots: &[Option<HostTensor>], slot: usize) -> &HostTensor {
 fn is_true(dtype: DType, bytes: &[u8]) -> bool {
     match dtype {
         DType::Pred => bytes[0] != 0,
-        _ => match_dtype!(dtype, T => !bytemuck::pod_read_unaligned::<T>(bytes).to_scalar().is_zero()),
+        _ => {
+            match_dtype!(dtype, T => !bytemuck::pod_read_unaligned::<T>(bytes).to_scalar().is_zero())
+        }
     }
 }

@@ -15,11 +15,7 @@ use crate::value;
 use matmul::matmul;
 pub(crate) use matmul::{Factor, Sizes};
 
-pub(crate) fn evaluate(
-    op: &Op,
-    ty: &TensorType,
-    args: &mut Args<'_>,
-) -> Result<HostTensor, Fault> {
+pub(crate) fn evaluate(op: &Op, ty: &TensorType, args: &mut Args<'_>) -> Result<HostTensor, Fault> {
     // Narrow types are multiplied in wider ones, and the result is rounded (or wraps) once.
     let compute = Compute::of(ty.dtype).dtype();
     let promoted = |index: usize| {
@@ -79,14 +75,13 @@ fn dot(
     shape: &Shape,
 ) -> Result<HostTensor, Fault> {
     let product = Product::new(attributes, left.dtype(), left.shape(), right.shape());
-    let [left, right] = [(left, &product.left), (right, &product.right)].map(|(x, side)| {
-        match &side.order {
+    let [left, right] =
+        [(left, &product.left), (right, &product.right)].map(|(x, side)| match &side.order {
             None => Ok(x.clone()),
             Some(rule) => value::build_bytes(x.dtype(), x.shape(), |out| {
                 rule.read_all_bytes(x.dtype().size(), x.bytes(), out);
             }),
-        }
-    });
+        });
     let (left, right) = (left?, right?);
     value::build_bytes(product.dtype, shape, |out| product.fill(left.bytes(), right.bytes(), out))
 }

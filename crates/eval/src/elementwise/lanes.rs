@@ -15,7 +15,7 @@ use super::vectorize;
 pub(crate) const LANES: usize = 64;
 
 /// Elements per inner loop at the end of a block.
-const SHORT: usize = 16;
+pub(crate) const SHORT: usize = 16;
 
 /// An operand of a kernel.
 #[derive(Clone, Copy)]

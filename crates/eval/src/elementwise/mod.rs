@@ -18,7 +18,7 @@ pub(crate) use code::{Access, Code, Constant, Input, Loc, Target, Zip};
 pub(crate) use convert::{convert, count_from};
 pub(crate) use dtype::Compute;
 pub(crate) use exec::{Feed, Feeds, Outs, repeat};
-pub(crate) use lanes::{Kernel, LANES, Src};
+pub(crate) use lanes::{Kernel, LANES, SHORT, Src};
 
 pub(crate) use lower::{Value, Writer};
 pub(crate) use vectorize::vectorize;

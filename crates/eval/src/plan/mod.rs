@@ -129,7 +129,8 @@ impl Plan {
     /// The types of what a step makes.
     pub(crate) fn types_of(&self, position: usize) -> Vec<TensorType> {
         let code_types = |code: &Code| -> Vec<TensorType> {
-            let types = code.results.iter().map(|&dtype| TensorType::new(dtype, code.shape.clone()));
+            let types =
+                code.results.iter().map(|&dtype| TensorType::new(dtype, code.shape.clone()));
             types.collect()
         };
         let step = &self.steps[position];
