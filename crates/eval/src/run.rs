@@ -198,7 +198,7 @@ impl Plan {
                 Action::Rows(rows) => rows.run(&mut operands)?,
                 Action::Totals(totals) => totals.run(&mut operands)?,
                 Action::Op => family::evaluate(site(&[]), &mut operands)?,
-                Action::Loop(inner) => inner.code(graph, step.id).run(&mut operands, context)?,
+                Action::Written(it) => it.code(graph, step.id).run(&mut operands, context)?,
                 Action::Regions(regions) => family::evaluate(site(regions), &mut operands)?,
             };
             Ok(())

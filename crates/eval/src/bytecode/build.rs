@@ -6,7 +6,7 @@ use nxla_expr::TensorType;
 use rustc_hash::FxHashMap;
 
 use super::memory::Memory;
-use super::{Bytecode, Bytes, Elements, Handle, Inst, Loop, Source, Span, padded};
+use super::{Bytecode, Bytes, Elements, Handle, Inst, Loop, Source, Span, padded, unnamed};
 use crate::elementwise::{Constant, LANES, SHORT};
 use crate::plan::Plan;
 
@@ -15,6 +15,9 @@ pub(crate) const NEAR: usize = 1 << 14;
 
 /// The same where a loop has so many values that they would not fit into a cache.
 const NEARER: usize = 1 << 10;
+
+/// The slot of what is in none.
+pub(super) const NOWHERE: usize = usize::MAX;
 
 /// Bytes of memory that fit into one.
 const CACHE: usize = 1 << 20;
@@ -87,9 +90,39 @@ pub(super) struct Builder {
 }
 
 /// The code of a loop for operands of these types.
-pub(super) fn code(of: &Loop, operands: &[TensorType]) -> Bytecode {
-    let code = Builder::new(NEAR).whole_loop(of, operands);
-    if code.bytes <= CACHE { code } else { Builder::new(NEARER).whole_loop(of, operands) }
+pub(super) fn of_loop(it: &Loop, operands: &[TensorType]) -> Bytecode {
+    sized(|builder| {
+        let (state, captures) = operands.split_at(it.state);
+        let mut given: Vec<Held> = state.iter().map(|ty| builder.operand(ty)).collect();
+        given.extend(captures.iter().map(|ty| builder.near_operand(ty)));
+        let lasts = vec![true; given.len()];
+        builder.while_loop(it, &given, &lasts)
+    })
+}
+
+/// The code of a program for the inputs that it needs.
+pub(super) fn of_program(plan: &Arc<Plan>) -> Bytecode {
+    sized(|builder| {
+        let inputs = plan.inputs.iter().zip(plan.program().inputs());
+        let given = inputs.map(|(slot, ty)| match slot {
+            Some(_) => builder.near_operand(&unnamed(ty)),
+            None => {
+                Held { ty: unnamed(ty), at: At::Far { slot: NOWHERE, is_own: false }, level: 0 }
+            }
+        });
+        let given: Vec<Held> = given.collect();
+        builder.region(plan, &given)
+    })
+}
+
+/// Code that fits into a cache, if it can.
+fn sized(write: impl Fn(&mut Builder) -> Vec<Held>) -> Bytecode {
+    let code = |near: usize| {
+        let mut builder = Builder::new(near);
+        let results = write(&mut builder);
+        builder.finish(results)
+    };
+    Some(code(NEAR)).filter(|code| code.bytes <= CACHE).unwrap_or_else(|| code(NEARER))
 }
 
 impl Builder {
@@ -107,20 +140,24 @@ impl Builder {
         }
     }
 
-    fn whole_loop(mut self, of: &Loop, operands: &[TensorType]) -> Bytecode {
-        let mut given = Vec::with_capacity(operands.len());
-        for (index, ty) in operands.iter().enumerate() {
-            let slot = self.new_slot();
-            let held = Held { ty: ty.clone(), at: At::Far { slot, is_own: true }, level: 0 };
-            let is_captured = index >= of.state;
-            given.push(match self.is_near(ty) && is_captured {
-                true => Held { at: At::Near(self.near_copy(&held)), ..held },
-                false => held,
-            });
+    /// The next operand, which is in the next slot.
+    fn operand(&mut self, ty: &TensorType) -> Held {
+        let slot = self.new_slot();
+        Held { ty: ty.clone(), at: At::Far { slot, is_own: true }, level: 0 }
+    }
+
+    /// The next operand, in the memory if it is small.
+    fn near_operand(&mut self, ty: &TensorType) -> Held {
+        let held = self.operand(ty);
+        if !self.is_near(ty) {
+            return held;
         }
-        self.temporary.clear();
-        let lasts = vec![true; given.len()];
-        let results = self.while_loop(of, &given, &lasts);
+        let (near, to) = self.result(ty.clone(), 0);
+        self.copy(&held, to);
+        near
+    }
+
+    fn finish(mut self, results: Vec<Held>) -> Bytecode {
         let [insts] = &mut self.blocks[..] else { unreachable!("every loop has been closed") };
         Bytecode {
             insts: std::mem::take(insts).into(),

@@ -1,9 +1,9 @@
-//! Loops over small tensors, as code over one piece of memory.
+//! Loops and programs over small tensors, as code over one piece of memory.
 //!
 //! A step of a [`Plan`] makes a tensor: it asks for memory, counts handles, and looks up what its code
 //! reads. That takes a third of a microsecond, which is nothing for large tensors and all there is
-//! for numbers. So a loop, with the loops and branches inside of it, is written down as
-//! [instructions](Inst) whose operands are places in one piece of memory, known beforehand. Each
+//! for numbers. So a loop, or a program that makes nothing else, is written down with the loops and
+//! branches inside of it as [instructions](Inst) whose operands are places in one piece of memory, known beforehand. Each
 //! calls the kernel that the step would have called, so that the bits are the same.
 //!
 //! * Tensors of up to [some bytes](build::NEAR) are *near*: they have a place in that memory. Others
@@ -34,33 +34,73 @@ use crate::plan::Plan;
 use crate::reduce::InMemory;
 pub(crate) use build::NEAR;
 
-/// A loop with the plans of its regions, written as code when it first runs.
-pub(crate) struct Loop {
-    /// How many operands are state.
-    state: usize,
-    pub(crate) condition: Arc<Plan>,
-    pub(crate) body: Arc<Plan>,
+/// A loop or a program, which is written as code when it first runs.
+pub(crate) struct Written {
+    what: What,
     code: OnceLock<Bytecode>,
 }
 
-impl Loop {
-    pub(crate) fn new(state: usize, condition: Arc<Plan>, body: Arc<Plan>) -> Self {
-        Self { state, condition, body, code: OnceLock::new() }
+/// What is written.
+enum What {
+    Loop(Loop),
+    Program(Arc<Plan>),
+}
+
+/// A loop with the plans of its regions.
+struct Loop {
+    /// How many operands are state.
+    state: usize,
+    condition: Arc<Plan>,
+    body: Arc<Plan>,
+}
+
+impl Written {
+    /// A loop of which so many operands are state.
+    pub(crate) fn loop_of(state: usize, condition: Arc<Plan>, body: Arc<Plan>) -> Self {
+        let what = What::Loop(Loop { state, condition, body });
+        Self { what, code: OnceLock::new() }
     }
 
-    /// The code of the loop that is this node.
+    /// A program, of which the operands are those inputs that are needed.
+    pub(crate) fn program_of(plan: Arc<Plan>) -> Self {
+        Self { what: What::Program(plan), code: OnceLock::new() }
+    }
+
+    /// The program, if it is one.
+    pub(crate) fn program(&self) -> Option<&Plan> {
+        match &self.what {
+            What::Loop(_) => None,
+            What::Program(plan) => Some(plan),
+        }
+    }
+
+    /// About how many steps a trip or a run takes.
+    pub(crate) fn work(&self) -> f64 {
+        match &self.what {
+            What::Loop(it) => it.condition.work + it.body.work,
+            What::Program(plan) => plan.work,
+        }
+    }
+
+    /// The code, of a loop that is this node.
     pub(crate) fn code(&self, graph: &Graph, id: ExprId) -> &Bytecode {
-        self.code.get_or_init(|| {
-            let types = graph.operands(id).iter().map(|&operand| {
-                let ty = graph.tensor_type(operand);
-                TensorType::new(ty.dtype, ty.shape.clone())
-            });
-            build::code(self, &types.collect::<Vec<_>>())
+        self.code.get_or_init(|| match &self.what {
+            What::Loop(it) => {
+                let operands = graph.operands(id).iter();
+                let types = operands.map(|&operand| unnamed(graph.tensor_type(operand)));
+                build::of_loop(it, &types.collect::<Vec<_>>())
+            }
+            What::Program(plan) => build::of_program(plan),
         })
     }
 }
 
-/// A loop as instructions.
+/// A type without the names of its axes.
+fn unnamed(ty: &TensorType) -> TensorType {
+    TensorType::new(ty.dtype, ty.shape.clone())
+}
+
+/// A loop or a program as instructions.
 pub(crate) struct Bytecode {
     insts: Box<[Inst]>,
     /// Bytes of the memory.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use nxla_expr::{Op, TensorType};
 
-use super::build::{At, Builder, Held};
-use super::{Call, Handle, Inst, Load, Origin};
+use super::build::{At, Builder, Held, NOWHERE};
+use super::{Call, Handle, Inst, Load, Origin, What};
 use crate::args::Arg;
 use crate::plan::{Action, Plan};
 
@@ -114,8 +114,11 @@ impl Builder {
         match &plan.steps[site.position].action {
             Action::Code(code) => self.code(code, site),
             Action::Rows(_) | Action::Totals(_) => None,
-            Action::Loop(_) | Action::Regions(_) if self.is_full() => None,
-            Action::Loop(inner) => Some(self.while_loop(inner, site.operands, site.lasts)),
+            Action::Written(_) | Action::Regions(_) if self.is_full() => None,
+            Action::Written(written) => match &written.what {
+                What::Loop(inner) => Some(self.while_loop(inner, site.operands, site.lasts)),
+                What::Program(_) => unreachable!("no region is written by itself"),
+            },
             Action::Regions(regions) => match op {
                 Op::Cond(_) => Some(self.branches(regions, site)),
                 Op::Block(_) => Some(self.whole(&regions[0], site)),
@@ -160,7 +163,7 @@ impl Builder {
                 }
                 // What nobody needs is in no slot.
                 slot => {
-                    let at = At::Far { slot: slot.unwrap_or(usize::MAX), is_own: true };
+                    let at = At::Far { slot: slot.unwrap_or(NOWHERE), is_own: true };
                     Held { ty: ty.clone(), at, level: depth }
                 }
             });

@@ -8,7 +8,7 @@ use super::dead::Read;
 use super::groups::{Groups, MAX_NODES, Role};
 use super::{Action, Planner, Step};
 use crate::block;
-use crate::bytecode::Loop;
+use crate::bytecode::Written;
 use crate::elementwise::{Access, Code, Input, Value, Writer};
 use crate::layout::Strided;
 use crate::long;
@@ -181,10 +181,7 @@ impl<'a, 'p> Builder<'a, 'p> {
                 unreachable!("steps are put together afterwards")
             }
             Action::Op => (long::work(self.graph, id, 0.0), long::is_long(self.graph, id)),
-            Action::Loop(inner) => {
-                let regions = inner.condition.work + inner.body.work;
-                (long::work(self.graph, id, regions), false)
-            }
+            Action::Written(written) => (long::work(self.graph, id, written.work()), false),
             Action::Regions(plans) => {
                 let regions = plans.iter().map(|plan| plan.work).sum();
                 (long::work(self.graph, id, regions), false)
@@ -216,7 +213,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         let action = match op {
             // The checks are for single operations, which are in the body.
             Op::Block(block) if !self.planner.checks && block::is_native(block) => Action::Op,
-            Op::While(op) => Action::Loop(Box::new(self.looped(id, op))),
+            Op::While(op) => Action::Written(Box::new(self.looped(id, op))),
             op if op.regions().is_empty() => Action::Op,
             op => {
                 let regions = op.regions();
@@ -243,13 +240,13 @@ impl<'a, 'p> Builder<'a, 'p> {
     }
 
     /// Checks are for all that is written, also for what nobody reads.
-    fn looped(&mut self, id: ExprId, op: &While) -> Loop {
+    fn looped(&mut self, id: ExprId, op: &While) -> Written {
         let (graph, checks) = (self.graph, self.planner.checks);
         let read = self.read.get_or_insert_with(|| Read::new(graph));
         let lean = if checks { None } else { read.body(graph, id, op) };
         let condition = self.planner.loop_region(&op.condition);
         let body = self.planner.loop_region(lean.as_ref().unwrap_or(&op.body));
-        Loop::new(op.state, condition, body)
+        Written::loop_of(op.state, condition, body)
     }
 
     fn group(&mut self, root: ExprId, group: u32) {

@@ -10,6 +10,7 @@ mod dead;
 mod groups;
 mod rows;
 mod slots;
+mod small;
 mod tiles;
 mod totals;
 mod whole;
@@ -17,11 +18,11 @@ mod whole;
 use std::fmt;
 use std::sync::Arc;
 
-use nxla_expr::{ExprId, HookOp, Inside, Op, Program, TensorType};
+use nxla_expr::{ExprId, Graph, HookOp, Inside, Op, Program, TensorType};
 use rustc_hash::FxHashMap;
 
 use crate::args::Arg;
-use crate::bytecode::{Loop, NEAR};
+use crate::bytecode::{NEAR, Written};
 use crate::elementwise::Code;
 use crate::kernels::composed;
 use crate::rows::Rows;
@@ -73,8 +74,8 @@ pub(crate) enum Action {
     Totals(Box<Totals>),
     /// By the op of its node.
     Op,
-    /// A loop.
-    Loop(Box<Loop>),
+    /// By code over one piece of memory: a loop, or the only step of a program.
+    Written(Box<Written>),
     /// By the op of its node, with a plan for each of its regions.
     Regions(Box<[Arc<Plan>]>),
 }
@@ -89,7 +90,7 @@ impl Plan {
     /// Like [`Plan::new`], without the hooks for which `listens` answers no: what they show is
     /// computed only if something else needs it.
     pub fn with_listeners(program: Arc<Program>, listens: &dyn Fn(&HookOp) -> bool) -> Self {
-        Planner::new(listens, false).plan(composed(program))
+        Planner::new(listens, false).program(composed(program))
     }
 
     /// A plan whose runs end at the first operation that makes NaN or an infinity from finite
@@ -107,12 +108,20 @@ impl Plan {
     /// How many steps a run takes, not counting those inside of loops and branches. Fused
     /// element-wise ops are one step.
     pub fn step_count(&self) -> usize {
-        self.steps.len()
+        self.written().steps.len()
     }
 
     /// How many values are alive at the same time at most.
     pub fn slot_count(&self) -> usize {
-        self.slots
+        self.written().slots
+    }
+
+    /// The plan that is written as code, if that is how this one runs.
+    fn written(&self) -> &Self {
+        match &self.steps[..] {
+            [Step { action: Action::Written(written), .. }] => written.program().unwrap_or(self),
+            _ => self,
+        }
     }
 
     /// Whether every step is element-wise code of scalars (or a constant), so that the program can
@@ -122,38 +131,13 @@ impl Plan {
         self.steps.iter().all(|step| match &step.action {
             Action::Code(code) => code.shape.rank() == 0,
             Action::Op => matches!(graph.op(step.id), Op::Constant(_)),
-            Action::Rows(_) | Action::Totals(_) | Action::Loop(_) | Action::Regions(_) => false,
+            Action::Rows(_) | Action::Totals(_) | Action::Written(_) | Action::Regions(_) => false,
         })
     }
 
     /// The types of what a step makes.
     pub(crate) fn types_of(&self, position: usize) -> Vec<TensorType> {
-        let code_types = |code: &Code| -> Vec<TensorType> {
-            let types =
-                code.results.iter().map(|&dtype| TensorType::new(dtype, code.shape.clone()));
-            types.collect()
-        };
-        let step = &self.steps[position];
-        match &step.action {
-            Action::Code(code) => code_types(code),
-            Action::Rows(rows) => {
-                let results = rows.results.iter();
-                results.map(|made| TensorType::new(made.dtype, made.shape.clone())).collect()
-            }
-            Action::Totals(totals) => {
-                let mut types = code_types(&totals.code);
-                let total = TensorType::new(totals.dtype(), totals.shape.clone());
-                if !totals.is_kept {
-                    types.remove(totals.reduced);
-                }
-                types.push(total);
-                types
-            }
-            Action::Op | Action::Loop(_) | Action::Regions(_) => {
-                let parts = self.program.graph().ty(step.id).parts().iter();
-                parts.map(|ty| TensorType::new(ty.dtype, ty.shape.clone())).collect()
-            }
-        }
+        self.steps[position].types(self.program.graph())
     }
 
     /// The operands of the step at this position.
@@ -168,6 +152,35 @@ impl Plan {
         let next = self.steps.get(position + 1);
         let end = next.map_or(self.targets.len(), |step| step.first_target as usize);
         &self.targets[self.steps[position].first_target as usize..end]
+    }
+}
+
+impl Step {
+    /// The types of what it makes.
+    fn types(&self, graph: &Graph) -> Vec<TensorType> {
+        let code_types = |code: &Code| -> Vec<TensorType> {
+            let dtypes = code.results.iter();
+            dtypes.map(|&dtype| TensorType::new(dtype, code.shape.clone())).collect()
+        };
+        match &self.action {
+            Action::Code(code) => code_types(code),
+            Action::Rows(rows) => {
+                let results = rows.results.iter();
+                results.map(|made| TensorType::new(made.dtype, made.shape.clone())).collect()
+            }
+            Action::Totals(totals) => {
+                let mut types = code_types(&totals.code);
+                if !totals.is_kept {
+                    types.remove(totals.reduced);
+                }
+                types.push(TensorType::new(totals.dtype(), totals.shape.clone()));
+                types
+            }
+            Action::Op | Action::Written(_) | Action::Regions(_) => {
+                let parts = graph.ty(self.id).parts().iter();
+                parts.map(|ty| TensorType::new(ty.dtype, ty.shape.clone())).collect()
+            }
+        }
     }
 }
 
@@ -190,14 +203,14 @@ struct Planner<'a> {
     regions: FxHashMap<*const Program, Arc<Plan>>,
     /// Whether a hook is called in a region, by address as well.
     acting: FxHashMap<*const Program, bool>,
-    /// How many loops are around what is being planned.
-    loops: usize,
+    /// How many of those that are around what is being planned are written as code.
+    writes: usize,
 }
 
 impl<'a> Planner<'a> {
     fn new(listens: &'a dyn Fn(&HookOp) -> bool, checks: bool) -> Self {
         let (regions, acting) = Default::default();
-        Self { listens, checks, regions, acting, loops: 0 }
+        Self { listens, checks, regions, acting, writes: 0 }
     }
 
     /// Whether an op calls a hook that somebody listens to.
@@ -219,11 +232,28 @@ impl<'a> Planner<'a> {
         acts
     }
 
+    /// Plans a whole program.
+    fn program(&mut self, program: Arc<Program>) -> Plan {
+        let built = build::Builder::new(&program, self).build();
+        if !small::pays(program.graph(), &built) {
+            return self.finish(program, built);
+        }
+        self.writes += 1;
+        let plan = self.finish(program, built);
+        self.writes -= 1;
+        small::written(Arc::new(plan))
+    }
+
+    /// Plans a program whose steps are done one by one.
     fn plan(&mut self, program: Arc<Program>) -> Plan {
-        let mut built = build::Builder::new(&program, self).build();
+        let built = build::Builder::new(&program, self).build();
+        self.finish(program, built)
+    }
+
+    fn finish(&self, program: Arc<Program>, mut built: build::Built) -> Plan {
         if !self.checks {
-            // Loops are written as code that has no use for rows of near tensors.
-            let least = if self.loops > 0 { NEAR / 4 } else { 1 };
+            // Code over one piece of memory has no use for rows of what is there.
+            let least = if self.writes > 0 { NEAR / 4 } else { 1 };
             built = rows::join(program.graph(), built, least);
             built = totals::join(program.graph(), built);
         }
@@ -244,9 +274,9 @@ impl<'a> Planner<'a> {
 
     /// The plan of a region of a loop.
     fn loop_region(&mut self, program: &Arc<Program>) -> Arc<Plan> {
-        self.loops += 1;
+        self.writes += 1;
         let plan = self.region(program);
-        self.loops -= 1;
+        self.writes -= 1;
         plan
     }
 

@@ -97,7 +97,7 @@ impl Joiner<'_> {
                 let is_reduction = matches!(self.graph.op(whole.step.id), Op::Reduce(..));
                 is_reduction && (self.least == 1 || self.elements(whole) > self.least)
             }
-            Action::Loop(_) | Action::Regions(_) | Action::Rows(_) | Action::Totals(_) => false,
+            Action::Written(_) | Action::Regions(_) | Action::Rows(_) | Action::Totals(_) => false,
         }
     }
 
@@ -117,7 +117,7 @@ impl Joiner<'_> {
         match &whole.step.action {
             Action::Code(code) => self.code_joined(code, whole),
             Action::Op => self.reduction_joined(whole),
-            Action::Loop(_) | Action::Regions(_) | Action::Rows(_) | Action::Totals(_) => None,
+            Action::Written(_) | Action::Regions(_) | Action::Rows(_) | Action::Totals(_) => None,
         }
     }
 
