@@ -8,9 +8,9 @@ use ndarray::ArrayView2;
 use nxla_tensor::{Complex, Element};
 use smallvec::SmallVec;
 
-use crate::elementwise::vectorize;
+use crate::elementwise::{vectorize, vectorize_fused};
 use crate::kernels::{Kernels, Product};
-use crate::reduce::{FEW_LANES, SHORT, narrowed};
+use crate::reduce::{FEW_LANES, kept_whole, narrowed};
 use crate::threads::Brake;
 use crate::{memory, parallel};
 
@@ -65,9 +65,13 @@ pub(super) trait Number: Element {
     /// What products are added up in.
     type Sum: Copy + Send + Sync;
     const ZERO: Self::Sum;
-    fn add_product(sum: Self::Sum, x: Self, y: Self) -> Self::Sum;
-    /// The same for a factor that has been widened.
-    fn add_wide(sum: Self::Sum, x: Self, y: Self::Sum) -> Self::Sum;
+    /// Adds a product to a sum: at once where that `is_fused` and gives the same bits, since the product
+    /// needs no rounding.
+    fn add_wide(sum: Self::Sum, x: Self, y: Self::Sum, is_fused: bool) -> Self::Sum;
+    #[inline(always)]
+    fn add_product(sum: Self::Sum, x: Self, y: Self) -> Self::Sum {
+        Self::add_wide(sum, x, Self::widen(y), false)
+    }
     fn widen(x: Self) -> Self::Sum;
     fn join(a: Self::Sum, b: Self::Sum) -> Self::Sum;
     fn finish(sum: Self::Sum) -> Self;
@@ -83,12 +87,8 @@ macro_rules! integer_number {
             const ZERO: $t = 0;
             const BLOCKED: Option<Product<Self>> = None;
             #[inline(always)]
-            fn add_product(sum: $t, x: $t, y: $t) -> $t {
+            fn add_wide(sum: $t, x: $t, y: $t, _: bool) -> $t {
                 sum.wrapping_add(x.wrapping_mul(y))
-            }
-            #[inline(always)]
-            fn add_wide(sum: $t, x: $t, y: $t) -> $t {
-                Self::add_product(sum, x, y)
             }
             #[inline(always)]
             fn widen(x: $t) -> $t {
@@ -112,18 +112,18 @@ macro_rules! integer_number {
 integer_number!(u8 u16 u32 u64 i8 i16 i32 i64);
 
 macro_rules! float_number {
-    ($t:ty, $sum:ty, $zero:expr, $widen:expr, $narrow:expr) => {
+    ($t:ty, $sum:ty, $zero:expr, $widen:expr, $narrow:expr, $fused:expr) => {
         impl Number for $t {
             type Sum = $sum;
             const ZERO: $sum = $zero;
             const BLOCKED: Option<Product<Self>> = <$t as Kernels>::PRODUCT;
             #[inline(always)]
-            fn add_product(sum: $sum, x: $t, y: $t) -> $sum {
-                sum + $widen(x) * $widen(y)
-            }
-            #[inline(always)]
-            fn add_wide(sum: $sum, x: $t, y: $sum) -> $sum {
-                sum + $widen(x) * y
+            fn add_wide(sum: $sum, x: $t, y: $sum, is_fused: bool) -> $sum {
+                let fused: Option<fn($sum, $sum, $sum) -> $sum> = $fused;
+                match fused {
+                    Some(fused) if is_fused => fused($widen(x), y, sum),
+                    _ => sum + $widen(x) * y,
+                }
             }
             #[inline(always)]
             fn widen(x: $t) -> $sum {
@@ -144,16 +144,18 @@ macro_rules! float_number {
         }
     };
 }
-float_number!(f32, f64, 0.0, f64::from, |sum| sum as f32);
-float_number!(f64, f64, 0.0, |x| x, |sum| sum);
+// Two numbers of 24 bits have a product of 48, of which `f64` holds each.
+float_number!(f32, f64, 0.0, f64::from, |sum| sum as f32, Some(f64::mul_add));
+float_number!(f64, f64, 0.0, |x| x, |sum| sum, None);
 float_number!(
     Complex<f32>,
     Complex<f64>,
     Complex::new(0.0, 0.0),
     |z: Complex<f32>| Complex::new(f64::from(z.re), f64::from(z.im)),
-    |z: Complex<f64>| Complex::new(z.re as f32, z.im as f32)
+    |z: Complex<f64>| Complex::new(z.re as f32, z.im as f32),
+    None
 );
-float_number!(Complex<f64>, Complex<f64>, Complex::new(0.0, 0.0), |z| z, |z| z);
+float_number!(Complex<f64>, Complex<f64>, Complex::new(0.0, 0.0), |z| z, |z| z, None);
 
 /// Multiplies each pair of matrices; `out` is a batch of `[rows][columns]`.
 pub(super) fn matmul<T: Number>(
@@ -290,29 +292,73 @@ fn runs<T: Number>(matrix: &[T], vector: &[T], inner: usize, out: &mut [T]) {
     // All rows meet the same numbers.
     let vector = memory::collected(vector.iter().map(|&y| T::widen(y)));
     parallel::rows(out, 1, inner, |first, out| {
-        let rows = out.iter_mut().zip(matrix[first * inner..].chunks_exact(inner));
-        vectorize(
+        let matrix = &matrix[first * inner..][..out.len() * inner];
+        let (several, rest) = out.as_chunks_mut::<TOGETHER>();
+        let (rows, last) = matrix.split_at(several.len() * TOGETHER * inner);
+        vectorize_fused(
             #[inline(always)]
-            || {
+            |is_fused| {
                 // Loops, since what is called in a closure may miss the vectors.
-                for (out, row) in rows {
-                    *out = T::finish(match inner < SHORT {
-                        true => short_run(row, &vector),
-                        false => run(row, &vector, T::add_wide),
-                    });
+                for (out, rows) in several.iter_mut().zip(rows.chunks_exact(TOGETHER * inner)) {
+                    let sums: [T::Sum; TOGETHER] = few_rows(rows, inner, &vector, is_fused);
+                    for row in 0..TOGETHER {
+                        out[row] = T::finish(sums[row]);
+                    }
+                }
+                for (out, row) in rest.iter_mut().zip(last.chunks_exact(inner)) {
+                    let [sum] = few_rows(row, inner, &vector, is_fused);
+                    *out = T::finish(sum);
                 }
             },
         );
     });
 }
 
+/// The products of a few rows and a vector. A sum takes as long as those of several rows, which do not wait
+/// for each other, and memory is read faster at several places.
+#[inline(always)]
+fn few_rows<T: Number, const ROWS: usize>(
+    rows: &[T],
+    inner: usize,
+    y: &[T::Sum],
+    is_fused: bool,
+) -> [T::Sum; ROWS] {
+    let chunks = inner / FEW_LANES;
+    let whole = chunks * FEW_LANES;
+    // Of a length that is seen to be the same, which spares a check for each.
+    let ys = &y.as_chunks::<FEW_LANES>().0[..chunks];
+    let mut xs: [&[[T; FEW_LANES]]; ROWS] = [&[]; ROWS];
+    for row in 0..ROWS {
+        xs[row] = &rows[row * inner..][..whole].as_chunks().0[..chunks];
+    }
+    let mut lanes = [[T::ZERO; FEW_LANES]; ROWS];
+    for at in 0..chunks {
+        for row in 0..ROWS {
+            for lane in 0..FEW_LANES {
+                let sum = &mut lanes[row][lane];
+                *sum = T::add_wide(*sum, xs[row][at][lane], ys[at][lane], is_fused);
+            }
+        }
+    }
+    let lanes = kept_whole(lanes);
+    let mut sums = [T::ZERO; ROWS];
+    for row in 0..ROWS {
+        let mut ends = T::ZERO;
+        for (&x, &y) in rows[row * inner..][whole..inner].iter().zip(&y[whole..]) {
+            ends = T::add_wide(ends, x, y, is_fused);
+        }
+        sums[row] = T::join(narrowed(lanes[row], &T::join), ends);
+    }
+    sums
+}
+
 /// The product of two vectors, in parts where they are long.
 fn one_run<T: Number>(x: &[T], y: &[T]) -> T::Sum {
     let of_part = |x: &[T], y: &[T]| {
         let mut sum = T::ZERO;
-        vectorize(
+        vectorize_fused(
             #[inline(always)]
-            || sum = run(x, y, T::add_product),
+            |is_fused| sum = run(x, y, is_fused),
         );
         sum
     };
@@ -324,36 +370,22 @@ fn one_run<T: Number>(x: &[T], y: &[T]) -> T::Sum {
     parts.into_iter().fold(T::ZERO, T::join)
 }
 
-/// The product of two short vectors, with few sums to join.
+/// The product of two vectors, one part of a long one.
 #[inline(always)]
-fn short_run<T: Number>(x: &[T], y: &[T::Sum]) -> T::Sum {
-    let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<FEW_LANES>(), y.as_chunks::<FEW_LANES>());
-    let mut sums = [T::ZERO; FEW_LANES];
-    for (x, y) in xs.iter().zip(ys) {
-        for lane in 0..FEW_LANES {
-            sums[lane] = T::add_wide(sums[lane], x[lane], y[lane]);
-        }
-    }
-    let ends = x_tail.iter().zip(y_tail).fold(T::ZERO, |sum, (&x, &y)| T::add_wide(sum, x, y));
-    T::join(narrowed(sums, &T::join), ends)
-}
-
-/// The product of two vectors.
-#[inline(always)]
-fn run<T: Number, Y: Copy>(
-    x: &[T],
-    y: &[Y],
-    add: impl Fn(T::Sum, T, Y) -> T::Sum + Copy,
-) -> T::Sum {
+fn run<T: Number>(x: &[T], y: &[T], is_fused: bool) -> T::Sum {
     let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
     let mut sums = [T::ZERO; LANES];
     for (x, y) in xs.iter().zip(ys) {
         for lane in 0..LANES {
-            sums[lane] = add(sums[lane], x[lane], y[lane]);
+            sums[lane] = T::add_wide(sums[lane], x[lane], T::widen(y[lane]), is_fused);
         }
     }
-    let tail = x_tail.iter().zip(y_tail).fold(T::ZERO, |sum, (&x, &y)| add(sum, x, y));
-    T::join(narrowed(sums, &T::join), tail)
+    let [sums] = kept_whole([sums]);
+    let mut ends = T::ZERO;
+    for (&x, &y) in x_tail.iter().zip(y_tail) {
+        ends = T::add_product(ends, x, y);
+    }
+    T::join(narrowed(sums, &T::join), ends)
 }
 
 /// `out` is the sum of the rows of `matrix`, each times its element of `weights`.
@@ -409,18 +441,19 @@ fn combined_short_rows<T: Number>(
         let weights = &weights[..ROWS.min(weights.len())];
         let matrix = &matrix[index * ROWS * columns..];
         let mut sums = [T::ZERO; SHORT_ROW];
-        vectorize(
+        vectorize_fused(
             #[inline(always)]
-            || {
+            |is_fused| {
                 for (at, &weight) in weights.iter().enumerate() {
+                    let weight = T::widen(weight);
                     let rows = &matrix[at * columns..];
                     if let Some(row) = rows.first_chunk::<SHORT_ROW>() {
                         for lane in 0..SHORT_ROW {
-                            sums[lane] = T::add_product(sums[lane], weight, row[lane]);
+                            sums[lane] = T::add_wide(sums[lane], row[lane], weight, is_fused);
                         }
                     } else {
                         for (sum, &x) in sums.iter_mut().zip(&rows[..columns]) {
-                            *sum = T::add_product(*sum, weight, x);
+                            *sum = T::add_wide(*sum, x, weight, is_fused);
                         }
                     }
                 }
@@ -449,21 +482,23 @@ fn add_rows<T: Number>(
     // Sums are read and written once for several rows.
     let (groups, rest) = weights.as_chunks::<TOGETHER>();
     let (matrix, last) = matrix.split_at(groups.len() * TOGETHER * columns);
-    vectorize(
+    vectorize_fused(
         #[inline(always)]
-        || {
+        |is_fused| {
             for (weights, rows) in groups.iter().zip(matrix.chunks_exact(TOGETHER * columns)) {
                 let [a, b, c, d] =
                     std::array::from_fn(|at| &rows[at * columns + first..][..sums.len()]);
                 let rows = a.iter().zip(b).zip(c.iter().zip(d));
+                let [k, l, m, n] = weights.map(T::widen);
                 for (sum, ((&a, &b), (&c, &d))) in sums.iter_mut().zip(rows) {
-                    let pair = T::add_product(T::add_product(*sum, weights[0], a), weights[1], b);
-                    *sum = T::add_product(T::add_product(pair, weights[2], c), weights[3], d);
+                    let add = |sum, x, weight| T::add_wide(sum, x, weight, is_fused);
+                    *sum = add(add(add(add(*sum, a, k), b, l), c, m), d, n);
                 }
             }
             for (&weight, row) in rest.iter().zip(last.chunks_exact(columns)) {
+                let weight = T::widen(weight);
                 for (sum, &x) in sums.iter_mut().zip(&row[first..]) {
-                    *sum = T::add_product(*sum, weight, x);
+                    *sum = T::add_wide(*sum, x, weight, is_fused);
                 }
             }
         },

@@ -21,7 +21,7 @@ pub(crate) use exec::{Feed, Feeds, Outs, repeat};
 pub(crate) use lanes::{Kernel, LANES, SHORT, Src};
 
 pub(crate) use lower::{Value, Writer};
-pub(crate) use vectorize::vectorize;
+pub(crate) use vectorize::{vectorize, vectorize_fused};
 
 /// `1.5 * 2^23` and `1.5 * 2^52`: adding them rounds to an integer, which is then in the low bits.
 const ROUND_F32: f32 = 12_582_912.0;

@@ -23,7 +23,7 @@ pub(crate) const TURN: usize = GROUPS * LANES;
 
 /// Runs of fewer elements have fewer lanes, which take less to join, and several runs are reduced side by
 /// side. Runs that come in parts are longer.
-pub(crate) const SHORT: usize = 1024;
+pub(super) const SHORT: usize = 1024;
 pub(crate) const FEW_LANES: usize = 8;
 /// The same for bytes, which fill a vector only if there are many.
 pub(super) const BYTE_LANES: usize = 32;
@@ -447,7 +447,7 @@ pub(super) fn keep_turns_apart() {
 /// Lanes of several runs, which the compiler sees only as a whole. It would add up some of them one by one, to suit
 /// how they are joined in the end.
 #[inline(always)]
-pub(super) fn kept_whole<A, const N: usize, const RUNS: usize>(
+pub(crate) fn kept_whole<A, const N: usize, const RUNS: usize>(
     lanes: [[A; N]; RUNS],
 ) -> [[A; N]; RUNS] {
     black_box(lanes)

@@ -19,7 +19,7 @@ use crate::fold::Fold;
 use crate::run::Site;
 use crate::value;
 use kernel::{Elements, Reducer, reduce};
-pub(crate) use kernel::{FEW_LANES, Make, SHORT, TURN, is_in_pieces, narrowed, piece};
+pub(crate) use kernel::{FEW_LANES, Make, TURN, is_in_pieces, kept_whole, narrowed, piece};
 pub(crate) use plane::Plane;
 pub(crate) use zip::{Zipped, ZippedRows};
 
