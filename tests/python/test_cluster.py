@@ -50,7 +50,7 @@ def slow(x):
     """Stages that take about half a second each, without any memory."""
 
     def turn(x):
-        return nx.fori(0, 150_000, lambda i, s: nx.sin(s) + 1.0, x)
+        return nx.fori(0, 5_000_000, lambda i, s: nx.sin(s) + 1.0, x)
 
     return nx.cos(turn(nx.cos(turn(nx.cos(turn(x))))))
 

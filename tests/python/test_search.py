@@ -197,3 +197,26 @@ def test_the_largest_of_many(dtype, k, engine):
     order = np.argsort(np.where(np.isnan(x), -np.inf, -x.astype("f8")), axis=1, kind="stable")
     np.testing.assert_array_equal(positions, order[:, :k])
     np.testing.assert_array_equal(values, np.take_along_axis(x, order[:, :k], 1))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64", "uint8", "int16"])
+def test_comparisons_joined_with_truth_values(dtype, compiler):
+    values = np.arange(100, dtype=dtype) % 11
+    if dtype.startswith("float"):
+        values[::7] = np.nan
+    x, y, flags = nx.tensor(values), nx.tensor(values[::-1].copy()), nx.tensor(values > 4)
+
+    def function(x, y, flags):
+        inside = (x > 2) & (y < 9)
+        return nx.isin(x, nx.tensor([1, 3, 5], dtype)), inside | (x == y) | flags, flags & (x < y)
+
+    found = nx.jit(function, compiler=compiler)(x, y, flags)
+    turned = values[::-1]
+    inside = (values > 2) & (turned < 9)
+    expected = (
+        np.isin(values, [1, 3, 5]),
+        inside | (values == turned) | (values > 4),
+        (values > 4) & (values < turned),
+    )
+    for result, wanted in zip(found, expected, strict=True):
+        assert np.array_equal(np.asarray(result), wanted)

@@ -9,6 +9,7 @@
 use std::ops::{Add, AddAssign};
 
 use nxla_expr::{ExprId, Factorization, Graph, Op, Program, TensorType, UnaryOp, counter};
+use rustc_hash::FxHashMap;
 
 use crate::stage::bytes_of;
 
@@ -81,6 +82,79 @@ impl Speed {
 pub fn cost_of(program: &Program) -> Cost {
     let graph = program.graph();
     graph.ids().map(|id| node_cost(graph, id)).sum()
+}
+
+/// How many seconds a program takes about, nodes taking `speed.overhead` each; `None` where it has a loop of
+/// which nobody knows how often it goes round at most. A conditional takes as long as all of its predicates and
+/// its longest branch.
+///
+/// ```
+/// use nxla_expr::{Graph, Program, TensorType};
+/// use nxla_split::{Speed, seconds_of};
+/// use nxla_tensor::DType;
+///
+/// let mut graph = Graph::new();
+/// let ty = TensorType::new(DType::F32, [1000]);
+/// let x = graph.parameter(0, ty.clone());
+/// let sine = graph.sin(x)?;
+/// let program = Program::new(&graph, vec![ty], &[sine])?;
+/// let slow = Speed { flops: 1e6, ..Speed::default() };
+/// assert!(seconds_of(&program, &slow) > seconds_of(&program, &Speed::default()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn seconds_of(program: &Program, speed: &Speed) -> Option<f64> {
+    Seconds { speed: *speed, known: FxHashMap::default() }.program(program)
+}
+
+/// What programs take, each region once however many nodes share it.
+struct Seconds {
+    speed: Speed,
+    /// By address: all regions are kept alive by the program.
+    known: FxHashMap<*const Program, Option<f64>>,
+}
+
+impl Seconds {
+    fn program(&mut self, program: &Program) -> Option<f64> {
+        if let Some(&known) = self.known.get(&std::ptr::from_ref(program)) {
+            return known;
+        }
+        let graph = program.graph();
+        let found = graph.ids().map(|id| self.node(graph, id)).sum();
+        self.known.insert(program, found);
+        found
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn node(&mut self, graph: &Graph, id: ExprId) -> Option<f64> {
+        let op = graph.op(id);
+        match op {
+            Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Elem(_) | Op::Metadata(_) => {
+                Some(0.0)
+            }
+            Op::While(inner) => {
+                let trips = counter(graph, inner, graph.operands(id))?.trips as f64;
+                let trip = self.program(&inner.condition)? + self.program(&inner.body)?;
+                Some(self.speed.overhead + trips * trip)
+            }
+            Op::Cond(cond) => {
+                let mut longest = self.program(&cond.otherwise)?;
+                let mut tests = 0.0;
+                for (test, body) in &cond.clauses {
+                    tests += self.program(test)?;
+                    longest = longest.max(self.program(body)?);
+                }
+                Some(tests + longest)
+            }
+            Op::Block(block) => self.program(&block.body),
+            op => {
+                // What is called for each element has its own place in the cost, but may not end.
+                for region in op.regions() {
+                    self.program(region)?;
+                }
+                Some(self.speed.seconds(node_cost(graph, id)))
+            }
+        }
+    }
 }
 
 /// The size of all results of a node.

@@ -5,7 +5,8 @@ mod common;
 use common::generate::{build, steps};
 use common::{Test, check_equal, f32, program, shown};
 use nxla_expr::{ExprId, Graph, Metadata, Program, TensorType};
-use nxla_split::{Cluster, Policy, Source, Speed, StageGraph, cost_of};
+use nxla_split::{Cluster, Policy, Source, Speed, StageGraph, cost_of, seconds_of};
+use nxla_tensor::{DType, Number};
 use proptest::prelude::*;
 
 /// So many sines in a row.
@@ -214,6 +215,37 @@ fn costs_follow_the_textbook() -> Test {
     assert_eq!((cost.flops, cost.bytes), (2 * 5 * 7 * 3, 4 * (35 + 21 + 15)));
     assert_eq!(cost_of(&chain(3)).bytes, 3 * 2 * 16);
     Ok(())
+}
+
+/// Adds a number until a sum is no longer below `end`, if there is one, or at most 100 times.
+fn adding(end: Option<f64>) -> Program {
+    let types = vec![TensorType::scalar(DType::S32), f32([])];
+    program(types.clone(), |graph, inputs| {
+        let mark = graph.mark();
+        let scope = graph.open_scope(&types);
+        let [count, sum] = scope.parameters[..] else { unreachable!("there are two states") };
+        let most = graph.weak_number(Number::Int(100), count)?;
+        let mut goes_on = graph.less(count, most)?;
+        if let Some(end) = end {
+            let end = graph.weak_number(Number::Float(end), sum)?;
+            goes_on = graph.less(sum, end)?;
+        }
+        let condition = graph.traced(mark, vec![goes_on]);
+        let start = graph.mark();
+        let one = graph.weak_number(Number::Int(1), count)?;
+        let next = vec![graph.add(count, one)?, graph.sin(sum)?];
+        let body = graph.traced(start, next);
+        let zero = graph.weak_number(Number::Int(0), inputs[0])?;
+        Ok(graph.while_loop(mark, &scope, &[zero, inputs[1]], condition, body)?)
+    })
+}
+
+#[test]
+fn a_loop_takes_as_long_as_its_trips() {
+    let speed = Speed { flops: 1e9, bytes: 1e9, overhead: 1e-6 };
+    let seconds = seconds_of(&adding(None), &speed).expect("it counts");
+    assert!((3e-4..1e-3).contains(&seconds), "{seconds}");
+    assert_eq!(seconds_of(&adding(Some(5.0)), &speed), None);
 }
 
 /// Two chains that do not need each other, and their sum.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nxla_eval::EvalError;
 use nxla_expr::{Op, Program, TensorType};
 use nxla_pjrt::{self as pjrt, Buffer, ExecuteOptions};
+use nxla_split::{Speed, seconds_of};
 use nxla_stablehlo::{HostCall, Module};
 use nxla_tensor::Names;
 use smallvec::SmallVec;
@@ -39,8 +40,8 @@ pub(super) struct What {
     host_calls: Vec<HostCall>,
     /// The inputs whose memory a run may take over.
     donated: Vec<usize>,
-    /// Whether there are loops, whose length nobody knows.
-    loops: bool,
+    /// Whether there are loops that may take long.
+    has_long_loops: bool,
     /// For each output, the names of its axes, which the device does not know.
     names: Vec<Option<Names>>,
 }
@@ -55,18 +56,18 @@ impl What {
             used_inputs: module.used_inputs,
             host_calls: module.host_calls,
             donated: module.donations.iter().map(|donation| donation.input).collect(),
-            loops: has_loops(program),
+            has_long_loops: has_loops(program) && !is_soon_over(program),
             names: program.output_types().map(|ty| ty.names.clone()).collect(),
         }
     }
 
     /// A text from elsewhere, which takes all of its inputs and has so many outputs.
-    pub(super) fn text(inputs: &[TensorType], outputs: usize, loops: bool) -> Self {
+    pub(super) fn text(inputs: &[TensorType], outputs: usize, has_long_loops: bool) -> Self {
         let inputs = inputs.to_vec();
         let (label, used_inputs) = ("imported".to_owned(), (0..inputs.len()).collect());
         let names = vec![None; outputs];
         let (host_calls, donated) = (Vec::new(), Vec::new());
-        Self { label, inputs, used_inputs, host_calls, donated, loops, names }
+        Self { label, inputs, used_inputs, host_calls, donated, has_long_loops, names }
     }
 }
 
@@ -167,8 +168,8 @@ impl Compiled {
         buffers: &[&Buffer],
         context: &RunContext<'_>,
     ) -> Result<Vec<Buffer>> {
-        let What { host_calls, loops, .. } = &self.what;
-        let plain = host_calls.is_empty() && !(*loops && context.interrupt.is_some());
+        let What { host_calls, has_long_loops, .. } = &self.what;
+        let plain = host_calls.is_empty() && !(*has_long_loops && context.interrupt.is_some());
         if plain {
             let kept = self.what.positions(context.kept);
             let options = ExecuteOptions { non_donatable: &kept, ..ExecuteOptions::default() };
@@ -226,6 +227,18 @@ fn has_loops(program: &Program) -> bool {
         Op::While(_) => true,
         op => op.regions().iter().any(|region| has_loops(region)),
     })
+}
+
+/// Seconds that a caller waits for without being asked whether it was interrupted: as many as pass between
+/// two such questions.
+const SOON: f64 = 0.05;
+
+/// What even loops that XLA compiles badly do in a second.
+const SLOW: Speed = Speed { flops: 1e9, bytes: 2e9, overhead: 1e-6 };
+
+/// Whether a program takes so little that it is not worth a thread, which takes some 30 microseconds to start.
+fn is_soon_over(program: &Program) -> bool {
+    seconds_of(program, &SLOW).is_some_and(|seconds| seconds <= SOON)
 }
 
 impl Executable for Compiled {
