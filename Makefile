@@ -54,6 +54,8 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(BIN)/python benches/python
 	$(call section,models)
 	$(BIN)/python benches/python/models.py
+	$(call section,loops)
+	$(BIN)/python benches/python/loops.py
 	$(call section,stages)
 	$(BIN)/python benches/python/stages.py
 	$(call section,kernels)

@@ -311,7 +311,15 @@ def _elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
             "for_each: tensors must have a first axis of one size, their shapes are "
             + ", ".join(str(shape) for shape in shapes)
         )
-    return shapes[0][0], lambda index: structure.unflatten([x[index] for x in leaves])
+    return shapes[0][0], lambda index: structure.unflatten([_row(x, index) for x in leaves])
+
+
+def _row(x: Any, place: Any) -> Any:
+    """Return ``x[place]`` for one of its rows: no place that is computed counts from the end."""
+    if isinstance(place, int):
+        return x[place]
+    starts = [place] + [0] * (x.ndim - 1)
+    return _core.squeeze(_core.slice(x, starts, (1, *x.shape[1:])), axis=0)
 
 
 def _copies(unroll: bool | int, count: int) -> int:
@@ -468,7 +476,8 @@ class _Steps:
     def step(self, carry: C, index: Any, *, first: bool = False) -> tuple[C, Any]:
         """Return what a step gives: the next carry, and a result."""
         place = self.count - 1 - index if self.reverse else index
-        answer = self.f(carry, self.structure.unflatten([x[place] for x in self.leaves]))
+        rows = [_row(x, place) for x in self.leaves]
+        answer = self.f(carry, self.structure.unflatten(rows))
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ArgumentError("scan: the function must give (carry, y)")
         _check_step("carry", carry, answer[0], first=first)

@@ -340,7 +340,8 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
 ) -> (C, Y) {
     let elements = leaves_of(&xs);
     let element = |index: &Expr| {
-        let rows = elements.items.iter().map(|x| x.at_axis(index, 0));
+        // No index counts from the end.
+        let rows = elements.items.iter().map(|x| x.slice_along_axis(index, 1, 0).squeeze(0));
         X::rebuild(&mut Leaves::new(rows, elements.structure.clone()))
     };
     let before = leaves_of(&initial);

@@ -1,0 +1,221 @@
+"""Compare loops over small tensors: nxla on XLA, its evaluator, JAX, and loops over numpy.
+
+Filters, samplers and solvers do thousands of trips with a handful of numbers in each: what a trip
+takes beside its arithmetic is all that counts there. Each library runs in a process of its own,
+which does all loops, and the processes take turns; each figure is the least time of a call. Results
+are compared before anything is printed.
+
+Run it with ``make bench``, or by itself: ``python benches/python/loops.py [WORD…]`` takes the loops
+whose name holds a word.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from libraries import Library, least_time, library
+
+LIBRARIES = ("evaluator", "xla", "jax", "numpy")
+TURNS = 2
+SECONDS = 0.5
+#: How far results may be apart, as a share of the largest number.
+TOLERANCE = 1e-3
+
+Loop = tuple[Callable[..., object], tuple[object, ...]]
+
+
+def numbers(*shape: int, scale: float = 1.0) -> np.ndarray:
+    """Return random numbers, the same each time."""
+    return (np.random.default_rng(0).normal(size=shape) * scale).astype(np.float32)
+
+
+def counter(lib: Library) -> Loop:
+    """10,000 trips that add a number."""
+    state = (np.int32(0), np.float32(0))
+    goes_on = lambda s: s[0] < 10_000  # noqa: E731
+    return (lambda *s: lib.while_loop(goes_on, lambda s: (s[0] + 1, s[1] + 1), s)), state
+
+
+def average(lib: Library) -> Loop:
+    """The exponential average of 10,000 numbers, all of it kept."""
+
+    def step(before, x):
+        now = 0.9 * before + 0.1 * x
+        return now, now
+
+    return (lambda xs: lib.scan(step, xs[0] * 0, xs)), (numbers(10_000),)
+
+
+def kalman(lib: Library) -> Loop:
+    """A Kalman filter of a place and a speed in two dimensions, 500 steps."""
+    transition = np.eye(4, dtype=np.float32) + 0.1 * np.eye(4, k=2, dtype=np.float32)
+    seen = np.eye(2, 4, dtype=np.float32)
+    noise = 0.01 * np.eye(4, dtype=np.float32)
+
+    def run(transition, seen, noise, measured):
+        def step(state, z):
+            x, p = state
+            x, p = transition @ x, transition @ p @ transition.T + noise
+            deviation = seen @ p @ seen.T + 10 * noise[:2, :2]
+            gain = lib.xp.linalg.solve(deviation, seen @ p).T
+            x, p = x + gain @ (z - seen @ x), p - gain @ seen @ p
+            return (x, p), x
+
+        return lib.scan(step, (measured[0, 0] * noise[0], noise), measured)
+
+    return run, (transition, seen, noise, numbers(500, 2))
+
+
+def lorenz(lib: Library) -> Loop:
+    """Lorenz's system from 100 places, 1,000 steps by the method of Runge and Kutta."""
+
+    def slope(s):
+        x, y, z = s[:, 0], s[:, 1], s[:, 2]
+        return lib.xp.stack([10 * (y - x), x * (28 - z) - y, x * y - (8 / 3) * z], axis=-1)
+
+    def step(s, _):
+        first = slope(s)
+        second = slope(s + 0.0005 * first)
+        third = slope(s + 0.0005 * second)
+        last = slope(s + 0.001 * third)
+        s = s + (0.001 / 6) * (first + 2 * second + 2 * third + last)
+        return s, s[0]
+
+    return (lambda s: lib.scan(step, s, None, length=1_000)), (numbers(100, 3),)
+
+
+def recurrent(lib: Library) -> Loop:
+    """A recurrent net of 16 units, 1,000 steps."""
+
+    def run(own, inner, xs):
+        def step(h, x):
+            h = lib.xp.tanh(h @ own + x @ inner)
+            return h, h
+
+        return lib.scan(step, xs[0, :, :1] * own[:1] * 0, xs)
+
+    return run, (numbers(16, 16, scale=0.1), numbers(8, 16, scale=0.1), numbers(1_000, 1, 8))
+
+
+def recurrent_gradient(lib: Library) -> Loop | None:
+    """Its derivative by the weights."""
+    if lib.value_and_grad is None:
+        return None
+    run, arguments = recurrent(lib)
+
+    def loss(own, inner, xs):
+        return lib.xp.sum(run(own, inner, xs)[1] ** 2)
+
+    return (lambda own, inner, xs: lib.value_and_grad(loss)(own, inner, xs)[1]), arguments
+
+
+def descent(lib: Library) -> Loop | None:
+    """Gradient descent of a small net over 500 batches."""
+    if lib.value_and_grad is None:
+        return None
+
+    def loss(weights, x, y):
+        return lib.xp.mean((lib.xp.tanh(x @ weights[0]) @ weights[1] - y) ** 2)
+
+    def step(weights, batch):
+        value, slope = lib.value_and_grad(loss)(weights, *batch)
+        return lib.tree_map(lambda w, s: w - 0.1 * s, weights, slope), value
+
+    def run(first, second, xs, ys):
+        return lib.scan(step, (first, second), (xs, ys))
+
+    weights = (numbers(8, 32, scale=0.1), numbers(32, 1, scale=0.1))
+    return run, (*weights, numbers(500, 16, 8), numbers(500, 16, 1))
+
+
+def powers(lib: Library) -> Loop:
+    """The power method for a matrix of four by four, 2,000 steps."""
+
+    def run(matrix):
+        def step(x, _):
+            x = matrix @ x
+            return x / lib.xp.sqrt(lib.xp.sum(x * x)), x[0]
+
+        return lib.scan(step, matrix[0], None, length=2_000)
+
+    return run, (np.abs(numbers(4, 4)),)
+
+
+LOOPS = {
+    "counter": counter,
+    "exponential average": average,
+    "Kalman filter": kalman,
+    "Lorenz's system": lorenz,
+    "recurrent net": recurrent,
+    "recurrent net, gradient": recurrent_gradient,
+    "gradient descent": descent,
+    "power method": powers,
+}
+
+
+def measure(name: str, wanted: list[str], folder: Path) -> dict[str, float]:
+    """Return the least time of a call of each loop; results go to files."""
+    lib = library(name)
+    found = {}
+    for loop in wanted:
+        made = LOOPS[loop](lib)
+        if made is None:
+            continue
+        arguments = lib.wait(lib.put(made[1]))
+        step = lib.jit(made[0])
+        results = [np.asarray(leaf) for leaf in lib.leaves(lib.wait(step(*arguments)))]
+        np.savez(folder / f"{loop}, {name}.npz", *results)
+        found[loop] = least_time(lib, step, arguments, SECONDS)
+    return found
+
+
+def compare(loop: str, name: str, folder: Path) -> None:
+    """End the run if a library gives something else than JAX."""
+    with (
+        np.load(folder / f"{loop}, {name}.npz") as ours,
+        np.load(folder / f"{loop}, jax.npz") as own,
+    ):
+        for file in own.files:
+            apart, size = np.max(np.abs(ours[file] - own[file])), np.max(np.abs(own[file]))
+            if not apart <= TOLERANCE * size:
+                raise SystemExit(f"{loop}: {name} and jax are {apart / size:.1e} apart")
+
+
+def main() -> None:
+    """Measure what the command line names, or everything."""
+    words = sys.argv[1:]
+    if words[:1] == ["--worker"]:
+        print(json.dumps(measure(words[1], words[3:], Path(words[2]))))
+        return
+    wanted = [loop for loop in LOOPS if not words or any(word in loop for word in words)]
+    best: dict[str, dict[str, float]] = {loop: {} for loop in wanted}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in LIBRARIES * TURNS:
+            command = [sys.executable, __file__, "--worker", name, folder, *wanted]
+            run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+            for loop, least in json.loads(run.stdout.splitlines()[-1]).items():
+                best[loop][name] = min(least, best[loop].get(name, least))
+        for loop, times in best.items():
+            for name in times:
+                compare(loop, name, Path(folder))
+    print(
+        f"{'ms':<26}"
+        + "".join(f"{name:>12}" for name in LIBRARIES)
+        + f"{'ev/jax':>9}{'xla/jax':>9}"
+    )
+    for loop, times in best.items():
+        cells = [
+            f"{times[name] * 1e3:>12.3f}" if name in times else f"{'—':>12}" for name in LIBRARIES
+        ]
+        shares = [times[name] / times["jax"] for name in ("evaluator", "xla")]
+        print(f"{loop:<26}{''.join(cells)}{shares[0]:>9.2f}{shares[1]:>9.2f}")
+
+
+if __name__ == "__main__":
+    main()
