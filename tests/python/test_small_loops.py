@@ -1,8 +1,8 @@
 """Loops that the evaluator writes as code give, bit for bit, what their bodies give one by one.
 
-The bodies pass on, swap, put into, slice, move, reduce and multiply what they find, call what has no
-instruction of its own, and hold loops and branches. Each is tried with tensors that are near
-and with some that are far.
+The bodies pass on, swap, put into, slice, move, reduce and multiply what they find, call what has
+no instruction of its own, and hold loops and branches. Each is tried with tensors that are near and
+with some that are far. So do programs over small tensors.
 """
 
 import functools
@@ -37,7 +37,7 @@ def same_bits(found, expected):
     found, expected = nx.tree.leaves(found), nx.tree.leaves(expected)
     assert len(found) == len(expected)
     for x, y in zip(found, expected, strict=True):
-        assert x.dtype == y.dtype and x.shape == y.shape
+        assert (x.dtype, x.shape) == (y.dtype, y.shape)
         assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
 
 
@@ -149,7 +149,9 @@ def looped(i, s):
 def chosen(i, s):
     a, b = s
     a, b = nx.cond(i % 2 == 0, lambda: (b, a), lambda: (a * 0.5, nx.put_slice(b, [1], a[:1])))
-    return nx.cond([(b[0] > 0, lambda: (a, b)), (a[0] > 1, lambda: (b, b))], otherwise=lambda: (a, a))
+    return nx.cond(
+        [(b[0] > 0, lambda: (a, b)), (a[0] > 1, lambda: (b, b))], otherwise=lambda: (a, a)
+    )
 
 
 def loop_in_branch(i, s):
@@ -213,6 +215,38 @@ def test_other_dtypes(dtype):
         return (a + both).astype(dtype), (b * both).astype(dtype)
 
     check(body, (numbers(10, dtype), numbers(10, dtype, seed=1)))
+
+
+def turned_about(angle):
+    sine, cosine = nx.sin(angle), nx.cos(angle)
+    matrix = nx.stack([nx.stack([cosine, -sine]), nx.stack([sine, cosine])])
+    return matrix @ matrix[0], nx.sum(matrix * 2.5, axis=0), matrix
+
+
+def branches_that_share_constants(angle):
+    def small(x):
+        return x * 2.5 + nx.tensor([1.0, 2.0, 3.0]), nx.sqrt(x + 7.25)
+
+    def large(x):
+        return x - 2.5, nx.cond(x > 3, lambda: x * 7.25, lambda: nx.exp(x) + 2.5)
+
+    first, second = nx.cond(angle < 1, small, lambda x: (nx.full((3,), 7.25), x + 2.5), angle)
+    third, last = nx.cond(angle > 1, large, lambda x: (x + 2.5, x - 7.25), angle)
+    return first * 7.25, second + 2.5, third, last / 7.25
+
+
+def rows_of_a_table(angle):
+    table = nx.reshape(nx.iota((6000,)), (60, 100)).astype("float32")
+    row = table[(angle * 10).astype("int32")] * 0.5
+    return nx.max(row), nx.put_slice(row, [3], nx.reshape(angle, (1,)))[:5], angle
+
+
+@pytest.mark.parametrize("function", [turned_about, branches_that_share_constants, rows_of_a_table])
+def test_small_programs_give_what_their_operations_give(function):
+    run = nx.jit(function, compiler="evaluator")
+    for angle in (4.0, 0.5, 1.0, 2.0, 0.25):
+        # Outside of a trace each operation is a program of its own.
+        same_bits(run(nx.tensor(angle)), function(nx.tensor(angle)))
 
 
 def test_no_trip_and_nothing():

@@ -75,7 +75,7 @@ impl Held {
 pub(super) struct Builder {
     near: usize,
     /// The instructions of the loops that are being written, outermost first; the first are those
-    /// before all loops.
+    /// before all loops, or before the program.
     pub(super) blocks: Vec<Vec<Inst>>,
     pub(super) memory: Memory,
     pub(super) slots: usize,
@@ -103,6 +103,8 @@ pub(super) fn of_loop(it: &Loop, operands: &[TensorType]) -> Bytecode {
 /// The code of a program for the inputs that it needs.
 pub(super) fn of_program(plan: &Arc<Plan>) -> Bytecode {
     sized(|builder| {
+        // What is known beforehand comes first, outside of all branches.
+        builder.blocks.push(Vec::new());
         let inputs = plan.inputs.iter().zip(plan.program().inputs());
         let given = inputs.map(|(slot, ty)| match slot {
             Some(_) => builder.near_operand(&unnamed(ty)),
@@ -111,7 +113,9 @@ pub(super) fn of_program(plan: &Arc<Plan>) -> Bytecode {
             }
         });
         let given: Vec<Held> = given.collect();
-        builder.region(plan, &given)
+        let results = builder.region(plan, &given);
+        builder.end_block();
+        results
     })
 }
 
@@ -143,7 +147,7 @@ impl Builder {
     /// The next operand, which is in the next slot.
     fn operand(&mut self, ty: &TensorType) -> Held {
         let slot = self.new_slot();
-        Held { ty: ty.clone(), at: At::Far { slot, is_own: true }, level: 0 }
+        Held { ty: ty.clone(), at: At::Far { slot, is_own: true }, level: self.depth() }
     }
 
     /// The next operand, in the memory if it is small.
@@ -152,9 +156,16 @@ impl Builder {
         if !self.is_near(ty) {
             return held;
         }
-        let (near, to) = self.result(ty.clone(), 0);
+        let (near, to) = self.result(ty.clone(), self.depth());
         self.copy(&held, to);
         near
+    }
+
+    /// Ends a block, which goes on behind what comes before it.
+    pub(super) fn end_block(&mut self) {
+        let block = self.blocks.pop().expect("a block was begun");
+        let depth = self.depth();
+        self.blocks[depth].extend(block);
     }
 
     fn finish(mut self, results: Vec<Held>) -> Bytecode {

@@ -34,9 +34,8 @@ impl Builder {
         block.push(Inst::Jump(-distance(begin)));
         let end = block.len();
         block[leave].set_distance(distance(end - leave));
-        let block = self.blocks.pop().expect("it was begun above");
+        self.end_block();
         let depth = self.depth();
-        self.blocks[depth].extend(block);
         state.into_iter().map(|held| Held { level: depth, ..held }).collect()
     }
 

@@ -34,7 +34,8 @@ use crate::plan::Plan;
 use crate::reduce::InMemory;
 pub(crate) use build::NEAR;
 
-/// A loop or a program, which is written as code when it first runs.
+/// A loop or a program that is written as code. Loops inside of others are parts of their code, and have
+/// one of their own only if there was no room there.
 pub(crate) struct Written {
     what: What,
     code: OnceLock<Bytecode>,
@@ -61,9 +62,16 @@ impl Written {
         Self { what, code: OnceLock::new() }
     }
 
+    /// The same with its code, for a loop that is this node.
+    pub(crate) fn with_code(self, graph: &Graph, id: ExprId) -> Self {
+        self.code(graph, id);
+        self
+    }
+
     /// A program, of which the operands are those inputs that are needed.
     pub(crate) fn program_of(plan: Arc<Plan>) -> Self {
-        Self { what: What::Program(plan), code: OnceLock::new() }
+        let code = build::of_program(&plan).into();
+        Self { what: What::Program(plan), code }
     }
 
     /// The program, if it is one.
@@ -84,14 +92,20 @@ impl Written {
 
     /// The code, of a loop that is this node.
     pub(crate) fn code(&self, graph: &Graph, id: ExprId) -> &Bytecode {
-        self.code.get_or_init(|| match &self.what {
+        if let Some(code) = self.code.get() {
+            return code;
+        }
+        let code = match &self.what {
             What::Loop(it) => {
                 let operands = graph.operands(id).iter();
                 let types = operands.map(|&operand| unnamed(graph.tensor_type(operand)));
                 build::of_loop(it, &types.collect::<Vec<_>>())
             }
             What::Program(plan) => build::of_program(plan),
-        })
+        };
+        // Whoever is first decides. Nobody waits for another thread, which a fork may have left behind.
+        let _ = self.code.set(code);
+        self.code.get().expect("it has been set")
     }
 }
 

@@ -36,6 +36,10 @@ impl Bytecode {
         }
         let mut scratch = SPARE.with_borrow_mut(Vec::pop).unwrap_or(Scratch::EMPTY);
         let memory = scratch.bytes(self.bytes);
+        if cfg!(debug_assertions) {
+            // Nothing is read that has not been written: what runs before have left would hide it.
+            memory.fill(u8::MAX);
+        }
         let mut machine = Machine { code: self, memory, slots: &mut slots, context };
         let done = machine.run().and_then(|()| machine.results());
         SPARE.with_borrow_mut(|spare| spare.push(scratch));

@@ -253,7 +253,7 @@ impl<'a> Planner<'a> {
     fn finish(&self, program: Arc<Program>, mut built: build::Built) -> Plan {
         if !self.checks {
             // Code over one piece of memory has no use for rows of what is there.
-            let least = if self.writes > 0 { NEAR / 4 } else { 1 };
+            let least = if self.is_written() { NEAR / 4 } else { 1 };
             built = rows::join(program.graph(), built, least);
             built = totals::join(program.graph(), built);
         }
@@ -270,6 +270,11 @@ impl<'a> Planner<'a> {
             checks: self.checks,
             work,
         }
+    }
+
+    /// Whether what is being planned becomes part of other code.
+    fn is_written(&self) -> bool {
+        self.writes > 0
     }
 
     /// The plan of a region of a loop.
