@@ -10,6 +10,8 @@
 //!   it), which computes a cache-sized block at a time with vector code for the machine at hand.
 //! * Each value dies with the last step that reads it. If nobody else holds its memory, that step
 //!   may write its result there; the inputs of [`Plan::run`] are no exception.
+//! * Loops, and programs over small tensors, are written as code over one piece of memory, in which
+//!   each value has its place: a step takes a few nanoseconds then, beside what its kernel takes.
 //! * Large steps share the threads of one pool of rayon's, which a forked process makes anew.
 //! * Long steps are done on a thread of their own where the caller may want to stop them.
 //!

@@ -236,7 +236,7 @@ fn adding(end: Option<f64>) -> Program {
         let next = vec![graph.add(count, one)?, graph.sin(sum)?];
         let body = graph.traced(start, next);
         let zero = graph.weak_number(Number::Int(0), inputs[0])?;
-        Ok(graph.while_loop(mark, &scope, &[zero, inputs[1]], condition, body)?)
+        graph.while_loop(mark, &scope, &[zero, inputs[1]], condition, body)
     })
 }
 
