@@ -270,6 +270,17 @@ def test_what_is_computed_before_a_loop_is_computed_again_for_another_call():
         same_bits(jitted(scale, x), expected)
 
 
+def test_a_branch_that_is_not_taken_takes_no_memory():
+    def huge(x):
+        return x + nx.sum(nx.full((1 << 44,), 1.0)) + nx.sum(nx.full((5000,), x))
+
+    def body(i, x):
+        return nx.cond(i < 0, huge, lambda x: x + 1.0, x)
+
+    found = nx.jit(counted(body, 3), compiler="evaluator")(nx.tensor(0.0))
+    assert float(found) == 3.0
+
+
 def test_hooks_of_nested_loops_are_called_in_order():
     seen = []
 

@@ -87,6 +87,8 @@ pub(super) struct Builder {
     repeated: FxHashMap<(Bytes, u8), Source>,
     /// What the step at hand has computed for itself.
     temporary: Vec<Span>,
+    /// How many branches are around what is being written.
+    pub(super) branches: usize,
 }
 
 /// The code of a loop for operands of these types.
@@ -141,6 +143,7 @@ impl Builder {
             constants: FxHashMap::default(),
             repeated: FxHashMap::default(),
             temporary: Vec::new(),
+            branches: 0,
         }
     }
 

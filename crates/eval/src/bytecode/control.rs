@@ -111,6 +111,7 @@ impl Builder {
         let lent: Vec<Held> = site.operands.iter().map(Held::lent).collect();
         let (clauses, otherwise) = regions.as_chunks::<2>();
         let mut leave = Vec::with_capacity(clauses.len());
+        self.branches += 1;
         for [predicate, branch] in clauses {
             let holds = self.region(predicate, &lent);
             let skip = self.jump_unless(&holds[0]);
@@ -121,6 +122,7 @@ impl Builder {
             self.patch(skip, here);
         }
         self.branch(&otherwise[0], site, &results);
+        self.branches -= 1;
         let here = self.here();
         leave.into_iter().for_each(|jump| self.patch(jump, here));
         results

@@ -22,7 +22,8 @@ impl Builder {
         let is_near = site.types.iter().all(|ty| self.is_near(ty));
         let result = match op {
             Op::PutSlice(starts) => self.put(starts, region, site),
-            Op::Constant(constant) if !is_near => {
+            // In a branch it may never be wanted.
+            Op::Constant(constant) if !is_near && self.branches == 0 => {
                 let (to, origin) = (self.new_slot(), self.origin(region, site.position));
                 let ty = Box::new(site.types[0].clone());
                 self.push_at(0, Handle::Full { value: constant.value, ty, to, origin });
