@@ -16,9 +16,7 @@ pub(crate) fn evaluate(op: &Op, ty: &TensorType, args: &mut Args<'_>) -> Result<
         Op::Reshape(_) | Op::Squeeze(_) => Ok(value::reshaped(args.take(0), &ty.shape)),
         Op::Transpose(permutation) => {
             let x = args.get(0);
-            let steps = Strided::row_major(x.shape());
-            let axes = permutation.iter().map(|&axis| (x.shape()[axis], steps[axis]));
-            read(x, &Strided::new(0, axes), ty)
+            read(x, &transposed(x.shape(), permutation).rule(&ty.shape), ty)
         }
         Op::Reverse(axes) => {
             let x = args.get(0);
@@ -65,6 +63,7 @@ pub(crate) fn places(graph: &Graph, id: ExprId) -> Places {
     match graph.op(id) {
         Op::Broadcast(attributes) => broadcast(x, attributes),
         Op::Reverse(axes) => reversed(x, axes),
+        Op::Transpose(permutation) => transposed(x, permutation),
         Op::Slice(attributes) => index::known_slice(x, attributes),
         op => unreachable!("the places of {} are not known", op.name()),
     }
@@ -78,6 +77,11 @@ fn broadcast(x: &Shape, attributes: &Broadcast) -> Places {
         }
     }
     Places { offset: 0, steps }
+}
+
+fn transposed(x: &Shape, permutation: &[usize]) -> Places {
+    let steps = Strided::row_major(x);
+    Places { offset: 0, steps: permutation.iter().map(|&axis| steps[axis]).collect() }
 }
 
 fn reversed(x: &Shape, axes: &[usize]) -> Places {

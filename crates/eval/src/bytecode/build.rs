@@ -209,7 +209,7 @@ impl Builder {
     }
 
     pub(super) fn is_near(&self, ty: &TensorType) -> bool {
-        ty.shape.checked_size().is_some_and(|size| size * ty.dtype.size() <= self.near)
+        is_at_most(ty, self.near)
     }
 
     /// A place for a value that is computed at this level: one that lives as long as all others if
@@ -328,6 +328,11 @@ impl Builder {
             At::Far { .. } => {}
         }
     }
+}
+
+/// Whether a tensor has no more bytes.
+pub(crate) fn is_at_most(ty: &TensorType, bytes: usize) -> bool {
+    ty.shape.checked_size().is_some_and(|size| size * ty.dtype.size() <= bytes)
 }
 
 /// Bytes of a tensor that is known to fit into memory.

@@ -10,8 +10,8 @@ use crate::parallel;
 /// An operand of an instruction, and the level at which it is known.
 type Known = (Source, usize);
 
-/// What has been written of code.
-struct Written {
+/// Where the values of code are that has been written so far.
+struct Values {
     len: usize,
     /// Bytes of the largest element in a register.
     widest: usize,
@@ -25,7 +25,7 @@ struct Written {
     results: Vec<Option<Known>>,
 }
 
-impl Written {
+impl Values {
     fn read(&self, loc: Loc) -> Known {
         match loc {
             Loc::None => (Source::NONE, 0),
@@ -65,7 +65,7 @@ impl Builder {
         let inputs = code.inputs.iter().zip(site.operands);
         let inputs = inputs.map(|(input, held)| self.input(&input.access, held, len)).collect();
         let constants = code.constants.iter().map(|value| (self.constant(value), 0)).collect();
-        let mut written = Written {
+        let mut values = Values {
             len,
             widest: usize::from(code.widest),
             inputs,
@@ -75,21 +75,21 @@ impl Builder {
             places: vec![None; usize::from(code.registers)],
             results: vec![None; code.results.len()],
         };
-        self.computed_once(code, &mut written);
+        self.computed_once(code, &mut values);
         let mut results = vec![None; code.results.len()];
         for instruction in &code.instructions {
-            let known = instruction.operands.map(|loc| written.read(loc));
+            let known = instruction.operands.map(|loc| values.read(loc));
             let level = known.iter().map(|&(_, level)| level).max().unwrap_or(0);
             let bytes = padded(len, usize::from(instruction.size));
             let to = match instruction.target {
                 Target::Result(result) => {
                     let result = usize::from(result);
                     let (held, to) = self.result(site.types[result].clone(), level);
-                    written.results[result] = Some((Source { at: to.at, splat: false }, level));
+                    values.results[result] = Some((Source { at: to.at, splat: false }, level));
                     results[result] = Some(held);
                     to.padded(usize::from(instruction.size))
                 }
-                Target::Register(register) => self.register(&mut written, register, bytes, level),
+                Target::Register(register) => self.register(&mut values, register, bytes, level),
             };
             let operands = known.map(|(source, _)| source);
             self.push_at(level, Inst::Kernel { kernel: instruction.kernel, operands, to });
@@ -98,39 +98,33 @@ impl Builder {
     }
 
     /// Where a register is written: always at the same place, unless that is before the loop.
-    fn register(
-        &mut self,
-        written: &mut Written,
-        register: u16,
-        bytes: usize,
-        level: usize,
-    ) -> Span {
+    fn register(&mut self, values: &mut Values, register: u16, bytes: usize, level: usize) -> Span {
         let register = usize::from(register);
         let is_inside = level == self.depth();
-        let at = match written.places[register].filter(|_| is_inside) {
+        let at = match values.places[register].filter(|_| is_inside) {
             Some(at) => at,
             // A register is written again with elements of other sizes.
             None if is_inside => {
-                let at = self.scratch(padded(written.len, written.widest), level).at;
-                written.places[register] = Some(at);
+                let at = self.scratch(padded(values.len, values.widest), level).at;
+                values.places[register] = Some(at);
                 at
             }
             None => self.scratch(bytes, level).at,
         };
-        written.registers[register] = Some((Source { at, splat: false }, level));
+        values.registers[register] = Some((Source { at, splat: false }, level));
         Span::new(at as usize, bytes)
     }
 
     /// What is computed of constants and single elements.
-    fn computed_once(&mut self, code: &Code, written: &mut Written) {
-        let lanes = if written.len <= SHORT { SHORT } else { LANES };
+    fn computed_once(&mut self, code: &Code, values: &mut Values) {
+        let lanes = if values.len <= SHORT { SHORT } else { LANES };
         for instruction in &code.once {
-            let known = instruction.operands.map(|loc| written.read(loc));
+            let known = instruction.operands.map(|loc| values.read(loc));
             let level = known.iter().map(|&(_, level)| level).max().unwrap_or(0);
             let to = self.scratch(lanes * usize::from(instruction.size), level);
             let operands = known.map(|(source, _)| Source { splat: true, ..source });
             self.push_at(level, Inst::Kernel { kernel: instruction.kernel, operands, to });
-            written.once.push((Source { at: to.at, splat: true }, level));
+            values.once.push((Source { at: to.at, splat: true }, level));
         }
     }
 

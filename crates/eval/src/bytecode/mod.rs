@@ -32,10 +32,10 @@ use crate::elementwise::{Kernel, SHORT};
 use crate::layout::Strided;
 use crate::plan::Plan;
 use crate::reduce::InMemory;
-pub(crate) use build::NEAR;
+pub(crate) use build::{NEAR, is_at_most};
 
-/// A loop or a program that is written as code. Loops inside of others are parts of their code, and have
-/// one of their own only if there was no room there.
+/// A loop or a program, which is written as code when it first runs. Loops inside of others are parts of
+/// their code, and have one of their own only if there was no room there.
 pub(crate) struct Written {
     what: What,
     code: OnceLock<Bytecode>,
@@ -62,16 +62,9 @@ impl Written {
         Self { what, code: OnceLock::new() }
     }
 
-    /// The same with its code, for a loop that is this node.
-    pub(crate) fn with_code(self, graph: &Graph, id: ExprId) -> Self {
-        self.code(graph, id);
-        self
-    }
-
     /// A program, of which the operands are those inputs that are needed.
     pub(crate) fn program_of(plan: Arc<Plan>) -> Self {
-        let code = build::of_program(&plan).into();
-        Self { what: What::Program(plan), code }
+        Self { what: What::Program(plan), code: OnceLock::new() }
     }
 
     /// The program, if it is one.
@@ -110,7 +103,7 @@ impl Written {
 }
 
 /// A type without the names of its axes.
-fn unnamed(ty: &TensorType) -> TensorType {
+pub(crate) fn unnamed(ty: &TensorType) -> TensorType {
     TensorType::new(ty.dtype, ty.shape.clone())
 }
 

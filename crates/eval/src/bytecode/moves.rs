@@ -41,13 +41,7 @@ impl Builder {
                 Some(self.literal(create::evaluate(op, &site.types[0]).ok()?, site))
             }
             Op::Reshape(_) | Op::Squeeze(_) => self.reshaped(site),
-            Op::Transpose(permutation) => {
-                let x = &site.operands[0].ty.shape;
-                let steps = Strided::row_major(x);
-                let axes = permutation.iter().map(|&axis| (x[axis], steps[axis]));
-                Some(self.moved(&Strided::new(0, axes), site))
-            }
-            Op::Reverse(_) | Op::Broadcast(_) => {
+            Op::Transpose(_) | Op::Reverse(_) | Op::Broadcast(_) => {
                 let (plan, shape) = (site.plan, &site.types[0].shape);
                 let id = plan.steps[site.position].id;
                 let rule = movement::places(plan.program().graph(), id).rule(shape);
@@ -141,9 +135,16 @@ impl Builder {
         let Some((source, target)) = movement::padding(config, &x.ty.shape, &ty.shape) else {
             return Some(result);
         };
-        let kept = self.scratch(source.len() * size, level);
-        let from = Held { at: At::Near(from), ..x.clone() };
-        self.read(&source, &from, kept, level);
+        let bytes = source.len() * size;
+        let kept = match source.neighbours(0, source.len()) {
+            Some(first) => Span::new(from.at as usize + first * size, bytes),
+            None => {
+                let kept = self.scratch(bytes, level);
+                let from = Held { at: At::Near(from), ..x.clone() };
+                self.read(&source, &from, kept, level);
+                kept
+            }
+        };
         self.write(target, x, kept, to, level);
         self.spread(to, size, level);
         Some(result)

@@ -246,8 +246,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         let lean = if checks { None } else { read.body(graph, id, op) };
         let condition = self.planner.loop_region(&op.condition);
         let body = self.planner.loop_region(lean.as_ref().unwrap_or(&op.body));
-        let written = Written::loop_of(op.state, condition, body);
-        if self.planner.is_written() { written } else { written.with_code(graph, id) }
+        Written::loop_of(op.state, condition, body)
     }
 
     fn group(&mut self, root: ExprId, group: u32) {

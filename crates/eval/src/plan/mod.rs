@@ -22,7 +22,7 @@ use nxla_expr::{ExprId, Graph, HookOp, Inside, Op, Program, TensorType};
 use rustc_hash::FxHashMap;
 
 use crate::args::Arg;
-use crate::bytecode::{NEAR, Written};
+use crate::bytecode::{NEAR, Written, unnamed};
 use crate::elementwise::Code;
 use crate::kernels::composed;
 use crate::rows::Rows;
@@ -177,8 +177,7 @@ impl Step {
                 types
             }
             Action::Op | Action::Written(_) | Action::Regions(_) => {
-                let parts = graph.ty(self.id).parts().iter();
-                parts.map(|ty| TensorType::new(ty.dtype, ty.shape.clone())).collect()
+                graph.ty(self.id).parts().iter().map(unnamed).collect()
             }
         }
     }
@@ -253,7 +252,7 @@ impl<'a> Planner<'a> {
     fn finish(&self, program: Arc<Program>, mut built: build::Built) -> Plan {
         if !self.checks {
             // Code over one piece of memory has no use for rows of what is there.
-            let least = if self.is_written() { NEAR / 4 } else { 1 };
+            let least = if self.writes > 0 { NEAR / 4 } else { 1 };
             built = rows::join(program.graph(), built, least);
             built = totals::join(program.graph(), built);
         }
@@ -270,11 +269,6 @@ impl<'a> Planner<'a> {
             checks: self.checks,
             work,
         }
-    }
-
-    /// Whether what is being planned becomes part of other code.
-    fn is_written(&self) -> bool {
-        self.writes > 0
     }
 
     /// The plan of a region of a loop.

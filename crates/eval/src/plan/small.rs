@@ -8,7 +8,7 @@ use nxla_expr::{Family, Graph, Op};
 use super::build::Built;
 use super::{Action, Plan, Step};
 use crate::args::Arg;
-use crate::bytecode::{NEAR, Written};
+use crate::bytecode::{NEAR, Written, is_at_most};
 
 /// Steps of a program that is worth being written: to begin a run takes as long as a few of them.
 const LEAST: usize = 4;
@@ -18,12 +18,7 @@ const MOST: usize = 3;
 
 /// Whether all that a program makes is small, and most of it by what there are instructions for.
 pub(super) fn pays(graph: &Graph, built: &Built) -> bool {
-    let is_near = |step: &Step| {
-        let types = step.types(graph);
-        types
-            .iter()
-            .all(|ty| ty.shape.checked_size().is_some_and(|size| size * ty.dtype.size() <= NEAR))
-    };
+    let is_near = |step: &Step| step.types(graph).iter().all(|ty| is_at_most(ty, NEAR));
     let called = built.steps.iter().filter(|step| is_called(graph, step)).count();
     built.steps.len() >= LEAST
         && called * (MOST + 1) <= built.steps.len()
