@@ -63,7 +63,6 @@ pub(crate) fn places(graph: &Graph, id: ExprId) -> Places {
     match graph.op(id) {
         Op::Broadcast(attributes) => broadcast(x, attributes),
         Op::Reverse(axes) => reversed(x, axes),
-        Op::Transpose(permutation) => transposed(x, permutation),
         Op::Slice(attributes) => index::known_slice(x, attributes),
         op => unreachable!("the places of {} are not known", op.name()),
     }
@@ -79,7 +78,8 @@ fn broadcast(x: &Shape, attributes: &Broadcast) -> Places {
     Places { offset: 0, steps }
 }
 
-fn transposed(x: &Shape, permutation: &[usize]) -> Places {
+/// The places of a transpose in its operand.
+pub(crate) fn transposed(x: &Shape, permutation: &[usize]) -> Places {
     let steps = Strided::row_major(x);
     Places { offset: 0, steps: permutation.iter().map(|&axis| steps[axis]).collect() }
 }

@@ -41,7 +41,11 @@ impl Builder {
                 Some(self.literal(create::evaluate(op, &site.types[0]).ok()?, site))
             }
             Op::Reshape(_) | Op::Squeeze(_) => self.reshaped(site),
-            Op::Transpose(_) | Op::Reverse(_) | Op::Broadcast(_) => {
+            Op::Transpose(permutation) => {
+                let places = movement::transposed(&site.operands[0].ty.shape, permutation);
+                Some(self.moved(&places.rule(&site.types[0].shape), site))
+            }
+            Op::Reverse(_) | Op::Broadcast(_) => {
                 let (plan, shape) = (site.plan, &site.types[0].shape);
                 let id = plan.steps[site.position].id;
                 let rule = movement::places(plan.program().graph(), id).rule(shape);
