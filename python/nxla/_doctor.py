@@ -30,6 +30,7 @@ VARIABLES = (
     "NXLA_PJRT_ALLOW_FAULTS",
     "NXLA_CACHE_DIR",
     "NXLA_CACHE_BYTES",
+    "NXLA_COMPILE_ABOVE",
     "XLA_FLAGS",
     "TF_CPP_MIN_LOG_LEVEL",
     "CUDA_VISIBLE_DEVICES",
@@ -176,7 +177,9 @@ def probe(path: str, *, smoke: bool) -> int:
     try:
         report = _core.plugin_report(path)
         report["seconds"] = time.perf_counter() - begun
-        report["smoke"] = smoke_tests({"compiler": "xla", "plugin": path}) if smoke else []
+        # The tests are small, and meant for the plugin.
+        options = {"compiler": "xla", "plugin": path, "compile_above": 0}
+        report["smoke"] = smoke_tests(options) if smoke else []
     except Exception as error:  # Whatever it is, it is to be told.
         report = {"error": str(error)}
     sys.stdout.write(json.dumps(report))

@@ -385,7 +385,7 @@ def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
             f"{what}: programs over several devices are compiled by 'xla', not by "
             f"{given['compiler']!r}"
         )
-    placing = (*PLACING, "stages", "hooks", "compile_after")
+    placing = (*PLACING, "stages", "hooks", "compile_after", "compile_above")
     for name in (*placing, "on_conflict"):
         if name in given:
             raise OptionError(f"{what}: {name!r} has no meaning for a program over a mesh")

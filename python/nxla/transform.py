@@ -139,6 +139,12 @@ def jit(
             How many calls the evaluator does for each signature. XLA compiles during the last of
             them, on another thread, and does all that follow; they differ in rounding. By default
             0. What compiles ahead, as ``lower(...).compile()`` does, does not count.
+        ``compile_above``
+            Microseconds. On a CPU, programs that the evaluator does within so much time, by an
+            estimate, are not compiled: it does them sooner than XLA can be called, and results are
+            on the device all the same. By default 100, or what the environment says in
+            ``NXLA_COMPILE_ABOVE``; 0, which compiles all, with ``kernels=False`` and with flags of
+            XLA's own.
         ``xla_...``
             XLA's own flags, by their names: ``xla_cpu_enable_fast_math=True``. Those that the
             plugin does not know, and values that are none of theirs, raise a `DeviceError`.

@@ -40,7 +40,8 @@ def missing(platform):
 
 
 def pytest_configure():
-    """Let accelerators multiply ``f32`` as exactly as what they are compared with."""
+    """Have XLA do what is too small to be compiled, and multiply as what it is compared with."""
+    os.environ.setdefault("NXLA_COMPILE_ABOVE", "0")
     if PLATFORM != "cpu":
         os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
         os.environ.setdefault("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=false")

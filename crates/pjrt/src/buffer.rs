@@ -8,11 +8,12 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use nxla_tensor::{DType, Shape};
+use nxla_tensor::{DType, HostTensor, Shape};
 
 use crate::client::{Client, Device, non_null};
 use crate::error::Error;
 use crate::event::Event;
+use crate::place::Place;
 use crate::sys::*;
 
 /// A tensor in the memory of a device. Clones share it; the last one frees it.
@@ -22,7 +23,7 @@ pub struct Buffer {
 }
 
 struct Inner {
-    raw: NonNull<PJRT_Buffer>,
+    place: Place,
     client: Client,
     device: usize,
     dtype: DType,
@@ -51,14 +52,51 @@ impl Buffer {
         dtype: DType,
         shape: Shape,
     ) -> Buffer {
+        Self::of(Place::told(raw), client, device, dtype, shape)
+    }
+
+    /// A buffer of host memory, of which the plugin has not been told.
+    pub(crate) fn at_hand(tensor: HostTensor, client: Client, device: usize) -> Buffer {
+        let (dtype, shape) = (tensor.dtype(), tensor.shape().clone());
+        Self::of(Place::at_hand(tensor), client, device, dtype, shape)
+    }
+
+    fn of(place: Place, client: Client, device: usize, dtype: DType, shape: Shape) -> Buffer {
         let (freed, taken_by) = (AtomicBool::new(false), OnceLock::new());
-        let inner = Inner { raw, client, device, dtype, shape, freed, taken_by };
+        let inner = Inner { place, client, device, dtype, shape, freed, taken_by };
         inner.client.devices()[device].live().add(inner.byte_size());
         Buffer { inner: Arc::new(inner) }
     }
 
-    pub(crate) fn as_ptr(&self) -> *mut PJRT_Buffer {
-        self.inner.raw.as_ptr()
+    /// The plugin's object. The plugin is told of what is at hand: it has been wanted.
+    ///
+    /// # Errors
+    /// [`Error::Released`] for what was at hand and has been freed; what the plugin reports.
+    #[inline]
+    pub(crate) fn raw(&self) -> Result<*mut PJRT_Buffer, Error> {
+        let tell = |tensor: &HostTensor| self.client().send(tensor, self.inner.device);
+        Ok(self.inner.place.raw_or_tell(tell)?.as_ptr())
+    }
+
+    /// Whether the plugin has not been told of it yet, see [`Client::adopt`].
+    #[must_use]
+    pub fn is_at_hand(&self) -> bool {
+        self.inner.place.raw().is_none()
+    }
+
+    /// The tensor, where the plugin has not been told of it.
+    ///
+    /// # Errors
+    /// [`Error::Donated`] if it was given away, [`Error::Released`] if it was at hand and is freed.
+    pub(crate) fn tensor_at_hand(&self) -> Result<Option<HostTensor>, Error> {
+        if self.inner.place.raw().is_some() {
+            return Ok(None);
+        }
+        self.check_taken()?;
+        match self.inner.place.tensor() {
+            None if self.inner.place.is_empty() => Err(Error::Released),
+            tensor => Ok(tensor),
+        }
     }
 
     /// The client the buffer belongs to.
@@ -91,7 +129,7 @@ impl Buffer {
     /// What the plugin reports, for instance that the buffer was deleted.
     pub fn on_device_size(&self) -> Result<usize, Error> {
         let mut args = PJRT_Buffer_OnDeviceSizeInBytes_Args::new();
-        args.buffer = self.as_ptr();
+        args.buffer = self.raw()?;
         // SAFETY: the buffer is alive.
         unsafe { self.call(&mut args)? };
         Ok(args.on_device_size_in_bytes)
@@ -138,9 +176,13 @@ impl Buffer {
         }
     }
 
+    /// `None` if there is nothing to wait for.
     fn ready_event(&self) -> Result<Option<Event>, Error> {
+        if self.tensor_at_hand()?.is_some() {
+            return Ok(None);
+        }
         let mut args = PJRT_Buffer_ReadyEvent_Args::new();
-        args.buffer = self.as_ptr();
+        args.buffer = self.raw()?;
         // SAFETY: the buffer is alive, and the event is ours.
         unsafe {
             self.call(&mut args)?;
@@ -158,10 +200,10 @@ impl Buffer {
         let index = client.index_of(device)?;
         if index == self.inner.device {
             // PJRT copies between devices only.
-            return client.buffer_from_host(&self.to_host()?, device);
+            return client.put(&self.to_host()?, device);
         }
         let mut args = PJRT_Buffer_CopyToDevice_Args::new();
-        args.buffer = self.as_ptr();
+        args.buffer = self.raw()?;
         args.dst_device = device.as_ptr();
         // SAFETY: the buffer is alive and the device belongs to its client. The new buffer is ours.
         unsafe {
@@ -194,8 +236,11 @@ impl Buffer {
         if !self.inner.forget_size() || self.is_deleted()? {
             return Ok(false);
         }
+        if self.inner.place.clear() {
+            return Ok(true);
+        }
         let mut args = PJRT_Buffer_Delete_Args::new();
-        args.buffer = self.as_ptr();
+        args.buffer = self.raw()?;
         // SAFETY: the buffer is alive; deleting frees its memory, not the object.
         unsafe { self.call(&mut args)? };
         Ok(true)
@@ -229,8 +274,11 @@ impl Buffer {
         if self.inner.taken_by.get().is_some() {
             return Ok(true);
         }
+        let Some(raw) = self.inner.place.raw() else {
+            return Ok(self.inner.place.is_empty());
+        };
         let mut args = PJRT_Buffer_IsDeleted_Args::new();
-        args.buffer = self.as_ptr();
+        args.buffer = raw.as_ptr();
         // SAFETY: the buffer is alive.
         unsafe { self.call(&mut args)? };
         Ok(args.is_deleted)
@@ -264,8 +312,9 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.forget_size();
+        let Some(raw) = self.place.raw() else { return };
         let mut args = PJRT_Buffer_Destroy_Args::new();
-        args.buffer = self.raw.as_ptr();
+        args.buffer = raw.as_ptr();
         // SAFETY: the buffer is alive, and this is its last use. An error cannot be reported from
         // here.
         let _ = unsafe { self.client.plugin().call(&mut args) };

@@ -125,6 +125,12 @@ impl Client {
         &self.inner.platform_name
     }
 
+    /// Whether the memory of devices is the host's, so that either reads what the other has written.
+    #[must_use]
+    pub fn computes_on_host(&self) -> bool {
+        self.platform_name() == "cpu"
+    }
+
     /// Whether compiled programs can call functions of the host, see [`HostFn`](crate::HostFn): on the
     /// host itself and on CUDA devices, if the plugin has a way.
     #[must_use]

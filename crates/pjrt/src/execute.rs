@@ -189,7 +189,7 @@ impl Compiled {
                 return Err(Error::ForeignObject { what: format!("argument {index}") });
             }
             arg.check_taken()?;
-            *to = arg.as_ptr();
+            *to = arg.raw()?;
         }
         Ok(())
     }

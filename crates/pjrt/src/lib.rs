@@ -58,9 +58,11 @@ mod host;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod lending;
+mod mapped;
 mod maps;
 mod memory;
 mod options;
+mod place;
 mod plugin;
 mod probe;
 mod running;
@@ -90,5 +92,5 @@ pub use options::{CompileOptions, ExecuteOptions};
 pub use plugin::Plugin;
 pub use running::{wait_until_all_idle, wait_until_all_idle_for};
 pub use traffic::Traffic;
-pub use transfer::MappedBuffer;
+pub use mapped::MappedBuffer;
 pub use value::Value;

@@ -9,7 +9,6 @@
 //! * The other way round, memory of a CPU device is read in place, since the plugin's own copy
 //!   goes through another thread.
 
-use std::ops::Deref;
 use std::ptr::NonNull;
 
 use nxla_tensor::{DType, Frozen, HostTensor, Shape};
@@ -22,7 +21,6 @@ use crate::event::Event;
 use crate::scratch::with_scratch;
 use crate::sys::*;
 use crate::traffic::{count_read, count_sent};
-use crate::value;
 
 /// Why a tensor that was just made can be written to.
 pub(crate) const NEW_IS_UNIQUE: &str = "a new tensor has its memory for itself";
@@ -37,12 +35,54 @@ impl Client {
     /// # Errors
     /// [`Error::ForeignObject`] for a device of another client, else what the plugin reports.
     pub fn buffer_from_host(&self, tensor: &HostTensor, device: &Device) -> Result<Buffer, Error> {
+        let (index, dtype) = (self.index_of(device)?, tensor.dtype());
+        let raw = self.send(tensor, index)?;
+        count_sent(tensor.byte_size());
+        // SAFETY: the plugin's object was made just now, of this type and shape.
+        Ok(unsafe { Buffer::new(raw, self.clone(), index, dtype, tensor.shape().clone()) })
+    }
+
+    /// Copies a host tensor to a device, where that has memory of its own, and else [adopts](Client::adopt)
+    /// it; either is counted as [`Traffic`](crate::Traffic).
+    ///
+    /// # Errors
+    /// As for [`adopt`](Client::adopt).
+    pub fn put(&self, tensor: &HostTensor, device: &Device) -> Result<Buffer, Error> {
+        let buffer = self.adopt(tensor, device)?;
+        if self.computes_on_host() {
+            count_sent(tensor.byte_size());
+        }
+        Ok(buffer)
+    }
+
+    /// Makes a buffer of a host tensor without telling the plugin, where its devices compute in host
+    /// memory: it gets to know from the first program that is given the buffer. Elsewhere it is as
+    /// [`buffer_from_host`](Client::buffer_from_host).
+    ///
+    /// # Errors
+    /// As for [`buffer_from_host`](Client::buffer_from_host); those of the plugin come from the
+    /// program then.
+    pub fn adopt(&self, tensor: &HostTensor, device: &Device) -> Result<Buffer, Error> {
+        if !self.computes_on_host() {
+            return self.buffer_from_host(tensor, device);
+        }
+        let device = self.index_of(device)?;
+        Ok(Buffer::at_hand(tensor.clone().with_names(None)?, self.clone(), device))
+    }
+
+    /// Makes the plugin's object of a host tensor.
+    pub(crate) fn send(
+        &self,
+        tensor: &HostTensor,
+        device: usize,
+    ) -> Result<NonNull<PJRT_Buffer>, Error> {
         /// Below this size a copy costs less than keeping the tensor alive.
         const COPY_BELOW: usize = 4096;
-        if tensor.bytes().len() < COPY_BELOW {
-            return self.buffer_from_bytes(tensor.dtype(), tensor.shape(), tensor.bytes(), device);
+        let (dtype, shape) = (tensor.dtype(), tensor.shape());
+        match tensor.bytes() {
+            bytes if bytes.len() < COPY_BELOW => self.send_bytes(dtype, shape, bytes, device),
+            _ => self.send_frozen(dtype, shape, tensor.share(), device),
         }
-        self.buffer_from_frozen(tensor.dtype(), tensor.shape(), tensor.share(), device)
     }
 
     /// Copies elements in row-major order to a device. `bytes` is free again on return.
@@ -59,10 +99,24 @@ impl Client {
         bytes: &[u8],
         device: &Device,
     ) -> Result<Buffer, Error> {
+        let index = self.index_of(device)?;
+        let raw = self.send_bytes(dtype, shape, bytes, index)?;
+        count_sent(bytes.len());
+        // SAFETY: the plugin's object was made just now, of this type and shape.
+        Ok(unsafe { Buffer::new(raw, self.clone(), index, dtype, shape.clone()) })
+    }
+
+    fn send_bytes(
+        &self,
+        dtype: DType,
+        shape: &Shape,
+        bytes: &[u8],
+        device: usize,
+    ) -> Result<NonNull<PJRT_Buffer>, Error> {
         let during_call = host_buffer_semantics::IMMUTABLE_ONLY_DURING_CALL;
         // SAFETY: `bytes` is borrowed for the whole call, and the semantics ask for no more.
-        let (buffer, _done) = unsafe { self.upload(dtype, shape, bytes, during_call, device)? };
-        Ok(buffer)
+        let (raw, _done) = unsafe { self.upload(dtype, shape, bytes, during_call, device)? };
+        Ok(raw)
     }
 
     /// Lends host memory to a device, which reads it in place or copies it when it likes. The
@@ -78,11 +132,24 @@ impl Client {
         memory: Frozen,
         device: &Device,
     ) -> Result<Buffer, Error> {
+        let (index, len) = (self.index_of(device)?, memory.bytes().len());
+        let raw = self.send_frozen(dtype, shape, memory, index)?;
+        count_sent(len);
+        // SAFETY: the plugin's object was made just now, of this type and shape.
+        Ok(unsafe { Buffer::new(raw, self.clone(), index, dtype, shape.clone()) })
+    }
+
+    fn send_frozen(
+        &self,
+        dtype: DType,
+        shape: &Shape,
+        memory: Frozen,
+        device: usize,
+    ) -> Result<NonNull<PJRT_Buffer>, Error> {
         let zero_copy = host_buffer_semantics::IMMUTABLE_ZERO_COPY;
         // SAFETY: frozen memory neither moves nor changes while a handle to it lives, and the
         // callback below keeps one until the plugin has no more use for the bytes.
-        let (buffer, done) =
-            unsafe { self.upload(dtype, shape, memory.bytes(), zero_copy, device)? };
+        let (raw, done) = unsafe { self.upload(dtype, shape, memory.bytes(), zero_copy, device)? };
         if let Some(done) = done {
             let kept = memory.clone();
             done.on_ready(move |_| drop(kept)).inspect_err(|_| {
@@ -90,7 +157,7 @@ impl Client {
                 std::mem::forget(memory);
             })?;
         }
-        Ok(buffer)
+        Ok(raw)
     }
 
     /// Starts a transfer to a device. The event is ready when `bytes` is not needed any more.
@@ -103,10 +170,9 @@ impl Client {
         shape: &Shape,
         bytes: &[u8],
         semantics: c_enum,
-        device: &Device,
-    ) -> Result<(Buffer, Option<Event>), Error> {
+        device: usize,
+    ) -> Result<(NonNull<PJRT_Buffer>, Option<Event>), Error> {
         check_size(dtype, shape, bytes.len())?;
-        let index = self.index_of(device)?;
         with_scratch(shape.rank(), 0_i64, |dims| {
             for (to, &from) in dims.iter_mut().zip(shape.iter()) {
                 // Sizes above `i64::MAX` can only occur next to a zero; the plugin refuses them.
@@ -119,19 +185,18 @@ impl Client {
             args.dims = dims.as_ptr();
             args.num_dims = dims.len();
             args.host_buffer_semantics = semantics;
-            args.device = device.as_ptr();
+            args.device = self.devices()[device].as_ptr();
             // SAFETY: client and device are alive, `dims` outlives the call, and the caller
             // vouches for `bytes`, whose length was checked. Buffer and event are ours now.
             unsafe {
                 self.plugin().call(&mut args)?;
                 let done = Event::from_raw(args.done_with_host_buffer, self);
-                count_sent(bytes.len());
                 let raw = non_null(
                     args.buffer,
                     PJRT_Client_BufferFromHostBuffer_Args::FUNCTION,
                     &self.plugin(),
                 )?;
-                Ok((Buffer::new(raw, self.clone(), index, dtype, shape.clone()), done))
+                Ok((raw, done))
             }
         })
     }
@@ -143,6 +208,10 @@ impl Buffer {
     /// # Errors
     /// As for [`wait`](Buffer::wait).
     pub fn to_host(&self) -> Result<HostTensor, Error> {
+        if let Some(tensor) = self.tensor_at_hand()? {
+            count_read(tensor.byte_size());
+            return Ok(tensor);
+        }
         if let Some(memory) = self.map_if_possible()? {
             // One pass over the memory; the way below takes two.
             count_read(memory.len());
@@ -160,6 +229,11 @@ impl Buffer {
     /// [`wait`](Buffer::wait).
     pub fn read_into(&self, out: &mut [u8]) -> Result<(), Error> {
         check_size(self.dtype(), self.shape(), out.len())?;
+        if let Some(tensor) = self.tensor_at_hand()? {
+            count_read(out.len());
+            out.copy_from_slice(tensor.bytes());
+            return Ok(());
+        }
         if out.is_empty() {
             // There is nothing to copy, but a failed operation must not pass unnoticed.
             return self.wait();
@@ -188,7 +262,7 @@ impl Buffer {
             layout.tiled.minor_to_major = minor_to_major.as_ptr();
             layout.tiled.minor_to_major_size = rank;
             let mut args = PJRT_Buffer_ToHostBuffer_Args::new();
-            args.src = self.as_ptr();
+            args.src = self.raw()?;
             args.host_layout = &raw mut layout;
             args.dst = out.as_mut_ptr().cast();
             args.dst_size = out.len();
@@ -212,6 +286,10 @@ impl Buffer {
     pub fn read(&self, limit: usize) -> Result<HostTensor, Error> {
         let len = limit.min(self.shape().size());
         let len_bytes = len * self.dtype().size();
+        if let Some(tensor) = self.tensor_at_hand()? {
+            count_read(len_bytes);
+            return Ok(HostTensor::from_bytes(self.dtype(), [len], &tensor.bytes()[..len_bytes])?);
+        }
         if let Some(memory) = self.map_if_possible()? {
             count_read(len_bytes);
             return Ok(HostTensor::from_bytes(self.dtype(), [len], &memory[..len_bytes])?);
@@ -227,7 +305,7 @@ impl Buffer {
 
     /// Whether the device stores elements as the host does: in row-major order, unpacked. That is
     /// known for CPUs and GPUs; other devices tile.
-    fn is_stored_as_on_host(&self) -> bool {
+    pub(crate) fn is_stored_as_on_host(&self) -> bool {
         let is_dense = matches!(self.client().platform_name(), "cpu" | "cuda" | "rocm" | "gpu");
         is_dense && self.dtype().bits() >= 8
     }
@@ -235,7 +313,7 @@ impl Buffer {
     /// Copies the first bytes of the device memory.
     fn read_raw(&self, out: &mut [u8]) -> Result<(), Error> {
         let mut args = PJRT_Buffer_CopyRawToHost_Args::new();
-        args.buffer = self.as_ptr();
+        args.buffer = self.raw()?;
         args.dst = out.as_mut_ptr().cast();
         args.transfer_size = out.len() as i64;
         // The raw copy of some plugins does not look at the state of the buffer.
@@ -248,93 +326,10 @@ impl Buffer {
             Event::from_raw(args.event, self.client()).map_or(Ok(()), |event| event.wait())
         }
     }
-
-    /// Waits for the data and gives access to it in place, where the host can read the memory of
-    /// the device.
-    ///
-    /// While the result lives, the memory stays where it is, even if the buffer is deleted; a
-    /// program that would overwrite it works on a copy or fails.
-    ///
-    /// # Errors
-    /// [`Error::NotOnHost`] for devices with their own memory and for types that the device packs,
-    /// else as for [`wait`](Buffer::wait).
-    pub fn map(&self) -> Result<MappedBuffer, Error> {
-        let device = || self.device().debug_string().to_owned();
-        self.map_if_possible()?.ok_or_else(|| Error::NotOnHost { device: device() })
-    }
-
-    fn map_if_possible(&self) -> Result<Option<MappedBuffer>, Error> {
-        if self.client().platform_name() != "cpu" || !self.is_stored_as_on_host() {
-            return Ok(None);
-        }
-        // A failed or deleted buffer has an error to tell and no memory.
-        self.wait()?;
-        let mut hold = PJRT_Buffer_IncreaseExternalReferenceCount_Args::new();
-        hold.buffer = self.as_ptr();
-        // SAFETY: the buffer is alive. The reference is taken before the pointer is read, so that
-        // it stays valid, and given back by `MappedBuffer`.
-        unsafe { self.call(&mut hold)? };
-        let mut mapped = MappedBuffer { buffer: self.clone(), data: NonNull::dangling(), len: 0 };
-        let mut pointer = PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args::new();
-        pointer.buffer = self.as_ptr();
-        // SAFETY: the buffer is alive.
-        unsafe { self.call(&mut pointer)? };
-        if let Some(data) = NonNull::new(pointer.device_memory_ptr.cast()) {
-            mapped.data = data;
-            mapped.len = byte_size(self.dtype(), self.shape());
-        }
-        Ok(Some(mapped))
-    }
-}
-
-/// The memory of a buffer, readable in place; see [`Buffer::map`].
-pub struct MappedBuffer {
-    buffer: Buffer,
-    data: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: the memory is read only and held by an external reference until drop.
-unsafe impl Send for MappedBuffer {}
-// SAFETY: see `Send`.
-unsafe impl Sync for MappedBuffer {}
-
-impl MappedBuffer {
-    /// The buffer whose memory this is.
-    #[must_use]
-    pub fn buffer(&self) -> &Buffer {
-        &self.buffer
-    }
-}
-
-impl Deref for MappedBuffer {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        // SAFETY: the plugin keeps the memory in place and unchanged while the external reference
-        // is held; for an empty tensor the pointer dangles and the length is 0.
-        unsafe { value::slice(self.data.as_ptr(), self.len) }
-    }
-}
-
-impl AsRef<[u8]> for MappedBuffer {
-    fn as_ref(&self) -> &[u8] {
-        self
-    }
-}
-
-impl Drop for MappedBuffer {
-    fn drop(&mut self) {
-        let mut args = PJRT_Buffer_DecreaseExternalReferenceCount_Args::new();
-        args.buffer = self.buffer.as_ptr();
-        // SAFETY: the buffer is alive, and the reference was taken in `map`. It is given back even
-        // if the buffer has been given away. An error cannot be reported from here.
-        let _ = unsafe { self.buffer.client().plugin().call(&mut args) };
-    }
 }
 
 /// Bytes that a tensor takes on the host; saturates where no memory could hold it.
-fn byte_size(dtype: DType, shape: &Shape) -> usize {
+pub(crate) fn byte_size(dtype: DType, shape: &Shape) -> usize {
     shape.size().saturating_mul(dtype.size())
 }
 

@@ -1,8 +1,11 @@
 //! The evaluator as a compiler: in-process, nothing to install, results on the host.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use nxla_eval::{EvalError, Fault, Hooks, Plan};
+use nxla_tensor::HostTensor;
+use smallvec::SmallVec;
 
 use crate::compiler::{Backend, CompileRequest, Compiler, Executable, RunContext, check_settings};
 use crate::device::Device;
@@ -56,6 +59,17 @@ fn failure(error: EvalError) -> Error {
     Error::Eval(error)
 }
 
+/// A result that is no part of borrowed memory: as long as it lived, no program could take that over.
+fn detached(result: HostTensor, borrowed: &[Range<*const u8>]) -> Result<HostTensor> {
+    let part = result.bytes().as_ptr_range();
+    if !borrowed.iter().any(|whole| whole.start < part.end && part.start < whole.end) {
+        return Ok(result);
+    }
+    let names = result.names().cloned();
+    let copy = HostTensor::from_bytes(result.dtype(), result.shape().clone(), result.bytes())?;
+    Ok(copy.with_names(names)?)
+}
+
 struct Planned {
     plan: Plan,
 }
@@ -66,8 +80,16 @@ const BYTES_PER_NODE: usize = 256;
 impl Executable for Planned {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         let mut data = Vec::with_capacity(inputs.len());
+        let mut borrowed = SmallVec::<[Range<*const u8>; 4]>::new();
         for input in inputs {
-            data.push(input.to_host()?);
+            if let Some(interrupt) = context.interrupt {
+                input.wait_watched(interrupt)?;
+            }
+            let host = input.share()?;
+            if input.buffer().is_some_and(|buffer| !buffer.is_at_hand()) {
+                borrowed.push(host.bytes().as_ptr_range());
+            }
+            data.push(host);
         }
         let hooks = context.hooks.map_or_else(Hooks::default, |hooks| {
             hooks.iter().map(|(name, hook)| (name.clone(), hook.clone())).collect()
@@ -77,7 +99,11 @@ impl Executable for Planned {
             own => hooks.with_own(own),
         };
         let results = self.plan.run_with(data, &hooks, context.interrupt).map_err(failure)?;
-        Ok(results.into_iter().map(Tensor::Host).collect())
+        let mut tensors = Vec::with_capacity(results.len());
+        for result in results {
+            tensors.push(Tensor::Host(detached(result, &borrowed)?));
+        }
+        Ok(tensors)
     }
 
     fn byte_size(&self) -> usize {

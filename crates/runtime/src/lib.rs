@@ -41,6 +41,7 @@ mod signal;
 mod stages;
 mod stand_ins;
 mod stream;
+mod substitute;
 mod sync;
 mod tensor;
 mod tiers;

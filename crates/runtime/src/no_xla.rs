@@ -146,7 +146,11 @@ pub mod pjrt {
             match self.0 {}
         }
 
-        pub(crate) fn buffer_from_host(&self, _: &HostTensor, _: &Device) -> Result<Buffer, Error> {
+        pub(crate) fn put(&self, _: &HostTensor, _: &Device) -> Result<Buffer, Error> {
+            match self.0 {}
+        }
+
+        pub(crate) fn adopt(&self, _: &HostTensor, _: &Device) -> Result<Buffer, Error> {
             match self.0 {}
         }
     }
@@ -183,6 +187,14 @@ pub mod pjrt {
         }
 
         pub(crate) fn to_host(&self) -> Result<HostTensor, Error> {
+            match self.0 {}
+        }
+
+        pub(crate) fn share(&self) -> Result<HostTensor, Error> {
+            match self.0 {}
+        }
+
+        pub(crate) fn is_at_hand(&self) -> bool {
             match self.0 {}
         }
 

@@ -172,6 +172,21 @@ impl Tensor {
         }
     }
 
+    /// The data on the host, in the memory of a device where the host can read that; a device tensor is
+    /// waited for. As long as the result lives, no program takes over such memory.
+    ///
+    /// # Errors
+    /// As for [`Tensor::to_host`].
+    pub(crate) fn share(&self) -> Result<HostTensor> {
+        match self.data() {
+            Tensor::Device(tensor) => {
+                let _span = transfer("read from device", &tensor.buffer);
+                Ok(tensor.buffer.share()?.with_names(tensor.names.clone())?)
+            }
+            other => other.to_host(),
+        }
+    }
+
     /// The first elements in row-major order, at most so many, as a vector. Nothing else is read
     /// from a device. Vectorized axes are ordinary ones there, in front.
     ///
@@ -317,9 +332,24 @@ impl Tensor {
             .detail("bytes", || (self.shape().size() * self.dtype().size()).to_string());
         Ok(match self.buffer() {
             Some(buffer) if buffer.client() == client => buffer.copy_to(to)?,
-            Some(buffer) => client.buffer_from_host(&buffer.to_host()?, to)?,
-            None => client.buffer_from_host(&self.data().to_host()?, to)?,
+            Some(buffer) => client.put(&buffer.to_host()?, to)?,
+            None => client.put(&self.data().to_host()?, to)?,
         })
+    }
+
+    /// A host tensor as one that a device has computed: where that computes in host memory, it is there.
+    ///
+    /// # Errors
+    /// As for [`Tensor::copy_to`].
+    pub(crate) fn given_to(&self, device: &Device) -> Result<Tensor> {
+        match (self, device.client()) {
+            (Tensor::Host(tensor), Some(client)) => {
+                let buffer = client.adopt(tensor, &client.devices()[device.index()])?;
+                let names = tensor.names().cloned();
+                Ok(Tensor::Device(DeviceTensor { buffer, names }))
+            }
+            _ => self.copy_to(device),
+        }
     }
 
     /// The tensor itself if it lives on the device, else a copy there.

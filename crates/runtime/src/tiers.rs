@@ -13,22 +13,17 @@ use nxla_expr::Program;
 use crate::analysis::Analysis;
 use crate::background;
 use crate::compiler::{Executable, Purpose, RunContext, compiler_named};
-use crate::device::Device;
-use crate::donation::unusable_donations;
 use crate::error::Result;
 use crate::forks::no_fork;
 use crate::options::{COMPILE_AFTER, Engine, Options};
 use crate::program::{compile_for, compile_to};
+use crate::substitute::Substitute;
 use crate::tensor::Tensor;
 
 /// An executable of two tiers.
 pub(crate) struct Tiered {
-    first: Arc<dyn Executable>,
+    first: Substitute,
     later: Arc<Later>,
-    /// Where results live, whoever computes them.
-    home: Device,
-    /// The inputs whose memory a run takes over.
-    taken: Vec<usize>,
     /// How many calls are the evaluator's.
     after: u64,
     /// How many calls have begun, up to that number.
@@ -77,7 +72,7 @@ impl Tiered {
         // Which hooks are called is known now; the functions come with each call.
         let listening = Options::listening(options.hooks.keys());
         let evaluator = Engine { compiler: compiler_named("evaluator")?, device: None };
-        let first = compile_for(program, &listening, &evaluator, &[], None)?;
+        let evaluated = compile_for(program, &listening, &evaluator, &[], None)?;
         let mut settings = options.settings.clone();
         settings.remove(COMPILE_AFTER);
         let home = match &engine.device {
@@ -92,26 +87,9 @@ impl Tiered {
             donated: donated.to_vec(),
             compiled: OnceLock::new(),
         };
-        let unusable = unusable_donations(program, donated);
-        let is_taken = |&input: &usize| donated[input] && !unusable.contains(&input);
-        let taken = (0..donated.len()).filter(is_taken).collect();
+        let first = Substitute::new(evaluated, home, program, donated);
         let begun = AtomicU64::new(0);
-        Ok(Some(Self { first, later: Arc::new(later), home, taken, after, begun }))
-    }
-
-    /// Runs a call on the evaluator, with all that is seen of it as if the compiler's executable had
-    /// run: results are on the device, and inputs whose memory a run takes over are gone.
-    fn evaluate(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
-        let results = self.first.run(inputs, context)?;
-        let on_device = results.iter().map(|result| result.copy_to(&self.home));
-        let on_device: Vec<Tensor> = on_device.collect::<Result<_>>()?;
-        for input in self.taken.iter().filter(|input| !context.kept.contains(input)) {
-            let buffer = inputs[*input].buffer();
-            if let Some(buffer) = buffer.filter(|buffer| self.home.holds(buffer)) {
-                buffer.give_away(context.caller.unwrap_or("a compiled program"))?;
-            }
-        }
-        Ok(on_device)
+        Ok(Some(Self { first, later: Arc::new(later), after, begun }))
     }
 }
 
@@ -129,7 +107,7 @@ impl Executable for Tiered {
                 let _ = later.get(&RunContext::default());
             })?;
         }
-        self.evaluate(inputs, context)
+        self.first.run(inputs, context)
     }
 
     fn byte_size(&self) -> usize {

@@ -25,6 +25,7 @@ mod kernels;
 mod met;
 mod processor;
 mod settings;
+mod small;
 mod spmd;
 mod text;
 
@@ -42,6 +43,7 @@ use crate::profile::{self, Work};
 
 use self::disk::DiskCache;
 use self::executable::{Compiled, What};
+use self::small::Small;
 
 pub use crate::analysis::Analysis;
 pub use client::{Target, target};
@@ -69,8 +71,10 @@ pub use text::{stablehlo_text, with_literals};
 /// `cache_dir` (a folder in which executables outlive the process; by default the one that
 /// `NXLA_CACHE_DIR` names, and none if that is empty), `cache_bytes` (how many bytes that may have, by
 /// default what `NXLA_CACHE_BYTES` says), `compile_after` (how many calls of a jitted function the
-/// evaluator does for each signature, of which the last has XLA compile meanwhile; 0 by default), and
-/// XLA's own flags by their names, which begin with `xla_`.
+/// evaluator does for each signature, of which the last has XLA compile meanwhile; 0 by default),
+/// `compile_above` (programs that the evaluator does in so many microseconds, as estimated, are its own
+/// and not compiled; by default [`COMPILE_ABOVE`], and 0 where there are no kernels or where XLA is given
+/// flags), and XLA's own flags by their names, which begin with `xla_`.
 /// Without kernels `lu`, `qr`, `eigh` and `svd`, and what is made of them, are loops of simpler
 /// operations.
 #[derive(Clone, Copy, Debug)]
@@ -100,9 +104,10 @@ impl Compiler for Xla {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
         settings::check(request.settings)?;
         let target = target_of(request.settings, request.device)?;
-        let module = lowered(request, &target)?;
-        let compiled = compile_text(&target, &module.text, request.settings)?;
-        Ok(Arc::new(Compiled::new(target, compiled, What::program(module, request))))
+        if let Some(small) = Small::of(request, &target)? {
+            return Ok(Arc::new(small));
+        }
+        Ok(Arc::new(compiled(request, target)?))
     }
 
     fn evaluated_calls(&self, settings: &Settings) -> Result<u64> {
@@ -149,6 +154,13 @@ impl Compiler for Xla {
         let device = self.device(settings)?;
         Ok(Backend { platform: device.platform().to_owned(), device: device.index() })
     }
+}
+
+/// A program as XLA compiles it for a device.
+fn compiled(request: &CompileRequest<'_>, target: Target) -> Result<Compiled> {
+    let module = lowered(request, &target)?;
+    let executable = compile_text(&target, &module.text, request.settings)?;
+    Ok(Compiled::new(target, executable, What::program(module, request)))
 }
 
 /// A program as text for a device.

@@ -1,0 +1,144 @@
+//! Memory of devices that the host reads in place.
+
+use std::ops::Deref;
+use std::ptr::NonNull;
+
+use nxla_tensor::{Frozen, HostTensor};
+
+use crate::buffer::Buffer;
+use crate::error::Error;
+use crate::sys::*;
+use crate::transfer::byte_size;
+use crate::value;
+
+/// Bytes from which on memory is shared: fewer are copied sooner than they are held.
+const SHARED_FROM: usize = 1 << 14;
+
+impl Buffer {
+    /// Waits for the data and gives access to it in place, where the host can read the memory of
+    /// the device.
+    ///
+    /// While the result lives, the memory stays where it is, even if the buffer is deleted; a
+    /// program that would overwrite it works on a copy or fails.
+    ///
+    /// # Errors
+    /// [`Error::NotOnHost`] for devices with their own memory and for types that the device packs,
+    /// else as for [`wait`](Buffer::wait).
+    pub fn map(&self) -> Result<MappedBuffer, Error> {
+        let device = || self.device().debug_string().to_owned();
+        self.map_if_possible()?.ok_or_else(|| Error::NotOnHost { device: device() })
+    }
+
+    pub(crate) fn map_if_possible(&self) -> Result<Option<MappedBuffer>, Error> {
+        if !self.client().computes_on_host() || !self.is_stored_as_on_host() {
+            return Ok(None);
+        }
+        if let Some(tensor) = self.tensor_at_hand()? {
+            return Ok(Some(MappedBuffer { buffer: self.clone(), memory: Memory::AtHand(tensor) }));
+        }
+        // A failed or deleted buffer has an error to tell and no memory.
+        self.wait()?;
+        let raw = self.raw()?;
+        let mut hold = PJRT_Buffer_IncreaseExternalReferenceCount_Args::new();
+        hold.buffer = raw;
+        // SAFETY: the buffer is alive. The reference is taken before the pointer is read, so that
+        // it stays valid, and given back by `Reference`.
+        unsafe { self.call(&mut hold)? };
+        let reference = Reference { buffer: self.clone(), raw };
+        let mut pointer = PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args::new();
+        pointer.buffer = raw;
+        // SAFETY: the buffer is alive.
+        unsafe { self.call(&mut pointer)? };
+        let (data, len) = match NonNull::new(pointer.device_memory_ptr.cast()) {
+            Some(data) => (data, byte_size(self.dtype(), self.shape())),
+            None => (NonNull::dangling(), 0),
+        };
+        let memory = Memory::Plugin { data, len, _held: reference };
+        Ok(Some(MappedBuffer { buffer: self.clone(), memory }))
+    }
+
+    /// Waits for the data and gives it as a tensor of the host, which shares the memory where the host can
+    /// read that, and else is a copy.
+    ///
+    /// While the result lives, the memory stays as [`map`](Buffer::map) says.
+    ///
+    /// # Errors
+    /// As for [`wait`](Buffer::wait).
+    pub fn share(&self) -> Result<HostTensor, Error> {
+        if let Some(tensor) = self.tensor_at_hand()? {
+            return Ok(tensor);
+        }
+        if byte_size(self.dtype(), self.shape()) < SHARED_FROM {
+            return self.to_host();
+        }
+        let Some(memory) = self.map_if_possible()? else { return self.to_host() };
+        let frozen = Frozen::promised_by(memory);
+        let shared = HostTensor::from_frozen(self.dtype(), self.shape().clone(), frozen);
+        // What does not lie as tensors do is copied.
+        shared.or_else(|_| self.to_host())
+    }
+}
+
+/// The memory of a buffer, readable in place; see [`Buffer::map`].
+pub struct MappedBuffer {
+    buffer: Buffer,
+    memory: Memory,
+}
+
+enum Memory {
+    /// The plugin has not been told of the buffer.
+    AtHand(HostTensor),
+    Plugin {
+        data: NonNull<u8>,
+        len: usize,
+        _held: Reference,
+    },
+}
+
+// SAFETY: the memory is read only and held by an external reference until drop.
+unsafe impl Send for MappedBuffer {}
+// SAFETY: see `Send`.
+unsafe impl Sync for MappedBuffer {}
+
+impl MappedBuffer {
+    /// The buffer whose memory this is.
+    #[must_use]
+    pub fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+}
+
+impl Deref for MappedBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.memory {
+            Memory::AtHand(tensor) => tensor.bytes(),
+            // SAFETY: the plugin keeps the memory in place and unchanged while the external reference
+            // is held; for an empty tensor the pointer dangles and the length is 0.
+            Memory::Plugin { data, len, .. } => unsafe { value::slice(data.as_ptr(), *len) },
+        }
+    }
+}
+
+impl AsRef<[u8]> for MappedBuffer {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+/// An external reference, which keeps the plugin from freeing the memory of a buffer.
+struct Reference {
+    buffer: Buffer,
+    raw: *mut PJRT_Buffer,
+}
+
+impl Drop for Reference {
+    fn drop(&mut self) {
+        let mut args = PJRT_Buffer_DecreaseExternalReferenceCount_Args::new();
+        args.buffer = self.raw;
+        // SAFETY: the buffer is alive, and the reference was taken in `map`. It is given back even
+        // if the buffer has been given away. An error cannot be reported from here.
+        let _ = unsafe { self.buffer.client().plugin().call(&mut args) };
+    }
+}

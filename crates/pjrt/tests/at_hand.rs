@@ -1,0 +1,141 @@
+//! Buffers of which the plugin is not told before a program wants them.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
+
+use std::sync::mpsc;
+use std::thread;
+
+use common::{INCREMENT, client, compile, plugin, run, tensor, values};
+use nxla_pjrt::{Buffer, Client, CompileOptions, Error, ExecuteOptions, Value};
+use nxla_tensor::{DType, HostTensor, Scalar};
+
+fn adopted(tensor: &HostTensor) -> Buffer {
+    let client = client();
+    client.adopt(tensor, &client.devices()[0]).unwrap()
+}
+
+#[test]
+fn everything_but_a_program_does_without_the_plugin() {
+    let host = tensor(&[1.0_f32, 2.0, 3.0, 4.0], [2, 2]);
+    let x = adopted(&host);
+    x.wait().unwrap();
+    assert!(x.is_ready().unwrap() && !x.is_deleted().unwrap());
+    let (sender, receiver) = mpsc::channel();
+    x.on_ready(move |outcome| sender.send(outcome).unwrap()).unwrap();
+    assert_eq!(receiver.recv().unwrap(), Ok(()));
+    assert!(std::ptr::eq(x.to_host().unwrap().bytes(), host.bytes()));
+    assert!(std::ptr::eq(x.share().unwrap().bytes(), host.bytes()));
+    assert!(std::ptr::eq(&raw const *x.map().unwrap(), host.bytes()));
+    assert_eq!(x.read(3).unwrap().to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
+    let mut bytes = [0; 16];
+    x.read_into(&mut bytes).unwrap();
+    assert_eq!(bytes, host.bytes());
+    let copy = x.copy_to(x.device()).unwrap();
+    assert!(x.is_at_hand() && copy.is_at_hand());
+    let held = x.map().unwrap();
+    assert_eq!((x.delete(), x.delete(), x.is_deleted()), (Ok(true), Ok(false), Ok(true)));
+    assert_eq!(x.to_host().unwrap_err(), Error::Released);
+    assert_eq!(x.wait(), Err(Error::Released));
+    assert_eq!(x.is_ready(), Err(Error::Released));
+    assert_eq!((&*held, values::<f32>(&copy)), (host.bytes(), vec![1.0, 2.0, 3.0, 4.0]));
+}
+
+#[test]
+fn a_program_wants_it() {
+    let program = compile(INCREMENT);
+    let x = adopted(&tensor(&[1.0_f32], []));
+    let held = x.map().unwrap();
+    for _ in 0..2 {
+        assert_eq!(values::<f32>(&run(&program, &[&x])[0]), [2.0]);
+        assert!(!x.is_at_hand());
+    }
+    assert_eq!((&*held, values::<f32>(&x)), (&1.0_f32.to_ne_bytes()[..], vec![1.0]));
+    assert_eq!((x.delete(), x.is_deleted()), (Ok(true), Ok(true)));
+    let gone = adopted(&tensor(&[1.0_f32], []));
+    assert_eq!(gone.delete(), Ok(true));
+    let error = program.execute(&[&gone], &ExecuteOptions::default()).unwrap_err();
+    assert_eq!(error, Error::Released);
+}
+
+#[test]
+fn every_type_is_told_as_it_is() {
+    for dtype in DType::ALL {
+        let host = HostTensor::full(Scalar::Int(1), dtype, [70]).unwrap();
+        let x = adopted(&host);
+        // A copy to another device is the plugin's.
+        let other = Client::new(&plugin(), &[("cpu_device_count", Value::Int64(2))]).unwrap();
+        let y = other.adopt(&host, &other.devices()[0]).unwrap();
+        let z = y.copy_to(&other.devices()[1]).unwrap();
+        assert!(!y.is_at_hand() && !z.is_at_hand());
+        for buffer in [x, y, z] {
+            assert!(buffer.to_host().unwrap().same_bits(&host), "{dtype}");
+        }
+    }
+}
+
+#[test]
+fn memory_is_counted_until_it_is_freed() {
+    let client = Client::new(&plugin(), &[]).unwrap();
+    let device = &client.devices()[0];
+    let live = || (device.live_memory().bytes, device.live_memory().buffers);
+    let x = client.adopt(&HostTensor::zeros(DType::U8, [5000]).unwrap(), device).unwrap();
+    assert_eq!(live(), (5000, 1));
+    x.delete().unwrap();
+    assert_eq!(live(), (0, 0));
+    drop(client.adopt(&HostTensor::zeros(DType::U8, [5000]).unwrap(), device).unwrap());
+    assert_eq!(live(), (0, 0));
+}
+
+#[test]
+fn what_was_given_away_says_so() {
+    let x = adopted(&tensor(&[1.0_f32], []));
+    x.give_away("a call").unwrap();
+    let taken = Error::Donated { to: "a call".into() };
+    assert_eq!(x.to_host().unwrap_err(), taken);
+    assert_eq!(x.wait(), Err(taken.clone()));
+    assert_eq!(x.is_ready(), Err(taken));
+    assert_eq!(x.is_deleted(), Ok(true));
+}
+
+#[test]
+fn devices_of_other_clients_are_refused() {
+    let other = Client::new(&plugin(), &[]).unwrap();
+    let error = client().adopt(&tensor(&[1.0_f32], []), &other.devices()[0]).unwrap_err();
+    assert!(matches!(error, Error::ForeignObject { .. }));
+}
+
+#[test]
+fn many_threads_want_it_at_once() {
+    let program = client().compile(INCREMENT, &CompileOptions::default()).unwrap();
+    for _ in 0..100 {
+        let x = adopted(&tensor(&[1.0_f32], []));
+        thread::scope(|scope| {
+            for number in 0..4 {
+                let (x, program) = (&x, &program);
+                scope.spawn(move || match number {
+                    0 => assert_eq!(values::<f32>(x), [1.0]),
+                    _ => assert_eq!(values::<f32>(&run(program, &[x])[0]), [2.0]),
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn what_programs_computed_is_shared_without_a_copy() {
+    let program = compile(
+        "func.func @main(%x: tensor<8192xf32>) -> tensor<8192xf32> {
+           %y = stablehlo.add %x, %x : tensor<8192xf32>
+           return %y : tensor<8192xf32>
+         }",
+    );
+    let x = adopted(&HostTensor::full(Scalar::Float(1.5), DType::F32, [8192]).unwrap());
+    let y = run(&program, &[&x]).remove(0);
+    let (first, second) = (y.share().unwrap(), y.share().unwrap());
+    assert!(std::ptr::eq(first.bytes(), second.bytes()));
+    assert_eq!((y.delete(), y.is_deleted()), (Ok(true), Ok(true)));
+    drop((y, second));
+    assert!(first.to_vec::<f32>().unwrap().iter().all(|&element| element == 3.0));
+}
