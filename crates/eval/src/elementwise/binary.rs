@@ -140,18 +140,13 @@ macro_rules! real_kernels {
                 BinaryOp::Subtract => kernel!(|x: $t, y: $t| -> $t { x - y }),
                 BinaryOp::Multiply => kernel!(|x: $t, y: $t| -> $t { x * y }),
                 BinaryOp::Divide => kernel!(|x: $t, y: $t| -> $t { x / y }),
-                BinaryOp::Remainder => kernel!(|x: $t, y: $t| -> $t { x % y }),
+                BinaryOp::Remainder => |srcs, out| {
+                    let (near, fast) = (<$t>::is_plain_remainder, <$t>::remainder_plain);
+                    map2_near::<$t, $t, $t>(srcs, out, near, fast, |x, y| x % y);
+                },
                 BinaryOp::Pow => |srcs, out| {
-                    map2_near::<$t, $t, $t>(
-                        srcs,
-                        out,
-                        #[inline(always)]
-                        |x, y| x.is_plain_power(y),
-                        #[inline(always)]
-                        |x, y| x.pow_plain(y),
-                        #[inline(always)]
-                        |x, y| Real::pow(x, y),
-                    )
+                    let (near, fast) = (<$t>::is_plain_power, <$t>::pow_plain);
+                    map2_near::<$t, $t, $t>(srcs, out, near, fast, <$t as Real>::pow);
                 },
                 BinaryOp::Atan2 => kernel!(|x: $t, y: $t| -> $t { Real::atan2(x, y) }),
                 // Written so that NaN on either side comes out, and to become vector code.

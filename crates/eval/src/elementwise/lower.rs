@@ -437,7 +437,7 @@ fn unary_cost(op: UnaryOp) -> usize {
         | UnaryOp::Acosh
         | UnaryOp::Atanh
         | UnaryOp::Cbrt
-        | UnaryOp::Erfc => LIBRARY,
+        | UnaryOp::Erfc => 2 * VECTORIZED,
         UnaryOp::Sqrt | UnaryOp::Rsqrt => DIVISION,
         UnaryOp::Negate
         | UnaryOp::Sign
@@ -460,8 +460,8 @@ fn unary_cost(op: UnaryOp) -> usize {
 /// The same for ops of two operands.
 fn binary_cost(op: BinaryOp) -> usize {
     match op {
-        BinaryOp::Pow => 2 * VECTORIZED,
-        BinaryOp::Atan2 | BinaryOp::Remainder => LIBRARY,
+        BinaryOp::Pow | BinaryOp::Atan2 => 2 * VECTORIZED,
+        BinaryOp::Remainder => 2 * DIVISION,
         BinaryOp::Divide | BinaryOp::Quotient => DIVISION,
         BinaryOp::Add
         | BinaryOp::Subtract
@@ -486,10 +486,9 @@ fn binary_cost(op: BinaryOp) -> usize {
     }
 }
 
-/// Steps of a division or a root, of a function without branches, and of a call of the library.
+/// Steps of a division or a root, and of a function without branches.
 const DIVISION: usize = 4;
 const VECTORIZED: usize = 10;
-const LIBRARY: usize = 256;
 
 fn instruction(kernel: Kernel, operands: &[Value], dtype: DType, register: u16) -> Instruction {
     let mut locs = [Loc::None; 3];

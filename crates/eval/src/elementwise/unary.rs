@@ -110,7 +110,9 @@ macro_rules! real_kernels {
                 UnaryOp::Cos => |srcs, out| {
                     map1_near(srcs, out, <$t>::is_near, <$t>::cos_near, <$t as Real>::cos);
                 },
-                UnaryOp::Tan => kernel!(|x: $t| -> $t { Real::tan(x) }),
+                UnaryOp::Tan => |srcs, out| {
+                    map1_near(srcs, out, <$t>::is_near, <$t>::tan_near, <$t as Real>::tan);
+                },
                 UnaryOp::Asin => kernel!(|x: $t| -> $t { Real::asin(x) }),
                 UnaryOp::Acos => kernel!(|x: $t| -> $t { Real::acos(x) }),
                 UnaryOp::Atan => kernel!(|x: $t| -> $t { Real::atan(x) }),

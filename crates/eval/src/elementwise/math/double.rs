@@ -1,21 +1,24 @@
 //! Functions of `f64`.
 //!
-//! `exp`, `log`, `log1p`, `sigmoid`, `tanh`, powers and, for angles that are not huge, `sin` and `cos`
-//! have no branches and no tables, so that the loops around them become vector code; they are off by
-//! less than one unit in the last place, `log1p` and `tanh` by less than two. The others are those of
-//! the platform's library.
+//! They have no branches and no tables, `sin`, `cos` and `tan` for angles that are not huge, so that the
+//! loops around them become vector code. They are off by less than one unit in the last place, `log1p`,
+//! `tanh`, `tan` and `expm1` by less than two, and what other files have by what is said there.
 //!
 //! Coefficients without a source are those of the polynomial through the function at the zeros of the
 //! Chebyshev polynomial of the interval, which is next to the nearest one.
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, LOG2_E};
 
+pub(super) use super::arcs::double::{acos, asin, atan, atan2};
+pub(super) use super::erf::{erf, erf_inv, erfc};
+pub(super) use super::hyperbolic::double::{acosh, asinh, atanh, cosh, expm1, sinh};
 use super::polynomial_in_pairs;
+pub(super) use super::roots::cbrt_double as cbrt;
 use crate::elementwise::ROUND_F64;
 
 /// `e^r - 1` for `|r| <= ln(2) / 2`, by a polynomial of degree 11.
 #[inline(always)]
-fn expm1_near(r: f64) -> f64 {
+pub(super) fn expm1_near(r: f64) -> f64 {
     let series = polynomial_in_pairs(
         r,
         [
@@ -40,14 +43,14 @@ const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
 /// `k` and `r` with `x = k ln(2) + r` and `|r| <= ln(2) / 2`.
 #[inline(always)]
-fn multiples_of_ln_2(x: f64) -> (f64, f64) {
+pub(super) fn multiples_of_ln_2(x: f64) -> (f64, f64) {
     let k = x.mul_add(LOG2_E, ROUND_F64) - ROUND_F64;
     (k, (-k).mul_add(LN_2_LOW, (-k).mul_add(LN_2_HIGH, x)))
 }
 
 /// `2^k` for a normal number.
 #[inline(always)]
-fn power_of_2(k: f64) -> f64 {
+pub(super) fn power_of_2(k: f64) -> f64 {
     f64::from_bits((k + ROUND_F64).to_bits().wrapping_add(1023) << 52)
 }
 
@@ -58,7 +61,7 @@ pub(super) fn exp(x: f64) -> f64 {
 
 /// `e^(x + rest)`, where `rest` is small beside one.
 #[inline(always)]
-fn exp_of_two(x: f64, rest: f64) -> f64 {
+pub(super) fn exp_of_two(x: f64, rest: f64) -> f64 {
     // Beyond these, the result is infinity or zero. A NaN passes both comparisons.
     let x = if x > 720.0 { 720.0 } else { x };
     let x = if x < -750.0 { -750.0 } else { x };
@@ -67,11 +70,6 @@ fn exp_of_two(x: f64, rest: f64) -> f64 {
     // In two steps, since `2^k` alone may be infinite, or zero, where the result is not.
     let half = 0.5_f64.mul_add(k, ROUND_F64) - ROUND_F64;
     scaled * power_of_2(half) * power_of_2(k - half)
-}
-
-#[inline(always)]
-pub(super) fn expm1(x: f64) -> f64 {
-    x.exp_m1()
 }
 
 /// `k` and `m` with `x = 2^k m` and `m` between `sqrt(1/2)` and `sqrt(2)`, for positive finite `x`.
@@ -132,7 +130,7 @@ fn sum_in_two(x: f64, y: f64) -> (f64, f64) {
 
 /// The product and what rounding took from it.
 #[inline(always)]
-fn product_in_two(x: f64, y: f64) -> (f64, f64) {
+pub(super) fn product_in_two(x: f64, y: f64) -> (f64, f64) {
     let product = x * y;
     (product, x.mul_add(y, -product))
 }
@@ -203,16 +201,6 @@ fn exp_of_product(y: f64, log: f64, log_low: f64) -> f64 {
     exp_of_two(product, low)
 }
 
-#[inline(always)]
-pub(super) fn erf(x: f64) -> f64 {
-    libm::erf(x)
-}
-
-#[inline(always)]
-pub(super) fn erf_inv(x: f64) -> f64 {
-    super::erf::erf_inv(x)
-}
-
 /// `ln(u) x / (u - 1)` with `u = 1 + x` as it is rounded, which makes up for the rounding (Kahan).
 #[inline(always)]
 pub(super) fn log1p(x: f64) -> f64 {
@@ -252,6 +240,35 @@ pub(super) fn sin(x: f64) -> f64 {
 #[inline(always)]
 pub(super) fn cos(x: f64) -> f64 {
     if is_near(x) { cos_near(x) } else { x.cos() }
+}
+
+#[inline(always)]
+pub(super) fn tan(x: f64) -> f64 {
+    if is_near(x) { tan_near(x) } else { x.tan() }
+}
+
+/// The nearest whole number, halves away from zero.
+#[inline(always)]
+pub(super) fn round(x: f64) -> f64 {
+    /// The number before one half, with which what is less than a half stays below one.
+    const HALF: f64 = 0.499_999_999_999_999_94;
+    (x + HALF.copysign(x)).trunc()
+}
+
+/// Whether [`remainder_plain`] is right: whole numbers as large as the quotient are exact.
+#[inline(always)]
+pub(super) fn is_plain_remainder(x: f64, y: f64) -> bool {
+    (x.abs() / y.abs() < 4_503_599_627_370_496.0) & (y.abs() < f64::INFINITY)
+}
+
+/// What is left of `x` by the quotient that is rounded towards zero, with the sign of `x`. The rest is exact
+/// for the right quotient, and for the next one.
+#[inline(always)]
+pub(super) fn remainder_plain(x: f64, y: f64) -> f64 {
+    let (dividend, divisor) = (x.abs(), y.abs());
+    let rest = (-(dividend / divisor).trunc()).mul_add(divisor, dividend);
+    // A quotient right below a whole number has been rounded to that.
+    (if rest < 0.0 { rest + divisor } else { rest }).copysign(x)
 }
 
 /// Angles up to which [`sin_near`] and [`cos_near`] are right: multiples of `pi/2` have 20 bits.
@@ -331,6 +348,15 @@ pub(super) fn cos_near(x: f64) -> f64 {
     signed(if quadrant & 1 == 0 { cosine } else { sine }, quadrant.wrapping_add(1))
 }
 
+/// The tangent of an angle of at most [`NEAR`].
+#[inline(always)]
+pub(super) fn tan_near(x: f64) -> f64 {
+    let (sine, cosine, quadrant) = reduced(x);
+    let is_even = quadrant & 1 == 0;
+    let (above, below) = if is_even { (sine, cosine) } else { (-cosine, sine) };
+    above / below
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Real;
@@ -397,6 +423,22 @@ mod tests {
         check("log1p", log1p, f64::ln_1p, f64::INFINITY, 2);
         check("sigmoid", sigmoid, |x| 1.0 / (1.0 + (-x).exp()), 700.0, 3);
         check("tanh", tanh, f64::tanh, f64::INFINITY, 3);
+        check("expm1", expm1, f64::exp_m1, f64::INFINITY, 2);
+        check("sinh", sinh, libm::sinh, f64::INFINITY, 3);
+        check("cosh", cosh, libm::cosh, f64::INFINITY, 2);
+        check("asinh", asinh, libm::asinh, f64::INFINITY, 4);
+        let acosh_of = |x: f64| if x < 1.0 { f64::NAN } else { libm::acosh(x) };
+        check("acosh", acosh, acosh_of, f64::INFINITY, 4);
+        check("atanh", atanh, libm::atanh, f64::INFINITY, 4);
+        check("asin", asin, f64::asin, f64::INFINITY, 2);
+        check("acos", acos, f64::acos, f64::INFINITY, 2);
+        check("atan", atan, f64::atan, f64::INFINITY, 2);
+        check("cbrt", cbrt, f64::cbrt, f64::INFINITY, 1);
+        check("erf", erf, libm::erf, f64::INFINITY, 2);
+        check("erfc", erfc, libm::erfc, 26.0, 4);
+        check("round", round, f64::round, f64::INFINITY, 0);
+        check("tan", tan_near, f64::tan, NEAR, 2);
+        check("tan", tan, f64::tan, f64::INFINITY, 2);
         check("sin", sin_near, f64::sin, NEAR, 1);
         check("cos", cos_near, f64::cos, NEAR, 1);
         check("sin", sin, f64::sin, f64::INFINITY, 1);

@@ -3,10 +3,13 @@
 //! The kernels call everything through [`Real`], so that a function can have its own
 //! implementation for each width, and complex numbers through the functions of [`complex`].
 
+mod arcs;
 pub(crate) mod complex;
 mod double;
 mod erf;
+mod hyperbolic;
 mod native;
+mod roots;
 mod single;
 
 /// The value of a polynomial by Horner's rule, coefficients from the highest degree down, rounded once
@@ -82,16 +85,22 @@ pub(crate) trait Real: Copy {
     /// The power without signs, and without the cases that have no logarithm.
     fn pow_plain(self, exponent: Self) -> Self;
     fn atan2(self, x: Self) -> Self;
-    /// Whether the two functions after this one are right for this angle.
+    /// Whether the function after this one gives what is left by a division.
+    fn is_plain_remainder(self, divisor: Self) -> bool;
+    /// What is left by a division whose quotient is not huge.
+    fn remainder_plain(self, divisor: Self) -> Self;
+    /// Whether the functions after this one are right for this angle.
     fn is_near(self) -> bool;
     /// The sine without the branch for large angles.
     fn sin_near(self) -> Self;
     /// The cosine without the branch for large angles.
     fn cos_near(self) -> Self;
+    /// The tangent without the branch for large angles.
+    fn tan_near(self) -> Self;
 }
 
 macro_rules! real {
-    ($t:ident, $width:ident, $erfc:path) => {
+    ($t:ident, $width:ident) => {
         impl Real for $t {
             #[inline(always)]
             fn mul_add(self, factor: Self, addend: Self) -> Self {
@@ -127,27 +136,27 @@ macro_rules! real {
             }
             #[inline(always)]
             fn tan(self) -> Self {
-                $t::tan(self)
+                $width::tan(self)
             }
             #[inline(always)]
             fn asin(self) -> Self {
-                $t::asin(self)
+                $width::asin(self)
             }
             #[inline(always)]
             fn acos(self) -> Self {
-                $t::acos(self)
+                $width::acos(self)
             }
             #[inline(always)]
             fn atan(self) -> Self {
-                $t::atan(self)
+                $width::atan(self)
             }
             #[inline(always)]
             fn sinh(self) -> Self {
-                $t::sinh(self)
+                $width::sinh(self)
             }
             #[inline(always)]
             fn cosh(self) -> Self {
-                $t::cosh(self)
+                $width::cosh(self)
             }
             #[inline(always)]
             fn tanh(self) -> Self {
@@ -155,21 +164,19 @@ macro_rules! real {
             }
             #[inline(always)]
             fn asinh(self) -> Self {
-                // The formula of the standard library loses `-0.0` and small arguments.
-                libm::asinh(f64::from(self)) as $t
+                $width::asinh(self)
             }
             #[inline(always)]
             fn acosh(self) -> Self {
-                // The library takes some numbers below its domain for others.
-                if self < 1.0 { $t::NAN } else { libm::acosh(f64::from(self)) as $t }
+                $width::acosh(self)
             }
             #[inline(always)]
             fn atanh(self) -> Self {
-                libm::atanh(f64::from(self)) as $t
+                $width::atanh(self)
             }
             #[inline(always)]
             fn cbrt(self) -> Self {
-                $t::cbrt(self)
+                $width::cbrt(self)
             }
             #[inline(always)]
             fn erf(self) -> Self {
@@ -177,7 +184,7 @@ macro_rules! real {
             }
             #[inline(always)]
             fn erfc(self) -> Self {
-                $erfc(self)
+                $width::erfc(self)
             }
             #[inline(always)]
             fn erf_inv(self) -> Self {
@@ -185,7 +192,7 @@ macro_rules! real {
             }
             #[inline(always)]
             fn round(self) -> Self {
-                $t::round(self)
+                $width::round(self)
             }
             #[inline(always)]
             fn pow(self, exponent: Self) -> Self {
@@ -202,7 +209,15 @@ macro_rules! real {
             }
             #[inline(always)]
             fn atan2(self, x: Self) -> Self {
-                $t::atan2(self, x)
+                $width::atan2(self, x)
+            }
+            #[inline(always)]
+            fn is_plain_remainder(self, divisor: Self) -> bool {
+                $width::is_plain_remainder(self, divisor)
+            }
+            #[inline(always)]
+            fn remainder_plain(self, divisor: Self) -> Self {
+                $width::remainder_plain(self, divisor)
             }
             #[inline(always)]
             fn is_near(self) -> bool {
@@ -216,8 +231,12 @@ macro_rules! real {
             fn cos_near(self) -> Self {
                 $width::cos_near(self)
             }
+            #[inline(always)]
+            fn tan_near(self) -> Self {
+                $width::tan_near(self)
+            }
         }
     };
 }
-real!(f32, single, libm::erfcf);
-real!(f64, double, libm::erfc);
+real!(f32, single);
+real!(f64, double);

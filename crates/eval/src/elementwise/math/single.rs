@@ -7,14 +7,18 @@
 
 use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
 
+pub(super) use super::arcs::single::{acos, asin, atan, atan2};
+pub(super) use super::erf::erfc_single as erfc;
+pub(super) use super::hyperbolic::single::{acosh, asinh, atanh, cosh, sinh};
 pub(super) use super::native::{erf, exp, tanh};
 use super::polynomial;
+pub(super) use super::roots::cbrt_single as cbrt;
 use crate::elementwise::ROUND_F64;
 
 /// `above / below`, off by 1e-13 of it, for a divisor that is a normal `f32`. Dividing `f32` and one
 /// step of Newton's method takes less than dividing `f64`.
 #[inline(always)]
-fn quotient(above: f64, below: f64) -> f64 {
+pub(super) fn quotient(above: f64, below: f64) -> f64 {
     let inverse = f64::from(1.0 / below as f32);
     above * (inverse * (-below).mul_add(inverse, 2.0))
 }
@@ -32,7 +36,7 @@ fn exp_by(near: impl Fn(f64) -> f64, x: f64) -> f64 {
 
 /// `e^x`, off by 2e-9 of it: the polynomial of its degree that is nearest to `e^r`.
 #[inline(always)]
-fn exp_wide(x: f64) -> f64 {
+pub(super) fn exp_wide(x: f64) -> f64 {
     let near = |r| {
         polynomial(
             r,
@@ -111,7 +115,7 @@ fn log_plain(x: f64) -> f64 {
 }
 
 #[inline(always)]
-fn log_wide(x: f64) -> f64 {
+pub(super) fn log_wide(x: f64) -> f64 {
     let finite = log_plain(x);
     let positive = if x < f64::INFINITY { finite } else { x };
     if x > 0.0 {
@@ -193,6 +197,35 @@ pub(super) fn erf_inv(x: f32) -> f32 {
     ((if w < 5.0 { centre } else { tail }) * x) as f32
 }
 
+#[inline(always)]
+pub(super) fn tan(x: f32) -> f32 {
+    if is_near(x) { tan_near(x) } else { x.tan() }
+}
+
+/// The nearest whole number, halves away from zero.
+#[inline(always)]
+pub(super) fn round(x: f32) -> f32 {
+    /// The number before one half, with which what is less than a half stays below one.
+    const HALF: f32 = 0.499_999_97;
+    (x + HALF.copysign(x)).trunc()
+}
+
+/// Whether [`remainder_plain`] is right: the quotient has 29 bits at most, so that its products are exact.
+#[inline(always)]
+pub(super) fn is_plain_remainder(x: f32, y: f32) -> bool {
+    let quotient = f64::from(x).abs() / f64::from(y).abs();
+    (quotient < 536_870_912.0) & (y.abs() < f32::INFINITY)
+}
+
+/// What is left of `x` by the quotient that is rounded towards zero, with the sign of `x`.
+#[inline(always)]
+pub(super) fn remainder_plain(x: f32, y: f32) -> f32 {
+    let (dividend, divisor) = (f64::from(x).abs(), f64::from(y).abs());
+    let rest = dividend - (dividend / divisor).trunc() * divisor;
+    // A quotient right below a whole number has been rounded to that.
+    (if rest < 0.0 { rest + divisor } else { rest } as f32).copysign(x)
+}
+
 /// Angles up to which [`sin_near`] and [`cos_near`] are right.
 const NEAR: f32 = 1e6;
 
@@ -248,6 +281,15 @@ pub(super) fn cos_near(x: f32) -> f32 {
     let (sine, cosine, quadrant) = reduced(f64::from(x));
     let value = if quadrant & 1 == 0 { cosine } else { sine };
     signed(value, quadrant.wrapping_add(1)) as f32
+}
+
+/// The tangent of an angle of at most [`NEAR`].
+#[inline(always)]
+pub(super) fn tan_near(x: f32) -> f32 {
+    let (sine, cosine, quadrant) = reduced(f64::from(x));
+    let is_even = quadrant & 1 == 0;
+    let (above, below) = if is_even { (sine, cosine) } else { (-cosine, sine) };
+    quotient(above, below) as f32
 }
 
 #[cfg(test)]
@@ -311,5 +353,19 @@ mod tests {
         check("erf_inv", erf_inv, super::super::erf::erf_inv, f32::INFINITY);
         check("sin", sin_near, f64::sin, NEAR);
         check("cos", cos_near, f64::cos, NEAR);
+        check("tan", tan_near, f64::tan, NEAR);
+        check("tan", tan, f64::tan, f32::INFINITY);
+        check("sinh", sinh, f64::sinh, f32::INFINITY);
+        check("cosh", cosh, f64::cosh, f32::INFINITY);
+        check("asinh", asinh, libm::asinh, f32::INFINITY);
+        let acosh_of = |x: f64| if x < 1.0 { f64::NAN } else { libm::acosh(x) };
+        check("acosh", acosh, acosh_of, f32::INFINITY);
+        check("atanh", atanh, libm::atanh, f32::INFINITY);
+        check("asin", asin, f64::asin, f32::INFINITY);
+        check("acos", acos, f64::acos, f32::INFINITY);
+        check("atan", atan, f64::atan, f32::INFINITY);
+        check("cbrt", cbrt, f64::cbrt, f32::INFINITY);
+        check("erfc", erfc, libm::erfc, f32::INFINITY);
+        check("round", round, f64::round, f32::INFINITY);
     }
 }

@@ -1,0 +1,54 @@
+//! Cube roots, without branches and tables.
+
+/// The cube root to 23 bits, for a normal positive `x`: a third of the exponent, and a polynomial in `t^3 / x`
+/// for what is missing (`s_cbrt.c` in FreeBSD's library, by B. D. Evans).
+#[inline(always)]
+fn rough(x: f64) -> f64 {
+    /// `(1023 - 1023/3 - 0.03306235651) 2^20`.
+    const BIAS: u64 = 715_094_163;
+    let third = ((x.to_bits() >> 32) * 0xaaaa_aaab) >> 33;
+    let t = f64::from_bits((third + BIAS) << 32);
+    let r = (t * t) * (t / x);
+    let first = r.mul_add(
+        r.mul_add(1.621_429_720_105_354_5, -1.884_979_795_433_771_7),
+        1.875_951_824_271_770_1,
+    );
+    let last = r.mul_add(0.145_996_192_886_612_45, -0.758_397_934_778_766);
+    t * (r * r * r).mul_add(last, first)
+}
+
+/// One step of Halley's method, in which `t^3` is the sum of two numbers.
+#[inline(always)]
+fn refined(t: f64, x: f64) -> f64 {
+    let square = t * t;
+    let square_low = t.mul_add(t, -square);
+    let cube = square * t;
+    let cube_low = square.mul_add(t, -cube) + square_low * t;
+    // A quarter of both, since three times a large number is infinite.
+    let lacks = 0.25 * ((x - cube) - cube_low);
+    t + t * (lacks / (0.5 * cube + 0.25 * x))
+}
+
+#[inline(always)]
+pub(super) fn cbrt_single(x: f32) -> f32 {
+    let magnitude = f64::from(x).abs();
+    let root = refined(rough(magnitude), magnitude).copysign(f64::from(x)) as f32;
+    let is_plain = (magnitude > 0.0) & (magnitude < f64::INFINITY);
+    if is_plain { root } else { x }
+}
+
+/// Off by less than one unit in the last place.
+#[inline(always)]
+pub(super) fn cbrt_double(x: f64) -> f64 {
+    /// A power of eight, by which small numbers, whose rounding errors are subnormal, become larger, and the
+    /// cube root of it.
+    const LARGE: f64 = 5.846_006_549_323_612e48;
+    const ROOT: f64 = 1.801_439_850_948_198_4e16;
+    let magnitude = x.abs();
+    let is_small = magnitude < 1e-280;
+    let scaled = if is_small { magnitude * LARGE } else { magnitude };
+    let root = refined(rough(scaled), scaled);
+    let root = if is_small { root / ROOT } else { root }.copysign(x);
+    let is_plain = (magnitude > 0.0) & (magnitude < f64::INFINITY);
+    if is_plain { root } else { x }
+}
