@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from kernel_case import Bench, Case, Kernel, alike, copied, over
 from kernel_everyday import EVERYDAY
+from kernel_functions import FUNCTIONS
 from kernel_integers import INTEGERS
 from kernel_linalg import CONTRACT, LINALG
 from zoo import layer_norm, softmax
@@ -214,6 +215,7 @@ REDUCE = {
 
 KERNELS = {
     **{name: Kernel("element-wise", FLAT, make) for name, make in ELEMENTWISE.items()},
+    **FUNCTIONS,
     **{name: Kernel("movement", MATRIX, make) for name, make in MOVEMENT.items()},
     **{name: Kernel("reduce", MATRIX, make) for name, make in REDUCE.items()},
     "max-pool 2x2": Kernel("window", IMAGES, over(lambda b: b.lib.pool or pooled)),

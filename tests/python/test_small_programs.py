@@ -63,9 +63,7 @@ def test_who_wants_xla_has_xla(options, monkeypatch):
         nx.jit(rounded, compiler="xla", **options)(X).numpy(),
         nx.jit(rounded, compiler="xla", compile_above=0, **options)(X).numpy(),
     )
-    assert np.array_equal(
-        nx.jit(rounded, compiler="xla")(X).numpy(), by_evaluator(rounded, X)
-    )
+    assert np.array_equal(nx.jit(rounded, compiler="xla")(X).numpy(), by_evaluator(rounded, X))
 
 
 def test_loops_are_compiled():

@@ -46,6 +46,7 @@ mod family;
 mod fold;
 mod hooks;
 mod index;
+mod into;
 mod kernels;
 mod layout;
 mod linalg;

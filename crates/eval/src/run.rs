@@ -247,7 +247,7 @@ pub(crate) fn named((tensor, ty): (HostTensor, &TensorType)) -> HostTensor {
     tensor.with_names(ty.names.clone()).expect("inference gives each axis a name or none")
 }
 
-fn check_inputs(program: &Program, inputs: &[HostTensor]) -> Result<(), EvalError> {
+pub(crate) fn check_inputs(program: &Program, inputs: &[HostTensor]) -> Result<(), EvalError> {
     let expected = program.inputs();
     if inputs.len() != expected.len() {
         return Err(EvalError::InputCount { expected: expected.len(), found: inputs.len() });

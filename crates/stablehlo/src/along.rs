@@ -40,6 +40,88 @@ pub(crate) fn reduction(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> 
     joined.finish(&[made])
 }
 
+/// The program of a function of elements with what it takes along, and what that is called with.
+pub(crate) fn function(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> (Program, Values) {
+    let mut joined = Joined::of(cx, frame, &taken_by_function(frame, node));
+    let made = joined.make(node.op, node.operands);
+    joined.finish(&[made])
+}
+
+/// The operations that are taken along to compute the operands of a function, in their order: none if that
+/// would read more than it spares.
+fn taken_by_function(frame: &Frame<'_>, node: &Node<'_>) -> Vec<ExprId> {
+    let graph = frame.graph;
+    let size = |id: ExprId| graph.shape(id).size();
+    let largest = node.operands.iter().map(|&id| size(id)).max();
+    let (mut taken, mut read, mut pending) = (Vec::new(), Vec::new(), node.operands.to_vec());
+    while let Some(id) = pending.pop() {
+        if taken.contains(&id) || read.contains(&id) {
+            continue;
+        }
+        let goes = goes_along(frame, id)
+            || is_slow(graph, graph.op(id), graph.operands(id))
+                && frame.is_used_once(id)
+                && !frame.is_kept(id);
+        if goes && taken.len() < MOST_TAKEN {
+            taken.push(id);
+            pending.extend(graph.operands(id));
+        } else if Some(size(id)) == largest {
+            read.push(id);
+        }
+    }
+    if read.len() > MOST_READ {
+        taken.clear();
+    }
+    // Operands come before those who use them.
+    taken.sort_unstable();
+    taken
+}
+
+/// Whether XLA's code for the processor takes twice as long for a function as the evaluator or more: it calls
+/// the library for each element, or goes through more digits than there are.
+pub(crate) fn is_slow(graph: &Graph, op: &Op, operands: &[ExprId]) -> bool {
+    let dtypes = operands.iter().map(|&operand| graph.dtype(operand));
+    let is_double =
+        match dtypes.reduce(|first, next| if first == next { first } else { DType::Pred }) {
+            Some(DType::F32) => false,
+            Some(DType::F64) => true,
+            _ => return false,
+        };
+    match op {
+        Op::Unary(
+            UnaryOp::Sin
+            | UnaryOp::Cos
+            | UnaryOp::Tan
+            | UnaryOp::Asin
+            | UnaryOp::Acos
+            | UnaryOp::Atan
+            | UnaryOp::Asinh
+            | UnaryOp::Cbrt
+            | UnaryOp::Rsqrt,
+        ) => true,
+        Op::Unary(
+            UnaryOp::Log
+            | UnaryOp::Log1p
+            | UnaryOp::Expm1
+            | UnaryOp::Sinh
+            | UnaryOp::Cosh
+            | UnaryOp::Acosh
+            | UnaryOp::Atanh
+            | UnaryOp::Erf
+            | UnaryOp::ErfInv,
+        ) => is_double,
+        Op::Binary(BinaryOp::Pow) => !is_short_power(graph, operands[1]),
+        Op::Binary(BinaryOp::Atan2 | BinaryOp::Remainder) => true,
+        _ => false,
+    }
+}
+
+/// Whether XLA multiplies, divides or takes a root in place of a power.
+fn is_short_power(graph: &Graph, exponent: ExprId) -> bool {
+    let Op::Constant(constant) = graph.op(exponent) else { return false };
+    [-1.0, 0.0, 0.5, 1.0, 2.0, 3.0].contains(&constant.value.as_f64())
+}
+
 /// The program of some nodes, operands first, that gives these of them, and what that is called with.
 pub(crate) fn together(
     cx: &mut Cx<'_>,

@@ -56,6 +56,20 @@ fn columns(cx: &Cx<'_>, matrix: Value, contract: &[usize]) -> Option<usize> {
 /// Columns from which on rows are long.
 const LEAST_COLUMNS: usize = 1 << 6;
 
+/// Whether a product is one of a transposed matrix of few columns and a vector, of floats that have no accumulator:
+/// XLA transposes it first.
+pub(crate) fn is_tall(dot: &Dot, left: &TensorType, right: &TensorType) -> bool {
+    let has_few = |matrix: &Shape, contract: &[usize], vector: &Shape| {
+        let is_matrix = matrix.rank() == 2 && vector.rank() == 1;
+        is_matrix && *contract == [0] && matrix[1] < LEAST_COLUMNS
+    };
+    let is_known = matches!(left.dtype, DType::F32 | DType::F64) && left.dtype == right.dtype;
+    is_known
+        && dot.left_batch.is_empty()
+        && (has_few(&left.shape, &dot.left_contract, &right.shape)
+            || has_few(&right.shape, &dot.right_contract, &left.shape))
+}
+
 /// The product of a transposed matrix, which is written as one of rows, and a vector.
 fn by_rows(cx: &mut Cx<'_>, matrix: Value, vector: Value, ty: &TensorType) -> Value {
     let rows = cx.transpose(matrix, &[1, 0]);

@@ -2,7 +2,7 @@
 //!
 //! Factorisations have no words in StableHLO, and XLA's code for the processor is slow for sorts,
 //! triangular matrices, Fourier transforms, scans, positions of extrema, random words, bisection, pooling, many
-//! convolutions, and large sums and extrema.
+//! convolutions and functions, products of transposed matrices and vectors, and large sums and extrema.
 //! Where [`LowerOptions::kernels`](crate::LowerOptions) allows it, such a node is a call of the host
 //! function [`KERNEL_ID`]. The call carries the program to run, of one op and what it takes [`along`], so that
 //! whoever computes it needs no list of kernels.
@@ -34,6 +34,12 @@ const LEAST_SEARCHED: usize = 1 << 8;
 const LEAST_RANDOM: usize = 1 << 8;
 const LEAST_BISECTED: usize = 1 << 8;
 const LEAST_TRANSFORMED: usize = 1 << 9;
+
+/// The same for products of transposed matrices and vectors.
+const LEAST_MULTIPLIED: usize = 1 << 12;
+
+/// The same for functions of elements.
+const LEAST_COMPUTED: usize = 1 << 12;
 
 /// Elements of transforms beyond which copying what the kernel gives takes longer than it spares. Lengths that are
 /// no power of two are as fast in XLA.
@@ -68,6 +74,10 @@ pub(crate) fn lower(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Opti
     let results = match node.op {
         Op::Reduce(..) => {
             let (program, operands) = along::reduction(cx, frame, node);
+            call(cx, &program, &operands)
+        }
+        Op::Unary(_) | Op::Binary(_) => {
+            let (program, operands) = along::function(cx, frame, node);
             call(cx, &program, &operands)
         }
         // The block and not its body: whoever computes it may know it, too.
@@ -129,6 +139,20 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
                 && fft.length.is_power_of_two()
                 && has(LEAST_TRANSFORMED)
                 && !has(MOST_TRANSFORMED + 1)
+        }
+        // Each device computes its part by itself.
+        op @ (Op::Unary(_) | Op::Binary(_)) if cx.options.partition.is_none() => {
+            let size = node.ty.as_tensor().map_or(0, |ty| ty.shape.size());
+            size >= LEAST_COMPUTED && along::is_slow(frame.graph, op, node.operands)
+        }
+        // Each device multiplies its part by itself.
+        Op::Dot(dot) if cx.options.partition.is_none() => {
+            let ty = |index: usize| {
+                TensorType::new(cx.dtype(operand(index)), cx.shape(operand(index)).clone())
+            };
+            let (left, right) = (ty(0), ty(1));
+            let largest = left.shape.size().max(right.shape.size());
+            largest >= LEAST_MULTIPLIED && contract::is_tall(dot, &left, &right)
         }
         Op::Sort(_) | Op::Argsort(..) => has(LEAST_SORTED),
         Op::ArgReduce(..) => has(LEAST_SEARCHED),

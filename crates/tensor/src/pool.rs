@@ -53,11 +53,11 @@ pub struct Lent(Block);
 
 impl Lent {
     /// At least `len` bytes that begin at a multiple of 64 and hold anything; `None` if there is no
-    /// memory, or they are too few or too many for the pool to keep.
+    /// memory, or they are too few for the pool to keep. If they are too many for that, they are new, in
+    /// pages that are as large as the system has them.
     #[must_use]
     pub fn new(len: usize) -> Option<Lent> {
-        class_of(len)?;
-        take(len).map(Lent)
+        if len < LEAST { None } else { take(len).map(Lent) }
     }
 
     /// All of the bytes.

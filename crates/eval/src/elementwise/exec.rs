@@ -96,6 +96,12 @@ impl Code {
         Ok(results)
     }
 
+    /// Computes the group into memory of others, which has the sizes of the results.
+    pub(crate) fn run_into(&self, args: &Args<'_>, outs: Outs<'_>) {
+        let (len, none) = (self.shape.size(), Reused::new());
+        self.fill(&self.feeds(args, &none, len), len, outs);
+    }
+
     /// How a run reads its operands, and tensors for the results that are kept, which may lie in the
     /// memory of operands.
     pub(crate) fn begin<'a>(

@@ -108,20 +108,16 @@ impl Graph {
         }
         let number =
             |graph: &mut Graph, value: f64| graph.scalar_constant(Scalar::Float(value), dtype);
-        let (half, one, two) = (number(self, 0.5)?, number(self, 1.0)?, number(self, 2.0)?);
-        let floor = self.floor(x)?;
-        let fraction = self.subtract(x, floor)?;
-        let odd = self.remainder(floor, two)?;
-        let is_even = self.logical_not(odd)?;
-        let is_odd = self.logical_not(is_even)?;
-        let above = self.greater(fraction, half)?;
-        let tie = self.equal(fraction, half)?;
-        let tie_up = self.logical_and(tie, is_odd)?;
-        let up = self.logical_or(above, tie_up)?;
-        let next = self.add(floor, one)?;
-        let rounded = self.select(up, next, floor)?;
-        // Zero keeps the sign of what was rounded.
-        self.zeros_signed_as(rounded, x)
+        let (half, two) = (number(self, 0.5)?, number(self, 2.0)?);
+        let rounded = self.round(x)?;
+        let distance = self.subtract(x, rounded)?;
+        let distance = self.abs(distance)?;
+        let is_tie = self.equal(distance, half)?;
+        // A quarter is below and three quarters are above a half.
+        let halved = self.multiply(x, half)?;
+        let halved = self.round(halved)?;
+        let even = self.multiply(halved, two)?;
+        self.select(is_tie, even, rounded)
     }
 
     /// The floats of `x`, of which those that are zero take the sign of finite numbers of the same dtype.

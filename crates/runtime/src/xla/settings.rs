@@ -154,7 +154,9 @@ fn microseconds_of_environment() -> Result<Option<usize>> {
     let number = text.to_str().and_then(|text| text.parse().ok());
     number.map(Some).ok_or_else(|| {
         let text = text.to_string_lossy();
-        Error::Options(format!("{COMPILE_ABOVE_VARIABLE} is a number of microseconds, not {text:?}"))
+        Error::Options(format!(
+            "{COMPILE_ABOVE_VARIABLE} is a number of microseconds, not {text:?}"
+        ))
     })
 }
 

@@ -130,7 +130,7 @@ fn angle_by(series: impl Fn(f64) -> f64, y: f64, x: f64) -> f64 {
     /// `tan(pi/8)` and `tan(3 pi/8)`.
     const FIRST: f64 = 0.414_213_562_373_095_03;
     const LAST: f64 = 2.414_213_562_373_095;
-    let (is_low, is_high) = (y <= FIRST * x, !(y < LAST * x));
+    let (is_low, is_high) = (y <= FIRST * x, y >= LAST * x);
     let (above, below) = if is_high { (-x, y) } else { (y - x, y + x) };
     let (above, below) = if is_low { (y, x) } else { (above, below) };
     let (base, base_low) =

@@ -71,6 +71,29 @@ pub(super) fn tanh(x: f32) -> f32 {
     (if magnitude < 0.8 { small } else { large }).copysign(x)
 }
 
+/// `1 / (1 + e^-x)` by the exponential of the side that shrinks. What rounding takes from that and from the divisor is
+/// added to the quotient.
+#[inline(always)]
+pub(super) fn sigmoid(x: f32) -> f32 {
+    let magnitude = x.abs();
+    // A NaN passes the comparison.
+    let (k, r) = multiples_of_ln_2(if magnitude > 105.0 { -105.0 } else { -magnitude });
+    let above_one = expm1_near(r);
+    let scaled = 1.0 + above_one;
+    let half = 0.5_f32.mul_add(k, ROUND_F32) - ROUND_F32;
+    let (first, second) = (power_of_2(half), power_of_2(k - half));
+    let shrinking = scaled * first * second;
+    let shrinking_low = (above_one - (scaled - 1.0)) * first * second;
+    let below = 1.0 + shrinking;
+    let below_low = (shrinking - (below - 1.0)) + shrinking_low;
+    let is_negative = x < 0.0;
+    let (above, above_low) = if is_negative { (shrinking, shrinking_low) } else { (1.0, 0.0) };
+    let inverse = 1.0 / below;
+    let quotient = above * inverse;
+    let rest = (-quotient).mul_add(below, above) + (above_low - quotient * below_low);
+    rest.mul_add(inverse, quotient)
+}
+
 /// A polynomial where `x` is small, and `1 - e^p` with a polynomial `p` elsewhere.
 #[inline(always)]
 pub(super) fn erf(x: f32) -> f32 {

@@ -10,7 +10,7 @@ use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
 pub(super) use super::arcs::single::{acos, asin, atan, atan2};
 pub(super) use super::erf::erfc_single as erfc;
 pub(super) use super::hyperbolic::single::{acosh, asinh, atanh, cosh, sinh};
-pub(super) use super::native::{erf, exp, tanh};
+pub(super) use super::native::{erf, exp, sigmoid, tanh};
 use super::polynomial;
 pub(super) use super::roots::cbrt_single as cbrt;
 use crate::elementwise::ROUND_F64;
@@ -81,13 +81,6 @@ pub(super) fn expm1(x: f32) -> f32 {
     let x = f64::from(x);
     let small = x * (1.0 + 0.5 * x);
     (if x.abs() < 1e-6 { small } else { exp_near_one(x) - 1.0 }) as f32
-}
-
-#[inline(always)]
-pub(super) fn sigmoid(x: f32) -> f32 {
-    // By the exponential of the side that shrinks, so that the divisor is between one and two.
-    let shrinking = exp_wide(-f64::from(x).abs());
-    quotient(if x < 0.0 { shrinking } else { 1.0 }, 1.0 + shrinking) as f32
 }
 
 /// `ln x`: `k ln 2 + ln m` with `m` near 1, and `ln m = 2 artanh((m - 1) / (m + 1))` by a
