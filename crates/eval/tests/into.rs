@@ -16,7 +16,8 @@ fn compare(len: usize, build: impl FnOnce(&mut Graph, ExprId) -> Vec<ExprId>) {
     let outputs = build(&mut graph, x);
     let program = Program::new(&graph, vec![ty], &outputs).unwrap();
     let plan = Plan::new(Arc::new(program));
-    let x = HostTensor::from_vec((0..len).map(|at| at as f32 * 1e-3 - 2.0).collect(), [len]).unwrap();
+    let x =
+        HostTensor::from_vec((0..len).map(|at| at as f32 * 1e-3 - 2.0).collect(), [len]).unwrap();
     let before = x.bytes().to_vec();
     let expected = plan.run(vec![x.clone()], &Hooks::new()).unwrap();
     let mut memory: Vec<Vec<u8>> =

@@ -5,7 +5,7 @@
 //! result or its neighbour. Their polynomials are the nearest ones of their degrees with coefficients of
 //! `f32`: each was rounded before those of higher powers were fitted to it.
 
-use std::f32::consts::LOG2_E;
+use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 
 use super::polynomial;
 use crate::elementwise::ROUND_F32;
@@ -43,6 +43,45 @@ pub(super) fn exp(x: f32) -> f32 {
     // In two steps, since `2^k` alone may be infinite, or zero, where the result is not.
     let half = 0.5_f32.mul_add(k, ROUND_F32) - ROUND_F32;
     scaled * power_of_2(half) * power_of_2(k - half)
+}
+
+/// `ln(2^k m)` by a polynomial in `f = m - 1`, of which the first two terms are added last (`logf` in
+/// S. Moshier's Cephes library).
+#[inline(always)]
+pub(super) fn log(x: f32) -> f32 {
+    /// `2^25`, by which subnormal numbers become normal.
+    const LARGE: f32 = 33_554_432.0;
+    /// The first bits of `ln(2)`, so that small multiples are exact, and the rest.
+    const HIGH: f32 = 0.693_359_4;
+    const LOW: f32 = -2.121_944_4e-4;
+    let is_subnormal = x < f32::MIN_POSITIVE;
+    let bits = if is_subnormal { x * LARGE } else { x }.to_bits();
+    let above = bits.wrapping_sub(FRAC_1_SQRT_2.to_bits());
+    let exponent = (above.cast_signed() >> 23).cast_unsigned();
+    let k = f32::from_bits(ROUND_F32.to_bits().wrapping_add(exponent)) - ROUND_F32;
+    let k = if is_subnormal { k - 25.0 } else { k };
+    let f = f32::from_bits(bits.wrapping_sub(exponent << 23)) - 1.0;
+    let square = f * f;
+    let series = polynomial(
+        f,
+        [
+            7.037_683_6e-2,
+            -1.151_461e-1,
+            1.167_699_9e-1,
+            -1.242_014_1e-1,
+            1.424_932_3e-1,
+            -1.666_805_8e-1,
+            2.000_071_4e-1,
+            -2.499_999_4e-1,
+            3.333_333_1e-1,
+        ],
+    );
+    let rest = (f * square).mul_add(series, k * LOW);
+    let rest = (-0.5_f32).mul_add(square, rest);
+    let y = k.mul_add(HIGH, f + rest);
+    let y = if x == f32::INFINITY { x } else { y };
+    let y = if x == 0.0 { f32::NEG_INFINITY } else { y };
+    if x >= 0.0 { y } else { f32::NAN }
 }
 
 /// A polynomial where `x` is small, and `1 - 2 / (e^(2 |x|) + 1)` elsewhere.

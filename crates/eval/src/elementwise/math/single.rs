@@ -10,7 +10,7 @@ use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
 pub(super) use super::arcs::single::{acos, asin, atan, atan2};
 pub(super) use super::erf::erfc_single as erfc;
 pub(super) use super::hyperbolic::single::{acosh, asinh, atanh, cosh, sinh};
-pub(super) use super::native::{erf, exp, sigmoid, tanh};
+pub(super) use super::native::{erf, exp, log, sigmoid, tanh};
 use super::polynomial;
 pub(super) use super::roots::cbrt_single as cbrt;
 use crate::elementwise::ROUND_F64;
@@ -118,11 +118,6 @@ pub(super) fn log_wide(x: f64) -> f64 {
     } else {
         f64::NAN
     }
-}
-
-#[inline(always)]
-pub(super) fn log(x: f32) -> f32 {
-    log_wide(f64::from(x)) as f32
 }
 
 #[inline(always)]
