@@ -66,6 +66,10 @@ def chain(sin, length=CHAIN):
     return function
 
 
+#: XLA, also for what is so small that the evaluator has done it before XLA has been called.
+COMPILED = {"compiler": "xla", "compile_above": 0}
+
+
 def measure_nxla():
     """The figures of nxla."""
     figures = {
@@ -94,13 +98,15 @@ def measure_nxla():
 
     figures["trace, per operation"] = smallest(trace, 20)
     figures["trace of a gradient, per operation"] = smallest(trace_gradient, 20)
-    increment = nx.jit(lambda x: x + 1, compiler="xla")
+    increment = nx.jit(lambda x: x + 1, **COMPILED)
     on_device = increment(x)
     figures["jitted x + 1"] = per_call(lambda: increment(on_device))
-    many = nx.jit(lambda *args: tuple(arg + 1 for arg in args), compiler="xla")
+    small = nx.jit(lambda x: x + 1, compiler="xla")
+    figures["jitted x + 1, not compiled"] = per_call(lambda: small(on_device))
+    many = nx.jit(lambda *args: tuple(arg + 1 for arg in args), **COMPILED)
     arguments = many(*[x] * 50)
     figures["jitted, 50 arguments to 50 results"] = per_call(lambda: many(*arguments), 50)
-    total = nx.jit(lambda *args: sum(args), compiler="xla")
+    total = nx.jit(lambda *args: sum(args), **COMPILED)
     hundred = [on_device] * 100
     figures["jitted, 100 arguments to 1 result"] = per_call(lambda: total(*hundred), 50)
     figures["two threads that call, against one"] = threads_against_one(
@@ -185,8 +191,8 @@ def copies_of_an_argument(nx, np):
     """
     batch = np.ones((1024, 1024), np.float32)
     target = np.empty_like(batch)
-    first = nx.jit(lambda x: x[0, 0] + 1, compiler="xla")
-    resident = nx.jit(lambda x: x + 0, compiler="xla")(batch).block_until_ready()
+    first = nx.jit(lambda x: x[0, 0] + 1, **COMPILED)
+    resident = nx.jit(lambda x: x + 0, **COMPILED)(batch).block_until_ready()
     ratios = []
     for _ in range(20):
         copied = per_call(lambda: np.copyto(target, batch), 10)

@@ -260,7 +260,7 @@ macro_rules! for_each_unary {
                 "sinh" [">>> nx.sinh([0.0, 1.0]).tolist()" "[0.0, 1.175201177597046]"];
             /// Return the hyperbolic cosine of each element.
             Cosh cosh "cosh" Float (Direct("chlo.cosh")) (-3.0, 3.0)
-                "cosh" [">>> nx.cosh([0.0, 1.0]).tolist()" "[1.0, 1.5430805683135986]"];
+                "cosh" [">>> nx.cosh([0.0, 1.0]).tolist()" "[1.0, 1.5430806875228882]"];
             /// Return the hyperbolic tangent of each element.
             Tanh tanh "tanh" Float (Direct("stablehlo.tanh")) (-3.0, 3.0)
                 "tanh" [">>> nx.tanh([0.0, 1.0]).tolist()" "[0.0, 0.7615941762924194]"];
@@ -295,7 +295,7 @@ macro_rules! for_each_unary {
                 "erf" [">>> nx.erf([0.0, 1.0]).tolist()" "[0.0, 0.8427007794380188]"];
             /// Return one minus the error function, exact where that is near one.
             Erfc erfc "erfc" RealFloat (Direct("chlo.erfc")) (-2.0, 2.0)
-                "erfc" [">>> nx.erfc([0.0, 3.0]).tolist()" "[1.0, 2.209049853263423e-05]"];
+                "erfc" [">>> nx.erfc([0.0, 3.0]).tolist()" "[1.0, 2.2090496713644825e-05]"];
             /// Return the number whose error function is each element.
             ///
             /// Defined between -1 and 1; NaN elsewhere.
