@@ -80,13 +80,13 @@ fn taken_by_function(frame: &Frame<'_>, node: &Node<'_>) -> Vec<ExprId> {
 /// Whether XLA's code for the processor takes twice as long for a function as the evaluator or more: it calls
 /// the library for each element, or goes through more digits than there are.
 pub(crate) fn is_slow(graph: &Graph, op: &Op, operands: &[ExprId]) -> bool {
-    let dtypes = operands.iter().map(|&operand| graph.dtype(operand));
-    let is_double =
-        match dtypes.reduce(|first, next| if first == next { first } else { DType::Pred }) {
-            Some(DType::F32) => false,
-            Some(DType::F64) => true,
-            _ => return false,
-        };
+    let is_number = |id: &&ExprId| matches!(graph.op(**id), Op::Constant(_));
+    let mut dtypes = operands.iter().filter(|id| !is_number(id)).map(|&id| graph.dtype(id));
+    let is_double = match dtypes.next() {
+        Some(DType::F32) if dtypes.all(|dtype| dtype == DType::F32) => false,
+        Some(DType::F64) if dtypes.all(|dtype| dtype == DType::F64) => true,
+        _ => return false,
+    };
     match op {
         Op::Unary(
             UnaryOp::Sin
@@ -95,20 +95,16 @@ pub(crate) fn is_slow(graph: &Graph, op: &Op, operands: &[ExprId]) -> bool {
             | UnaryOp::Asin
             | UnaryOp::Acos
             | UnaryOp::Atan
+            | UnaryOp::Sinh
+            | UnaryOp::Cosh
             | UnaryOp::Asinh
+            | UnaryOp::Acosh
+            | UnaryOp::Atanh
             | UnaryOp::Cbrt
             | UnaryOp::Rsqrt,
         ) => true,
         Op::Unary(
-            UnaryOp::Log
-            | UnaryOp::Log1p
-            | UnaryOp::Expm1
-            | UnaryOp::Sinh
-            | UnaryOp::Cosh
-            | UnaryOp::Acosh
-            | UnaryOp::Atanh
-            | UnaryOp::Erf
-            | UnaryOp::ErfInv,
+            UnaryOp::Log | UnaryOp::Log1p | UnaryOp::Expm1 | UnaryOp::Erf | UnaryOp::ErfInv,
         ) => is_double,
         Op::Binary(BinaryOp::Pow) => !is_short_power(graph, operands[1]),
         Op::Binary(BinaryOp::Atan2 | BinaryOp::Remainder) => true,
@@ -241,7 +237,10 @@ pub(crate) fn compares_given(graph: &Graph, id: ExprId) -> bool {
 /// Whether a node is done by the time its operands are read, which have one dtype.
 fn is_cheap(graph: &Graph, id: ExprId) -> bool {
     let operands = graph.operands(id);
-    let is_same = |&operand: &ExprId| graph.dtype(operand) == graph.dtype(id);
+    // A number is read as what it counts as.
+    let is_same = |&operand: &ExprId| {
+        graph.dtype(operand) == graph.dtype(id) || matches!(graph.op(operand), Op::Constant(_))
+    };
     match graph.op(id) {
         Op::Constant(_) => true,
         Op::Unary(UnaryOp::Negate | UnaryOp::Abs)

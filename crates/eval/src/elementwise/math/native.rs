@@ -73,7 +73,7 @@ pub(super) fn log(x: f32) -> f32 {
             -1.666_805_8e-1,
             2.000_071_4e-1,
             -2.499_999_4e-1,
-            3.333_333_1e-1,
+            3.333_333e-1,
         ],
     );
     let rest = (f * square).mul_add(series, k * LOW);

@@ -1,14 +1,14 @@
 //! Cube roots, without branches and tables.
 
-/// The cube root to 23 bits, for a normal positive `x`: a third of the exponent, and a polynomial in `t^3 / x`
+/// The cube root to 23 bits, for a normal positive `x` and `1 / x`: a third of the exponent, and a polynomial in `t^3 / x`
 /// for what is missing (`s_cbrt.c` in FreeBSD's library, by B. D. Evans).
 #[inline(always)]
-fn rough(x: f64) -> f64 {
+fn rough(x: f64, inverse: f64) -> f64 {
     /// `(1023 - 1023/3 - 0.03306235651) 2^20`.
     const BIAS: u64 = 715_094_163;
     let third = ((x.to_bits() >> 32) * 0xaaaa_aaab) >> 33;
     let t = f64::from_bits((third + BIAS) << 32);
-    let r = (t * t) * (t / x);
+    let r = (t * t) * (t * inverse);
     let first = r.mul_add(
         r.mul_add(1.621_429_720_105_354_5, -1.884_979_795_433_771_7),
         1.875_951_824_271_77,
@@ -32,7 +32,12 @@ fn refined(t: f64, x: f64) -> f64 {
 #[inline(always)]
 pub(super) fn cbrt_single(x: f32) -> f32 {
     let magnitude = f64::from(x).abs();
-    let root = refined(rough(magnitude), magnitude).copysign(f64::from(x)) as f32;
+    let inverse = 1.0 / magnitude;
+    let t = rough(magnitude, inverse);
+    // The beginning of the series for what is missing does with the same quotient.
+    let above = t.mul_add(t * (t * inverse), -1.0);
+    let root = t - t * above * (2.0_f64 / 9.0).mul_add(-above, 1.0 / 3.0);
+    let root = root.copysign(f64::from(x)) as f32;
     let is_plain = (magnitude > 0.0) & (magnitude < f64::INFINITY);
     if is_plain { root } else { x }
 }
@@ -47,7 +52,7 @@ pub(super) fn cbrt_double(x: f64) -> f64 {
     let magnitude = x.abs();
     let is_small = magnitude < 1e-280;
     let scaled = if is_small { magnitude * LARGE } else { magnitude };
-    let root = refined(rough(scaled), scaled);
+    let root = refined(rough(scaled, 1.0 / scaled), scaled);
     let root = if is_small { root / ROOT } else { root }.copysign(x);
     let is_plain = (magnitude > 0.0) & (magnitude < f64::INFINITY);
     if is_plain { root } else { x }
