@@ -130,7 +130,7 @@ def jit(
             ``"highest"``.
         ``kernels``
             Whether the evaluator computes what XLA does slowly on a CPU, such as factorisations,
-            large sorts and reductions; by default where that is possible.
+            large sorts and reductions, sines and powers; by default where that is possible.
         ``cache_dir``, ``cache_bytes``
             A folder in which executables outlive the process, and how many bytes it may have. By
             default what the environment says in ``NXLA_CACHE_DIR`` and ``NXLA_CACHE_BYTES``; no

@@ -87,10 +87,10 @@ pub use host::{
     HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
     register_host_fn, unregister_host_fn,
 };
+pub use mapped::MappedBuffer;
 pub use memory::{DeviceMemory, LiveMemory};
 pub use options::{CompileOptions, ExecuteOptions};
 pub use plugin::Plugin;
 pub use running::{wait_until_all_idle, wait_until_all_idle_for};
 pub use traffic::Traffic;
-pub use mapped::MappedBuffer;
 pub use value::Value;
