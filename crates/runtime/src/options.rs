@@ -26,9 +26,6 @@ pub(crate) const PLACING: [&str; 4] = ["plugin", "device", "cpu_device_count", "
 /// [`Compiler::evaluated_calls`].
 pub(crate) const COMPILE_AFTER: &str = "compile_after";
 
-/// The setting of XLA that says from how much work on a program is compiled.
-pub(crate) const COMPILE_ABOVE: &str = "compile_above";
-
 /// A setting of a compiler.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Setting {

@@ -7,7 +7,10 @@ use super::client::{Target, check_place};
 use super::{NAME, kernels};
 use crate::compiler::check_settings;
 use crate::error::{Error, Result};
-use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Setting, Settings};
+use crate::options::{COMPILE_AFTER, Setting, Settings};
+
+/// The setting that says from how much work on a program is compiled.
+const COMPILE_ABOVE: &str = "compile_above";
 
 const SETTINGS: &[&str] = &[
     "plugin",
