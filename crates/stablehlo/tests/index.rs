@@ -4,10 +4,10 @@
 mod common;
 
 use common::{assert_lines, body, kernels, program, scalar, ty};
-use nxla_expr::Program;
 use nxla_expr::build::{
     Combine, Cumulative, Draw, Side, SliceStart, Subscript, Update, WindowOptions,
 };
+use nxla_expr::{ExprId, Graph, Program, Result};
 use nxla_stablehlo::{LowerOptions, lower};
 use nxla_tensor::{DType, Scalar};
 
@@ -163,15 +163,15 @@ fn has_kernel(program: &Program) -> bool {
 
 #[test]
 fn large_reductions_of_what_is_in_memory_are_kernels() {
-    let sum = |dtype, shape: [usize; 2], axis: i64, of_sine: bool| {
+    let sum = |dtype, shape: [usize; 2], axis: i64, is_computed: bool| {
         has_kernel(&program(&[ty(dtype, shape)], |g, p| {
-            let x = if of_sine { g.sin(p[0])? } else { p[0] };
+            let x = if is_computed { g.erfc(p[0])? } else { p[0] };
             Ok(vec![g.sum(x, Some(&[axis]), false)?])
         }))
     };
     assert!(sum(DType::F32, [256, 256], 0, false) && sum(DType::F64, [256, 128], 0, false));
     assert!(!sum(DType::F32, [256, 255], 0, false) && !sum(DType::F64, [256, 127], 0, false));
-    // XLA computes the sines of a column while it adds them up, and writes those of a row.
+    // XLA computes a function of a column while it adds up, and writes that of a row.
     assert!(!sum(DType::F32, [440, 600], 0, true) && sum(DType::F32, [440, 600], 1, true));
     // What a program computes, XLA reduces along with other things until it is larger.
     assert!(!sum(DType::F32, [400, 600], 1, true));
@@ -189,9 +189,9 @@ fn large_reductions_of_what_is_in_memory_are_kernels() {
 
 #[test]
 fn counts_of_what_a_program_is_given_compare_along() {
-    let counts = |size: usize, of_sine: bool, by: DType| {
+    let counts = |size: usize, is_computed: bool, by: DType| {
         has_kernel(&program(&[ty(DType::F32, [size, size]), ty(by, [size, size])], |g, p| {
-            let x = if of_sine { g.sin(p[0])? } else { p[0] };
+            let x = if is_computed { g.erfc(p[0])? } else { p[0] };
             let above = g.greater(x, p[1])?;
             Ok(vec![g.sum(above, None, false)?])
         }))
@@ -203,19 +203,19 @@ fn counts_of_what_a_program_is_given_compare_along() {
 
 #[test]
 fn pooling_of_what_a_program_is_given_is_a_kernel() {
-    let pool_by = |dtype, size, of_sine: bool, stride| {
+    let pool_by = |dtype, size, is_computed: bool, stride| {
         has_kernel(&program(&[ty(dtype, [size, size])], |g, p| {
-            let x = if of_sine { g.sin(p[0])? } else { p[0] };
+            let x = if is_computed { g.erfc(p[0])? } else { p[0] };
             let options = WindowOptions::default().strides(vec![2, stride]);
             Ok(vec![g.window_max(x, &[2, 2], &options)?])
         }))
     };
-    let pool = |dtype, size, of_sine| pool_by(dtype, size, of_sine, 2);
+    let pool = |dtype, size, is_computed| pool_by(dtype, size, is_computed, 2);
     assert!(pool(DType::F32, 64, false) && pool(DType::F64, 64, false));
     assert!(pool(DType::F32, 1024, false) && !pool(DType::F64, 1024, false));
     assert!(pool_by(DType::F64, 1024, false, 1));
     assert!(!pool(DType::F32, 63, false) && !pool(DType::F16, 64, false));
-    // XLA computes the sines along with the extrema.
+    // XLA computes a function along with the extrema.
     assert!(!pool(DType::F32, 64, true));
 }
 
@@ -251,14 +251,14 @@ fn a_reduction_takes_cheap_operations_along() {
         let difference = g.subtract(p[0], kept)?;
         let two = g.scalar_constant(Scalar::Int(2), DType::S32)?;
         let square = g.pow(difference, two)?;
-        let sines = g.sin(p[0])?;
-        let product = g.multiply(sines, p[0])?;
+        let missing = g.erfc(p[0])?;
+        let product = g.multiply(missing, p[0])?;
         Ok(vec![mean, g.sum(square, Some(&[1]), false)?, g.sum(product, Some(&[1]), false)?])
     });
     let read = read_by_kernels(&program);
     let (rows, mean) = ("f64[8][8192]", "f64[8][1]");
-    // The sums of both means are one, whether they keep the axis or not.
-    assert_eq!(read, [vec![rows], vec![rows, mean], vec![rows, rows]]);
+    // The sums of both means are one, whether they keep the axis or not; what divides one goes along.
+    assert_eq!(read, [vec![rows], vec![mean, rows], vec![rows, rows]]);
 }
 
 #[test]
@@ -304,4 +304,47 @@ fn many_random_words_are_kernels() {
         }))
     };
     assert!(words(256) && !words(255));
+}
+
+#[test]
+fn functions_that_xla_computes_slowly_are_kernels_with_what_is_around_them() {
+    let calls = |size: usize, dtype, build: fn(&mut Graph, ExprId) -> Result<ExprId>| {
+        has_kernel(&program(&[ty(dtype, [size])], |g, p| Ok(vec![build(g, p[0])?])))
+    };
+    let sine: fn(&mut Graph, ExprId) -> Result<ExprId> = |g, x| g.sin(x);
+    assert!(calls(4096, DType::F32, sine) && calls(4096, DType::F64, sine));
+    assert!(!calls(4095, DType::F32, sine) && !calls(4096, DType::F16, sine));
+    let log: fn(&mut Graph, ExprId) -> Result<ExprId> = |g, x| g.log(x);
+    assert!(!calls(4096, DType::F32, log) && calls(4096, DType::F64, log));
+    let powers = |exponent: f64| {
+        has_kernel(&program(&[ty(DType::F32, [4096])], |g, p| {
+            let exponent = g.scalar_constant(Scalar::Float(exponent), DType::F32)?;
+            Ok(vec![g.pow(p[0], exponent)?])
+        }))
+    };
+    assert!(powers(2.5) && powers(-1.5) && powers(0.3));
+    assert!(!powers(2.0) && !powers(0.5) && !powers(-1.0));
+    // Of a sine of a tangent only what both read is an argument.
+    let chain = program(&[ty(DType::F32, [5000]), ty(DType::F32, [5000])], |g, p| {
+        let two = g.scalar_constant(Scalar::Int(2), DType::S32)?;
+        let sum = g.add(p[0], p[1])?;
+        let sum = g.multiply(sum, two)?;
+        let tangent = g.tan(sum)?;
+        Ok(vec![g.sin(tangent)?])
+    });
+    let vector = "f32[5000]";
+    assert!(read_by_kernels(&chain).contains(&vec![vector.to_owned(), vector.to_owned()]));
+}
+
+#[test]
+fn products_of_transposed_matrices_of_few_columns_are_kernels() {
+    let calls = |rows: usize, columns: usize, dtype| {
+        has_kernel(&program(&[ty(dtype, [rows, columns]), ty(dtype, [rows])], |g, p| {
+            let transposed = g.transpose(p[0], None)?;
+            Ok(vec![g.matmul(transposed, p[1])?])
+        }))
+    };
+    assert!(calls(2000, 10, DType::F32) && calls(200, 63, DType::F64));
+    assert!(!calls(100, 10, DType::F32) && !calls(2000, 64, DType::F32));
+    assert!(!calls(2000, 10, DType::S32) && !calls(2000, 10, DType::BF16));
 }
