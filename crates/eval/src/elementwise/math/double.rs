@@ -365,13 +365,21 @@ mod tests {
     /// Floats of all exponents and signs, the special ones, and many of moderate size.
     fn floats() -> impl Iterator<Item = f64> {
         let special = [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        let largest = [f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, -5e-324];
         // Where results leave the normal numbers, and multiples of `pi/2`.
         let edges = [709.78, 709.79, -708.39, -708.4, -745.13, -745.14, 19.0, 19.1, 22.0];
         let angles = (0..2000).map(|k| f64::from(k) * std::f64::consts::FRAC_PI_2);
         let all = (0..200_000_u64).map(|n| f64::from_bits(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         let moderate = (-200_000..200_000).map(|n| f64::from(n) * 0.003_712_345);
         let small = (-20_000..20_000).map(|n| f64::from(n) * 1.234_567e-4);
-        special.into_iter().chain(edges).chain(angles).chain(all).chain(moderate).chain(small)
+        special
+            .into_iter()
+            .chain(largest)
+            .chain(edges)
+            .chain(angles)
+            .chain(all)
+            .chain(moderate)
+            .chain(small)
     }
 
     /// The distance to the result of the platform's library, which may be off as well.

@@ -24,9 +24,8 @@ fn refined(t: f64, x: f64) -> f64 {
     let square_low = t.mul_add(t, -square);
     let cube = square * t;
     let cube_low = square.mul_add(t, -cube) + square_low * t;
-    // A quarter of both, since three times a large number is infinite.
-    let lacks = 0.25 * ((x - cube) - cube_low);
-    t + t * (lacks / (0.5 * cube + 0.25 * x))
+    let lacks = (x - cube) - cube_low;
+    t + t * (lacks / (2.0 * cube + x))
 }
 
 #[inline(always)]
@@ -45,15 +44,17 @@ pub(super) fn cbrt_single(x: f32) -> f32 {
 /// Off by less than one unit in the last place.
 #[inline(always)]
 pub(super) fn cbrt_double(x: f64) -> f64 {
-    /// A power of eight, by which small numbers, whose rounding errors are subnormal, become larger, and the
-    /// cube root of it.
-    const LARGE: f64 = 5.846_006_549_323_612e48;
+    /// A power of eight, by which small numbers, whose rounding errors are subnormal, become larger, and large
+    /// ones, whose cubes of rounded roots may be infinite, smaller; and the cube root of it.
+    const FACTOR: f64 = 5.846_006_549_323_612e48;
     const ROOT: f64 = 1.801_439_850_948_198_4e16;
     let magnitude = x.abs();
-    let is_small = magnitude < 1e-280;
-    let scaled = if is_small { magnitude * LARGE } else { magnitude };
-    let root = refined(rough(scaled, 1.0 / scaled), scaled);
-    let root = if is_small { root / ROOT } else { root }.copysign(x);
+    let (factor, root_of_factor) =
+        if magnitude < 1e-280 { (FACTOR, 1.0 / ROOT) } else { (1.0, 1.0) };
+    let (factor, root_of_factor) =
+        if magnitude > 1e280 { (1.0 / FACTOR, ROOT) } else { (factor, root_of_factor) };
+    let scaled = magnitude * factor;
+    let root = (refined(rough(scaled, 1.0 / scaled), scaled) * root_of_factor).copysign(x);
     let is_plain = (magnitude > 0.0) & (magnitude < f64::INFINITY);
     if is_plain { root } else { x }
 }

@@ -288,6 +288,7 @@ mod tests {
     /// All floats at a stride, of all exponents and signs, and the special ones.
     fn floats() -> impl Iterator<Item = f32> {
         let special = [0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        let special = special.into_iter().chain([f32::MAX, f32::MIN, f32::MIN_POSITIVE, 1e-45]);
         (0..=u32::MAX).step_by(65_521).map(f32::from_bits).chain(special)
     }
 
