@@ -193,6 +193,15 @@ def test_only_xla_compiles():
         nx.jit(rounded, compiler="evaluator", compile_above=1)
 
 
+def test_functions_over_a_mesh_are_compiled():
+    by_rows = nx.Mesh(data=2).sharding("data")
+    with pytest.raises(nx.OptionError, match="compile_above"):
+        nx.jit(rounded, in_shardings=by_rows, compile_above=1)(X)
+    with nx.default_options(**USUAL):
+        divided = nx.jit(rounded, in_shardings=by_rows)(X)
+    np.testing.assert_allclose(np.asarray(divided), by_xla(rounded, X), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("value", "expected"), [("0", "compiled"), ("100", "evaluated"), ("", "error"), ("x", "error")]
 )

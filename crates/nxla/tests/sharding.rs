@@ -220,6 +220,10 @@ fn misuse_is_told() {
     let evaluator = jit(|x: Expr| x).compiler("evaluator").over(&mesh);
     refused(evaluator.call(1), Options, "not by \"evaluator\"");
     refused(jit(|x: Expr| x).device(Device::HOST).over(&mesh).call(1), Options, "\"device\"");
+    for name in ["compile_after", "compile_above"] {
+        let evaluated = jit(|x: Expr| x).set(name, 1).over(&mesh);
+        refused(evaluated.call(1), Options, name);
+    }
     refused(jit(|x: Expr| x).donate([0]).over(&mesh).call(1), Options, "donated");
     let numbers: Vec<f32> = (0..10_000_u16).map(f32::from).collect();
     let large = Tensor::new(numbers, [10_000]).unwrap();

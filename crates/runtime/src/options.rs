@@ -26,6 +26,9 @@ pub(crate) const PLACING: [&str; 4] = ["plugin", "device", "cpu_device_count", "
 /// [`Compiler::evaluated_calls`].
 pub(crate) const COMPILE_AFTER: &str = "compile_after";
 
+/// The setting of XLA that says from how much work on a program is compiled.
+pub(crate) const COMPILE_ABOVE: &str = "compile_above";
+
 /// A setting of a compiler.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Setting {
@@ -200,6 +203,7 @@ impl Options {
         let placing = PLACING.iter().find(|name| self.settings.contains_key(**name)).copied();
         let given = [
             (self.settings.contains_key(COMPILE_AFTER), COMPILE_AFTER),
+            (self.settings.contains_key(COMPILE_ABOVE), COMPILE_ABOVE),
             (self.device.is_some(), "device"),
             (!self.hooks.is_empty(), "hooks"),
             (self.stages.is_some(), "stages"),
@@ -212,7 +216,9 @@ impl Options {
         let defaults = default_options();
         if defaults.compiler.as_ref().is_some_and(|choice| choice.name() == "xla") {
             settings.extend(defaults.settings);
-            settings.retain(|name, _| !PLACING.contains(&&**name) && name != COMPILE_AFTER);
+            let evaluated = [COMPILE_AFTER, COMPILE_ABOVE];
+            let of_one_device = |name: &str| PLACING.contains(&name) || evaluated.contains(&name);
+            settings.retain(|name, _| !of_one_device(name));
         }
         settings.extend(self.settings.clone());
         Ok(Options { compiler: Some("xla".into()), settings, ..Options::default() })

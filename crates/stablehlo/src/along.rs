@@ -51,30 +51,38 @@ pub(crate) fn function(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> (
 /// would read more than it spares.
 fn taken_by_function(frame: &Frame<'_>, node: &Node<'_>) -> Vec<ExprId> {
     let graph = frame.graph;
+    let goes = |id: ExprId| {
+        let is_slow = is_slow(graph, graph.op(id), graph.operands(id));
+        goes_along(frame, id) || is_slow && frame.is_used_once(id) && !frame.is_kept(id)
+    };
+    let (taken, read) = taken_and_read(graph, node.operands, goes);
+    if read.len() > MOST_READ { Vec::new() } else { taken }
+}
+
+/// The operations among those before some tensors that go along, in their order, and the tensors of the size
+/// of the largest that are read then.
+fn taken_and_read(
+    graph: &Graph,
+    tensors: &[ExprId],
+    goes: impl Fn(ExprId) -> bool,
+) -> (Vec<ExprId>, Vec<ExprId>) {
     let size = |id: ExprId| graph.shape(id).size();
-    let largest = node.operands.iter().map(|&id| size(id)).max();
-    let (mut taken, mut read, mut pending) = (Vec::new(), Vec::new(), node.operands.to_vec());
+    let largest = tensors.iter().map(|&id| size(id)).max();
+    let (mut taken, mut read, mut pending) = (Vec::new(), Vec::new(), tensors.to_vec());
     while let Some(id) = pending.pop() {
         if taken.contains(&id) || read.contains(&id) {
             continue;
         }
-        let goes = goes_along(frame, id)
-            || is_slow(graph, graph.op(id), graph.operands(id))
-                && frame.is_used_once(id)
-                && !frame.is_kept(id);
-        if goes && taken.len() < MOST_TAKEN {
+        if goes(id) && taken.len() < MOST_TAKEN {
             taken.push(id);
             pending.extend(graph.operands(id));
         } else if Some(size(id)) == largest {
             read.push(id);
         }
     }
-    if read.len() > MOST_READ {
-        taken.clear();
-    }
     // Operands come before those who use them.
     taken.sort_unstable();
-    taken
+    (taken, read)
 }
 
 /// Whether XLA's code for the processor takes twice as long for a function as the evaluator or more: it calls
@@ -163,18 +171,7 @@ pub(crate) fn takes_short_rows(frame: &Frame<'_>, operand: ExprId, attributes: &
 /// more than it spares.
 fn taken(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> Vec<ExprId> {
     let graph = frame.graph;
-    let (mut taken, mut read, mut pending) = (Vec::new(), Vec::new(), vec![operand]);
-    while let Some(id) = pending.pop() {
-        if taken.contains(&id) || read.contains(&id) {
-            continue;
-        }
-        if goes_along(frame, id) && taken.len() < MOST_TAKEN {
-            taken.push(id);
-            pending.extend(graph.operands(id));
-        } else if graph.shape(id).size() == graph.shape(operand).size() {
-            read.push(id);
-        }
-    }
+    let (taken, read) = taken_and_read(graph, &[operand], |id| goes_along(frame, id));
     let (shape, dtype) = (graph.shape(operand), graph.dtype(operand));
     let are_rows = dtype == DType::F32 && reduce::is_written(shape, attributes);
     let pays = match read.len() {
@@ -183,12 +180,7 @@ fn taken(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> Vec<ExprId>
         1.. if are_rows && is_product(graph, operand) => true,
         _ => pays(shape, attributes, dtype),
     };
-    if !pays || read.len() > MOST_READ {
-        taken.clear();
-    }
-    // Operands come before those who use them.
-    taken.sort_unstable();
-    taken
+    if !pays || read.len() > MOST_READ { Vec::new() } else { taken }
 }
 
 /// Whether a kernel computes a node for a reduction: what costs little, and functions that nobody else

@@ -1,6 +1,6 @@
 //! Dot products and convolutions.
 
-use nxla_expr::{Conv, Dot, Op, TensorType};
+use nxla_expr::{Conv, Dot, ExprId, Graph, Op, TensorType};
 use nxla_tensor::{DType, Shape};
 
 use crate::builder::Range;
@@ -31,7 +31,8 @@ fn dot(cx: &mut Cx<'_>, attributes: &Dot, left: Value, right: Value, ty: &Tensor
         right_contract: left_contract.clone(),
         right_batch: left_batch.clone(),
     };
-    match (columns(cx, left, left_contract), columns(cx, right, right_contract)) {
+    let of_left = columns(cx.shape(left.ty), left_contract);
+    match (of_left, columns(cx.shape(right.ty), right_contract)) {
         (Some(columns), _) if right_rank == vectors && columns >= LEAST_COLUMNS => {
             product(cx, &swapped(), right, left, ty)
         }
@@ -47,10 +48,9 @@ fn dot(cx: &mut Cx<'_>, attributes: &Dot, left: Value, right: Value, ty: &Tensor
 ///
 /// XLA's code for the processor goes down one column after the other, through all of memory for each. Behind
 /// a vector, it adds up rows of the matrix, which pays if they are long.
-fn columns(cx: &Cx<'_>, matrix: Value, contract: &[usize]) -> Option<usize> {
-    let shape = cx.shape(matrix.ty);
+fn columns(matrix: &Shape, contract: &[usize]) -> Option<usize> {
     let &[axis] = contract else { return None };
-    (axis + 2 == shape.rank()).then(|| shape[axis + 1])
+    (axis + 2 == matrix.rank()).then(|| matrix[axis + 1])
 }
 
 /// Columns from which on rows are long.
@@ -58,16 +58,18 @@ const LEAST_COLUMNS: usize = 1 << 6;
 
 /// Whether a product is one of a transposed matrix of few columns and a vector, of floats that have no accumulator:
 /// XLA transposes it first.
-pub(crate) fn is_tall(dot: &Dot, left: &TensorType, right: &TensorType) -> bool {
+pub(crate) fn is_tall(dot: &Dot, graph: &Graph, left: ExprId, right: ExprId) -> bool {
     let has_few = |matrix: &Shape, contract: &[usize], vector: &Shape| {
-        let is_matrix = matrix.rank() == 2 && vector.rank() == 1;
-        is_matrix && *contract == [0] && matrix[1] < LEAST_COLUMNS
+        let are_few = columns(matrix, contract).is_some_and(|columns| columns < LEAST_COLUMNS);
+        are_few && matrix.rank() == 2 && vector.rank() == 1
     };
-    let is_known = matches!(left.dtype, DType::F32 | DType::F64) && left.dtype == right.dtype;
-    is_known
+    let (dtype, left_shape, right_shape) =
+        (graph.dtype(left), graph.shape(left), graph.shape(right));
+    matches!(dtype, DType::F32 | DType::F64)
+        && dtype == graph.dtype(right)
         && dot.left_batch.is_empty()
-        && (has_few(&left.shape, &dot.left_contract, &right.shape)
-            || has_few(&right.shape, &dot.right_contract, &left.shape))
+        && (has_few(left_shape, &dot.left_contract, right_shape)
+            || has_few(right_shape, &dot.right_contract, left_shape))
 }
 
 /// The product of a transposed matrix, which is written as one of rows, and a vector.

@@ -147,12 +147,9 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
         }
         // Each device multiplies its part by itself.
         Op::Dot(dot) if cx.options.partition.is_none() => {
-            let ty = |index: usize| {
-                TensorType::new(cx.dtype(operand(index)), cx.shape(operand(index)).clone())
-            };
-            let (left, right) = (ty(0), ty(1));
-            let largest = left.shape.size().max(right.shape.size());
-            largest >= LEAST_MULTIPLIED && contract::is_tall(dot, &left, &right)
+            let (graph, left, right) = (frame.graph, node.operands[0], node.operands[1]);
+            let largest = graph.shape(left).size().max(graph.shape(right).size());
+            largest >= LEAST_MULTIPLIED && contract::is_tall(dot, graph, left, right)
         }
         Op::Sort(_) | Op::Argsort(..) => has(LEAST_SORTED),
         Op::ArgReduce(..) => has(LEAST_SEARCHED),

@@ -66,8 +66,8 @@ pub use text::{stablehlo_text, with_literals};
 /// takes most of their memory at once, which it does not by default), `precision` of products on hardware
 /// that can trade it (`"default"`, `"high"`, `"highest"`), `kernels` (whether the evaluator computes
 /// what XLA's code for processors does slowly: factorisations, triangular matrices, large sorts, scans
-/// and reductions, random words, and functions for which XLA calls a library; by default where the device is the host's processor and the plugin
-/// can call the host),
+/// and reductions, random words, and functions for which XLA calls a library; by default where the device
+/// is the host's processor and the plugin can call the host),
 /// `cache_dir` (a folder in which executables outlive the process; by default the one that
 /// `NXLA_CACHE_DIR` names, and none if that is empty), `cache_bytes` (how many bytes that may have, by
 /// default what `NXLA_CACHE_BYTES` says), `compile_after` (how many calls of a jitted function the

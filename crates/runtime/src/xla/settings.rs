@@ -7,10 +7,7 @@ use super::client::{Target, check_place};
 use super::{NAME, kernels};
 use crate::compiler::check_settings;
 use crate::error::{Error, Result};
-use crate::options::{COMPILE_AFTER, Setting, Settings};
-
-/// The setting that says from how much work on a program is compiled.
-const COMPILE_ABOVE: &str = "compile_above";
+use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Setting, Settings};
 
 const SETTINGS: &[&str] = &[
     "plugin",

@@ -5,7 +5,7 @@
 //! little are the evaluator's: they take a third of the time, and are not compiled at all. Which
 //! those are is estimated from the program alone, so that it is the same ones in every run.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use nxla_expr::Program;
 use nxla_split::{Speed, seconds_of};
@@ -33,6 +33,8 @@ pub(super) struct Small {
     settings: Settings,
     listeners: Vec<Arc<str>>,
     donated: Vec<bool>,
+    /// What XLA would make of it, once somebody has asked.
+    analysis: OnceLock<Analysis>,
 }
 
 impl Small {
@@ -54,6 +56,7 @@ impl Small {
             settings: request.settings.clone(),
             listeners: request.listeners.to_vec(),
             donated: request.donated.to_vec(),
+            analysis: OnceLock::new(),
         }))
     }
 }
@@ -75,8 +78,12 @@ impl Executable for Small {
 
     /// What XLA would make of it.
     fn analysis(&self) -> Result<Analysis> {
+        if let Some(known) = self.analysis.get() {
+            return Ok(known.clone());
+        }
         let Self { target, program, settings, listeners, donated, .. } = self;
         let request = CompileRequest { program, settings, listeners, donated, device: None };
-        compiled(&request, target.clone())?.analysis()
+        let found = compiled(&request, target.clone())?.analysis()?;
+        Ok(self.analysis.get_or_init(|| found).clone())
     }
 }
