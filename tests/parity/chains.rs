@@ -23,6 +23,7 @@ fn ops() -> Vec<Op> {
         UnaryOp::Floor,
         UnaryOp::Ceil,
         UnaryOp::Round,
+        UnaryOp::RoundEven,
         UnaryOp::Sqrt,
         UnaryOp::IsNan,
         UnaryOp::LogicalNot,

@@ -110,6 +110,7 @@ fn unary(op: UnaryOp, dtype: DType) -> Tolerance {
         | UnaryOp::Floor
         | UnaryOp::Ceil
         | UnaryOp::Round
+        | UnaryOp::RoundEven
         | UnaryOp::IsNan
         | UnaryOp::IsInfinity
         | UnaryOp::LogicalNot

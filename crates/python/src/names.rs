@@ -23,7 +23,6 @@ const NAMES: &[(&str, &str)] = &[
     ("reduce_max", "max"),
     ("reduce_min", "min"),
     ("reverse", "flip"),
-    ("round_half_even", "round"),
     ("select", "where"),
     ("standard_deviation", "std"),
     ("transpose", "permute_dims"),

@@ -158,6 +158,10 @@ fn compose(cx: &mut Cx<'_>, op: Composed, operands: &[Source], ty: &TensorType) 
         Composed::Floor => rounded(cx, "stablehlo.floor", operands[0], ty),
         Composed::Ceil => rounded(cx, "stablehlo.ceil", operands[0], ty),
         Composed::Round => rounded(cx, "stablehlo.round_nearest_afz", operands[0], ty),
+        Composed::RoundEven if ty.dtype.is_complex() => {
+            parts(cx, operands[0], ty.dtype, "stablehlo.round_nearest_even")
+        }
+        Composed::RoundEven => rounded(cx, "stablehlo.round_nearest_even", operands[0], ty),
         Composed::Abs => abs(cx, operands[0], ty.dtype),
         Composed::IsNan => each_part(cx, operands[0], |cx, x| cx.compare("NE", x, x)),
         Composed::IsInfinity => each_part(cx, operands[0], is_infinity),
@@ -236,6 +240,18 @@ fn part(cx: &mut Cx<'_>, name: &str, x: Source, ty: &TensorType) -> Value {
     let x = cx.value(x);
     let ty = cx.retyped(x, ty.dtype);
     cx.operation(name, &[x], ty)
+}
+
+/// An operation on each part of complex numbers.
+fn parts(cx: &mut Cx<'_>, x: Source, dtype: DType, name: &str) -> Value {
+    let x = cx.cast(x, dtype);
+    let part_ty = cx.retyped(x, dtype.to_real());
+    let of_part = |cx: &mut Cx<'_>, part: &str| {
+        let part = cx.operation(part, &[x], part_ty);
+        cx.uniform(name, &[part])
+    };
+    let (real, imag) = (of_part(cx, "stablehlo.real"), of_part(cx, "stablehlo.imag"));
+    cx.operation("stablehlo.complex", &[real, imag], x.ty)
 }
 
 /// Whether a float, or either part of a complex number, satisfies a predicate that no integer

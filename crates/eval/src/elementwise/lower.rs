@@ -445,6 +445,7 @@ fn unary_cost(op: UnaryOp) -> usize {
         | UnaryOp::Floor
         | UnaryOp::Ceil
         | UnaryOp::Round
+        | UnaryOp::RoundEven
         | UnaryOp::BitwiseNot
         | UnaryOp::PopulationCount
         | UnaryOp::CountLeadingZeros

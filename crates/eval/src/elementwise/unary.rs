@@ -41,7 +41,9 @@ macro_rules! integer_kernels {
                 UnaryOp::BitwiseNot => kernel!(|x: $t| -> $t { !x }),
                 UnaryOp::PopulationCount => kernel!(|x: $t| -> $t { x.count_ones() as $t }),
                 UnaryOp::CountLeadingZeros => kernel!(|x: $t| -> $t { x.leading_zeros() as $t }),
-                UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round => kernel!(|x: $t| -> $t { x }),
+                UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round | UnaryOp::RoundEven => {
+                    kernel!(|x: $t| -> $t { x })
+                }
                 UnaryOp::LogicalNot => kernel!(|x: $t| -> u8 { u8::from(x == 0) }),
                 UnaryOp::IsNan | UnaryOp::IsInfinity => kernel!(|_x: $t| -> u8 { 0 }),
                 UnaryOp::Exp
@@ -143,6 +145,7 @@ macro_rules! real_kernels {
                 UnaryOp::Floor => kernel!(|x: $t| -> $t { x.floor() }),
                 UnaryOp::Ceil => kernel!(|x: $t| -> $t { x.ceil() }),
                 UnaryOp::Round => kernel!(|x: $t| -> $t { Real::round(x) }),
+                UnaryOp::RoundEven => kernel!(|x: $t| -> $t { x.round_ties_even() }),
                 UnaryOp::IsNan => kernel!(|x: $t| -> u8 { u8::from(x.is_nan()) }),
                 UnaryOp::IsInfinity => kernel!(|x: $t| -> u8 { u8::from(x.abs() == $t::INFINITY) }),
                 UnaryOp::LogicalNot => kernel!(|x: $t| -> u8 { u8::from(x == 0.0) }),
@@ -215,6 +218,9 @@ macro_rules! complex_kernels {
                 UnaryOp::Negate => kernel!(|z: Complex<$t>| -> Complex<$t> { -z }),
                 UnaryOp::Conjugate => kernel!(|z: Complex<$t>| -> Complex<$t> { z.conj() }),
                 UnaryOp::Abs => kernel!(|z: Complex<$t>| -> $t { z.re.hypot(z.im) }),
+                UnaryOp::RoundEven => kernel!(|z: Complex<$t>| -> Complex<$t> {
+                    Complex::new(z.re.round_ties_even(), z.im.round_ties_even())
+                }),
                 UnaryOp::Real => kernel!(|z: Complex<$t>| -> $t { z.re }),
                 UnaryOp::Imag => kernel!(|z: Complex<$t>| -> $t { z.im }),
                 UnaryOp::IsNan => kernel!(|z: Complex<$t>| -> u8 { u8::from(z.is_nan()) }),

@@ -92,34 +92,6 @@ impl Graph {
         self.logical_and(left, signs_differ)
     }
 
-    /// The nearest whole number, the even one of two equally near; of complex numbers, each part.
-    ///
-    /// # Errors
-    /// A tuple.
-    pub fn round_half_even(&mut self, x: ExprId) -> Result<ExprId> {
-        let dtype = self.dtype(x);
-        if dtype.is_complex() {
-            let (real, imag) = (self.real(x)?, self.imag(x)?);
-            let (real, imag) = (self.round_half_even(real)?, self.round_half_even(imag)?);
-            return self.complex(real, imag);
-        }
-        if !dtype.is_float() {
-            return self.round(x).map_err(of_op("round_half_even"));
-        }
-        let number =
-            |graph: &mut Graph, value: f64| graph.scalar_constant(Scalar::Float(value), dtype);
-        let (half, two) = (number(self, 0.5)?, number(self, 2.0)?);
-        let rounded = self.round(x)?;
-        let distance = self.subtract(x, rounded)?;
-        let distance = self.abs(distance)?;
-        let is_tie = self.equal(distance, half)?;
-        // A quarter is below and three quarters are above a half.
-        let halved = self.multiply(x, half)?;
-        let halved = self.round(halved)?;
-        let even = self.multiply(halved, two)?;
-        self.select(is_tie, even, rounded)
-    }
-
     /// The floats of `x`, of which those that are zero take the sign of finite numbers of the same dtype.
     fn zeros_signed_as(&mut self, x: ExprId, signs: ExprId) -> Result<ExprId> {
         let zero = self.scalar_constant(Scalar::Float(0.0), self.dtype(x))?;

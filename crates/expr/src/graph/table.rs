@@ -203,6 +203,7 @@ pub enum Composed {
     Floor,
     Ceil,
     Round,
+    RoundEven,
     Quotient,
     Remainder,
     Complex,
@@ -326,6 +327,11 @@ macro_rules! for_each_unary {
                     ">>> nx.round_half_away([0.5, 1.5, -2.5]).tolist()"
                     "[1.0, 2.0, -3.0]"
                 ];
+            /// Return the nearest whole number, the even one of two equally near.
+            ///
+            /// The parts of complex numbers are rounded, each by itself.
+            RoundEven round_half_even "round_half_even" Same (Composed(Composed::RoundEven)) (-3.0, 3.0)
+                "round" [">>> nx.round([0.5, 1.5, 2.5]).tolist()" "[0.0, 2.0, 2.0]"];
             /// Tell where elements are not a number.
             IsNan is_nan "is_nan" Predicate (Composed(Composed::IsNan)) (-3.0, 3.0)
                 "isnan" [">>> nx.isnan([1.0, float(\"nan\")]).tolist()" "[False, True]"];
@@ -518,13 +524,6 @@ macro_rules! for_each_composed_unary {
             ];
             /// Drop what is behind the point of each element.
             truncate SameReal "trunc" [">>> nx.trunc([1.5, -1.5]).tolist()" "[1.0, -1.0]"];
-            /// Return the nearest whole number, the even one of two equally near.
-            ///
-            /// The parts of complex numbers are rounded, each by itself.
-            round_half_even Same "round" [
-                ">>> nx.round([0.5, 1.5, 2.5]).tolist()"
-                "[0.0, 2.0, 2.0]"
-            ];
         }
     };
 }

@@ -28,6 +28,7 @@ pub(super) fn unary(op: UnaryOp, x: Scalar, result: DType) -> Option<Scalar> {
         UnaryOp::Floor if result.is_float() => x.floor(),
         UnaryOp::Ceil if result.is_float() => x.ceil(),
         UnaryOp::Round if result.is_float() => x.round(),
+        UnaryOp::RoundEven if result.is_float() => x.round_ties_even(),
         UnaryOp::Abs if result.is_float() => x.abs(),
         _ => return None,
     };

@@ -50,7 +50,7 @@ pub(super) fn unary(graph: &Graph, op: UnaryOp, x: ExprId, ty: TypeId) -> Simpli
     }
     let changes_nothing = match op {
         // rounding an integer gives the integer
-        UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round => dtype.is_integer(),
+        UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round | UnaryOp::RoundEven => dtype.is_integer(),
         // |x| = x for unsigned x
         UnaryOp::Abs => dtype.is_unsigned(),
         // the real part of a real number is the number

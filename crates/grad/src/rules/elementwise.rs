@@ -100,6 +100,7 @@ fn unary_rule(op: UnaryOp, is_complex: bool) -> Option<UnaryRule> {
         | UnaryOp::Floor
         | UnaryOp::Ceil
         | UnaryOp::Round
+        | UnaryOp::RoundEven
         | UnaryOp::IsNan
         | UnaryOp::IsInfinity
         | UnaryOp::LogicalNot

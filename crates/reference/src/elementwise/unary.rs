@@ -70,6 +70,12 @@ pub(super) fn unary(op: UnaryOp, x: Number, dtype: DType) -> Number {
         UnaryOp::Floor => whole(f64::floor),
         UnaryOp::Ceil => whole(f64::ceil),
         UnaryOp::Round => whole(f64::round),
+        UnaryOp::RoundEven => match x {
+            Number::Complex(z) => {
+                Number::Complex(C::new(z.re.round_ties_even(), z.im.round_ties_even()))
+            }
+            _ => whole(f64::round_ties_even),
+        },
         UnaryOp::IsNan => Number::truth(x.is_nan()),
         UnaryOp::IsInfinity => Number::truth(re.is_infinite() || im.is_infinite()),
         UnaryOp::LogicalNot => Number::truth(x.is_zero()),
