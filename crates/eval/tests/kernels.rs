@@ -585,3 +585,41 @@ fn products_of_vectors_and_of_long_matrices() {
         assert_near(&found, &expected);
     }
 }
+
+#[test]
+fn products_of_matrices_of_few_columns_and_vectors() {
+    for (dtype, scale, margin) in
+        [(DType::F64, 1.0, 1e-12), (DType::F32, 1.0, 1e-6), (DType::S32, 1e2, 0.0)]
+    {
+        let numbers = |shape: &[usize]| {
+            let scaled = samples(shape).to_vec::<f64>().unwrap().into_iter().map(|x| x * scale);
+            HostTensor::from_vec(scaled.collect(), shape).unwrap().cast(dtype)
+        };
+        let read = |x: &HostTensor| x.cast(DType::F64).to_vec::<f64>().unwrap();
+        for (rows, columns) in
+            [40, 64, 65, 130, 4097, 9000].iter().flat_map(|&r| (1..=17).map(move |c| (r, c)))
+        {
+            let (matrix, across, down) =
+                (numbers(&[rows, columns]), numbers(&[columns]), numbers(&[rows]));
+            let elements = read(&matrix);
+            let dot = |x: &mut dyn Iterator<Item = f64>, y: &[f64]| -> f64 {
+                x.zip(y).map(|(x, y)| x * y).sum()
+            };
+            let by_row = elements.chunks(columns);
+            let by_row: Vec<f64> =
+                by_row.map(|row| dot(&mut row.iter().copied(), &read(&across))).collect();
+            let column = |at: usize| elements[at..].iter().copied().step_by(columns);
+            let by_column: Vec<f64> =
+                (0..columns).map(|at| dot(&mut column(at), &read(&down))).collect();
+            let found = run(&[matrix.clone(), across], |g, x| g.dot(x[0], x[1]));
+            let found_down = run(&[down, matrix], |g, x| g.dot(x[0], x[1]));
+            for (found, expected) in [(found, by_row), (found_down, by_column)] {
+                assert_eq!(found.len(), expected.len());
+                for (x, y) in found.iter().zip(&expected) {
+                    let is_near = (x - y).abs() <= margin * y.abs().max(1.0);
+                    assert!(is_near, "{dtype} {rows} {columns}: {x}, expected {y}");
+                }
+            }
+        }
+    }
+}

@@ -29,7 +29,11 @@ const FEW: usize = 64;
 const ROWS: usize = 1 << 12;
 const LEAST_ROWS: usize = 1 << 6;
 const SHORT_ROW: usize = 16;
+
+/// Short rows that are multiplied at a time.
+const BLOCK: usize = 64;
 const TOGETHER: usize = 4;
+const DEEP: usize = 8;
 
 /// Sums that are worked on at a time, few enough to stay in the cache.
 const COLUMNS: usize = 1024;
@@ -291,6 +295,9 @@ fn runs<T: Number>(matrix: &[T], vector: &[T], inner: usize, out: &mut [T]) {
     }
     // All rows meet the same numbers.
     let vector = memory::collected(vector.iter().map(|&y| T::widen(y)));
+    if inner <= SHORT_ROW && out.len() >= BLOCK {
+        return short_runs(matrix, &vector, out);
+    }
     parallel::rows(out, 1, inner, |first, out| {
         let matrix = &matrix[first * inner..][..out.len() * inner];
         let (several, rest) = out.as_chunks_mut::<TOGETHER>();
@@ -312,6 +319,61 @@ fn runs<T: Number>(matrix: &[T], vector: &[T], inner: usize, out: &mut [T]) {
             },
         );
     });
+}
+
+/// The same for rows that have too few elements for vectors of their own. A block of them is multiplied as
+/// if it were one row, by the vector over and over; sums are those of neighbours while their number is even.
+fn short_runs<T: Number>(matrix: &[T], vector: &[T::Sum], out: &mut [T]) {
+    let inner = vector.len();
+    let weights = memory::collected((0..BLOCK * inner).map(|at| vector[at % inner]));
+    parallel::rows(out, 1, inner, |first, out| {
+        let matrix = &matrix[first * inner..][..out.len() * inner];
+        let [mut products, mut pairs] = [[T::ZERO; BLOCK * SHORT_ROW]; 2];
+        for (out, rows) in out.chunks_mut(BLOCK).zip(matrix.chunks(BLOCK * inner)) {
+            let (mut sums, mut halves) = (&mut products, &mut pairs);
+            let mut left = inner;
+            vectorize_fused(
+                #[inline(always)]
+                |is_fused| {
+                    for ((sum, &x), &y) in sums.iter_mut().zip(rows).zip(&weights) {
+                        *sum = T::add_wide(T::ZERO, x, y, is_fused);
+                    }
+                    while left % 2 == 0 {
+                        left /= 2;
+                        let pairs = sums.as_chunks::<2>().0[..out.len() * left].iter();
+                        halves
+                            .iter_mut()
+                            .zip(pairs)
+                            .for_each(|(sum, &[a, b])| *sum = T::join(a, b));
+                        std::mem::swap(&mut sums, &mut halves);
+                    }
+                    match left {
+                        1 => joined::<T, 1>(sums, out),
+                        3 => joined::<T, 3>(sums, out),
+                        5 => joined::<T, 5>(sums, out),
+                        7 => joined::<T, 7>(sums, out),
+                        9 => joined::<T, 9>(sums, out),
+                        11 => joined::<T, 11>(sums, out),
+                        13 => joined::<T, 13>(sums, out),
+                        15 => joined::<T, 15>(sums, out),
+                        _ => unreachable!("an odd number of at most {SHORT_ROW}"),
+                    }
+                },
+            );
+        }
+    });
+}
+
+/// Writes what `N` neighbours each come to.
+#[inline(always)]
+fn joined<T: Number, const N: usize>(sums: &[T::Sum], out: &mut [T]) {
+    for (out, sums) in out.iter_mut().zip(sums.as_chunks::<N>().0) {
+        let mut sum = sums[0];
+        for &x in &sums[1..] {
+            sum = T::join(sum, x);
+        }
+        *out = T::finish(sum);
+    }
 }
 
 /// The products of a few rows and a vector. A sum takes as long as those of several rows, which do not wait
@@ -424,9 +486,12 @@ fn combined_parts<T: Number>(weights: &[T], matrix: &[T], rows: usize, out: &mut
         add_rows(weights, matrix, columns, 0, &mut sums);
         sums
     });
-    for (column, out) in out.iter_mut().enumerate() {
-        *out = T::finish(sums.iter().fold(T::ZERO, |sum, part| T::join(sum, part[column])));
+    let mut sums = sums.into_iter();
+    let mut total = sums.next().unwrap_or_default();
+    for part in sums {
+        total.iter_mut().zip(part).for_each(|(sum, x)| *sum = T::join(*sum, x));
     }
+    out.iter_mut().zip(total).for_each(|(out, sum)| *out = T::finish(sum));
 }
 
 /// The sums of many rows of a few columns each, which are read as if they had [`SHORT_ROW`]: what is
@@ -440,25 +505,37 @@ fn combined_short_rows<T: Number>(
         let weights = &weights[index * ROWS..];
         let weights = &weights[..ROWS.min(weights.len())];
         let matrix = &matrix[index * ROWS * columns..];
+        // So many rows have enough behind them, of which two are added up side by side.
+        let whole = (matrix.len() + columns).saturating_sub(SHORT_ROW) / columns;
+        let (pairs, _) = weights[..whole.min(weights.len())].as_chunks::<2>();
         let mut sums = [T::ZERO; SHORT_ROW];
         vectorize_fused(
             #[inline(always)]
             |is_fused| {
-                for (at, &weight) in weights.iter().enumerate() {
-                    let weight = T::widen(weight);
-                    let rows = &matrix[at * columns..];
-                    if let Some(row) = rows.first_chunk::<SHORT_ROW>() {
+                let mut lanes = [[T::ZERO; SHORT_ROW]; 2];
+                for (at, weights) in pairs.iter().enumerate() {
+                    let rows = &matrix[2 * at * columns..][..columns + SHORT_ROW];
+                    for side in 0..2 {
+                        let weight = T::widen(weights[side]);
+                        let row = &rows[side * columns..][..SHORT_ROW];
                         for lane in 0..SHORT_ROW {
-                            sums[lane] = T::add_wide(sums[lane], row[lane], weight, is_fused);
-                        }
-                    } else {
-                        for (sum, &x) in sums.iter_mut().zip(&rows[..columns]) {
-                            *sum = T::add_wide(*sum, x, weight, is_fused);
+                            let sum = &mut lanes[side][lane];
+                            *sum = T::add_wide(*sum, row[lane], weight, is_fused);
                         }
                     }
                 }
+                let [first, second] = kept_whole(lanes);
+                for lane in 0..SHORT_ROW {
+                    sums[lane] = T::join(first[lane], second[lane]);
+                }
             },
         );
+        let done = 2 * pairs.len();
+        for (&weight, row) in weights[done..].iter().zip(matrix[done * columns..].chunks(columns)) {
+            for (sum, &x) in sums.iter_mut().zip(row) {
+                *sum = T::add_product(*sum, x, weight);
+            }
+        }
         sums
     };
     let parts = weights.len().div_ceil(ROWS);
@@ -480,19 +557,23 @@ fn add_rows<T: Number>(
     sums: &mut [T::Sum],
 ) {
     // Sums are read and written once for several rows.
-    let (groups, rest) = weights.as_chunks::<TOGETHER>();
-    let (matrix, last) = matrix.split_at(groups.len() * TOGETHER * columns);
+    let (groups, rest) = weights.as_chunks::<DEEP>();
+    let (matrix, last) = matrix.split_at(groups.len() * DEEP * columns);
     vectorize_fused(
         #[inline(always)]
         |is_fused| {
-            for (weights, rows) in groups.iter().zip(matrix.chunks_exact(TOGETHER * columns)) {
-                let [a, b, c, d] =
-                    std::array::from_fn(|at| &rows[at * columns + first..][..sums.len()]);
-                let rows = a.iter().zip(b).zip(c.iter().zip(d));
-                let [k, l, m, n] = weights.map(T::widen);
-                for (sum, ((&a, &b), (&c, &d))) in sums.iter_mut().zip(rows) {
-                    let add = |sum, x, weight| T::add_wide(sum, x, weight, is_fused);
-                    *sum = add(add(add(add(*sum, a, k), b, l), c, m), d, n);
+            for (weights, rows) in groups.iter().zip(matrix.chunks_exact(DEEP * columns)) {
+                let weights = weights.map(T::widen);
+                let mut parts: [&[T]; DEEP] = [&[]; DEEP];
+                for row in 0..DEEP {
+                    parts[row] = &rows[row * columns + first..][..sums.len()];
+                }
+                for at in 0..sums.len() {
+                    let mut sum = sums[at];
+                    for row in 0..DEEP {
+                        sum = T::add_wide(sum, parts[row][at], weights[row], is_fused);
+                    }
+                    sums[at] = sum;
                 }
             }
             for (&weight, row) in rest.iter().zip(last.chunks_exact(columns)) {
