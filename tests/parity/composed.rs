@@ -77,7 +77,12 @@ fn products_and_transforms() {
     for dtype in [DType::F32, DType::F64] {
         check(vec![numbers(dtype, [3, 4])], |graph, x| {
             let x = x[0];
-            Ok(vec![graph.outer(x, x)?, graph.rfft(x, None, -1)?, graph.irfft(x, None, 0)?])
+            let lines = graph.fft(x, None, -1)?;
+            let plane = graph.fft(lines, None, 0)?;
+            let columns = graph.ifft(plane, None, 0)?;
+            let back = graph.ifft(columns, None, 1)?;
+            let (outer, half) = (graph.outer(x, x)?, graph.rfft(x, None, -1)?);
+            Ok(vec![outer, half, graph.irfft(x, None, 0)?, plane, back])
         });
     }
 }

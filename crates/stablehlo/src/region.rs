@@ -186,6 +186,9 @@ fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, node: &Node<'a>) -> Result<Sourc
         let ty = cx.ty(ty.dtype, &ty.shape);
         return Ok(Sources::from_slice(&[Source::Splat(Scalar::UInt(0), ty)]));
     }
+    if let Some(value) = linalg::joint_fft(cx, frame, node) {
+        return Ok(Sources::from_slice(&[value.into()]));
+    }
     let operands = frame.operands(node);
     let computes = matches!(family, Family::Create | Family::Elementwise | Family::Linalg);
     let (operands, stored) = if computes {

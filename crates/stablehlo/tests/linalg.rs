@@ -63,3 +63,38 @@ fn factorizations_multiply_exactly_whatever_products_are_elsewhere() {
     assert_has(function, &["stablehlo.dot_general", "precision HIGHEST"]);
     assert!(!main.contains("HIGHEST") && !function.contains("DEFAULT"), "{text}");
 }
+
+#[test]
+fn transforms_of_planes_are_one() {
+    let of_plane = |dtype: DType, lengths: [Option<usize>; 2], axes: [i64; 2]| {
+        body(&[ty(dtype, [2, 6, 8])], |g, p| {
+            let lines = g.fft(p[0], lengths[0], axes[0])?;
+            Ok(vec![g.fft(lines, lengths[1], axes[1])?])
+        })
+    };
+    for axes in [[-1, -2], [-2, -1]] {
+        let text = of_plane(DType::F64, [None; 2], axes);
+        let plane = "fft_type = #stablehlo<fft_type FFT>, fft_length = array<i64: 6, 8>} : \
+                     (tensor<2x6x8xcomplex<f64>>) -> tensor<2x6x8xcomplex<f64>>";
+        assert_has(&text, &[plane]);
+    }
+    let text = body(&[ty(DType::C64, [2, 6, 8])], |g, p| {
+        let planes = g.ifft(p[0], None, 2)?;
+        let planes = g.ifft(planes, None, 1)?;
+        Ok(vec![g.ifft(planes, None, 0)?])
+    });
+    assert_has(&text, &["fft_type IFFT", "fft_length = array<i64: 2, 6, 8>"]);
+    // What is cut, not at the end, or wanted by itself is transformed by itself.
+    for text in [
+        of_plane(DType::C64, [None, Some(4)], [-1, -2]),
+        of_plane(DType::C64, [None; 2], [0, 1]),
+        of_plane(DType::C64, [None; 2], [-1, -1]),
+    ] {
+        assert!(!text.contains("array<i64: 6, 8>"), "{text}");
+    }
+    let text = body(&[ty(DType::C64, [6, 8])], |g, p| {
+        let lines = g.fft(p[0], None, 1)?;
+        Ok(vec![lines, g.fft(lines, None, 0)?])
+    });
+    assert!(!text.contains("array<i64: 6, 8>"), "{text}");
+}

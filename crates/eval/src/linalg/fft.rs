@@ -16,7 +16,6 @@ use rustfft::{FftNum, FftPlanner};
 
 use crate::elementwise::{convert, vectorize};
 use crate::error::Fault;
-use crate::layout::Strided;
 use crate::reduce::Plane;
 use crate::{memory, parallel, value};
 
@@ -139,12 +138,13 @@ impl<T: Number> Transform<T> {
         }
     }
 
-    /// Writes the spectra of lines that lie one after the other, each of `count` elements.
+    /// Writes the spectra of lines of `count` elements, which begin `stride` after one another, to places
+    /// that do so `apart`.
     fn run<A: Copy>(
         &self,
         lines: &[A],
-        count: usize,
-        out: &mut [Complex<T>],
+        (count, stride): (usize, usize),
+        (out, apart): (&mut [Complex<T>], usize),
         read: &impl Fn(A) -> Complex<T>,
     ) {
         let mut scratch = memory::filled(Complex::default(), self.plan.get_inplace_scratch_len());
@@ -152,8 +152,9 @@ impl<T: Number> Transform<T> {
         if self.turns.is_some() {
             memory::fill(&mut pairs, Complex::default(), self.plan.len());
         }
-        for (index, out) in out.chunks_exact_mut(self.attributes.length).enumerate() {
-            let line = &lines[index * count..][..count];
+        for (index, out) in out.chunks_mut(apart).enumerate() {
+            let line = &lines[index * stride..][..count];
+            let out = &mut out[..self.attributes.length];
             match &self.turns {
                 None => {
                     self.fill(out, line, read);
@@ -171,31 +172,31 @@ impl<T: Number> Transform<T> {
         }
     }
 
-    /// Writes the spectra of columns of matrices, from column `first` of all on, one after the other.
-    /// Neighbours are read together, since they share cache lines.
+    /// Writes the spectra of some columns of a matrix, whose rows begin `inner` after one another, to the
+    /// same columns of `rows`. Neighbours go together, since they share cache lines.
     fn run_columns<A: Copy + Default>(
         &self,
         x: &[A],
         (count, inner): (usize, usize),
-        first: usize,
-        out: &mut [Complex<T>],
+        mut rows: Vec<&mut [Complex<T>]>,
         read: &impl Fn(A) -> Complex<T>,
     ) {
-        let length = self.attributes.length;
-        let mut lines = Vec::new();
-        let (mut done, columns) = (0, out.len() / length);
-        while done < columns {
-            let (matrix, column) = ((first + done) / inner, (first + done) % inner);
-            let together = TOGETHER.min(inner - column).min(columns - done);
-            memory::fill(&mut lines, A::default(), together * count);
-            let rows = x[matrix * count * inner..].chunks_exact(inner).take(count);
-            for (at, row) in rows.enumerate() {
-                let places = lines[at..].iter_mut().step_by(count);
-                places.zip(&row[column..][..together]).for_each(|(to, &x)| *to = x);
+        let columns = rows.first().map_or(0, |row| row.len());
+        let (stride, apart) = (count + GAP, self.attributes.length + GAP);
+        let (mut lines, mut spectra) = (Vec::new(), Vec::new());
+        for first in (0..columns).step_by(TOGETHER) {
+            let together = TOGETHER.min(columns - first);
+            memory::fill(&mut lines, A::default(), together * stride);
+            memory::fill(&mut spectra, Complex::default(), together * apart);
+            for (at, row) in x.chunks(inner).take(count).enumerate() {
+                let places = lines[at..].iter_mut().step_by(stride);
+                places.zip(&row[first..][..together]).for_each(|(to, &x)| *to = x);
             }
-            let out = &mut out[done * length..][..together * length];
-            self.run(&lines, count, out, read);
-            done += together;
+            self.run(&lines, (count, stride), (&mut spectra, apart), read);
+            for (at, row) in rows.iter_mut().enumerate() {
+                let places = spectra[at..].iter().step_by(apart);
+                row[first..][..together].iter_mut().zip(places).for_each(|(to, &x)| *to = x);
+            }
         }
     }
 
@@ -245,8 +246,15 @@ fn unfold<T: Number>(pairs: &[Complex<T>], turns: &[Complex<T>], out: &mut [Comp
     );
 }
 
-/// Columns that are read at a time.
+/// Columns that are transformed at a time.
 const TOGETHER: usize = 16;
+
+/// Elements between columns that are transformed together, since those that are a power of two apart
+/// share places in the cache.
+const GAP: usize = 8;
+
+/// Into how many parts columns are cut for each thread.
+const TASKS: usize = 8;
 
 /// Numbers of a spectrum that are computed at a time.
 const BLOCK: usize = 16;
@@ -278,9 +286,6 @@ fn unfolded<T: Number>(this: Complex<T>, mirrored: Complex<T>, turn: Complex<T>)
 }
 
 /// Transforms each line.
-///
-/// Spectra of lines whose elements are not neighbours lie one after the other first, and are put back in
-/// the end: squares of them are turned in the cache, where each line by itself would touch all of memory.
 fn lines<A: Element, T: Number>(
     transform: &Transform<T>,
     x: &HostTensor,
@@ -294,30 +299,48 @@ where
     let Plane { count, inner, .. } = Plane::along(x.shape(), axis);
     let x = value::slice::<A>(x);
     let cost = length * (1 + length.ilog2() as usize) * 4;
-    let run = |out: &mut [Complex<T>]| {
-        parallel::rows(out, length, cost, |first, out| {
-            if inner == 1 {
-                transform.run(&x[first * count..], count, out, &read);
-            } else {
-                transform.run_columns(x, (count, inner), first, out, &read);
-            }
-        });
-    };
-    if inner == 1 {
-        return value::build(ty.dtype, &ty.shape, run);
-    }
-    let mut spectra = value::fresh(ty.dtype, &ty.shape)?;
-    run(value::slice_mut(&mut spectra));
     value::build(ty.dtype, &ty.shape, |out: &mut [Complex<T>]| {
-        turned(inner, length, out.len()).read_all(value::slice(&spectra), out);
+        if out.is_empty() {
+            return;
+        }
+        if inner == 1 {
+            return parallel::rows(out, length, cost, |first, out| {
+                transform.run(&x[first * count..], (count, count), (out, length), &read);
+            });
+        }
+        let run = |(first, rows): (usize, Vec<&mut [Complex<T>]>)| {
+            // There is nothing of what is padded only.
+            let x = x.get(first..).unwrap_or_default();
+            transform.run_columns(x, (count, inner), rows, &read);
+        };
+        let is_spread = parallel::pays(out.len().saturating_mul(cost / length));
+        let width = match is_spread {
+            true => inner.div_ceil(TASKS * parallel::threads()).next_multiple_of(TOGETHER),
+            false => inner,
+        };
+        let tasks = columns(out, (length, inner), (count, width));
+        if is_spread { parallel::each(tasks, run) } else { tasks.into_iter().for_each(run) }
     })
 }
 
-/// Reads `size` elements in all, of which matrices of so many rows and columns are transposed.
-fn turned(rows: usize, columns: usize, size: usize) -> Strided {
-    let matrices = size / (rows * columns).max(1);
-    let axes = [(matrices, (rows * columns) as isize), (columns, 1), (rows, columns as isize)];
-    Strided::new(0, axes)
+/// The rows of `length` by `inner` matrices in parts of `width` columns, each with where the same columns begin in
+/// matrices of `count` rows.
+fn columns<C>(
+    out: &mut [C],
+    (length, inner): (usize, usize),
+    (count, width): (usize, usize),
+) -> Vec<(usize, Vec<&mut [C]>)> {
+    let mut tasks = Vec::new();
+    for (matrix, out) in out.chunks_exact_mut(length * inner).enumerate() {
+        let begun = tasks.len();
+        let first = |column: usize| matrix * count * inner + column;
+        tasks.extend((0..inner).step_by(width).map(|c| (first(c), Vec::with_capacity(length))));
+        for row in out.chunks_exact_mut(inner) {
+            let parts = row.chunks_mut(width);
+            tasks[begun..].iter_mut().zip(parts).for_each(|((_, rows), part)| rows.push(part));
+        }
+    }
+    tasks
 }
 
 #[cfg(test)]
@@ -383,5 +406,40 @@ mod tests {
         let whole = |re: f64, im: f64| Complex::new(re, im);
         let wanted = [whole(10.0, 0.0), whole(-2.0, 2.0), whole(-2.0, 0.0), whole(-2.0, -2.0)];
         assert_eq!(first, wanted);
+    }
+
+    #[test]
+    fn columns_are_transformed_as_lines_are() {
+        for (shape, length) in
+            [([2, 5, 40], 5), ([2, 5, 40], 3), ([3, 4, 1], 7), ([1, 64, 1100], 64)]
+        {
+            let [matrices, count, inner] = shape;
+            let numbers: Vec<f64> = (0..shape.iter().product())
+                .map(|at: usize| (at * at % 101) as f64 - 50.0)
+                .collect();
+            let turned: Vec<f64> = (0..matrices * inner)
+                .flat_map(|line| {
+                    let first = line / inner * count * inner + line % inner;
+                    numbers[first..].iter().step_by(inner).take(count)
+                })
+                .copied()
+                .collect();
+            for dtype in [DType::F32, DType::F64, DType::C64, DType::C128] {
+                let spectra = |numbers: &[f64], shape: [usize; 3], axis: usize| {
+                    let x = HostTensor::from_slice(numbers, shape).unwrap().cast(dtype);
+                    let mut ty = TensorType::new(dtype.to_complex(), shape);
+                    ty.shape.as_mut_slice()[axis] = length;
+                    let found = fft(Fft { inverse: true, length, axis }, &x, &ty).unwrap();
+                    found.cast(DType::C128).to_vec::<Complex<f64>>().unwrap()
+                };
+                let columns = spectra(&numbers, shape, 1);
+                let lines = spectra(&turned, [matrices, inner, count], 2);
+                for (at, &found) in columns.iter().enumerate() {
+                    let (matrix, row, column) =
+                        (at / (length * inner), at / inner % length, at % inner);
+                    assert_eq!(found, lines[(matrix * inner + column) * length + row], "{shape:?}");
+                }
+            }
+        }
     }
 }
