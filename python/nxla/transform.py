@@ -141,8 +141,8 @@ def jit(
             0. What compiles ahead, as ``lower(...).compile()`` does, does not count.
         ``compile_above``
             Microseconds. On a CPU, programs that the evaluator does within so much time, by an
-            estimate, are not compiled: it does them sooner than XLA can be called, and results are
-            on the device all the same. By default 100, or what the environment says in
+            estimate, are not compiled: XLA would take as long, and longer to compile. Results are
+            on the device all the same. By default 500, or what the environment says in
             ``NXLA_COMPILE_ABOVE``; 0, which compiles all, with ``kernels=False`` and with flags of
             XLA's own.
         ``xla_...``

@@ -16,7 +16,7 @@ pytestmark = on_cpu
 X = np.linspace(-3.0, 3.0, 1000, dtype=np.float32)
 BIG = np.linspace(-3.0, 3.0, 200_000, dtype=np.float32)
 #: As it is where nobody says otherwise; the other tests have XLA do all.
-USUAL = {"compiler": "xla", "compile_above": 100}
+USUAL = {"compiler": "xla", "compile_above": 500}
 
 
 def rounded(x):

@@ -82,11 +82,16 @@ impl Executable for Planned {
         let mut data = Vec::with_capacity(inputs.len());
         let mut borrowed = SmallVec::<[Range<*const u8>; 4]>::new();
         for input in inputs {
-            if let Some(interrupt) = context.interrupt {
+            let is_with_plugin = || input.buffer().is_some_and(|buffer| !buffer.is_at_hand());
+            // There is nothing to wait for of what is at hand.
+            if let Some(interrupt) = context.interrupt
+                && is_with_plugin()
+            {
                 input.wait_watched(interrupt)?;
             }
             let host = input.share()?;
-            if input.buffer().is_some_and(|buffer| !buffer.is_at_hand()) {
+            // The plugin may have been told of it meanwhile.
+            if is_with_plugin() {
                 borrowed.push(host.bytes().as_ptr_range());
             }
             data.push(host);

@@ -8,7 +8,9 @@
 
 use std::ops::{Add, AddAssign};
 
-use nxla_expr::{ExprId, Factorization, Graph, Op, Program, TensorType, UnaryOp, counter};
+use nxla_expr::{
+    BlockKind, ExprId, Factorization, Graph, Op, Program, TensorType, UnaryOp, counter,
+};
 use rustc_hash::FxHashMap;
 
 use crate::stage::bytes_of;
@@ -145,7 +147,8 @@ impl Seconds {
                 }
                 Some(tests + longest)
             }
-            Op::Block(block) => self.program(&block.body),
+            Op::Block(block) if !block.kind.has_algorithm() => self.program(&block.body),
+            Op::Block(_) => Some(self.speed.seconds(node_cost(graph, id))),
             op => {
                 // What is called for each element has its own place in the cost, but may not end.
                 for region in op.regions() {
@@ -181,7 +184,7 @@ pub(crate) fn node_cost(graph: &Graph, id: ExprId) -> Cost {
             let costliest = bodies.map(|body| cost_of(body)).max_by_key(|cost| cost.flops);
             return predicates + costliest.unwrap_or_default();
         }
-        Op::Block(op) => return cost_of(&op.body),
+        Op::Block(op) if !op.kind.has_algorithm() => return cost_of(&op.body),
         _ => {}
     }
     let operands = graph.operands(id).iter();
@@ -231,10 +234,12 @@ fn flops(graph: &Graph, id: ExprId) -> u64 {
         }
         Op::TriangularSolve(_) => results.saturating_mul(matrix_side(shape(0))),
         Op::Cholesky => taken.saturating_mul(matrix_side(shape(0))) / 3,
-        Op::Factorize(factorization) => {
-            taken.saturating_mul(matrix_side(shape(0))).saturating_mul(weight_of(*factorization))
-        }
+        Op::Factorize(factorization) => factorization_flops(*factorization, shape(0)),
         Op::IndexedAdd(_) => shape(2).map_or(0, size),
+        Op::Block(block) => {
+            let operands = [shape(0), shape(1)];
+            block_flops(&block.kind, operands, (taken, results))
+        }
         Op::Iota(_)
         | Op::Eye(_)
         | Op::AsType(_)
@@ -258,9 +263,35 @@ fn flops(graph: &Graph, id: ExprId) -> u64 {
         | Op::Elem(_)
         | Op::Cond(_)
         | Op::While(_)
-        | Op::Hook(_)
-        | Op::Block(_) => 0,
+        | Op::Hook(_) => 0,
     }
+}
+
+/// The operations of a block's algorithm, by its first two operands and the elements of the first and of all
+/// results.
+fn block_flops(
+    kind: &BlockKind,
+    [first, second]: [Option<&TensorType>; 2],
+    (taken, results): (u64, u64),
+) -> u64 {
+    /// Twenty rounds of an addition, a rotation and an exclusive or, for two words.
+    const THREEFRY: u64 = 40;
+    match kind {
+        BlockKind::Cumulative { .. } => results,
+        BlockKind::TopK { k } => taken.saturating_mul(u64::from(k.max(&2).ilog2())),
+        BlockKind::Threefry { wide, .. } => results.saturating_mul(THREEFRY << u32::from(*wide)),
+        BlockKind::Search(_) => results.saturating_mul(u64::from(taken.max(2).ilog2())),
+        BlockKind::Scatter { .. } => second.map_or(0, size),
+        BlockKind::Factorize(factorization) => factorization_flops(*factorization, first),
+        BlockKind::Solve { .. } => results.saturating_mul(matrix_side(first)).saturating_mul(2),
+        BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => 0,
+    }
+}
+
+/// The operations of factorizing matrices.
+fn factorization_flops(factorization: Factorization, matrices: Option<&TensorType>) -> u64 {
+    let elements = matrices.map_or(0, size);
+    elements.saturating_mul(matrix_side(matrices)).saturating_mul(weight_of(factorization))
 }
 
 fn product(sizes: &[usize]) -> u64 {
@@ -285,7 +316,20 @@ fn weight_of(factorization: Factorization) -> u64 {
 /// How many operations stand for an element-wise function: library functions take some ten.
 fn unary_weight(op: UnaryOp) -> u64 {
     match op {
-        UnaryOp::Negate | UnaryOp::Abs | UnaryOp::Sign | UnaryOp::Floor | UnaryOp::Ceil => 1,
+        UnaryOp::Negate
+        | UnaryOp::Abs
+        | UnaryOp::Sign
+        | UnaryOp::Floor
+        | UnaryOp::Ceil
+        | UnaryOp::Round
+        | UnaryOp::RoundEven
+        | UnaryOp::IsNan
+        | UnaryOp::IsInfinity
+        | UnaryOp::LogicalNot
+        | UnaryOp::BitwiseNot
+        | UnaryOp::Real
+        | UnaryOp::Imag
+        | UnaryOp::Conjugate => 1,
         _ => 10,
     }
 }

@@ -4,6 +4,7 @@ mod common;
 
 use common::generate::{build, steps};
 use common::{Test, check_equal, f32, program, shown};
+use nxla_expr::build::{Cumulative, Side};
 use nxla_expr::{ExprId, Graph, Metadata, Program, TensorType};
 use nxla_split::{Cluster, Policy, Source, Speed, StageGraph, cost_of, seconds_of};
 use nxla_tensor::{DType, Number};
@@ -246,6 +247,21 @@ fn a_loop_takes_as_long_as_its_trips() {
     let seconds = seconds_of(&adding(None), &speed).expect("it counts");
     assert!((3e-4..1e-3).contains(&seconds), "{seconds}");
     assert_eq!(seconds_of(&adding(Some(5.0)), &speed), None);
+}
+
+#[test]
+fn a_block_takes_as_long_as_its_algorithm() {
+    let running = program(vec![f32([1 << 16])], |graph, inputs| {
+        Ok(vec![graph.cumulative(Cumulative::Sum, inputs[0], 0, false)?])
+    });
+    let cost = cost_of(&running);
+    assert_eq!((cost.flops, cost.bytes), (1 << 16, 2 * (4 << 16)));
+    // Its body has a loop whose end is not known; the algorithm is there all the same.
+    let sorted = program(vec![f32([1 << 10]), f32([1 << 6])], |graph, inputs| {
+        Ok(vec![graph.searchsorted(inputs[0], inputs[1], Side::Left)?])
+    });
+    assert_eq!(cost_of(&sorted).flops, 10 << 6);
+    assert!(seconds_of(&sorted, &Speed::default()).is_some());
 }
 
 /// Two chains that do not need each other, and their sum.

@@ -169,6 +169,21 @@ impl BlockKind {
         }
     }
 
+    /// Whether there is an algorithm for it, which engines follow where the body would take them longer;
+    /// of others the body is all that is known.
+    pub fn has_algorithm(&self) -> bool {
+        match self {
+            BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
+            BlockKind::Cumulative { .. }
+            | BlockKind::TopK { .. }
+            | BlockKind::Search(_)
+            | BlockKind::Scatter { .. }
+            | BlockKind::Threefry { .. }
+            | BlockKind::Solve { .. }
+            | BlockKind::Factorize(_) => true,
+        }
+    }
+
     /// The configuration in text.
     pub fn attributes(&self) -> Vec<(Arc<str>, String)> {
         match self {

@@ -221,7 +221,7 @@ impl Compiled {
 }
 
 /// Whether a program, or a region in it, has loops.
-pub(super) fn has_loops(program: &Program) -> bool {
+fn has_loops(program: &Program) -> bool {
     let graph = program.graph();
     graph.ids().any(|id| match graph.op(id) {
         Op::While(_) => true,

@@ -73,7 +73,7 @@ pub use text::{stablehlo_text, with_literals};
 /// default what `NXLA_CACHE_BYTES` says), `compile_after` (how many calls of a jitted function the
 /// evaluator does for each signature, of which the last has XLA compile meanwhile; 0 by default),
 /// `compile_above` (programs that the evaluator does in so many microseconds, as estimated, are its own
-/// and not compiled; by default 100, and 0 where there are no kernels or where XLA is given
+/// and not compiled; by default 500, and 0 where there are no kernels or where XLA is given
 /// flags), and XLA's own flags by their names, which begin with `xla_`.
 /// Without kernels `lu`, `qr`, `eigh` and `svd`, and what is made of them, are loops of simpler
 /// operations.

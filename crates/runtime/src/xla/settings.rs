@@ -119,9 +119,9 @@ pub(super) fn compile_after(settings: &Settings) -> Result<u64> {
 pub(super) const COMPILE_ABOVE_VARIABLE: &str = "NXLA_COMPILE_ABOVE";
 
 /// Microseconds that programs of a CPU take at most that are not compiled, if nobody says otherwise. Up to
-/// here XLA's programs take longer but for a few; what they have in common is said in
+/// here XLA's programs take as long or longer but for a few; what they have in common is said in
 /// `docs/performance.md`.
-const COMPILE_ABOVE_DEFAULT: u32 = 100;
+const COMPILE_ABOVE_DEFAULT: u32 = 500;
 
 /// Seconds of work that programs for a device take at least if they are compiled; 0 compiles all.
 pub(super) fn compile_above(settings: &Settings, target: &Target) -> Result<f64> {
