@@ -54,6 +54,8 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(BIN)/python benches/python
 	$(call section,models)
 	$(BIN)/python benches/python/models.py
+	$(call section,what XLA takes to compile models)
+	$(BIN)/python benches/python/compile_times.py
 	$(call section,loops)
 	$(BIN)/python benches/python/loops.py
 	$(call section,stages)

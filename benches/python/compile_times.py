@@ -1,0 +1,129 @@
+"""Compare how long one XLA compiles the models of ``zoo.py`` as nxla and as JAX write them.
+
+The first result of a model on XLA waits for the compiler. How much of that is up to nxla shows when
+the same plugin compiles both texts: that of nxla, and the StableHLO that JAX gives its own XLA,
+which `nxla.import_stablehlo` reads. Each figure is the least of three fresh processes, in
+milliseconds, without tracing and without loading the plugin; the third column is what JAX's own XLA
+takes for its text. Beside them are the instructions of both programs after XLA's optimisations. A
+dash stands for a text that calls what only JAX has.
+
+Run it with ``make bench``, or by itself: ``python benches/python/compile_times.py [--dump FOLDER]
+[WORD…]`` takes the models that hold a word, and leaves in the folder what XLA dumps of both
+programs: ``*_after_optimizations.txt`` is the program that is run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+TURNS = 3
+#: Who writes the text, and who compiles it.
+WAYS = ("nxla", "imported", "jax")
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """Return how long something takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def compile_in(way: str, model: str, text: Path, dumps: str) -> float:
+    """Compile a model one way, in this process, and return the seconds that it took."""
+    from libraries import library
+    from zoo import MODELS
+
+    if way == "jax":
+        import jax
+
+        lib = library("jax")
+        made = MODELS[model](lib)
+        lowered = jax.jit(made.step).lower(*lib.put(made.arguments))
+        text.write_text(lowered.as_text(), encoding="utf-8")
+        return seconds(lowered.compile)
+    import nxla as nx
+
+    options = {"xla_dump_to": dumps, "xla_dump_hlo_as_text": True} if dumps else {}
+    # The plugin is loaded by its first program.
+    nx.jit(lambda x: x + 1, compiler="xla", compile_above=0)(nx.tensor([1.0])).block_until_ready()
+    if way == "imported":
+        return seconds(nx.import_stablehlo(text.read_text(encoding="utf-8"), **options).compile)
+    lib = library("xla")
+    made = MODELS[model](lib)
+    step = nx.jit(made.step, compiler="xla", **options)
+    return seconds(step.lower(*lib.put(made.arguments)).compile)
+
+
+def turn(way: str, model: str, text: Path, dumps: Path | str) -> float | None:
+    """Return the seconds of one way in a fresh process, or None for a text that means nothing."""
+    command = [sys.executable, __file__, "--worker", way, model, str(text), str(dumps)]
+    run = subprocess.run(command, check=False, capture_output=True, text=True)
+    if run.returncode == 0:
+        return float(json.loads(run.stdout.splitlines()[-1]))
+    if way == "imported" and "No FFI handler" in run.stderr:
+        return None
+    raise SystemExit(run.stderr)
+
+
+def instructions(dumps: Path) -> int | None:
+    """Return how many instructions the program has that XLA dumped."""
+    texts = sorted(dumps.glob("*after_optimizations.txt"))
+    return texts[-1].read_text(encoding="utf-8").count(" = ") if texts else None
+
+
+def cell(value: float | None) -> str:
+    """Return a whole number, or a dash."""
+    return f"{'—' if value is None else f'{value:.0f}':>10}"
+
+
+def figures_of(model: str, folder: Path) -> list[float | None]:
+    """Return the milliseconds of each way, and how many instructions two of them lead to."""
+    text = folder / "jax.mlir"
+    for way in WAYS:
+        (folder / way).mkdir(parents=True, exist_ok=True)
+    # Writing dumps takes time: these runs are not counted.
+    for way in reversed(WAYS):
+        turn(way, model, text, folder / way)
+    best: dict[str, float | None] = dict.fromkeys(WAYS)
+    for _ in range(TURNS):
+        for way in reversed(WAYS):
+            took, before = turn(way, model, text, ""), best[way]
+            if took is not None:
+                best[way] = min(took * 1e3, before or math.inf)
+    return [*best.values(), *(instructions(folder / way) for way in ("nxla", "imported"))]
+
+
+def main() -> None:
+    """Print the table."""
+    from zoo import MODELS
+
+    words = sys.argv[1:]
+    kept = None
+    if "--dump" in words:
+        at = words.index("--dump")
+        kept = Path(words[at + 1])
+        del words[at : at + 2]
+    columns = ("nxla", "imported", "jax", "nxla", "imported")
+    print(f"{'milliseconds, instructions':30}" + "".join(f"{name:>10}" for name in columns))
+    with tempfile.TemporaryDirectory() as temporary:
+        for model in MODELS:
+            if words and not any(word.lower() in model.lower() for word in words):
+                continue
+            folder = (kept or Path(temporary)) / model.replace(", ", "-").replace(" ", "-")
+            print(f"{model:30}" + "".join(map(cell, figures_of(model, folder))), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--worker"]:
+        way, model, text, dumps = sys.argv[2:]
+        print(json.dumps(compile_in(way, model, Path(text), dumps)))
+    else:
+        main()
