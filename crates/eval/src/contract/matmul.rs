@@ -29,11 +29,11 @@ const FEW: usize = 64;
 const ROWS: usize = 1 << 12;
 const LEAST_ROWS: usize = 1 << 6;
 const SHORT_ROW: usize = 16;
-
-/// Short rows that are multiplied at a time.
-const BLOCK: usize = 64;
 const TOGETHER: usize = 4;
 const DEEP: usize = 8;
+
+/// Short rows that are multiplied by a vector at a time.
+const BLOCK: usize = 64;
 
 /// Sums that are worked on at a time, few enough to stay in the cache.
 const COLUMNS: usize = 1024;
