@@ -2,7 +2,7 @@
 
 use nxla::graph::build::{ConvOptions, Cumulative, WindowPadding};
 use nxla::graph::{BinaryOp, ExprId, Graph, Op, Result};
-use nxla::{DType, HostTensor, Shape};
+use nxla::{DType, HostTensor, Number, Shape};
 
 use crate::case::{Case, Other, differences};
 use crate::tolerance::SUMMED;
@@ -77,12 +77,23 @@ fn products_and_transforms() {
     for dtype in [DType::F32, DType::F64] {
         check(vec![numbers(dtype, [3, 4])], |graph, x| {
             let x = x[0];
+            Ok(vec![graph.outer(x, x)?, graph.rfft(x, None, -1)?, graph.irfft(x, None, 0)?])
+        });
+    }
+}
+
+/// Both axes of a plane, one after the other.
+#[test]
+fn transforms_of_planes() {
+    for dtype in [DType::F32, DType::F64] {
+        check(vec![numbers(dtype, [3, 4])], |graph, x| {
+            // Sums of all of them are near 1, and so are errors then.
+            let sixteenth = graph.weak_number(Number::Float(0.0625), x[0])?;
+            let x = graph.multiply(x[0], sixteenth)?;
             let lines = graph.fft(x, None, -1)?;
             let plane = graph.fft(lines, None, 0)?;
             let columns = graph.ifft(plane, None, 0)?;
-            let back = graph.ifft(columns, None, 1)?;
-            let (outer, half) = (graph.outer(x, x)?, graph.rfft(x, None, -1)?);
-            Ok(vec![outer, half, graph.irfft(x, None, 0)?, plane, back])
+            Ok(vec![plane, graph.ifft(columns, None, 1)?])
         });
     }
 }
