@@ -1,5 +1,6 @@
 """Operations on data, outside of any trace."""
 
+import operator
 import threading
 
 import numpy as np
@@ -28,6 +29,35 @@ def test_attributes_tell_operations_apart():
         assert x[2].tolist() == [8.0, 9.0, 10.0, 11.0]
 
 
+def test_operands_and_operators_tell_operations_apart():
+    numbers = np.array([3.0, -5.0, 8.0])
+    operators = (
+        operator.add,
+        operator.sub,
+        operator.mul,
+        operator.truediv,
+        operator.floordiv,
+        operator.mod,
+        operator.lt,
+        operator.ge,
+        operator.eq,
+        operator.ne,
+    )
+    dtypes = (np.float32, np.float64, np.int32)
+    for _ in range(2):
+        for apply in operators:
+            for dtype in dtypes:
+                x, y = numbers.astype(dtype), np.array([2], dtype)
+                for left, right in ((x, y), (y, x), (x, x[:, None]), (x[:1], y)):
+                    found = apply(nx.tensor(left), nx.tensor(right))
+                    expected = apply(left, right)
+                    assert found.shape == expected.shape
+                    assert np.allclose(found.numpy(), expected, rtol=1e-6)
+                assert np.array_equal(apply(nx.tensor(x), 2).numpy(), apply(x, y[0]))
+    assert [(-nx.tensor(x)).tolist() for x in ([1.0], [2])] == [[-1.0], [-2]]
+    assert [abs(nx.tensor(x)).tolist() for x in ([-1.0], [-2])] == [[1.0], [2]]
+
+
 def test_names_of_axes_tell_operations_apart():
     rows = nx.tensor([1.0, 2.0], names=["rows"])
     columns = nx.tensor([1.0, 2.0], names=["columns"])
@@ -40,8 +70,12 @@ def test_vectorized_axes_tell_operations_apart():
     x = nx.ones((2, 3))
     for _ in range(2):
         for name in ("a", "b"):
-            total = nx.sum(nx.vectorize(x, name))
+            entries = nx.vectorize(x, name)
+            total = nx.sum(entries)
             assert (total.vectorized_axes, total.shape) == (((name, 2),), ())
+            assert (x + x).vectorized_axes == ()
+            more = entries + entries
+            assert (more.vectorized_axes, more.shape) == (((name, 2),), (3,))
 
 
 def test_numbers_that_are_converted_count_for_all_elements():

@@ -3,7 +3,7 @@
 
 use std::panic::Location;
 
-use nxla_expr::{ExprId, Graph, Source};
+use nxla_expr::{ExprId, Graph, Op, Source};
 use nxla_runtime::{
     AtOnce, Captured, Error, FAILED, Ids, Operand, Result, Trace, Vectors, View, build_entries,
 };
@@ -169,11 +169,23 @@ fn run<O: Operand>(
     operands: &[O],
     build: &mut Build<'_>,
 ) -> Result<Vec<nxla_runtime::Tensor>> {
+    refuse_traced(function, operands)?;
+    AtOnce::new(operands, Source::default, build)?.run(None)
+}
+
+/// Does one op of the table.
+pub(crate) fn op_at_once<O: Operand>(op: &Op, operands: &[O]) -> Result<Tensor> {
+    refuse_traced(op.name(), operands)?;
+    let mut results = AtOnce::of(op, operands, Source::default)?.run(None)?;
+    Ok(results.pop().expect("an op gives one result").into())
+}
+
+fn refuse_traced<O: Operand>(function: &str, operands: &[O]) -> Result<()> {
     if operands.iter().any(|operand| matches!(operand.view(), View::Expr(_))) {
         return Err(Error::Usage(format!(
             "{function}: a function of a tensor is given a traced value; call it on the traced \
              value, or on `Expr::of` of the tensor"
         )));
     }
-    AtOnce::new(operands, Source::default, build)?.run(None)
+    Ok(())
 }

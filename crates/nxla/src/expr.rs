@@ -175,7 +175,7 @@ fn traced(op: BinaryOp, left: View<'_>, right: View<'_>) -> Expr {
 
 /// Data on both sides is computed at once.
 fn computed(op: BinaryOp, left: View<'_>, right: View<'_>) -> Result<Tensor> {
-    apply::at_once(op.name(), &[left, right], |graph, ids| Ok(graph.make(Op::Binary(op), ids)?))
+    apply::op_at_once(&Op::Binary(op), &[left, right])
 }
 
 /// What may stand next to a tensor so that the result is computed at once: everything but what is

@@ -4,7 +4,7 @@
 //! or a trace is under way on this thread, the builder adds nodes to it. Otherwise the operation
 //! is done at once, see [`AtOnce`].
 
-use nxla_runtime::graph::{ExprId, Graph};
+use nxla_runtime::graph::{ExprId, Graph, Op};
 use nxla_runtime::{
     AtOnce, Captured, Error, Expr, Tensor, Trace, Vectors, build_entries, trace_of,
 };
@@ -48,6 +48,15 @@ pub(crate) fn apply(
 ) -> PyResult<Py<PyAny>> {
     let mut results = apply_all(py, operands, build)?;
     Ok(results.pop().expect("the builder gives one result"))
+}
+
+/// Applies one op of the table to operands.
+pub(crate) fn apply_op(py: Python<'_>, operands: &[Value], op: &Op) -> PyResult<Py<PyAny>> {
+    let mut results = match trace_of(operands).or_raise()?.or_else(Trace::current) {
+        Some(trace) => traced(py, &trace, operands, |graph, ids| one(graph.make(op.clone(), ids))),
+        None => run(py, &AtOnce::of(op, operands, source::here).or_raise()?),
+    }?;
+    Ok(results.pop().expect("an op gives one result"))
 }
 
 /// Applies `build` to operands and gives all its results.
@@ -108,7 +117,10 @@ pub(crate) fn at_once(
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
-    let operation = AtOnce::new(operands, source::here, build).or_raise()?;
+    run(py, &AtOnce::new(operands, source::here, build).or_raise()?)
+}
+
+fn run(py: Python<'_>, operation: &AtOnce) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     let results = interruptible(py, |interrupt| {
         operation.run(Some(interrupt)).map_err(|error| error.at_line(source::line_at_present))
     })?;

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use rustc_hash::FxHashSet;
 
-use crate::apply::{apply, one};
+use crate::apply::apply_op;
 use crate::device::PyDevice;
 use crate::dtype::PyDType;
 use crate::errors::trace_error;
@@ -53,7 +53,7 @@ pub(crate) fn binary(
         true => beside([left, right])?,
         false => [left, right],
     };
-    apply(py, &operands, |graph, ids| one(graph.binary(op, ids[0], ids[1])))
+    apply_op(py, &operands, &Op::Binary(op))
 }
 
 /// Whether an operand is a list with a traced value in it.

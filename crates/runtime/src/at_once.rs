@@ -61,6 +61,30 @@ impl AtOnce {
         Ok(Self { operation, inputs, vectors, options })
     }
 
+    /// One op of the table on data. Whoever applies it again to operands of the same types finds it without
+    /// building it.
+    ///
+    /// # Errors
+    /// What the op says against its operands; a number that no dtype holds.
+    ///
+    /// # Panics
+    /// As for [`AtOnce::new`].
+    pub fn of<O: Operand>(op: &Op, operands: &[O], source: fn() -> Source) -> Result<Self> {
+        let inputs = concrete(operands)?;
+        let options = has_default_options().then(default_options);
+        let mut vectors = Vectors::NONE;
+        let build = |graph: &mut Graph, parameters: &[ExprId]| {
+            let build = |graph: &mut Graph, ids: &[ExprId]| {
+                Ok(Ids::from_slice(&[graph.make(op.clone(), ids)?]))
+            };
+            build_entries(graph, operands, parameters, build, &mut vectors)
+        };
+        let operation = Workshop::enter(source, |workshop| {
+            workshop.operation_of(op, &inputs, options.as_ref(), build)
+        })?;
+        Ok(Self { operation, inputs, vectors, options })
+    }
+
     /// Runs it where the data is, or where the default options say. `interrupt` is asked as by
     /// [`compile_for`](crate::compile_for).
     ///
@@ -93,6 +117,12 @@ impl AtOnce {
     }
 }
 
+/// A number for everything about options that decides what is compiled.
+fn mark_of(options: Option<&Options>) -> u64 {
+    // A name means another compiler once one is registered under it.
+    options.map_or(0, Options::fingerprint) ^ registry_generation()
+}
+
 static NO_OPTIONS: LazyLock<Options> = LazyLock::new(Options::new);
 
 /// The operands as tensors, numbers with the dtype that they take next to the first of the others.
@@ -117,6 +147,12 @@ struct Operation {
 }
 
 impl Operation {
+    /// Whether it was built for tensors of these types. They have no vectorized axes.
+    fn takes(&self, inputs: &[Tensor]) -> bool {
+        let types = self.program.inputs();
+        types.len() == inputs.len() && inputs.iter().zip(types).all(|(input, ty)| input.is_of(ty))
+    }
+
     fn compile(
         &self,
         inputs: &[Tensor],
@@ -148,8 +184,22 @@ thread_local! {
 struct Workshop {
     graph: Graph,
     known: FxHashMap<Key, Arc<Operation>>,
+    /// The ops of the table that were applied last.
+    recent: [Option<Recent>; RECENT],
+    /// Which of them the next one replaces.
+    oldest: usize,
     /// What the graph holds, in nodes.
     held: usize,
+}
+
+/// Ops that are found without building them: those of a line or two of a user's code.
+const RECENT: usize = 8;
+
+/// An op that was applied a short while ago.
+struct Recent {
+    op: Op,
+    options: u64,
+    operation: Arc<Operation>,
 }
 
 /// What tells an operation from others of its workshop.
@@ -167,7 +217,7 @@ impl Workshop {
         let mut graph = Graph::with_options(graph_options());
         let source = graph.add_source(source());
         graph.set_source(source);
-        Self { graph, known: FxHashMap::default(), held: 0 }
+        Self { graph, known: FxHashMap::default(), recent: Default::default(), oldest: 0, held: 0 }
     }
 
     /// Works in the workshop of this thread. There is none yet for the first operation of a thread, none
@@ -200,9 +250,7 @@ impl Workshop {
         self.held += (before..self.graph.len()).map(|node| self.weight(node)).sum::<usize>();
         let (mut nodes, results) = (operands, results?);
         nodes.extend_from_slice(&results);
-        // A name means another compiler once one is registered under it.
-        let options = options.map_or(0, Options::fingerprint) ^ registry_generation();
-        let key = Key { nodes, operands: inputs.len(), options };
+        let key = Key { nodes, operands: inputs.len(), options: mark_of(options) };
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
@@ -212,6 +260,28 @@ impl Workshop {
         if self.is_in_order() {
             self.known.insert(key, operation.clone());
         }
+        Ok(operation)
+    }
+
+    /// As [`Workshop::operation`], of what is one op of the table.
+    fn operation_of(
+        &mut self,
+        op: &Op,
+        inputs: &[Tensor],
+        options: Option<&Options>,
+        build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
+    ) -> Result<Arc<Operation>> {
+        let mark = mark_of(options);
+        let is_it = |recent: &&Recent| {
+            recent.op == *op && recent.options == mark && recent.operation.takes(inputs)
+        };
+        if let Some(recent) = self.recent.iter().flatten().find(is_it) {
+            return Ok(recent.operation.clone());
+        }
+        let operation = self.operation(inputs, options, build)?;
+        let recent = Recent { op: op.clone(), options: mark, operation: operation.clone() };
+        self.recent[self.oldest] = Some(recent);
+        self.oldest = (self.oldest + 1) % RECENT;
         Ok(operation)
     }
 
@@ -234,5 +304,56 @@ impl Workshop {
             Op::Tensor(literal) => 1 + literal.0.byte_size() / BYTES_PER_NODE,
             op => 1 + op.regions().iter().map(|region| region.graph().len()).sum::<usize>(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nxla_expr::BinaryOp;
+    use nxla_tensor::Number;
+
+    use super::*;
+    use crate::operand::Value;
+
+    #[test]
+    fn ops_are_known_by_what_they_are_applied_to() {
+        let of = |op: BinaryOp, left: Tensor, right: Value| {
+            let applied =
+                AtOnce::of(&Op::Binary(op), &[Value::Tensor(left), right], Source::default);
+            let applied = applied.unwrap();
+            (applied.program().clone(), applied.run(None).unwrap()[0].to_host().unwrap())
+        };
+        let single = || Tensor::new(vec![1.5_f32, -2.0], [2]).unwrap();
+        let one = || Value::Number(Number::Int(1));
+        let (program, sum) = of(BinaryOp::Add, single(), one());
+        assert_eq!(sum.as_slice::<f32>().unwrap(), [2.5, -1.0]);
+        let (again, difference) =
+            of(BinaryOp::Add, single(), Value::Tensor(Tensor::new(vec![-3.0_f32], []).unwrap()));
+        assert!(Arc::ptr_eq(&program, &again), "a number is an operand like others");
+        assert_eq!(difference.as_slice::<f32>().unwrap(), [-1.5, -5.0]);
+        // Another op, another dtype, another shape, and what was forgotten.
+        let double = Tensor::new(vec![1.5_f64, -2.0], [2]).unwrap();
+        let (_, sum) = of(BinaryOp::Add, double, one());
+        assert_eq!(sum.as_slice::<f64>().unwrap(), [2.5, -1.0]);
+        let (_, sum) = of(BinaryOp::Add, single(), Value::Tensor(single()));
+        assert_eq!(sum.as_slice::<f32>().unwrap(), [3.0, -4.0]);
+        let others = [
+            BinaryOp::Subtract,
+            BinaryOp::Multiply,
+            BinaryOp::Divide,
+            BinaryOp::Max,
+            BinaryOp::Min,
+            BinaryOp::Less,
+            BinaryOp::Equal,
+            BinaryOp::Atan2,
+            BinaryOp::Greater,
+        ];
+        assert!(others.len() > RECENT);
+        for op in others {
+            let (program, _) = of(op, single(), one());
+            assert_eq!(program.graph().op(program.outputs()[0]), &Op::Binary(op));
+        }
+        let (_, sum) = of(BinaryOp::Add, single(), one());
+        assert_eq!(sum.as_slice::<f32>().unwrap(), [2.5, -1.0]);
     }
 }

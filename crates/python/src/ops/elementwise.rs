@@ -2,14 +2,14 @@
 
 use nxla_runtime::DType;
 use nxla_runtime::graph::{
-    BinaryOp, ExprId, Graph, UnaryOp, binary_class, for_each_binary, for_each_composed_binary,
+    BinaryOp, ExprId, Graph, Op, UnaryOp, binary_class, for_each_binary, for_each_composed_binary,
     for_each_composed_unary, for_each_unary, unary_class,
 };
 use pyo3::prelude::*;
 
 use super::add_functions;
 use super::declare::{Signature, functions};
-use crate::apply::{Built, apply, number_tensor, one};
+use crate::apply::{Built, apply, apply_op, number_tensor, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
 use crate::numbers::beside;
@@ -18,7 +18,7 @@ use crate::value::{FromPython, Value};
 /// Applies a unary op.
 pub(crate) fn unary(x: &Bound<'_, PyAny>, op: UnaryOp) -> PyResult<Py<PyAny>> {
     let operand = Value::of(x, op.public_name())?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.unary(op, ids[0])))
+    apply_op(x.py(), &[operand], &Op::Unary(op))
 }
 
 /// The elements as they are, in another handle.
