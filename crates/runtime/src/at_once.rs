@@ -324,7 +324,7 @@ mod tests {
             (applied.program().clone(), applied.run(None).unwrap()[0].to_host().unwrap())
         };
         let single = || Tensor::new(vec![1.5_f32, -2.0], [2]).unwrap();
-        let one = || Value::Number(Number::Int(1));
+        let one = || Value::Number(Number::Float(1.0));
         let (program, sum) = of(BinaryOp::Add, single(), one());
         assert_eq!(sum.as_slice::<f32>().unwrap(), [2.5, -1.0]);
         let (again, difference) =
