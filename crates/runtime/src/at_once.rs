@@ -3,7 +3,8 @@
 //! Such an operation is a little program of its own, whose operands (numbers too) are inputs: it is
 //! compiled once for its types, whatever the values. Each thread builds its operations in one graph,
 //! its workshop. A graph stores equal nodes once, so an operation that the thread has applied before
-//! comes out as the same nodes, and they lead to what runs it: no program is made, and no digest.
+//! comes out as the same nodes, and they lead to what runs it: no program is made, and no digest. Operators
+//! that were applied last are found by the types of their operands, without the graph.
 
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -49,16 +50,7 @@ impl AtOnce {
         source: fn() -> Source,
         build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
     ) -> Result<Self> {
-        let inputs = concrete(operands)?;
-        let options = has_default_options().then(default_options);
-        let mut vectors = Vectors::NONE;
-        let build = |graph: &mut Graph, parameters: &[ExprId]| {
-            build_entries(graph, operands, parameters, build, &mut vectors)
-        };
-        let operation = Workshop::enter(source, |workshop| {
-            workshop.operation(&inputs, options.as_ref(), build)
-        })?;
-        Ok(Self { operation, inputs, vectors, options })
+        Self::begin(None, operands, source, build)
     }
 
     /// One op of the table on data. Whoever applies it again to operands of the same types finds it without
@@ -70,17 +62,27 @@ impl AtOnce {
     /// # Panics
     /// As for [`AtOnce::new`].
     pub fn of<O: Operand>(op: &Op, operands: &[O], source: fn() -> Source) -> Result<Self> {
+        let build = |graph: &mut Graph, ids: &[ExprId]| {
+            Ok(Ids::from_slice(&[graph.make(op.clone(), ids)?]))
+        };
+        Self::begin(Some(op), operands, source, build)
+    }
+
+    /// Of what `build` builds, which is this op alone if there is one.
+    fn begin<O: Operand>(
+        op: Option<&Op>,
+        operands: &[O],
+        source: fn() -> Source,
+        build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
+    ) -> Result<Self> {
         let inputs = concrete(operands)?;
         let options = has_default_options().then(default_options);
         let mut vectors = Vectors::NONE;
         let build = |graph: &mut Graph, parameters: &[ExprId]| {
-            let build = |graph: &mut Graph, ids: &[ExprId]| {
-                Ok(Ids::from_slice(&[graph.make(op.clone(), ids)?]))
-            };
             build_entries(graph, operands, parameters, build, &mut vectors)
         };
         let operation = Workshop::enter(source, |workshop| {
-            workshop.operation_of(op, &inputs, options.as_ref(), build)
+            workshop.operation(op, &inputs, mark_of(options.as_ref()), build)
         })?;
         Ok(Self { operation, inputs, vectors, options })
     }
@@ -239,10 +241,32 @@ impl Workshop {
         self.graph.effects().is_empty() && self.held < ROOM
     }
 
+    /// What `build` builds, which is this op alone if there is one.
     fn operation(
         &mut self,
+        op: Option<&Op>,
         inputs: &[Tensor],
-        options: Option<&Options>,
+        options: u64,
+        build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
+    ) -> Result<Arc<Operation>> {
+        let Some(op) = op else { return self.built(inputs, options, build) };
+        let is_it = |recent: &&Recent| {
+            recent.op == *op && recent.options == options && recent.operation.takes(inputs)
+        };
+        if let Some(recent) = self.recent.iter().flatten().find(is_it) {
+            return Ok(recent.operation.clone());
+        }
+        let operation = self.built(inputs, options, build)?;
+        let recent = Recent { op: op.clone(), options, operation: operation.clone() };
+        self.recent[self.oldest] = Some(recent);
+        self.oldest = (self.oldest + 1) % RECENT;
+        Ok(operation)
+    }
+
+    fn built(
+        &mut self,
+        inputs: &[Tensor],
+        options: u64,
         build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
     ) -> Result<Arc<Operation>> {
         let before = self.graph.len();
@@ -250,7 +274,7 @@ impl Workshop {
         self.held += (before..self.graph.len()).map(|node| self.weight(node)).sum::<usize>();
         let (mut nodes, results) = (operands, results?);
         nodes.extend_from_slice(&results);
-        let key = Key { nodes, operands: inputs.len(), options: mark_of(options) };
+        let key = Key { nodes, operands: inputs.len(), options };
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
@@ -260,28 +284,6 @@ impl Workshop {
         if self.is_in_order() {
             self.known.insert(key, operation.clone());
         }
-        Ok(operation)
-    }
-
-    /// As [`Workshop::operation`], of what is one op of the table.
-    fn operation_of(
-        &mut self,
-        op: &Op,
-        inputs: &[Tensor],
-        options: Option<&Options>,
-        build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
-    ) -> Result<Arc<Operation>> {
-        let mark = mark_of(options);
-        let is_it = |recent: &&Recent| {
-            recent.op == *op && recent.options == mark && recent.operation.takes(inputs)
-        };
-        if let Some(recent) = self.recent.iter().flatten().find(is_it) {
-            return Ok(recent.operation.clone());
-        }
-        let operation = self.operation(inputs, options, build)?;
-        let recent = Recent { op: op.clone(), options: mark, operation: operation.clone() };
-        self.recent[self.oldest] = Some(recent);
-        self.oldest = (self.oldest + 1) % RECENT;
         Ok(operation)
     }
 
