@@ -36,22 +36,18 @@ pub(crate) fn interruptible<T: Send>(
 
 /// Waits until the data of a tensor is there.
 pub(crate) fn wait_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<()> {
-    if is_in_memory(tensor) {
+    // Letting go of the interpreter takes longer.
+    if tensor.is_at_hand() {
         return tensor.wait().or_raise();
     }
     interruptible(py, |interrupt| tensor.wait_watched(interrupt))
-}
-
-/// Whether there is nothing to wait for, nor to copy: letting go of the interpreter takes longer.
-fn is_in_memory(tensor: &Tensor) -> bool {
-    tensor.buffer().is_none_or(|buffer| buffer.is_at_hand())
 }
 
 /// The data of a tensor on the host.
 pub(crate) fn read_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<HostTensor> {
     match tensor {
         Tensor::Host(tensor) => Ok(tensor.clone()),
-        there if is_in_memory(there) => there.to_host().or_raise(),
+        there if there.is_at_hand() => there.to_host().or_raise(),
         device => {
             wait_interruptible(py, device)?;
             py.detach(|| {

@@ -82,16 +82,14 @@ impl Executable for Planned {
         let mut data = Vec::with_capacity(inputs.len());
         let mut borrowed = SmallVec::<[Range<*const u8>; 4]>::new();
         for input in inputs {
-            let is_with_plugin = || input.buffer().is_some_and(|buffer| !buffer.is_at_hand());
-            // There is nothing to wait for of what is at hand.
             if let Some(interrupt) = context.interrupt
-                && is_with_plugin()
+                && !input.is_at_hand()
             {
                 input.wait_watched(interrupt)?;
             }
             let host = input.share()?;
             // The plugin may have been told of it meanwhile.
-            if is_with_plugin() {
+            if !input.is_at_hand() {
                 borrowed.push(host.bytes().as_ptr_range());
             }
             data.push(host);

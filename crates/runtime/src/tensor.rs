@@ -240,6 +240,13 @@ impl Tensor {
         }
     }
 
+    /// Whether there is nothing to wait for, nor to copy, before the host reads it: it is there, or a device
+    /// has it of which the plugin has not been told.
+    #[inline]
+    pub fn is_at_hand(&self) -> bool {
+        self.buffer().is_none_or(pjrt::Buffer::is_at_hand)
+    }
+
     /// Whether its memory on a device has been freed, or given away to a program.
     ///
     /// # Errors

@@ -44,7 +44,7 @@ macro_rules! sections {
 
 /// The function of a row with one operand.
 macro_rules! function_of_one {
-    ([$($doc:tt)*] $method:ident $class:ident $public:literal [$($example:literal)*] $body:expr) => {
+    ([$($doc:tt)*] $method:ident $class:ident $public:literal [$($example:literal)*] $apply:expr) => {
         #[doc = concat!($public, "(x, /)\n--\n")]
         $($doc)*
         #[doc = sections!(
@@ -55,7 +55,7 @@ macro_rules! function_of_one {
         #[pyfunction]
         #[pyo3(name = $public, signature = (x, /), text_signature = None)]
         fn $method(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-            apply(x.py(), &[Value::of(x, $public)?], |graph, ids| one(($body)(graph, ids[0])))
+            ($apply)(x.py(), &[Value::of(x, $public)?])
         }
     };
 }
@@ -72,7 +72,7 @@ macro_rules! keeps_dtype {
 
 /// The function of a row with two operands.
 macro_rules! function_of_two {
-    ([$($doc:tt)*] $method:ident $class:ident $public:literal [$($example:literal)*] $body:expr) => {
+    ([$($doc:tt)*] $method:ident $class:ident $public:literal [$($example:literal)*] $apply:expr) => {
         #[doc = concat!($public, "(", binary_class!(operands $class), ", /)\n--\n")]
         $($doc)*
         #[doc = sections!(
@@ -85,7 +85,7 @@ macro_rules! function_of_two {
         fn $method(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
             let operands = [Value::of(x, $public)?, Value::of(y, $public)?];
             let operands = if keeps_dtype!($class) { beside(operands)? } else { operands };
-            apply(x.py(), &operands, |graph, ids| one(($body)(graph, ids[0], ids[1])))
+            ($apply)(x.py(), &operands)
         }
     };
 }
@@ -106,7 +106,9 @@ macro_rules! unary_functions {
     ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt $public:literal [$($example:literal)*];)*) => {
         $(function_of_one! {
             [$(#[$doc])*] $method $class $public [$($example)*]
-            |graph: &mut Graph, x| graph.unary(UnaryOp::$variant, x)
+            |py: Python<'_>, operands: &[Value]| {
+                apply_op(py, operands, &Op::Unary(UnaryOp::$variant))
+            }
         })*
         table!(register_unary UNARY: $($method $public)*);
     };
@@ -117,7 +119,9 @@ macro_rules! binary_functions {
     ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $public:literal [$($example:literal)*];)*) => {
         $(function_of_two! {
             [$(#[$doc])*] $method $class $public [$($example)*]
-            |graph: &mut Graph, x, y| graph.binary(BinaryOp::$variant, x, y)
+            |py: Python<'_>, operands: &[Value]| {
+                apply_op(py, operands, &Op::Binary(BinaryOp::$variant))
+            }
         })*
         table!(register_binary BINARY: $($method $public)*);
     };
@@ -127,7 +131,10 @@ for_each_binary!(binary_functions);
 macro_rules! composed_of_one {
     ($($(#[$doc:meta])* $method:ident $class:ident $public:literal [$($example:literal)*];)*) => {
         $(function_of_one! {
-            [$(#[$doc])*] $method $class $public [$($example)*] Graph::$method
+            [$(#[$doc])*] $method $class $public [$($example)*]
+            |py: Python<'_>, operands: &[Value]| {
+                apply(py, operands, |graph, ids| one(graph.$method(ids[0])))
+            }
         })*
         table!(register_composed_of_one COMPOSED_OF_ONE: $($method $public)*);
     };
@@ -137,7 +144,10 @@ for_each_composed_unary!(composed_of_one);
 macro_rules! composed_of_two {
     ($($(#[$doc:meta])* $method:ident $class:ident $public:literal [$($example:literal)*];)*) => {
         $(function_of_two! {
-            [$(#[$doc])*] $method $class $public [$($example)*] Graph::$method
+            [$(#[$doc])*] $method $class $public [$($example)*]
+            |py: Python<'_>, operands: &[Value]| {
+                apply(py, operands, |graph, ids| one(graph.$method(ids[0], ids[1])))
+            }
         })*
         table!(register_composed_of_two COMPOSED_OF_TWO: $($method $public)*);
     };

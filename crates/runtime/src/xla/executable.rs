@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nxla_eval::EvalError;
-use nxla_expr::{Op, Program, TensorType};
+use nxla_expr::{BlockKind, Op, Program, TensorType};
 use nxla_pjrt::{self as pjrt, Buffer, ExecuteOptions};
 use nxla_split::{Speed, seconds_of};
 use nxla_stablehlo::{HostCall, Module};
@@ -56,7 +56,7 @@ impl What {
             used_inputs: module.used_inputs,
             host_calls: module.host_calls,
             donated: module.donations.iter().map(|donation| donation.input).collect(),
-            has_long_loops: has_loops(program) && !is_soon_over(program),
+            has_long_loops: has_loops(program, |_| true) && !is_soon_over(program),
             names: program.output_types().map(|ty| ty.names.clone()).collect(),
         }
     }
@@ -220,12 +220,13 @@ impl Compiled {
     }
 }
 
-/// Whether a program, or a region in it, has loops.
-fn has_loops(program: &Program) -> bool {
+/// Whether a program, or a region in it, has loops, but for the bodies of blocks that are not entered.
+pub(super) fn has_loops(program: &Program, enters: fn(&BlockKind) -> bool) -> bool {
     let graph = program.graph();
     graph.ids().any(|id| match graph.op(id) {
         Op::While(_) => true,
-        op => op.regions().iter().any(|region| has_loops(region)),
+        Op::Block(block) if !enters(&block.kind) => false,
+        op => op.regions().iter().any(|region| has_loops(region, enters)),
     })
 }
 

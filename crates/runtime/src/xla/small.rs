@@ -7,9 +7,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use nxla_expr::{Op, Program};
+use nxla_expr::Program;
 use nxla_split::{Speed, seconds_of};
 
+use super::executable::has_loops;
 use super::settings::compile_above;
 use super::{Target, compiled};
 use crate::analysis::Analysis;
@@ -61,19 +62,10 @@ impl Small {
 }
 
 /// Whether the evaluator does a program within so many seconds. Loops are the compiler's, whose trips
-/// take a tenth of the evaluator's.
+/// take a tenth of the evaluator's; those of a block that it has an algorithm for are not run.
 fn is_done_within(limit: f64, program: &Program) -> bool {
-    !runs_loops(program) && seconds_of(program, &EVALUATOR).is_some_and(|seconds| seconds <= limit)
-}
-
-/// Whether the evaluator goes round loops in a program. Those of a block that it has an algorithm for are not run.
-fn runs_loops(program: &Program) -> bool {
-    let graph = program.graph();
-    graph.ids().any(|id| match graph.op(id) {
-        Op::While(_) => true,
-        Op::Block(block) if block.kind.has_algorithm() => false,
-        op => op.regions().iter().any(|region| runs_loops(region)),
-    })
+    !has_loops(program, |kind| !kind.has_algorithm())
+        && seconds_of(program, &EVALUATOR).is_some_and(|seconds| seconds <= limit)
 }
 
 impl Executable for Small {
