@@ -52,11 +52,12 @@ def _cache(action: str, folder: str | None) -> int:
     except OSError as error:
         sys.stderr.write(f"{folder}: {error}\n")
         return 1
-    for key, size, used, took in entries:
+    for key, size, used, took, refused in entries:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(used))
         saved = "of another version" if took is None else f"compiled in {took} ms"
+        saved = saved if refused is None else f"not used: {refused}"
         sys.stdout.write(f"{key[:16]}  {_bytes(size):>10}  used {when}  {saved}\n")
-    total = sum(size for _, size, _, _ in entries)
+    total = sum(size for _, size, *_ in entries)
     sys.stdout.write(f"{len(entries)} executables, {_bytes(total)}, in {folder}\n")
     return 0
 

@@ -1708,9 +1708,14 @@ def disk_cache_report() -> dict[str, Any]:
 
 def disk_cache_entries(
     folder: str | os.PathLike[str],
-) -> list[tuple[str, int, float, int | None]]:
-    """The executables of a folder: key, bytes, seconds since the epoch when each was used last, and
-    milliseconds that compiling took.
+) -> list[tuple[str, int, float, int | None, str | None]]:
+    """Return the executables of a folder: for each its key, its size in bytes, the seconds since the
+    epoch when it was used last, the milliseconds that compiling took, and why it is never run.
+    """
+
+def check_disk_cache(folder: str | os.PathLike[str]) -> None:
+    """Raise ``PermissionError`` if executables of a folder are not run because another user owns or can
+    change the folder or a step of its path.
     """
 
 def disk_cache_clear(folder: str | os.PathLike[str]) -> tuple[int, int]:

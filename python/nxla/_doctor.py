@@ -90,18 +90,25 @@ def _cache(say: _Printer) -> bool:
         say.line("executables end with the process; NXLA_CACHE_DIR names a folder to keep them in")
         return True
     try:
+        _core.check_disk_cache(folder)
         entries = _core.disk_cache_entries(folder)
+    except PermissionError as error:
+        say.line(f"the executables in NXLA_CACHE_DIR are not used: {error}")
+        return False
     except OSError as error:
         say.line(f"the folder for executables, {folder}, cannot be read: {error}")
         return False
     size = sum(each[1] for each in entries)
     say.line(f"{len(entries)} executables of {size} bytes in {folder}")
+    refused = [why for *_, why in entries if why is not None]
+    for why in refused:
+        say.line(f"  not used: {why}")
     writable = folder
     while not os.path.exists(writable):
         writable = os.path.dirname(os.path.abspath(writable))
     if not os.access(writable, os.W_OK):
         say.line("  nothing can be added to that folder")
-    return True
+    return not refused
 
 
 def _plugin(say: _Printer, path: str, role: str, *, smoke: bool) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -143,9 +144,7 @@ def test_a_file_of_another_program_is_not_taken(folder):
 
 def test_a_folder_deleted_in_mid_run_is_made_again(folder):
     _, number = compute(folder)
-    for file in files(folder):
-        file.unlink()
-    folder.rmdir()
+    shutil.rmtree(folder)
     assert again(folder, number) == {"misses": 1, "stored": 1}
     assert again(folder, number) == {"hits": 1}
 
@@ -189,16 +188,70 @@ def test_a_full_disk_leaves_nothing_behind(folder):
     """
     result, report = run(folder, textwrap.dedent(program))
     assert (result, report["stored"], report["failed"]) == (11.5, 1, 1)
-    assert len(os.listdir(folder)) == 1
+    assert sorted(os.listdir(folder)) == sorted([files(folder)[0].name, "secret"])
 
 
-def test_what_everybody_can_write_is_not_run(folder):
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o1777])
+def test_a_folder_that_others_can_write_is_not_used(folder, mode):
     _, number = compute(folder)
-    folder.chmod(0o777)
+    folder.chmod(mode)
     report = again(folder, number)
     assert "hits" not in report
     assert report["failed"] == 2
-    assert "everybody" in nx.disk_cache_report()["last_failure"]
+    assert "must not be writable" in nx.disk_cache_report()["last_failure"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_a_parent_that_others_can_write_needs_the_sticky_bit(tmp_path):
+    folder = tmp_path / "parent" / "cache"
+    _, number = compute(folder)
+    folder.parent.chmod(0o777)
+    assert again(folder, number)["failed"] == 2
+    folder.parent.chmod(0o1777)
+    assert again(folder, number) == {"hits": 1}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+@pytest.mark.parametrize("kind", ["mode", "link", "endless", "pipe"])
+def test_a_file_that_others_could_have_written_is_compiled_again(folder, tmp_path, kind):
+    _, number = compute(folder)
+    (file,) = files(folder)
+    match kind:
+        case "mode":
+            file.chmod(0o666)
+        case "link":
+            file.rename(tmp_path / "elsewhere")
+            file.symlink_to(tmp_path / "elsewhere")
+        case "endless":
+            file.unlink()
+            file.symlink_to("/dev/zero")
+        case "pipe":
+            file.unlink()
+            os.mkfifo(file)
+    report = again(folder, number)
+    assert report == {"misses": 1, "failed": 1, "stored": 1}
+    assert again(folder, number) == {"hits": 1}
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+def test_files_and_folders_of_another_user_are_not_used(folder):
+    _, number = compute(folder)
+    (file,) = files(folder)
+    os.chown(file, 12345, -1)
+    assert again(folder, number) == {"misses": 1, "failed": 1, "stored": 1}
+    os.chown(folder, 12345, -1)
+    assert again(folder, number) == {"misses": 1, "failed": 2}
+
+
+def test_a_file_that_was_written_with_another_secret_is_not_run(folder, tmp_path):
+    _, number = compute(folder)
+    again(tmp_path / "other", number)
+    (file,), (other,) = files(folder), files(tmp_path / "other")
+    assert file.name == other.name
+    other.replace(file)
+    assert again(folder, number) == {"misses": 1, "failed": 1, "stored": 1}
+    assert "secret" in nx.disk_cache_report()["last_failure"]
 
 
 def test_what_was_not_used_for_longest_goes_first(folder):

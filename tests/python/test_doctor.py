@@ -86,3 +86,16 @@ def test_a_cache_that_cannot_be_read_is_told(tmp_path):
     assert "cannot be read" in done.stdout
     good = doctor("--quick", NXLA_CACHE_DIR=str(tmp_path / "none"))
     assert "0 executables" in good.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_a_cache_that_others_can_change_is_reported(tmp_path):
+    tmp_path.chmod(0o770)
+    done = doctor("--quick", NXLA_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 1
+    assert "must not be writable by the group or by others; got mode 0770" in done.stdout
+    tmp_path.chmod(0o700)
+    (tmp_path / ("0" * 64 + ".nxlaexec")).symlink_to("/dev/zero")
+    done = doctor("--quick", NXLA_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 1
+    assert "got a symbolic link" in done.stdout

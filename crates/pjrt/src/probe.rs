@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use crate::error::Error;
+use crate::private::PrivateFolder;
 
 /// Refuses a file that would end the process.
 ///
@@ -24,11 +25,8 @@ pub(crate) fn check(path: &Path, initialize: fn(&Path)) -> Result<(), Error> {
     #[cfg(target_os = "linux")]
     elf::check(path).map_err(refused)?;
     let key = key_of(path).map_err(|error| refused(error.to_string()))?;
-    let known = memory();
-    let is_known = |known: &PathBuf| {
-        fs::read_to_string(known).is_ok_and(|text| text.lines().any(|line| line == key))
-    };
-    if known.as_ref().is_some_and(is_known) {
+    let folder = list_folder();
+    if folder.as_deref().is_some_and(|folder| is_listed(folder, &key)) {
         return Ok(());
     }
     #[cfg(target_os = "linux")]
@@ -42,8 +40,9 @@ pub(crate) fn check(path: &Path, initialize: fn(&Path)) -> Result<(), Error> {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = initialize;
-    if let Some(known) = known {
-        remember(&known, &key);
+    if let Some(folder) = folder {
+        // Without the list the plugin is tried again by the next process.
+        let _ = add_to_list(&folder, &key);
     }
     Ok(())
 }
@@ -55,27 +54,36 @@ fn key_of(path: &Path) -> std::io::Result<String> {
     Ok(format!("{:?} {} {}", path, file.len(), changed.as_nanos()))
 }
 
-/// Where plugins that have been tried are listed.
-fn memory() -> Option<PathBuf> {
+/// The folder with the list of plugins that have been tried.
+fn list_folder() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let cache = folder("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.or_else(|| folder("HOME").map(|home| Path::new(&home).join(".cache")))?;
-    Some(cache.join("nxla").join("plugins"))
+    Some(cache.join("nxla"))
 }
 
-/// The most bytes of the list; then it begins anew.
-const LONGEST: u64 = 64 << 10;
+/// The name of the list.
+const LIST: &str = "plugins";
 
-/// Adds a line, if that is possible: otherwise the plugin is tried again next time.
-fn remember(known: &Path, key: &str) {
-    let is_long = fs::metadata(known).is_ok_and(|file| file.len() > LONGEST);
-    let _ = known.parent().map(fs::create_dir_all);
-    let mut options = fs::OpenOptions::new();
-    options.create(true).write(true).append(!is_long).truncate(is_long);
-    if let Ok(mut file) = options.open(known) {
-        // In one piece, so that lines of several processes do not mix.
-        let _ = file.write_all(format!("{key}\n").as_bytes());
+/// The size in bytes above which the list begins anew.
+const MAX_LIST_BYTES: u64 = 64 << 10;
+
+/// Whether the list has a line for the plugin. A list that another user can change does not count:
+/// its lines would let a damaged plugin into this process.
+fn is_listed(folder: &Path, key: &str) -> bool {
+    let Ok(Some(folder)) = PrivateFolder::open(folder) else { return false };
+    // Several processes may each add a line to a list that is nearly full.
+    let Ok(Some(bytes)) = folder.read(LIST, 2 * MAX_LIST_BYTES) else { return false };
+    String::from_utf8_lossy(&bytes).lines().any(|line| line == key)
+}
+
+fn add_to_list(folder: &Path, key: &str) -> std::io::Result<()> {
+    let mut file = PrivateFolder::create(folder)?.append_to(LIST)?;
+    if file.metadata()?.len() > MAX_LIST_BYTES {
+        file.set_len(0)?;
     }
+    // One write, so that lines of several processes do not mix.
+    file.write_all(format!("{key}\n").as_bytes())
 }
 
 /// Files of the format ELF.

@@ -125,15 +125,24 @@ fn disk_cache_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// The executables of a folder: key, bytes, seconds since the epoch when each was used last, and
-/// milliseconds that compiling took.
+/// Return the executables of a folder: for each its key, its size in bytes, the seconds since the
+/// epoch when it was used last, the milliseconds that compiling took, and why it is never run.
 #[pyfunction]
-fn disk_cache_entries(folder: PathBuf) -> PyResult<Vec<(String, u64, f64, Option<u64>)>> {
+fn disk_cache_entries(folder: PathBuf) -> PyResult<Vec<CacheEntry>> {
     let entries = disk_entries(&folder)?.into_iter().map(|entry| {
         let used = entry.last_used.duration_since(UNIX_EPOCH).unwrap_or_default();
-        (entry.key, entry.bytes, used.as_secs_f64(), entry.compile_time)
+        (entry.key, entry.bytes, used.as_secs_f64(), entry.compile_time, entry.refused)
     });
     Ok(entries.collect())
+}
+
+type CacheEntry = (String, u64, f64, Option<u64>, Option<String>);
+
+/// Raise ``PermissionError`` if executables of a folder are not run because another user owns or can
+/// change the folder or a step of its path.
+#[pyfunction]
+fn check_disk_cache(folder: PathBuf) -> PyResult<()> {
+    Ok(nxla_runtime::xla::check_disk_cache(&folder)?)
 }
 
 /// Removes the executables of a folder; tells how many, and their bytes.
@@ -147,5 +156,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stablehlo, module)?)?;
     module.add_function(wrap_pyfunction!(disk_cache_report, module)?)?;
     module.add_function(wrap_pyfunction!(disk_cache_entries, module)?)?;
+    module.add_function(wrap_pyfunction!(check_disk_cache, module)?)?;
     module.add_function(wrap_pyfunction!(disk_cache_clear, module)?)
 }

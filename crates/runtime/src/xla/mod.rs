@@ -49,8 +49,8 @@ pub use crate::analysis::Analysis;
 pub use client::{Target, target};
 pub(crate) use client::{come_back, leave_behind, meet_default_client};
 pub use disk::{
-    CACHE_BYTES_VARIABLE, CACHE_VARIABLE, DiskEntry, DiskReport, clear_disk_cache, disk_entries,
-    disk_report,
+    CACHE_BYTES_VARIABLE, CACHE_VARIABLE, DiskEntry, DiskReport, check_disk_cache,
+    clear_disk_cache, disk_entries, disk_report,
 };
 pub use import::Imported;
 pub(crate) use met::{met, ordinal, original};

@@ -1,8 +1,9 @@
 //! The folder: reading and writing its files, and keeping it within its limit.
 //!
-//! Any number of processes may work on one folder. Nobody locks anything: files appear whole by
-//! being renamed, they are never changed afterwards, and one that is gone is a program that is
-//! compiled again.
+//! Any number of processes may work on one folder without locks: a file appears whole by being
+//! renamed and never changes afterwards, and a missing file means that the program is compiled again.
+//! The folder and its files must be private (`nxla_pjrt::PrivateFolder`), because their machine code
+//! runs in this process.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,21 +11,27 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use nxla_pjrt::{PrivateFolder, read_bounded};
+
+use super::entry::Secret;
 use super::{Key, entry};
 
-/// What the names of executables end with.
+/// The suffix of executables.
 const EXECUTABLE: &str = ".nxlaexec";
 
-/// What the names of files end with that are being written.
+/// The suffix of files that are being written.
 const UNFINISHED: &str = ".nxlatmp";
 
-/// A file is being written for less than this; what is older was left by a process that ended.
+/// The file with the secret that keys the digests of the folder.
+const SECRET: &str = "secret";
+
+/// A file is being written for less than this; an older one was left by a process that ended.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// How precisely it is known when a file was used last: noting it costs a write.
+/// The precision of the time of the last use: recording it costs a write.
 const PRECISION: Duration = Duration::from_secs(60);
 
-/// After so many files that a process has written it looks at the whole folder.
+/// The number of files that a process writes between two checks of the folder's size.
 const LOOK_EVERY: u64 = 16;
 
 /// One executable of a folder.
@@ -32,44 +39,59 @@ const LOOK_EVERY: u64 = 16;
 pub struct DiskEntry {
     /// The key, as hexadecimal digits.
     pub key: String,
-    /// The bytes of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// When it was written or used last, to a minute.
+    /// When the file was written or used last, to a minute.
     pub last_used: SystemTime,
-    /// How long compiling took, in milliseconds; `None` for a file that is none of this version.
+    /// How long compiling took, in milliseconds; `None` for a file of another version.
     pub compile_time: Option<u64>,
+    /// Why the file is never run; `None` for one that may be.
+    pub refused: Option<String>,
 }
 
-/// The file of a key.
-pub(super) fn path_of(folder: &Path, key: &Key) -> PathBuf {
-    folder.join(key.hex() + EXECUTABLE)
-}
-
-/// What is stored under a key; `None` if nothing is.
+/// Checks whether executables of a folder may be run. A folder that does not exist may be used: it
+/// will be created with access for its owner alone.
 ///
 /// # Errors
-/// Says why it cannot be used; if that is the file's fault, it is removed.
-pub(super) fn read(folder: &Path, key: &Key) -> Result<Option<Vec<u8>>, String> {
-    let path = path_of(folder, key);
-    let mut file = match File::open(&path) {
+/// Returns `PermissionDenied` if another user owns or can change the folder or a step of its path.
+pub fn check_disk_cache(folder: &Path) -> io::Result<()> {
+    PrivateFolder::open(folder).map(drop)
+}
+
+/// Returns the path of a key's file.
+pub(super) fn path_of(folder: &Path, key: &Key) -> PathBuf {
+    folder.join(name_of(key))
+}
+
+fn name_of(key: &Key) -> String {
+    key.hex() + EXECUTABLE
+}
+
+/// Reads what is stored under a key, or returns `None` if nothing is.
+///
+/// # Errors
+/// Says why the file cannot be used. A file whose content is at fault is removed.
+pub(super) fn read(folder: &Path, key: &Key, limit: u64) -> Result<Option<Vec<u8>>, String> {
+    let said = |error: io::Error| error.to_string();
+    let Some(folder) = PrivateFolder::open(folder).map_err(said)? else { return Ok(None) };
+    let file = match folder.open_file(&name_of(key)) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.to_string()),
     };
-    check_owner(folder)?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    let payload = entry::decode(key, bytes).map_err(|why| {
-        // It would be replaced in any case, but not if the folder is full.
-        let _ = fs::remove_file(&path);
+    let bytes = read_bounded(&file, limit).map_err(said)?;
+    let secret = read_secret(&folder).map_err(said)?.ok_or("the folder has no secret")?;
+    let payload = entry::decode(&secret, key, bytes).map_err(|why| {
+        // A full folder would not let the file be replaced.
+        let _ = fs::remove_file(path_of(folder.path(), key));
         why.to_owned()
     })?;
-    note_use(&file);
+    record_use(&file);
     Ok(Some(payload))
 }
 
-/// Notes that a file has been used, if that is possible: otherwise it is evicted sooner.
-fn note_use(file: &File) {
+/// Records that a file has been used. If that is impossible, the file is evicted sooner.
+fn record_use(file: &File) {
     let used = file.metadata().and_then(|data| data.modified());
     let is_recent = |used: SystemTime| used.elapsed().is_ok_and(|age| age < PRECISION);
     if !used.is_ok_and(is_recent) {
@@ -77,11 +99,11 @@ fn note_use(file: &File) {
     }
 }
 
-/// Stores something under a key, and removes what has not been used for longest if the folder has
-/// more bytes than it may.
+/// Stores a payload under a key, and removes the least recently used files if the folder is larger
+/// than its limit.
 ///
 /// # Errors
-/// Says why it could not be written.
+/// Says why the payload could not be written.
 pub(super) fn write(
     folder: &Path,
     key: &Key,
@@ -89,59 +111,71 @@ pub(super) fn write(
     took: Duration,
     limit: u64,
 ) -> Result<(), String> {
-    let bytes = entry::encode(key, payload, took);
-    if bytes.len() as u64 > limit {
-        return Err(format!("{} bytes are more than the limit of {limit}", bytes.len()));
+    let said = |error: io::Error| error.to_string();
+    let size = (entry::HEADER + payload.len()) as u64;
+    if size > limit {
+        return Err(format!("{size} bytes are more than the limit of {limit}"));
     }
-    make(folder).map_err(|error| error.to_string())?;
-    check_owner(folder)?;
-    write_whole(folder, &path_of(folder, key), &bytes).map_err(|error| error.to_string())?;
+    let folder = PrivateFolder::create(folder).map_err(said)?;
+    let secret = read_or_create_secret(&folder).map_err(said)?;
+    let bytes = entry::encode(&secret, key, payload, took);
+    write_whole(&folder, &name_of(key), &bytes).map_err(said)?;
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
-    let is_large = bytes.len() as u64 > limit / LOOK_EVERY;
+    let is_large = size > limit / LOOK_EVERY;
     if WRITTEN.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOK_EVERY) || is_large {
-        evict(folder, limit).map_err(|error| error.to_string())?;
+        evict(folder.path(), limit).map_err(said)?;
     }
     Ok(())
 }
 
-/// Makes the folder, for its owner alone.
-fn make(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+fn read_secret(folder: &PrivateFolder) -> io::Result<Option<Secret>> {
+    let bytes = folder.read(SECRET, size_of::<Secret>() as u64)?;
+    // A file of another length is damaged, and is replaced.
+    Ok(bytes.and_then(|bytes| bytes.try_into().ok()))
 }
 
-/// Refuses a folder into which anybody can put machine code that this process would run.
-fn check_owner(folder: &Path) -> Result<(), String> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let mode = fs::metadata(folder).map_err(|error| error.to_string())?.mode();
-        if mode & 0o002 != 0 {
-            return Err("everybody can write to the folder, so that nothing in it is run; \
-                        take that right away with chmod o-w"
-                .into());
-        }
+/// Returns the secret of a folder, and creates one if there is none.
+fn read_or_create_secret(folder: &PrivateFolder) -> io::Result<Secret> {
+    if let Some(secret) = read_secret(folder)? {
+        return Ok(secret);
     }
-    #[cfg(not(unix))]
-    let _ = folder;
-    Ok(())
+    let mut secret = Secret::default();
+    getrandom::fill(&mut secret).map_err(io::Error::other)?;
+    let path = folder.path().join(SECRET);
+    // What is there is damaged.
+    let _ = fs::remove_file(&path);
+    // Of several processes that create a secret at the same time, the first wins: a link, unlike a
+    // rename, never replaces a file.
+    write_then(folder, &secret, |written| match fs::hard_link(written, &path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => fs::remove_file(written),
+    })?;
+    read_secret(folder)?.ok_or_else(|| io::Error::other("the secret of the folder was removed"))
 }
 
-/// Writes a file beside its place and renames it.
-fn write_whole(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file under a temporary name and renames it.
+fn write_whole(folder: &PrivateFolder, name: &str, bytes: &[u8]) -> io::Result<()> {
+    write_then(folder, bytes, |written| fs::rename(written, folder.path().join(name)))
+}
+
+/// Writes a file under a temporary name and calls `finish` with its path. The file is removed after an
+/// error.
+fn write_then(
+    folder: &PrivateFolder,
+    bytes: &[u8],
+    finish: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let unfinished = folder.join(format!("{}-{number}{UNFINISHED}", std::process::id()));
+    let name = format!("{}-{number}{UNFINISHED}", std::process::id());
+    let path = folder.path().join(&name);
     let write = || {
-        let mut file = File::create(&unfinished)?;
-        file.write_all(bytes)?;
-        drop(file);
-        fs::rename(&unfinished, path)
+        // A process with the same number may have ended while it wrote.
+        let _ = fs::remove_file(&path);
+        folder.create_file(&name)?.write_all(bytes)?;
+        finish(&path)
     };
-    write().inspect_err(|_| drop(fs::remove_file(&unfinished)))
+    write().inspect_err(|_| drop(fs::remove_file(&path)))
 }
 
 /// Removes what has not been used for longest until a limit is kept with an eighth to spare, and
@@ -202,45 +236,61 @@ fn files(folder: &Path) -> io::Result<Vec<Known>> {
     Ok(known)
 }
 
-/// The executables of a folder, the last used one first. A folder that is not there has none.
+/// Returns the executables of a folder, the most recently used one first. A folder that does not
+/// exist has none.
 ///
 /// # Errors
-/// A folder that cannot be read.
+/// Returns the error of the system if the folder cannot be read, and `PermissionDenied` if another
+/// user can change it.
 pub fn disk_entries(folder: &Path) -> io::Result<Vec<DiskEntry>> {
-    let mut known = files(folder)?;
+    let Some(folder) = PrivateFolder::open(folder)? else { return Ok(Vec::new()) };
+    let mut known = files(folder.path())?;
     known.retain(|file| !file.is_unfinished);
     known.sort_by(|one, other| (other.last_used, &one.name).cmp(&(one.last_used, &other.name)));
-    let described = known.into_iter().map(|file| {
-        let mut beginning = [0; entry::HEADER];
-        let read = File::open(&file.path).and_then(|mut opened| opened.read_exact(&mut beginning));
-        DiskEntry {
-            key: file.name.trim_end_matches(EXECUTABLE).to_owned(),
-            bytes: file.bytes,
-            last_used: file.last_used,
-            compile_time: read.ok().and_then(|()| entry::compile_time(&beginning)),
-        }
-    });
-    Ok(described.collect())
+    Ok(known.into_iter().map(|file| describe(&folder, file)).collect())
 }
 
-/// Removes all executables of a folder, and nothing else in it; tells how many and their bytes.
+fn describe(folder: &PrivateFolder, file: Known) -> DiskEntry {
+    let mut beginning = [0; entry::HEADER];
+    let opened = folder.open_file(&file.name);
+    let refused = opened.as_ref().err().map(ToString::to_string);
+    let read = opened.and_then(|mut opened| opened.read_exact(&mut beginning));
+    DiskEntry {
+        key: file.name.trim_end_matches(EXECUTABLE).to_owned(),
+        bytes: file.bytes,
+        last_used: file.last_used,
+        compile_time: read.ok().and_then(|()| entry::compile_time(&beginning)),
+        refused,
+    }
+}
+
+/// Removes all executables of a folder and its secret, and nothing else. Returns the number of
+/// executables and their bytes.
 ///
 /// # Errors
-/// A folder that cannot be read, or a file that cannot be removed.
+/// Returns the error of the system if the folder cannot be read or a file cannot be removed.
 pub fn clear_disk_cache(folder: &Path) -> io::Result<(usize, u64)> {
     let (mut count, mut bytes) = (0, 0);
     for file in files(folder)? {
-        match fs::remove_file(&file.path) {
-            Ok(()) if file.is_unfinished => {}
-            Ok(()) => {
-                count += 1;
-                bytes += file.bytes;
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+        if remove_if_present(&file.path)? && !file.is_unfinished {
+            count += 1;
+            bytes += file.bytes;
         }
     }
+    // Without executables the secret has no use; the next one to be written creates another.
+    remove_if_present(&folder.join(SECRET))?;
     Ok((count, bytes))
+}
+
+/// Removes a file and returns whether there was one: another process may have removed it first.
+fn remove_if_present(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]
@@ -261,7 +311,7 @@ mod tests {
         }
 
         fn read(&self, number: u8) -> Result<Option<Vec<u8>>, String> {
-            read(&self.0, &Key([number; 32]))
+            read(&self.0, &Key([number; 32]), 10_000)
         }
 
         fn age(&self, number: u8, seconds: u64) {
@@ -323,12 +373,51 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_folder_that_everybody_can_write_to_is_not_trusted() {
-        use std::os::unix::fs::PermissionsExt;
-        let scratch = Scratch::new("open");
+    fn files_that_others_can_change_are_refused_and_replaced() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let scratch = Scratch::new("refused");
         scratch.write(1, 3, 1000).unwrap();
-        fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(scratch.read(1).unwrap_err().contains("everybody"));
-        assert!(scratch.write(2, 3, 1000).unwrap_err().contains("everybody"));
+        let path = path_of(&scratch.0, &Key([1; 32]));
+        let spoil: [&dyn Fn(); 4] = [
+            &|| fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap(),
+            &|| fs::remove_file(&path).and_then(|()| symlink("/dev/zero", &path)).unwrap(),
+            &|| fs::remove_file(&path).and_then(|()| fs::create_dir(&path)).unwrap(),
+            &|| fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o770)).unwrap(),
+        ];
+        for (case, spoil) in spoil.iter().enumerate() {
+            spoil();
+            assert!(scratch.read(1).is_err(), "case {case}");
+            match case {
+                2 => fs::remove_dir(&path).unwrap(),
+                3 => {
+                    assert!(scratch.write(1, 3, 1000).is_err());
+                    assert!(disk_entries(&scratch.0).is_err());
+                    assert!(check_disk_cache(&scratch.0).is_err());
+                    return;
+                }
+                _ => assert!(disk_entries(&scratch.0).unwrap()[0].refused.is_some()),
+            }
+            scratch.write(1, 3, 1000).unwrap();
+            assert_eq!(scratch.read(1), Ok(Some(vec![1; 3])));
+        }
+    }
+
+    #[test]
+    fn files_are_bound_to_their_folder_name_and_size() {
+        let (scratch, other) = (Scratch::new("bound"), Scratch::new("bound-other"));
+        scratch.write(1, 3, 1000).unwrap();
+        other.write(1, 3, 1000).unwrap();
+        let path = |scratch: &Scratch, number| path_of(&scratch.0, &Key([number; 32]));
+        assert!(read(&scratch.0, &Key([1; 32]), 20).unwrap_err().contains("at most 20 bytes"));
+        fs::copy(path(&scratch, 1), path(&scratch, 2)).unwrap();
+        assert!(scratch.read(2).unwrap_err().contains("another program"));
+        fs::rename(path(&other, 1), path(&scratch, 1)).unwrap();
+        assert!(scratch.read(1).unwrap_err().contains("secret"));
+        // A damaged secret is replaced, and with it every file.
+        scratch.write(1, 3, 1000).unwrap();
+        fs::write(scratch.0.join(SECRET), b"short").unwrap();
+        assert!(scratch.read(1).is_err());
+        scratch.write(1, 3, 1000).unwrap();
+        assert_eq!(scratch.read(1), Ok(Some(vec![1; 3])));
     }
 }

@@ -1,12 +1,12 @@
 //! Executables that outlive the process: a folder with a file for each.
 //!
-//! A file is named after its key, which is the digest of everything that decides what the plugin
-//! makes: the text of the program, the options, the plugin with its versions, and the processor. It
-//! is written beside its place and then renamed, so that readers in other processes see all of it or
-//! nothing. What a file holds is checked by a digest before the plugin sees it: machine code that
-//! was damaged would compute something else.
+//! A file is named after its key, the digest of everything that decides what the plugin makes: the
+//! text of the program, the options, the plugin with its versions, and the processor. A file is
+//! written under a temporary name and then renamed, so that readers in other processes see all of it
+//! or nothing. Machine code is passed to the plugin only if the folder and the file are private to the
+//! user and a keyed digest shows that a process of that user wrote the file for this program.
 //!
-//! The folder never makes a call fail. If it cannot be read or written, is deleted meanwhile, or
+//! The folder never makes a call fail. If it cannot be read or written, is refused or deleted, or
 //! holds damaged files, the program is compiled as without it, and the report says so.
 
 mod entry;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use nxla_pjrt::{CompileOptions, Executable};
 
-pub use folder::{DiskEntry, clear_disk_cache, disk_entries};
+pub use folder::{DiskEntry, check_disk_cache, clear_disk_cache, disk_entries};
 
 use super::client::Target;
 use super::settings::integer;
@@ -140,7 +140,7 @@ impl DiskCache {
 
     fn load(&self, key: &Key, target: &Target) -> Option<Executable> {
         let _span = profile::span(Work::Compile, "load from disk");
-        let payload = match folder::read(&self.folder, key) {
+        let payload = match folder::read(&self.folder, key, self.limit) {
             Ok(found) => found?,
             Err(why) => {
                 note(&folder::path_of(&self.folder, key), &why);
