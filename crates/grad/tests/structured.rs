@@ -427,3 +427,14 @@ fn cholesky() {
         graph.stack(&[re, im], 0, None).unwrap()
     });
 }
+
+#[test]
+fn products_of_zeros() {
+    let axes: [Option<&[i64]>; 4] = [None, Some(&[0]), Some(&[1]), Some(&[0, 2])];
+    let x = tensor(&[2, 3, 2], &[0., 2., 3., 0., 0., 5., 1., 1., -2., 0., 4., 0.5]);
+    for axes in axes {
+        check_twice(std::slice::from_ref(&x), |graph, x| {
+            graph.reduction(ReduceOp::Product, x[0], axes, false).unwrap()
+        });
+    }
+}

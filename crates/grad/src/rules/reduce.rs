@@ -2,10 +2,11 @@
 
 mod forward;
 
-use nxla_expr::{BinaryOp, ExprId, Graph, Op, Reduce, ReduceOp};
+use nxla_expr::{BinaryOp, ExprId, Graph, Op, Padding, Program, Reduce, ReduceOp};
 use nxla_tensor::{DType, Shape};
 
-use crate::emit::{cast, keep_where, number, reduced_axes, sum, unreduce};
+use super::control::through;
+use crate::emit::{cast, keep_where, number, reduced_axes, reshape, signed, slice, sum, unreduce};
 use crate::error::Result;
 use crate::sweep::{Sweep, Visit};
 
@@ -33,7 +34,11 @@ pub(super) fn reduce(
     let group = Group { shape: &shape, axes: &axes };
     let dx = match op {
         ReduceOp::Sum => group.spread(sweep.graph, dy)?,
-        ReduceOp::Product => product(sweep.graph, &group, dy, x)?,
+        ReduceOp::Product if shape.size() == 0 => return Ok(()),
+        ReduceOp::Product => {
+            let product = Product::new(sweep.graph, x, &axes, visit.id)?;
+            return through(sweep, visit, &product.program, &[x]);
+        }
         ReduceOp::Max | ReduceOp::Min => {
             let y = sweep.answer(visit)?;
             extremum(sweep.graph, &group, dy, x, y)?
@@ -63,30 +68,53 @@ impl Group<'_> {
     }
 }
 
-/// Each element gets the product of the others. With `p` the product of the elements that are
-/// not zero: that is `p / x` in a group without zeros, `p` for the only zero of a group, and 0
-/// for everything else.
-fn product(graph: &mut Graph, group: &Group<'_>, dy: ExprId, x: ExprId) -> Result<ExprId> {
-    let dtype = graph.dtype(dy);
-    let (zero, one) = (graph.zero_like(x)?, graph.one_like(x)?);
-    let is_zero = graph.equal(x, zero)?;
-    let safe = graph.select(is_zero, one, x)?;
-    let attributes = Reduce { axes: Some(group.axes.into()), keep_axes: false };
-    let others = graph.make(Op::Reduce(ReduceOp::Product, Box::new(attributes)), &[safe])?;
-    let zeros = group.count(graph, is_zero, dtype.to_real())?;
-    let counted = graph.dtype(zeros);
-    let (none, single) = (number(graph, 0.0, counted)?, number(graph, 1.0, counted)?);
-    let (no_zero, one_zero) = (graph.equal(zeros, none)?, graph.equal(zeros, single)?);
+/// The product as a program of multiplications, whose derivatives of every order are exact at zeros.
+///
+/// Each axis is halved until one element is left, so that the derivative takes as long as the
+/// product and has a depth of the logarithm of the size. A quotient by the elements would be wrong
+/// at zeros, and a selection of special cases loses its own derivative there.
+struct Product {
+    program: Program,
+}
 
-    let shape = graph.shape(others).clone();
-    let dy = crate::emit::reshape(graph, dy, shape)?;
-    let scaled = graph.multiply(dy, others)?;
-    let for_the_zero = keep_where(graph, one_zero, scaled)?;
-    let for_the_others = keep_where(graph, no_zero, scaled)?;
-    let for_the_zero = group.spread(graph, for_the_zero)?;
-    let for_the_others = group.spread(graph, for_the_others)?;
-    let for_the_others = graph.divide(for_the_others, safe)?;
-    Ok(graph.select(is_zero, for_the_zero, for_the_others)?)
+impl Product {
+    /// The product over axes of `x`, in the shape and dtype of `node`.
+    fn new(around: &Graph, x: ExprId, axes: &[usize], node: ExprId) -> Result<Self> {
+        let (from, to) = (around.tensor_type(x).clone(), around.tensor_type(node).clone());
+        let mut graph = Graph::with_options(around.options());
+        let x = graph.parameter(0, from.clone());
+        let mut product = cast(&mut graph, x, to.dtype.to_counting())?;
+        for &axis in axes {
+            product = halve(&mut graph, product, axis)?;
+        }
+        let product = cast(&mut graph, product, to.dtype)?;
+        let product = reshape(&mut graph, product, to.shape)?;
+        Ok(Self { program: Program::new(&graph, vec![from], &[product])? })
+    }
+}
+
+/// Multiplies the elements along an axis, of which there is at least one, until its size is 1.
+fn halve(graph: &mut Graph, mut x: ExprId, axis: usize) -> Result<ExprId> {
+    let one = number(graph, 1.0, graph.dtype(x))?;
+    while graph.shape(x)[axis] > 1 {
+        let shape = graph.shape(x).clone();
+        let (size, rank) = (shape[axis], shape.rank());
+        let half = size.next_power_of_two() / 2;
+        let part = |graph: &mut Graph, start: usize, length: usize| {
+            let (mut starts, mut lengths) = (vec![0; rank], shape.to_vec());
+            (starts[axis], lengths[axis]) = (start, length);
+            slice(graph, x, &starts, lengths.into(), vec![1; rank].into())
+        };
+        let low = part(graph, 0, half)?;
+        let mut high = part(graph, half, size - half)?;
+        if size < 2 * half {
+            let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
+            padding[axis].high = signed(2 * half - size);
+            high = graph.make(Op::Pad(padding.into()), &[high, one])?;
+        }
+        x = graph.multiply(low, high)?;
+    }
+    Ok(x)
 }
 
 /// The elements equal to the extremum share the cotangent.
@@ -102,7 +130,7 @@ fn extremum(
     let dtype = graph.dtype(dy);
     let count = group.count(graph, wins, dtype)?;
     let shape = graph.shape(count).clone();
-    let dy = crate::emit::reshape(graph, dy, shape)?;
+    let dy = reshape(graph, dy, shape)?;
     let dy = cast(graph, dy, graph.dtype(count))?;
     let share = graph.divide(dy, count)?;
     let share = cast(graph, share, dtype)?;

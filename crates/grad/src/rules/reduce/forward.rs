@@ -2,10 +2,10 @@
 
 use nxla_expr::{BinaryOp, ExprId, Reduce, ReduceOp};
 
-use super::{Group, product};
-use crate::emit::{filled, keep_where, reduced_axes, reshape, sum};
+use super::{Group, Product};
+use crate::emit::{keep_where, reduced_axes, reshape, sum};
 use crate::error::Result;
-use crate::push::Step;
+use crate::push::{Dual, Step, push};
 
 /// The rule of each uniform reduction.
 pub(in crate::rules) fn reduce_tangent(
@@ -20,12 +20,11 @@ pub(in crate::rules) fn reduce_tangent(
     let group = Group { shape: &shape, axes: &axes };
     let reduced = match op {
         ReduceOp::Sum => sum(step.graph, dx, axes.clone())?,
+        ReduceOp::Product if shape.size() == 0 => return Ok(None),
         ReduceOp::Product => {
-            let ty = step.graph.tensor_type(step.node).shape.clone();
-            let one = filled(step.graph, 1.0, step.graph.dtype(dx), &ty)?;
-            let others = product(step.graph, &group, one, x)?;
-            let changes = step.graph.multiply(dx, others)?;
-            sum(step.graph, changes, axes.clone())?
+            let product = Product::new(step.graph, x, &axes, step.node)?;
+            let x = Dual { value: x, tangent: Some(dx) };
+            return Ok(push(step.graph, &product.program, &[x], &[true])?[0].tangent);
         }
         ReduceOp::Max | ReduceOp::Min => {
             let y = step.y()?;
