@@ -438,3 +438,16 @@ fn products_of_zeros() {
         });
     }
 }
+
+#[test]
+fn only_the_update_that_stays_has_a_gradient() {
+    let x = uniform(&[3, 4], 1);
+    let twice = integers(&[4, 2], &[0, 1, 2, 3, 0, 1, 0, 1]);
+    check(&[x.clone(), twice, uniform(&[4], 2)], |graph, x| {
+        graph.indexed_put(x[0], x[1], x[2], None).unwrap()
+    });
+    let rows = integers(&[2, 2, 1], &[1, 1, 7, 0]);
+    check(&[x, rows, uniform(&[2, 2, 4], 2)], |graph, x| {
+        graph.indexed_put(x[0], x[1], x[2], Some(&[0])).unwrap()
+    });
+}

@@ -40,7 +40,8 @@ impl Subscript {
 /// What writing does with an element that is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Update {
-    /// It is replaced; which of several updates of one element wins is not defined.
+    /// It is replaced; which of several updates of one element wins is not defined. The gradient
+    /// goes to the one that wins.
     Set,
     /// All updates of the element are added to it.
     Add,

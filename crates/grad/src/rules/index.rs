@@ -103,11 +103,14 @@ pub(super) fn gather(sweep: &mut Sweep<'_>, visit: &Visit, axes: &Axes) -> Resul
 pub(super) fn indexed_add(sweep: &mut Sweep<'_>, visit: &Visit, axes: &Axes) -> Result<()> {
     let dy = sweep.dy(visit)?;
     sweep.give(visit, 0, dy)?;
-    read_updates(sweep, visit, axes, dy)
+    match read_updates(sweep, visit, axes, dy)? {
+        Some(part) => sweep.give(visit, 2, part),
+        None => Ok(()),
+    }
 }
 
-/// The tensor gets the cotangent with zeros where it was overwritten, each update the part where
-/// it was put. Of several updates of one place all get it, since which one stays is not defined.
+/// The tensor gets the cotangent with zeros where it was overwritten. Of several updates of one
+/// place, only the one that stays gets the cotangent of that place; the others get zero.
 pub(super) fn indexed_put(sweep: &mut Sweep<'_>, visit: &Visit, axes: &Axes) -> Result<()> {
     let dy = sweep.dy(visit)?;
     if sweep.wants(visit, 0) {
@@ -118,14 +121,55 @@ pub(super) fn indexed_put(sweep: &mut Sweep<'_>, visit: &Visit, axes: &Axes) -> 
         let part = graph.make(Op::IndexedPut(axes.clone()), &[dy, indices, zeros])?;
         sweep.give(visit, 0, part)?;
     }
-    read_updates(sweep, visit, axes, dy)
+    let Some(part) = read_updates(sweep, visit, axes, dy)? else { return Ok(()) };
+    let indices = sweep.operand(visit, 1)?;
+    let (shape, updates) = (sweep.graph.shape(dy).clone(), sweep.graph.shape(part).clone());
+    let stays = winners(sweep.graph, indices, &shape, axes, &updates)?;
+    let part = match stays {
+        Some(stays) => keep_where(sweep.graph, stays, part)?,
+        None => part,
+    };
+    sweep.give(visit, 2, part)
+}
+
+/// A mask of the updates that no other update of the same place overwrites, or `None` if there is
+/// only one. Each update writes its number by the same op, so the backend decides which one stays.
+fn winners(
+    graph: &mut Graph,
+    indices: ExprId,
+    shape: &Shape,
+    axes: &Axes,
+    updates: &Shape,
+) -> Result<Option<ExprId>> {
+    let depth = graph.shape(indices).rank() - 1;
+    let counts = Shape::from(&updates[..depth]);
+    if counts.size() <= 1 || axes.is_empty() {
+        return Ok(None);
+    }
+    let dtype = if i32::try_from(counts.size()).is_ok() { DType::S32 } else { DType::S64 };
+    let numbers = TensorType::new(dtype, counts);
+    let numbers = graph.make(Op::Iota(Box::new(Iota { axis: None, ty: numbers })), &[])?;
+    let places: Shape = axes.iter().map(|&axis| shape[axis]).collect();
+    let places = graph.constant(Scalar::Int(0), TensorType::new(dtype, places))?;
+    let all: Axes = (0..axes.len()).collect();
+    let written = graph.make(Op::IndexedPut(all.clone()), &[places, indices, numbers])?;
+    // A gather clamps indices out of range, whose updates are dropped by `read_updates`.
+    let stays = graph.make(Op::Gather(all), &[written, indices])?;
+    let stays = graph.equal(stays, numbers)?;
+    Ok(Some(emit::broadcast(graph, stays, updates.clone(), (0..depth).collect())?))
 }
 
 /// Reads the cotangent of each update from the place it was written to, zero where there is none.
-fn read_updates(sweep: &mut Sweep<'_>, visit: &Visit, axes: &Axes, dy: ExprId) -> Result<()> {
+/// Gives `None` if no cotangent of the updates is needed.
+fn read_updates(
+    sweep: &mut Sweep<'_>,
+    visit: &Visit,
+    axes: &Axes,
+    dy: ExprId,
+) -> Result<Option<ExprId>> {
     let updates = sweep.graph.shape(visit.operands[2]).clone();
     if !sweep.wants(visit, 2) || updates.size() == 0 {
-        return Ok(());
+        return Ok(None);
     }
     let indices = sweep.operand(visit, 1)?;
     let graph = &mut *sweep.graph;
@@ -135,8 +179,7 @@ fn read_updates(sweep: &mut Sweep<'_>, visit: &Visit, axes: &Axes, dy: ExprId) -
     let lengths: Axes = updates.as_slice().into();
     let read = emit::slice(graph, read, &vec![0; rank], lengths, vec![1; rank].into())?;
     let inside = in_range(graph, indices, &shape, axes, &updates)?;
-    let part = keep_where(graph, inside, read)?;
-    sweep.give(visit, 2, part)
+    Ok(Some(keep_where(graph, inside, read)?))
 }
 
 /// A number per coordinate, or a single one where they are all the same; a dtype that cannot
