@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{check, check_twice, integers, samples, tensor};
+use common::{check, check_twice, f64s, integers, samples, tensor};
 use nxla_expr::build::{ConvOptions, SliceStart, WindowOptions, WindowPadding};
 use nxla_expr::{Graph, Padding, ReduceOp, Transform, TriangularSolve, WindowOp};
 use nxla_tensor::{DType, HostTensor, Scalar};
@@ -450,4 +450,20 @@ fn only_the_update_that_stays_has_a_gradient() {
     check(&[x, rows, uniform(&[2, 2, 4], 2)], |graph, x| {
         graph.indexed_put(x[0], x[1], x[2], Some(&[0])).unwrap()
     });
+}
+
+#[test]
+fn determinants_of_singular_matrices() {
+    // The ranks are 3, 2 and 1.
+    let three = [1., 2., 0., 1., 0., 1., 1., 2., 2., 0., 1., 1., 3., 3., 2., 4.];
+    let two = [1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 11., 12., 13., 14., 15., 16.];
+    let one = [1., 2., 3., 4., 2., 4., 6., 8., -1., -2., -3., -4., 0., 0., 0., 0.];
+    let leading = [0., 1., 0., 0., 0., 0., 1., 0., 0., 0., 0., 1., 0., 0., 0., 0.];
+    for matrix in [three, two, one, leading] {
+        check_twice(&[tensor(&[4, 4], &matrix)], |graph, x| graph.determinant(x[0]).unwrap());
+    }
+    // Only a singular entry of a batch is treated as one.
+    let batch: Vec<f64> =
+        [two, three].concat().into_iter().chain(f64s(&uniform(&[4, 4], 3))).collect();
+    check_twice(&[tensor(&[3, 4, 4], &batch)], |graph, x| graph.determinant(x[0]).unwrap());
 }

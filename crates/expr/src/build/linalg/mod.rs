@@ -1,5 +1,6 @@
 //! Fourier transforms and linear algebra on matrices in the last two axes.
 
+mod determinant;
 mod factor;
 mod fourier;
 mod norm;

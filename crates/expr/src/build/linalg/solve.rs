@@ -1,11 +1,11 @@
-//! Systems of linear equations, inverses and determinants.
+//! Systems of linear equations and inverses.
 //!
 //! Where a derivative by composition would be slow or wrong (a pseudo-inverse depends smoothly on
 //! a matrix whose singular vectors do not), the result carries a derivative of its own.
 
-use nxla_tensor::{DType, Number, Scalar, Shape, promote};
+use nxla_tensor::{DType, Number, Scalar, promote};
 
-use super::super::{SliceStart, of_op};
+use super::super::of_op;
 use crate::graph::{
     Axes, BlockKind, ErrorKind, ExprId, Graph, Op, Result, TensorType, Transform, TriangularSolve,
 };
@@ -26,7 +26,7 @@ impl From<f64> for Tolerance {
 }
 
 /// How systems of the lower and of the upper triangle are solved.
-fn triangles(transform: Transform) -> (TriangularSolve, TriangularSolve) {
+pub(super) fn triangles(transform: Transform) -> (TriangularSolve, TriangularSolve) {
     let lower = TriangularSolve { lower: true, left_side: true, transform };
     (lower, TriangularSolve { lower: false, ..lower })
 }
@@ -108,7 +108,7 @@ impl Graph {
     }
 
     /// Without names, in a dtype.
-    fn plain_as(&mut self, x: ExprId, dtype: DType) -> Result<ExprId> {
+    pub(super) fn plain_as(&mut self, x: ExprId, dtype: DType) -> Result<ExprId> {
         let x = self.rename(x, None)?;
         self.as_type(x, dtype)
     }
@@ -169,7 +169,7 @@ impl Graph {
 
     /// Factors whose lower triangle has its diagonal, which is one everywhere. Who solves with it does not
     /// read the other.
-    fn with_ones(&mut self, factors: ExprId) -> Result<ExprId> {
+    pub(super) fn with_ones(&mut self, factors: ExprId) -> Result<ExprId> {
         let side = self.shape(factors)[self.shape(factors).rank() - 1];
         let diagonal = self.eye([side, side], DType::Pred)?;
         let one = self.one_like(factors)?;
@@ -188,7 +188,7 @@ impl Graph {
     }
 
     /// Row `order[i]` of each matrix as its row `i`.
-    fn rows_in_order(&mut self, x: ExprId, order: ExprId) -> Result<ExprId> {
+    pub(super) fn rows_in_order(&mut self, x: ExprId, order: ExprId) -> Result<ExprId> {
         if self.shape(order).rank() == 1 {
             return self.take(x, order, 0);
         }
@@ -199,7 +199,7 @@ impl Graph {
     }
 
     /// The transposed matrices in the last two axes, not conjugated.
-    fn matrix_transpose(&mut self, x: ExprId) -> Result<ExprId> {
+    pub(super) fn matrix_transpose(&mut self, x: ExprId) -> Result<ExprId> {
         let rank = self.shape(x).rank();
         let order: Axes = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
         self.make(Op::Transpose(order), &[x])
@@ -215,113 +215,6 @@ impl Graph {
         let eye = self.eye([side, side], ty.dtype.to_floating())?;
         let eye = self.broadcast(eye, ty.shape, None)?;
         self.solve_as("invert", a, eye)
-    }
-
-    /// The determinant of square matrices. A float; names are dropped.
-    ///
-    /// Up to three rows it is a polynomial of the elements; beyond, the product of the diagonal of
-    /// a factorisation, which has no derivative where the matrix is singular.
-    ///
-    /// # Errors
-    /// Matrices that are not square.
-    pub fn determinant(&mut self, a: ExprId) -> Result<ExprId> {
-        let ty = self.tensor_type(a).clone();
-        let side = self.square_side("determinant", &ty)?;
-        let dtype = ty.dtype.to_floating();
-        if side == 0 {
-            return self.of_no_rows(Scalar::one(dtype), dtype, &ty);
-        }
-        let a = self.plain_as(a, dtype)?;
-        if side <= 3 {
-            return self.small_determinant(a, side);
-        }
-        let (packed, order) = self.packed_lu(a)?;
-        let diagonal = self.take_diagonal(packed, 0)?;
-        let product = self.product(diagonal, Some(&[-1]), false)?;
-        let sign = self.sign_of_order(order, self.dtype(a))?;
-        self.multiply(sign, product)
-    }
-
-    /// One number for each matrix without rows.
-    fn of_no_rows(&mut self, number: Scalar, dtype: DType, a: &TensorType) -> Result<ExprId> {
-        let batch = Shape::from(a.shape[..a.rank() - 2].to_vec());
-        self.constant(number, TensorType::new(dtype, batch))
-    }
-
-    /// By the first row (Laplace).
-    fn small_determinant(&mut self, a: ExprId, side: usize) -> Result<ExprId> {
-        let rank = self.shape(a).rank();
-        let at = |graph: &mut Graph, row: usize, column: usize| {
-            let lengths: Vec<usize> =
-                graph.shape(a)[..rank - 2].iter().copied().chain([1, 1]).collect();
-            let mut starts = vec![SliceStart::at(0); rank];
-            starts[rank - 2] = SliceStart::at(row);
-            starts[rank - 1] = SliceStart::at(column);
-            let element = graph.slice(a, &starts, &lengths, None)?;
-            graph.squeeze(element, Some(&[-2, -1]))
-        };
-        let minor = |graph: &mut Graph, top: usize, left: usize, right: usize| {
-            let (x, y) = (at(graph, top, left)?, at(graph, top + 1, right)?);
-            let (z, w) = (at(graph, top, right)?, at(graph, top + 1, left)?);
-            let (down, up) = (graph.multiply(x, y)?, graph.multiply(z, w)?);
-            graph.subtract(down, up)
-        };
-        if side == 2 {
-            return minor(self, 0, 0, 1);
-        }
-        if side == 3 {
-            let minors = [minor(self, 1, 1, 2)?, minor(self, 1, 0, 2)?, minor(self, 1, 0, 1)?];
-            let first = [at(self, 0, 0)?, at(self, 0, 1)?, at(self, 0, 2)?];
-            let x = self.multiply(first[0], minors[0])?;
-            let y = self.multiply(first[1], minors[1])?;
-            let z = self.multiply(first[2], minors[2])?;
-            let rest = self.subtract(x, y)?;
-            return self.add(rest, z);
-        }
-        at(self, 0, 0)
-    }
-
-    /// 1 for an order of rows that an even number of exchanges makes, else -1.
-    fn sign_of_order(&mut self, order: ExprId, dtype: DType) -> Result<ExprId> {
-        let (rows, columns) = (self.new_axis(order, -1, None)?, self.new_axis(order, -2, None)?);
-        let exchanged = self.greater(rows, columns)?;
-        let inverted = self.triu(exchanged, 1)?;
-        let count = self.as_type(inverted, DType::S32)?;
-        let count = self.sum(count, Some(&[-2, -1]), false)?;
-        let one = self.scalar_constant(Scalar::Int(1), DType::S32)?;
-        let odd = self.bitwise_and(count, one)?;
-        let twice = self.add(odd, odd)?;
-        let sign = self.subtract(one, twice)?;
-        self.as_type(sign, dtype)
-    }
-
-    /// The sign (for complex numbers the phase) and the logarithm of the magnitude of the
-    /// determinant of square matrices, which may be too large or small for a number. A singular
-    /// matrix gives 0 and minus infinity. Names are dropped.
-    ///
-    /// # Errors
-    /// Matrices that are not square.
-    pub fn slogdet(&mut self, a: ExprId) -> Result<(ExprId, ExprId)> {
-        let ty = self.tensor_type(a).clone();
-        let dtype = ty.dtype.to_floating();
-        if self.square_side("slogdet", &ty)? == 0 {
-            let sign = self.of_no_rows(Scalar::one(dtype), dtype, &ty)?;
-            let real = dtype.to_real();
-            return Ok((sign, self.of_no_rows(Scalar::zero(real), real, &ty)?));
-        }
-        let a = self.plain_as(a, dtype)?;
-        let (packed, order) = self.packed_lu(a)?;
-        let diagonal = self.take_diagonal(packed, 0)?;
-        let size = self.abs(diagonal)?;
-        let logarithms = self.log(size)?;
-        let logarithm = self.sum(logarithms, Some(&[-1]), false)?;
-        let (zero, one) = (self.zero_like(size)?, self.one_like(size)?);
-        let is_zero = self.equal(size, zero)?;
-        let safe = self.select(is_zero, one, size)?;
-        let phases = self.divide(diagonal, safe)?;
-        let phase = self.product(phases, Some(&[-1]), false)?;
-        let sign = self.sign_of_order(order, self.dtype(a))?;
-        Ok((self.multiply(sign, phase)?, logarithm))
     }
 
     /// How many singular values of each matrix exceed `relative` times the largest one, as `s32`.
@@ -451,7 +344,7 @@ impl Graph {
 }
 
 /// The distance from 1 to the next number.
-fn precision(dtype: DType) -> f64 {
+pub(super) fn precision(dtype: DType) -> f64 {
     let digits = match dtype {
         DType::F64 => 52,
         DType::BF16 => 7,
