@@ -4,7 +4,7 @@ use nxla_tensor::{DType, Number, Scalar, Shape, promote};
 
 use super::index::counting_dtype;
 use super::{SliceStart, of_op};
-use crate::graph::{BlockKind, ErrorKind, ExprId, Graph, Order, Result};
+use crate::graph::{BlockKind, Combine, ErrorKind, ExprId, Graph, Order, Result};
 
 /// What is done with the entries of a segment, see [`Graph::segment`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -218,29 +218,15 @@ impl Graph {
         self.indexed_add(zeros, numbers, x, Some(&[0]))
     }
 
-    /// Entries in the order of their numbers are multiplied with those at distance 1, 2, 4… of the
-    /// same segment, so that its last entry has the product of all.
+    /// Multiplies the entries of each segment together, such that its last entry in the order of the
+    /// numbers has the product of all.
     fn segment_product(&mut self, x: ExprId, numbers: ExprId, count: usize) -> Result<ExprId> {
+        // Booleans are multiplied as numbers.
+        let x = self.as_type(x, promote(self.dtype(x), self.dtype(x)))?;
         let order = self.argsort(numbers, 0, false, true, DType::S32)?;
-        let mut product = self.take(x, order, 0)?;
+        let entries = self.take(x, order, 0)?;
         let numbers = self.take(numbers, order, 0)?;
-        let entries = self.shape(numbers)[0];
-        let one = self.one_like(x)?;
-        let mut distance = 1;
-        while distance < entries {
-            let rest = entries - distance;
-            let earlier = self.slice_along_axis(product, 0, rest, 0, 1)?;
-            let later = self.slice_along_axis(product, SliceStart::at(distance), rest, 0, 1)?;
-            let first = self.slice_along_axis(numbers, 0, rest, 0, 1)?;
-            let second = self.slice_along_axis(numbers, SliceStart::at(distance), rest, 0, 1)?;
-            let same = self.equal(first, second)?;
-            let same = self.along_first(same, later)?;
-            let factor = self.select(same, earlier, one)?;
-            let multiplied = self.multiply(later, factor)?;
-            let untouched = self.slice_along_axis(product, 0, distance, 0, 1)?;
-            product = self.concatenate(&[untouched, multiplied], 0)?;
-            distance *= 2;
-        }
+        let product = self.combined_runs(numbers, entries, Combine::Multiply)?;
         let one = self.one_like(product)?;
         self.last_of_segments("segment_prod", product, numbers, count, one)
     }

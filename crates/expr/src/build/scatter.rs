@@ -28,9 +28,8 @@ impl Graph {
         Ok(results[0])
     }
 
-    /// Brings updates of one place together: in the order of their places, each becomes the
-    /// combination of those before it at the same place (W. D. Hillis and G. L. Steele, Data parallel
-    /// algorithms, 1986), and the last of each place is written.
+    /// Sorts the updates by place, combines each with those before it at the same place, and writes
+    /// the last one of each place.
     fn scattered_runs(
         &mut self,
         x: ExprId,
@@ -40,22 +39,9 @@ impl Graph {
     ) -> Result<ExprId> {
         let places = self.flatten(indices, None)?;
         let order = self.argsort(places, 0, false, true, DType::S32)?;
-        let (places, mut value) = (self.take(places, order, 0)?, self.take(updates, order, 0)?);
+        let (places, value) = (self.take(places, order, 0)?, self.take(updates, order, 0)?);
+        let value = self.combined_runs(places, value, op)?;
         let count = self.shape(places)[0];
-        let mut distance = 1;
-        while distance < count {
-            let rest = count - distance;
-            let here = self.slice_along_axis(places, SliceStart::at(distance), rest, 0, 1)?;
-            let before = self.slice_along_axis(places, 0, rest, 0, 1)?;
-            let same = self.equal(here, before)?;
-            let later = self.slice_along_axis(value, SliceStart::at(distance), rest, 0, 1)?;
-            let earlier = self.slice_along_axis(value, 0, rest, 0, 1)?;
-            let combined = self.binary(op.binary(), earlier, later)?;
-            let combined = self.select(same, combined, later)?;
-            let first = self.slice_along_axis(value, 0, distance, 0, 1)?;
-            value = self.concatenate(&[first, combined], 0)?;
-            distance *= 2;
-        }
         let old = self.take(x, places, 0)?;
         let new = self.binary(op.binary(), old, value)?;
         let new = self.as_type(new, self.dtype(x))?;
@@ -69,5 +55,57 @@ impl Graph {
         let target = self.select(is_last, places, nowhere)?;
         let target = self.new_axis(target, -1, None)?;
         self.make(Op::IndexedPut([0].into()), &[x, target, new])
+    }
+
+    /// Combines each entry along the first axis with all entries before it at the same place. Places
+    /// are a sorted vector.
+    ///
+    /// Iteration `i` combines entries at distance `2^i` (W. D. Hillis and G. L. Steele, Data parallel
+    /// algorithms, 1986). The iterations are a loop rather than unrolled: otherwise the time that XLA
+    /// takes to compile a derivative would grow with the number of entries.
+    pub(super) fn combined_runs(
+        &mut self,
+        places: ExprId,
+        values: ExprId,
+        op: Combine,
+    ) -> Result<ExprId> {
+        let count = self.shape(places)[0];
+        let iterations = count.next_power_of_two().ilog2();
+        let whole = |graph: &mut Graph, number: usize| {
+            let number = i64::try_from(number).expect("an axis has below 2^63 elements");
+            graph.scalar_constant(Scalar::Int(number), DType::S64)
+        };
+        let initial = [whole(self, 0)?, whole(self, 1)?, values];
+        let mark = self.mark();
+        let types = initial.map(|id| self.tensor_type(id).clone());
+        let scope = self.open_scope(&types);
+        let [iteration, distance, values] = scope.parameters[..] else {
+            unreachable!("there are three states")
+        };
+        let end = whole(self, iterations as usize)?;
+        let goes_on = self.less(iteration, end)?;
+        let condition = self.traced(mark, vec![goes_on]);
+
+        let start = self.mark();
+        let size = whole(self, count)?;
+        let first = self.subtract(size, distance)?;
+        let before = |graph: &mut Graph, x: ExprId| {
+            let twice = graph.concatenate(&[x, x], 0)?;
+            graph.slice_along_axis(twice, SliceStart::Dynamic(first), count, 0, 1)
+        };
+        let (earlier, there) = (before(self, values)?, before(self, places)?);
+        let position = self.iota([count], None, DType::S64)?;
+        let exists = self.greater_equal(position, distance)?;
+        let same = self.equal(places, there)?;
+        let same = self.logical_and(exists, same)?;
+        let combined = self.binary(op.binary(), earlier, values)?;
+        let combined = self.as_type(combined, self.dtype(values))?;
+        let shape = self.shape(values).clone();
+        let same = self.broadcast(same, shape, Some(&[0]))?;
+        let combined = self.select(same, combined, values)?;
+        let one = whole(self, 1)?;
+        let next = vec![self.add(iteration, one)?, self.add(distance, distance)?, combined];
+        let body = self.traced(start, next);
+        Ok(self.while_loop(mark, &scope, &initial, condition, body)?[2])
     }
 }
