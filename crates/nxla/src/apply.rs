@@ -134,7 +134,7 @@ fn traced<O: Operand>(
     let ids = trace.operate(|graph| {
         graph.enter_rust(location);
         let ids = captured?.nodes(graph, trace, operands)?;
-        build_entries(graph, operands, &ids, build, &mut vectors)
+        build_entries(graph, Some(trace), (operands, &ids), build, &mut vectors)
     });
     ids.map(|ids| (ids, vectors))
 }

@@ -104,7 +104,7 @@ fn traced(
         .build(|graph| {
             source::enter(graph, trace, place.as_ref());
             let nodes = captured.nodes(graph, trace, operands)?;
-            build_entries(graph, operands, &nodes, build, &mut vectors)
+            build_entries(graph, Some(trace), (operands, &nodes), build, &mut vectors)
         })
         .or_raise()?;
     let expr = |id| Expr::with_vectors(trace.clone(), id, vectors.clone());

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::operand::{Operand, Value, View};
 use crate::tensor::Tensor;
 use crate::trace::Trace;
+use crate::vectors::control::Vectorized;
 use crate::vectors::{Vectors, per_entry};
 
 /// Nodes of operands or results; most operations have few.
@@ -109,14 +110,15 @@ pub fn resolve<O: Operand>(trace: &Trace, operands: &[O]) -> Result<Ids> {
 }
 
 /// Builds with the nodes of operands. If any of them is vectorized, `build` is asked for one
-/// entry, and what it builds is done for all; the results have these vectorized axes then.
+/// entry, and what it builds is done for all; the results have these vectorized axes then. In a
+/// trace, entries that do not take the region under trace get safe values.
 ///
 /// # Errors
 /// What `build` raises; vectorized axes of one name and different sizes.
 pub fn build_entries<O: Operand>(
     graph: &mut Graph,
-    operands: &[O],
-    ids: &[ExprId],
+    trace: Option<&Trace>,
+    (operands, ids): (&[O], &[ExprId]),
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
     vectors: &mut Vectors,
 ) -> Result<Ids> {
@@ -124,8 +126,14 @@ pub fn build_entries<O: Operand>(
         return build(graph, ids);
     }
     let own = operands.iter().map(|operand| operand.view().vectors().clone());
-    let operands: SmallVec<[(ExprId, Vectors); 4]> = ids.iter().copied().zip(own).collect();
-    let (ids, found) = per_entry(graph, &operands, build)?;
+    let mut values: SmallVec<[Vectorized; 4]> = ids.iter().copied().zip(own).collect();
+    if let Some(trace) = trace {
+        for (value, operand) in values.iter_mut().zip(operands) {
+            let is_data = matches!(operand.view(), View::Tensor(_));
+            *value = trace.in_lanes(graph, value.clone(), is_data)?;
+        }
+    }
+    let (ids, found) = per_entry(graph, &values, build)?;
     *vectors = found;
     Ok(ids)
 }

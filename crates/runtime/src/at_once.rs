@@ -79,7 +79,7 @@ impl AtOnce {
         let options = has_default_options().then(default_options);
         let mut vectors = Vectors::NONE;
         let build = |graph: &mut Graph, parameters: &[ExprId]| {
-            build_entries(graph, operands, parameters, build, &mut vectors)
+            build_entries(graph, None, (operands, parameters), build, &mut vectors)
         };
         let operation = Workshop::enter(source, |workshop| {
             workshop.operation(op, &inputs, mark_of(options.as_ref()), build)

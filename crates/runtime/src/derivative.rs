@@ -91,6 +91,7 @@ impl Differentiable {
     /// A tangent that does not fit; an op without a derivative.
     pub fn jvp(&self, tangents: &[impl AsRef<Expr>]) -> Result<(Vec<Expr>, Vec<Expr>)> {
         let expected: Vec<Slot> = self.value_slots();
+        let tangents = &safe(&self.trace, tangents)?;
         let further = further("jvp", &expected, tangents)?;
         let given = fit(&self.trace, ("jvp", "tangent"), &expected, tangents, &further)?;
         if !further.is_empty() {
@@ -450,6 +451,7 @@ impl LinearMap {
             Mode::Reverse => ("vjp", "cotangent"),
         };
         let mut operands = trace.ids(known)?;
+        let arguments = &safe(trace, arguments)?;
         let further = further(function, &self.arguments, arguments)?;
         let given = fit(trace, (function, argument), &self.arguments, arguments, &further)?;
         let found = trace.build(|graph| {
@@ -487,6 +489,11 @@ impl Slot {
     fn sizes(&self) -> impl Iterator<Item = usize> {
         self.vectors.iter().map(|axis| axis.size).chain(self.entry.shape.iter().copied())
     }
+}
+
+/// Values as the region under trace uses them.
+fn safe(trace: &Trace, values: &[impl AsRef<Expr>]) -> Result<Vec<Expr>> {
+    values.iter().map(|value| trace.safe(value.as_ref())).collect()
 }
 
 /// The vectorized axes of tangents or cotangents that no place for one has: the derivative is applied

@@ -34,9 +34,10 @@ impl StandIns {
         trace: &Trace,
         values: &[impl AsRef<Expr>],
     ) -> Result<Self> {
-        let vectors = values.iter().map(|value| value.as_ref().vectors());
-        let vectors = Vectors::union(function, vectors)?;
-        Self::over(function, trace, values, vectors)
+        let values = values.iter().map(|value| trace.safe(value.as_ref()));
+        let values = values.collect::<Result<Vec<Expr>>>()?;
+        let vectors = Vectors::union(function, values.iter().map(Expr::vectors))?;
+        Self::over(function, trace, &values, vectors)
     }
 
     /// Stand-ins for values that all get these vectorized axes.

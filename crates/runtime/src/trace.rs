@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::options::graph_options;
 use crate::tensor::Tensor;
+use crate::vectors::control::Vectorized;
+use crate::vectors::lanes::{LaneStack, Lanes};
 
 /// Tensors above this size become inputs rather than literals: beyond a few kilobytes, writing
 /// them into the program costs more than passing them.
@@ -28,6 +30,9 @@ struct State {
     number: u64,
     /// One lock for all of it, so that an operator takes it once.
     building: Mutex<Building>,
+    /// The regions under trace that only some entries of vectorized axes take. It is locked while
+    /// `building` is, never the other way round.
+    lanes: Mutex<LaneStack>,
 }
 
 /// What a trace has made so far.
@@ -103,6 +108,18 @@ impl Drop for Entered {
     }
 }
 
+/// Leaves the region of some entries when dropped; see [`Trace::enter_lanes`].
+#[must_use = "the region is left when this is dropped"]
+pub struct EnteredLanes(Option<Trace>);
+
+impl Drop for EnteredLanes {
+    fn drop(&mut self) {
+        if let Some(trace) = &self.0 {
+            trace.lanes().pop();
+        }
+    }
+}
+
 impl Default for Trace {
     fn default() -> Self {
         Self::new()
@@ -119,6 +136,7 @@ impl Trace {
         Self(Arc::new(State {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             building: Mutex::new(building),
+            lanes: Mutex::default(),
         }))
     }
 
@@ -319,6 +337,51 @@ impl Trace {
             true => Ok(expr.id()),
             false => Err(foreign(expr)),
         }
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, LaneStack> {
+        self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until the result is dropped, operations are traced for these entries only. `None` changes
+    /// nothing: the region that is traced next is computed for no other entries.
+    pub fn enter_lanes(&self, lanes: Option<Lanes>) -> EnteredLanes {
+        let trace = lanes.map(|lanes| {
+            self.lanes().push(lanes);
+            self.clone()
+        });
+        EnteredLanes(trace)
+    }
+
+    /// A value as an operation of the current region uses it: with safe values for entries that do
+    /// not take the region, and with the vectorized axes that say which these are. `is_data` tells
+    /// that the value is a tensor, which comes from outside every region.
+    ///
+    /// # Errors
+    /// Vectorized axes of one name and different sizes.
+    pub fn in_lanes(
+        &self,
+        graph: &mut Graph,
+        value: Vectorized,
+        is_data: bool,
+    ) -> Result<Vectorized> {
+        match value.1.is_empty() {
+            true => Ok(value),
+            false => self.lanes().filled(graph, value, is_data),
+        }
+    }
+
+    /// [`Trace::in_lanes`] of an expression, which must be of this trace.
+    ///
+    /// # Errors
+    /// An expression of another trace; vectorized axes of one name and different sizes.
+    pub fn safe(&self, expr: &Expr) -> Result<Expr> {
+        let value = (self.id(expr)?, expr.vectors().clone());
+        if value.1.is_empty() {
+            return Ok(expr.clone());
+        }
+        let (id, vectors) = self.build(|graph| self.in_lanes(graph, value, false))?;
+        Ok(Expr::with_vectors(self.clone(), id, vectors))
     }
 
     /// Remembers the first error of operators.

@@ -10,7 +10,7 @@ use nxla_tensor::{DType, Scalar};
 use super::batcher::{Batched, Batcher, Parts, batched_type};
 use crate::graph::{
     Block, BlockKind, Cond, CustomGrad, ErrorKind, ExprId, Metadata, Op, Operands, Program, Result,
-    RuleFor, TensorType, Traced, Type, While,
+    RuleFor, TensorType, Type, While,
 };
 
 pub(super) fn batch(
@@ -65,6 +65,21 @@ impl Batcher<'_> {
         let rank = self.graph.shape(on_true).rank() - self.depth();
         let mask = self.widen(Batched::each(mask), rank)?;
         self.graph.select(mask, on_true, on_false)
+    }
+
+    /// The operands that are used, in each of which an entry that `mask` leaves out has the values of
+    /// another one.
+    fn fill_lanes(
+        &mut self,
+        mask: ExprId,
+        operands: &[Batched],
+        used: &[bool],
+    ) -> Result<Vec<Batched>> {
+        let mut filled = operands.to_vec();
+        for (operand, _) in filled.iter_mut().zip(used).filter(|(x, used)| x.batched && **used) {
+            operand.id = self.graph.fill_lanes(mask, operand.id)?;
+        }
+        Ok(filled)
     }
 
     /// Operands with the batch axes where the marks say so.
@@ -223,7 +238,8 @@ fn taken(
 ) -> Result<Vec<ExprId>> {
     let any = b.graph.any(takes, None, false)?;
     let mark = b.graph.mark();
-    let results = b.inline(body, operands)?;
+    let operands = b.fill_lanes(takes, operands, &body.used_inputs())?;
+    let results = b.inline(body, &operands)?;
     let results = b.lift_all(&results)?.to_vec();
     let branch = b.graph.traced(mark, results);
     let start = b.graph.mark();
@@ -259,8 +275,12 @@ fn repetition(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<P
     b.parts(node, state)
 }
 
-/// Entries go on for different numbers of trips: the loop runs while any of them does. The mask of
-/// those that do is part of the state.
+/// Entries go on for different numbers of iterations: the loop runs while any of them does. The
+/// mask of those that do is part of the state.
+///
+/// An entry that is done is computed again from the state before its last iteration, at which the
+/// body is known to be defined. That state is part of the state too. An entry that never begins is
+/// computed with the values of one that does.
 fn masked(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<Parts> {
     let (state, captures) = operands.split_at(op.state);
     let initial: Vec<Batched> = b.lift_all(state)?.into_iter().map(Batched::each).collect();
@@ -270,41 +290,54 @@ fn masked(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<Parts
         b.truth(holds)
     };
     let mask = goes_on(b, &initial)?;
-    let operands: Operands = [mask].into_iter().chain(ids(&initial)).collect();
+    let used = op.body.used_inputs();
+    let (used_state, used_captures) = used.split_at(op.state);
+    let safe = b.fill_lanes(mask, &initial, used_state)?;
+    let safe_captures = b.fill_lanes(mask, captures, used_captures)?;
+    let operands: Operands = [mask].into_iter().chain(ids(&initial)).chain(ids(&safe)).collect();
     let types: Vec<TensorType> =
         operands.iter().map(|&id| b.graph.tensor_type(id).clone()).collect();
 
     let mark = b.graph.mark();
     let scope = b.graph.open_scope(&types);
-    let (&mask, old) = scope.parameters.split_first().expect("the mask is a parameter");
+    let (&mask, states) = scope.parameters.split_first().expect("the mask is a parameter");
+    let (old, safe) = states.split_at(op.state);
     let start = b.graph.mark();
     let any = b.graph.any(mask, None, false)?;
     let condition = b.graph.traced(start, vec![any]);
-    let body = next_state(b, op, mask, old, captures, goes_on)?;
-    let results = b.graph.while_loop_with(mark, &scope, &operands, (condition, body), op.replay)?;
-    Ok(results.into_iter().skip(1).map(Batched::each).collect())
-}
-
-/// One trip of a loop for the entries of a mask.
-fn next_state(
-    b: &mut Batcher<'_>,
-    op: &While,
-    mask: ExprId,
-    old: &[ExprId],
-    captures: &[Batched],
-    goes_on: impl Fn(&mut Batcher<'_>, &[Batched]) -> Result<ExprId>,
-) -> Result<Traced> {
     let start = b.graph.mark();
+    let inputs = b.safe_state(mask, old, safe)?;
     let arguments: Vec<Batched> =
-        old.iter().copied().map(Batched::each).chain(captures.iter().copied()).collect();
+        inputs.iter().copied().map(Batched::each).chain(safe_captures).collect();
     let new = b.inline(&op.body, &arguments)?;
-    let mut state = Vec::new();
+    let mut next = Vec::new();
     for (new, &old) in new.into_iter().zip(old) {
         let new = b.lift(new)?;
-        state.push(Batched::each(b.choose(mask, new, old)?));
+        next.push(Batched::each(b.choose(mask, new, old)?));
     }
-    let holds = goes_on(b, &state)?;
-    let mask = b.graph.logical_and(mask, holds)?;
-    let results = std::iter::once(mask).chain(ids(&state)).collect();
-    Ok(b.graph.traced(start, results))
+    let holds = goes_on(b, &next)?;
+    let mut results = vec![b.graph.logical_and(mask, holds)?];
+    results.extend(ids(&next));
+    results.extend(inputs);
+    let body = b.graph.traced(start, results);
+    let results = b.graph.while_loop_with(mark, &scope, &operands, (condition, body), op.replay)?;
+    Ok(results.into_iter().skip(1).take(op.state).map(Batched::each).collect())
+}
+
+impl Batcher<'_> {
+    /// The state that an iteration is computed from: for entries that are done, the one that their
+    /// last iteration was computed from, as a constant.
+    fn safe_state(
+        &mut self,
+        mask: ExprId,
+        state: &[ExprId],
+        before: &[ExprId],
+    ) -> Result<Vec<ExprId>> {
+        let mut safe = Vec::with_capacity(state.len());
+        for (&state, &before) in state.iter().zip(before) {
+            let before = self.graph.stop_grad(before)?;
+            safe.push(self.choose(mask, state, before)?);
+        }
+        Ok(safe)
+    }
 }

@@ -13,7 +13,8 @@
 //!
 //! Regions are batched as programs of their own. A condition that differs between entries becomes
 //! a choice: a conditional computes every branch that some entry takes and selects, a loop goes on
-//! while some entry does, and entries that are done keep their state.
+//! while some entry does, and entries that are done keep their state. Entries that do not take a
+//! branch, or are done, are computed with values at which the region is defined.
 
 mod batcher;
 mod contract;
@@ -22,6 +23,7 @@ mod create;
 mod elementwise;
 mod entries;
 mod index;
+mod lanes;
 mod linalg;
 mod movement;
 mod reduce;

@@ -16,7 +16,8 @@ use crate::expr::Expr;
 use crate::{Error, Result};
 use crate::{Operand, Value};
 use nxla_runtime::resolve;
-use nxla_runtime::vectors::control::{Branch, Vectorized, conditional};
+use nxla_runtime::vectors::control::{Branch, Clauses, Vectorized, conditional};
+use nxla_runtime::vectors::lanes::Lanes;
 use nxla_runtime::vectors::{gathered, spread};
 
 /// What `on_true` gives if the predicate, a scalar, is not zero; else what `on_false` gives. Only
@@ -78,7 +79,8 @@ pub fn when<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> 
     let operands = [predicate.to_value()];
     let trace = Expr::trace_of(&operands);
     let mark = trace.attempt(|| trace.edit(|graph| graph.mark()));
-    let open = When { trace, location: Location::caller(), mark, clauses: Vec::new(), last: None };
+    let (location, entries) = (Location::caller(), Clauses::default());
+    let open = When { trace, location, mark, clauses: Vec::new(), entries, last: None };
     open.clause(operands, then)
 }
 
@@ -98,6 +100,8 @@ pub struct When<C> {
     /// Before the first branch; none after an error.
     mark: Option<Mark>,
     clauses: Vec<(Vectorized, Branch)>,
+    /// The entries that each branch is for.
+    entries: Clauses,
     /// What the last branch so far gave.
     last: Option<(C, Structure)>,
 }
@@ -128,16 +132,23 @@ impl<C: Container> When<C> {
             Ok(predicate)
         });
         let asked = asked.map(|id| (id, vectors));
-        let branch = self.branch(then);
+        let lanes = trace.attempt(|| {
+            let Some(asked) = &asked else { return Ok(None) };
+            trace.build(|graph| self.entries.next(graph, asked))
+        });
+        let branch = self.branch(lanes.flatten(), then);
         self.clauses.extend(asked.zip(branch));
         self
     }
 
-    /// Traces a branch, and checks that it gives the same container as those before.
-    fn branch(&mut self, then: impl FnOnce() -> C) -> Option<Branch> {
+    /// Traces a branch for the entries that take it, and checks that it gives the same container as
+    /// those before.
+    fn branch(&mut self, lanes: Option<Lanes>, then: impl FnOnce() -> C) -> Option<Branch> {
         let trace = self.trace.clone();
         let start = trace.attempt(|| trace.edit(|graph| graph.mark()));
+        let entered = trace.enter_lanes(lanes);
         let result = then();
+        drop(entered);
         let leaves = leaves_of(&result);
         let before = self.last.replace((result, leaves.structure.clone()));
         trace.attempt(|| {
@@ -179,8 +190,9 @@ impl<C: Container> When<C> {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     pub fn otherwise(mut self, otherwise: impl FnOnce() -> C) -> C {
-        let branch = self.branch(otherwise);
-        let When { trace, location, mark, clauses, last } = self;
+        let lanes = self.trace.attempt(|| self.trace.edit(|graph| self.entries.last(graph)));
+        let branch = self.branch(lanes.flatten(), otherwise);
+        let When { trace, location, mark, clauses, last, .. } = self;
         let (result, structure) = last.expect("there is a branch");
         let values = trace.attempt(|| {
             let (mark, branch) = mark.zip(branch).expect("nothing has failed");
@@ -197,8 +209,19 @@ impl<C: Container> When<C> {
 
 /// Leaves as nodes of a trace.
 pub(super) fn vectorized(trace: &Trace, leaves: &Leaves<Expr>) -> Result<Vec<Vectorized>> {
-    let value = |leaf: &Expr| Ok((trace.id(leaf)?, leaf.vectors().clone()));
+    let value = |leaf: &Expr| {
+        let leaf = trace.safe(leaf)?;
+        Ok((leaf.id(), leaf.vectors().clone()))
+    };
     leaves.items.iter().map(value).collect()
+}
+
+/// Puts leaves as the region under trace uses them in their places.
+fn make_safe(trace: &Trace, leaves: &mut Leaves<Expr>) -> Result<()> {
+    for leaf in &mut leaves.items {
+        *leaf = trace.safe(leaf)?.into();
+    }
+    Ok(())
 }
 
 /// Nodes of a trace as expressions.
@@ -222,9 +245,10 @@ pub(super) fn replaced<C: Container>(
     location: &'static Location<'static>,
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
 ) -> C {
-    let leaves = leaves_of(&value);
+    let mut leaves = leaves_of(&value);
     let trace = trace_of(&leaves.items);
     let ids = trace.attempt(|| {
+        make_safe(&trace, &mut leaves)?;
         let ids = trace.ids(&leaves.items)?;
         trace.build(|graph| {
             graph.enter_rust(location);
@@ -359,9 +383,10 @@ fn composite<I: Container, C: Container>(
     body: impl FnOnce(I) -> C,
     close: impl FnOnce(&mut Graph, OpenBlock, Vec<ExprId>) -> nxla_expr::Result<Vec<ExprId>>,
 ) -> C {
-    let leaves = leaves_of(&inputs);
+    let mut leaves = leaves_of(&inputs);
     let trace = trace_of(&leaves.items);
     let made = trace.attempt(|| {
+        make_safe(&trace, &mut leaves)?;
         let operands = trace.ids(&leaves.items)?;
         trace.edit(|graph| graph.open_block(&operands))
     });
@@ -401,9 +426,11 @@ pub fn custom_grad<C: Container, I: Container>(
     rule: impl FnOnce(C) -> I,
 ) -> C {
     let location = Location::caller();
-    let (outputs, inputs) = (leaves_of(&value), leaves_of(inputs));
+    let (mut outputs, mut inputs) = (leaves_of(&value), leaves_of(inputs));
     let trace = trace_of(&outputs.items);
     let ids = trace.attempt(|| {
+        make_safe(&trace, &mut outputs)?;
+        make_safe(&trace, &mut inputs)?;
         let (outputs_ids, input_ids) = (trace.ids(&outputs.items)?, trace.ids(&inputs.items)?);
         let open = trace.edit(|graph| graph.open_custom_grad(&outputs_ids))?;
         let cotangents = open.changes().to_vec();
@@ -441,9 +468,11 @@ pub fn custom_jvp<C: Container, I: Container>(
     rule: impl FnOnce(I) -> C,
 ) -> C {
     let location = Location::caller();
-    let (outputs, inputs) = (leaves_of(&value), leaves_of(inputs));
+    let (mut outputs, mut inputs) = (leaves_of(&value), leaves_of(inputs));
     let trace = trace_of(&outputs.items);
     let ids = trace.attempt(|| {
+        make_safe(&trace, &mut outputs)?;
+        make_safe(&trace, &mut inputs)?;
         let (output_ids, input_ids) = (trace.ids(&outputs.items)?, trace.ids(&inputs.items)?);
         let open = trace.edit(|graph| graph.open_custom_jvp(&input_ids))?;
         let tangents = open.changes().to_vec();

@@ -187,7 +187,9 @@ impl<F> Loop<'_, F> {
         let holds = self.holds(&initial)?;
         let repetition = trace.build(|graph| Repetition::begin(graph, initial, &holds))?;
         let from = trace.edit(|graph| graph.mark())?;
-        let next = self.next(body, &repetition.state())?;
+        let entered = trace.enter_lanes(Some(repetition.lanes()));
+        let next = self.next(body, repetition.inputs())?;
+        drop(entered);
         let state = trace.build(|graph| repetition.chosen(graph, &next))?;
         let holds = self.holds(&state)?;
         trace.build(|graph| {

@@ -5,7 +5,8 @@
 use std::cell::Cell;
 
 use nxla_runtime::graph::{ExprId, Graph, Keep, MAX_NESTING, Mark, Metadata, Region};
-use nxla_runtime::vectors::control::{Branch, Vectorized, conditional};
+use nxla_runtime::vectors::control::{Branch, Clauses, Vectorized, conditional};
+use nxla_runtime::vectors::lanes::Lanes;
 use nxla_runtime::vectors::{gathered, spread};
 use nxla_runtime::{Error, Expr, Trace, Vectors};
 use pyo3::call::PyCallArgs;
@@ -37,8 +38,11 @@ pub(super) fn in_trace(
     let mut values: Vec<Vectorized> = Vec::new();
     for operand in operands {
         values.push(match Value::of(operand, function)? {
-            Value::Expr(expr) => (trace.id(&expr).or_raise()?, expr.vectors().clone()),
-            Value::Tensor(tensor) => vectorized(&capture(py, &trace, &tensor)?),
+            Value::Expr(expr) => vectorized(&trace.safe(&expr).or_raise()?),
+            Value::Tensor(tensor) => {
+                let value = vectorized(&capture(py, &trace, &tensor)?);
+                trace.build(|graph| trace.in_lanes(graph, value, true)).or_raise()?
+            }
             Value::Number(number) => {
                 let first = values.first().map(|(first, _)| *first);
                 let id = trace.build(|graph| match first {
@@ -69,8 +73,7 @@ pub(super) fn leaves_of(
     let mut values = Vec::new();
     let tree = flatten(result, "result", &mut |item, path| match output(trace, item)? {
         Some(expr) => {
-            trace.id(&expr).or_raise()?;
-            values.push(vectorized(&expr));
+            values.push(vectorized(&trace.safe(&expr).or_raise()?));
             Ok(true)
         }
         None if item.is_none() => Ok(false),
@@ -108,22 +111,26 @@ fn cond(
         clauses.iter().map(|(predicate, _)| predicate).collect();
     let (trace, predicates) = in_trace(py, "cond", &predicates)?;
     let mark = trace.edit(|graph| graph.mark()).or_raise()?;
-    let mut traced = Vec::new();
-    let mut branches = Vec::new();
+    let (mut traced, mut branches, mut entries) = (Vec::new(), Vec::new(), Clauses::default());
     for (number, ((_, body), predicate)) in clauses.iter().zip(predicates).enumerate() {
         // A branch that can never be taken is not even traced.
         let known = trace.edit(|graph| graph.known_truth(predicate.0)).or_raise()?;
         if known == Some(false) {
             continue;
         }
-        let (branch, tree) = trace_branch(&trace, body)?;
-        branches.push((number, tree));
         if known == Some(true) {
+            let lanes = trace.edit(|graph| entries.last(graph)).or_raise()?;
+            let (branch, tree) = trace_branch(&trace, lanes, body)?;
+            branches.push((number, tree));
             return finish_cond(py, &trace, mark, traced, branch, &branches);
         }
+        let lanes = trace.build(|graph| entries.next(graph, &predicate)).or_raise()?;
+        let (branch, tree) = trace_branch(&trace, lanes, body)?;
+        branches.push((number, tree));
         traced.push((predicate, branch));
     }
-    let (otherwise, tree) = trace_branch(&trace, otherwise)?;
+    let lanes = trace.edit(|graph| entries.last(graph)).or_raise()?;
+    let (otherwise, tree) = trace_branch(&trace, lanes, otherwise)?;
     branches.push((clauses.len(), tree));
     finish_cond(py, &trace, mark, traced, otherwise, &branches)
 }
@@ -166,9 +173,16 @@ fn same_structures<'a>(py: Python<'_>, branches: &'a [(usize, Tree)]) -> PyResul
     Ok(&branches.last().expect("there is a last branch").1)
 }
 
-fn trace_branch(trace: &Trace, body: &Bound<'_, PyAny>) -> PyResult<(Branch, Tree)> {
+/// Traces a branch for the entries that take it.
+fn trace_branch(
+    trace: &Trace,
+    lanes: Option<Lanes>,
+    body: &Bound<'_, PyAny>,
+) -> PyResult<(Branch, Tree)> {
     let start = trace.edit(|graph| graph.mark()).or_raise()?;
+    let entered = trace.enter_lanes(lanes);
     let result = call_region("cond", body, ())?;
+    drop(entered);
     let (values, tree) = leaves_of(trace, "cond", &result)?;
     let (ids, vectors) = values.into_iter().unzip();
     let traced = trace.edit(|graph| graph.traced(start, ids)).or_raise()?;

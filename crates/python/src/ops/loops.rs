@@ -207,7 +207,9 @@ impl Loop<'_, '_> {
         let repetition =
             trace.build(|graph| Repetition::begin(graph, initial, &holds)).or_raise()?;
         let start = trace.edit(|graph| graph.mark()).or_raise()?;
-        let next = self.body(py, &repetition.state())?;
+        let entered = trace.enter_lanes(Some(repetition.lanes()));
+        let next = self.body(py, repetition.inputs())?;
+        drop(entered);
         let state = trace.build(|graph| repetition.chosen(graph, &next));
         let state = state.map_err(|error| self.located(py, error)).or_raise()?;
         let holds = self.single(self.condition(py, &state)?)?;

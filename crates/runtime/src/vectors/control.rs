@@ -8,6 +8,7 @@ use nxla_tensor::{DType, Scalar, broadcast_shapes};
 
 use super::Vectors;
 use super::entry::spread;
+use super::lanes::Lanes;
 use super::moves::together;
 use crate::error::Result;
 
@@ -42,6 +43,45 @@ pub(super) fn choose(
     let aligned = together(graph, function, &[mask.clone(), on_true, on_false], true, true)?;
     let id = graph.select(aligned[0].0, aligned[1].0, aligned[2].0)?;
     Ok((id, aligned[0].1.clone()))
+}
+
+/// The entries that take each branch of a conditional, in the order in which they are traced.
+#[derive(Default)]
+pub struct Clauses {
+    /// The entries that take no branch so far; `None` if the predicates are not vectorized.
+    undecided: Option<Vectorized>,
+}
+
+impl Clauses {
+    /// The entries that take the next branch, whose predicate this is; `None` if all of them decide
+    /// alike.
+    ///
+    /// # Errors
+    /// A vectorized predicate that is not a scalar for each entry; axes of one name and different
+    /// sizes.
+    pub fn next(&mut self, graph: &mut Graph, predicate: &Vectorized) -> Result<Option<Lanes>> {
+        let before = self.undecided.iter().map(|(_, vectors)| vectors);
+        let vectors = Vectors::union("cond", before.chain([&predicate.1]))?;
+        if vectors.is_empty() {
+            return Ok(None);
+        }
+        let holds = truth(graph, "cond", predicate, &vectors)?;
+        let fails = graph.logical_not(holds)?;
+        let (takes, left) = match &self.undecided {
+            Some((undecided, own)) => {
+                let undecided = spread(graph, *undecided, own, &vectors)?;
+                (graph.logical_and(undecided, holds)?, graph.logical_and(undecided, fails)?)
+            }
+            None => (holds, fails),
+        };
+        self.undecided = Some((left, vectors.clone()));
+        Ok(Some(Lanes::new((takes, vectors), graph)))
+    }
+
+    /// The entries that take the last branch.
+    pub fn last(&self, graph: &Graph) -> Option<Lanes> {
+        self.undecided.clone().map(|undecided| Lanes::new(undecided, graph))
+    }
 }
 
 /// A traced branch, with the vectorized axes of its results.

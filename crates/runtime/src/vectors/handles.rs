@@ -21,7 +21,7 @@ impl Expr {
     /// # Errors
     /// Fewer axes than names; other sizes; names that are taken.
     pub fn vectorize(&self, axes: &[NewVector]) -> Result<Expr> {
-        self.moved(|own, ty| Move::vectorize(own, ty, axes))
+        self.trace().safe(self)?.moved(|own, ty| Move::vectorize(own, ty, axes))
     }
 
     /// Vectorized axes become ordinary ones again, in front of the others; with `keep_names`
@@ -90,7 +90,8 @@ impl Expr {
         let trace = first.trace();
         let mut operands: Vec<Vectorized> = Vec::with_capacity(exprs.len());
         for expr in exprs {
-            operands.push((trace.id(expr)?, expr.vectors().clone()));
+            let expr = trace.safe(expr)?;
+            operands.push((expr.id(), expr.vectors().clone()));
         }
         let results =
             trace.build(|graph| together(graph, function, &operands, align_ranks, repeat))?;

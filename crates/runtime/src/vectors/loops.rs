@@ -11,6 +11,7 @@ use nxla_tensor::Scalar;
 
 use super::control::{Vectorized, choose, truth};
 use super::entry::spread;
+use super::lanes::Lanes;
 use super::{Vectors, mistake};
 use crate::error::{Error, Result};
 
@@ -157,12 +158,21 @@ impl OpenLoop {
 }
 
 /// A loop whose condition is vectorized.
+///
+/// Its state is a mask of the entries that go on, the state of each entry, and the state that the
+/// last iteration of each entry was computed from. An entry that is done is computed again from the
+/// latter, at which the body is known to be defined, so that it adds no NaN to a derivative.
 pub struct Repetition {
     vectors: Vectors,
     initial: Vec<Vectorized>,
+    /// For each part of the state, the values that the first iteration of each entry may use.
+    safe: Vec<ExprId>,
     mark: Mark,
     scope: Scope,
     start_mask: ExprId,
+    /// What an iteration is computed from.
+    inputs: Vec<Vectorized>,
+    lanes: Lanes,
 }
 
 impl Repetition {
@@ -196,14 +206,42 @@ impl Repetition {
     ) -> Result<Self> {
         let vectors = condition.1.clone();
         let start_mask = truth(graph, "while", condition, &vectors)?;
+        let mut lanes = Lanes::new((start_mask, vectors.clone()), graph);
+        let mut safe = Vec::with_capacity(initial.len());
+        for value in &initial {
+            let (id, found) = lanes.filled(graph, value)?;
+            safe.push(spread(graph, id, &found, &value.1)?);
+        }
         let mut types = vec![graph.tensor_type(start_mask).clone()];
-        types.extend(initial.iter().map(|(id, _)| graph.tensor_type(*id).clone()));
+        types.extend(
+            initial.iter().map(|(id, _)| id).chain(&safe).map(|&id| graph.tensor_type(id).clone()),
+        );
         let (mark, scope) = (graph.mark(), graph.open_scope(&types));
-        Ok(Self { vectors, initial, mark, scope, start_mask })
+        let (mask, states) = scope.parameters.split_first().expect("the mask is a parameter");
+        let (old, before) = states.split_at(initial.len());
+        let mask = (*mask, vectors.clone());
+        let mut inputs = Vec::with_capacity(initial.len());
+        for ((&old, &before), (_, own)) in old.iter().zip(before).zip(&initial) {
+            let before = graph.stop_grad(before)?;
+            let (id, found) =
+                choose(graph, "while", &mask, (old, own.clone()), (before, own.clone()))?;
+            inputs.push((spread(graph, id, &found, own)?, own.clone()));
+        }
+        Ok(Self { vectors, initial, safe, mark, scope, start_mask, inputs, lanes })
     }
 
-    /// The state before a trip.
-    pub fn state(&self) -> Vec<Vectorized> {
+    /// The state to trace the body on.
+    pub fn inputs(&self) -> &[Vectorized] {
+        &self.inputs
+    }
+
+    /// The entries that begin, for which the body is traced.
+    pub fn lanes(&self) -> Lanes {
+        self.lanes.clone()
+    }
+
+    /// The state before an iteration.
+    fn state(&self) -> Vec<Vectorized> {
         let parameters = self.scope.parameters[1..].iter().copied();
         parameters.zip(self.initial.iter().map(|(_, own)| own.clone())).collect()
     }
@@ -252,13 +290,15 @@ impl Repetition {
         }
         let holds = truth(graph, "while", condition, &self.vectors)?;
         let mask = graph.logical_and(self.mask(), holds)?;
-        let results = std::iter::once(mask).chain(state.iter().map(|(id, _)| *id)).collect();
+        let states = state.iter().chain(&self.inputs).map(|(id, _)| *id);
+        let results = std::iter::once(mask).chain(states).collect();
         let body = graph.traced(start, results);
         let start = graph.mark();
         let any = graph.any(self.mask(), None, false)?;
         let goes_on: Traced = graph.traced(start, vec![any]);
         let mut initial = vec![self.start_mask];
         initial.extend(self.initial.iter().map(|(id, _)| *id));
+        initial.extend(&self.safe);
         let ids =
             graph.while_loop_with(self.mark, &self.scope, &initial, (goes_on, body), replay)?;
         let vectors = self.initial.into_iter().map(|(_, own)| own);

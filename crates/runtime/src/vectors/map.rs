@@ -57,6 +57,7 @@ impl Mapping {
                 entries.push(value.clone());
                 continue;
             };
+            let value = &value.trace().safe(value)?;
             let from = position(value, *axis)?;
             let found = value.shape()[from];
             let expected = *size.get_or_insert(found);

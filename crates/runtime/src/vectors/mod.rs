@@ -9,6 +9,7 @@
 pub mod control;
 mod entry;
 mod handles;
+pub mod lanes;
 pub mod loops;
 mod map;
 mod moves;

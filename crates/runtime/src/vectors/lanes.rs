@@ -1,0 +1,85 @@
+//! The entries for which a region is traced, where others are computed along with them.
+//!
+//! A branch with a vectorized predicate is computed for all entries, although only some take it.
+//! While the branch is traced, a value from outside that enters an operation gets safe values for
+//! the other entries; see [`Graph::fill_lanes`].
+
+use nxla_expr::{ExprId, Graph};
+use rustc_hash::FxHashMap;
+
+use super::Vectors;
+use super::control::Vectorized;
+use super::entry::spread;
+use crate::error::Result;
+
+/// The entries that take a branch or begin a loop.
+#[derive(Clone, Debug)]
+pub struct Lanes {
+    /// Holds for the entries.
+    mask: Vectorized,
+    /// The length of the graph before the region: values made since then are safe.
+    start: usize,
+    /// Values from outside, and what the region uses instead.
+    known: FxHashMap<Vectorized, Vectorized>,
+}
+
+impl Lanes {
+    /// The entries for which a mask holds, in a region that is traced from now on.
+    pub fn new(mask: Vectorized, graph: &Graph) -> Self {
+        Self { mask, start: graph.len(), known: FxHashMap::default() }
+    }
+
+    /// Whether a value was made before the region.
+    fn is_outside(&self, id: ExprId) -> bool {
+        id.index() < self.start
+    }
+
+    /// A value from outside as the region uses it. It has the vectorized axes of the mask if it has
+    /// any of them: which of its entries are safe may depend on all of these axes.
+    pub(super) fn filled(&mut self, graph: &mut Graph, value: &Vectorized) -> Result<Vectorized> {
+        if let Some(known) = self.known.get(value) {
+            return Ok(known.clone());
+        }
+        let (x, own) = value;
+        let (mask, axes) = &self.mask;
+        let differs = |name: &str| own.position(name).is_some_and(|at| own[at].size > 1);
+        if !axes.iter().any(|axis| differs(&axis.name)) {
+            return Ok(value.clone());
+        }
+        let all = Vectors::union("cond", [axes, own])?;
+        let leading = Vectors::new(all[..axes.len()].iter().cloned());
+        let mask = spread(graph, *mask, axes, &leading)?;
+        let x = spread(graph, *x, own, &all)?;
+        let filled = (graph.fill_lanes(mask, x)?, all);
+        self.known.insert(value.clone(), filled.clone());
+        Ok(filled)
+    }
+}
+
+/// The regions that are being traced inside each other, the innermost last.
+#[derive(Debug, Default)]
+pub(crate) struct LaneStack(Vec<Lanes>);
+
+impl LaneStack {
+    pub(crate) fn push(&mut self, lanes: Lanes) {
+        self.0.push(lanes);
+    }
+
+    pub(crate) fn pop(&mut self) {
+        self.0.pop();
+    }
+
+    /// A value as the innermost region uses it. Data is from outside wherever its node was made.
+    pub(crate) fn filled(
+        &mut self,
+        graph: &mut Graph,
+        value: Vectorized,
+        is_data: bool,
+    ) -> Result<Vectorized> {
+        let first = match is_data {
+            true => 0,
+            false => self.0.partition_point(|lanes| !lanes.is_outside(value.0)),
+        };
+        self.0[first..].iter_mut().try_fold(value, |value, lanes| lanes.filled(graph, &value))
+    }
+}
