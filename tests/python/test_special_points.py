@@ -1,0 +1,471 @@
+"""Derivatives at points where a naive rule divides by zero or counts a value twice.
+
+Expected values are closed forms, cofactors by NumPy, or central differences by NumPy.
+"""
+
+import time
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+STEP = 1e-5
+
+
+def f64(values):
+    return nx.tensor(np.asarray(values, "f8"))
+
+
+def difference(function, x):
+    """Return the gradient of a NumPy function of an array by central differences."""
+    gradient = np.zeros_like(x)
+    for at in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[at] = STEP
+        gradient[at] = (function(x + step) - function(x - step)) / (2 * STEP)
+    return gradient
+
+
+def check_gradient(function, x, expected, compiler, rtol=1e-9, atol=1e-9):
+    """Compare reverse mode and forward mode with a gradient."""
+    reverse = nx.jit(nx.grad(function), compiler=compiler)(f64(x))
+    forward = nx.jit(nx.jacfwd(function), compiler=compiler)(f64(x))
+    np.testing.assert_allclose(np.asarray(reverse), expected, rtol=rtol, atol=atol)
+    np.testing.assert_allclose(np.asarray(forward), expected, rtol=rtol, atol=atol)
+
+
+# --- products ---
+
+
+def products_of_others(x, *left_out):
+    """Return the product of all elements but those at some positions."""
+    return np.prod(np.delete(x, left_out))
+
+
+def product_hessian(x):
+    size = len(x)
+    others = [
+        [products_of_others(x, i, j) if i != j else 0.0 for j in range(size)] for i in range(size)
+    ]
+    return np.array(others)
+
+
+PRODUCTS = {
+    "prod": nx.prod,
+    "prod_axis": lambda x: nx.sum(nx.prod(nx.reshape(x, (-1, 1)), axis=0)),
+    "keepdims": lambda x: nx.sum(nx.prod(x, axis=0, keepdims=True)),
+    "nanprod": nx.nanprod,
+    "reduce": lambda x: nx.reduce(x, nx.tensor(1.0, dtype="f64"), lambda a, b: a * b),
+    "cumulative_prod": lambda x: nx.cumulative_prod(x)[-1],
+    "segment_prod": lambda x: nx.segment_prod(x, nx.zeros(x.shape, dtype="s32"), num_segments=1)[0],
+    "at_multiply": lambda x: (
+        nx.ones(1, dtype="f64").at[nx.zeros(x.shape, dtype="s32")].multiply(x)[0]
+    ),
+    "window_product": lambda x: nx.window_product(x, x.shape)[0],
+}
+
+POINTS = [
+    [0.0, 3.0, 5.0],
+    [2.0, 0.0, 0.0],
+    [0.0, 0.0, 0.0],
+    [1.5, -2.0, 0.0, 4.0, 3.0],
+    [2.0, 0.0, 0.0, 0.0, 5.0, 7.0, -1.0],
+    [0.0],
+]
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_zeros(name, compiler):
+    product = PRODUCTS[name]
+    for point in POINTS if compiler == "evaluator" else POINTS[1:2]:
+        x = np.array(point)
+        gradient = [products_of_others(x, at) for at in range(len(x))]
+        check_gradient(product, x, gradient, compiler)
+        modes = [(nx.jacfwd, nx.jacrev)]
+        if compiler == "evaluator":
+            modes += [(nx.jacrev, nx.jacfwd), (nx.jacfwd, nx.jacfwd), (nx.jacrev, nx.jacrev)]
+        for outer, inner in modes:
+            hessian = nx.jit(outer(inner(product)), compiler=compiler)(f64(x))
+            np.testing.assert_allclose(np.asarray(hessian), product_hessian(x), atol=1e-12)
+
+
+def test_third_derivative_of_a_product():
+    x = np.array([0.0, 0.0, 0.0, 7.0])
+    third = np.asarray(nx.jacfwd(nx.jacrev(nx.grad(nx.prod)))(f64(x)))
+    for i, j, k in np.ndindex(third.shape):
+        expected = products_of_others(x, i, j, k) if len({i, j, k}) == 3 else 0.0
+        assert third[i, j, k] == expected
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "c64"])
+def test_products_along_axes_with_zeros(dtype):
+    """Each row has another number of zeros, and the axes are reduced one by one and together."""
+    x = np.array([[[1, 2, 3], [4, 0, 5]], [[0, 0, 2], [1, 1, 0]]], "f4")
+    for axis in (0, 1, 2, (0, 2), None):
+        axes = tuple(range(3)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        expected = np.zeros_like(x)
+        for at in np.ndindex(x.shape):
+            others = x.copy()
+            others[at] = 1
+            row = tuple(slice(None) if i in axes else at[i] for i in range(3))
+            expected[at] = np.prod(others[row])
+
+        def total(x, axis=axis):
+            return nx.sum(nx.real(nx.prod(x, axis=axis)))
+
+        found = nx.astype(nx.real(nx.grad(total)(nx.tensor(x).astype(dtype))), "f32")
+        np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+# --- determinants ---
+
+
+def cofactors(a):
+    rows = range(len(a))
+
+    def minor(i, j):
+        return np.linalg.det(np.delete(np.delete(a, i, 0), j, 1))
+
+    return np.array([[(-1) ** (i + j) * minor(i, j) for j in rows] for i in rows])
+
+
+def of_rank(side, rank, seed=0):
+    random = np.random.default_rng(seed)
+    return random.normal(size=(side, rank)) @ random.normal(size=(rank, side))
+
+
+@pytest.mark.parametrize("side", [2, 3, 4, 5, 8])
+def test_determinants_of_every_rank(side, compiler):
+    gradient = nx.jit(nx.grad(nx.linalg.det), compiler=compiler)
+    for rank in range(side, -1, -1):
+        a = of_rank(side, rank)
+        scale = max(1.0, np.abs(a).max()) ** (side - 1)
+        found = np.asarray(gradient(f64(a)))
+        np.testing.assert_allclose(found, cofactors(a), rtol=1e-8, atol=1e-11 * scale)
+
+
+def test_forward_mode_of_singular_determinants():
+    for a in (np.diag([2.0, 3.0, 5.0, 0.0]), np.diag(np.ones(4), 1), of_rank(5, 4), of_rank(5, 3)):
+        check_gradient(nx.linalg.det, a, cofactors(a), "evaluator", atol=1e-10)
+
+
+@pytest.mark.parametrize("rank", [4, 3, 2, 1])
+def test_second_derivatives_of_singular_determinants(rank):
+    a = np.random.default_rng(1).integers(-3, 4, (4, rank)) @ np.eye(4)[:rank] * 1.0
+    expected = np.stack([
+        difference(lambda b, at=at: cofactors(b)[at], a) for at in np.ndindex(a.shape)
+    ]).reshape(4, 4, 4, 4)  # fmt: skip
+    for hessian in (nx.hessian(nx.linalg.det), nx.jacrev(nx.jacrev(nx.linalg.det))):
+        np.testing.assert_allclose(np.asarray(hessian(f64(a))), expected, atol=1e-6)
+
+
+def test_singular_entries_of_a_batch(compiler):
+    """Only a singular entry has another gradient; regular ones have that of `inv`."""
+    batch = np.stack(
+        [np.diag([2.0, 3.0, 5.0, 0.0]), np.eye(4)[[1, 0, 2, 3]], of_rank(4, 4), 0 * np.eye(4)]
+    )
+    expected = np.stack([cofactors(a) for a in batch])
+    both = {
+        "batch": nx.grad(lambda a: nx.sum(nx.linalg.det(a))),
+        "vmap": nx.vmap(nx.grad(nx.linalg.det)),
+    }
+    for gradient in both.values():
+        found = np.asarray(nx.jit(gradient, compiler=compiler)(f64(batch)))
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_slogdet_next_to_a_singular_matrix(compiler):
+    regular = [np.eye(4)[[1, 0, 2, 3]], of_rank(4, 4)]
+    batch = np.stack([regular[0], np.diag([2.0, 3.0, 5.0, 0.0]), regular[1]])
+    found = nx.jit(nx.grad(lambda a: nx.sum(nx.linalg.slogdet(a)[1])), compiler=compiler)(
+        f64(batch)
+    )
+    for at, a in ((0, regular[0]), (2, regular[1])):
+        np.testing.assert_allclose(np.asarray(found)[at], np.linalg.inv(a).T, atol=1e-10)
+
+
+def test_narrow_complex_and_tiny_determinants():
+    a = np.diag([2.0, 3.0, 5.0, 0.0])
+    f32 = np.asarray(nx.grad(nx.linalg.det)(nx.tensor(a.astype("f4"))))
+    np.testing.assert_allclose(f32, cofactors(a), atol=1e-4)
+    complex_ = nx.grad(lambda a: nx.real(nx.linalg.det(a)))(nx.tensor(a * (1 + 1j)))
+    expected = np.diag([0, 0, 0, 30 * (1 + 1j) ** 3])
+    np.testing.assert_allclose(np.abs(np.asarray(complex_)), np.abs(expected), atol=1e-12)
+    # The determinant underflows; its cofactors do not.
+    tiny = nx.grad(nx.linalg.det)(nx.tensor((np.eye(4) * 1e-12).astype("f4")))
+    np.testing.assert_allclose(np.asarray(tiny), np.eye(4) * 1e-36, rtol=1e-5, atol=1e-42)
+
+
+# --- writes ---
+
+
+def last_write(shape, places, updates):
+    """Return what NumPy stores, which keeps the last of several writes."""
+    x = np.zeros(shape)
+    x[places] = updates
+    return x
+
+
+@pytest.mark.parametrize(
+    ("shape", "places"),
+    [
+        ((2,), np.array([1, 1])),
+        ((4,), np.array([3, 0, 3, 3, 1])),
+        ((3, 2), np.array([1, 1, 0])),
+        ((3, 4), (np.array([0, 0, 2]), np.array([1, 1, 3]))),
+        ((5,), np.array([[0, 1], [1, 0]])),
+        ((2, 3), (slice(None), np.array([2, 0, 2]))),
+    ],
+)
+def test_only_the_write_that_stays_has_a_gradient(shape, places, compiler):
+    updates = np.arange(1.0, 1 + np.zeros(shape)[places].size).reshape(
+        np.zeros(shape)[places].shape
+    )
+    weights = np.random.default_rng(0).normal(size=shape)
+    index = (
+        tuple(nx.tensor(p) if isinstance(p, np.ndarray) else p for p in places)
+        if isinstance(places, tuple)
+        else nx.tensor(places)
+    )
+
+    def write(updates):
+        return nx.sum(nx.zeros(shape, dtype="f64").at[index].set(updates) * weights)
+
+    expected = difference(lambda u: np.sum(last_write(shape, places, u) * weights), updates)
+    check_gradient(write, updates, expected, compiler)
+    batched = nx.jit(nx.vmap(nx.grad(write)), compiler=compiler)(f64([updates, updates]))
+    np.testing.assert_allclose(np.asarray(batched), [expected, expected], atol=1e-9)
+
+
+def test_writes_that_collide_by_clamping(compiler):
+    """Indices out of range are clamped to the last element, where another write stays."""
+    places = nx.tensor(np.array([7, 2, 9], "i4"))
+
+    def write(updates):
+        written = nx.indexed_put(nx.zeros(3, dtype="f64"), nx.clip(places, 0, 2)[:, None], updates)
+        return nx.sum(written * f64([2.0, 3.0, 5.0]))
+
+    check_gradient(write, np.ones(3), [0.0, 0.0, 5.0], compiler)
+
+
+# --- control flow of many entries ---
+
+
+def branches(w, x):
+    return nx.cond(x > 0, lambda: w * nx.log(x), lambda: w / (x - 1))
+
+
+def switched(w, x):
+    choices = [lambda x: w * nx.log(x), lambda x: w / (x - 4), lambda x: w * nx.sqrt(x - 4)]
+    return nx.switch(nx.astype(x, "s32") // 4, choices, x)
+
+
+def nested(w, x):
+    def inner():
+        return nx.cond(x > 1, lambda: w * nx.log(x - 1), lambda: w / x)
+
+    return nx.cond(x > 0, inner, lambda: w * x)
+
+
+def looped(w, x):
+    """The body is not defined where the loop ends, and some entries do not begin."""
+
+    def step(state):
+        return (state[0] + w * nx.sqrt(4 - state[1]), state[1] + 1.0)
+
+    return nx.while_loop(lambda state: state[1] < 4, step, (x * 1.0, x))[0]
+
+
+def kept(w, x):
+    return nx.checkpoint(branches)(w, x)
+
+
+def in_a_loop(w, x):
+    return nx.fori(0, 3, lambda i, total: total + branches(w, x) * (i + 1), x * 0)
+
+
+def differentiated(w, x):
+    def inner():
+        return nx.grad(lambda y: w * w * nx.log(y) * nx.log(x))(x)
+
+    return nx.cond(x > 0, inner, lambda: w * x)
+
+
+def counted(w, x):
+    """Entries take different numbers of iterations, beyond which the body is not defined."""
+    count = nx.astype(x, "s32")
+
+    def root(i, total):
+        return total + w * nx.sqrt(nx.astype(count - i, "f64"))
+
+    return nx.fori(0, count, root, x * 0)
+
+
+def transformed(w, x):
+    """Other transformations inside a branch."""
+
+    def inside():
+        rows = nx.vmap(lambda y: w * nx.log(y))(nx.stack([x, x]))
+        scanned = nx.scan(lambda c, k: (c + k * w * nx.log(x), c), w * 0, f64([1.0, 2.0]))[0]
+        moved = nx.jvp(lambda y: w * nx.log(y), (x,), (1 / x,))[1]
+        return nx.sum(rows) + scanned + moved + w * nx.log(nx.stop_grad(x))
+
+    return nx.cond(x > 0, inside, lambda: w * x)
+
+
+FLOWS = {
+    "cond": (branches, [0.0, 1.0, 2.0, -3.0]),
+    "all_alike": (branches, [0.0, -1.0, -2.0]),
+    "switch": (switched, [1.0, 4.5, 9.0, 5.0]),
+    "nested": (nested, [0.0, 0.5, 1.0, 2.5]),
+    "while": (looped, [0.0, 2.5, 4.0, 9.0]),
+    "no_entry_begins": (looped, [4.0, 9.0]),
+    "checkpoint": (kept, [0.0, 1.0, 2.0, -3.0]),
+    "fori": (in_a_loop, [0.0, 2.0]),
+    "counted": (counted, [0.0, 2.0, 3.0]),
+    "transformed": (transformed, [0.0, 1.0, 2.0]),
+    "grad": (differentiated, [0.0, 1.0, 2.0]),
+}
+
+
+def one_at_a_time(derivative, w, xs):
+    return [np.asarray(nx.jit(derivative)(f64(w), f64(x))) for x in xs]
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_branches_that_are_not_taken(name, compiler):
+    """Derivatives of all entries together are the sum, or the row, of those one at a time."""
+    function, xs = FLOWS[name]
+    w = 2.0
+
+    def total(w, xs):
+        return nx.sum(nx.vmap(function, in_axes=(None, 0))(w, xs))
+
+    def jit(derivative):
+        return nx.jit(derivative, compiler=compiler)
+
+    by_w = np.sum(one_at_a_time(nx.grad(function), w, xs))
+    for derivative in (nx.grad(total), nx.jacfwd(total)):
+        np.testing.assert_allclose(jit(derivative)(f64(w), f64(xs)).item(), by_w, rtol=1e-12)
+    by_x = one_at_a_time(nx.grad(function, argnums=1), w, xs)
+    for derivative in (nx.grad(total, argnums=1), nx.jacfwd(total, argnums=1)):
+        np.testing.assert_allclose(np.asarray(jit(derivative)(f64(w), f64(xs))), by_x, rtol=1e-12)
+    per_entry = nx.vmap(nx.grad(function, argnums=1), in_axes=(None, 0))
+    np.testing.assert_allclose(np.asarray(jit(per_entry)(f64(w), f64(xs))), by_x, rtol=1e-12)
+    twice = np.sum(one_at_a_time(nx.hessian(function), w, xs))
+    np.testing.assert_allclose(jit(nx.hessian(total))(f64(w), f64(xs)).item(), twice, atol=1e-12)
+
+
+def test_pairs_of_which_some_are_not_taken(compiler):
+    """The predicate depends on two mapped axes, each operand on one."""
+
+    def distance(x, y):
+        return nx.cond(nx.equal(x, y), lambda: x * 0, lambda: nx.sqrt(nx.abs(x - y)))
+
+    def total(xs):
+        rows = nx.vmap(lambda x: nx.vmap(lambda y: distance(x, y))(xs))
+        return nx.sum(rows(xs))
+
+    xs = np.array([0.0, 1.0, 4.0])
+
+    def smooth(xs):
+        return np.sum(np.sqrt(np.abs(xs[:, None] - xs)))
+
+    check_gradient(total, xs, difference(smooth, xs), compiler, rtol=1e-8)
+
+
+def test_vectorized_axes_with_branches(compiler):
+    def total(w, xs):
+        rows = nx.vectorize(xs, "rows")
+        taken = nx.cond(rows > 0, lambda: w * nx.log(rows), lambda: w * rows)
+        return nx.sum(nx.devectorize(taken))
+
+    found = nx.jit(nx.grad(total), compiler=compiler)(f64(2.0), f64([0.0, 1.0, 2.0]))
+    np.testing.assert_allclose(found.item(), np.log(2.0))
+
+
+def test_branches_in_a_fold(compiler):
+    """The function of a fold is batched as a program, after it was traced for scalars."""
+
+    def logarithms(w, xs):
+        def step(x, total):
+            return nx.cond(x > 0, lambda: total + w * nx.log(x), lambda: total)
+
+        return nx.sum(nx.reduce(xs, f64(0.0), step, axis=0))
+
+    def roots(w, xs):
+        def step(state):
+            return (state[0] + w * nx.sqrt(4 - state[1]), state[1] + 1.0)
+
+        def loop(x):
+            return nx.while_loop(lambda state: state[1] < 4, step, (x * 0, x))[0]
+
+        return nx.sum(nx.reduce(xs, f64(0.0), lambda x, total: total + loop(x), axis=0))
+
+    xs = np.array([[0.0, 1.0], [2.0, 0.0], [3.0, 4.0]])
+    sums = {
+        logarithms: np.log(xs[xs > 0]).sum(),
+        roots: sum(np.sqrt(4 - at) for x in xs.ravel() for at in np.arange(x, 4)),
+    }
+    for function, expected in sums.items():
+        found = nx.jit(nx.grad(function), compiler=compiler)(f64(2.0), f64(xs))
+        np.testing.assert_allclose(found.item(), expected)
+
+
+def test_data_that_a_branch_mentions():
+    rows = nx.vectorize(f64([0.0, 1.0, 2.0]), "rows")
+
+    def total(w):
+        taken = nx.cond(rows > 0, lambda: w * nx.log(rows), lambda: w * rows)
+        return nx.sum(nx.devectorize(taken))
+
+    np.testing.assert_allclose(nx.grad(total)(f64(2.0)).item(), np.log(2.0))
+
+
+def test_values_of_branches_stay_as_they_are():
+    """A value that sees all entries at once, and values of the entries that take a branch."""
+    xs = np.array([0.0, 1.0, 2.0])
+
+    def function(xs):
+        rows = nx.vectorize(xs, "rows")
+
+        def whole():
+            return nx.sum(nx.devectorize(rows)) + rows
+
+        return nx.devectorize(nx.cond(rows > 0, whole, lambda: rows - 1))
+
+    np.testing.assert_array_equal(np.asarray(nx.jit(function)(f64(xs))), [-1.0, 4.0, 5.0])
+
+
+# --- ties ---
+
+
+def test_ties_share_a_gradient_in_both_modes(compiler):
+    """The derivative at a tie is the mean over the elements that are equal, in both modes."""
+    x = np.array([1.0, 3.0, 3.0, 0.0])
+    for function, expected in (
+        (nx.max, [0, 0.5, 0.5, 0]),
+        (nx.min, [0, 0, 0, 1]),
+        (lambda x: nx.maximum(x, 3.0)[1], [0, 0.5, 0, 0]),
+    ):
+        check_gradient(function, x, expected, compiler)
+
+
+# --- compile time ---
+
+
+@pytest.mark.parametrize("method", ["multiply", "divide", "power", "segment_prod"])
+def test_compile_time_does_not_grow_with_the_size(method):
+    """Derivatives of scatters are loops: unrolled, they took XLA minutes at this size."""
+
+    def total(updates, places):
+        if method == "segment_prod":
+            return nx.sum(nx.segment_prod(updates, places, num_segments=len(updates)))
+        return nx.sum(getattr(nx.ones(updates.shape).at[places], method)(updates))
+
+    updates, places = nx.ones(200_000), nx.zeros(200_000, dtype="s32")
+    start = time.perf_counter()
+    gradient = nx.jit(nx.grad(total), compiler="xla")(updates, places)
+    assert np.isfinite(np.asarray(gradient)).all()
+    assert time.perf_counter() - start < 10
