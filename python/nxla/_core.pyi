@@ -379,7 +379,10 @@ class _Operators:
         ([(1-2j)], [1, 2])
         """
     def copy(self, /) -> Tensor:
-        """Return a tensor of the same data: assigning to elements of one leaves the other alone.
+        """Return a tensor with the same values in memory of its own.
+
+        Assigning to elements of one tensor leaves the other unchanged, and so does `Tensor.deallocate`:
+        a copy of a device tensor is a new buffer on the same device.
 
         Examples
         --------
@@ -1453,7 +1456,9 @@ class Stage:
         """What people call it: the mark that it ends at, or the pass of a training step."""
     @property
     def expr(self) -> Expression:
-        """What it computes."""
+        """The expression of the stage. Its result is a tuple of the outputs, or the container of the whole
+        function if the stage computes all of the function's outputs.
+        """
     @property
     def arguments(self) -> list[tuple[int | None, int]]:
         """Where each argument comes from: ``(None, k)`` is input ``k`` of the whole, ``(s, k)``
@@ -1504,6 +1509,8 @@ class StageGraph:
     ) -> StageGraph: ...
     def _leaves(self, args: tuple[Any, ...]) -> list[Tensor]: ...
     def _captured(self) -> list[Tensor]: ...
+    @staticmethod
+    def _of_stages(stages: Sequence[Stage]) -> StageGraph: ...
     def _ranks(self) -> list[int]: ...
     def _wrap(self, results: Sequence[Tensor]) -> Any: ...
     def _in_force(

@@ -152,7 +152,10 @@ def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
 
 
 def copy(x: Tensor, /) -> Tensor:
-    """Return a tensor of the same data: assigning to elements of one leaves the other alone.
+    """Return a tensor with the same values in memory of its own.
+
+    Assigning to elements of one tensor leaves the other unchanged, and so does `Tensor.deallocate`:
+    a copy of a device tensor is a new buffer on the same device.
 
     Examples
     --------
@@ -163,7 +166,7 @@ def copy(x: Tensor, /) -> Tensor:
     >>> x.tolist(), y.tolist()
     ([1, 2], [5, 2])
     """
-    return +x
+    return x.to_device(x.device, copy=True) if isinstance(x, _core.Tensor) else +x
 
 
 def namespace(x: Tensor, /, *, api_version: str | None = None) -> ModuleType:  # noqa: ARG001

@@ -75,14 +75,29 @@ class Compiler:
         template: Any,
         initial: Any,
         options: dict[str, Any],
+        *,
+        constants: tuple[Any, ...] = (),
+        bound: int | None = None,
     ) -> Stream[Any]:
-        """Return what `nxla.stream` gives for a function with these options.
+        """Return the result of `nxla.stream` for a function with these options.
 
         The default runs each step through `compile`.
+
+        Parameters
+        ----------
+        function, template, initial
+            As for `nxla.stream`.
+        options : dict
+            The other options of the call.
+        constants : tuple
+            The arguments of the function after its state. Passed only if the call has some.
+        bound : int, optional
+            The most chunks that are sent and not received. Passed only if the call has one.
         """
         from nxla.stream import Stream
 
-        return Stream(function, template, initial, {**options, "compiler": self})
+        options = {**options, "compiler": self}
+        return Stream(function, template, initial, options, constants=constants, bound=bound)
 
     def partitions_options(self, options: dict[str, Any]) -> list[dict[str, Any]]:
         """Return options for each device that can run on its own."""
@@ -126,12 +141,16 @@ def current_compiler() -> str | None:
 
 
 def overrides(compiler: Any, method: str) -> Compiler | None:
-    """Return the compiler if it is one of Python's that has a method of its own."""
+    """Return the compiler if it is written in Python and has its own version of a method.
+
+    The class of the compiler need not be a subclass of `Compiler`.
+    """
     found = _registered.get(compiler) if isinstance(compiler, str) else compiler
-    if not isinstance(found, Compiler):
+    if found is None or isinstance(found, str):
         return None
-    own = getattr(type(found), method) is not getattr(Compiler, method)
-    return found if own else None
+    # An attribute of the instance counts as well.
+    own = getattr(getattr(found, method, None), "__func__", getattr(found, method, None))
+    return found if callable(own) and own is not getattr(Compiler, method) else None
 
 
 def jitted_by_compiler(

@@ -91,6 +91,94 @@ def device_put(
     return tree.map(lambda leaf: as_tensor(leaf).to_device(where, copy=copy), container)
 
 
+def backend_copy(container: Any, device: DeviceLike = "host", /) -> Any:
+    """Copy the tensors of a container to a device; the originals stay where they are.
+
+    Parameters
+    ----------
+    container : container
+        Tensors, numbers and arrays, at any depth.
+    device : Device or str, optional
+        The target; the host by default.
+
+    Returns
+    -------
+    container
+        The same structure. Every tensor is a new buffer, also on the device where the original is.
+
+    Raises
+    ------
+    OptionError
+        If there is no such device.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.backend_copy({"w": nx.ones(2)})["w"].tolist()
+    [1.0, 1.0]
+    """
+    return device_put(container, device, copy=True)
+
+
+def backend_transfer(container: Any, device: DeviceLike = "host", /) -> Any:
+    """Move the tensors of a container to a device and free them where they were.
+
+    Parameters
+    ----------
+    container : container
+        Tensors, numbers and arrays, at any depth.
+    device : Device or str, optional
+        The target; the host by default.
+
+    Returns
+    -------
+    container
+        The same structure. A tensor that is on the device already is returned as it is.
+
+    Raises
+    ------
+    OptionError
+        If there is no such device.
+    DeviceError
+        If a copy fails. The original is freed all the same.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> device = nx.devices()[-1]
+    >>> x = nx.device_put(nx.ones(2), device)
+    >>> nx.backend_transfer({"x": x})["x"].device
+    Device('host')
+    >>> x.is_released()
+    True
+    """
+    where = device if isinstance(device, Device) else Device(device)
+    return tree.map(lambda leaf: as_tensor(leaf).transfer_to(where), container)
+
+
+def backend_deallocate(container: Any, /) -> bool:
+    """Free the device memory of all tensors of a container at once.
+
+    Parameters
+    ----------
+    container : container
+        Tensors at any depth. Host memory is freed with the last reference to it.
+
+    Returns
+    -------
+    bool
+        Whether any tensor had device memory that was not freed before.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.backend_deallocate([nx.ones(2), nx.zeros(2)])
+    False
+    """
+    tensors = [leaf for leaf in tree.leaves(container) if isinstance(leaf, _core.Tensor)]
+    return sum(tensor.deallocate() for tensor in tensors) > 0
+
+
 def _default_device() -> DeviceLike:
     options = _core.get_default_options()
     if options.get("device") is not None:

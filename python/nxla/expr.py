@@ -382,7 +382,7 @@ def block(
     Returns
     -------
     tensor or container
-        What the function gives.
+        The result of the function. Outside a trace the block is computed at once.
 
     Examples
     --------
@@ -395,7 +395,11 @@ def block(
     >>> nx.debug_expr(gelu)(0.0).op_counts()
     {'block': 1, 'parameter': 1}
     """
-    _needs_trace("block")
+    if not _core.is_tracing():
+        from nxla.transform import jit_apply
+
+        # Compilers see the composite in an eager call as well.
+        return jit_apply(lambda *inputs: block(name, function, *inputs, **attributes), *operands)
     structures: list[tree.TreeDef] = []
 
     def body(stand_ins: list[Tensor]) -> list[Any]:

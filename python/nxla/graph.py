@@ -25,7 +25,7 @@ from nxla.ops.control import annotate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
     from nxla._cluster.places import traffic
@@ -196,7 +196,13 @@ class _Boxed:
         return answer[0], (answer[1],)
 
 
-def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **kwargs: Any) -> Any:
+def run(
+    stages: StageGraph | Sequence[Stage],
+    /,
+    *args: Any,
+    executor: Executor | None = None,
+    **kwargs: Any,
+) -> Any:
     """Run all stages; the result is that of the function that was split.
 
     Stages that do not depend on each other run at the same time. A value is released when the last
@@ -207,8 +213,8 @@ def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **k
 
     Parameters
     ----------
-    stages : StageGraph
-        What `split` gives.
+    stages : StageGraph or sequence of Stage
+        The result of `split`, or a list of all its stages.
     *args
         The arguments of the traced function in their containers, or one tensor for each input.
     executor : Executor or distributed.Client, optional
@@ -243,6 +249,8 @@ def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **k
     ...     nx.graph.run(stages, 0.0, executor=pool).item()
     1.0
     """
+    if not isinstance(stages, StageGraph):
+        stages = StageGraph._of_stages(list(stages))
     if executor is None:
         return stages.run(*args, **kwargs)
     from nxla import _cluster

@@ -286,11 +286,10 @@ def stream(
     compiler = options.get("compiler") or _core.get_default_options().get("compiler")
     custom = overrides(compiler, "stream")
     if custom is not None:
-        if constants or bound is not None:
-            raise ArgumentError(
-                f"stream: the compiler {custom.name!r} has its own way to stream, which takes no "
-                "constants and no bound"
-            )
-        made: Stream[R] = custom.stream(function, template, initial, options)
+        # Compilers whose `stream` has four parameters serve the calls without these two.
+        more: dict[str, Any] = {"constants": constants} if constants else {}
+        if bound is not None:
+            more["bound"] = bound
+        made: Stream[R] = custom.stream(function, template, initial, options, **more)
         return made
     return Stream(function, template, initial, options, constants=constants, bound=bound)

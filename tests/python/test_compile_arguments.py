@@ -43,3 +43,25 @@ def test_expressions_with_options():
         nx.debug_expr(raised, compiler="nothing like it")
     with pytest.raises(nx.ArgumentError, match="no argument"):
         nx.debug_expr(raised, static_argnames="exponent")
+
+
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+def test_settings_of_functions_of_the_package_are_static(compiler):
+    x = nx.reshape(nx.iota(6, dtype="f32"), (2, 3))
+    assert nx.jit(nx.sum, compiler=compiler)(x, axis=1).tolist() == [3.0, 12.0]
+    assert nx.jit(nx.sum, compiler=compiler)(x, axis=(0, 1), keepdims=True).tolist() == [[15.0]]
+    assert nx.jit(nx.sum, compiler=compiler)(x, axis=None).item() == 15.0
+    assert (
+        nx.jit(nx.roll, compiler=compiler)(x, shift=1, axis=1).tolist() == nx.roll(x, 1, 1).tolist()
+    )
+    assert nx.jit(nx.astype, compiler=compiler)(x, "s32").dtype == "s32"
+    total = nx.jit(nx.sum, compiler=compiler)
+    assert [total(x, axis=axis).shape for axis in (0, 1, 0)] == [(3,), (2,), (3,)]
+
+
+def test_a_traced_axis_is_answered_with_static_argnames():
+    f = nx.jit(lambda x, axis: nx.sum(x, axis=axis))
+    with pytest.raises(nx.ArgumentError, match="static_argnames"):
+        f(nx.ones((2, 3)), axis=1)
+    g = nx.jit(lambda x, axis: nx.sum(x, axis=axis), static_argnames="axis")
+    assert g(nx.ones((2, 3)), axis=1).tolist() == [3.0, 3.0]

@@ -128,3 +128,55 @@ def test_a_captured_tensor_that_is_renamed_keeps_the_new_names():
 
     _, renamed = nx.jit(f)(1.0)
     assert renamed.names == ["new"]
+
+
+class Duck:
+    """A compiler that is not a subclass of `nx.Compiler`."""
+
+    name = "duck"
+
+    def __init__(self):
+        self.calls = []
+
+    def compile(self, expression, options):
+        self.calls.append("compile")
+        return lambda inputs: expression.run(*inputs)
+
+    def jit(self, function, options):
+        self.calls.append(("jit", sorted(options)))
+        return function
+
+    def stream(self, function, template, initial, options, *, constants=(), bound=None):
+        self.calls.append(("stream", constants, bound))
+        return "streamed"
+
+
+def test_methods_of_a_compiler_that_is_no_subclass_are_called():
+    duck = Duck()
+    assert nx.jit(lambda x: x + 1, compiler=duck)(1) == 2
+    template = nx.template((), "f32")
+    assert nx.stream(lambda x, s: (x, s), template, 0.0, compiler=duck) == "streamed"
+    assert duck.calls == [("jit", ["compiler"]), ("stream", (), None)]
+
+
+def test_the_stream_of_a_compiler_gets_constants_and_bound():
+    duck = Duck()
+    template = nx.template((), "f32")
+    nx.stream(lambda x, s, c: (x, s), template, 0.0, 3.0, bound=2, compiler=duck)
+    assert duck.calls == [("stream", (3.0,), 2)]
+
+    class Passing(nx.Compiler):
+        name = "passing"
+
+        def compile(self, expression, options):
+            return lambda inputs: expression.run(*inputs)
+
+        def stream(self, function, template, initial, options, **more):
+            return super().stream(function, template, initial, options, **more)
+
+    stream = nx.stream(
+        lambda x, s, c: (x * c, s + x), template, 0.0, 3.0, bound=2, compiler=Passing()
+    )
+    stream.send(2.0)
+    assert stream.recv().item() == 6.0
+    assert stream.done().item() == 2.0

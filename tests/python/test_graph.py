@@ -258,3 +258,39 @@ print({call}.device)
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
     )
     assert found.stdout.strip() not in ("", "host")
+
+
+def split_after_sine():
+    expression = nx.debug_expr(lambda x: {"y": nx.cos(nx.sin(x))})(0.0)
+    return nx.graph.split(expression, lambda node: "after" if node.op == "sin" else "none")
+
+
+def test_a_list_of_stages_runs_as_their_graph():
+    stages = split_after_sine()
+    expected = stages.run(0.5)["y"].tolist()
+    for listed in (list(stages.stages), tuple(stages), [stages[1], stages[0]]):
+        assert nx.graph.run(listed, 0.5)["y"].tolist() == expected
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        assert nx.graph.run(list(stages), 0.5, executor=pool)["y"].tolist() == expected
+
+
+def test_a_list_of_stages_that_do_not_fit_names_the_problem():
+    stages = split_after_sine()
+    copy = nx.Stage.from_bytes(stages[0].to_bytes())
+    for listed, problem in [
+        ([], "at least one stage"),
+        ([stages[0]], "stage 1 is missing"),
+        ([stages[0], stages[1], stages[0]], "got 3 items"),
+        ([stages[0], split_after_sine()[1]], "item 1 comes from another split"),
+        ([copy, stages[1]], "item 0 was read from bytes"),
+    ]:
+        with pytest.raises(nx.ArgumentError, match=problem):
+            nx.graph.run(listed, 0.5)
+
+
+def test_the_last_stage_has_the_container_of_the_function():
+    stages = split_after_sine()
+    assert "{'y': b}" in str(stages[1].expr)
+    assert list(stages[1].expr.run(0.0)) == ["y"]
+    # A stage that computes something else has a tuple.
+    assert isinstance(stages[0].expr.run(0.0), tuple)

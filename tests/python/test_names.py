@@ -109,3 +109,39 @@ def test_nothing_of_jax_is_unanswered(namespace):
     public = {name for name in dir(theirs) if not name.startswith("_") and name[-2:] != "_p"}
     assert len(public) > 15, jax.__version__
     assert public - names == set()
+
+
+@pytest.mark.parametrize("name", sorted({name for row in ROWS for name in [row[0]]}))
+def test_every_name_of_nx_is_found_or_answered_with_ours(name):
+    for part in re.findall(r"^\w+", name):
+        if not hasattr(nx, part):
+            with pytest.raises(AttributeError, match="; here it is "):
+                getattr(nx, part)
+
+
+def _names_in_documents():
+    """Yield the documents with the names of this package that their code mentions."""
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        if "generated" in path.parts or "_build" in path.parts:
+            continue
+        for name in set(re.findall(r"\bnx((?:\.[A-Za-z]\w*)+)", path.read_text(encoding="utf-8"))):
+            # The name of a page, and the documented example of a name that does not exist.
+            if name in (".md", ".concatenate"):
+                continue
+            yield path.relative_to(ROOT).as_posix(), name
+
+
+@pytest.mark.parametrize(("path", "name"), sorted(_names_in_documents()))
+def test_names_in_the_documents_exist(path, name):
+    found = nx
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+
+
+@pytest.mark.parametrize("path", ["docs/learn/nx.md", "docs/guide/devices.md"])
+def test_methods_in_the_documents_exist(path):
+    text = (ROOT / path).read_text(encoding="utf-8")
+    spans = re.findall(r"`x\.(\w+)\(", text)
+    assert spans or path == "docs/learn/nx.md"
+    for method in spans:
+        assert hasattr(nx.Tensor, method), method

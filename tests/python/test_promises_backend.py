@@ -241,3 +241,33 @@ def test_a_block_is_called_as_a_whole(device):
     assert misses() - before <= 1
     assert (q.device, r.device) == (device, device)
     np.testing.assert_allclose((q @ r).numpy(), x.numpy(), rtol=1e-5)
+
+
+def test_a_copy_survives_the_release_of_the_original(device):
+    made = nx.jit(lambda x: x + 1, compiler="xla")(nx.device_put(nx.ones(3), device))
+    for copy in (
+        lambda x: x.copy(),
+        lambda x: nx.asarray(x, copy=True),
+        lambda x: nx.tensor(x, copy=True),
+        lambda x: nx.device_put(x, device, copy=True),
+        lambda x: nx.backend_copy([x], device)[0],
+    ):
+        original = nx.device_put(made, device, copy=True)
+        copied = copy(original)
+        assert copied.device == original.device
+        assert original.deallocate()
+        assert copied.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_containers_are_copied_transferred_and_deallocated(device):
+    tree = {"w": nx.ones(2), "b": [nx.zeros(3)]}
+    there = nx.device_put(tree, device)
+    copied = nx.backend_copy(there)
+    assert [leaf.device.name for leaf in nx.tree.leaves(copied)] == ["host", "host"]
+    back = nx.backend_transfer(there)
+    assert back["b"][0].tolist() == [0.0, 0.0, 0.0]
+    assert all(leaf.is_released() for leaf in nx.tree.leaves(there))
+    there = nx.device_put(tree, device)
+    assert nx.backend_deallocate(there) is True
+    assert nx.backend_deallocate(there) is False
+    assert all(leaf.is_released() for leaf in nx.tree.leaves(there))

@@ -280,7 +280,6 @@ def test_cond_and_while_and_hook_by_hand(compiler):
         lambda: nx.expr.cond([], lambda: 1),
         lambda: nx.expr.while_(1, bool, int),
         lambda: nx.expr.hook(1, "name"),
-        lambda: nx.expr.block("name", lambda: 1),
     ):
         with pytest.raises(nx.TraceError, match="outside a traced function"):
             make()
@@ -473,3 +472,8 @@ def test_compatible_compares_structure_types_and_names():
 
 def test_flatten_list_takes_several_containers():
     assert nx.composite.flatten_list([(1, 2), {"x": 3}], [4, 5]) == [1, 2, 3, 4, 5]
+
+
+def test_a_block_outside_a_trace_is_computed_at_once():
+    double = nx.expr.block("double", lambda x: {"y": x * 2}, nx.tensor([1.0, 2.0]), scale="two")
+    assert double["y"].tolist() == [2.0, 4.0]

@@ -14,7 +14,7 @@ use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -50,6 +50,8 @@ pub(crate) struct State {
     callable: Py<PyAny>,
     core: nxla_runtime::Function<StaticValue, Tree>,
     statics: Statics,
+    /// Whether the function is one of this package, whose axes, shapes and flags are static.
+    is_of_package: bool,
     donated: Vec<Donated>,
     /// Whether results must be finite.
     debug_nans: bool,
@@ -185,7 +187,7 @@ impl PyFunction {
     #[pyo3(signature = (callable, name, options=None, static_positions=vec![], static_names=vec![], donated=vec![], debug_nans=false, observer=None, traces_anew=false))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn new(
-        callable: Py<PyAny>,
+        callable: Bound<'_, PyAny>,
         name: String,
         options: Option<&Bound<'_, PyDict>>,
         static_positions: Vec<usize>,
@@ -207,8 +209,19 @@ impl PyFunction {
         give_to(&owned, options.hooks.values());
         let conflict = conflict.unwrap_or_else(|| Conflict::without_loss(&options));
         let core = nxla_runtime::Function::new(name, options, conflict);
-        let state =
-            State { callable, core, statics, donated, debug_nans, traces_anew, observer, owned };
+        let is_of_package = is_of_package(&callable)?;
+        let callable = callable.unbind();
+        let state = State {
+            callable,
+            core,
+            statics,
+            is_of_package,
+            donated,
+            debug_nans,
+            traces_anew,
+            observer,
+            owned,
+        };
         Ok(Self { state: Some(Box::new(state)) })
     }
 
@@ -392,7 +405,16 @@ impl PyFunction {
         self.statics.positions.contains(&position)
     }
 
-    fn is_static_name(&self, name: &Bound<'_, PyAny>) -> PyResult<bool> {
+    /// Whether an argument that is passed by name is static: it was declared so, or it is a setting
+    /// such as an axis of a function of this package, as in ``nx.jit(nx.sum)(x, axis=1)``.
+    fn is_static_keyword(
+        &self,
+        name: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        if self.is_of_package && is_setting(value) {
+            return Ok(true);
+        }
         if self.statics.names.is_empty() {
             return Ok(false);
         }
@@ -423,7 +445,7 @@ impl PyFunction {
         for (name, arg) in call.kwargs.into_iter().flatten() {
             arguments.keyword(&name)?;
             let path = || format!("{}: argument {name}", self.core.name());
-            if self.is_static_name(&name)? {
+            if self.is_static_keyword(&name, &arg)? {
                 arguments.fixed(&arg, &path())?;
             } else {
                 arguments.argument(&arg, &path)?;
@@ -440,7 +462,8 @@ impl PyFunction {
             arguments.push((arg, name, self.is_static(position)));
         }
         for (name, arg) in call.kwargs.into_iter().flatten() {
-            arguments.push((arg, (name.extract()?, true), self.is_static_name(&name)?));
+            let is_static = self.is_static_keyword(&name, &arg)?;
+            arguments.push((arg, (name.extract()?, true), is_static));
         }
         Expected::traced(arguments.into_iter())
     }
@@ -571,7 +594,7 @@ impl PyFunction {
             }
         }
         for (name, arg) in call.kwargs.into_iter().flatten() {
-            if !self.is_static_name(&name)? {
+            if !self.is_static_keyword(&name, &arg)? {
                 let given = name.cast::<PyString>()?.to_cow()?;
                 let own = of(&|donated| donated.name == *given);
                 argument(&arg, &format!("argument {given}"), &own)?;
@@ -620,13 +643,36 @@ impl PyFunction {
         }
         let kwargs = PyDict::new(py);
         for (name, arg) in call.kwargs.into_iter().flatten() {
-            match self.is_static_name(&name)? {
+            match self.is_static_keyword(&name, &arg)? {
                 true => kwargs.set_item(name, arg)?,
                 false => kwargs.set_item(name, replace(&arg)?)?,
             }
         }
         Ok((PyTuple::new(py, args)?, kwargs))
     }
+}
+
+/// Whether a function is one of this package.
+fn is_of_package(function: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let module = function.getattr_opt("__module__")?;
+    let module = module.as_ref().and_then(|module| module.cast::<PyString>().ok());
+    let Some(module) = module else { return Ok(false) };
+    let module = module.to_cow()?;
+    Ok(module == "nxla" || module.starts_with("nxla."))
+}
+
+/// Whether a value is of the kinds that axes, shapes and flags have: an int, a bool, a string, None,
+/// or a tuple or list of these.
+fn is_setting(value: &Bound<'_, PyAny>) -> bool {
+    let is_one = |value: &Bound<'_, PyAny>| {
+        value.is_none()
+            || value.is_exact_instance_of::<PyBool>()
+            || value.is_exact_instance_of::<PyInt>()
+            || value.is_instance_of::<PyString>()
+    };
+    is_one(value)
+        || value.cast::<PyTuple>().is_ok_and(|items| items.iter().all(|item| is_one(&item)))
+        || value.cast::<PyList>().is_ok_and(|items| items.iter().all(|item| is_one(&item)))
 }
 
 /// Adds the arguments of a call, if all are tensors and passed by position, and tells whether they are.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nxla_runtime::graph::ExprId;
-use nxla_runtime::split::{Decision, Stage, StageGraph, try_split_with};
+use nxla_runtime::split::{Decision, Source, Stage, StageGraph, try_split_with};
 use nxla_runtime::{Error, Inputs, Stages, Tensor, default_options, run_program};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -24,6 +24,14 @@ use crate::tensor::{PyTensor, bytes_object};
 #[pyclass(name = "Stage", module = "nxla", frozen)]
 struct PyStage {
     stage: Stage,
+    /// The graph that the stage is part of; `None` for a stage that was read from bytes.
+    graph: Option<Py<PyStageGraph>>,
+}
+
+impl PyStage {
+    fn of(stage: &Stage, graph: &Bound<'_, PyStageGraph>) -> Self {
+        Self { stage: stage.clone(), graph: Some(graph.clone().unbind()) }
+    }
 }
 
 #[pymethods]
@@ -40,10 +48,19 @@ impl PyStage {
         self.stage.name.as_deref().map(str::to_owned)
     }
 
-    /// What it computes.
+    /// The expression of the stage. Its result is a tuple of the outputs, or the container of the whole
+    /// function if the stage computes all of the function's outputs.
     #[getter]
     fn expr(&self) -> PyExpression {
-        PyExpression::of_program(self.stage.program.clone())
+        let mut expression = PyExpression::of_program(self.stage.program.clone());
+        if let Some(graph) = self.graph.as_ref().map(Py::get) {
+            let (id, outputs) = (self.stage.id, graph.graph.outputs());
+            let own = (0..self.stage.program.outputs().len()).map(|k| Source::output(id, k));
+            if outputs.iter().copied().eq(own) {
+                expression.results = graph.results.clone();
+            }
+        }
+        expression
     }
 
     /// Where each argument comes from: ``(None, k)`` is input ``k`` of the whole, ``(s, k)``
@@ -74,7 +91,7 @@ impl PyStage {
     /// A stage from its bytes.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        Ok(Self { stage: Stage::from_bytes(bytes).or_raise()? })
+        Ok(Self { stage: Stage::from_bytes(bytes).or_raise()?, graph: None })
     }
 
     /// Runs the stage by itself on one tensor for each argument; gives a list.
@@ -129,8 +146,44 @@ struct PyStageGraph {
 impl PyStageGraph {
     /// The stages, in an order in which they can run.
     #[getter]
-    fn stages(&self) -> Vec<PyStage> {
-        self.graph.stages().iter().map(|stage| PyStage { stage: stage.clone() }).collect()
+    fn stages(slf: &Bound<'_, Self>) -> Vec<PyStage> {
+        slf.get().graph.stages().iter().map(|stage| PyStage::of(stage, slf)).collect()
+    }
+
+    /// The graph of a list of stages: all those of one graph, in any order.
+    #[staticmethod]
+    fn _of_stages(py: Python<'_>, stages: Vec<Bound<'_, PyStage>>) -> PyResult<Py<Self>> {
+        let refused = |why: String| Err(argument_error("run: stages", why));
+        let mut found: Option<&Py<Self>> = None;
+        let mut ids = Vec::new();
+        for (position, stage) in stages.iter().map(Bound::get).enumerate() {
+            let Some(graph) = &stage.graph else {
+                return refused(format!(
+                    "must be stages of one graph; item {position} was read from bytes, which \
+                     do not hold its graph (send StageGraph instead, by pickle)"
+                ));
+            };
+            if found.is_some_and(|found| !found.is(graph)) {
+                return refused(format!(
+                    "must be stages of one graph; item {position} comes from another split"
+                ));
+            }
+            found = Some(graph);
+            ids.push(stage.stage.id.index());
+        }
+        let Some(graph) = found else {
+            return refused("must have at least one stage; got an empty list".into());
+        };
+        let count = graph.get().graph.stages().len();
+        if let Some(missing) = (0..count).find(|id| !ids.contains(id)) {
+            return refused(format!(
+                "must be all {count} stages of the graph; stage {missing} is missing"
+            ));
+        }
+        if ids.len() > count {
+            return refused(format!("must be all {count} stages once; got {} items", ids.len()));
+        }
+        Ok(graph.clone_ref(py))
     }
 
     /// Groups of stages that can run at the same time.
@@ -152,13 +205,14 @@ impl PyStageGraph {
     }
 
     /// The stage at a position, counted from the end if it is negative.
-    fn __getitem__(&self, position: isize) -> PyResult<PyStage> {
-        let count = self.graph.stages().len();
+    fn __getitem__(slf: &Bound<'_, Self>, position: isize) -> PyResult<PyStage> {
+        let stages = slf.get().graph.stages();
+        let count = stages.len();
         let index =
             if position < 0 { position.checked_add_unsigned(count) } else { Some(position) };
         let index = index.and_then(|index| usize::try_from(index).ok());
-        match index.and_then(|index| self.graph.stages().get(index)) {
-            Some(stage) => Ok(PyStage { stage: stage.clone() }),
+        match index.and_then(|index| stages.get(index)) {
+            Some(stage) => Ok(PyStage::of(stage, slf)),
             None => Err(PyIndexError::new_err(format!("there are {count} stages, no {position}"))),
         }
     }

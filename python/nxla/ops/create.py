@@ -70,8 +70,19 @@ def tensor(
     """
     made = _traced(value, dtype)
     if made is None:
-        made = _placed(value, _core.tensor(value, dtype, copy), device)
+        made = _imported(value, dtype, copy, device)
     return made if names is None else _core.rename(made, names)
+
+
+def _imported(
+    value: Any, dtype: DTypeLike | None, copy: bool | None, device: DeviceLike | None
+) -> Tensor:
+    """Return data as a tensor on a device, in memory of its own if `copy` is True."""
+    made = _placed(value, _core.tensor(value, dtype, copy), device)
+    if copy and isinstance(value, _core.Tensor) and made.dtype == value.dtype:
+        # The compiled function shares the memory of a tensor, which never changes but can be freed.
+        return made if made.device != value.device else made.to_device(made.device, copy=True)
+    return made
 
 
 def _placed(given: Any, made: Tensor, device: DeviceLike | None) -> Tensor:
@@ -123,7 +134,7 @@ def asarray(
         return traced
     if copy is not True and isinstance(obj, _core.Tensor) and (dtype is None or obj.dtype == dtype):
         return _placed(obj, obj, device)
-    return _placed(obj, _core.tensor(obj, dtype, copy), device)
+    return _imported(obj, dtype, copy, device)
 
 
 def _traced(value: Any, dtype: DTypeLike | None) -> Tensor | None:

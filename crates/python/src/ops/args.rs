@@ -11,6 +11,7 @@ use pyo3::types::{PyInt, PyString};
 
 use crate::ending;
 use crate::errors::argument_error;
+use crate::expr::PyExpr;
 use crate::names::engine_name;
 
 /// One axis.
@@ -32,8 +33,13 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Axis {
         match value.extract::<i64>() {
             Ok(number) => Ok(Axis::Number(number)),
             Err(_) => {
-                let kind = value.get_type().name()?;
-                Err(argument_error("axis", format!("must be an int or a name, got {kind}")))
+                let got = match value.is_instance_of::<PyExpr>() {
+                    true => {
+                        "a traced value (name the argument in static_argnames of nx.jit)".into()
+                    }
+                    false => value.get_type().name()?.to_string(),
+                };
+                Err(argument_error("axis", format!("must be an int or a name, got {got}")))
             }
         }
     }
