@@ -35,7 +35,7 @@ free(block)
 def checked() -> dict[str, str]:
     """Return the environment in which allocations are checked: those of plugins as well."""
     preload = " ".join(filter(None, [LIBRARY, os.environ.get("LD_PRELOAD")]))
-    checks = {"MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165", "NXLA_LEND_MEMORY": "0"}
+    checks = {"MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
     return {**os.environ, "LD_PRELOAD": preload, **checks}
 
 

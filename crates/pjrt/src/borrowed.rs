@@ -5,9 +5,7 @@ use std::sync::Arc;
 use nxla_tensor::{Frozen, HostTensor};
 
 use crate::host::{HostCall, HostView};
-
-/// Bytes from which on an argument is borrowed: fewer are copied sooner.
-const LEAST: usize = 1 << 14;
+use crate::mapped::SHARED_FROM;
 
 /// The bytes of an argument, which are there until the last [`Loans`] of its call are settled.
 struct Borrowed {
@@ -49,7 +47,7 @@ impl HostCall<'_> {
 
 impl Loans {
     fn tensor(&self, view: &HostView<'_>) -> HostTensor {
-        if view.dtype.bits() < 8 || view.bytes.len() < LEAST {
+        if view.dtype.bits() < 8 || view.bytes.len() < SHARED_FROM {
             return view.to_tensor();
         }
         // SAFETY: the bytes live as long as the call, which outlives these loans, and nobody writes

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::event::Event;
 use crate::faults;
+use crate::malloc;
 use crate::memory::{Live, LiveMemory};
 use crate::plugin::Plugin;
 use crate::running::{self, ForeignThread, Running};
@@ -96,13 +97,8 @@ impl Client {
         };
         inner.read_platform()?;
         faults::check(plugin, &inner.platform_name)?;
-        #[cfg(all(
-            target_os = "linux",
-            target_env = "gnu",
-            any(target_arch = "x86_64", target_arch = "aarch64")
-        ))]
         if inner.platform_name == "cpu" {
-            crate::lending::lend_to(plugin);
+            malloc::set_thresholds();
         }
         inner.read_devices()?;
         if inner.devices.is_empty() {

@@ -17,6 +17,7 @@ use crate::options::CompileOptions;
 use crate::running::Compiling;
 use crate::serialized::{self, Facts};
 use crate::sys::*;
+use crate::traffic;
 use crate::value::{self, Value};
 
 /// A compiled program, loaded on the devices it runs on. Clones share it.
@@ -99,6 +100,7 @@ impl Client {
         let _compiling = Compiling::begin();
         // SAFETY: the client is alive, and text, format and options outlive the call.
         unsafe { self.plugin().call(&mut args) }.map_err(as_compile_error)?;
+        traffic::count_compiled();
         let function = PJRT_Client_Compile_Args::FUNCTION;
         let loaded = non_null(args.executable, function, &self.plugin())?;
         // SAFETY: the executable was just made with this client and is ours.

@@ -16,6 +16,7 @@ use crate::ffi::ExecutionContext;
 use crate::options::ExecuteOptions;
 use crate::scratch::with_scratch;
 use crate::sys::*;
+use crate::traffic;
 
 impl Executable {
     /// Starts the program on one device and returns its results, without waiting for them.
@@ -92,7 +93,7 @@ impl Executable {
                     launch.device = inner.client.devices()[device].as_ptr();
                 }
                 // SAFETY: the lists have the lengths the program expects, on one device.
-                unsafe { inner.launch(&launch, options)? };
+                unsafe { inner.launch(&launch, options) }.map_err(|error| cause(error, args))?;
                 // SAFETY: the buffers are ours.
                 let outputs = unsafe { inner.take_outputs(outputs, device) };
                 Ok((outputs, Started { event, context }))
@@ -177,6 +178,14 @@ struct Launch<'a> {
     context: *mut PJRT_ExecuteContext,
 }
 
+/// Returns the error of a released argument, which the plugin reports in words of its own.
+fn cause(error: Error, args: &[&Buffer]) -> Error {
+    match args.iter().any(|arg| arg.is_deleted().unwrap_or(false)) {
+        true => Error::Released,
+        false => error,
+    }
+}
+
 impl Compiled {
     /// Checks number and origin of the arguments and collects their pointers.
     #[inline]
@@ -221,7 +230,9 @@ impl Compiled {
         args.execute_device = launch.device;
         // SAFETY: the executable is alive, the lists are as the caller vouches, and everything
         // that is pointed to outlives the call.
-        unsafe { self.call(&mut args) }
+        unsafe { self.call(&mut args)? };
+        traffic::count_started();
+        Ok(())
     }
 
     /// The context that carries host functions, for programs that call some. They get one even if

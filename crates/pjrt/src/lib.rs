@@ -52,12 +52,7 @@ mod ffi;
 mod float_mode;
 mod forked;
 mod host;
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod lending;
+mod malloc;
 mod mapped;
 mod maps;
 mod memory;
@@ -88,11 +83,12 @@ pub use host::{
     HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
     register_host_fn, unregister_host_fn,
 };
+pub use malloc::THRESHOLDS_VARIABLE;
 pub use mapped::MappedBuffer;
 pub use memory::{DeviceMemory, LiveMemory};
 pub use options::{CompileOptions, ExecuteOptions};
 pub use plugin::Plugin;
 pub use private::{PrivateFolder, read_bounded};
 pub use running::{wait_until_all_idle, wait_until_all_idle_for};
-pub use traffic::Traffic;
+pub use traffic::{Activity, Traffic};
 pub use value::Value;

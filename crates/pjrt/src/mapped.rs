@@ -12,7 +12,7 @@ use crate::transfer::byte_size;
 use crate::value;
 
 /// Bytes from which on memory is shared: fewer are copied sooner than they are held.
-const SHARED_FROM: usize = 1 << 14;
+pub(crate) const SHARED_FROM: usize = 1 << 14;
 
 impl Buffer {
     /// Waits for the data and gives access to it in place, where the host can read the memory of

@@ -1,9 +1,12 @@
-//! How much goes to devices and comes back, over all clients of the process.
+//! Counters over all clients of the process: bytes that go to devices and come back, and programs that
+//! plugins compile and run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static SENT: AtomicU64 = AtomicU64::new(0);
 static READ: AtomicU64 = AtomicU64::new(0);
+static COMPILED: AtomicU64 = AtomicU64::new(0);
+static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// Bytes that went between the host and devices since the process began. What a device computes,
 /// and what it copies to another one by itself, is not among them.
@@ -29,4 +32,30 @@ pub(crate) fn count_sent(bytes: usize) {
 
 pub(crate) fn count_read(bytes: usize) {
     READ.fetch_add(bytes as u64, Ordering::Relaxed);
+}
+
+/// Programs that plugins have compiled and started since the process began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Activity {
+    /// Programs that were compiled; those that were loaded from bytes are not among them.
+    pub compiled: u64,
+    /// Runs that were started.
+    pub started: u64,
+}
+
+impl Activity {
+    /// Returns the counts up to now.
+    #[must_use]
+    pub fn so_far() -> Activity {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Activity { compiled: count(&COMPILED), started: count(&STARTED) }
+    }
+}
+
+pub(crate) fn count_compiled() {
+    COMPILED.fetch_add(1, Ordering::Relaxed);
+}
+
+pub(crate) fn count_started() {
+    STARTED.fetch_add(1, Ordering::Relaxed);
 }

@@ -45,7 +45,7 @@ pub use heatmap::Heatmap;
 pub use host::HostTensor;
 pub use limits::FloatLimits;
 pub use names::{AxisName, Names, NamesError, merge_names, type_text};
-pub use pool::{Lent, held_memory, release_held_memory};
+pub use pool::{held_memory, release_held_memory};
 pub use print::{PrintOptions, element_text};
 pub use promote::{Number, NumberError, promote, promote_keep_pred, weak_dtype};
 pub use scalar::Scalar;

@@ -47,31 +47,6 @@ pub fn release_held_memory() -> usize {
     POOL.release()
 }
 
-/// Memory of the pool for somebody else, who writes bytes as they like. It goes back when this is
-/// dropped.
-pub struct Lent(Block);
-
-impl Lent {
-    /// At least `len` bytes that begin at a multiple of 64 and hold anything; `None` if there is no
-    /// memory, or they are too few for the pool to keep. If they are too many for that, they are new, in
-    /// pages that are as large as the system has them.
-    #[must_use]
-    pub fn new(len: usize) -> Option<Lent> {
-        if len < LEAST { None } else { take(len).map(Lent) }
-    }
-
-    /// All of the bytes.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        self.0.bytes_mut()
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        give(std::mem::take(&mut self.0));
-    }
-}
-
 /// A block of at least `len` bytes that hold whatever was written to them last, or zeros; `None`
 /// where there is no memory.
 pub(crate) fn take(len: usize) -> Option<Block> {
