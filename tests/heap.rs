@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use nxla::graph::build::Cumulative;
 use nxla::graph::{ExprId, Graph, Padding, Result};
+use nxla::pjrt::Activity;
 use nxla::runtime::Tensor;
 use nxla::{
     DType, HostTensor, Options, Program, RunContext, Scalar, Shape, TensorType, compile_program,
@@ -74,20 +75,26 @@ fn bytes(results: &[Tensor]) -> Vec<Vec<u8>> {
     results.iter().map(|tensor| tensor.to_host().unwrap().bytes().to_vec()).collect()
 }
 
-/// Runs a function on XLA this many times, and compares each result with the evaluator's.
+/// Runs a function on XLA and on `auto` this many times, and compares each result with the evaluator's.
 fn check(name: &str, build: Build, inputs: Vec<HostTensor>, rounds: usize) {
     let program = program(&inputs, build);
     let inputs: Vec<Tensor> = inputs.into_iter().map(Tensor::Host).collect();
     let inputs: Vec<&Tensor> = inputs.iter().collect();
-    let [expected, compiled] = ["evaluator", "xla"]
-        .map(|name| compile_program(&program, &Options::new().compiler(name), &[]).unwrap());
-    let expected = bytes(&expected.run(&inputs, &RunContext::default()).unwrap());
-    for round in 0..rounds {
-        let found = bytes(&compiled.run(&inputs, &RunContext::default()).unwrap());
-        let wrong = expected.iter().zip(&found).position(|(expected, found)| expected != found);
-        if let Some(at) = wrong {
-            panic!("{name} of {} differs in round {round}", program.inputs()[at]);
+    let compiled =
+        |name: &str| compile_program(&program, &Options::new().compiler(name), &[]).unwrap();
+    let expected = bytes(&compiled("evaluator").run(&inputs, &RunContext::default()).unwrap());
+    for compiler in ["xla", "auto"] {
+        let compiled = compiled(compiler);
+        let before = Activity::so_far().started;
+        for round in 0..rounds {
+            let found = bytes(&compiled.run(&inputs, &RunContext::default()).unwrap());
+            let wrong = expected.iter().zip(&found).position(|(expected, found)| expected != found);
+            if let Some(at) = wrong {
+                panic!("{name} of {} differs in round {round} on {compiler}", program.inputs()[at]);
+            }
         }
+        let started = Activity::so_far().started - before;
+        assert!(compiler != "xla" || started >= rounds as u64, "{started} runs on XLA");
     }
 }
 

@@ -159,7 +159,7 @@ def available() -> list[str]:
     except nx.DeviceError as error:
         sys.stdout.write(f"without XLA: {error}\n")
         return ["evaluator"]
-    return ["evaluator", "xla"]
+    return ["evaluator", "xla", "auto"]
 
 
 SHARED: dict[str, nx.Function] = {}

@@ -53,7 +53,7 @@ def compile_in(way: str, model: str, text: Path, dumps: str) -> float:
 
     options = {"xla_dump_to": dumps, "xla_dump_hlo_as_text": True} if dumps else {}
     # The plugin is loaded by its first program.
-    nx.jit(lambda x: x + 1, compiler="xla", compile_above=0)(nx.tensor([1.0])).block_until_ready()
+    nx.jit(lambda x: x + 1, compiler="xla")(nx.tensor([1.0])).block_until_ready()
     if way == "imported":
         return seconds(nx.import_stablehlo(text.read_text(encoding="utf-8"), **options).compile)
     lib = library("xla")

@@ -174,8 +174,6 @@ def library(name: str) -> Library:
     """Return a library by the name of its column."""
     if name == "jax":
         return jax_library()
-    if name == "tiers":
-        return nxla_library("xla", compile_after=1)
     return numpy_library() if name == "numpy" else nxla_library(name)
 
 

@@ -67,7 +67,7 @@ def chain(sin, length=CHAIN):
 
 
 #: XLA, also for what is so small that the evaluator has done it before XLA has been called.
-COMPILED = {"compiler": "xla", "compile_above": 0}
+COMPILED = {"compiler": "xla"}
 
 
 def measure_nxla():

@@ -29,7 +29,8 @@ from nxla._core import *  # noqa: F403
 from nxla.compiler import Compiler, current_compiler, register_compiler
 from nxla.custom import custom_jvp, custom_vjp
 from nxla.debug import (
-    Comparison, cache_report, compare, debug_nans, disk_cache_report, memory_report, profile,
+    Comparison, Explanation, cache_report, compare, debug_nans, disk_cache_report, explain,
+    memory_report, profile,
     set_cache_limit, track_tensors, transfer_report,
 )
 from nxla.derivatives import (
@@ -127,8 +128,8 @@ pi = _math.pi
 # What is imported above. `make stubs` writes this list.
 __all__ = [
     "ArgumentError", "CaptureWarning", "Comparison", "Compiler", "DTypeError", "Device",
-    "DeviceError", "ExecutionError", "FormatError", "GradientError", "InternalError", "Mesh",
-    "NxlaError", "OptionError", "OutOfMemoryError", "RecompileWarning", "ShapeError",
+    "DeviceError", "ExecutionError", "Explanation", "FormatError", "GradientError", "InternalError",
+    "Mesh", "NxlaError", "OptionError", "OutOfMemoryError", "RecompileWarning", "ShapeError",
     "ShardedTensor", "Sharding", "Stream", "TraceError", "__version__", "annotate", "arange",
     "asarray", "associative_scan", "astype", "axis_index", "axis_size", "backend_copy",
     "backend_deallocate", "backend_transfer", "bfloat16", "bincount", "bool", "broadcast_shapes",
@@ -137,10 +138,10 @@ __all__ = [
     "constants", "cross", "current_compiler", "custom_grad", "custom_jvp", "custom_vjp",
     "debug_expr", "debug_expr_apply", "debug_nans", "default_options", "defn", "deserialize",
     "devectorize", "device_put", "devices", "disk_cache_report", "e", "einsum", "empty",
-    "empty_like", "errors", "export", "expr", "eye", "fft", "finfo", "float8_e4m3fn", "float8_e5m2",
-    "float16", "float32", "float64", "for_each", "foreign_call", "fori", "from_binary",
-    "from_dlpack", "from_safetensors", "full", "full_like", "global_default_options", "grad",
-    "graph", "hessian", "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "imag",
+    "empty_like", "errors", "explain", "export", "expr", "eye", "fft", "finfo", "float8_e4m3fn",
+    "float8_e5m2", "float16", "float32", "float64", "for_each", "foreign_call", "fori",
+    "from_binary", "from_dlpack", "from_safetensors", "full", "full_like", "global_default_options",
+    "grad", "graph", "hessian", "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "imag",
     "import_stablehlo", "inf", "int2", "int4", "int8", "int16", "int32", "int64", "iota", "isdtype",
     "isin", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp", "linalg", "linearize",
     "linspace", "load", "load_numpy", "load_numpy_archive", "log", "map", "matrix_transpose",

@@ -44,6 +44,7 @@ from nxla._types import (
 )
 from nxla.ahead import Lowered
 from nxla.compiler import Compiler
+from nxla.debug import Explanation
 
 _D_co = TypeVar("_D_co", covariant=True)
 # What a tensor is made of again; the memory comes first.
@@ -95,6 +96,7 @@ class InternalError(NxlaError, RuntimeError):
     """A bug of nxla itself; also a RuntimeError."""
 
 def _panic_for_tests(message: str) -> None: ...
+def _plugin_report() -> dict[str, int]: ...
 
 # Element types
 
@@ -1152,6 +1154,7 @@ class _CacheReport(TypedDict):
     misses: int
     bytes: int
     digests: list[str]
+    backends: list[str]
 
 @final
 class Function(Generic[_P, _R_co]):
@@ -1190,13 +1193,19 @@ class Function(Generic[_P, _R_co]):
         """Traces for these arguments, templates among them, and gives what can be looked at, compiled or
         exported: a ``Lowered``.
         """
+    def explain(self, *args: _P.args, **kwargs: _P.kwargs) -> Explanation:
+        """Explains which backend runs the next call with these arguments, why, and in what time. The
+        function is compiled if it has not been for such arguments, and nothing runs.
+        """
     def _donated_leaves(self, *args: Any, **kwargs: Any) -> list[bool]: ...
     def debug_expr(self, *args: Any, **kwargs: Any) -> Expression:
         """Traces for these arguments and gives the expression."""
     def compile(self, *args: Any) -> Compiled[_R_co]:
         """Compiles for the types of these arguments only; templates stand for tensors."""
     def cache_report(self) -> _CacheReport:
-        """What the function has compiled: entries, hits, misses and the digests of its programs."""
+        """What the function has compiled: entries, hits, misses, and the digests of its programs with the
+        backends that run them.
+        """
     def clear_cache(self) -> None:
         """Forgets what the function has compiled."""
 

@@ -30,7 +30,7 @@ VARIABLES = (
     "NXLA_PJRT_ALLOW_FAULTS",
     "NXLA_CACHE_DIR",
     "NXLA_CACHE_BYTES",
-    "NXLA_COMPILE_ABOVE",
+    "NXLA_MALLOC_THRESHOLDS",
     "XLA_FLAGS",
     "TF_CPP_MIN_LOG_LEVEL",
     "CUDA_VISIBLE_DEVICES",
@@ -185,7 +185,7 @@ def probe(path: str, *, smoke: bool) -> int:
         report = _core.plugin_report(path)
         report["seconds"] = time.perf_counter() - begun
         # The tests are small, and meant for the plugin.
-        options = {"compiler": "xla", "plugin": path, "compile_above": 0}
+        options = {"compiler": "xla", "plugin": path}
         report["smoke"] = smoke_tests(options) if smoke else []
     except Exception as error:  # Whatever it is, it is to be told.
         report = {"error": str(error)}

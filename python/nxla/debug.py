@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Comparison",
     "Difference",
+    "Explanation",
     "LiveTensors",
     "TensorTracker",
     "cache_report",
     "compare",
     "debug_nans",
     "disk_cache_report",
+    "explain",
     "memory_report",
     "profile",
     "set_cache_limit",
@@ -223,6 +225,70 @@ def compare(
         return comparison
 
     return compared
+
+
+class Explanation:
+    """The backend of a call, and the reason for it; made by `nxla.explain`."""
+
+    def __init__(
+        self,
+        backend: str,
+        reason: str,
+        estimated: float | None,
+        measured: dict[str, float],
+        text: str,
+    ) -> None:
+        #: ``"evaluator"``, ``"xla"``, or the name of a compiler of your own.
+        self.backend = backend
+        #: Why this backend runs the call.
+        self.reason = reason
+        #: The estimated seconds of a call on the evaluator. None if the program has a loop whose
+        #: number of iterations is not known.
+        self.estimated = estimated
+        #: The least seconds of the first calls, by the backend that has run them.
+        self.measured = measured
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<nxla explanation: {self._text}>"
+
+
+def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Explanation:
+    """Explain which backend runs the next call of a function, why, and in what time.
+
+    The function is traced, and compiled if its first backend needs that, but not run. The choice of
+    ``compiler="auto"`` depends on the program and on how often the function has been called with
+    arguments of these types.
+
+    Parameters
+    ----------
+    function
+        A function made by `jit`, or any other function, which is explained as `jit` makes it.
+    *args, **kwargs
+        The arguments of the call.
+
+    Returns
+    -------
+    Explanation
+        With the attributes ``backend``, ``reason``, ``estimated`` and ``measured``.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> f = nx.jit(lambda x: nx.sin(x) + 1, compiler="evaluator")
+    >>> nx.explain(f, 1.0).backend
+    'evaluator'
+    >>> nx.explain(f, 1.0).reason
+    'the options name the compiler or the device'
+    """
+    if not isinstance(function, _core.Function):
+        from nxla.transform import jit
+
+        function = jit(function)
+    return function.explain(*args, **kwargs)
 
 
 def cache_report() -> dict[str, int]:

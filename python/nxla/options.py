@@ -205,5 +205,5 @@ def partitions_options(**options: Any) -> list[dict[str, Any]]:
 
 
 # A process that is told to use XLA everywhere need not say so again.
-if os.environ.get("NXLA_COMPILER") == "xla":
+if os.environ.get("NXLA_COMPILER") in ("auto", "xla"):
     plugins.announce()

@@ -380,7 +380,7 @@ def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
     from nxla.options import PLACING, default_options
 
     given = {name: value for name, value in options.items() if value is not None}
-    if given.get("compiler", "xla") != "xla":
+    if given.get("compiler", "xla") not in ("auto", "xla"):
         raise OptionError(
             f"{what}: programs over several devices are compiled by 'xla', not by "
             f"{given['compiler']!r}"
@@ -390,7 +390,7 @@ def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
         if name in given:
             raise OptionError(f"{what}: {name!r} has no meaning for a program over a mesh")
     defaults = default_options()
-    if defaults.get("compiler") == "xla":
+    if defaults.get("compiler") in ("auto", "xla"):
         kept = {name: value for name, value in defaults.items() if name not in placing}
         given = {**kept, **given}
     return {**given, "compiler": "xla"}

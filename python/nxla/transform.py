@@ -129,27 +129,28 @@ def jit(
             That of products on hardware that can trade it for speed: ``"default"``, ``"high"``,
             ``"highest"``.
         ``kernels``
-            Whether the evaluator computes what XLA does slowly on a CPU, such as factorisations,
-            large sorts and reductions, sines and powers; by default where that is possible.
+            Whether factorizations, triangular and linear solves, sorts, top-k, cumulative
+            reductions and Fourier transforms are custom calls of the evaluator's kernels on a CPU.
+            By default they are where the plugin can call the host; ``False`` leaves them to XLA.
         ``cache_dir``, ``cache_bytes``
             A folder in which executables outlive the process, and how many bytes it may have. By
             default what the environment says in ``NXLA_CACHE_DIR`` and ``NXLA_CACHE_BYTES``; no
             folder, or an empty name, is none.
-        ``compile_after``
-            How many calls the evaluator does for each signature. XLA compiles during the last of
-            them, on another thread, and does all that follow; they differ in rounding. By default
-            0. What compiles ahead, as ``lower(...).compile()`` does, does not count.
-        ``compile_above``
-            Microseconds. On a CPU, programs that the evaluator does within so much time, by an
-            estimate, are not compiled: XLA would take as long, and longer to compile. Results are
-            on the device all the same. By default 500, or what the environment says in
-            ``NXLA_COMPILE_ABOVE``; 0, which compiles all, with ``kernels=False`` and with flags of
-            XLA's own.
         ``xla_...``
             XLA's own flags, by their names: ``xla_cpu_enable_fast_math=True``. Those that the
             plugin does not know, and values that are none of theirs, raise a `DeviceError`.
 
-        The compiler ``"evaluator"`` has no settings.
+        The compiler ``"auto"`` chooses between the other two for each call (see `explain`). It has
+        the settings of ``"xla"``, and two that others refuse:
+
+        ``compile_above``
+            Microseconds, 500 by default: programs estimated at no more run on the evaluator.
+        ``compile_after``
+            How many calls run on the evaluator for each signature, 2 by default. XLA compiles
+            during the last one and runs all later calls, whose last digits may differ. Without the
+            setting, programs that take the evaluator long run on XLA from the first call.
+
+        The compiler ``"evaluator"``, the default, has no settings.
 
     Returns
     -------

@@ -10,6 +10,7 @@ import nxla as nx
 from fuzz import programs
 from fuzz.driver import Failure, main
 from fuzz.programs import OPERATIONS
+from nxla import _core
 
 if TYPE_CHECKING:
     import random
@@ -22,7 +23,7 @@ TINY = {"f32": 1e-36, "f64": 1e-300}
 
 
 def generate(rng: random.Random) -> Any:
-    mode = rng.choice(["steps", "steps", "fused", "xla"])
+    mode = rng.choice(["steps", "steps", "fused", "xla", "auto"])
     if mode == "steps":
         # Each step starts from the same operands, so that any operation may come after any other.
         return {"mode": rng.choice(["numpy", "xla-steps"]), **programs.generate(rng, steps=4)}
@@ -68,6 +69,15 @@ def apart(ours: Any, theirs: Any, close: float = 0.0, slack: Any = 0.0) -> str |
     return f"at {at}: {np.atleast_1d(ours)[at]!r} and {np.atleast_1d(theirs)[at]!r}"
 
 
+def compiled(function: Any, compiler: str, tensors: list[Any]) -> Any:
+    """Return what a compiler computes; XLA has run the program if it is asked for."""
+    before = _core._plugin_report()["started"]
+    result = nx.jit(function, compiler=compiler)(*tensors).numpy()
+    if compiler == "xla" and _core._plugin_report()["started"] == before:
+        raise Failure("the program did not run on XLA")
+    return result
+
+
 def on_steps(case: Any) -> None:
     """Compare each step by itself."""
     values = [programs.array_of(given) for given in case["inputs"]]
@@ -81,7 +91,7 @@ def on_steps(case: Any) -> None:
             def step(*xs: Any, function: Any = operation.ours, more: Any = arguments) -> Any:
                 return function(*xs, **more)
 
-            theirs, engine = nx.jit(step, compiler="xla")(*tensors).numpy(), "XLA"
+            theirs, engine = compiled(step, "xla", tensors), "XLA"
         else:
             theirs, engine = programs.computed(operation, operands, arguments), "numpy"
         theirs = np.asarray(theirs)
@@ -143,7 +153,7 @@ def overflows_in_some_order(name: str, floats: list[Any]) -> bool:
 
 
 def whole(case: Any) -> None:
-    """Compare all steps at once: fused, or on XLA."""
+    """Compare all steps at once: fused, on XLA, or on the backend that `auto` chooses."""
     arrays = [programs.array_of(given) for given in case["inputs"]]
     tensors = [nx.tensor(array) for array in arrays]
     values = [value.numpy() for value in programs.run(case, tensors)]
@@ -152,8 +162,8 @@ def whole(case: Any) -> None:
     close = max(CLOSE.get(programs.NAMES[value.dtype], 0.0) for value in values)
     with np.errstate(all="ignore"):
         sane = plain.dtype.kind != "f" or np.all(np.abs(plain) < 1e6)
-    engine = "xla" if case["mode"] == "xla" else "evaluator"
-    other = nx.jit(lambda *xs: programs.run(case, xs)[-1], compiler=engine)(*tensors).numpy()
+    engine = case["mode"] if case["mode"] in ("xla", "auto") else "evaluator"
+    other = compiled(lambda *xs: programs.run(case, xs)[-1], engine, tensors)
     slack = 8 * spread(case, arrays, plain) if sane else 0.0
     differ = apart(other, plain, close, slack) if sane else None
     if differ:

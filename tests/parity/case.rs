@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use nxla::graph::{ExprId, Graph, Op, Result};
+use nxla::pjrt::Activity;
 use nxla::runtime::Tensor;
 use nxla::{DType, HostTensor, Options, Program, RunContext, TensorType, compile_program};
 
@@ -106,7 +107,11 @@ fn run(joined: &Joined, compiler: &str) -> std::result::Result<Vec<HostTensor>, 
     let options = Options::new().compiler(compiler);
     let executable = compile_program(&joined.program, &options, &[])?;
     let inputs: Vec<&Tensor> = joined.inputs.iter().collect();
+    let before = Activity::so_far().started;
     let results = executable.run(&inputs, &RunContext::default())?;
+    // Tests run side by side, so that other runs may be counted as well.
+    let has_run = Activity::so_far().started > before;
+    assert!(compiler != "xla" || has_run, "{:?} did not run on XLA", joined.ops);
     results.iter().map(Tensor::to_host).collect()
 }
 

@@ -46,6 +46,11 @@ fn report_circle(circle: &[String]) {
 }
 
 #[test]
+fn stablehlo_holds_no_limits_of_speed() {
+    expect_none(&rules::limits_in_stablehlo(&Tree::load()));
+}
+
+#[test]
 fn every_layer_has_the_nine_families() {
     expect_none(&layout::missing_families(&Tree::load()));
 }

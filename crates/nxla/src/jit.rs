@@ -8,8 +8,8 @@ use std::sync::Arc;
 use nxla_eval::Interrupt;
 use nxla_expr::{HostFn, Node, Program, TensorType};
 use nxla_runtime::{
-    self as runtime, CompilerChoice, Conflict, Device, Error, Inputs, Options, Purpose, Result,
-    Setting, Tracing, Vectors, Way,
+    self as runtime, CompilerChoice, Conflict, Device, Error, Explanation, Inputs, Options,
+    Purpose, Result, Setting, Tracing, Vectors, Way,
 };
 use nxla_split::{Decision, split};
 use smallvec::SmallVec;
@@ -330,6 +330,32 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         let call = template_of(&leaves);
         let (entry, _) = self.entry(call, Purpose::Compile, &structure, &options)?;
         Ok(Compiled::new(entry, leaves, options, self.interrupt.clone()))
+    }
+
+    /// Explains which backend runs the next call with these arguments, why, and in what time.
+    ///
+    /// The function is compiled if it has not been for such arguments, and nothing runs.
+    ///
+    /// ```
+    /// use nxla::{Expr, jit};
+    ///
+    /// let double = jit(|x: Expr| x * 2).compiler("evaluator");
+    /// let explanation = double.explain(4)?;
+    /// assert_eq!(explanation.backend, "evaluator");
+    /// assert_eq!(explanation.reason, "the options name the compiler or the device");
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Whatever is wrong with the function or its compilation.
+    pub fn explain(&self, arguments: impl Arguments<F::Arguments, Tensor>) -> Result<Explanation> {
+        let mut leaves = Leaves::default();
+        arguments.append(&mut leaves);
+        let options = self.core.options_in_force();
+        let structure = leaves.structure.clone();
+        let (entry, inputs) = self.entry(call_of(leaves), Purpose::Jit, &structure, &options)?;
+        let inputs: SmallVec<[&runtime::Tensor; 8]> = inputs.iter().collect();
+        entry.explain(&inputs, &options, asked(self.interrupt.as_deref()))
     }
 
     /// Traces the function for arguments of these types, and cuts it into stages where `decide` says

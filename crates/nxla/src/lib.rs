@@ -170,13 +170,13 @@ pub use vectors::{VectorAxis, Vectors, vmap};
 
 pub use nxla_runtime as runtime;
 pub use nxla_runtime::{
-    Backend, CacheKey, CacheReport, CompileRequest, Compiler, CompilerChoice, Conflict, Device,
-    DeviceTensor, Engine, Error, ErrorClass, Evaluator, Executable, ExecutableCache, Operand,
-    Options, OptionsGuard, Result, RunContext, Setting, Settings, StageExecutor, StreamError,
-    Trace, Value, View, compile_for, compile_program, compiler_named, compiler_names,
-    current_compiler, debug, default_options, devices, executables, global_default_options,
-    has_default_options, known_devices, register_compiler, run_on, set_default_options,
-    set_global_default_options, with_default_options,
+    Auto, Backend, CacheKey, CacheReport, CompileRequest, Compiler, CompilerChoice, Conflict,
+    Device, DeviceTensor, Engine, Error, ErrorClass, Evaluator, Executable, ExecutableCache,
+    ExecutableHandle, Explanation, Operand, Options, OptionsGuard, Result, RunContext, Setting,
+    Settings, StageExecutor, StreamError, Trace, Value, View, compile_for, compile_program,
+    compiler_named, compiler_names, current_compiler, debug, default_options, devices, executables,
+    global_default_options, has_default_options, known_devices, register_compiler, run_on,
+    set_default_options, set_global_default_options, with_default_options,
 };
 #[cfg(feature = "xla")]
 pub use nxla_runtime::{pjrt, stablehlo, xla};

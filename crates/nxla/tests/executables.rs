@@ -212,39 +212,3 @@ fn a_compiler_may_have_its_own_way_to_run_calls_and_streams() {
     assert_eq!(totals.done().unwrap().to_vec::<i32>().unwrap(), [5]);
     assert_eq!(asked(), ["stream"]);
 }
-
-/// A compiler that is slow, so that the evaluator does the first two calls.
-struct Slow(Arc<AtomicUsize>);
-
-impl Compiler for Slow {
-    fn name(&self) -> &str {
-        "in tiers"
-    }
-
-    fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        assert!(request.settings.is_empty(), "{:?}", request.settings);
-        Evaluator.compile(request)
-    }
-
-    fn evaluated_calls(&self, settings: &Settings) -> Result<u64> {
-        Ok(if settings.contains_key("compile_after") { 2 } else { 0 })
-    }
-
-    fn backend(&self, settings: &Settings) -> Result<Backend> {
-        Evaluator.backend(settings)
-    }
-}
-
-#[test]
-fn the_evaluator_does_the_first_calls_for_a_slow_compiler() {
-    let compiled = Arc::new(AtomicUsize::new(0));
-    let compiler: Arc<dyn Compiler> = Arc::new(Slow(compiled.clone()));
-    let triple = jit(|x: Expr| &x + &x + x).compiler(compiler).set("compile_after", 2);
-    assert_eq!(numbers(&triple.call(1).unwrap()), [3.0]);
-    assert_eq!(compiled.load(Ordering::Relaxed), 0);
-    for call in 2..5 {
-        assert_eq!(numbers(&triple.call(call).unwrap()), [3.0 * f64::from(call)]);
-    }
-    assert_eq!(compiled.load(Ordering::Relaxed), 1);
-}

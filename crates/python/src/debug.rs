@@ -103,6 +103,17 @@ fn transfer_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
     Ok(dict)
 }
 
+/// How many programs plugins have compiled, and how many runs they have started: for tests that XLA
+/// computes.
+#[pyfunction]
+fn _plugin_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
+    let activity = nxla_runtime::pjrt::Activity::so_far();
+    let dict = pyo3::types::PyDict::new(py);
+    dict.set_item("compiled", activity.compiled)?;
+    dict.set_item("started", activity.started)?;
+    Ok(dict)
+}
+
 /// Sets how many bytes of executables the process keeps.
 #[pyfunction]
 fn set_cache_limit(bytes: u64) {
@@ -113,6 +124,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_debug_nans, module)?)?;
     module.add_function(wrap_pyfunction!(compare_values, module)?)?;
     module.add_function(wrap_pyfunction!(cache_report, module)?)?;
+    module.add_function(wrap_pyfunction!(_plugin_report, module)?)?;
     module.add_function(wrap_pyfunction!(set_cache_limit, module)?)?;
     module.add_function(wrap_pyfunction!(transfer_report, module)?)
 }

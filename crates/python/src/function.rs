@@ -7,8 +7,8 @@ use std::time::Instant;
 use nxla_runtime::eval::Interrupt;
 use nxla_runtime::graph::Line;
 use nxla_runtime::{
-    Conflict, Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options, Program, Purpose, Tensor,
-    Trace, Tracing, Way, unusable_donations,
+    Conflict, Explanation, Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options, Program,
+    Purpose, Tensor, Trace, Tracing, Way, unusable_donations,
 };
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
@@ -372,15 +372,38 @@ impl PyFunction {
         Ok(PyCompiled { function, name, entry, options, expected, check: this.debug_nans })
     }
 
-    /// What the function has compiled: entries, hits, misses and the digests of its programs.
+    /// Explains which backend runs the next call with these arguments, why, and in what time. The
+    /// function is compiled if it has not been for such arguments, and nothing runs.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let options = self.core.options_in_force();
+        let call = Call { args, kwargs };
+        let (entry, inputs) = self.entry(py, call, &options, Data::Needed, Purpose::Jit)?;
+        let inputs: Borrowings<'_> = inputs.iter().collect();
+        let explain = |interrupt: &Interrupt<'_>| entry.explain(&inputs, &options, Some(interrupt));
+        let explanation = interruptible(py, explain)?;
+        let text = explanation.to_string();
+        let Explanation { backend, reason, estimated, measured } = explanation;
+        let fields = (backend, reason, estimated, measured, text);
+        py.import("nxla.debug")?.getattr("Explanation")?.call1(fields)
+    }
+
+    /// What the function has compiled: entries, hits, misses, and the digests of its programs with the
+    /// backends that run them.
     fn cache_report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let FunctionReport { entries, hits, misses, bytes, digests } = self.core.report();
+        let FunctionReport { entries, hits, misses, bytes, digests, backends } = self.core.report();
         let report = PyDict::new(py);
         report.set_item("entries", entries)?;
         report.set_item("hits", hits)?;
         report.set_item("misses", misses)?;
         report.set_item("bytes", bytes)?;
         report.set_item("digests", digests)?;
+        report.set_item("backends", backends)?;
         Ok(report)
     }
 

@@ -74,7 +74,8 @@ pub(crate) fn unchecked_options(
         }
     }
     let named = options.settings.contains_key("plugin");
-    if !named && options.compiler.as_ref().is_some_and(|compiler| compiler.name() == "xla") {
+    let may_use_xla = |compiler: &CompilerChoice| ["auto", "xla"].contains(&compiler.name());
+    if !named && options.compiler.as_ref().is_some_and(may_use_xla) {
         announce_plugin(given.py())?;
     }
     Ok((options, conflict))

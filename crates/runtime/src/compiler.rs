@@ -11,10 +11,11 @@ use nxla_eval::Interrupt;
 use nxla_expr::{HookOp, HostFn, Program};
 
 use crate::analysis::Analysis;
+use crate::auto::{Auto, Explanation};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::evaluator::Evaluator;
-use crate::options::Settings;
+use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Settings};
 use crate::tensor::Tensor;
 use crate::xla;
 
@@ -44,17 +45,6 @@ pub trait Compiler: Any + Send + Sync {
     fn jit(&self, request: &CompileRequest<'_>) -> Option<Result<Arc<dyn Executable>>> {
         let _ = request;
         None
-    }
-
-    /// How many calls of a jitted function the evaluator does, for each signature, before those that
-    /// run what this compiles. That is for a compiler that is slow: it compiles during the last of
-    /// them. Its setting is called `compile_after`, and taken out for the calls that follow.
-    ///
-    /// # Errors
-    /// A setting that is no number of calls.
-    fn evaluated_calls(&self, settings: &Settings) -> Result<u64> {
-        let _ = settings;
-        Ok(0)
     }
 
     /// What does the steps of a stream, if that is anything but what `compile` gives. Its inputs are
@@ -194,6 +184,11 @@ pub trait Executable: Send + Sync {
     fn is_loaded(&self) -> bool {
         true
     }
+
+    /// Explains which backend runs the next call, if the executable has several; `None` by default.
+    fn explain(&self) -> Option<Explanation> {
+        None
+    }
 }
 
 /// What one run brings along: nothing by default.
@@ -327,13 +322,14 @@ pub(crate) fn registry_generation() -> u64 {
 }
 
 /// The names that mean the same in every program.
-const BUILT_IN: [&str; 2] = ["evaluator", "xla"];
+const BUILT_IN: [&str; 3] = ["auto", "evaluator", "xla"];
 
 fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {
-        let evaluator: Arc<dyn Compiler> = Arc::new(Evaluator);
-        let built_in = [Some(evaluator), xla::compiler()].into_iter().flatten();
+        let (auto, evaluator): (Arc<dyn Compiler>, Arc<dyn Compiler>) =
+            (Arc::new(Auto), Arc::new(Evaluator));
+        let built_in = [Some(auto), Some(evaluator), xla::compiler()].into_iter().flatten();
         RwLock::new(built_in.map(|c| (c.name().to_owned(), c)).collect())
     })
 }
@@ -383,6 +379,11 @@ pub fn compiler_named(name: &str) -> Result<Arc<dyn Compiler>> {
 pub(crate) fn check_settings(compiler: &str, settings: &Settings, known: &[&str]) -> Result<()> {
     match settings.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
+        Some(name) if [COMPILE_ABOVE, COMPILE_AFTER].contains(&name.as_str()) => {
+            Err(Error::Options(format!(
+                "the compiler {compiler:?} has no option {name:?}; compiler=\"auto\" has it"
+            )))
+        }
         Some(name) if known.is_empty() => Err(Error::Options(format!(
             "the compiler {compiler:?} has no option {name:?}; it has none at all"
         ))),

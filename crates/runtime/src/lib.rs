@@ -15,6 +15,7 @@
 mod analysis;
 mod apply;
 mod at_once;
+mod auto;
 mod background;
 mod cache;
 mod compiler;
@@ -41,10 +42,8 @@ mod signal;
 mod stages;
 mod stand_ins;
 mod stream;
-mod substitute;
 mod sync;
 mod tensor;
-mod tiers;
 mod trace;
 pub mod vectors;
 #[cfg(feature = "xla")]
@@ -53,6 +52,7 @@ pub mod xla;
 pub use analysis::Analysis;
 pub use apply::{Captured, Ids, build_entries, either, number_tensor, resolve, trace_of};
 pub use at_once::AtOnce;
+pub use auto::{Auto, Explanation};
 pub use cache::{CacheKey, CacheReport, CompilerKey, ExecutableCache, executables};
 pub use compiler::{
     Backend, CompileRequest, Compiler, CompilerChoice, Executable, Purpose, RunContext,
@@ -83,7 +83,7 @@ pub use options::{
     set_default_options, set_global_default_options, set_reassociate_floats, with_default_options,
 };
 pub use profile::{Span, Work, finish_profile, is_profiled, span, span_with, start_profile};
-pub use program::{compile_for, compile_program, run_program};
+pub use program::{ExecutableHandle, compile_for, compile_program, run_program};
 pub use signal::Signal;
 pub use stages::{Done, StageExecutor, Stages};
 pub use stream::{

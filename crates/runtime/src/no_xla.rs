@@ -22,6 +22,11 @@ pub(crate) fn compiler() -> Option<Arc<dyn Compiler>> {
     None
 }
 
+/// Returns `None`: there is no plugin.
+pub(crate) fn installed_device(_: &Settings, _: Option<&Device>) -> Result<Option<Device>> {
+    Ok(None)
+}
+
 /// There is no such error.
 pub(crate) fn class_of(error: &pjrt::Error) -> ErrorClass {
     match error.0 {}

@@ -22,11 +22,10 @@ use crate::tensor::Tensor;
 /// Those of the settings that say where programs run, in place of a [`Device`].
 pub(crate) const PLACING: [&str; 4] = ["plugin", "device", "cpu_device_count", "preallocate"];
 
-/// The setting that counts the calls of a function before it is compiled; see
-/// [`Compiler::evaluated_calls`].
+/// The setting of `auto` for the number of calls that run on the evaluator; see [`crate::Auto`].
 pub(crate) const COMPILE_AFTER: &str = "compile_after";
 
-/// The setting of XLA that says from how much work on a program is compiled.
+/// The setting of `auto` for the estimated microseconds up to which the evaluator runs a program.
 pub(crate) const COMPILE_ABOVE: &str = "compile_above";
 
 /// A setting of a compiler.
@@ -194,7 +193,8 @@ impl Options {
     /// Another compiler; what says where to run, or has no meaning for such a program.
     pub fn of_a_mesh(&self) -> Result<Options> {
         let refused = |why: String| Err(Error::Options(format!("mesh: {why}")));
-        if let Some(other) = self.compiler.as_ref().filter(|choice| choice.name() != "xla") {
+        let compiles = |choice: &CompilerChoice| ["auto", "xla"].contains(&choice.name());
+        if let Some(other) = self.compiler.as_ref().filter(|choice| !compiles(choice)) {
             let name = other.name();
             return refused(format!(
                 "programs over several devices are compiled by \"xla\", not by {name:?}"
@@ -214,7 +214,7 @@ impl Options {
         }
         let mut settings = Settings::new();
         let defaults = default_options();
-        if defaults.compiler.as_ref().is_some_and(|choice| choice.name() == "xla") {
+        if defaults.compiler.as_ref().is_some_and(compiles) {
             settings.extend(defaults.settings);
             let evaluated = [COMPILE_AFTER, COMPILE_ABOVE];
             let of_one_device = |name: &str| PLACING.contains(&name) || evaluated.contains(&name);

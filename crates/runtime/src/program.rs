@@ -6,15 +6,15 @@ use nxla_eval::Interrupt;
 use nxla_expr::{Detached, HostFn, Program};
 
 use crate::analysis::Analysis;
+use crate::auto::{AutoExecutable, Explanation, Timing, estimate, is_auto};
 use crate::cache::{CacheKey, CompilerKey, Found, Used, executables};
-use crate::compiler::{CompileRequest, Executable, Purpose, RunContext};
+use crate::compiler::{CompileRequest, Compiler, Executable, Purpose, RunContext};
 use crate::error::{Error, Result};
 use crate::forks::no_fork;
 use crate::options::{Engine, Options, Progress};
 use crate::profile::{self, Work};
 use crate::stages::Staged;
 use crate::tensor::Tensor;
-use crate::tiers::Tiered;
 
 /// Compiles a program, or finds the executable of an equal one, for operands on the host unless the
 /// options say where to run.
@@ -31,7 +31,7 @@ pub fn compile_program(
     program: &Arc<Program>,
     options: &Options,
     donated: &[bool],
-) -> Result<Arc<dyn Executable>> {
+) -> Result<Arc<ExecutableHandle>> {
     compile_for(program, options, &options.engine(None)?, donated, None)
 }
 
@@ -48,14 +48,12 @@ pub fn compile_for(
     engine: &Engine,
     donated: &[bool],
     interrupt: Option<&Interrupt<'_>>,
-) -> Result<Arc<dyn Executable>> {
-    let job = Job::new(program, options, engine, donated);
-    let found = job.clone().find(interrupt)?;
-    Ok(Arc::new(Kept { job, current: RwLock::new(Current::of(&found)) }))
+) -> Result<Arc<ExecutableHandle>> {
+    compile_to(Purpose::Compile, program, options, engine, donated, interrupt)
 }
 
-/// What a compiler gives for a purpose: its own answer, which nobody shares, or as [`compile_for`]. The
-/// first calls of a jitted function may be the evaluator's.
+/// Returns what a compiler gives for a purpose: its own executable, which is not shared, or as
+/// [`compile_for`].
 ///
 /// # Errors
 /// As for [`compile_for`].
@@ -66,11 +64,11 @@ pub(crate) fn compile_to(
     engine: &Engine,
     donated: &[bool],
     interrupt: Option<&Interrupt<'_>>,
-) -> Result<Arc<dyn Executable>> {
-    if purpose == Purpose::Jit
-        && let Some(tiered) = Tiered::of(program, options, engine, donated)?
-    {
-        return Ok(Arc::new(tiered));
+) -> Result<Arc<ExecutableHandle>> {
+    if is_auto(&*engine.compiler) {
+        let device = engine.device.as_ref();
+        let auto = AutoExecutable::new(purpose, program, options, device, donated, interrupt)?;
+        return Ok(Arc::new(ExecutableHandle::own(Arc::new(auto), engine)));
     }
     let listeners: Vec<Arc<str>> = options.hooks.keys().cloned().collect();
     let request = CompileRequest {
@@ -87,7 +85,12 @@ pub(crate) fn compile_to(
         Purpose::Compile => None,
         Purpose::Stream => engine.compiler.stream(&request),
     };
-    own.unwrap_or_else(|| compile_for(program, options, engine, donated, interrupt))
+    if let Some(own) = own {
+        return Ok(Arc::new(ExecutableHandle::own(own?, engine)));
+    }
+    let handle = ExecutableHandle::deferred(program, options, engine, donated);
+    handle.load(interrupt)?;
+    Ok(Arc::new(handle))
 }
 
 /// Runs a program once where its inputs live, or where the options say.
@@ -119,12 +122,10 @@ pub(crate) fn run_on(
     (donated, kept): (&[bool], &[usize]),
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<Tensor>> {
-    let job = Job::new(program, options, engine, donated);
-    let executable = job.clone().find(interrupt)?.value;
-    let own_hooks = &job.functions;
+    let handle = compile_for(program, options, engine, donated, interrupt)?;
     let context =
-        RunContext { hooks: Some(&options.hooks), own_hooks, kept, interrupt, caller: None };
-    let results = executable.run(inputs, &context)?;
+        RunContext { hooks: Some(&options.hooks), kept, interrupt, ..RunContext::default() };
+    let results = handle.run(inputs, &context)?;
     check_count(program, &results)?;
     Ok(results)
 }
@@ -222,13 +223,23 @@ impl Job {
     }
 }
 
-/// An executable of the cache, with the functions that one program brings along for its hooks.
-struct Kept {
-    job: Arc<Job>,
-    current: RwLock<Current>,
+/// A compiled program as its callers hold it, with the host functions of this program's hooks.
+///
+/// The cache alone keeps a shared executable alive. A handle finds it, and compiles it again if the cache
+/// has dropped it.
+pub struct ExecutableHandle {
+    held: Held,
+    timing: Timing,
 }
 
-/// What the cache has given last. Only the cache keeps it alive.
+enum Held {
+    /// An executable of the cache.
+    Shared { job: Arc<Job>, current: RwLock<Option<Current>> },
+    /// An executable that a compiler has made for this function alone.
+    Own { executable: Arc<dyn Executable>, compiler: Arc<dyn Compiler> },
+}
+
+/// The executable that the cache has returned last.
 struct Current {
     executable: Weak<dyn Executable>,
     used: Used,
@@ -240,41 +251,134 @@ impl Current {
     }
 }
 
-impl Kept {
-    fn current(&self) -> RwLockReadGuard<'_, Current> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner)
+impl ExecutableHandle {
+    /// Makes a handle of a program that is compiled when it runs first, or by [`ExecutableHandle::load`].
+    pub(crate) fn deferred(
+        program: &Arc<Program>,
+        options: &Options,
+        engine: &Engine,
+        donated: &[bool],
+    ) -> Self {
+        let job = Job::new(program, options, engine, donated);
+        let held = Held::Shared { job, current: RwLock::default() };
+        Self { held, timing: Timing::default() }
     }
 
-    /// The executable, compiled again if the cache has dropped it.
+    fn own(executable: Arc<dyn Executable>, engine: &Engine) -> Self {
+        let held = Held::Own { executable, compiler: engine.compiler.clone() };
+        Self { held, timing: Timing::default() }
+    }
+
+    /// Compiles the program if the cache does not have it.
+    ///
+    /// # Errors
+    /// As for [`compile_for`].
+    pub(crate) fn load(&self, interrupt: Option<&Interrupt<'_>>) -> Result<()> {
+        self.get(interrupt).map(drop)
+    }
+
     fn get(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Arc<dyn Executable>> {
-        let current = self.current();
-        if let Some(executable) = current.executable.upgrade() {
-            executables().touch(&current.used);
+        let (job, place) = match &self.held {
+            Held::Shared { job, current } => (job, current),
+            Held::Own { executable, .. } => return Ok(executable.clone()),
+        };
+        let current = read(place);
+        let known = current.as_ref().and_then(|current| {
+            current.executable.upgrade().inspect(|_| executables().touch(&current.used))
+        });
+        drop(current);
+        if let Some(executable) = known {
             return Ok(executable);
         }
-        drop(current);
-        let found = self.job.clone().find(interrupt)?;
+        let found = job.clone().find(interrupt)?;
         let _no_fork = no_fork();
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Current::of(&found);
+        *place.write().unwrap_or_else(PoisonError::into_inner) = Some(Current::of(&found));
         Ok(found.value)
     }
-}
 
-impl Executable for Kept {
-    fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
+    /// The executable, if it is in memory.
+    fn loaded(&self) -> Option<Arc<dyn Executable>> {
+        match &self.held {
+            Held::Shared { current, .. } => read(current).as_ref()?.executable.upgrade(),
+            Held::Own { executable, .. } => Some(executable.clone()),
+        }
+    }
+
+    /// Runs the program. Results may not be ready yet when this returns.
+    ///
+    /// # Errors
+    /// As for [`Executable::run`], and for [`compile_for`] if the program has to be compiled.
+    pub fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         let executable = self.get(context.interrupt)?;
-        executable.run(inputs, &RunContext { own_hooks: &self.job.functions, ..*context })
+        let own_hooks = match &self.held {
+            Held::Shared { job, .. } => &*job.functions,
+            Held::Own { .. } => context.own_hooks,
+        };
+        let begun = self.timing.begin();
+        let results = executable.run(inputs, &RunContext { own_hooks, ..*context })?;
+        if let Some(begun) = begun {
+            self.timing.end(begun, &results)?;
+        }
+        Ok(results)
     }
 
-    fn byte_size(&self) -> usize {
-        self.current().executable.upgrade().map_or(0, |executable| executable.byte_size())
+    /// The memory that the executable itself takes, in bytes; 0 if it is not in memory.
+    pub fn byte_size(&self) -> usize {
+        self.loaded().map_or(0, |executable| executable.byte_size())
     }
 
-    fn analysis(&self) -> Result<Analysis> {
+    /// What the compiler reports about cost and memory.
+    ///
+    /// # Errors
+    /// As for [`Executable::analysis`].
+    pub fn analysis(&self) -> Result<Analysis> {
         self.get(None)?.analysis()
     }
 
-    fn is_loaded(&self) -> bool {
-        self.current().executable.strong_count() > 0
+    /// Whether the executable is in memory; otherwise the next run compiles it.
+    pub fn is_loaded(&self) -> bool {
+        self.loaded().is_some_and(|executable| executable.is_loaded())
     }
+
+    /// Explains which backend runs the next call; `reason` is why this compiler was chosen.
+    pub(crate) fn explain(&self, reason: String, program: &Program) -> Explanation {
+        if let Held::Own { executable, .. } = &self.held
+            && let Some(explanation) = executable.explain()
+        {
+            return explanation;
+        }
+        Explanation {
+            backend: self.compiler().name().to_owned(),
+            reason,
+            estimated: estimate(program),
+            measured: self.measured().into_iter().collect(),
+        }
+    }
+
+    /// The name of the compiler, and the least seconds of the first runs; `None` before one has ended.
+    pub(crate) fn measured(&self) -> Option<(String, f64)> {
+        Some((self.compiler().name().to_owned(), self.timing.least()?))
+    }
+
+    fn compiler(&self) -> &dyn Compiler {
+        match &self.held {
+            Held::Shared { job, .. } => &*job.engine.compiler,
+            Held::Own { compiler, .. } => &**compiler,
+        }
+    }
+
+    /// The name of the backend that runs the next call.
+    pub(crate) fn backend(&self) -> String {
+        match &self.held {
+            Held::Shared { job, .. } => job.engine.compiler.name().to_owned(),
+            Held::Own { executable, compiler } => {
+                let explanation = executable.explain();
+                explanation.map_or_else(|| compiler.name().to_owned(), |found| found.backend)
+            }
+        }
+    }
+}
+
+fn read<T>(place: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    place.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,7 +10,7 @@ use nxla_tensor::{DType, Scalar, Shape};
 use rustc_hash::FxHashMap;
 
 use crate::error::{LowerError, Result};
-use crate::kept::Keepers;
+use crate::materialize::Materializers;
 use crate::module::HostCall;
 use crate::options::{LowerOptions, Precision};
 use crate::types::Ty;
@@ -36,8 +36,8 @@ pub(crate) struct Cx<'a> {
     active: FxHashMap<*const Program, bool>,
     /// The functions that stand for the bodies of blocks.
     functions: FxHashMap<(Digest, Precision), Arc<str>>,
-    /// Those that values pass through.
-    pub(crate) keepers: Keepers,
+    /// The functions that materialize values.
+    pub(crate) materializers: Materializers,
     /// Those that are called but not written yet.
     pending: VecDeque<Function<'a>>,
     /// How exactly the present function multiplies.
@@ -71,7 +71,7 @@ impl<'a> Cx<'a> {
             host_calls: Vec::new(),
             active: FxHashMap::default(),
             functions: FxHashMap::default(),
-            keepers: Keepers::default(),
+            materializers: Materializers::default(),
             pending: VecDeque::new(),
             precision: options.precision,
         }
@@ -132,7 +132,9 @@ impl<'a> Cx<'a> {
     pub(crate) fn takes_from_memory(&self) -> bool {
         self.current.is_some_and(|(graph, id)| {
             let operand = graph.node(id).operands.first();
-            operand.is_some_and(|&operand| is_in_memory(graph.op(operand)))
+            operand.is_some_and(|&operand| {
+                matches!(graph.op(operand), Op::Parameter(_) | Op::Dot(_) | Op::Conv(_))
+            })
         })
     }
 
@@ -238,9 +240,4 @@ impl<'a> Cx<'a> {
     pub(crate) fn next_function(&mut self) -> Option<Function<'a>> {
         self.pending.pop_front()
     }
-}
-
-/// Whether what an op gives is there as it is, and not computed by element-wise code.
-pub(crate) fn is_in_memory(op: &Op) -> bool {
-    matches!(op, Op::Parameter(_) | Op::Dot(_) | Op::Conv(_))
 }

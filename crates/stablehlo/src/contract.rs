@@ -1,7 +1,7 @@
 //! Dot products and convolutions.
 
-use nxla_expr::{Conv, Dot, ExprId, Graph, Op, TensorType};
-use nxla_tensor::{DType, Shape};
+use nxla_expr::{Conv, Dot, Op, TensorType};
+use nxla_tensor::Shape;
 
 use crate::builder::Range;
 use crate::context::Cx;
@@ -31,13 +31,16 @@ fn dot(cx: &mut Cx<'_>, attributes: &Dot, left: Value, right: Value, ty: &Tensor
         right_contract: left_contract.clone(),
         right_batch: left_batch.clone(),
     };
+    let Some(least) = cx.options.shape_limits.map(|limits| limits.least_columns) else {
+        return product(cx, attributes, left, right, ty);
+    };
     let of_left = columns(cx.shape(left.ty), left_contract);
     match (of_left, columns(cx.shape(right.ty), right_contract)) {
-        (Some(columns), _) if right_rank == vectors && columns >= LEAST_COLUMNS => {
+        (Some(columns), _) if right_rank == vectors && columns >= least => {
             product(cx, &swapped(), right, left, ty)
         }
         (Some(_), _) if right_rank == vectors && left_rank == 2 => by_rows(cx, left, right, ty),
-        (_, Some(columns)) if left_rank == 1 && right_rank == 2 && columns < LEAST_COLUMNS => {
+        (_, Some(columns)) if left_rank == 1 && right_rank == 2 && columns < least => {
             by_rows(cx, right, left, ty)
         }
         _ => product(cx, attributes, left, right, ty),
@@ -51,25 +54,6 @@ fn dot(cx: &mut Cx<'_>, attributes: &Dot, left: Value, right: Value, ty: &Tensor
 fn columns(matrix: &Shape, contract: &[usize]) -> Option<usize> {
     let &[axis] = contract else { return None };
     (axis + 2 == matrix.rank()).then(|| matrix[axis + 1])
-}
-
-/// Columns from which on rows are long.
-const LEAST_COLUMNS: usize = 1 << 6;
-
-/// Whether a product is one of a transposed matrix of few columns and a vector, of floats that have no accumulator:
-/// XLA transposes it first.
-pub(crate) fn is_tall(dot: &Dot, graph: &Graph, left: ExprId, right: ExprId) -> bool {
-    let has_few = |matrix: &Shape, contract: &[usize], vector: &Shape| {
-        let are_few = columns(matrix, contract).is_some_and(|columns| columns < LEAST_COLUMNS);
-        are_few && matrix.rank() == 2 && vector.rank() == 1
-    };
-    let (dtype, left_shape, right_shape) =
-        (graph.dtype(left), graph.shape(left), graph.shape(right));
-    matches!(dtype, DType::F32 | DType::F64)
-        && dtype == graph.dtype(right)
-        && dot.left_batch.is_empty()
-        && (has_few(left_shape, &dot.left_contract, right_shape)
-            || has_few(right_shape, &dot.right_contract, left_shape))
 }
 
 /// The product of a transposed matrix, which is written as one of rows, and a vector.
@@ -160,52 +144,6 @@ fn padding(
         }
     }
     (padding, Shape::from(sizes))
-}
-
-/// Channels of the input times those of the result, and channels of the input alone, up to which the
-/// evaluator convolves images of `f32` in less time than XLA.
-const MOST_PAIRS: usize = 1 << 8;
-const MOST_CHANNELS: usize = 1 << 4;
-
-/// Channels of the result from which on XLA convolves images of `f64` in blocks as well.
-const LEAST_BLOCKED_F64: usize = 1 << 5;
-
-/// Whether XLA's code for the processor takes longer for a convolution than the evaluator does.
-///
-/// It has a library for images of floats and many channels. What is made for that first, or goes
-/// through plain loops, takes up to hundreds of times as long: groups of the batch become one
-/// convolution of all with all, of which most is thrown away.
-pub(crate) fn is_slow(conv: &Conv, kernel: &[usize], result: &TensorType) -> bool {
-    let of = |axis: usize| kernel[conv.kernel_permutation[axis]];
-    let (outputs, channels) = (of(0), of(1));
-    let is_complex = result.dtype.is_complex();
-    if !is_complex && !matches!(result.dtype, DType::F32 | DType::F64) {
-        return false;
-    }
-    if conv.batch_groups > 1 || is_complex {
-        return true;
-    }
-    let is_one = |steps: &[usize]| steps.iter().all(|&step| step == 1);
-    let is_strided = !is_one(&conv.strides);
-    let is_double = result.dtype == DType::F64;
-    if conv.feature_groups > 1 {
-        return is_double || !is_strided || channels == 1;
-    }
-    if !is_one(&conv.input_dilation) {
-        return false;
-    }
-    // The derivative by the kernel slides a kernel as large as the image.
-    let is_long = (2..conv.kernel_permutation.len())
-        .any(|axis| of(axis) > result.shape[conv.output_permutation[axis]]);
-    match conv.padding.len() {
-        2 if is_double => outputs < LEAST_BLOCKED_F64 && !is_strided,
-        2 => {
-            let is_small = channels <= MOST_CHANNELS && channels * outputs <= MOST_PAIRS;
-            is_small && !is_strided && !is_long
-        }
-        1 => is_double || !is_long,
-        _ => true,
-    }
 }
 
 /// What each axis is, such as `b, f, 0, 1`: the first two canonical axes have letters, the spatial

@@ -44,7 +44,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod along;
 mod builder;
 mod cast;
 mod complex;
@@ -57,11 +56,10 @@ mod elementwise;
 mod error;
 mod fold;
 mod index;
-mod joint;
-mod kept;
 mod kernel;
 mod linalg;
 mod literal;
+mod materialize;
 mod module;
 mod movement;
 mod options;
@@ -77,4 +75,6 @@ mod writer;
 pub use error::LowerError;
 pub use kernel::kernel_program;
 pub use module::{Donation, HostCall, Module, lower};
-pub use options::{KERNEL_ID, LowerOptions, Partition, Precision, STRICT_OPTIONS};
+pub use options::{
+    CustomCall, KERNEL_ID, LowerOptions, Partition, Precision, STRICT_OPTIONS, ShapeLimits,
+};

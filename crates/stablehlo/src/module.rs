@@ -88,8 +88,10 @@ impl fmt::Debug for HostCall {
 /// * [`LowerError::Unsupported`] for a form of an op that StableHLO has no words for.
 pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
     let built = "what was built can be built in other words";
-    let decomposed =
-        if options.kernels { None } else { nxla_expr::decompose(program).expect(built) };
+    let decomposed = match options.custom_call {
+        Some(_) => None,
+        None => nxla_expr::decompose(program).expect(built),
+    };
     let program = decomposed.as_ref().unwrap_or(program);
     let direct = nxla_expr::direct_products(program).expect(built);
     let program = direct.as_ref().unwrap_or(program);
@@ -104,7 +106,7 @@ pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
     while let Some(next) = cx.next_function() {
         function(&mut cx, &next)?;
     }
-    cx.write_keepers();
+    cx.write_materializers();
     cx.writer.end_module();
     let (text, host_calls) = cx.finish();
     Ok(Module { text, used_inputs, host_calls, donations })

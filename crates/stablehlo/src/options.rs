@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use nxla_expr::{HookOp, Layout};
+use nxla_expr::{ExprId, Graph, HookOp, Layout};
 
 /// XLA's debug options under which its CPU compiler keeps to what StableHLO defines: without them
 /// a maximum forgets NaN in its right operand, and narrow floats keep excess precision between
@@ -12,10 +12,26 @@ use nxla_expr::{HookOp, Layout};
 pub const STRICT_OPTIONS: &[(&str, bool)] =
     &[("xla_cpu_enable_fast_min_max", false), ("xla_allow_excess_precision", false)];
 
-/// The `id` of the host function that runs what XLA does slowly or not at all, where
-/// [`LowerOptions::kernels`] asks for it. Its attribute `program` says what to run, see
-/// [`kernel_program`](crate::kernel_program).
+/// The `id` of the host function that runs custom calls, see [`LowerOptions::custom_call`]. Its
+/// attribute `program` holds the program to run, see [`kernel_program`](crate::kernel_program).
 pub const KERNEL_ID: i64 = -1;
+
+/// Decides whether a node of a graph becomes a custom call.
+pub type CustomCall<'a> = &'a dyn Fn(&Graph, ExprId) -> bool;
+
+/// Limits on shapes within which the target reduces and multiplies fast. Larger or smaller operands are
+/// written in an equivalent form that stays within the limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShapeLimits {
+    /// Elements of a row from which on a reduction of the last axes is cut into rows.
+    pub least_row: usize,
+    /// The longest row that is reduced in one piece.
+    pub most_row: usize,
+    /// Columns from which on a transposed matrix is multiplied by a vector row by row.
+    pub least_columns: usize,
+    /// The most elements of a window whose scatter to its extremum is unrolled, if windows share none.
+    pub most_unrolled: usize,
+}
 
 /// How a program is written.
 #[derive(Clone, Copy)]
@@ -28,21 +44,15 @@ pub struct LowerOptions<'a> {
     pub donated: &'a [bool],
     /// Whether the plugin can call host functions.
     pub host_calls: bool,
-    /// Whether the host function [`KERNEL_ID`] is called for factorisations of matrices, for which
-    /// StableHLO has no words and which are composed of other operations otherwise, and for
-    /// triangular matrices, many convolutions, large sorts, scans and reductions, and random words, which
-    /// XLA's code for the processor does slowly.
-    pub kernels: bool,
-    /// Whether it is called for Fourier transforms as well.
-    pub transforms: bool,
-    /// Whether sums and extrema of `f32` along the last axes take their operand from memory, and rows
-    /// are summed by themselves where several axes are. XLA hands them to a library for the processor
-    /// then, or computes them in one loop, and would else make a tree of windows of each once it sees
-    /// which operation the operand comes from.
-    pub sums_apart: bool,
-    /// Whether a value that must not be computed twice passes through a call of a function that is
-    /// not inlined. XLA's compiler for the processor needs that; elsewhere it passes a barrier.
-    pub kept_by_calls: bool,
+    /// The nodes that the host function [`KERNEL_ID`] computes; `None` leaves all of them to the plugin.
+    /// Without it, factorizations, for which StableHLO has no op, are composed of simpler ops. With it,
+    /// the predicate must hold for every factorization.
+    pub custom_call: Option<CustomCall<'a>>,
+    /// The form of reductions and of products by vectors; `None` writes them as they are.
+    pub shape_limits: Option<ShapeLimits>,
+    /// Whether a value that must not be computed twice is the result of a call of a function that is
+    /// not inlined. XLA's compiler for CPUs ignores the barrier that is written otherwise.
+    pub materialize_by_calls: bool,
     /// Whether operations carry the user's line, for XLA's errors, dumps and profiles.
     pub locations: bool,
     /// How exactly hardware multiplies `f32` in `dot` and `conv`.
@@ -69,10 +79,9 @@ impl Default for LowerOptions<'_> {
             active_hooks: &|hook| hook.has_function(),
             donated: &[],
             host_calls: false,
-            kernels: false,
-            transforms: false,
-            sums_apart: false,
-            kept_by_calls: false,
+            custom_call: None,
+            shape_limits: None,
+            materialize_by_calls: false,
             locations: false,
             precision: Precision::Default,
             partition: None,
@@ -85,10 +94,9 @@ impl fmt::Debug for LowerOptions<'_> {
         f.debug_struct("LowerOptions")
             .field("donated", &self.donated)
             .field("host_calls", &self.host_calls)
-            .field("kernels", &self.kernels)
-            .field("transforms", &self.transforms)
-            .field("sums_apart", &self.sums_apart)
-            .field("kept_by_calls", &self.kept_by_calls)
+            .field("custom_calls", &self.custom_call.is_some())
+            .field("shape_limits", &self.shape_limits)
+            .field("materialize_by_calls", &self.materialize_by_calls)
             .field("locations", &self.locations)
             .field("precision", &self.precision)
             .field("partition", &self.partition)

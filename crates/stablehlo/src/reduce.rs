@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use crate::context::Cx;
 use crate::error::{LowerError, Result};
 use crate::fold;
+use crate::options::ShapeLimits;
 use crate::region::Source;
 use crate::widen;
 use crate::writer::{Value, Values};
@@ -57,14 +58,10 @@ fn uniform(
         })?;
         Ok::<_, LowerError>(results[0])
     };
-    if cx.options.sums_apart && is_value && compute == DType::F32 {
+    if let Some(limits) = cx.options.shape_limits.filter(|_| is_value && compute == DType::F32) {
         let is_there = cx.takes_from_memory();
-        // Over several devices, axes that are divided among them stay as they are.
-        let rows = match cx.options.partition {
-            None => Rows::of(cx.shape(x.ty), &axes),
-            Some(_) => Rows::of_last_axis(cx.shape(x.ty), &axes),
-        };
-        if rows.length >= LONG && !(is_there && rows.are_whole()) {
+        let rows = Rows::of(cx.shape(x.ty), &axes, limits);
+        if rows.length >= limits.least_row && !(is_there && rows.are_whole(limits)) {
             if !is_there {
                 x = cx.barrier(x);
             }
@@ -84,14 +81,8 @@ fn uniform(
     Ok(cx.convert(result, ty.dtype))
 }
 
-/// From how many elements on XLA makes windows, and the most that its library for the processor reduces
-/// without.
-const LONG: usize = 32;
-const MOST: usize = 512;
-
-/// The last axes of a reduction as rows that XLA's library for the processor reduces: of at most [`MOST`]
-/// elements, or of a multiple of that. Of others XLA makes a tree of windows with padding, which takes five to
-/// ten times as long. So they are cut into parts of equal length, if there is one.
+/// The last axes of a reduction as rows of at most [`ShapeLimits::most_row`] elements, or of a multiple of
+/// that. Longer rows are cut into parts of equal length, if there is such a length.
 struct Rows {
     /// Elements of the last axes, if these are reduced.
     length: usize,
@@ -102,11 +93,11 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(shape: &Shape, axes: &[usize]) -> Self {
+    fn of(shape: &Shape, axes: &[usize], limits: ShapeLimits) -> Self {
         let is_reduced = |axis: &usize| axes.contains(axis);
         let kept = shape.rank() - (0..shape.rank()).rev().take_while(is_reduced).count();
         let length: usize = shape[kept..].iter().product();
-        let part = part(length).unwrap_or(length);
+        let part = part(length, limits).unwrap_or(length);
         let mut others: SmallVec<[usize; 8]> = (0..kept).filter(is_reduced).collect();
         let mut sizes: Vec<usize> = shape[..kept].to_vec();
         if part < length {
@@ -117,46 +108,19 @@ impl Rows {
         Self { length, shape: sizes.into(), others }
     }
 
-    /// The same with all axes as they are: a row is the last one.
-    fn of_last_axis(shape: &Shape, axes: &[usize]) -> Self {
-        let last = shape.rank().saturating_sub(1);
-        let others = axes.iter().copied().filter(|&axis| axis != last).collect();
-        Self { others, shape: shape.clone(), ..Self::of(shape, axes) }
-    }
-
-    /// Whether the library reduces rows as they are, or there is no way to cut them.
-    fn are_whole(&self) -> bool {
-        self.length.is_multiple_of(MOST) || self.shape.last() == Some(&self.length)
+    /// Whether rows need no cut, or cannot be cut.
+    fn are_whole(&self, limits: ShapeLimits) -> bool {
+        self.length.is_multiple_of(limits.most_row) || self.shape.last() == Some(&self.length)
     }
 }
 
-/// The length of the parts that a row is cut into: all of it if it is short, `None` if there is none.
-fn part(length: usize) -> Option<usize> {
-    if length <= MOST {
+/// Returns the length of the parts that a row is cut into: all of a short row, `None` if there is none.
+fn part(length: usize, limits: ShapeLimits) -> Option<usize> {
+    if length <= limits.most_row {
         Some(length)
     } else {
-        (LONG..=MOST).rev().find(|&part| length.is_multiple_of(part))
+        (limits.least_row..=limits.most_row).rev().find(|&part| length.is_multiple_of(part))
     }
-}
-
-/// Whether XLA reduces the last axes as fast as a kernel of the host: short rows, and long ones of what a
-/// program is given, if these are few.
-pub(crate) fn is_fast(
-    shape: &Shape,
-    attributes: &Reduce,
-    dtype: DType,
-    is_given_few: bool,
-) -> bool {
-    let length = Rows::of(shape, &reduced_axes(attributes, shape.rank())).length;
-    match dtype {
-        DType::F32 => length > 1 && (length <= MOST || is_given_few && part(length).is_some()),
-        _ => length > 1 && length <= LONG,
-    }
-}
-
-/// Whether the operand of a reduction is written to memory before it is reduced.
-pub(crate) fn is_written(shape: &Shape, attributes: &Reduce) -> bool {
-    Rows::of(shape, &reduced_axes(attributes, shape.rank())).length >= LONG
 }
 
 /// Carries the extremum and its position along. The order in which pairs are compared is not

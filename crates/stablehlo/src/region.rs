@@ -5,7 +5,6 @@
 
 use nxla_expr::{ExprId, Family, Graph, Node, Op, Program};
 use nxla_tensor::Scalar;
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::context::Cx;
@@ -13,7 +12,7 @@ use crate::error::Result;
 use crate::types::Ty;
 use crate::writer::Value;
 use crate::{
-    contract, control, create, elementwise, index, joint, kept, kernel, linalg, movement, reduce,
+    contract, control, create, elementwise, index, kernel, linalg, materialize, movement, reduce,
     widen, window,
 };
 
@@ -50,7 +49,8 @@ pub(crate) struct Frame<'p> {
     pub(crate) graph: &'p Graph,
     inputs: &'p [Option<Source>],
     uses: Vec<u32>,
-    kept: Vec<bool>,
+    /// The nodes that must be computed once, see [`materialize`].
+    materialized: Vec<bool>,
     /// Where the parts of each node begin in `parts`.
     first: Vec<u32>,
     parts: Vec<Source>,
@@ -59,9 +59,9 @@ pub(crate) struct Frame<'p> {
 impl<'p> Frame<'p> {
     fn new(program: &'p Program, inputs: &'p [Option<Source>], uses: Vec<u32>) -> Self {
         let graph = program.graph();
-        let kept = kept::kept(graph, &uses, program.outputs());
+        let materialized = materialize::materialized(graph, &uses, program.outputs());
         let (first, parts) = (vec![0; graph.len()], Vec::with_capacity(graph.len()));
-        Self { graph, inputs, uses, kept, first, parts }
+        Self { graph, inputs, uses, materialized, first, parts }
     }
 
     /// Whether a node is needed.
@@ -69,14 +69,14 @@ impl<'p> Frame<'p> {
         self.uses[id.index()] > 0
     }
 
-    /// Whether one node, or output, alone uses a node.
+    /// Whether exactly one node or output uses a node.
     pub(crate) fn is_used_once(&self, id: ExprId) -> bool {
         self.uses[id.index()] == 1
     }
 
-    /// Whether a node is computed once, and in memory then.
-    pub(crate) fn is_kept(&self, id: ExprId) -> bool {
-        self.kept[id.index()]
+    /// Whether a node must be computed once and stored.
+    fn is_materialized(&self, id: ExprId) -> bool {
+        self.materialized[id.index()]
     }
 
     /// The parts of a node: one for a tensor.
@@ -149,22 +149,14 @@ pub(crate) fn lower<'a>(
 ) -> Result<Sources> {
     let graph = program.graph();
     let mut frame = Frame::new(program, inputs, uses(cx, program));
-    let sets = joint::sets(cx, &frame);
-    let mut known: FxHashMap<ExprId, Source> = FxHashMap::default();
     for id in graph.ids() {
         if frame.is_used(id) {
             cx.enter(graph, id);
-            if let Some(set) = sets.get(&id) {
-                known.extend(kernel::lower_set(cx, &frame, set));
-            }
-            let mut parts = match known.remove(&id) {
-                Some(known) => Sources::from_slice(&[known]),
-                None => node(cx, &frame, &graph.node(id))?,
-            };
-            if frame.is_kept(id)
+            let mut parts = node(cx, &frame, id, &graph.node(id))?;
+            if frame.is_materialized(id)
                 && let Source::Value(value) = parts[0]
             {
-                parts[0] = cx.keep(value).into();
+                parts[0] = cx.materialize(value).into();
             }
             frame.set(id, &parts);
         }
@@ -172,8 +164,8 @@ pub(crate) fn lower<'a>(
     Ok(program.outputs().iter().map(|&id| frame.tensor(id)).collect())
 }
 
-fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, node: &Node<'a>) -> Result<Sources> {
-    if let Some(parts) = kernel::lower(cx, frame, node) {
+fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, id: ExprId, node: &Node<'a>) -> Result<Sources> {
+    if let Some(parts) = kernel::lower(cx, frame, id, node) {
         return Ok(parts);
     }
     let family = node.op.family();

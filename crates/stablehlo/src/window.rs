@@ -134,7 +134,7 @@ fn scatter(
         let sum = cx.uniform("stablehlo.add", &[source, initial]);
         return Ok(cx.convert(sum, ty.dtype));
     }
-    if are_apart(window) && cx.shape(source.ty).size() > 0 {
+    if are_apart(cx, window) && cx.shape(source.ty).size() > 0 {
         let sum = scatter_apart(cx, selects, window, x, source, initial);
         return Ok(cx.convert(sum, ty.dtype));
     }
@@ -159,14 +159,12 @@ fn scatter(
     Ok(cx.convert(results[0], ty.dtype))
 }
 
-/// The largest windows that are written out element by element.
-const WRITTEN_OUT: usize = 16;
-
-/// Whether no element is in two windows, and all windows lie inside.
-fn are_apart(window: &Window) -> bool {
+/// Whether windows share no elements, lie inside the tensor, and are small enough to be unrolled.
+fn are_apart(cx: &Cx<'_>, window: &Window) -> bool {
+    let most = cx.options.shape_limits.map_or(0, |limits| limits.most_unrolled);
     let size: usize = window.dimensions.iter().product();
     let mut axes = window.dimensions.iter().zip(&window.strides);
-    size <= WRITTEN_OUT
+    size <= most
         && axes.all(|(size, stride)| stride >= size)
         && window.padding.iter().all(|&padding| padding == (0, 0))
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{assert_lines, body, lines, program, ty};
+use common::{LIMITS, assert_lines, body, lines, program, ty};
 use nxla_expr::build::{ConvOptions, WindowPadding};
 use nxla_expr::{Transform, TriangularSolve};
 use nxla_stablehlo::{LowerOptions, Precision, lower};
@@ -74,9 +74,11 @@ fn convolutions() {
 fn vectors_go_where_rows_are_added_up() {
     let line = |shapes: [&[usize]; 2], contract: [i64; 2]| {
         let types = shapes.map(|shape| ty(DType::F32, shape.to_vec()));
-        body(&types, |g, p| {
+        let program = program(&types, |g, p| {
             Ok(vec![g.dot_general(p[0], &[contract[0]], &[], p[1], &[contract[1]], &[])?])
-        })
+        });
+        let options = LowerOptions { shape_limits: Some(LIMITS), ..LowerOptions::default() };
+        lines(&lower(&program, &options).unwrap().text)
     };
     // Down the columns, of which there are many: the vector comes first.
     let long = line([&[5, 64], &[5]], [0, 0]);
@@ -89,52 +91,6 @@ fn vectors_go_where_rows_are_added_up() {
     // Along the rows.
     let rows = line([&[64, 5], &[5]], [1, 0]);
     assert!(rows.contains("(tensor<64x5xf32>, tensor<5xf32>) -> tensor<64xf32>"), "{rows}");
-}
-
-#[test]
-fn convolutions_without_a_library_are_kernels() {
-    let is_kernel = |dtype, input: &[usize], kernel: &[usize], options: ConvOptions| {
-        let types = [ty(dtype, input.to_vec()), ty(dtype, kernel.to_vec())];
-        let program = program(&types, |g, p| Ok(vec![g.conv(p[0], p[1], &options)?]));
-        let options = LowerOptions { kernels: true, ..LowerOptions::default() };
-        lower(&program, &options).unwrap().text.contains("\"nxla_host_call\"")
-    };
-    let same = ConvOptions::same;
-    let images: [&[usize]; 2] = [&[8, 64, 16, 16], &[64, 64, 3, 3]];
-    let grouped: [&[usize]; 2] = [&[8, 64, 16, 16], &[64, 16, 3, 3]];
-    // Many channels, and what is narrow.
-    assert!(!is_kernel(DType::F32, images[0], images[1], same()));
-    assert!(!is_kernel(DType::F64, images[0], images[1], same()));
-    assert!(!is_kernel(DType::F16, grouped[0], grouped[1], same().feature_groups(4_usize)));
-    // Groups, of channels and of the batch.
-    let in_steps = || same().feature_groups(4_usize).strides(vec![2, 2]);
-    assert!(is_kernel(DType::F32, grouped[0], grouped[1], same().feature_groups(4_usize)));
-    assert!(is_kernel(DType::F64, grouped[0], grouped[1], in_steps()));
-    assert!(!is_kernel(DType::F32, grouped[0], grouped[1], in_steps()));
-    assert!(is_kernel(DType::F32, images[0], images[1], same().batch_groups(4_usize)));
-    // Few channels, but neither in steps nor with a kernel as large as the image.
-    let few: [&[usize]; 2] = [&[8, 3, 32, 32], &[16, 3, 3, 3]];
-    assert!(is_kernel(DType::F32, few[0], few[1], same()));
-    assert!(!is_kernel(DType::F32, few[0], few[1], same().strides(vec![2, 2])));
-    assert!(!is_kernel(DType::F32, &[3, 3, 32, 32], &[16, 3, 30, 30], ConvOptions::valid()));
-    assert!(is_kernel(DType::F64, few[0], few[1], same()));
-    // Signals, volumes, complex numbers.
-    assert!(is_kernel(DType::F32, &[4, 64, 100], &[64, 64, 3], same()));
-    assert!(is_kernel(DType::F32, &[1, 64, 8, 8, 8], &[64, 64, 3, 3, 3], same()));
-    assert!(is_kernel(DType::C64, images[0], images[1], same()));
-}
-
-#[test]
-fn short_transforms_are_kernels_where_there_are_any() {
-    let is_kernel = |shape: &[usize], transforms: bool| {
-        let program =
-            program(&[ty(DType::C64, shape.to_vec())], |g, p| Ok(vec![g.fft(p[0], None, -1)?]));
-        let options = LowerOptions { kernels: true, transforms, ..LowerOptions::default() };
-        lower(&program, &options).unwrap().text.contains("\"nxla_host_call\"")
-    };
-    assert!(is_kernel(&[512], true) && is_kernel(&[64, 1024], true));
-    assert!(!is_kernel(&[256], true) && !is_kernel(&[65, 1024], true));
-    assert!(!is_kernel(&[1000], true) && !is_kernel(&[512], false));
 }
 
 #[test]

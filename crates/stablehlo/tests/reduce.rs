@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{assert_lines, body, program, scalar, ty};
+use common::{LIMITS, assert_lines, body, program, scalar, ty};
 use nxla_expr::build::{WindowOptions, WindowPadding};
 use nxla_expr::{Graph, ReduceOp};
 use nxla_stablehlo::{LowerError, LowerOptions, lower};
@@ -127,14 +127,14 @@ fn options(strides: &[usize], padding: &[(i64, i64)], dilations: &[usize]) -> Wi
 }
 
 #[test]
-fn sums_of_what_is_computed_are_kept_apart_row_by_row() {
-    let apart = LowerOptions { sums_apart: true, ..LowerOptions::default() };
+fn reductions_within_limits_go_row_by_row() {
+    let limited = LowerOptions { shape_limits: Some(LIMITS), ..LowerOptions::default() };
     let text = |shape: [usize; 3], axes: &'static [i64], squared: bool| {
         let program = program(&[ty(DType::F32, shape)], |g, p| {
             let x = if squared { g.multiply(p[0], p[0])? } else { p[0] };
             Ok(vec![g.sum(x, Some(axes), false)?])
         });
-        lower(&program, &apart).unwrap().text
+        lower(&program, &limited).unwrap().text
     };
     let count = |text: &str, what: &str| text.matches(what).count();
     let short = [8, 3, 64];

@@ -3,8 +3,9 @@
 
 mod common;
 
-use common::{body, ty};
+use common::{LIMITS, body, lines, program, ty};
 use nxla_expr::build::{WindowOptions, WindowPadding};
+use nxla_stablehlo::{LowerOptions, lower};
 use nxla_tensor::DType;
 
 /// The parts of a text that name an attribute.
@@ -69,7 +70,11 @@ fn scattering_to_the_largest_selects_and_scatters() {
         let padding = WindowPadding::Explicit(vec![padding]);
         let options =
             WindowOptions { strides: Some(vec![strides]), padding, ..WindowOptions::default() };
-        body(&inputs, |g, p| Ok(vec![g.window_scatter_max(p[0], p[1], p[2], &[size], &options)?]))
+        let program = program(&inputs, |g, p| {
+            Ok(vec![g.window_scatter_max(p[0], p[1], p[2], &[size], &options)?])
+        });
+        let options = LowerOptions { shape_limits: Some(LIMITS), ..LowerOptions::default() };
+        lines(&lower(&program, &options).unwrap().text)
     };
     for (strides, size, padding) in [(2, 3, (0, 0)), (3, 3, (1, 1))] {
         assert_has(

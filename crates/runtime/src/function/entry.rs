@@ -8,14 +8,15 @@ use smallvec::SmallVec;
 
 use super::call::Call;
 use crate::analysis::Analysis;
-use crate::compiler::{Executable, Purpose, RunContext};
+use crate::auto::Explanation;
+use crate::compiler::{Purpose, RunContext};
 use crate::device::{Device, is_placed, place_of};
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::forks::no_fork;
 use crate::options::Options;
 use crate::profile::{self, Span, Work};
-use crate::program::{check_count, compile_to};
+use crate::program::{ExecutableHandle, check_count, compile_to};
 use crate::tensor::Tensor;
 use crate::trace::{Entered, Trace};
 use crate::vectors::Vectors;
@@ -149,7 +150,7 @@ pub struct Entry<R> {
     /// What errors and profiles call it.
     name: Arc<str>,
     traced: Traced<R>,
-    executable: Arc<dyn Executable>,
+    executable: Arc<ExecutableHandle>,
     purpose: Purpose,
     /// Where the arguments live that it was compiled for, unless the options say where to run.
     place: Place,
@@ -159,7 +160,7 @@ pub struct Entry<R> {
 }
 
 /// An executable for another place, the one that was asked for last.
-type Elsewhere = (Option<Device>, Arc<dyn Executable>);
+type Elsewhere = (Option<Device>, Arc<ExecutableHandle>);
 
 /// What the choice of an engine depended on.
 enum Place {
@@ -238,6 +239,40 @@ impl<R> Entry<R> {
     /// What goes wrong while it is asked.
     pub fn analysis(&self) -> Result<Analysis> {
         self.executable.analysis()
+    }
+
+    /// The name of the backend that runs the next call.
+    pub fn backend(&self) -> String {
+        self.executable.backend()
+    }
+
+    /// Explains which backend runs the next call with these arguments, why, and in what time. Nothing
+    /// runs.
+    ///
+    /// # Errors
+    /// As for [`Entry::run`].
+    pub fn explain(
+        &self,
+        arguments: &[&Tensor],
+        options: &Options,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<Explanation> {
+        let place = place_of("explain", arguments.iter().map(|tensor| tensor.data()))?;
+        let reason = match (&self.place, place) {
+            (Place::Named, _) => "the options name the compiler or the device".to_owned(),
+            (Place::OfArguments(_), None) => {
+                "no compiler is named, and the arguments are on the host".to_owned()
+            }
+            (Place::OfArguments(_), Some(device)) => {
+                format!("no compiler is named, and the arguments are on {device}")
+            }
+        };
+        let inputs = self.inputs(arguments);
+        let executable = match self.is_placed_for(arguments) {
+            true => self.executable.clone(),
+            false => self.for_place_of(&inputs, options, interrupt)?,
+        };
+        Ok(executable.explain(reason, self.program()))
     }
 
     /// Whether a run may take over the memory of arguments.
@@ -322,7 +357,7 @@ impl<R> Entry<R> {
         inputs: &[&Tensor],
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
-    ) -> Result<Arc<dyn Executable>> {
+    ) -> Result<Arc<ExecutableHandle>> {
         let place = place_of("call", inputs.iter().copied())?;
         let lock = || self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, executable)) = &*lock()

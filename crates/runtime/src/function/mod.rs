@@ -68,8 +68,10 @@ pub struct FunctionReport {
     pub misses: u64,
     /// Bytes of the executables.
     pub bytes: usize,
-    /// The digests of the programs as text, sorted.
+    /// The digests of the programs as strings, sorted.
     pub digests: Vec<String>,
+    /// The backend that runs the next call of each program, in the order of `digests`.
+    pub backends: Vec<String>,
 }
 
 /// A function that runs compiled.
@@ -316,15 +318,18 @@ impl<S: Static, R> Function<S, R> {
         let entries = self.lock();
         let loaded = entries.by_hash.values().flatten().map(|keyed| &keyed.1);
         let loaded: Vec<&Arc<Entry<R>>> = loaded.filter(|entry| entry.is_loaded()).collect();
-        let digest = |entry: &&Arc<Entry<R>>| entry.program().digest().to_string();
-        let mut digests: Vec<String> = loaded.iter().map(digest).collect();
-        digests.sort();
+        let described =
+            |entry: &&Arc<Entry<R>>| (entry.program().digest().to_string(), entry.backend());
+        let mut programs: Vec<(String, String)> = loaded.iter().map(described).collect();
+        programs.sort();
+        let (digests, backends) = programs.into_iter().unzip();
         FunctionReport {
             entries: loaded.len(),
             hits: entries.hits,
             misses: entries.misses,
             bytes: loaded.iter().map(|entry| entry.byte_size()).sum(),
             digests,
+            backends,
         }
     }
 

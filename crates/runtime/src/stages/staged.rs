@@ -12,7 +12,7 @@ use crate::compiler::{Executable, RunContext};
 use crate::error::Result;
 use crate::options::{Engine, Options, Progress};
 use crate::profile::{self, Work};
-use crate::program::compile_for;
+use crate::program::{ExecutableHandle, compile_for};
 use crate::tensor::Tensor;
 
 /// About what a node of a program takes, with its place in the table that finds it.
@@ -23,7 +23,7 @@ pub(crate) struct Staged {
     graph: StageGraph,
     giving: Giving,
     /// One for each stage; stages with the same program share one.
-    executables: Vec<Arc<dyn Executable>>,
+    executables: Vec<Arc<ExecutableHandle>>,
 }
 
 impl Staged {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nxla_eval::EvalError;
-use nxla_expr::{BlockKind, Op, Program, TensorType};
+use nxla_expr::{Program, TensorType};
 use nxla_pjrt::{self as pjrt, Buffer, ExecuteOptions};
-use nxla_split::{Speed, seconds_of};
+use nxla_split::seconds_of;
 use nxla_stablehlo::{HostCall, Module};
 use nxla_tensor::Names;
 use smallvec::SmallVec;
@@ -15,6 +15,8 @@ use super::analysis::analysis;
 use super::client::Target;
 use super::hooks::{Run, depth, host_table, nested};
 use crate::analysis::Analysis;
+use crate::auto::has_loops;
+use crate::auto::thresholds::{SLOW_LOOPS, WATCHED_ABOVE};
 use crate::background;
 use crate::compiler::{CompileRequest, Executable, RunContext};
 use crate::device::Device;
@@ -220,26 +222,9 @@ impl Compiled {
     }
 }
 
-/// Whether a program, or a region in it, has loops, but for the bodies of blocks that are not entered.
-pub(super) fn has_loops(program: &Program, enters: fn(&BlockKind) -> bool) -> bool {
-    let graph = program.graph();
-    graph.ids().any(|id| match graph.op(id) {
-        Op::While(_) => true,
-        Op::Block(block) if !enters(&block.kind) => false,
-        op => op.regions().iter().any(|region| has_loops(region, enters)),
-    })
-}
-
-/// Seconds that a caller waits for without being asked whether it was interrupted: as many as pass between
-/// two such questions.
-const SOON: f64 = 0.05;
-
-/// What even loops that XLA compiles badly do in a second.
-const SLOW: Speed = Speed { flops: 1e9, bytes: 2e9, overhead: 1e-6 };
-
 /// Whether a program takes so little that it is not worth a thread, which takes some 30 microseconds to start.
 fn is_soon_over(program: &Program) -> bool {
-    seconds_of(program, &SLOW).is_some_and(|seconds| seconds <= SOON)
+    seconds_of(program, &SLOW_LOOPS).is_some_and(|seconds| seconds <= WATCHED_ABOVE)
 }
 
 impl Executable for Compiled {

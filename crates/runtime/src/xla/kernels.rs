@@ -1,11 +1,54 @@
-//! What the evaluator computes inside compiled programs, called by XLA.
+//! Custom calls: nodes of compiled programs that the evaluator computes.
+//!
+//! They are the ops without an op of StableHLO, and those for which XLA's code for CPUs takes at least three
+//! times as long: factorizations, triangular and linear solves, sorts, top-k, cumulative reductions and
+//! Fourier transforms.
 
 use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError};
 
 use nxla_eval::{Hooks, Plan};
+use nxla_expr::{BlockKind, ExprId, Graph, Op};
 use nxla_pjrt::{HostAttribute, HostCall, register_host_fn};
 use nxla_stablehlo::{KERNEL_ID, kernel_program};
+use nxla_tensor::DType;
 use rustc_hash::FxHashMap;
+
+use crate::auto::thresholds::{LEAST_SORTED, TRANSFORMED};
+
+/// Whether a node of a program for a CPU is a custom call.
+pub(super) fn is_custom_call(graph: &Graph, id: ExprId) -> bool {
+    let operand = || graph.operands(id)[0];
+    // Elements that share a byte are not worth unpacking.
+    let has = |elements: usize| {
+        graph.dtype(operand()).bits() >= 8 && graph.shape(operand()).size() >= elements
+    };
+    match graph.op(id) {
+        Op::Factorize(_) | Op::Cholesky | Op::TriangularSolve(_) => true,
+        Op::Sort(_) | Op::Argsort(..) => has(LEAST_SORTED),
+        Op::Fft(fft) => {
+            let dtypes = [DType::F32, DType::F64, DType::C64, DType::C128];
+            cfg!(feature = "fft")
+                && fft.length.is_power_of_two()
+                && dtypes.contains(&graph.dtype(operand()))
+                && TRANSFORMED.contains(&graph.shape(operand()).size())
+        }
+        Op::Block(block) => match block.kind {
+            BlockKind::Solve { .. } => block.body.effects().is_empty(),
+            // Bodies with operands from outside are not the algorithm alone.
+            BlockKind::Cumulative { .. } | BlockKind::TopK { .. } => {
+                let is_plain = block.body.inputs().len() == 1 && block.body.effects().is_empty();
+                is_plain && has(LEAST_SORTED)
+            }
+            BlockKind::Threefry { .. }
+            | BlockKind::Search(_)
+            | BlockKind::Scatter { .. }
+            | BlockKind::Checkpoint { .. }
+            | BlockKind::Named { .. }
+            | BlockKind::Factorize(_) => false,
+        },
+        _ => false,
+    }
+}
 
 /// How many plans are kept; a process that calls more kinds of kernels plans some of them anew.
 const PLANS: usize = 1024;

@@ -25,7 +25,6 @@ mod kernels;
 mod met;
 mod processor;
 mod settings;
-mod small;
 mod spmd;
 mod text;
 
@@ -35,6 +34,7 @@ use nxla_pjrt::{self as pjrt, CompileOptions};
 use nxla_stablehlo::{LowerOptions, Module, lower};
 use nxla_tensor::TensorError;
 
+use crate::auto::thresholds::CPU_SHAPES;
 use crate::compiler::{Backend, CompileRequest, Compiler, Executable};
 use crate::device::Device;
 use crate::error::{Error, ErrorClass, Result};
@@ -43,7 +43,6 @@ use crate::profile::{self, Work};
 
 use self::disk::DiskCache;
 use self::executable::{Compiled, What};
-use self::small::Small;
 
 pub use crate::analysis::Analysis;
 pub use client::{Target, target};
@@ -65,16 +64,12 @@ pub use text::{stablehlo_text, with_literals};
 /// `cpu_device_count` (how many devices a CPU plugin makes), `preallocate` (whether a plugin for GPUs
 /// takes most of their memory at once, which it does not by default), `precision` of products on hardware
 /// that can trade it (`"default"`, `"high"`, `"highest"`), `kernels` (whether the evaluator computes
-/// what XLA's code for processors does slowly: factorisations, triangular matrices, large sorts, scans
-/// and reductions, random words, and functions for which XLA calls a library; by default where the device
-/// is the host's processor and the plugin can call the host),
+/// factorizations, triangular and linear solves, sorts, top-k, cumulative reductions and Fourier
+/// transforms in custom calls; by default where the device is the host's processor and the plugin can
+/// call the host),
 /// `cache_dir` (a folder in which executables outlive the process; by default the one that
 /// `NXLA_CACHE_DIR` names, and none if that is empty), `cache_bytes` (how many bytes that may have, by
-/// default what `NXLA_CACHE_BYTES` says), `compile_after` (how many calls of a jitted function the
-/// evaluator does for each signature, of which the last has XLA compile meanwhile; 0 by default),
-/// `compile_above` (programs that the evaluator does in so many microseconds, as estimated, are its own
-/// and not compiled; by default 500, and 0 where there are no kernels or where XLA is given
-/// flags), and XLA's own flags by their names, which begin with `xla_`.
+/// default what `NXLA_CACHE_BYTES` says), and XLA's own flags by their names, which begin with `xla_`.
 /// Without kernels `lu`, `qr`, `eigh` and `svd`, and what is made of them, are loops of simpler
 /// operations.
 #[derive(Clone, Copy, Debug)]
@@ -104,14 +99,7 @@ impl Compiler for Xla {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
         settings::check(request.settings)?;
         let target = target_of(request.settings, request.device)?;
-        if let Some(small) = Small::of(request, &target)? {
-            return Ok(Arc::new(small));
-        }
         Ok(Arc::new(compiled(request, target)?))
-    }
-
-    fn evaluated_calls(&self, settings: &Settings) -> Result<u64> {
-        settings::compile_after(settings)
     }
 
     fn check_device(&self, device: &Device) -> Result<()> {
@@ -171,10 +159,9 @@ fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<Module> {
         active_hooks: &|hook| request.listens(hook),
         donated: request.donated,
         host_calls: target.client.calls_host(),
-        kernels,
-        transforms: kernels && cfg!(feature = "fft"),
-        sums_apart: target.is_cpu(),
-        kept_by_calls: target.is_cpu(),
+        custom_call: kernels.then_some(&kernels::is_custom_call),
+        shape_limits: target.is_cpu().then_some(CPU_SHAPES),
+        materialize_by_calls: target.is_cpu(),
         locations: true,
         precision: settings::precision(request.settings)?,
         partition: None,
@@ -203,6 +190,22 @@ fn compile_with(
     match DiskCache::of(settings)? {
         Some(cache) => cache.get_or_compile(target, text, options, compile),
         None => compile(),
+    }
+}
+
+/// Returns the device that programs with these settings run on; `None` if no plugin is installed.
+///
+/// # Errors
+/// Returns what is wrong with the settings, or with a plugin that is installed.
+pub(crate) fn installed_device(
+    settings: &Settings,
+    device: Option<&Device>,
+) -> Result<Option<Device>> {
+    settings::check(settings)?;
+    match target_of(settings, device) {
+        Ok(target) => target.device().map(Some),
+        Err(Error::Pjrt(pjrt::Error::NoPlugin { .. })) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

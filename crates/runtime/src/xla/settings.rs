@@ -7,7 +7,7 @@ use super::client::{Target, check_place};
 use super::{NAME, kernels};
 use crate::compiler::check_settings;
 use crate::error::{Error, Result};
-use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Setting, Settings};
+use crate::options::{Setting, Settings};
 
 const SETTINGS: &[&str] = &[
     "plugin",
@@ -18,8 +18,6 @@ const SETTINGS: &[&str] = &[
     "kernels",
     "cache_dir",
     "cache_bytes",
-    COMPILE_AFTER,
-    COMPILE_ABOVE,
     "xla_… (its own flags)",
 ];
 
@@ -60,8 +58,6 @@ pub(super) fn check_all(settings: &Settings) -> Result<()> {
     check(settings)?;
     precision(settings)?;
     wants_kernels(settings)?;
-    compile_after(settings)?;
-    integer(settings, COMPILE_ABOVE, 0)?;
     check_place(settings)
 }
 
@@ -108,56 +104,6 @@ fn wants_kernels(settings: &Settings) -> Result<Option<bool>> {
             Err(Error::Options(why))
         }
     }
-}
-
-/// How many calls of a jitted function are the evaluator's.
-pub(super) fn compile_after(settings: &Settings) -> Result<u64> {
-    Ok(integer(settings, COMPILE_AFTER, 0)?.map_or(0, |calls| calls as u64))
-}
-
-/// The environment variable for what `compile_above` is where no setting says it.
-pub(super) const COMPILE_ABOVE_VARIABLE: &str = "NXLA_COMPILE_ABOVE";
-
-/// Microseconds that programs of a CPU take at most that are not compiled, if nobody says otherwise. Up to
-/// here XLA's programs take as long or longer but for a few; what they have in common is said in
-/// `docs/performance.md`.
-const COMPILE_ABOVE_DEFAULT: u32 = 500;
-
-/// Seconds of work that programs for a device take at least if they are compiled; 0 compiles all.
-pub(super) fn compile_above(settings: &Settings, target: &Target) -> Result<f64> {
-    let on_host = target.is_cpu();
-    if let Some(given) = integer(settings, COMPILE_ABOVE, 0)? {
-        if given > 0 && !on_host {
-            let platform = target.client.platform_name();
-            let why = format!(
-                "the evaluator does not compute in the memory of the platform {platform:?}, so that all \
-                 programs for it are compiled: leave out the option {COMPILE_ABOVE:?}"
-            );
-            return Err(Error::Options(why));
-        }
-        return Ok(seconds(given));
-    }
-    let has_flags = settings.keys().any(|name| name.starts_with(FLAG));
-    if !on_host || has_flags || wants_kernels(settings)? == Some(false) {
-        return Ok(0.0);
-    }
-    Ok(seconds(microseconds_of_environment()?.unwrap_or(COMPILE_ABOVE_DEFAULT as usize)))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "an estimate is compared with it")]
-fn seconds(microseconds: usize) -> f64 {
-    microseconds as f64 * 1e-6
-}
-
-fn microseconds_of_environment() -> Result<Option<usize>> {
-    let Some(text) = std::env::var_os(COMPILE_ABOVE_VARIABLE) else { return Ok(None) };
-    let number = text.to_str().and_then(|text| text.parse().ok());
-    number.map(Some).ok_or_else(|| {
-        let text = text.to_string_lossy();
-        Error::Options(format!(
-            "{COMPILE_ABOVE_VARIABLE} is a number of microseconds, not {text:?}"
-        ))
-    })
 }
 
 pub(super) fn precision(settings: &Settings) -> Result<Precision> {

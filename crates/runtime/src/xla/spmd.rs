@@ -80,7 +80,7 @@ impl Divided {
         let module = lower(
             program,
             &LowerOptions {
-                kept_by_calls: home.is_cpu(),
+                materialize_by_calls: home.is_cpu(),
                 locations: true,
                 precision: settings::precision(&options.settings)?,
                 partition: Some(partition),

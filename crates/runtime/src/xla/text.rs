@@ -7,6 +7,7 @@ use nxla_stablehlo::{LowerOptions, Module, lower};
 use nxla_tensor::HostTensor;
 
 use super::{NAME, lowered, settings, target_of};
+use crate::auto::xla_settings;
 use crate::compiler::CompileRequest;
 use crate::error::{Error, Result};
 use crate::options::{Options, Settings};
@@ -24,12 +25,16 @@ pub fn stablehlo_text(
     donated: &[bool],
     portable: bool,
 ) -> Result<Module> {
-    let none = Settings::new();
-    let for_xla = options.compiler.as_ref().is_none_or(|compiler| compiler.name() == NAME);
+    let compiler = options.compiler.as_ref().map_or(NAME, |compiler| compiler.name());
+    let settings = match compiler {
+        NAME => options.settings.clone(),
+        "auto" => xla_settings(&options.settings),
+        _ => Settings::new(),
+    };
     let listeners: Vec<Arc<str>> = options.hooks.keys().cloned().collect();
     let request = CompileRequest {
         program,
-        settings: if for_xla { &options.settings } else { &none },
+        settings: &settings,
         listeners: &listeners,
         donated,
         device: options.device.as_ref().filter(|device| !device.is_host()),

@@ -2,8 +2,12 @@
 #![allow(dead_code, reason = "each test binary uses some of these")]
 
 use nxla_expr::{ExprId, Graph, Program, Result, TensorType};
-use nxla_stablehlo::{LowerOptions, Module, kernel_program, lower};
+use nxla_stablehlo::{LowerOptions, Module, ShapeLimits, lower};
 use nxla_tensor::{DType, Shape};
+
+/// Limits as XLA's compiler for CPUs has them.
+pub(crate) const LIMITS: ShapeLimits =
+    ShapeLimits { least_row: 32, most_row: 512, least_columns: 64, most_unrolled: 16 };
 
 /// A type without names.
 pub(crate) fn ty(dtype: DType, shape: impl Into<Shape>) -> TensorType {
@@ -25,14 +29,6 @@ pub(crate) fn program(
         inputs.iter().enumerate().map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
     let outputs = build(&mut graph, &parameters).expect("the function is well typed");
     Program::new(&graph, inputs.to_vec(), &outputs).expect("the function is closed")
-}
-
-/// The programs of the kernels that a program calls.
-pub(crate) fn kernels(program: &Program) -> Vec<Program> {
-    let options = LowerOptions { kernels: true, ..LowerOptions::default() };
-    let text = lower(program, &options).expect("the function can be lowered").text;
-    let calls = text.split("program = \"").skip(1).filter_map(|call| call.split('"').next());
-    calls.map(|call| kernel_program(call).expect("a call carries a program")).collect()
 }
 
 /// The module of a function, without options.

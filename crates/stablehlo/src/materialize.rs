@@ -1,11 +1,10 @@
-//! Values that are computed once, and read from memory by all who use them.
+//! Values that must be computed once and stored, because their elements are compared with each other.
 //!
-//! XLA computes what costs little again wherever it is used, and each time in other code: a product
-//! that is rounded in one place is part of a fused addition in another. The last digit then depends on
-//! the place. That is of no account until elements of one tensor are compared with each other: with
-//! `max(x)` from one computation of `x` and another `x` beside it, `x == max(x)` may hold nowhere, and
-//! the gradient of the maximum is lost. The same holds where both are handed out, to be compared by
-//! somebody else.
+//! XLA recomputes cheap values wherever they are used, each time in different code: a product that is
+//! rounded in one loop is part of a fused multiply-add in another. The last digit then depends on the
+//! loop. With `max(x)` from one computation of `x` and a second computation of `x` beside it,
+//! `x == max(x)` may hold for no element, and the gradient of the maximum would be zero. The same holds
+//! for a program that returns both `x` and `max(x)`, which its caller may compare.
 
 use nxla_expr::{
     BinaryOp, BlockKind, Cumulative, ExprId, Graph, Op, ReduceOp, TensorType, UnaryOp, WindowOp,
@@ -27,10 +26,10 @@ struct Origin {
     chosen: bool,
 }
 
-/// For each node of a program, whether it is to be computed once.
-pub(crate) fn kept(graph: &Graph, uses: &[u32], outputs: &[ExprId]) -> Vec<bool> {
+/// Returns for each node of a program whether it must be computed once.
+pub(crate) fn materialized(graph: &Graph, uses: &[u32], outputs: &[ExprId]) -> Vec<bool> {
     let mut origins: Vec<Origin> = Vec::with_capacity(graph.len());
-    let mut kept = vec![false; graph.len()];
+    let mut compared = vec![false; graph.len()];
     for id in graph.ids() {
         let operands = graph.operands(id);
         if let (Op::Binary(op), &[a, b]) = (graph.op(id), operands)
@@ -39,7 +38,7 @@ pub(crate) fn kept(graph: &Graph, uses: &[u32], outputs: &[ExprId]) -> Vec<bool>
             && a != b
         {
             let (a, b) = (origins[a.index()].tensor, origins[b.index()].tensor);
-            kept[a.index()] |= a == b;
+            compared[a.index()] |= a == b;
         }
         let itself = Origin { tensor: id, chosen: false };
         origins.push(comes_from(graph, id).map_or(itself, |(operand, chosen)| {
@@ -53,9 +52,9 @@ pub(crate) fn kept(graph: &Graph, uses: &[u32], outputs: &[ExprId]) -> Vec<bool>
     };
     let whole: FxHashSet<ExprId> = given(false).collect();
     for tensor in given(true).filter(|tensor| whole.contains(tensor)) {
-        kept[tensor.index()] = true;
+        compared[tensor.index()] = true;
     }
-    graph.ids().map(|id| kept[id.index()] && may_differ(graph, id)).collect()
+    graph.ids().map(|id| compared[id.index()] && may_differ(graph, id)).collect()
 }
 
 /// Whether another computation of a node may come to another result: integers do not round, and of a
@@ -155,14 +154,14 @@ fn comes_from(graph: &Graph, id: ExprId) -> Option<(ExprId, bool)> {
     }
 }
 
-/// The functions that values pass through to be kept, by type.
+/// The functions that materialize their argument, by type.
 #[derive(Default)]
-pub(crate) struct Keepers {
+pub(crate) struct Materializers {
     numbers: FxHashMap<Ty, usize>,
     types: Vec<Ty>,
 }
 
-impl Keepers {
+impl Materializers {
     fn name(&mut self, ty: Ty) -> String {
         let types = &mut self.types;
         let number = *self.numbers.entry(ty).or_insert_with(|| {
@@ -174,39 +173,39 @@ impl Keepers {
 }
 
 fn name(number: usize) -> String {
-    format!("kept_{number}")
+    format!("materialize_{number}")
 }
 
 impl Cx<'_> {
-    /// A value that is computed once. XLA's compiler for the processor forgets barriers before it
-    /// decides what to compute again, but what a call gives is in memory.
+    /// Returns a value that is computed once. XLA's compiler for CPUs drops barriers before it decides
+    /// what to recompute, but the result of a call is stored.
     ///
-    /// The function gives its argument, or zeros where something does not hold that always does. If
-    /// XLA knew, both would have the same memory, and code that uses both could write over one while it
-    /// reads the other.
-    pub(crate) fn keep(&mut self, value: Value) -> Value {
-        if !self.options.kept_by_calls {
+    /// The function returns its argument, or zeros where a condition does not hold that always holds.
+    /// If XLA knew that it always holds, argument and result would share their memory, and code that
+    /// uses both could overwrite one while it reads the other.
+    pub(crate) fn materialize(&mut self, value: Value) -> Value {
+        if !self.options.materialize_by_calls {
             return self.barrier(value);
         }
-        let name = self.keepers.name(value.ty);
+        let name = self.materializers.name(value.ty);
         self.writer.call(&name, &[value], &[value.ty], NOT_INLINED)[0]
     }
 
-    /// Writes the functions that values have passed through.
-    pub(crate) fn write_keepers(&mut self) {
-        for (number, ty) in std::mem::take(&mut self.keepers.types).into_iter().enumerate() {
+    /// Writes the functions that [`Cx::materialize`] has called.
+    pub(crate) fn write_materializers(&mut self) {
+        for (number, ty) in std::mem::take(&mut self.materializers.types).into_iter().enumerate() {
             let name = name(number);
             let given =
                 self.writer.begin_function("private", &name, &[ty], &[ty], |_| None, &[])[0];
             self.forget();
             let (dtype, shape) = (self.dtype(ty), self.shape(ty).clone());
-            let holds = always(self, given).expect("floats that have elements are kept");
+            let holds = always(self, given).expect("only floats with elements are materialized");
             let zeros = self.splat(Scalar::UInt(0), dtype, &shape);
-            let kept = self.select(holds, given, zeros);
-            self.writer.end_function(&[kept]);
+            let stored = self.select(holds, given, zeros);
+            self.writer.end_function(&[stored]);
         }
     }
 }
 
-/// What keeps XLA from putting the body of a function in the place of a call.
+/// The attribute that keeps XLA from inlining a call.
 const NOT_INLINED: &str = " {mhlo.frontend_attributes = {inlineable = \"false\"}}";

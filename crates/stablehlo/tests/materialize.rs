@@ -17,10 +17,10 @@ fn text(
     lower(&program, options).unwrap().text
 }
 
-/// How many values are kept in front of a processor.
-fn kept(build: impl FnOnce(&mut Graph, ExprId) -> Result<Vec<ExprId>>) -> usize {
-    let options = LowerOptions { kept_by_calls: true, ..LowerOptions::default() };
-    text(&options, DType::F32, build).matches("call @kept").count()
+/// How many values are materialized for a CPU.
+fn materialized(build: impl FnOnce(&mut Graph, ExprId) -> Result<Vec<ExprId>>) -> usize {
+    let options = LowerOptions { materialize_by_calls: true, ..LowerOptions::default() };
+    text(&options, DType::F32, build).matches("call @materialize").count()
 }
 
 /// Where a row has its largest element.
@@ -32,24 +32,24 @@ fn mask(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
 }
 
 #[test]
-fn a_call_keeps_a_value_before_a_processor_and_a_barrier_elsewhere() {
+fn a_call_materializes_a_value_on_a_cpu_and_a_barrier_elsewhere() {
     let build = |graph: &mut Graph, x| Ok(vec![mask(graph, x)?]);
     let barrier = text(&LowerOptions::default(), DType::F32, build);
     assert_eq!(barrier.matches("optimization_barrier").count(), 1, "{barrier}");
     assert!(!barrier.contains("call"), "{barrier}");
 
-    let options = LowerOptions { kept_by_calls: true, ..LowerOptions::default() };
+    let options = LowerOptions { materialize_by_calls: true, ..LowerOptions::default() };
     let called = text(&options, DType::F32, build);
     assert!(!called.contains("optimization_barrier"), "{called}");
     let from = called.find("  func.func private").unwrap();
     let line = called.lines().find(|line| line.contains("call @")).unwrap();
     assert_lines(
         line,
-        "%3 = call @kept_0(%2) {mhlo.frontend_attributes = {inlineable = \"false\"}} : \
+        "%3 = call @materialize_0(%2) {mhlo.frontend_attributes = {inlineable = \"false\"}} : \
          (tensor<4x6xf32>) -> tensor<4x6xf32>",
     );
     let function = &called[from..];
-    assert!(function.contains("func.func private @kept_0(") && function.contains("select"));
+    assert!(function.contains("func.func private @materialize_0(") && function.contains("select"));
 
     // Integers are not rounded.
     let whole = text(&options, DType::S32, build);
@@ -57,8 +57,8 @@ fn a_call_keeps_a_value_before_a_processor_and_a_barrier_elsewhere() {
 }
 
 #[test]
-fn what_is_kept() {
-    assert_eq!(kept(|graph, x| Ok(vec![mask(graph, x)?])), 1);
+fn compared_values_are_materialized() {
+    assert_eq!(materialized(|graph, x| Ok(vec![mask(graph, x)?])), 1);
     // Elements that were moved, or changed their sign, are the same elements.
     let moved = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
@@ -68,29 +68,29 @@ fn what_is_kept() {
         let largest = graph.reshape(largest, [4, 1])?;
         Ok(vec![graph.greater_equal(y, largest)?])
     };
-    assert_eq!(kept(moved), 1);
+    assert_eq!(materialized(moved), 1);
     let sorted = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
         let sorted = graph.sort(y, 1, false, false)?;
         let third = graph.slice_along_axis(sorted, 2, 1, 1, 1)?;
         Ok(vec![graph.less(y, third)?])
     };
-    assert_eq!(kept(sorted), 1);
+    assert_eq!(materialized(sorted), 1);
     // What is given away with its extremum is compared by others.
     let given = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
         Ok(vec![graph.reduce_min(y, Some(&[1]), false)?, y])
     };
-    assert_eq!(kept(given), 1);
+    assert_eq!(materialized(given), 1);
 }
 
 #[test]
-fn what_is_not_kept() {
+fn other_values_are_not_materialized() {
     let softmax = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
         Ok(vec![graph.softmax(y, 1)?])
     };
-    assert_eq!(kept(softmax), 0);
+    assert_eq!(materialized(softmax), 0);
     let relu = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
         let one = graph.number(Number::Float(1.0))?;
@@ -98,11 +98,11 @@ fn what_is_not_kept() {
         let largest = graph.reduce_max(y, None, false)?;
         Ok(vec![graph.select(mask, y, largest)?])
     };
-    assert_eq!(kept(relu), 0);
+    assert_eq!(materialized(relu), 0);
     // A value is equal to itself, wherever it is computed.
     let is_number = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
         Ok(vec![graph.equal(y, y)?, graph.reduce_max(y, None, false)?])
     };
-    assert_eq!(kept(is_number), 0);
+    assert_eq!(materialized(is_number), 0);
 }

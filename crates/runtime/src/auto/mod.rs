@@ -1,0 +1,105 @@
+//! `auto`: a compiler that chooses between the evaluator and XLA.
+//!
+//! All policy is here: [`policy`] decides, [`thresholds`] lists the limits and what they were measured
+//! with, and [`AutoExecutable`] runs each call on the backend that was chosen. The cost model is that of
+//! stages ([`nxla_split::seconds_of`]).
+
+mod executable;
+mod explain;
+mod policy;
+pub(crate) mod thresholds;
+
+use std::any::Any;
+use std::sync::Arc;
+
+pub(crate) use executable::AutoExecutable;
+pub use explain::Explanation;
+pub(crate) use explain::Timing;
+#[cfg(feature = "xla")]
+pub(crate) use policy::has_loops;
+pub(crate) use policy::{estimate, xla_settings};
+
+use crate::compiler::{
+    Backend, CompileRequest, Compiler, Executable, Purpose, check_settings, compiler_named,
+};
+use crate::device::Device;
+use crate::error::Result;
+use crate::options::{Options, Settings};
+
+use self::executable::home;
+use self::policy::{Limits, OWN_SETTINGS};
+
+/// Chooses between the evaluator and XLA for each program and call; named `"auto"`.
+///
+/// Small programs run on the evaluator. The first calls of other programs run on the evaluator while XLA
+/// compiles, and later calls on XLA; programs that take the evaluator long run on XLA from the first
+/// call. Without an XLA plugin the evaluator runs everything. The choice depends on the program and the
+/// number of the call, never on a clock. Results are on XLA's device whichever backend has run the call.
+///
+/// Settings: those of [`Xla`](crate::xla::Xla), `compile_above` (programs that are estimated at no more
+/// than so many microseconds on the evaluator run there; 500 by default, 0 for none) and `compile_after`
+/// (how many calls of a function run on the evaluator for each signature; XLA compiles during the last
+/// one).
+#[derive(Clone, Copy, Debug)]
+pub struct Auto;
+
+const NAME: &str = "auto";
+
+/// Whether a compiler is [`Auto`].
+pub(crate) fn is_auto(compiler: &dyn Compiler) -> bool {
+    let compiler: &dyn Any = compiler;
+    compiler.is::<Auto>()
+}
+
+impl Compiler for Auto {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
+        let listening = Options::listening(request.listeners);
+        let options = Options { settings: request.settings.clone(), ..listening };
+        let CompileRequest { program, device, donated, .. } = *request;
+        let purpose = Purpose::Compile;
+        Ok(Arc::new(AutoExecutable::new(purpose, program, &options, device, donated, None)?))
+    }
+
+    fn check_device(&self, _: &Device) -> Result<()> {
+        Ok(())
+    }
+
+    fn resolves_hooks(&self) -> bool {
+        true
+    }
+
+    fn compiles_elsewhere(&self) -> bool {
+        true
+    }
+
+    fn check_settings(&self, settings: &Settings) -> Result<()> {
+        Limits::of(settings)?;
+        match compiler_named("xla") {
+            Ok(xla) => xla.check_settings(&xla_settings(settings)),
+            Err(_) => check_settings(NAME, settings, &OWN_SETTINGS),
+        }
+    }
+
+    fn partitions(&self, settings: &Settings) -> Result<Vec<Settings>> {
+        let own = settings.iter().filter(|(name, _)| OWN_SETTINGS.contains(&name.as_str()));
+        let own: Settings = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let others = xla_settings(settings);
+        let Some(_) = home(&others, None)? else { return Ok(vec![settings.clone()]) };
+        let mut partitions = compiler_named("xla")?.partitions(&others)?;
+        partitions.iter_mut().for_each(|settings| settings.extend(own.clone()));
+        Ok(partitions)
+    }
+
+    fn device(&self, settings: &Settings) -> Result<Device> {
+        Ok(home(&xla_settings(settings), None)?.unwrap_or(Device::HOST))
+    }
+
+    fn backend(&self, settings: &Settings) -> Result<Backend> {
+        let device = self.device(settings)?;
+        Ok(Backend { platform: device.platform().to_owned(), device: device.index() })
+    }
+}

@@ -1,0 +1,254 @@
+//! The policy of the compiler `auto`: which backend runs which calls of a program.
+//!
+//! The decision depends on the program, the settings and the device, and for each call on its number.
+//! No clock is read, so that a program that runs again computes the same digits.
+
+use std::fmt;
+
+use nxla_expr::{BlockKind, Op, Program};
+use nxla_split::seconds_of;
+
+use super::thresholds;
+use crate::compiler::Purpose;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Setting, Settings};
+
+/// The settings of `auto` that are not settings of XLA.
+pub(super) const OWN_SETTINGS: [&str; 2] = [COMPILE_ABOVE, COMPILE_AFTER];
+
+/// The backend of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Choice {
+    /// The evaluator runs every call.
+    Evaluator,
+    /// XLA runs every call.
+    Xla,
+    /// The evaluator runs so many calls, and XLA those that follow.
+    Tiers(u64),
+}
+
+/// Why a backend was chosen.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Reason {
+    NoPlugin,
+    Host,
+    Small { seconds: f64, limit: f64 },
+    Large { seconds: f64 },
+    UnknownLoops,
+    OwnMemory(Device),
+    AheadOfTime,
+    Tiers,
+}
+
+/// A choice with its reason.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Decision {
+    pub(super) choice: Choice,
+    pub(super) reason: Reason,
+}
+
+/// The settings of `auto` itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Seconds of estimated work up to which the evaluator runs a program.
+    above: Option<f64>,
+    after: Option<u64>,
+}
+
+impl Limits {
+    /// # Errors
+    /// Returns `Error::Options` if a setting is not a number of at least 0.
+    pub(super) fn of(settings: &Settings) -> Result<Self> {
+        let above = number(settings, COMPILE_ABOVE)?.map(seconds);
+        Ok(Self { above, after: number(settings, COMPILE_AFTER)? })
+    }
+}
+
+/// Returns the settings of XLA among those of `auto`.
+pub(crate) fn xla_settings(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    settings.retain(|name, _| !OWN_SETTINGS.contains(&name.as_str()));
+    settings
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate is compared with the limit")]
+fn seconds(microseconds: u64) -> f64 {
+    microseconds as f64 * 1e-6
+}
+
+fn number(settings: &Settings, name: &str) -> Result<Option<u64>> {
+    match settings.get(name) {
+        None => Ok(None),
+        Some(&Setting::Int(value)) if value >= 0 => Ok(Some(value.unsigned_abs())),
+        Some(other) => Err(Error::Options(format!(
+            "option {name:?} of the compiler \"auto\" must be a whole number of at least 0, got {other}"
+        ))),
+    }
+}
+
+/// Returns the estimated seconds of a program on the evaluator; `None` if it has a loop whose number of
+/// iterations is not known.
+pub(crate) fn estimate(program: &Program) -> Option<f64> {
+    seconds_of(program, &thresholds::EVALUATOR)
+}
+
+/// Chooses the backend of a program for a device; `None` if no plugin is installed.
+///
+/// # Errors
+/// Returns `Error::Options` for `compile_above` on a device whose memory the evaluator cannot use.
+pub(super) fn decide(
+    program: &Program,
+    limits: Limits,
+    device: Option<&Device>,
+    purpose: Purpose,
+) -> Result<Decision> {
+    let decided = |choice, reason| Ok(Decision { choice, reason });
+    let Some(device) = device else { return decided(Choice::Evaluator, Reason::NoPlugin) };
+    if device.is_host() {
+        return decided(Choice::Evaluator, Reason::Host);
+    }
+    let shares_memory = is_cpu(device);
+    if !shares_memory && limits.above.is_some_and(|limit| limit > 0.0) {
+        return Err(Error::Options(format!(
+            "option {COMPILE_ABOVE:?} of the compiler \"auto\": the evaluator does not compute in the \
+             memory of the device {device}; leave the option out"
+        )));
+    }
+    let estimated = estimate(program);
+    let limit = limits.above.unwrap_or_else(|| seconds(thresholds::COMPILE_ABOVE));
+    if let Some(seconds) = estimated
+        && shares_memory
+        && seconds <= limit
+        && limit > 0.0
+        && !has_loops(program, |kind| !kind.has_algorithm())
+    {
+        return decided(Choice::Evaluator, Reason::Small { seconds, limit });
+    }
+    match (purpose, limits.after, estimated) {
+        (Purpose::Compile, _, _) => decided(Choice::Xla, Reason::AheadOfTime),
+        (_, Some(0), _) => decided(Choice::Xla, Reason::Tiers),
+        (_, Some(after), _) => decided(Choice::Tiers(after), Reason::Tiers),
+        (_, None, _) if !shares_memory => decided(Choice::Xla, Reason::OwnMemory(device.clone())),
+        (_, None, None) => decided(Choice::Xla, Reason::UnknownLoops),
+        (_, None, Some(seconds)) if seconds > thresholds::EVALUATED_FIRST => {
+            decided(Choice::Xla, Reason::Large { seconds })
+        }
+        (_, None, Some(_)) => decided(Choice::Tiers(thresholds::COMPILE_AFTER), Reason::Tiers),
+    }
+}
+
+fn is_cpu(device: &Device) -> bool {
+    let platform = device.platform();
+    platform.eq_ignore_ascii_case("cpu") || platform.eq_ignore_ascii_case("host")
+}
+
+/// Whether a program or one of its regions has loops. Bodies of blocks are visited if `enters` says so.
+pub(crate) fn has_loops(program: &Program, enters: fn(&BlockKind) -> bool) -> bool {
+    let mut pending = vec![program];
+    while let Some(program) = pending.pop() {
+        let graph = program.graph();
+        for id in graph.ids() {
+            match graph.op(id) {
+                Op::While(_) => return true,
+                Op::Block(block) if !enters(&block.kind) => {}
+                op => pending.extend(op.regions().into_iter().map(|region| &**region)),
+            }
+        }
+    }
+    false
+}
+
+impl Decision {
+    /// Explains the choice for a call of this number, counted from 1.
+    pub(super) fn explain(&self, call: u64) -> String {
+        match self.choice {
+            Choice::Tiers(after) if call <= after => {
+                format!(
+                    "call {call} is one of the first {after}, which the evaluator runs (compile_after)"
+                )
+            }
+            Choice::Tiers(after) => {
+                format!("the evaluator has run the first {after} calls (compile_after)")
+            }
+            Choice::Evaluator | Choice::Xla => self.reason.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = super::explain::Time;
+        match self {
+            Reason::NoPlugin => f.write_str("no XLA plugin is installed"),
+            Reason::Host => f.write_str("the device is the host"),
+            Reason::Small { seconds, limit } => {
+                write!(f, "the estimate is at most {} (compile_above)", time(*limit))?;
+                write!(f, ": {}", time(*seconds))
+            }
+            Reason::Large { seconds } => write!(
+                f,
+                "the estimate is above {}: {}",
+                time(thresholds::EVALUATED_FIRST),
+                time(*seconds)
+            ),
+            Reason::UnknownLoops => {
+                f.write_str("the program has a loop whose number of iterations is not known")
+            }
+            Reason::OwnMemory(device) => write!(f, "the device {device} has memory of its own"),
+            Reason::AheadOfTime => f.write_str("the program is compiled ahead of its calls"),
+            Reason::Tiers => f.write_str("compile_after is 0"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nxla_expr::{Graph, TensorType};
+    use nxla_tensor::DType;
+
+    use super::*;
+
+    fn sine(elements: usize) -> Program {
+        let ty = TensorType::new(DType::F32, [elements]);
+        let mut graph = Graph::new();
+        let x = graph.parameter(0, ty.clone());
+        let y = graph.sin(x).unwrap();
+        Program::new(&graph, vec![ty], &[y]).unwrap()
+    }
+
+    fn limits(above: Option<i64>, after: Option<i64>) -> Limits {
+        let given = [(COMPILE_ABOVE, above), (COMPILE_AFTER, after)];
+        let given = given.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        Limits::of(&given.map(|(name, value)| (name.to_owned(), value.into())).collect()).unwrap()
+    }
+
+    #[test]
+    fn without_a_device_the_evaluator_runs_everything() {
+        for device in [None, Some(&Device::HOST)] {
+            for limits in [limits(None, None), limits(Some(0), Some(0))] {
+                let found = decide(&sine(1 << 26), limits, device, Purpose::Jit).unwrap();
+                assert_eq!(found.choice, Choice::Evaluator);
+            }
+        }
+    }
+
+    #[test]
+    fn estimates_grow_with_the_program() {
+        let seconds: Vec<f64> =
+            [10, 1 << 20, 1 << 26].map(|size| estimate(&sine(size)).unwrap()).to_vec();
+        assert!(seconds[0] < 1e-6 && seconds[0] < seconds[1] && seconds[1] < seconds[2]);
+    }
+
+    #[test]
+    fn settings_are_numbers() {
+        for (name, value) in [(COMPILE_ABOVE, Setting::Int(-1)), (COMPILE_AFTER, true.into())] {
+            let settings = Settings::from([(name.to_owned(), value)]);
+            let error = Limits::of(&settings).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("at least 0"), "{error}");
+        }
+        let all = [("precision", "high".into()), (COMPILE_AFTER, Setting::Int(1))];
+        let all = all.map(|(name, value)| (name.to_owned(), value)).into();
+        assert_eq!(xla_settings(&all).into_keys().collect::<Vec<_>>(), ["precision"]);
+    }
+}

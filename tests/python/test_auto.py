@@ -1,0 +1,362 @@
+"""The compiler `auto`: which backend runs a call, and that nothing but the digits shows it."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import nxla as nx
+from nxla import _core
+from where import DEVICE, PLATFORM, on_cpu
+
+pytestmark = on_cpu
+
+SMALL = np.linspace(-3.0, 3.0, 1000, dtype=np.float32)
+#: Estimated at more than `compile_above` and less than what XLA runs from the first call.
+MIDDLE = np.linspace(-3.0, 3.0, 1_000_000, dtype=np.float32)
+
+
+def rounded(x):
+    """Return digits that differ between the backends."""
+    return nx.sinh(x) * nx.tanh(x) + nx.log1p(x * x)
+
+
+def by(compiler, function=rounded, x=SMALL):
+    return nx.jit(function, compiler=compiler)(x).numpy()
+
+
+def backend_of(result, function=rounded, x=SMALL):
+    """Return which backend has computed a result."""
+    (found,) = (
+        name for name in ("evaluator", "xla") if np.array_equal(result, by(name, function, x))
+    )
+    return found
+
+
+def test_backends_round_in_different_ways():
+    """The tests below tell backends by their digits."""
+    for x in (SMALL, MIDDLE):
+        assert not np.array_equal(by("evaluator", x=x), by("xla", x=x))
+        np.testing.assert_allclose(by("evaluator", x=x), by("xla", x=x), rtol=1e-5)
+
+
+def test_xla_compiles_every_program():
+    """Programs of every size run on the plugin, counted there."""
+    functions = {
+        "a number": (lambda x: x + 0.125, 1.0),
+        "nothing to compute": (lambda x: x, SMALL[:11]),
+        "small": (rounded, SMALL[:13]),
+        "a sort": (lambda x: nx.sort(x), SMALL[:17]),
+        "a factorization": (lambda x: nx.linalg.qr(x)[1], np.eye(3, dtype=np.float32) * 7),
+        "a loop": (lambda x: nx.fori(0, 3, lambda _, s: s * 1.5, x), SMALL[:19]),
+        "large": (rounded, MIDDLE[:500_001]),
+    }
+    for name, (function, x) in functions.items():
+        before = _core._plugin_report()
+        f = nx.jit(function, compiler="xla")
+        f(x).block_until_ready()
+        after = _core._plugin_report()
+        counts = {key: after[key] - before[key] for key in after}
+        assert counts == {"compiled": 1, "started": 1}, name
+        assert f.cache_report()["backends"] == ["xla"]
+        assert f.explain(x).backend == "xla"
+
+
+def test_small_programs_run_on_the_evaluator():
+    f = nx.jit(rounded, compiler="auto")
+    for _ in range(4):
+        assert backend_of(f(SMALL)) == "evaluator"
+    assert str(f(SMALL).device) == DEVICE
+    assert f.cache_report()["backends"] == ["evaluator"]
+
+
+@pytest.mark.parametrize("after", [None, 0, 1, 3])
+def test_first_calls_run_on_the_evaluator(after):
+    options = {} if after is None else {"compile_after": after}
+    f = nx.jit(rounded, compiler="auto", **options)
+    backends, explained = [], []
+    for _ in range(5):
+        explained.append(f.explain(MIDDLE).backend)
+        backends.append(backend_of(f(MIDDLE), x=MIDDLE))
+    first = 2 if after is None else after
+    assert backends == ["evaluator"] * first + ["xla"] * (5 - first)
+    assert explained == backends
+    assert f.cache_report()["backends"] == ["xla"]
+
+
+def test_each_function_and_signature_is_counted_by_itself():
+    options = {"compiler": "auto", "compile_above": 0, "compile_after": 1}
+    for _ in range(2):
+        f = nx.jit(rounded, **options)
+        assert backend_of(f(SMALL)) == "evaluator"
+        f(SMALL[:7])
+        assert backend_of(f(SMALL)) == "xla"
+
+
+def test_large_programs_and_unknown_loops_run_on_xla_at_once():
+    def loop(x):
+        return nx.while_loop(lambda s: nx.sum(s) < 1e3, lambda s: s * 2, nx.abs(x) + 1)
+
+    f = nx.jit(loop, compiler="auto")
+    explanation = f.explain(SMALL)
+    assert (explanation.backend, explanation.estimated) == ("xla", None)
+    assert "iterations" in explanation.reason
+
+    g = nx.jit(lambda x: nx.scan(lambda c, _: (rounded(c), None), x, length=1000)[0])
+    with nx.default_options(compiler="auto"):
+        explanation = g.explain(MIDDLE[:100_000])
+    assert explanation.backend == "xla"
+    assert explanation.estimated > 0.25
+
+
+def test_an_explanation_has_times():
+    f = nx.jit(rounded, compiler="auto", compile_after=1, compile_above=0)
+    before = nx.explain(f, SMALL)
+    assert before.measured == {}
+    assert 0 < before.estimated < 5e-4
+    assert "call 1" in before.reason
+    for _ in range(3):
+        f(SMALL).block_until_ready()
+    after = nx.explain(f, SMALL)
+    assert set(after.measured) == {"evaluator", "xla"}
+    assert all(0 < seconds < 10 for seconds in after.measured.values())
+    assert str(after).startswith("xla: ")
+    assert "estimated on the evaluator" in str(after)
+
+
+def test_other_compilers_are_explained():
+    assert nx.explain(rounded, SMALL).backend == "evaluator"
+    assert "on the host" in nx.explain(rounded, SMALL).reason
+    on_device = nx.device_put(SMALL, DEVICE)
+    explanation = nx.explain(rounded, on_device)
+    assert explanation.backend == "xla"
+    assert DEVICE in explanation.reason
+    assert nx.explain(nx.jit(rounded, compiler="evaluator"), SMALL).reason.startswith("the options")
+
+
+#: Arguments and options on both sides of each limit of `auto`.
+SIDES = {
+    "small": (SMALL, {}),
+    "not small": (SMALL, {"compile_above": 0}),
+    "middle": (MIDDLE, {}),
+    "at once": (SMALL, {"compile_above": 0, "compile_after": 0}),
+}
+
+
+@pytest.fixture(params=SIDES)
+def side(request):
+    return SIDES[request.param]
+
+
+def calls(side, function=rounded, **options):
+    """Return a function and what three calls give, of which XLA may run the last."""
+    x, given = side
+    f = nx.jit(function, compiler="auto", **given, **options)
+    return [f(x) for _ in range(3)]
+
+
+def test_values_and_devices_are_the_same(side):
+    for result in calls(side):
+        np.testing.assert_allclose(result.numpy(), by("xla", x=side[0]), rtol=1e-5)
+        assert str(result.device) == DEVICE
+
+
+def test_donated_arguments_are_gone(side):
+    x, given = side
+    f = nx.jit(rounded, compiler="auto", donate_argnums=0, **given)
+    make = nx.jit(lambda x: x * 1, compiler="xla")
+    for _ in range(4):
+        argument = make(x)
+        np.testing.assert_allclose(f(argument).numpy(), by("xla", x=x), rtol=1e-5)
+        with pytest.raises(nx.NxlaError, match="donated"):
+            argument.numpy()
+
+
+def test_hooks_are_called(side):
+    seen = []
+
+    def look(x):
+        shown = nx.hook(x[0], lambda v: seen.append(v.item()))
+        return nx.hook(rounded(x) + shown * 0, "named")
+
+    hooks = {"named": lambda v: seen.append(v.shape)}
+    calls(side, look, hooks=hooks)
+    assert seen == [-3.0, side[0].shape] * 3
+
+
+def test_errors_of_hooks_are_raised(side):
+    def fail(_):
+        raise ValueError("of the user")
+
+    x, given = side
+    f = nx.jit(lambda x: rounded(nx.hook(x, fail)), compiler="auto", **given)
+    for _ in range(4):
+        with pytest.raises(ValueError, match="of the user"):
+            f(x)
+
+
+def test_results_can_be_copied_and_freed(side):
+    for result in calls(side):
+        copy = result.to_device(DEVICE, copy=True)
+        expected = result.numpy().copy()
+        assert result.deallocate()
+        assert not result.deallocate()
+        with pytest.raises(nx.NxlaError, match="released"):
+            result.tolist()
+        with pytest.raises(nx.NxlaError, match="released"):
+            nx.jit(lambda x: x * 2, compiler="xla")(result)
+        np.testing.assert_array_equal(copy.numpy(), expected)
+
+
+def test_results_do_not_change_with_arguments(side):
+    x, given = side
+    array = x.copy()
+    f = nx.jit(lambda x: (x, rounded(x)), compiler="auto", **given)
+    for _ in range(3):
+        array[:] = x
+        same, other = f(array)
+        array[:] = 7
+        np.testing.assert_array_equal(same.numpy(), x)
+        np.testing.assert_allclose(other.numpy(), by("xla", x=x), rtol=1e-5)
+
+
+def test_names_and_vectorized_axes_stay(side):
+    x, given = side
+    rows = x.reshape((10, -1))
+    f = nx.jit(rounded, compiler="auto", **given)
+    g = nx.jit(nx.sum, compiler="auto", **given)
+    for _ in range(3):
+        assert f(nx.tensor(rows, names=("a", "b"))).names == ["a", "b"]
+        sums = g(nx.vectorize(nx.tensor(rows), "row"))
+        assert sums.vectorized_axes == {"row": 10} or "row" in str(sums.vectorized_axes)
+    with pytest.raises(nx.NxlaError, match="test_auto"):
+        nx.jit(lambda x: x + np.ones(3, np.float32), compiler="auto", **given)(x)
+
+
+def test_stages_and_streams(side):
+    x, given = side
+    for result in calls(side, stages="auto"):
+        np.testing.assert_allclose(result.numpy(), by("xla", x=x), rtol=1e-5)
+    stream = nx.stream(
+        lambda x, total: (total, total + nx.sum(rounded(x))),
+        nx.template(x.shape, nx.float32),
+        np.float32(0),
+        compiler="auto",
+        **given,
+    )
+    for _ in range(4):
+        stream.send(x)
+    for step in range(4):
+        expected = step * by("xla", x=x).sum(dtype=np.float64)
+        assert stream.recv().item() == pytest.approx(expected, rel=1e-3)
+    stream.done()
+
+
+def test_views_do_not_keep_results_from_being_donated():
+    x = nx.jit(lambda x: x + 1, compiler="xla")(np.zeros(100_000, np.float32))
+    view = nx.jit(lambda x: x.reshape((100, 1000)), compiler="auto")(x)
+    on_host = nx.jit(lambda x: x.reshape((100, 1000)), compiler="evaluator")(x)
+    step = nx.jit(lambda x: x * 3, compiler="xla", donate_argnums=0)
+    for _ in range(3):
+        x = step(x)
+    assert np.all(x.numpy() == 27.0)
+    assert np.all(view.numpy() == 1.0)
+    assert np.all(on_host.numpy() == 1.0)
+
+
+def test_threads_share_the_count():
+    f = nx.jit(rounded, compiler="auto", compile_above=0, compile_after=4)
+    with ThreadPoolExecutor(8) as pool:
+        backends = [backend_of(result) for result in pool.map(f, [SMALL] * 24)]
+    assert sorted(backends) == ["evaluator"] * 4 + ["xla"] * 20
+
+
+def test_programs_compiled_ahead_are_compiled():
+    f = nx.jit(rounded, compiler="auto", compile_after=5)
+    compiled = f.lower(MIDDLE).compile()
+    assert backend_of(compiled(MIDDLE), x=MIDDLE) == "xla"
+    assert compiled.memory_analysis()["arguments"] == MIDDLE.nbytes
+    of_xla = nx.jit(rounded, compiler="xla").lower(SMALL).compile()
+    assert f.lower(SMALL).compile().cost_analysis() == of_xla.cost_analysis()
+
+
+def test_eager_operations_follow_the_defaults():
+    with nx.default_options(compiler="auto"):
+        y = nx.sinh(nx.device_put(SMALL, DEVICE))
+    assert backend_of(y, nx.sinh) == "evaluator"
+    assert str(y.device) == DEVICE
+
+
+def test_errors_of_xla_are_raised_by_the_call_that_needs_it():
+    options = {"compiler": "auto", "compile_after": 1, "compile_above": 0}
+    f = nx.jit(rounded, **options, xla_cpu_no_such_flag=True)
+    assert backend_of(f(SMALL)) == "evaluator"
+    for _ in range(2):
+        with pytest.raises(nx.DeviceError, match="xla_cpu_no_such_flag"):
+            f(SMALL)
+
+
+@pytest.mark.parametrize("name", ["compile_above", "compile_after"])
+def test_settings_of_auto_are_refused_elsewhere(name):
+    for compiler in ("evaluator", "xla"):
+        with pytest.raises(nx.OptionError, match=f'{name}.*compiler="auto"'):
+            nx.jit(rounded, compiler=compiler, **{name: 1})
+    with pytest.raises(nx.OptionError, match=name):
+        nx.jit(rounded, **{name: 1})
+    by_rows = nx.Mesh(data=2).sharding("data")
+    with pytest.raises(nx.OptionError, match=name):
+        nx.jit(rounded, in_shardings=by_rows, **{name: 1})(SMALL)
+    for wrong in (-1, "soon", True, 1.5):
+        with pytest.raises(nx.OptionError, match=name):
+            nx.jit(rounded, compiler="auto", **{name: wrong})
+
+
+def test_functions_over_a_mesh_are_compiled():
+    by_rows = nx.Mesh(data=2).sharding("data")
+    with nx.default_options(compiler="auto", compile_after=1):
+        divided = nx.jit(rounded, in_shardings=by_rows)(SMALL)
+    np.testing.assert_allclose(np.asarray(divided), by("xla"), rtol=1e-6)
+
+
+def test_the_host_and_machines_without_a_plugin_have_the_evaluator(tmp_path):
+    f = nx.jit(rounded, compiler="auto", device="host")
+    assert f.explain(MIDDLE).backend == "evaluator"
+    assert str(f(MIDDLE).device) == "host"
+    program = """
+import nxla as nx
+f = nx.jit(lambda x: nx.sin(x) + 1, compiler="auto")
+print(f(0.0).item(), f(0.0).device, f.explain(0.0).backend, f.explain(0.0).reason, sep="; ")
+"""
+    script = f"import nxla.plugins as plugins\nplugins.find = lambda: None\n{program}"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PATH": "/usr/bin:/bin"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "1.0; host; evaluator; no XLA plugin is installed"
+
+
+ONE_CALL = """
+import nxla as nx
+
+f = nx.jit(lambda x: nx.scan(lambda c, _: (nx.sin(nx.cumulative_sum(c)), c), x, length=9)[0],
+           compiler="auto", compile_after=1)
+print(f(nx.ones(50)).shape, flush=True)
+"""
+
+
+def test_a_process_may_end_while_xla_compiles():
+    command = [sys.executable, "-c", ONE_CALL]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "(50,)\n", "")
+
+
+def test_no_environment_variable_changes_a_compiler():
+    assert PLATFORM == "cpu"
+    assert not {"NXLA_COMPILER", "NXLA_COMPILE_ABOVE", "NXLA_MALLOC_THRESHOLDS"} & set(os.environ)
