@@ -6,14 +6,14 @@ mod common;
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{INCREMENT, buffer, client, compile, plugin, run, tensor, values};
 use nxla_pjrt::{
     Client, CompileOptions, Error, ErrorCode, Executable, ExecuteOptions, HostCall, HostCallTable,
     Value,
 };
-use nxla_tensor::{DType, HostTensor, Shape, held_memory, release_held_memory};
+use nxla_tensor::{DType, HostTensor, Shape};
 
 #[test]
 fn a_program_runs_and_describes_itself() {

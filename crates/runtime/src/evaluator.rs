@@ -25,7 +25,7 @@ impl Compiler for Evaluator {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
         check_settings(self.name(), request.settings, &[])?;
         let plan = Plan::with_listeners(request.program.clone(), &|hook| request.listens(hook));
-        Ok(Arc::new(Planned { plan }))
+        Ok(Arc::new(plan))
     }
 
     fn check_device(&self, device: &Device) -> Result<()> {
@@ -70,14 +70,10 @@ fn detached(result: HostTensor, borrowed: &[Range<*const u8>]) -> Result<HostTen
     Ok(copy.with_names(names)?)
 }
 
-struct Planned {
-    plan: Plan,
-}
-
 /// What a plan holds for each node of its program: the node, its step and its liveness.
 const BYTES_PER_NODE: usize = 256;
 
-impl Executable for Planned {
+impl Executable for Plan {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         let mut data = Vec::with_capacity(inputs.len());
         let mut borrowed = SmallVec::<[Range<*const u8>; 4]>::new();
@@ -101,7 +97,7 @@ impl Executable for Planned {
             [] => hooks,
             own => hooks.with_own(own),
         };
-        let results = self.plan.run_with(data, &hooks, context.interrupt).map_err(failure)?;
+        let results = self.run_with(data, &hooks, context.interrupt).map_err(failure)?;
         let mut tensors = Vec::with_capacity(results.len());
         for result in results {
             tensors.push(Tensor::Host(detached(result, &borrowed)?));
@@ -110,6 +106,6 @@ impl Executable for Planned {
     }
 
     fn byte_size(&self) -> usize {
-        self.plan.program().graph().len() * BYTES_PER_NODE
+        self.program().graph().len() * BYTES_PER_NODE
     }
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::forks::no_fork;
 use crate::options::{Engine, Options, Progress};
 use crate::profile::{self, Work};
-use crate::stages::Staged;
+use crate::stages::StagedExecutable;
 use crate::tensor::Tensor;
 
 /// Compiles a program, or finds the executable of an equal one, for operands on the host unless the
@@ -203,7 +203,7 @@ impl Job {
         if let Some(policy) = &self.key.stages {
             let stages = policy.split(&self.program)?;
             let options = self.options_of_stages();
-            return Staged::compile(stages, &options, &self.engine, &self.key.donated);
+            return StagedExecutable::compile(stages, &options, &self.engine, &self.key.donated);
         }
         self.engine.compiler.compile(&CompileRequest {
             program: &self.program,

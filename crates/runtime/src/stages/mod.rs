@@ -30,7 +30,7 @@ use crate::profile::{self, Work};
 use crate::program::{compile_for, run_on};
 use crate::tensor::Tensor;
 
-pub(crate) use self::staged::Staged;
+pub(crate) use self::staged::StagedExecutable;
 
 /// The duty to say what a stage has given; see [`StageExecutor`].
 pub type Done = drive::Done<Tensor>;

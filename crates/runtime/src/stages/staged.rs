@@ -19,14 +19,14 @@ use crate::tensor::Tensor;
 const NODE_BYTES: usize = 128;
 
 /// Stages, each compiled by itself.
-pub(crate) struct Staged {
+pub(crate) struct StagedExecutable {
     graph: StageGraph,
     giving: Giving,
     /// One for each stage; stages with the same program share one.
     executables: Vec<Arc<ExecutableHandle>>,
 }
 
-impl Staged {
+impl StagedExecutable {
     /// Compiles stages, at the same time if the compiler can do that, and equal ones once.
     ///
     /// The memory of a value goes to the stage that takes it if no other does.
@@ -82,7 +82,7 @@ fn side_by_side<T: Send>(
     Ok(all.into_iter().map(|(_, value)| value).collect())
 }
 
-impl Executable for Staged {
+impl Executable for StagedExecutable {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         let inputs = inputs.iter().map(|&input| input.clone()).collect();
         let RunContext { hooks, caller, .. } = *context;

@@ -1,4 +1,4 @@
-//! A compiled program: inputs go to the device as needed, results stay there.
+//! The executable of XLA: inputs go to the device as needed, results stay there.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::profile::{self, Span, Work};
 use crate::tensor::{DeviceTensor, Tensor};
 
-pub(super) struct Compiled {
+pub(super) struct XlaExecutable {
     home: Arc<Placed>,
     /// The same on other clients, by how far they stand from the first, for runs that cannot be on
     /// that: a thread of it waits for them, or an interrupted program runs on there.
@@ -114,7 +114,7 @@ impl Placed {
 const LEAST_BYTES: usize = 112 << 10;
 const BYTES_PER_CODE_BYTE: usize = 12;
 
-impl Compiled {
+impl XlaExecutable {
     pub(super) fn new(target: Target, executable: pjrt::Executable, what: What) -> Self {
         let byte_size = LEAST_BYTES + BYTES_PER_CODE_BYTE * executable.code_bytes();
         let (home, beside) = (Arc::new(Placed { target, executable }), Mutex::default());
@@ -227,7 +227,7 @@ fn is_soon_over(program: &Program) -> bool {
     seconds_of(program, &SLOW_LOOPS).is_some_and(|seconds| seconds <= WATCHED_ABOVE)
 }
 
-impl Executable for Compiled {
+impl Executable for XlaExecutable {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
         let place = self.place()?;

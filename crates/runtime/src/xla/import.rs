@@ -6,7 +6,7 @@ use nxla_eval::Interrupt;
 use nxla_expr::{Digest, TensorType};
 use nxla_tensor::{DType, Shape};
 
-use super::{Compiled, NAME, What, compile_text, settings, target_of};
+use super::{NAME, What, XlaExecutable, compile_text, settings, target_of};
 use crate::cache::{CacheKey, CompilerKey, executables};
 use crate::compiler::{Executable, RunContext, compiler_named};
 use crate::device::Device;
@@ -97,7 +97,7 @@ impl Imported {
         // What cannot be interrupted is told by the operation alone.
         let loops = self.text.contains("stablehlo.while");
         let what = What::text(&self.inputs, outputs, loops);
-        Ok(Arc::new(Compiled::new(target, executable, what)))
+        Ok(Arc::new(XlaExecutable::new(target, executable, what)))
     }
 
     /// Runs it where its inputs live, or where the options say.

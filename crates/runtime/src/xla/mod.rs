@@ -42,7 +42,7 @@ use crate::options::{PLACING, Setting, Settings};
 use crate::profile::{self, Work};
 
 use self::disk::DiskCache;
-use self::executable::{Compiled, What};
+use self::executable::{What, XlaExecutable};
 
 pub use crate::analysis::Analysis;
 pub use client::{Target, target};
@@ -145,10 +145,10 @@ impl Compiler for Xla {
 }
 
 /// A program as XLA compiles it for a device.
-fn compiled(request: &CompileRequest<'_>, target: Target) -> Result<Compiled> {
+fn compiled(request: &CompileRequest<'_>, target: Target) -> Result<XlaExecutable> {
     let module = lowered(request, &target)?;
     let executable = compile_text(&target, &module.text, request.settings)?;
-    Ok(Compiled::new(target, executable, What::program(module, request)))
+    Ok(XlaExecutable::new(target, executable, What::program(module, request)))
 }
 
 /// A program as text for a device.
