@@ -97,3 +97,33 @@ fn maps_nest() {
     let error = jit(|x: Expr| vmap(|x: Expr| x, 2, 0)(x)).call(&x).unwrap_err();
     assert!(error.to_string().starts_with("vmap: axis 2 is out of range for s32[2]"), "{error}");
 }
+
+#[test]
+fn branches_not_taken_stay_out_of_derivatives() {
+    let logarithms = |[w, x]: [Expr; 2]| cond(x.greater(0), || &w * x.log(), || &w * &x);
+    // The body is not defined for an entry that is done, and the last entry never begins.
+    let roots = |[w, x]: [Expr; 2]| {
+        let step = |[total, at]: [Expr; 2]| [total + &w * (4 - &at).sqrt(), at + 1.0];
+        let [total, _] = while_loop([&x * 0.0, x.clone()], |[_, at]: [Expr; 2]| at.less(4), step);
+        total
+    };
+    let entries = Tensor::from(vec![0.0f64, 1.0, 2.0, 9.0]);
+    let w = Tensor::from(3.0f64);
+    let shared = |function: fn([Expr; 2]) -> Expr| {
+        grad(move |w: Expr| {
+            let entries = Expr::of(Tensor::from(vec![0.0f64, 1.0, 2.0, 9.0]));
+            let each = vmap(move |x: Expr| function([w.clone(), x]), 0, 0);
+            each(entries).sum()
+        })
+    };
+    let by_w = jit(shared(logarithms)).call(&w).unwrap().item::<f64>().unwrap();
+    assert!((by_w - 18f64.ln()).abs() < 1e-12, "{by_w}");
+    let by_w = jit(shared(roots)).call(&w).unwrap().item::<f64>().unwrap();
+    let expected = [4., 3., 2., 1., 3., 2., 1., 2., 1.].map(f64::sqrt).iter().sum::<f64>();
+    assert!((by_w - expected).abs() < 1e-12, "{by_w}");
+    let each = vmap(move |x: Expr| grad(move |x: Expr| logarithms([Expr::of(3.0f64), x]))(x), 0, 0);
+    let by_x = jit(each).call(&entries).unwrap().to_vec::<f64>().unwrap();
+    for (found, expected) in by_x.into_iter().zip([3.0, 3.0, 1.5, 1.0 / 3.0]) {
+        assert!((found - expected).abs() < 1e-12, "{found}");
+    }
+}
