@@ -5,7 +5,7 @@ use std::panic::Location;
 
 use nxla_expr::{ExprId, Graph, Op, Source};
 use nxla_runtime::{
-    AtOnce, Captured, Error, FAILED, Ids, Operand, Result, Trace, Vectors, View, build_entries,
+    AtOnce, Captured, Error, Ids, Operand, Result, Trace, Vectors, View, build_entries,
 };
 
 use crate::expr::Expr;
@@ -22,8 +22,9 @@ pub(crate) trait Results {
     /// Puts values in the places of the nodes.
     fn rebuild<T>(&self, values: impl Iterator<Item = T>) -> Self::Of<T>;
 
-    /// What stands for the results after an error.
-    fn placeholder() -> Self;
+    /// One value for each result after an error. A list has as many as there are operands, since its
+    /// length is not known.
+    fn repeat<T>(operands: usize, value: impl FnMut() -> T) -> Self::Of<T>;
 }
 
 const ONE_FOR_EACH: &str = "there is one value for each node";
@@ -39,8 +40,8 @@ impl Results for ExprId {
         values.next().expect(ONE_FOR_EACH)
     }
 
-    fn placeholder() -> Self {
-        FAILED
+    fn repeat<T>(_: usize, mut value: impl FnMut() -> T) -> T {
+        value()
     }
 }
 
@@ -56,8 +57,8 @@ impl Results for (ExprId, ExprId) {
         (first, values.next().expect(ONE_FOR_EACH))
     }
 
-    fn placeholder() -> Self {
-        (ExprId::placeholder(), ExprId::placeholder())
+    fn repeat<T>(_: usize, mut value: impl FnMut() -> T) -> (T, T) {
+        (value(), value())
     }
 }
 
@@ -73,8 +74,8 @@ impl Results for (ExprId, ExprId, ExprId) {
         (next(), next(), next())
     }
 
-    fn placeholder() -> Self {
-        (ExprId::placeholder(), ExprId::placeholder(), ExprId::placeholder())
+    fn repeat<T>(_: usize, mut value: impl FnMut() -> T) -> (T, T, T) {
+        (value(), value(), value())
     }
 }
 
@@ -89,8 +90,8 @@ impl Results for Vec<ExprId> {
         values.collect()
     }
 
-    fn placeholder() -> Self {
-        Vec::new()
+    fn repeat<T>(operands: usize, value: impl FnMut() -> T) -> Vec<T> {
+        std::iter::repeat_with(value).take(operands).collect()
     }
 }
 
@@ -119,7 +120,7 @@ pub(crate) fn in_trace<O: Operand, R: Results>(
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> R::Of<Expr> {
     let (traced, results) = kept(build, |build| traced(trace, location, operands, build));
-    placed(trace, traced, results)
+    placed(trace, operands.len(), traced, results)
 }
 
 /// The nodes that are built, and their vectorized axes; `None` after an error.
@@ -139,15 +140,15 @@ fn traced<O: Operand>(
     ids.map(|ids| (ids, vectors))
 }
 
-/// Nodes of a trace in the places of results, or what stands for them.
+/// Nodes of a trace in the places of results, or failed expressions.
 fn placed<R: Results>(
     trace: &Trace,
+    operands: usize,
     traced: Option<(Ids, Vectors)>,
     results: Option<R>,
 ) -> R::Of<Expr> {
-    let (ids, vectors, results) = match (traced, results) {
-        (Some((ids, vectors)), Some(results)) => (ids, vectors, results),
-        _ => (R::placeholder().ids(), Vectors::NONE, R::placeholder()),
+    let (Some((ids, vectors)), Some(results)) = (traced, results) else {
+        return R::repeat(operands, || Expr::failed(trace));
     };
     let expr = |id| Expr::with_vectors(trace.clone(), id, vectors.clone());
     results.rebuild(ids.into_iter().map(expr))

@@ -65,9 +65,9 @@ impl Expr {
     /// ```
     /// use nxla::{Expr, jit};
     ///
-    /// let f = jit(|x: Expr| {
+    /// let f = jit(|x: Expr| -> nxla::Result<Expr> {
     ///     let sine = x.sin();
-    ///     Expr::new(sine.trace().clone(), sine.id()) + 1
+    ///     Ok(Expr::new(sine.trace().clone(), sine.id()?) + 1)
     /// });
     /// assert_eq!(f.call(0.0f32)?.item::<f32>()?, 1.0);
     /// # Ok::<(), nxla::Error>(())
@@ -81,15 +81,21 @@ impl Expr {
     /// ```
     /// use nxla::{Expr, Tensor, VectorAxis, Vectors, jit};
     ///
-    /// let sums = jit(|x: Expr| {
+    /// let sums = jit(|x: Expr| -> nxla::Result<Expr> {
     ///     let rows = Vectors::new([VectorAxis { name: "row".into(), size: 2 }]);
-    ///     Expr::with_vectors(x.trace().clone(), x.id(), rows).sum().devectorize(false)
+    ///     let rows = Expr::with_vectors(x.trace().clone(), x.id()?, rows);
+    ///     Ok(rows.sum().devectorize(false))
     /// });
     /// assert_eq!(sums.call(Tensor::from([[1, 2], [3, 4]]))?.to_vec::<i32>()?, [3, 7]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     pub fn with_vectors(trace: Trace, id: ExprId, vectors: Vectors) -> Self {
         Self(runtime::Expr::with_vectors(trace, id, vectors))
+    }
+
+    /// A value of a trace that could not be built.
+    pub(crate) fn failed(trace: &Trace) -> Self {
+        Self(runtime::Expr::failed(trace.clone()))
     }
 
     /// A tensor or a number inside the trace under way on this thread. A small tensor becomes part

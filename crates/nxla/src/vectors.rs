@@ -128,15 +128,9 @@ impl Expr {
         location: &'static Location<'static>,
         build: impl FnOnce() -> Result<runtime::Expr>,
     ) -> Expr {
-        if self.trace().has_failed() {
-            return self.clone();
-        }
-        self.trace().enter_rust(location).and_then(|()| build()).map(Expr::from).unwrap_or_else(
-            |error| {
-                self.trace().fail(error);
-                self.clone()
-            },
-        )
+        let trace = self.trace();
+        let built = trace.attempt(|| trace.enter_rust(location).and_then(|()| build()));
+        built.map_or_else(|| Expr::failed(trace), Expr::from)
     }
 }
 

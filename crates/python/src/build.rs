@@ -89,7 +89,7 @@ fn expr_parameter(py: Python<'_>, template: &Bound<'_, PyTemplate>) -> PyResult<
         return Err(trace_error("parameter: make the inputs before large tensors are mentioned"));
     }
     let PyTemplate { ty, vectors } = template.get();
-    let id = trace.parameter(vectors.full_type(ty)).or_raise()?.id();
+    let id = trace.parameter(vectors.full_type(ty)).and_then(|expr| expr.id()).or_raise()?;
     PyExpr::wrap(py, Expr::with_vectors(trace, id, vectors.clone()))
 }
 
@@ -178,7 +178,7 @@ fn expr_call(
     let expression = expression.get();
     let mut ids = operands(py, &trace, &values, "call")?;
     for tensor in &expression.captured {
-        ids.push(capture(py, &trace, tensor)?.id());
+        ids.push(capture(py, &trace, tensor)?.id().or_raise()?);
     }
     let inputs = expression.program.inputs();
     if ids.len() != inputs.len() {
@@ -256,7 +256,7 @@ fn operands(
         ids.push(match Value::of(value, function)? {
             // Nodes have no vectorized axes: here they are ordinary ones in front.
             Value::Expr(expr) => trace.id(&expr).or_raise()?,
-            Value::Tensor(tensor) => capture(py, trace, &tensor)?.id(),
+            Value::Tensor(tensor) => capture(py, trace, &tensor)?.id().or_raise()?,
             Value::Number(number) => trace.build(|graph| graph.number(number)).or_raise()?,
         });
     }

@@ -1,7 +1,7 @@
 //! The class of traced values.
 
 use nxla_runtime::Expr;
-use nxla_runtime::graph::{BinaryOp, Graph, Op};
+use nxla_runtime::graph::{BinaryOp, ExprId, Graph, Op};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use crate::apply::apply_op;
 use crate::device::PyDevice;
 use crate::dtype::PyDType;
-use crate::errors::trace_error;
+use crate::errors::{OrRaise, trace_error};
 use crate::numbers::{beside, keeps_dtype};
 use crate::ops::indexing;
 use crate::source::current_line;
@@ -22,12 +22,10 @@ pub(crate) struct PyExpr(pub(crate) Expr);
 
 impl PyExpr {
     /// What can be read in the graph, which a value of a finished trace has none of any more.
-    fn in_graph<T>(&self, read: impl FnOnce(&Graph) -> T) -> PyResult<T> {
+    fn in_graph<T>(&self, read: impl FnOnce(&Graph, ExprId) -> T) -> PyResult<T> {
         let over = || trace_error("a value of a finished trace has no operation any more");
-        if self.0.has_failed() {
-            return Err(trace_error("a value that could not be built has no operation"));
-        }
-        self.0.trace().read(read).ok_or_else(over)
+        self.0.id().or_raise()?;
+        self.0.read(read).ok_or_else(over)
     }
 
     pub(crate) fn wrap(py: Python<'_>, expr: Expr) -> PyResult<Py<PyAny>> {
@@ -304,13 +302,13 @@ operator_methods!(PyExpr {
     /// The name of the operation, as expression text spells it.
     #[getter]
     fn op(&self) -> Option<&'static str> {
-        self.0.trace().read(|graph| graph.op(self.0.id()).name())
+        self.0.read(|graph, id| graph.op(id).name())
     }
 
     /// The operands of the operation.
     #[getter]
     fn args(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
-        let operands = self.in_graph(|graph| graph.operands(self.0.id()).to_vec())?;
+        let operands = self.in_graph(|graph, id| graph.operands(id).to_vec())?;
         let operands = operands.into_iter();
         operands.map(|id| PyExpr::wrap(py, Expr::new(self.0.trace().clone(), id))).collect()
     }
@@ -318,7 +316,7 @@ operator_methods!(PyExpr {
     /// What the operation is told besides its operands: axes, sizes, the position of a parameter.
     #[getter]
     fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let op = self.in_graph(|graph| graph.op(self.0.id()).clone())?;
+        let op = self.in_graph(|graph, id| graph.op(id).clone())?;
         crate::attributes::of(py, &op)
     }
 
@@ -326,8 +324,8 @@ operator_methods!(PyExpr {
     /// function over elements that is being traced; None for what depends on no argument.
     #[getter]
     fn context(&self) -> PyResult<Option<u32>> {
-        self.in_graph(|graph| {
-            let (mut todo, mut seen) = (vec![self.0.id()], FxHashSet::default());
+        self.in_graph(|graph, id| {
+            let (mut todo, mut seen) = (vec![id], FxHashSet::default());
             let mut innermost = None;
             while let Some(id) = todo.pop() {
                 if !seen.insert(id) {
@@ -345,7 +343,7 @@ operator_methods!(PyExpr {
     /// The user's line, as ``file.py:3``.
     #[getter]
     fn line(&self) -> PyResult<Option<String>> {
-        self.in_graph(|graph| graph.line(self.0.id()).map(|line| line.to_string()))
+        self.in_graph(|graph, id| graph.line(id).map(|line| line.to_string()))
     }
 
     fn __repr__(&self) -> PyResult<String> {

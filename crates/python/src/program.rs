@@ -143,8 +143,8 @@ fn vectorized_header(vectors: &Vectors, entry: &TensorType) -> Option<String> {
 /// The text of a traced value.
 pub(crate) fn text_of(expr: &Expr) -> PyResult<String> {
     let header = vectorized_header(expr.vectors(), &expr.ty());
-    let text = expr.trace().read(|graph| {
-        let text = ExprText::new(graph, expr.id());
+    let text = expr.read(|graph, id| {
+        let text = ExprText::new(graph, id);
         header.as_deref().map_or(text, |header| text.with_header(header)).to_string()
     });
     text.ok_or_else(|| trace_error("a value of a finished trace has no text any more"))

@@ -54,7 +54,7 @@ impl Captured {
         let mut nodes = SmallVec::new();
         for operand in operands {
             if let View::Tensor(tensor) = operand.view() {
-                nodes.push(trace.capture(tensor)?.id());
+                nodes.push(trace.capture(tensor)?.id()?);
             }
         }
         Ok(Self(nodes))

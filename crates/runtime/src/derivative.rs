@@ -9,7 +9,7 @@ use nxla_grad::Sides;
 use nxla_tensor::{DType, Names, Scalar, Shape};
 
 use crate::error::{Error, Result};
-use crate::expr::{Expr, FAILED};
+use crate::expr::Expr;
 use crate::stand_ins::StandIns;
 use crate::trace::Trace;
 use crate::vectors::{self, Vectors};
@@ -150,7 +150,7 @@ impl Differentiable {
     /// What stands for the results where the trace has an error, for callers that have no way to
     /// return one.
     pub fn placeholders(&self) -> Vec<Expr> {
-        vec![Expr::new(self.trace.clone(), FAILED); self.outputs.len()]
+        vec![Expr::failed(self.trace.clone()); self.outputs.len()]
     }
 
     /// The mode in which a Jacobian takes fewer directions.
@@ -263,7 +263,7 @@ impl Differentiable {
         let (_, rows) = self.jacobian(Mode::Forward)?;
         let mut diagonals = Vec::with_capacity(rows.len());
         for (at, (row, slot)) in rows.into_iter().zip(&results).enumerate() {
-            let id = row[at].id();
+            let id = row[at].id()?;
             diagonals.push(self.trace.build(|graph| {
                 let size = slot.entry.shape.size();
                 let vectors = slot.vectors.iter().map(|axis| axis.size);

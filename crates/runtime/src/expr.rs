@@ -3,9 +3,10 @@
 use std::fmt;
 
 use nxla_expr::print::ExprText;
-use nxla_expr::{ExprId, TensorType};
+use nxla_expr::{ErrorKind, ExprId, Graph, TensorType};
 use nxla_tensor::{DType, Shape};
 
+use crate::error::{Error, Result};
 use crate::trace::Trace;
 use crate::vectors::Vectors;
 
@@ -13,13 +14,10 @@ use crate::vectors::Vectors;
 #[derive(Clone)]
 pub struct Expr {
     trace: Trace,
-    id: ExprId,
+    /// `None` if the node could not be built: the trace keeps the error.
+    node: Option<ExprId>,
     vectors: Vectors,
 }
-
-/// Stands for a node that could not be built, in no graph. Whoever looks at a value of it is told
-/// nothing of any other node, and the error that the trace keeps comes first wherever it is used.
-pub const FAILED: ExprId = ExprId::NONE;
 
 impl AsRef<Expr> for Expr {
     fn as_ref(&self) -> &Expr {
@@ -30,12 +28,17 @@ impl AsRef<Expr> for Expr {
 impl Expr {
     /// The node `id` of a trace.
     pub fn new(trace: Trace, id: ExprId) -> Self {
-        Self { trace, id, vectors: Vectors::NONE }
+        Self { trace, node: Some(id), vectors: Vectors::NONE }
+    }
+
+    /// A value whose node could not be built. The trace keeps the error, and raises it when it ends.
+    pub fn failed(trace: Trace) -> Self {
+        Self { trace, node: None, vectors: Vectors::NONE }
     }
 
     /// The node `id` of a trace, whose first axes are these vectorized ones.
     pub fn with_vectors(trace: Trace, id: ExprId, vectors: Vectors) -> Self {
-        Self { trace, id, vectors }
+        Self { trace, node: Some(id), vectors }
     }
 
     /// The vectorized axes, which shape and type leave out.
@@ -49,8 +52,21 @@ impl Expr {
     }
 
     /// The node in the trace's graph.
-    pub fn id(&self) -> ExprId {
-        self.id
+    ///
+    /// # Errors
+    /// Returns an error of the class [`ErrorClass::Trace`](crate::ErrorClass::Trace) if the node could
+    /// not be built.
+    pub fn id(&self) -> Result<ExprId> {
+        self.node.ok_or_else(|| {
+            let why = "a value is used that could not be built";
+            Error::Expr(ErrorKind::Trace(why.into()).of("trace"))
+        })
+    }
+
+    /// Reads the graph at the node. Returns `None` if the node could not be built, or if the trace has
+    /// finished.
+    pub fn read<T>(&self, read: impl FnOnce(&Graph, ExprId) -> T) -> Option<T> {
+        self.node.and_then(|id| self.trace.read(|graph| read(graph, id)))
     }
 
     /// Dtype, shape and axis names, of one entry if axes are vectorized.
@@ -58,10 +74,7 @@ impl Expr {
     /// A value of a finished trace has no type any more, and one that could not be built never had
     /// any; they count as `f32` scalars here, and are refused wherever they are used.
     pub fn ty(&self) -> TensorType {
-        if self.has_failed() {
-            return TensorType::scalar(DType::F32);
-        }
-        let ty = self.trace.read(|graph| graph.ty(self.id).as_tensor().cloned());
+        let ty = self.read(|graph, id| graph.ty(id).as_tensor().cloned());
         match ty.flatten() {
             Some(ty) if self.vectors.is_empty() => ty,
             Some(ty) => self.vectors.entry_type(&ty),
@@ -71,7 +84,7 @@ impl Expr {
 
     /// Whether it could not be built.
     pub fn has_failed(&self) -> bool {
-        self.id == FAILED
+        self.node.is_none()
     }
 
     /// The size of each axis.
@@ -94,13 +107,16 @@ impl fmt::Display for Expr {
                 None => f.write_str("#nxla.Expr<that could not be built>"),
             };
         }
-        let text = self.trace.read(|graph| ExprText::new(graph, self.id).to_string());
+        let text = self.read(|graph, id| ExprText::new(graph, id).to_string());
         f.write_str(text.as_deref().unwrap_or("#nxla.Expr<of a finished trace>"))
     }
 }
 
 impl fmt::Debug for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Expr({}: {}{})", self.id, self.vectors, self.ty())
+        match self.node {
+            Some(id) => write!(f, "Expr({id}: {}{})", self.vectors, self.ty()),
+            None => f.write_str("Expr(could not be built)"),
+        }
     }
 }

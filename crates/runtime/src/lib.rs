@@ -64,7 +64,7 @@ pub use device::{Device, devices, known_devices, place_of};
 pub use donation::unusable_donations;
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
-pub use expr::{Expr, FAILED};
+pub use expr::Expr;
 pub use forks::{after_fork, after_fork_in_child, before_fork};
 pub use function::{
     Call, Conflict, Entry, Function, FunctionReport, Inputs, ResultVectors, Signature, Static,

@@ -333,8 +333,7 @@ impl Trace {
     /// An expression of another trace.
     pub fn id(&self, expr: &Expr) -> Result<ExprId> {
         match self.is(expr.trace()) {
-            true if expr.has_failed() => Err(failed()),
-            true => Ok(expr.id()),
+            true => expr.id(),
             false => Err(foreign(expr)),
         }
     }
@@ -419,20 +418,12 @@ fn finished() -> Error {
     Error::Expr(ErrorKind::Trace(why.into()).of("trace"))
 }
 
-/// The trace has told its error already, to whoever asked for it.
-fn failed() -> Error {
-    let why = "a value is used that could not be built";
-    Error::Expr(ErrorKind::Trace(why.into()).of("trace"))
-}
-
 fn foreign(expr: &Expr) -> Error {
     if let Some(why) = expr.trace().why_failed().filter(|_| expr.has_failed()) {
         return Error::Expr(ErrorKind::Trace(why).of("trace"));
     }
     let why = "a value of another trace is used here; pass it as an argument instead";
     let mut error = ErrorKind::Trace(why.into()).of("trace");
-    if !expr.has_failed() {
-        error.line = expr.trace().read(|graph| graph.line(expr.id())).flatten();
-    }
+    error.line = expr.read(|graph, id| graph.line(id)).flatten();
     Error::Expr(error)
 }

@@ -10,9 +10,6 @@ use smallvec::SmallVec;
 pub struct ExprId(pub(super) u32);
 
 impl ExprId {
-    /// No node of any graph.
-    pub const NONE: ExprId = ExprId(u32::MAX);
-
     /// The position in the graph, for side tables.
     pub fn index(self) -> usize {
         self.0 as usize

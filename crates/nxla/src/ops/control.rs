@@ -211,7 +211,7 @@ impl<C: Container> When<C> {
 pub(super) fn vectorized(trace: &Trace, leaves: &Leaves<Expr>) -> Result<Vec<Vectorized>> {
     let value = |leaf: &Expr| {
         let leaf = trace.safe(leaf)?;
-        Ok((leaf.id(), leaf.vectors().clone()))
+        Ok((leaf.id()?, leaf.vectors().clone()))
     };
     leaves.items.iter().map(value).collect()
 }

@@ -5,12 +5,12 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use nxla_expr::{Compute, HostError, HostFn, TensorType};
-use nxla_runtime::FAILED;
 use nxla_tensor::HostTensor;
 
 use super::control::{exprs, replaced};
 use crate::Error;
 use crate::containers::{Arguments, Container, Leaves, Structure, Tree, leaves_of, trace_of};
+use crate::expr::Expr;
 use crate::tensor::Tensor;
 use crate::vectors::Vectors;
 
@@ -235,9 +235,10 @@ where
             Ok::<_, Error>(graph.runtime_call(&ids, types.items.to_vec(), call)?)
         })
     });
-    // After an error the results are never looked at.
-    let ids = ids.unwrap_or_else(|| vec![FAILED; count]);
-    let results = exprs(&trace, ids.into_iter().map(|id| (id, Vectors::NONE)));
+    let results: Vec<Expr> = match ids {
+        Some(ids) => exprs(&trace, ids.into_iter().map(|id| (id, Vectors::NONE))).collect(),
+        None => vec![Expr::failed(&trace); count],
+    };
     R::rebuild(&mut Leaves::new(results, structure))
 }
 

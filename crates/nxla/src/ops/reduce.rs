@@ -386,9 +386,9 @@ impl Expr {
         function: impl FnOnce(Expr, Expr) -> Expr,
     ) -> Expr {
         let (location, over) = (Location::caller(), over.into());
-        self.fold(initial, Graph::open_fold, function, |graph, fold, result| {
+        self.fold(initial, Graph::open_fold, function, |graph, x, fold, result| {
             graph.enter_rust(location);
-            let axes = over.of(graph, "reduce", self.id())?;
+            let axes = over.of(graph, "reduce", x)?;
             Ok(graph.close_reduce(fold, result, axes.as_deref(), over.keeps())?)
         })
     }
@@ -399,7 +399,7 @@ impl Expr {
         initial: impl Operand,
         open: impl FnOnce(&mut Graph, ExprId, ExprId) -> nxla_expr::Result<Fold>,
         function: impl FnOnce(Expr, Expr) -> Expr,
-        close: impl FnOnce(&mut Graph, Fold, ExprId) -> Result<ExprId>,
+        close: impl FnOnce(&mut Graph, ExprId, Fold, ExprId) -> Result<ExprId>,
     ) -> Expr {
         let trace = self.trace();
         let value = |id| Expr::new(trace.clone(), id);
@@ -412,9 +412,9 @@ impl Expr {
                 return Err(error);
             }
             let result = trace.id(&result)?;
-            trace.build(|graph| close(graph, fold, result))
+            trace.build(|graph| close(graph, operands[0], fold, result))
         });
-        value(folded.unwrap_or(self.id()))
+        folded.map_or_else(|| Expr::failed(trace), value)
     }
 }
 

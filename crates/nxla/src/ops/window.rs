@@ -225,7 +225,7 @@ impl Expr {
         function: impl FnOnce(Expr, Expr) -> Expr,
     ) -> Expr {
         let location = Location::caller();
-        self.fold(initial, Graph::open_window_fold, function, |graph, fold, result| {
+        self.fold(initial, Graph::open_window_fold, function, |graph, _, fold, result| {
             graph.enter_rust(location);
             let (dimensions, options) = (&window.dimensions, &window.options);
             Ok(graph.close_window_reduce(fold, result, dimensions, options)?)

@@ -38,9 +38,9 @@ pub(super) fn in_trace(
     let mut values: Vec<Vectorized> = Vec::new();
     for operand in operands {
         values.push(match Value::of(operand, function)? {
-            Value::Expr(expr) => vectorized(&trace.safe(&expr).or_raise()?),
+            Value::Expr(expr) => vectorized(&trace.safe(&expr).or_raise()?)?,
             Value::Tensor(tensor) => {
-                let value = vectorized(&capture(py, &trace, &tensor)?);
+                let value = vectorized(&capture(py, &trace, &tensor)?)?;
                 trace.build(|graph| trace.in_lanes(graph, value, true)).or_raise()?
             }
             Value::Number(number) => {
@@ -56,8 +56,8 @@ pub(super) fn in_trace(
     Ok((trace, values))
 }
 
-fn vectorized(expr: &Expr) -> Vectorized {
-    (expr.id(), expr.vectors().clone())
+fn vectorized(expr: &Expr) -> PyResult<Vectorized> {
+    Ok((expr.id().or_raise()?, expr.vectors().clone()))
 }
 
 pub(super) fn ids(values: &[Vectorized]) -> Vec<ExprId> {
@@ -73,7 +73,7 @@ pub(super) fn leaves_of(
     let mut values = Vec::new();
     let tree = flatten(result, "result", &mut |item, path| match output(trace, item)? {
         Some(expr) => {
-            values.push(vectorized(&trace.safe(&expr).or_raise()?));
+            values.push(vectorized(&trace.safe(&expr).or_raise()?)?);
             Ok(true)
         }
         None if item.is_none() => Ok(false),

@@ -52,7 +52,7 @@ impl Tracing {
         let trace = Trace::new();
         let mut parameters = Vec::with_capacity(call.inputs().len());
         for (ty, vectors) in call.types().into_iter().zip(call.vectors()) {
-            let id = trace.parameter(ty)?.id();
+            let id = trace.parameter(ty)?.id()?;
             parameters.push(Expr::with_vectors(trace.clone(), id, vectors));
         }
         // Where large tensors live that the function is going to mention is not known yet.

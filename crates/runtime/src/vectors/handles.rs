@@ -66,16 +66,18 @@ impl Expr {
     /// # Errors
     /// A value of a finished trace.
     pub(crate) fn devectorize_axis(&self, name: &str, size: usize) -> Result<Expr> {
+        let node = self.id()?;
         let (id, vectors) =
-            self.trace().build(|graph| separate(graph, self.id(), self.vectors(), name, size))?;
+            self.trace().build(|graph| separate(graph, node, self.vectors(), name, size))?;
         Ok(Expr::with_vectors(self.trace().clone(), id, vectors))
     }
 
     fn moved(&self, plan: impl FnOnce(&Vectors, &TensorType) -> Result<Move>) -> Result<Expr> {
+        let node = self.id()?;
         let (id, vectors) = self.trace().build(|graph| {
-            let entry = self.vectors().entry_type(graph.tensor_type(self.id()));
+            let entry = self.vectors().entry_type(graph.tensor_type(node));
             let plan = plan(self.vectors(), &entry)?;
-            Ok::<_, Error>((plan.build(graph, self.id())?, plan.vectors))
+            Ok::<_, Error>((plan.build(graph, node)?, plan.vectors))
         })?;
         Ok(Expr::with_vectors(self.trace().clone(), id, vectors))
     }
@@ -91,7 +93,7 @@ impl Expr {
         let mut operands: Vec<Vectorized> = Vec::with_capacity(exprs.len());
         for expr in exprs {
             let expr = trace.safe(expr)?;
-            operands.push((expr.id(), expr.vectors().clone()));
+            operands.push((expr.id()?, expr.vectors().clone()));
         }
         let results =
             trace.build(|graph| together(graph, function, &operands, align_ranks, repeat))?;

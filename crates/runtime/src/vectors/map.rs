@@ -93,12 +93,13 @@ fn position(value: &Expr, axis: i64) -> Result<usize> {
 /// The value with an axis of its entries in another place.
 fn moved(value: &Expr, from: usize, to: usize) -> Result<Expr> {
     let (trace, vectors) = (value.trace(), value.vectors().clone());
+    let node = value.id()?;
     let id = trace.build(|graph: &mut Graph| -> Result<ExprId> {
-        let rank = graph.shape(value.id()).rank();
+        let rank = graph.shape(node).rank();
         let mut order: Vec<usize> =
             (0..rank).filter(|&axis| axis != from + vectors.len()).collect();
         order.insert(to + vectors.len(), from + vectors.len());
-        Ok(graph.make(Op::Transpose(order.into()), &[value.id()])?)
+        Ok(graph.make(Op::Transpose(order.into()), &[node])?)
     })?;
     Ok(Expr::with_vectors(trace.clone(), id, vectors))
 }
