@@ -233,9 +233,9 @@ fn partitions_options<'py>(
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let options = options_from(options)?.0.over(&default_options());
     let compiler = options.engine(None).or_raise()?.compiler;
-    let partitions = compiler.partitions(&options.settings).or_raise()?;
-    let dicts = partitions.iter().map(|settings| {
-        let dict = settings_dict(py, settings)?;
+    let partitions = options.partitions().or_raise()?;
+    let dicts = partitions.iter().map(|options| {
+        let dict = settings_dict(py, &options.settings)?;
         match options.compiler.as_ref().and_then(|choice| object_of(py, choice)) {
             Some(object) => dict.set_item("compiler", object)?,
             None => dict.set_item("compiler", compiler.name())?,

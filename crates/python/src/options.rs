@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nxla_runtime::pjrt::wait_until_all_idle_for;
 use nxla_runtime::{
-    CompilerChoice, Conflict, Engine, Options, Progress, Setting, abandon_streams, compiler_names,
+    CompilerChoice, Conflict, Options, Progress, Setting, abandon_streams, compiler_names,
     default_options, global_default_options, set_default_options, set_global_default_options,
     wait_until_streams_end,
 };
@@ -241,12 +241,7 @@ fn compilers() -> Vec<String> {
 #[pyfunction]
 #[pyo3(signature = (options=None))]
 fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<(String, usize)> {
-    let options = options_from(options)?.0.over(&default_options());
-    let Engine { compiler, device } = options.engine(None).or_raise()?;
-    if let Some(device) = device {
-        return Ok((device.platform().to_owned(), device.index()));
-    }
-    let backend = compiler.backend(&options.settings).or_raise()?;
+    let backend = options_from(options)?.0.backend().or_raise()?;
     Ok((backend.platform, backend.device))
 }
 

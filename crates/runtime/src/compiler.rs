@@ -58,6 +58,7 @@ pub trait Compiler: Any + Send + Sync {
     }
 
     /// Settings for each device that can run on its own.
+    /// [`Options::partitions`](crate::Options::partitions) calls it.
     ///
     /// # Errors
     /// Settings that it does not have.
@@ -109,11 +110,15 @@ pub trait Compiler: Any + Send + Sync {
         Ok(())
     }
 
-    /// What its results live on, in words.
+    /// The platform and the index of the device that results live on, without loading a plugin if the
+    /// compiler can tell without. [`Options::backend`](crate::Options::backend) calls it.
     ///
     /// # Errors
     /// Settings that it does not have.
-    fn backend(&self, settings: &Settings) -> Result<Backend>;
+    fn backend(&self, settings: &Settings) -> Result<Backend> {
+        self.check_settings(settings)?;
+        Ok(Backend::of(&self.device(settings)?))
+    }
 }
 
 /// What a program is compiled for.
@@ -158,6 +163,13 @@ pub struct Backend {
     pub platform: String,
     /// Which device of the platform.
     pub device: usize,
+}
+
+impl Backend {
+    /// The platform and the index of a device.
+    pub fn of(device: &Device) -> Self {
+        Backend { platform: device.platform().to_owned(), device: device.index() }
+    }
 }
 
 /// A compiled program.

@@ -7,7 +7,7 @@ use nxla_eval::{EvalError, Fault, Hooks, Plan};
 use nxla_tensor::HostTensor;
 use smallvec::SmallVec;
 
-use crate::compiler::{Backend, CompileRequest, Compiler, Executable, RunContext, check_settings};
+use crate::compiler::{CompileRequest, Compiler, Executable, RunContext, check_settings};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::Settings;
@@ -41,11 +41,6 @@ impl Compiler for Evaluator {
 
     fn check_settings(&self, settings: &Settings) -> Result<()> {
         check_settings(self.name(), settings, &[])
-    }
-
-    fn backend(&self, settings: &Settings) -> Result<Backend> {
-        self.check_settings(settings)?;
-        Ok(Backend { platform: "host".into(), device: 0 })
     }
 }
 

@@ -14,7 +14,7 @@ use nxla_split::Policy;
 use nxla_tensor::HostTensor;
 use rustc_hash::FxHasher;
 
-use crate::compiler::{Compiler, CompilerChoice, compiler_named};
+use crate::compiler::{Backend, Compiler, CompilerChoice, compiler_named};
 use crate::device::{Device, place_of};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
@@ -289,6 +289,32 @@ impl Options {
                 any.check_settings(&merged.settings)
             }
         }
+    }
+
+    /// The platform and the index of the device on which results live with these options, and with the
+    /// default options of the thread below them.
+    ///
+    /// # Errors
+    /// Returns an error for an unknown compiler, and for settings that it does not have.
+    pub fn backend(&self) -> Result<Backend> {
+        let options = self.over(&default_options());
+        let Engine { compiler, device } = options.engine(None)?;
+        match device {
+            Some(device) => Ok(Backend::of(&device)),
+            None => compiler.backend(&options.settings),
+        }
+    }
+
+    /// These options, and the default options of the thread below them, once for each device on which
+    /// their compiler can run programs at the same time.
+    ///
+    /// # Errors
+    /// Returns an error for an unknown compiler, and for settings that it does not have.
+    pub fn partitions(&self) -> Result<Vec<Options>> {
+        let options = self.over(&default_options());
+        let partitions = options.engine(None)?.compiler.partitions(&options.settings)?;
+        let settled = |settings| Options { settings, ..options.clone() };
+        Ok(partitions.into_iter().map(settled).collect())
     }
 
     /// Whether they say where programs run, so that it does not depend on operands.
