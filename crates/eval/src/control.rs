@@ -70,6 +70,10 @@ fn run_hook(hook: &HookOp, site: Site<'_>, args: &Args<'_>) -> Result<Results, S
         None => listener.call(&values).map(|()| Vec::new()),
     };
     results.map(Results::from_vec).map_err(|error| {
-        Stop::from(Fault::Hook { name: hook.name.as_deref().map(Into::into), error: error.into() })
+        let error = error.into();
+        Stop::from(match &hook.results {
+            Some(_) => Fault::RuntimeCall { error },
+            None => Fault::Hook { name: hook.name.as_deref().map(Into::into), error },
+        })
     })
 }

@@ -58,6 +58,12 @@ pub enum Fault {
         /// What the host function said.
         error: HookFailure,
     },
+    /// The host function of a runtime call returned an error.
+    #[error("the host function failed: {error}")]
+    RuntimeCall {
+        /// What the host function said.
+        error: HookFailure,
+    },
     /// A result that is not finite, of finite operands; found by plans that check.
     #[error(transparent)]
     NotFinite(Box<NotFinite>),

@@ -141,6 +141,53 @@ impl Expr {
     }
 }
 
+/// Two types without values. The compiler reports the bound of `comparisons!` only if it cannot rule out at
+/// first that a comparison applies, for which it needs several impls without a bound.
+enum Never {}
+enum Neither {}
+
+macro_rules! comparisons {
+    ($($ty:ty)*; $($empty:ty)*) => {
+        $(
+            #[doc(hidden)]
+            impl<'a> PartialEq<$ty> for Expr
+            where
+                &'a Expr: sealed::Known,
+            {
+                fn eq(&self, _: &$ty) -> bool {
+                    false
+                }
+            }
+
+            #[doc(hidden)]
+            impl<'a> PartialOrd<$ty> for Expr
+            where
+                &'a Expr: sealed::Known,
+            {
+                fn partial_cmp(&self, _: &$ty) -> Option<std::cmp::Ordering> {
+                    None
+                }
+            }
+        )*
+        $(
+            impl PartialEq<$empty> for Expr {
+                fn eq(&self, never: &$empty) -> bool {
+                    match *never {}
+                }
+            }
+
+            impl PartialOrd<$empty> for Expr {
+                fn partial_cmp(&self, never: &$empty) -> Option<std::cmp::Ordering> {
+                    match *never {}
+                }
+            }
+        )*
+    };
+}
+
+// One float and one integer, so that the type of a literal is known.
+comparisons!(Expr f64 i32; Never Neither);
+
 impl fmt::Display for Expr {
     /// The expression line by line.
     ///
@@ -207,6 +254,15 @@ pub trait Concrete: Operand + sealed::Sealed {}
 mod sealed {
     /// Keeps [`super::Concrete`] to tensors and numbers.
     pub trait Sealed {}
+
+    /// Implemented for nothing: its message is that of a comparison by an operator of Rust.
+    #[diagnostic::on_unimplemented(
+        message = "a traced value has no value yet, so Rust cannot compare it",
+        note = "compare by `x.greater(0)`, `x.less(y)` or `x.equal(y)`, whose results are traced values",
+        note = "branch on a traced value by `cond(x.greater(0), || …, || …)`, or choose between elements \
+                by `x.greater(0).select(…, …)`"
+    )]
+    pub trait Known {}
 
     /// What nothing is: it gives the compiler something to say of a number on the wrong side.
     #[diagnostic::on_unimplemented(

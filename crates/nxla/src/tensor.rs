@@ -220,8 +220,24 @@ impl fmt::Debug for Tensor {
 }
 
 impl fmt::Display for Tensor {
-    /// The values, waiting for them.
+    /// The type, the device if it is not the host, and the values, waiting for them. A scalar takes one
+    /// line.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from(1.5f32).to_string(), "#nxla.Tensor<f32 1.5>");
+    /// ```
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        let text = self.0.to_string();
+        let is_scalar = self.shape().rank() == 0 && self.vectors().is_empty();
+        let lines = is_scalar.then(|| text.strip_prefix("#nxla.Tensor<\n")?.strip_suffix("\n>"));
+        match lines.flatten() {
+            Some(lines) => {
+                let words: Vec<&str> = lines.lines().map(str::trim).collect();
+                write!(f, "#nxla.Tensor<{}>", words.join(" "))
+            }
+            None => f.write_str(&text),
+        }
     }
 }

@@ -163,7 +163,13 @@ fn inspection_names_the_place_and_reads_what_it_prints() {
     assert!(Traffic::so_far().read - before <= 4 * 64);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[1], "  f32[10000]");
-    assert!(lines[2].starts_with(&format!("  {device}, buffer 0x")), "{text}");
+    assert_eq!(
+        lines[2],
+        format!("  {device}"),
+        "the address of the buffer differs from run to run"
+    );
+    let scalar = Tensor::from(1.5f32).on(&device).unwrap();
+    assert_eq!(scalar.to_string(), format!("#nxla.Tensor<f32 {device} 1.5>"));
     assert!(lines[3].starts_with("  [1.5, 1.5,") && lines[3].ends_with(", ...]"), "{text}");
     x.deallocate().unwrap();
     assert!(x.to_string().ends_with("  released\n>"), "{x}");

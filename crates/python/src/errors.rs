@@ -127,6 +127,10 @@ pub(crate) fn exception(error: Error) -> PyErr {
                 Ok(raised) => return *raised,
                 Err(error) => Error::Hook { name, error },
             },
+            Error::RuntimeCall { line, error } => match error.downcast::<PyErr>() {
+                Ok(raised) => return *raised,
+                Err(error) => Error::RuntimeCall { line, error },
+            },
             Error::Expr(mut error) => {
                 error.op = public_name(&error.op).to_owned();
                 Error::Expr(error)
@@ -167,7 +171,7 @@ fn raised_by(error: &Error) -> Option<&PyErr> {
     match error {
         Error::User(inner) => inner.downcast_ref(),
         Error::Stage { error, .. } => raised_by(error),
-        Error::Hook { error, .. } => error.downcast_ref(),
+        Error::Hook { error, .. } | Error::RuntimeCall { error, .. } => error.downcast_ref(),
         _ => None,
     }
 }

@@ -301,7 +301,7 @@ operator_methods!(PyTensor {
         if !released {
             wait_interruptible(py, tensor)?;
         }
-        let usual = py.detach(|| tensor.to_string());
+        let usual = py.detach(|| tensor.text_with_address());
         match own_text(py) {
             Some(function) if !released => function.call1(py, (slf, usual))?.extract(py),
             _ => Ok(usual),

@@ -75,7 +75,7 @@ impl Captured {
         let (mut nodes, mut numbers, mut next_to) = (Ids::new(), false, None);
         for operand in operands {
             let id = match operand.view() {
-                View::Expr(expr) => trace.id(expr)?,
+                View::Expr(expr) => trace.id(expr).map_err(|error| error.used_at(graph))?,
                 View::Tensor(_) => captured.next().expect("all data has been captured"),
                 View::Number(_) => {
                     numbers = true;

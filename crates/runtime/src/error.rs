@@ -1,8 +1,10 @@
 //! Every way a call can fail, from the layer that found it.
 
+use std::fmt;
+
 use nxla_eval::{EvalError, Fault};
 use nxla_expr::serialize::SerializeError;
-use nxla_expr::{Difference, Error as ExprError, ErrorKind, Line, Region};
+use nxla_expr::{Difference, Error as ExprError, ErrorKind, Graph, Line, Region};
 use nxla_grad::GradError;
 use nxla_split::SplitError;
 use nxla_tensor::TensorError;
@@ -12,7 +14,10 @@ use crate::stream::StreamError;
 use crate::xla::{self, LowerError};
 
 /// The error of this crate.
-#[derive(Debug, thiserror::Error)]
+///
+/// `{}` and `{:?}` write the message, which is what a `main` that returns it prints. `{:#?}` writes the
+/// structure.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An operation that cannot be built: shapes, dtypes, axes, or a value of another trace.
@@ -83,6 +88,15 @@ pub enum Error {
     Hook {
         /// The name of the hook.
         name: Option<String>,
+        /// What the function failed with.
+        #[source]
+        error: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The host function of a runtime call failed.
+    #[error("runtime_call: the host function failed: {error}{}", at_line(line.as_ref()))]
+    RuntimeCall {
+        /// The user's line, if the backend knows it.
+        line: Option<Line>,
         /// What the function failed with.
         #[source]
         error: Box<dyn std::error::Error + Send + Sync>,
@@ -164,6 +178,17 @@ impl Error {
         self
     }
 
+    /// Adds the line of the operation under construction to an error about one of its operands, unless
+    /// the error has a line.
+    pub(crate) fn used_at(mut self, graph: &Graph) -> Self {
+        if let Error::Expr(error) = &mut self
+            && error.line.is_none()
+        {
+            error.line = graph.current_line();
+        }
+        self
+    }
+
     /// The kind of mistake.
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -185,12 +210,59 @@ impl Error {
             | Error::Stream(_)
             | Error::Usage(_)
             | Error::User(_)
-            | Error::Hook { .. } => ErrorClass::Runtime,
+            | Error::Hook { .. }
+            | Error::RuntimeCall { .. } => ErrorClass::Runtime,
             Error::Lower(_) => ErrorClass::Device,
             Error::Options(_) => ErrorClass::Options,
             Error::Internal(_) => ErrorClass::Internal,
         }
     }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
+        match self {
+            Error::Expr(error) => f.debug_tuple("Expr").field(error).finish(),
+            Error::Grad(error) => f.debug_tuple("Grad").field(error).finish(),
+            Error::Split(error) => f.debug_tuple("Split").field(error).finish(),
+            Error::Eval(error) => f.debug_tuple("Eval").field(error).finish(),
+            Error::Lower(error) => f.debug_tuple("Lower").field(error).finish(),
+            Error::Pjrt(error) => f.debug_tuple("Pjrt").field(error).finish(),
+            Error::Tensor(error) => f.debug_tuple("Tensor").field(error).finish(),
+            Error::Bytes(error) => f.debug_tuple("Bytes").field(error).finish(),
+            Error::Format { format, why } => {
+                f.debug_struct("Format").field("format", format).field("why", why).finish()
+            }
+            Error::Arguments { function, why } => {
+                f.debug_struct("Arguments").field("function", function).field("why", why).finish()
+            }
+            Error::Vectors { function, why } => {
+                f.debug_struct("Vectors").field("function", function).field("why", why).finish()
+            }
+            Error::Layout(why) => f.debug_tuple("Layout").field(why).finish(),
+            Error::Options(why) => f.debug_tuple("Options").field(why).finish(),
+            Error::Usage(why) => f.debug_tuple("Usage").field(why).finish(),
+            Error::Stream(error) => f.debug_tuple("Stream").field(error).finish(),
+            Error::Internal(why) => f.debug_tuple("Internal").field(why).finish(),
+            Error::Hook { name, error } => {
+                f.debug_struct("Hook").field("name", name).field("error", error).finish()
+            }
+            Error::RuntimeCall { line, error } => {
+                f.debug_struct("RuntimeCall").field("line", line).field("error", error).finish()
+            }
+            Error::Stage { stage, error } => {
+                f.debug_struct("Stage").field("stage", stage).field("error", error).finish()
+            }
+            Error::User(error) => f.debug_tuple("User").field(error).finish(),
+        }
+    }
+}
+
+fn at_line(line: Option<&Line>) -> String {
+    line.map(|line| format!(" (at {line})")).unwrap_or_default()
 }
 
 fn class_of_fault(fault: &Fault) -> ErrorClass {

@@ -46,12 +46,18 @@ impl Compiler for Evaluator {
 
 /// A run's error; that of a hook as what its function gave.
 fn failure(error: EvalError) -> Error {
-    if let EvalError::Op { fault: Fault::Hook { name, error }, .. } = &error
-        && let Some(error) = error.take()
-    {
-        return Error::Hook { name: name.clone(), error };
+    let EvalError::Op { fault, line, .. } = &error else { return Error::Eval(error) };
+    match fault {
+        Fault::Hook { name, error: failure } => match failure.take() {
+            Some(error) => Error::Hook { name: name.clone(), error },
+            None => Error::Eval(error),
+        },
+        Fault::RuntimeCall { error: failure } => match failure.take() {
+            Some(error) => Error::RuntimeCall { line: line.clone(), error },
+            None => Error::Eval(error),
+        },
+        _ => Error::Eval(error),
     }
-    Error::Eval(error)
 }
 
 /// A result that is no part of borrowed memory: as long as it lived, no program could take that over.

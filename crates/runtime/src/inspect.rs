@@ -1,7 +1,7 @@
 //! The text of tensors.
 //!
-//! Only what is printed is read from a device. A line says where the data of such a tensor is:
-//! client and device, and the buffer.
+//! Only the elements that are printed are read from a device. A line says where the data of such a
+//! tensor is: client and device, and the address of the buffer if the caller wants it.
 //!
 //! ```text
 //! #nxla.Tensor<
@@ -17,8 +17,16 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::tensor::Tensor;
 
-/// The text. A tensor whose memory is gone says so, and one that could not be computed says why.
-pub(crate) fn text(tensor: &Tensor) -> String {
+/// Whether the text of a tensor on a device has the address of its buffer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Address {
+    Shown,
+    Hidden,
+}
+
+/// The text of a tensor. A tensor whose memory is gone says so, and one that could not be computed says
+/// why.
+pub(crate) fn text(tensor: &Tensor, address: Address) -> String {
     let vectors = tensor.vectors();
     let mut lines = Vec::new();
     if !vectors.is_empty() {
@@ -26,7 +34,11 @@ pub(crate) fn text(tensor: &Tensor) -> String {
     }
     lines.push(type_text(tensor.dtype(), tensor.shape(), tensor.names()));
     if let Some(buffer) = tensor.buffer() {
-        lines.push(format!("{}, buffer {:#x}", Device::of_buffer(buffer), buffer.address()));
+        let device = Device::of_buffer(buffer);
+        lines.push(match address {
+            Address::Shown => format!("{device}, buffer {:#x}", buffer.address()),
+            Address::Hidden => device.to_string(),
+        });
     }
     lines.push(match body(tensor) {
         Ok(body) => body,

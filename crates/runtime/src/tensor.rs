@@ -11,6 +11,7 @@ use nxla_tensor::{DType, Element, HostTensor, Names, NamesError, Scalar, Shape, 
 use crate::background;
 use crate::device::Device;
 use crate::error::Result;
+use crate::inspect::{self, Address};
 use crate::pjrt;
 use crate::profile::{self, Span, Work};
 use crate::vectors::VectorTensor;
@@ -419,6 +420,13 @@ impl From<HostTensor> for Tensor {
     }
 }
 
+impl Tensor {
+    /// The text of a tensor with the address of its buffer if it is on a device.
+    pub fn text_with_address(&self) -> String {
+        inspect::text(self, Address::Shown)
+    }
+}
+
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -430,8 +438,9 @@ impl fmt::Debug for Tensor {
 }
 
 impl fmt::Display for Tensor {
-    /// Type and first elements, waiting for them. That of a device tensor also says where it is.
+    /// Type, device and first elements, waiting for them. Equal tensors have equal texts: the address of
+    /// a buffer is in [`Tensor::text_with_address`] only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&crate::inspect::text(self))
+        f.write_str(&inspect::text(self, Address::Hidden))
     }
 }

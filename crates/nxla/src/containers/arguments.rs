@@ -81,6 +81,33 @@ leaf_arguments! {
     &Tensor as TensorType => |tensor: &Tensor| tensor.ty();
 }
 
+mod sealed {
+    /// Implemented for nothing: its message is that of a traced value passed to a jitted function.
+    #[diagnostic::on_unimplemented(
+        message = "a traced value is passed to the call of a jitted function, which takes tensors",
+        label = "this value belongs to the function under trace",
+        note = "inside a traced function call the wrapped function, which becomes part of the trace: \
+                `f.function()(x)` instead of `f.call(x)?`"
+    )]
+    pub trait Tensors {}
+}
+
+macro_rules! traced_arguments {
+    ($($ty:ty)*) => {
+        $(
+            #[doc(hidden)]
+            impl<'a> Arguments<Expr, Tensor> for $ty
+            where
+                &'a Expr: sealed::Tensors,
+            {
+                fn append(self, _: &mut Leaves<Tensor>) {}
+            }
+        )*
+    };
+}
+
+traced_arguments!(Expr & Expr);
+
 impl<L> Arguments<(), L> for () {
     fn append(self, _: &mut Leaves<L>) {}
 }

@@ -46,7 +46,7 @@ where
     }
 }
 
-/// A function that can be traced: of one to six containers of expressions.
+/// A function that can be traced: of one to twelve containers of expressions.
 ///
 /// Functions and closures are; `Inputs` is the tuple of their arguments' types, and only there to
 /// tell functions with different numbers of arguments apart.
@@ -63,12 +63,17 @@ where
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no function of containers of expressions",
+    message = "`{Self}` is not a function of one to twelve containers of expressions",
     note = "write the types of the arguments: `|x: Expr, (a, b): (Expr, Expr)| …`",
     note = "each argument and each result is a container: a struct of one's own becomes one by \
-            `#[derive(nxla::Container)]`"
+            `#[derive(nxla::Container)]`",
+    note = "more than twelve arguments are one tuple or struct",
+    note = "a jitted function is not one: pass what `Jit::function` returns"
 )]
 pub trait Function<Inputs> {
+    /// The number of arguments.
+    const COUNT: usize;
+
     /// The argument, or the tuple of several.
     type Arguments: Container;
     /// What it gives.
@@ -101,6 +106,7 @@ where
     A: Container,
     R: Outputs,
 {
+    const COUNT: usize = 1;
     type Arguments = A;
     type Results = R::Container;
 
@@ -118,6 +124,7 @@ macro_rules! functions {
                 Ret: Outputs,
                 $($name: Container),+
             {
+                const COUNT: usize = [$($index),+].len();
                 type Arguments = ($($name,)+);
                 type Results = Ret::Container;
 
@@ -135,4 +142,10 @@ functions! {
     (A 0, B 1, C 2, D 3)
     (A 0, B 1, C 2, D 3, E 4)
     (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11)
 }

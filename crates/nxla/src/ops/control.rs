@@ -7,7 +7,7 @@
 use std::panic::Location;
 
 use nxla_expr::build::OpenBlock;
-use nxla_expr::{ErrorKind, ExprId, Graph, Keep, Mark, Metadata, Notes};
+use nxla_expr::{ErrorKind, ExprId, Graph, Keep, Mark, Metadata, Notes, TensorType};
 
 use super::methods;
 use crate::Trace;
@@ -19,12 +19,13 @@ use nxla_runtime::resolve;
 use nxla_runtime::vectors::control::{Branch, Clauses, Vectorized, conditional};
 use nxla_runtime::vectors::lanes::Lanes;
 use nxla_runtime::vectors::{gathered, spread};
+use nxla_tensor::broadcast_shapes;
 
 /// What `on_true` gives if the predicate, a scalar, is not zero; else what `on_false` gives. Only
 /// the branch that is taken is computed.
 ///
-/// The two give the same container; dtypes promote and shapes broadcast to common ones. A branch
-/// that a constant predicate rules out is computed by nobody.
+/// Both branches return the same container with the same shapes; dtypes promote. A branch that a
+/// constant predicate rules out is not computed.
 ///
 /// ```
 /// use nxla::{Expr, cond, jit};
@@ -79,8 +80,16 @@ pub fn when<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> 
     let operands = [predicate.to_value()];
     let trace = Expr::trace_of(&operands);
     let mark = trace.attempt(|| trace.edit(|graph| graph.mark()));
-    let (location, entries) = (Location::caller(), Clauses::default());
-    let open = When { trace, location, mark, clauses: Vec::new(), entries, last: None };
+    let open = When {
+        trace,
+        location: Location::caller(),
+        mark,
+        clauses: Vec::new(),
+        entries: Clauses::default(),
+        last: None,
+        branches: 0,
+        types: None,
+    };
     open.clause(operands, then)
 }
 
@@ -104,6 +113,9 @@ pub struct When<C> {
     entries: Clauses,
     /// What the last branch so far gave.
     last: Option<(C, Structure)>,
+    /// The number of branches so far, and the types of the results of the first.
+    branches: usize,
+    types: Option<Vec<TensorType>>,
 }
 
 impl<C: Container> When<C> {
@@ -150,6 +162,7 @@ impl<C: Container> When<C> {
         let result = then();
         drop(entered);
         let leaves = leaves_of(&result);
+        self.branches += 1;
         let before = self.last.replace((result, leaves.structure.clone()));
         trace.attempt(|| {
             if let Some((_, structure)) = before
@@ -163,11 +176,36 @@ impl<C: Container> When<C> {
                 );
                 return Err(ErrorKind::invalid("branch", why).of("cond").into());
             }
+            self.check_shapes(&leaves)?;
             let (ids, vectors) = vectorized(&trace, &leaves)?.into_iter().unzip();
             let start = start.expect("nothing has failed");
             let traced = trace.edit(|graph| graph.traced(start, ids))?;
             Ok((traced, vectors))
         })
+    }
+
+    /// Checks that the results of a branch have the shapes of the first branch.
+    fn check_shapes(&mut self, leaves: &Leaves<Expr>) -> Result<()> {
+        let types: Vec<TensorType> = leaves.items.iter().map(|leaf| leaf.ty()).collect();
+        let Some(first) = &self.types else {
+            self.types = Some(types);
+            return Ok(());
+        };
+        // Shapes that do not broadcast are found once all branches are there.
+        let differs = |(_, (found, first)): &(usize, (&TensorType, &TensorType))| {
+            found.shape != first.shape && broadcast_shapes(&found.shape, &first.shape).is_ok()
+        };
+        let Some((result, (found, expected))) = types.iter().zip(first).enumerate().find(differs)
+        else {
+            return Ok(());
+        };
+        let mut paths = Vec::new();
+        self.last().paths("result", &mut paths);
+        let (path, branch) = (&paths[result], self.branches - 1);
+        let found = format!("{found} in {path} of branch {branch}");
+        let expected =
+            format!("{expected} as in the first; bring both to one shape by `broadcast_to`");
+        Err(ErrorKind::Shape { argument: "branch", found, expected }.of("cond").into())
     }
 
     fn last(&self) -> &C {

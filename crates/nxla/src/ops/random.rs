@@ -14,6 +14,7 @@
 
 use std::ops::Range;
 
+use nxla_expr::ErrorKind;
 use nxla_expr::build::{Choice, Covariance, Draw};
 use nxla_tensor::Number;
 
@@ -59,7 +60,8 @@ methods! {
     /// ```
     fn random_fold_in(key, data) one |graph| graph.random_fold_in(key, data);
 
-    /// Floats that are equally likely everywhere in the range, and the next key.
+    /// Floats that are equally likely everywhere in the range, and the next key. An empty range is an
+    /// error.
     ///
     /// ```
     /// use nxla::{Draw, Tensor};
@@ -69,6 +71,10 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_uniform(key; range: Range<f64>, draw: Draw) two |graph| {
+        if range.is_empty() {
+            let why = format!("must have a start below its end; got {}..{}", range.start, range.end);
+            return Err(ErrorKind::invalid("range", why).of("random_uniform").into());
+        }
         let (next, key) = graph.random_next(key)?;
         let low = graph.number(Number::Float(range.start))?;
         let high = graph.number(Number::Float(range.end))?;

@@ -92,7 +92,10 @@ impl Run {
         host: &HostCall,
         context: &RunContext<'_>,
     ) -> Result<()> {
-        let fail = |error| Error::Hook { name: host.name.as_deref().map(Into::into), error };
+        let fail = |error| match &call.reply {
+            Some(_) => Error::RuntimeCall { line: None, error },
+            None => Error::Hook { name: host.name.as_deref().map(Into::into), error },
+        };
         let listener = listener_of(host, context);
         let Some(reply) = &call.reply else {
             let Some(listener) = listener else { return Ok(()) };
