@@ -28,7 +28,7 @@ pub fn run(compiler: &str) -> nxla::Result<f32> {
     let (noise, _) =
         Tensor::random_key(7)?.random_normal(0.0, 0.5, Draw::new([400]).dtype(DType::F32))?;
     let times = Tensor::iota([400], None, DType::F32)?;
-    let places = ((times * (0.1 * true_speed))? + noise)?;
+    let places = (times.chain() * (0.1 * true_speed) + noise).done()?;
     let filter = jit(|belief: Belief<Expr>, places: Expr| scan(belief, places, observe).1);
     let covariance = Tensor::from([[1f32, 0.0], [0.0, 1.0]]);
     let belief = Belief { mean: Tensor::from([0f32, 0.0]), covariance };

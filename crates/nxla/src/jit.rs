@@ -11,20 +11,21 @@ use nxla_runtime::{
     self as runtime, CompilerChoice, Conflict, Device, Error, Explanation, Inputs, Options,
     Purpose, Result, Setting, Tracing, Vectors, Way,
 };
-use nxla_split::{Decision, split};
+use nxla_split::{Decision, Policy, SplitError, StageGraph, split};
 use smallvec::SmallVec;
 
 use crate::compiled::Compiled;
 use crate::containers::{
     Arguments, Container, Fixed, Function, Leaves, Structure, Tree, leaves_of,
 };
+use crate::donation::{Donation, UnusableDonation, argument_paths, donated_inputs};
 use crate::expr::Expr;
 use crate::stages::Stages;
 use crate::tensor::Tensor;
 
 /// Wraps a function of expressions so that it runs on tensors, compiled.
 ///
-/// The function takes one to six [containers](crate::Container) of expressions and gives one.
+/// The function takes one to twelve [containers](crate::Container) of expressions and gives one.
 /// Nothing happens until the first call. Each new signature (dtypes, shapes and names of the
 /// arguments, lengths of lists, fixed values, compiler and settings) traces the function once.
 ///
@@ -47,7 +48,9 @@ where
     Jit {
         function,
         core: new_core(Options::default(), Conflict::Force),
+        count: F::COUNT,
         donated: Vec::new(),
+        unusable: UnusableDonation::default(),
         interrupt: None,
         inputs: PhantomData,
     }
@@ -80,8 +83,11 @@ fn new_core(options: Options, conflict: Conflict) -> Core {
 pub struct Jit<F, Inputs> {
     function: F,
     core: Core,
-    /// The leaves of the arguments whose memory results may take over.
-    donated: Vec<usize>,
+    /// The number of arguments.
+    count: usize,
+    /// The arguments, and parts of them, whose memory results may take over.
+    donated: Vec<Donation>,
+    unusable: UnusableDonation,
     interrupt: Option<Arc<Asked>>,
     inputs: PhantomData<fn(Inputs)>,
 }
@@ -216,21 +222,38 @@ impl<F, Inputs> Jit<F, Inputs> {
         Self { core: new_core(self.core.options().clone(), conflict), ..self }
     }
 
-    /// Results may take over the memory of these leaves of the arguments, counted over all of them.
-    /// Where a device does so, the tensors that were passed are gone after the call.
+    /// Lets results take over the memory of arguments, by position, or of parts of arguments, by
+    /// path; see [`Donation`]. An argument that is not in the call is an error of the call. Where a
+    /// device takes memory over, the tensors that were passed are gone after the call.
     ///
     /// ```
     /// use nxla::{Expr, Tensor, jit};
     ///
-    /// let step = jit(|state: Expr, x: Expr| state + x).donate([0]);
-    /// let state = step.call((Tensor::from(vec![1.0f32, 2.0]), 1.0f32))?;
-    /// assert_eq!(state.to_vec::<f32>()?, [2.0, 3.0]);
+    /// let step = jit(|state: [Expr; 2], x: Expr| state.map(|each| each + &x)).donate([0]);
+    /// let state = [Tensor::from([1.0f32, 2.0]), Tensor::from([3.0f32, 4.0])];
+    /// let [first, second] = step.call((state, 1.0f32))?;
+    /// assert_eq!((first.to_vec::<f32>()?, second.to_vec::<f32>()?), (vec![2.0, 3.0], vec![4.0, 5.0]));
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
-    pub fn donate(self, leaves: impl IntoIterator<Item = usize>) -> Self {
+    pub fn donate<D: Into<Donation>>(self, arguments: impl IntoIterator<Item = D>) -> Self {
         let core = new_core(self.core.options().clone(), self.core.conflict());
-        Self { core, donated: leaves.into_iter().collect(), ..self }
+        Self { core, donated: arguments.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Chooses what happens when the memory of a donated tensor is of no use.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tensor, UnusableDonation, jit};
+    ///
+    /// let sum = jit(|x: Expr| x.sum()).donate([0]).on_unusable_donation(UnusableDonation::Raise);
+    /// let error = sum.call(Tensor::from([1.0f32, 2.0])).unwrap_err().to_string();
+    /// assert!(error.starts_with("donate: no result can take over the memory of 0 (f32[2])"));
+    /// ```
+    #[must_use]
+    pub fn on_unusable_donation(self, unusable: UnusableDonation) -> Self {
+        let core = new_core(self.core.options().clone(), self.core.conflict());
+        Self { core, unusable, ..self }
     }
 
     /// With a question that is asked now and then while a call compiles or runs: at each step of the
@@ -276,7 +299,57 @@ impl<F, Inputs> Jit<F, Inputs> {
     }
 }
 
+/// A jitted function whose type can be written: of a container, or a tuple of several, and of the
+/// container that it returns. [`Jit::boxed`] makes one.
+///
+/// ```
+/// use nxla::prelude::*;
+/// use nxla::BoxedJit;
+///
+/// struct Model {
+///     predict: BoxedJit<(Expr, Expr), Expr>,
+/// }
+///
+/// let model = Model { predict: jit(|weights: Expr, x: Expr| weights.dot(x)).boxed() };
+/// let weights = Tensor::from([1.0f32, 2.0]);
+/// assert_eq!(model.predict.call((&weights, &weights))?.item::<f32>()?, 5.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub type BoxedJit<Arguments, Results> =
+    Jit<Box<dyn Fn(Arguments) -> Result<Results> + Send + Sync>, (Arguments,)>;
+
 impl<F: Function<Types>, Types> Jit<F, Types> {
+    /// The same function with a type that can be written, as the field of a struct needs one. It keeps
+    /// its options, its donations, and the programs that it has compiled.
+    ///
+    /// ```
+    /// use nxla::{BoxedJit, Expr, jit};
+    ///
+    /// let functions: [BoxedJit<Expr, Expr>; 2] =
+    ///     [jit(|x: Expr| x + 1).boxed(), jit(|x: Expr| x * 2).boxed()];
+    /// assert_eq!(functions[0].call(4)?.item::<i32>()?, 5);
+    /// assert_eq!(functions[1].call(4)?.item::<i32>()?, 8);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    pub fn boxed(self) -> BoxedJit<F::Arguments, F::Results>
+    where
+        F: Send + Sync + 'static,
+        F::Arguments: 'static,
+        F::Results: 'static,
+    {
+        let Self { function, core, count, donated, unusable, interrupt, inputs: PhantomData } =
+            self;
+        Jit {
+            function: Box::new(move |arguments| function.invoke(arguments)),
+            core,
+            count,
+            donated,
+            unusable,
+            interrupt,
+            inputs: PhantomData,
+        }
+    }
+
     /// Traces the function for arguments of these types (or of the types of these tensors),
     /// without compiling it. Gives the program, and the large tensors that the function mentions,
     /// which are its last inputs.
@@ -358,6 +431,30 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         entry.explain(&inputs, &options, asked(self.interrupt.as_deref()))
     }
 
+    /// Traces the function for arguments of these types, and cuts it into stages by a policy: by the
+    /// number of operations, by time, memory, marks or layers.
+    ///
+    /// ```
+    /// use nxla::split::Policy;
+    /// use nxla::{DType, Expr, TensorType, jit};
+    ///
+    /// let f = jit(|x: Expr| x.sin().cos().tanh());
+    /// let stages = f.stages(&TensorType::scalar(DType::F32), &Policy::Balanced(3))?;
+    /// assert_eq!(stages.graph().stages().len(), 3);
+    /// assert_eq!(stages.run(0.5f32)?.item::<f32>()?, f.call(0.5f32)?.item::<f32>()?);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the error of the function, and an error if the policy cannot cut it.
+    pub fn stages(
+        &self,
+        types: impl Arguments<F::Arguments, TensorType>,
+        policy: &Policy,
+    ) -> Result<Stages<F::Arguments, F::Results>> {
+        self.cut(types, |program| policy.split(program))
+    }
+
     /// Traces the function for arguments of these types, and cuts it into stages where `decide` says
     /// so; see [`Stages`].
     ///
@@ -381,11 +478,20 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         types: impl Arguments<F::Arguments, TensorType>,
         decide: impl FnMut(Node<'_>) -> Decision,
     ) -> Result<Stages<F::Arguments, F::Results>> {
+        self.cut(types, |program| split(program, decide))
+    }
+
+    fn cut(
+        &self,
+        types: impl Arguments<F::Arguments, TensorType>,
+        cut: impl FnOnce(&Program) -> Result<StageGraph, SplitError>,
+    ) -> Result<Stages<F::Arguments, F::Results>> {
         let mut leaves = Leaves::default();
         types.append(&mut leaves);
         let options = self.core.options_in_force();
+        options.check(&Options::default())?;
         let traced = self.traced(&template_of(&leaves), leaves.structure.clone(), &options)?;
-        let core = runtime::Stages::new(split(&traced.program, decide)?, &options);
+        let core = runtime::Stages::new(cut(&traced.program)?, &options);
         Ok(Stages::new(core, leaves, traced, self.interrupt.clone()))
     }
 
@@ -480,26 +586,26 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         if let Some(entry) = self.core.find(&mut call, purpose, options)? {
             return Ok((entry, call.into_inputs()));
         }
+        options.check(&Options::default())?;
         let traced = self.traced(&call, structure.clone(), options)?;
-        let donated = self.donated_inputs(call.inputs().len(), traced.program.inputs().len())?;
+        let donated = self.donated_inputs(&call, structure, &traced.program)?;
         let interrupt = asked(self.interrupt.as_deref());
         self.core.compile(call, traced, purpose, &donated, options, interrupt)
     }
 
     /// For each input, whether its memory may be taken over.
-    fn donated_inputs(&self, leaves: usize, inputs: usize) -> Result<Vec<bool>> {
+    fn donated_inputs(
+        &self,
+        call: &runtime::Call<Fixed>,
+        structure: &Structure,
+        program: &Program,
+    ) -> Result<Vec<bool>> {
         if self.donated.is_empty() {
             return Ok(Vec::new());
         }
-        let mut donated = vec![false; inputs];
-        for &leaf in &self.donated {
-            if leaf >= leaves {
-                let why = format!("leaf {leaf} is to be donated, the arguments have {leaves}");
-                return Err(Error::Arguments { function: "donate".into(), why });
-            }
-            donated[leaf] = true;
-        }
-        Ok(donated)
+        let types = Leaves::new(call.types(), structure.clone());
+        let paths = argument_paths::<F::Arguments>(self.count, &types)?;
+        donated_inputs(&self.donated, self.unusable, &paths, program)
     }
 }
 

@@ -128,6 +128,8 @@
 mod apply;
 mod compiled;
 mod containers;
+mod donation;
+mod eager;
 mod expr;
 mod jit;
 mod numbers;
@@ -146,8 +148,10 @@ pub mod wire;
 
 pub use compiled::Compiled;
 pub use containers::{Arguments, Container, Fixable, Function, Leaves, Outputs, Tree};
+pub use donation::{Donation, UnusableDonation};
+pub use eager::Eager;
 pub use expr::{Concrete, Expr};
-pub use jit::{Jit, jit};
+pub use jit::{BoxedJit, Jit, jit};
 pub use numbers::{IntoNames, Item};
 pub use nxla_derive::Container;
 pub use ops::{
@@ -168,7 +172,13 @@ pub use transform::{
 };
 pub use vectors::{VectorAxis, Vectors, vmap};
 
-pub use nxla_runtime as runtime;
+/// The untyped layer below this crate, for those who write compilers and executors.
+pub mod runtime {
+    pub use nxla_runtime::{
+        Analysis, CompilerKey, Done, Mode, Purpose, Stages, Tensor, run_program,
+    };
+}
+
 pub use nxla_runtime::{
     Auto, Backend, CacheKey, CacheReport, CompileRequest, Compiler, CompilerChoice, Conflict,
     Device, DeviceTensor, Engine, Error, ErrorClass, Evaluator, Executable, ExecutableCache,

@@ -1,19 +1,25 @@
 //! Functions cut into stages, which take and give containers.
 
+use std::collections::VecDeque;
+use std::fmt;
 use std::marker::PhantomData;
+use std::panic;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use nxla_expr::TensorType;
 use nxla_runtime::{self as runtime, StageExecutor};
-use nxla_split::StageGraph;
+use nxla_split::{Cluster, Speed, StageGraph, Timeline};
 
 use crate::containers::{Arguments, Container, Leaves, Structure, Tree};
 use crate::jit::{Asked, asked};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
-/// A function cut into stages; made by [`Jit::split`](crate::Jit::split). Independent stages run at
-/// the same time.
+/// A function cut into stages, made by [`Jit::stages`](crate::Jit::stages) or
+/// [`Jit::split`](crate::Jit::split). Independent stages run at the same time. Clones are handles to the
+/// same stages.
 ///
 /// ```
 /// use nxla::split::Decision;
@@ -32,11 +38,29 @@ use crate::{Error, Result};
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub struct Stages<Inputs, Results> {
+    inner: Arc<Inner>,
+    containers: PhantomData<fn(Inputs) -> Results>,
+}
+
+/// The stages, and the types of the arguments that they were cut for.
+struct Inner {
     core: runtime::Stages,
     types: Leaves<TensorType>,
     traced: runtime::Traced<Structure>,
     interrupt: Option<Arc<Asked>>,
-    containers: PhantomData<fn(Inputs) -> Results>,
+}
+
+impl<Inputs, Results> Clone for Stages<Inputs, Results> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), containers: PhantomData }
+    }
+}
+
+impl<Inputs, Results> fmt::Debug for Stages<Inputs, Results> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stages = self.graph().stages().len();
+        f.debug_struct("Stages").field("stages", &stages).finish_non_exhaustive()
+    }
 }
 
 impl<Inputs, Results> Stages<Inputs, Results> {
@@ -46,7 +70,8 @@ impl<Inputs, Results> Stages<Inputs, Results> {
         traced: runtime::Traced<Structure>,
         interrupt: Option<Arc<Asked>>,
     ) -> Self {
-        Self { core, types, traced, interrupt, containers: PhantomData }
+        let inner = Arc::new(Inner { core, types, traced, interrupt });
+        Self { inner, containers: PhantomData }
     }
 
     /// The stages. Large tensors that the function mentions are the last inputs of the whole.
@@ -61,7 +86,48 @@ impl<Inputs, Results> Stages<Inputs, Results> {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     pub fn graph(&self) -> &StageGraph {
-        self.core.graph()
+        self.inner.core.graph()
+    }
+
+    /// Describes the stages in a table: operations, arguments, results, bytes, and the estimated time;
+    /// see [`StageGraph::explain`].
+    ///
+    /// ```
+    /// use nxla::split::Policy;
+    /// use nxla::{DType, Expr, TensorType, jit};
+    ///
+    /// let f = jit(|x: Expr| x.sin().cos());
+    /// let stages = f.stages(&TensorType::scalar(DType::F32), &Policy::EveryOps(1))?;
+    /// assert!(stages.explain().contains("2 stages on 2 levels"));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    pub fn explain(&self) -> String {
+        self.graph().explain()
+    }
+
+    /// Estimates when each stage would run on the workers of a cluster whose processors have this
+    /// speed; see [`StageGraph::simulate`] for measured times.
+    ///
+    /// ```
+    /// use nxla::split::{Cluster, Policy, Speed};
+    /// use nxla::{DType, Expr, TensorType, jit};
+    ///
+    /// let f = jit(|x: Expr| x.sin().cos());
+    /// let stages = f.stages(&TensorType::scalar(DType::F32), &Policy::EveryOps(1))?;
+    /// let cluster = Cluster { workers: 2, bandwidth: 1e9, latency: 1e-6 };
+    /// assert_eq!(stages.simulate(&cluster, &Speed::default())?.runs.len(), 2);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the cluster has no workers.
+    pub fn simulate(&self, cluster: &Cluster, speed: &Speed) -> Result<Timeline> {
+        if cluster.workers == 0 {
+            let why = "cluster: must have a worker; got 0".into();
+            return Err(Error::Arguments { function: "simulate".into(), why });
+        }
+        let graph = self.graph();
+        Ok(graph.simulate(cluster, &graph.seconds(speed)))
     }
 }
 
@@ -128,23 +194,113 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
         self.run_anywhere(arguments, Some(executor))
     }
 
+    /// Measures each stage by itself: the shortest of `repeat` runs, one stage after another.
+    ///
+    /// ```
+    /// use nxla::split::Policy;
+    /// use nxla::{DType, Expr, TensorType, jit};
+    ///
+    /// let f = jit(|x: Expr| x.sin().cos());
+    /// let stages = f.stages(&TensorType::scalar(DType::F32), &Policy::EveryOps(1))?;
+    /// assert_eq!(stages.measure(1.0f32, 3)?.len(), 2);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Stages::run`].
+    pub fn measure(
+        &self,
+        arguments: impl Arguments<Inputs, Tensor>,
+        repeat: usize,
+    ) -> Result<Vec<Duration>> {
+        let inputs = self.inputs(arguments)?;
+        self.inner.core.measure(&inputs, repeat, asked(self.inner.interrupt.as_deref()))
+    }
+
+    /// Runs the stages for each element of an iterator, several elements at the same time, and returns
+    /// the results in order. While one element is in a stage, the next one is in the stage before. An
+    /// element is taken when there is room for it, so an endless iterator will do.
+    ///
+    /// ```
+    /// use nxla::split::Policy;
+    /// use nxla::{DType, Expr, TensorType, jit};
+    ///
+    /// let f = jit(|x: Expr| (x * 2).abs());
+    /// let stages = f.stages(&TensorType::scalar(DType::S32), &Policy::EveryOps(1))?;
+    /// let doubled = stages.pipeline([-1, 2, -3], 2).map(|result| result?.item::<i32>());
+    /// assert_eq!(doubled.collect::<nxla::Result<Vec<_>>>()?, [2, 4, 6]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An item is an error as for [`Stages::run`], and if `in_flight`, the greatest number of elements at
+    /// the same time, is 0. The iterator ends after an error.
+    pub fn pipeline<A>(
+        &self,
+        elements: impl IntoIterator<Item = A>,
+        in_flight: usize,
+    ) -> impl Iterator<Item = Result<Results::Tensors>>
+    where
+        A: Arguments<Inputs, Tensor>,
+    {
+        let mut elements = elements.into_iter().fuse();
+        let mut running: VecDeque<Result<Run>> = VecDeque::new();
+        if in_flight == 0 {
+            let why = "in_flight: must be 1 or more; got 0".into();
+            running.push_back(Err(Error::Arguments { function: "pipeline".into(), why }));
+        }
+        let stages = self.clone();
+        let mut has_failed = false;
+        std::iter::from_fn(move || {
+            while !has_failed && running.len() < in_flight {
+                let Some(element) = elements.next() else { break };
+                running.push_back(stages.inputs(element).map(|inputs| stages.start(inputs)));
+            }
+            let results = running.pop_front()?.and_then(joined);
+            if results.is_err() {
+                has_failed = true;
+                running.clear();
+            }
+            Some(results.map(|results| stages.rebuild(results)))
+        })
+    }
+
+    /// Runs the stages on a thread of their own.
+    fn start(&self, inputs: Vec<runtime::Tensor>) -> Run {
+        let inner = self.inner.clone();
+        thread::spawn(move || {
+            inner.core.run_leaves(inputs, None, asked(inner.interrupt.as_deref()))
+        })
+    }
+
+    /// The inputs of the whole program for these arguments.
+    fn inputs(&self, arguments: impl Arguments<Inputs, Tensor>) -> Result<Vec<runtime::Tensor>> {
+        let mut leaves = Leaves::default();
+        arguments.append(&mut leaves);
+        self.check(&leaves)?;
+        let inputs = leaves.items.into_iter().map(Tensor::into_inner);
+        Ok(inputs.chain(self.inner.traced.captured.iter().cloned()).collect())
+    }
+
+    /// The container of the results of the whole program.
+    fn rebuild(&self, results: Vec<runtime::Tensor>) -> Results::Tensors {
+        let traced = &self.inner.traced;
+        let results = traced.vectors.put(results).into_iter().map(Tensor::from);
+        Tree::rebuild(&mut Leaves::new(results, traced.results.clone()))
+    }
+
     fn run_anywhere(
         &self,
         arguments: impl Arguments<Inputs, Tensor>,
         executor: Option<&dyn StageExecutor>,
     ) -> Result<Results::Tensors> {
-        let mut leaves = Leaves::default();
-        arguments.append(&mut leaves);
-        self.check(&leaves)?;
-        let inputs = leaves.items.into_iter().map(Tensor::into_inner);
-        let inputs = inputs.chain(self.traced.captured.iter().cloned()).collect();
-        let results = self.core.run_leaves(inputs, executor, asked(self.interrupt.as_deref()))?;
-        let results = self.traced.vectors.put(results).into_iter().map(Tensor::from);
-        Ok(Tree::rebuild(&mut Leaves::new(results, self.traced.results.clone())))
+        let inputs = self.inputs(arguments)?;
+        let interrupt = asked(self.inner.interrupt.as_deref());
+        Ok(self.rebuild(self.inner.core.run_leaves(inputs, executor, interrupt)?))
     }
 
     fn check(&self, found: &Leaves<Tensor>) -> Result<()> {
-        let types = &self.types;
+        let types = &self.inner.types;
         let mut pairs = found.items.iter().zip(&types.items);
         let fits = found.structure == types.structure
             && pairs.all(|(tensor, ty)| tensor.vectors().is_empty() && ty.accepts(&tensor.ty()));
@@ -157,4 +313,15 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
         let why = format!("the arguments are ({found}), the function was split for ({expected})");
         Err(Error::Arguments { function: "stages".into(), why })
     }
+}
+
+/// A run of all stages under way on a thread.
+type Run = JoinHandle<Result<Vec<runtime::Tensor>>>;
+
+/// Waits for a run.
+///
+/// # Panics
+/// If the run panicked, with the same payload.
+fn joined(run: Run) -> Result<Vec<runtime::Tensor>> {
+    run.join().unwrap_or_else(|payload| panic::resume_unwind(payload))
 }

@@ -11,11 +11,15 @@ use crate::expr::Expr;
 use crate::vectors::inner;
 use nxla_runtime::{Differentiated, Operand, values_and_gradients};
 
-/// The gradient of `function` with respect to its argument, which may be a container.
+/// Returns the function that computes the gradient of `function` with respect to its argument, which may
+/// be a container.
 ///
-/// The function gives one value; if that is not a scalar, its sum is differentiated. The result
-/// is a function again, to be jitted, called inside another one, or differentiated once more.
-/// Values that the function captures are constant.
+/// **If the value is not a scalar, the sum of its elements is differentiated.** If the argument has an
+/// integer dtype, the gradient is `f32`. If `function` calls [`runtime_call`](crate::runtime_call)
+/// without a derivative of its own, the gradient through the call is zero.
+///
+/// The result can be jitted, called inside another function, or differentiated once more. Values that the
+/// function captures are constant.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, grad, jit};
@@ -23,6 +27,9 @@ use nxla_runtime::{Differentiated, Operand, values_and_gradients};
 /// let cube = |x: Expr| x.pow(3);
 /// let slope = jit(grad(grad(cube))).call(2.0f32)?;
 /// assert_eq!(slope.item::<f64>()?, 12.0);
+///
+/// let slopes = jit(grad(cube)).call(Tensor::from([1, 2]))?;
+/// assert_eq!(slopes.to_vec::<f32>()?, [3.0, 12.0]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub fn grad<F, A>(function: F) -> impl Fn(A) -> A

@@ -224,6 +224,7 @@ impl<L: Clone> Leaves<L> {
             its leaves: `struct Layer<T> {{ weights: T }}`",
     note = "a field that holds no tensor is told apart by `#[container(skip)]`"
 )]
+#[doc(alias = "pytree")]
 pub trait Tree<L>: Sized {
     /// Appends the leaves in order.
     ///
@@ -379,6 +380,7 @@ pub trait Tree<L>: Sized {
             its leaves: `struct Layer<T> {{ weights: T }}` is a container as `Layer<Expr>`",
     note = "a field that holds no tensor is told apart by `#[container(skip)]`"
 )]
+#[doc(alias = "pytree")]
 pub trait Container: Tree<Expr> {
     /// The same container of tensors.
     type Tensors: Tree<Tensor> + Arguments<Self, Tensor>;

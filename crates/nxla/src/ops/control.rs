@@ -381,6 +381,7 @@ pub fn metadata<C: Container>(value: C, notes: impl Into<Notes>) -> C {
 /// assert_eq!(f.call((0.0f32, 2.0f32))?.item::<f64>()?, 0.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[doc(alias = "composite")]
 #[track_caller]
 pub fn block<I: Container, C: Container>(name: &str, inputs: I, body: impl FnOnce(I) -> C) -> C {
     composite(Location::caller(), inputs, body, |graph, open, results| {
@@ -401,6 +402,7 @@ pub fn block<I: Container, C: Container>(name: &str, inputs: I, body: impl FnOnc
 /// assert_eq!(dx.to_vec::<f32>()?, [0.0; 4]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[doc(alias = "remat")]
 #[track_caller]
 pub fn checkpoint<I: Container, C: Container>(
     function: impl Fn(I) -> C,

@@ -27,6 +27,7 @@ makers! {
     /// assert_eq!(Tensor::eye([2, 2], DType::U8)?.to_vec::<u8>()?, [1, 0, 0, 1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
+    #[doc(alias = "identity")]
     fn eye(shape: impl Into<Shape>, dtype: DType) |graph| graph.eye(shape, dtype);
 
     /// Ones on the diagonal that is moved by `offset` to the right, and below it, else zeros; of

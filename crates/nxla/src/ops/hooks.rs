@@ -77,6 +77,7 @@ impl<E: Into<HostError>> HookResult for Result<(), E> {
 /// assert_eq!(SEEN.load(Ordering::Relaxed), 3);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[doc(alias = "debug_callback")]
 #[track_caller]
 pub fn hook<C, R>(value: C, function: impl Fn(C::Tensors) -> R + Send + Sync + 'static) -> C
 where
@@ -207,6 +208,8 @@ pub fn print_value<C: Container>(value: C, label: &str) -> C {
 /// assert_eq!(f.call(5)?.item::<f64>()?, 3.5);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[doc(alias = "pure_callback")]
+#[doc(alias = "io_callback")]
 #[track_caller]
 pub fn runtime_call<C, R, E>(
     value: C,

@@ -339,6 +339,7 @@ methods! {
     /// assert_eq!(x.to_vec::<f32>()?, [0.5, 0.0, 0.0, 0.25]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
+    #[doc(alias = "inv")]
     fn invert(x) one |graph| graph.invert(x);
 
     /// The determinant of square matrices.
@@ -350,6 +351,7 @@ methods! {
     /// assert_eq!(x.determinant()?.item::<f32>()?, 6.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
+    #[doc(alias = "det")]
     fn determinant(x) one |graph| graph.determinant(x);
 
     /// The sign (for complex matrices the phase) and the logarithm of the magnitude of the

@@ -1,0 +1,135 @@
+//! The arguments that a jitted function donates, and the leaves that they stand for.
+
+use std::fmt;
+
+use nxla_expr::{Program, TensorType};
+use nxla_runtime::{Error, Result, unusable_donations};
+
+use crate::containers::{Container, Leaves, paths_of_types};
+
+/// An argument, or a part of one, whose memory the results of a call may take over.
+///
+/// A number is the position of an argument. A string is the position of an argument and the path of a
+/// part of it, such as `"0.weights"` or `"1[0].bias"`; the path of a leaf is what error messages call it.
+///
+/// ```
+/// use nxla::prelude::*;
+///
+/// #[derive(Container)]
+/// struct State<T> {
+///     weights: T,
+///     rate: T,
+/// }
+///
+/// let step = jit(|state: State<Expr>, slope: Expr| state.weights - slope * state.rate);
+/// let step = step.donate(["0.weights"]);
+/// let state = State { weights: Tensor::from([1.0f32, 2.0]), rate: Tensor::from(0.5f32) };
+/// assert_eq!(step.call((state, Tensor::from([2.0f32, 4.0])))?.to_vec::<f32>()?, [0.0, 0.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Donation {
+    /// The position of the argument, and the path of a part of it.
+    path: String,
+}
+
+impl From<usize> for Donation {
+    fn from(position: usize) -> Self {
+        Donation { path: position.to_string() }
+    }
+}
+
+impl From<i32> for Donation {
+    fn from(position: i32) -> Self {
+        Donation { path: position.to_string() }
+    }
+}
+
+impl From<&str> for Donation {
+    fn from(path: &str) -> Self {
+        Donation { path: path.into() }
+    }
+}
+
+impl From<String> for Donation {
+    fn from(path: String) -> Self {
+        Donation { path }
+    }
+}
+
+impl fmt::Display for Donation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)
+    }
+}
+
+impl Donation {
+    /// Whether the leaf with this path is donated.
+    fn covers(&self, leaf: &str) -> bool {
+        let rest = leaf.strip_prefix(&*self.path);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    }
+}
+
+/// What happens when the memory of a donated tensor is of no use: no result has its type, or the function
+/// does not need it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum UnusableDonation {
+    /// The call goes on.
+    #[default]
+    Ignore,
+    /// The call that compiles the function returns an error that names the tensors.
+    Raise,
+}
+
+/// For each leaf of the arguments, its path: the position of the argument, and the path in it.
+pub(crate) fn argument_paths<C: Container>(
+    count: usize,
+    types: &Leaves<TensorType>,
+) -> Result<Vec<String>> {
+    if count == 1 {
+        return paths_of_types::<C>(types, "0");
+    }
+    let paths = paths_of_types::<C>(types, "")?;
+    Ok(paths.into_iter().map(|path| path.strip_prefix('.').unwrap_or(&path).to_owned()).collect())
+}
+
+/// For each input of a program, whether it is donated. `paths` are those of the first inputs.
+///
+/// # Errors
+/// Returns an error if an argument or a part does not exist, and if a donation is unusable and that is to
+/// be an error.
+pub(crate) fn donated_inputs(
+    donations: &[Donation],
+    unusable: UnusableDonation,
+    paths: &[String],
+    program: &Program,
+) -> Result<Vec<bool>> {
+    let mistake = |why: String| Error::Arguments { function: "donate".into(), why };
+    let mut donated = vec![false; program.inputs().len()];
+    for donation in donations {
+        let mut found = false;
+        for (at, path) in paths.iter().enumerate() {
+            if donation.covers(path) {
+                (donated[at], found) = (true, true);
+            }
+        }
+        if !found {
+            let listed = paths.join(", ");
+            return Err(mistake(format!(
+                "{donation}: must be an argument or a part of one; the tensors of the call are {listed}"
+            )));
+        }
+    }
+    let wasted = unusable_donations(program, &donated);
+    if unusable == UnusableDonation::Raise && !wasted.is_empty() {
+        let named = wasted.iter().map(|&at| format!("{} ({})", paths[at], program.inputs()[at]));
+        let listed = named.collect::<Vec<_>>().join(", ");
+        return Err(mistake(format!(
+            "no result can take over the memory of {listed}; each result takes over one needed tensor of \
+             its own type"
+        )));
+    }
+    Ok(donated)
+}

@@ -1,0 +1,151 @@
+//! Chains of operators on tensors that fail once, at their end.
+
+use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
+
+use nxla_expr::{BinaryOp, Op};
+
+use crate::Result;
+use crate::apply::op_at_once;
+use crate::expr::Concrete;
+use crate::tensor::Tensor;
+
+/// A chain of operators on tensors, each computed at once, whose first error is returned at the end.
+///
+/// An operator on a [`Tensor`] returns a `Result`, since Rust has no operators on results: a formula of
+/// two operators needs `((x * 0.5)? + y)?`. A chain starts with [`Tensor::chain`] and ends with
+/// [`Eager::done`]. After an error the operators do nothing.
+///
+/// ```
+/// use nxla::Tensor;
+///
+/// let (x, y) = (Tensor::from([1.0f32, 2.0]), Tensor::from([10.0f32, 20.0]));
+/// let z = (1.0 - x.chain() * 0.5 + &y).then(|z| z.sum()).done()?;
+/// assert_eq!(z.item::<f32>()?, 30.5);
+///
+/// let error = (x.chain() + Tensor::from([1.0f32, 2.0, 3.0]) * 2.0).done().unwrap_err();
+/// assert!(error.to_string().starts_with("add: "));
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "the error of a chain is lost unless it ends with `done`"]
+pub struct Eager(Result<Tensor>);
+
+impl Tensor {
+    /// Starts a chain of operators; see [`Eager`].
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1.0f32, 2.0]);
+    /// assert_eq!((x.chain() * 2 + &x).done()?.to_vec::<f32>()?, [3.0, 6.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    pub fn chain(&self) -> Eager {
+        Eager(Ok(self.clone()))
+    }
+}
+
+impl From<Tensor> for Eager {
+    fn from(tensor: Tensor) -> Self {
+        Eager(Ok(tensor))
+    }
+}
+
+impl From<Result<Tensor>> for Eager {
+    fn from(result: Result<Tensor>) -> Self {
+        Eager(result)
+    }
+}
+
+impl Eager {
+    /// Applies a function of tensors, unless the chain has failed.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let norm = |x: &Tensor| (x.chain() * x).then(|x| x.sum()).then(|x| x.sqrt()).done();
+    /// assert_eq!(norm(&Tensor::from([3.0f32, 4.0]))?.item::<f32>()?, 5.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    pub fn then(self, function: impl FnOnce(Tensor) -> Result<Tensor>) -> Eager {
+        Eager(self.0.and_then(function))
+    }
+
+    /// Ends the chain.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!((-Tensor::from(2).chain() + 5).done()?.item::<i32>()?, 3);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the first error of the chain.
+    pub fn done(self) -> Result<Tensor> {
+        self.0
+    }
+}
+
+fn apply(op: BinaryOp, left: &impl Concrete, right: &impl Concrete) -> Result<Tensor> {
+    op_at_once(&Op::Binary(op), &[left.view(), right.view()])
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $op:ident;)*) => {
+        $(
+            impl<T: Concrete> $trait<T> for Eager {
+                type Output = Eager;
+
+                fn $method(self, other: T) -> Eager {
+                    self.then(|left| apply(BinaryOp::$op, &left, &other))
+                }
+            }
+
+            impl $trait<Eager> for Eager {
+                type Output = Eager;
+
+                fn $method(self, other: Eager) -> Eager {
+                    self.then(|left| apply(BinaryOp::$op, &left, &other.0?))
+                }
+            }
+
+            impl $trait<Result<Tensor>> for Eager {
+                type Output = Eager;
+
+                fn $method(self, other: Result<Tensor>) -> Eager {
+                    self.then(|left| apply(BinaryOp::$op, &left, &other?))
+                }
+            }
+
+            operators!(@left $trait $method $op; f64 i32 Tensor &Tensor);
+        )*
+    };
+    (@left $trait:ident $method:ident $op:ident; $($left:ty)*) => {
+        $(
+            impl $trait<Eager> for $left {
+                type Output = Eager;
+
+                fn $method(self, other: Eager) -> Eager {
+                    other.then(|right| apply(BinaryOp::$op, &self, &right))
+                }
+            }
+        )*
+    };
+}
+
+operators! {
+    Add add Add;
+    Sub sub Subtract;
+    Mul mul Multiply;
+    Div div Divide;
+    Rem rem Remainder;
+}
+
+impl Neg for Eager {
+    type Output = Eager;
+
+    fn neg(self) -> Eager {
+        self.then(|x| x.negate())
+    }
+}
