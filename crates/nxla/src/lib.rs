@@ -125,6 +125,9 @@
 //! modules for those who write passes or compilers of their own.
 #![forbid(unsafe_code)]
 
+// The derive macro names this crate.
+extern crate self as nxla;
+
 mod apply;
 mod compiled;
 mod containers;
@@ -134,6 +137,7 @@ mod expr;
 mod jit;
 mod numbers;
 mod ops;
+pub mod optim;
 pub mod prelude;
 mod ready;
 pub mod sharding;

@@ -1,0 +1,336 @@
+//! Optimisers: steps of containers of parameters against their gradients.
+//!
+//! ```
+//! use nxla::optim::{self, Schedule};
+//! use nxla::prelude::*;
+//!
+//! #[derive(Container, Clone)]
+//! struct Line<T> {
+//!     slope: T,
+//!     offset: T,
+//! }
+//!
+//! let adam = optim::adam(Schedule::cosine(0.3, 0.01, 200)).clip_by_global_norm(1.0);
+//! let mut line = Line { slope: Tensor::from(0f32), offset: Tensor::from(0f32) };
+//! let mut state = adam.init(&line)?;
+//! let step = jit(move |line: Line<Expr>, state: optim::State<Line<Expr>, Expr>, x: Expr, y: Expr| {
+//!     let loss = |l: Line<Expr>| (l.slope * &x + l.offset - &y).pow(2).mean();
+//!     let slopes = grad(loss)(line.clone());
+//!     adam.step(&line, &slopes, &state)
+//! });
+//! let (x, y) = (Tensor::from([0f32, 1.0, 2.0]), Tensor::from([1f32, 3.0, 5.0]));
+//! for _ in 0..200 {
+//!     (line, state) = step.call((&line, &state, &x, &y))?;
+//! }
+//! assert!((line.slope.item::<f32>()? - 2.0).abs() < 0.05);
+//! # Ok::<(), nxla::Error>(())
+//! ```
+
+mod schedule;
+
+use crate::containers::{Leaves, Tree};
+use crate::expr::Expr;
+use crate::tensor::Tensor;
+use crate::{Container, Result};
+
+pub use schedule::Schedule;
+
+/// What an optimiser remembers between steps: running means of the gradients, each a container like the
+/// parameters, and the number of steps.
+///
+/// ```
+/// use nxla::{Tensor, optim};
+///
+/// let state = optim::adam(0.1).init(&[Tensor::from([1.0f32, 2.0]), Tensor::from(3.0f32)])?;
+/// assert_eq!((state.moments.len(), state.steps.item::<i32>()?), (2, 0));
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[derive(nxla_derive::Container, Clone, Debug)]
+pub struct State<C, T> {
+    /// None for gradient descent, one for momentum and Lion, two for Adam.
+    pub moments: Vec<C>,
+    /// The number of steps so far.
+    pub steps: T,
+}
+
+/// An optimiser, made by [`sgd`], [`adam`], [`adamw`] or [`lion`].
+///
+/// ```
+/// use nxla::prelude::*;
+/// use nxla::optim;
+///
+/// let momentum = optim::sgd(0.5).momentum(0.9);
+/// let state = momentum.init(&Tensor::from(1.0f32))?;
+/// let step = jit(move |x: Expr, state: optim::State<Expr, Expr>| momentum.step(&x, &(&x * 2), &state));
+/// let (x, state) = step.call((1.0f32, &state))?;
+/// assert_eq!((x.item::<f32>()?, state.moments[0].item::<f32>()?), (0.0, 2.0));
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct Optimizer {
+    rule: Rule,
+    rate: Schedule,
+    /// The fraction of the parameters that is added to a step.
+    decay: f64,
+    max_norm: Option<f64>,
+}
+
+/// How a step follows from gradients.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Rule {
+    Descent,
+    Momentum { decay: f64, nesterov: bool },
+    Adam { b1: f64, b2: f64, epsilon: f64 },
+    Lion { b1: f64, b2: f64 },
+}
+
+/// Gradient descent: H. Robbins and S. Monro, "A stochastic approximation method" (1951).
+///
+/// ```
+/// use nxla::prelude::*;
+/// use nxla::optim;
+///
+/// let sgd = optim::sgd(0.25);
+/// let state = sgd.init(&Tensor::from(1.0f32))?;
+/// let step = jit(move |x: Expr, state: optim::State<Expr, Expr>| sgd.step(&x, &(&x * 2), &state));
+/// assert_eq!(step.call((1.0f32, &state))?.0.item::<f32>()?, 0.5);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub fn sgd(rate: impl Into<Schedule>) -> Optimizer {
+    Optimizer { rule: Rule::Descent, rate: rate.into(), decay: 0.0, max_norm: None }
+}
+
+/// Adam: running means of gradients over roots of running means of their squares. D. P. Kingma and J. Ba,
+/// "Adam: a method for stochastic optimization" (2014).
+///
+/// ```
+/// use nxla::optim;
+///
+/// assert_ne!(optim::adam(0.1), optim::adam(0.1).betas(0.8, 0.99));
+/// ```
+pub fn adam(rate: impl Into<Schedule>) -> Optimizer {
+    Optimizer { rule: Rule::Adam { b1: 0.9, b2: 0.999, epsilon: 1e-8 }, ..sgd(rate) }
+}
+
+/// Adam with weight decay apart from the gradients, by default of 1e-4: I. Loshchilov and F. Hutter,
+/// "Decoupled weight decay regularization" (2017).
+///
+/// ```
+/// use nxla::optim;
+///
+/// assert_eq!(optim::adamw(0.1), optim::adam(0.1).weight_decay(1e-4));
+/// ```
+pub fn adamw(rate: impl Into<Schedule>) -> Optimizer {
+    adam(rate).weight_decay(1e-4)
+}
+
+/// Lion: steps of one length in the direction of a running mean, by default with a weight decay of 1e-3.
+/// X. Chen et al., "Symbolic discovery of optimization algorithms" (2023).
+///
+/// ```
+/// use nxla::optim;
+///
+/// assert_eq!(optim::lion(0.1), optim::lion(0.1).weight_decay(1e-3));
+/// ```
+pub fn lion(rate: impl Into<Schedule>) -> Optimizer {
+    Optimizer { rule: Rule::Lion { b1: 0.9, b2: 0.99 }, ..sgd(rate) }.weight_decay(1e-3)
+}
+
+impl Optimizer {
+    /// Follows a sum of gradients, of which this share stays from step to step, if the optimiser is
+    /// [`sgd`]. B. T. Polyak, "Some methods of speeding up the convergence of iteration methods" (1964).
+    ///
+    /// ```
+    /// use nxla::optim;
+    ///
+    /// assert_ne!(optim::sgd(0.1).momentum(0.9), optim::sgd(0.1).nesterov(0.9));
+    /// ```
+    #[must_use]
+    pub fn momentum(self, decay: f64) -> Self {
+        Self { rule: Rule::Momentum { decay, nesterov: false }, ..self }
+    }
+
+    /// As [`Optimizer::momentum`], looking one step ahead: I. Sutskever et al., "On the importance of
+    /// initialization and momentum in deep learning" (2013).
+    ///
+    /// ```
+    /// use nxla::optim;
+    ///
+    /// let nesterov = optim::sgd(0.1).nesterov(0.9);
+    /// assert_eq!(nesterov, nesterov.clone());
+    /// ```
+    #[must_use]
+    pub fn nesterov(self, decay: f64) -> Self {
+        Self { rule: Rule::Momentum { decay, nesterov: true }, ..self }
+    }
+
+    /// The shares of the running means that stay from step to step, of [`adam`] and [`lion`].
+    ///
+    /// ```
+    /// use nxla::optim;
+    ///
+    /// assert_eq!(optim::adam(0.1).betas(0.9, 0.999), optim::adam(0.1));
+    /// ```
+    #[must_use]
+    pub fn betas(self, b1: f64, b2: f64) -> Self {
+        let rule = match self.rule {
+            Rule::Adam { epsilon, .. } => Rule::Adam { b1, b2, epsilon },
+            Rule::Lion { .. } => Rule::Lion { b1, b2 },
+            rule @ (Rule::Descent | Rule::Momentum { .. }) => rule,
+        };
+        Self { rule, ..self }
+    }
+
+    /// Adds a fraction of the parameters to each step, before the rate scales it.
+    ///
+    /// ```
+    /// use nxla::optim;
+    ///
+    /// assert_ne!(optim::sgd(0.1).weight_decay(0.01), optim::sgd(0.1));
+    /// ```
+    #[must_use]
+    pub fn weight_decay(self, decay: f64) -> Self {
+        Self { decay, ..self }
+    }
+
+    /// Scales all gradients down if the root of the sum of their squares is larger: R. Pascanu et al., "On
+    /// the difficulty of training recurrent neural networks" (2012).
+    ///
+    /// ```
+    /// use nxla::optim;
+    ///
+    /// assert_ne!(optim::sgd(0.1).clip_by_global_norm(1.0), optim::sgd(0.1));
+    /// ```
+    #[must_use]
+    pub fn clip_by_global_norm(self, max_norm: f64) -> Self {
+        Self { max_norm: Some(max_norm), ..self }
+    }
+
+    /// The state before the first step.
+    ///
+    /// ```
+    /// use nxla::{Tensor, optim};
+    ///
+    /// let state = optim::lion(0.1).init(&Tensor::from([1.0f32, 2.0]))?;
+    /// assert_eq!(state.moments[0].to_vec::<f32>()?, [0.0, 0.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the error of making zeros like the parameters.
+    pub fn init<C: Tree<Tensor>>(&self, parameters: &C) -> Result<State<C, Tensor>> {
+        let zeros = || parameters.try_map(Tensor::zeros_like);
+        let moments = (0..self.rule.moments()).map(|_| zeros()).collect::<Result<_>>()?;
+        Ok(State { moments, steps: Tensor::from(0) })
+    }
+
+    /// The parameters and the state after a step.
+    ///
+    /// ```
+    /// use nxla::prelude::*;
+    /// use nxla::optim;
+    ///
+    /// let adam = optim::adam(0.5);
+    /// let state = adam.init(&Tensor::from(1.0f32))?;
+    /// let step = jit(move |x: Expr, state: optim::State<Expr, Expr>| adam.step(&x, &(&x * 2), &state));
+    /// let (x, state) = step.call((1.0f32, &state))?;
+    /// assert!((x.item::<f32>()? - 0.5).abs() < 1e-6);
+    /// assert_eq!(state.steps.item::<i32>()?, 1);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if gradients or state are of another container than the parameters.
+    #[track_caller]
+    pub fn step<C: Container>(
+        &self,
+        parameters: &C,
+        gradients: &C,
+        state: &State<C, Expr>,
+    ) -> Result<(C, State<C, Expr>)> {
+        let steps = &state.steps + 1;
+        let gradients = self.clipped(gradients);
+        let (changes, moments) = self.rule.apply(&gradients, &state.moments, &steps)?;
+        let changes = match self.decay {
+            0.0 => changes,
+            decay => changes.zip(parameters, |change, x| change + x * decay)?,
+        };
+        let rate = self.rate.at(&state.steps);
+        let moved = |x: &Expr, change: &Expr| x - change * rate.as_type(x.dtype());
+        Ok((parameters.zip(&changes, moved)?, State { moments, steps }))
+    }
+
+    fn clipped<C: Container>(&self, gradients: &C) -> C {
+        let Some(max_norm) = self.max_norm else { return copied(gradients) };
+        let leaves = Tree::<Expr>::leaves(gradients);
+        let squares = leaves.iter().map(|x| x.abs().pow(2).sum());
+        let Some(norm) = squares.reduce(|x, y| x + y).map(|sum| sum.sqrt()) else {
+            return copied(gradients);
+        };
+        gradients.map(|x| norm.less(max_norm).select(x, x / norm.as_type(x.dtype()) * max_norm))
+    }
+}
+
+fn copied<C: Container>(container: &C) -> C {
+    let mut leaves = Leaves::default();
+    Tree::<Expr>::flatten(container, &mut leaves);
+    C::rebuild(&mut leaves)
+}
+
+impl Rule {
+    fn moments(self) -> usize {
+        match self {
+            Rule::Descent => 0,
+            Rule::Momentum { .. } | Rule::Lion { .. } => 1,
+            Rule::Adam { .. } => 2,
+        }
+    }
+
+    /// The changes of the parameters before the rate scales them, and the new moments. `steps` counts
+    /// this step.
+    fn apply<C: Container>(
+        self,
+        gradients: &C,
+        moments: &[C],
+        steps: &Expr,
+    ) -> Result<(C, Vec<C>)> {
+        let mean = |decay: f64| move |m: &Expr, g: &Expr| m * decay + g * (1.0 - decay);
+        match (self, moments) {
+            (Rule::Descent, []) => Ok((copied(gradients), Vec::new())),
+            (Rule::Momentum { decay, nesterov }, [sum]) => {
+                let add = |sum: &Expr, g: &Expr| g + sum * decay;
+                let sum = sum.zip(gradients, add)?;
+                let changes = if nesterov { sum.zip(gradients, add)? } else { copied(&sum) };
+                Ok((changes, vec![sum]))
+            }
+            (Rule::Lion { b1, b2 }, [old]) => {
+                let changes = old.zip(gradients, mean(b1))?.map(Expr::sign);
+                Ok((changes, vec![old.zip(gradients, mean(b2))?]))
+            }
+            (Rule::Adam { b1, b2, epsilon }, [first, second]) => {
+                let first = first.zip(gradients, mean(b1))?;
+                let squares = gradients.map(|g| g.abs().pow(2));
+                let second = second.zip(&squares, mean(b2))?;
+                let [one, two] = [b1, b2].map(|decay| share(decay, steps));
+                let changes = first.zip(&second, |m, v| {
+                    let (one, two) = (one.as_type(m.dtype()), two.as_type(v.dtype()));
+                    m / one / ((v / two).sqrt() + epsilon)
+                })?;
+                Ok((changes, vec![first, second]))
+            }
+            (Rule::Descent | Rule::Momentum { .. } | Rule::Lion { .. } | Rule::Adam { .. }, _) => {
+                let (expected, found) = (self.moments(), moments.len());
+                let why = format!(
+                    "state: must come from `init` of this optimiser; got {found} moments, expected {expected}"
+                );
+                Err(crate::Error::Arguments { function: "step".into(), why })
+            }
+        }
+    }
+}
+
+/// `1 - decay^steps`, the share of a running mean that does not come from its initial zeros, without
+/// cancellation in the first steps.
+fn share(decay: f64, steps: &Expr) -> Expr {
+    -(steps.as_type(nxla_tensor::DType::F64) * decay.ln()).expm1()
+}

@@ -1,0 +1,135 @@
+//! Learning rates that depend on the number of steps so far.
+
+use std::f64::consts::PI;
+
+use crate::expr::Expr;
+
+/// A learning rate as a function of the number of steps so far.
+///
+/// ```
+/// use nxla::optim::Schedule;
+/// use nxla::{Expr, jit};
+///
+/// let schedule = Schedule::linear(1.0, 0.0, 4);
+/// let rate = jit(move |step: Expr| schedule.at(&step));
+/// assert_eq!(rate.call(1)?.item::<f32>()?, 0.75);
+/// assert_eq!(rate.call(9)?.item::<f32>()?, 0.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct Schedule(Kind);
+
+#[derive(Clone, PartialEq, Debug)]
+enum Kind {
+    Constant(f64),
+    Linear { from: f64, to: f64, steps: u32 },
+    Exponential { from: f64, factor: f64, steps: u32 },
+    Cosine { from: f64, share: f64, steps: u32 },
+    Joined { first: Box<Schedule>, steps: u32, second: Box<Schedule> },
+}
+
+impl From<f64> for Schedule {
+    fn from(rate: f64) -> Self {
+        Schedule(Kind::Constant(rate))
+    }
+}
+
+impl Schedule {
+    /// Goes in a line from one rate to another, and stays there.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    /// use nxla::optim::Schedule;
+    /// use nxla::{Expr, jit};
+    ///
+    /// let rates = jit(|step: Expr| Schedule::linear(0.0, 1.0, 2).at(&step));
+    /// assert_eq!(rates.call(Tensor::from([0, 1, 2, 3]))?.to_vec::<f32>()?, [0.0, 0.5, 1.0, 1.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    pub fn linear(from: f64, to: f64, steps: u32) -> Self {
+        Schedule(Kind::Linear { from, to, steps })
+    }
+
+    /// Multiplies the rate by `factor` in each `steps` steps, evenly over the steps.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    /// use nxla::optim::Schedule;
+    /// use nxla::{Expr, jit};
+    ///
+    /// let rates = jit(|step: Expr| Schedule::exponential(1.0, 0.25, 2).at(&step));
+    /// assert_eq!(rates.call(Tensor::from([0, 1, 2]))?.to_vec::<f32>()?, [1.0, 0.5, 0.25]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    pub fn exponential(from: f64, factor: f64, steps: u32) -> Self {
+        Schedule(Kind::Exponential { from, factor, steps })
+    }
+
+    /// Goes down as half a cosine wave to the share `share` of the first rate, and stays there:
+    /// I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm restarts" (2016).
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    /// use nxla::optim::Schedule;
+    /// use nxla::{Expr, jit};
+    ///
+    /// let rates = jit(|step: Expr| Schedule::cosine(1.0, 0.5, 2).at(&step));
+    /// let rates = rates.call(Tensor::from([0, 1, 2, 3]))?.to_vec::<f32>()?;
+    /// assert!(rates.iter().zip([1.0, 0.75, 0.5, 0.5]).all(|(x, y)| (x - y).abs() < 1e-6));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    pub fn cosine(from: f64, share: f64, steps: u32) -> Self {
+        Schedule(Kind::Cosine { from, share, steps })
+    }
+
+    /// Follows this schedule for a number of steps, and then another one, which counts its own steps.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    /// use nxla::optim::Schedule;
+    /// use nxla::{Expr, jit};
+    ///
+    /// // A warm-up, and a decay.
+    /// let schedule = Schedule::linear(0.0, 1.0, 2).then(2, Schedule::linear(1.0, 0.0, 4));
+    /// let rates = jit(move |step: Expr| schedule.at(&step));
+    /// assert_eq!(rates.call(Tensor::from([0, 1, 2, 4]))?.to_vec::<f32>()?, [0.0, 0.5, 1.0, 0.5]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    #[must_use]
+    pub fn then(self, steps: u32, second: Schedule) -> Self {
+        Schedule(Kind::Joined { first: Box::new(self), steps, second: Box::new(second) })
+    }
+
+    /// The rate after a number of steps, as `f32`.
+    ///
+    /// ```
+    /// use nxla::optim::Schedule;
+    /// use nxla::{Expr, jit};
+    ///
+    /// let constant = jit(|step: Expr| Schedule::from(0.5).at(&step));
+    /// assert_eq!(constant.call(7)?.item::<f32>()?, 0.5);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn at(&self, step: &Expr) -> Expr {
+        let count = step.as_type(nxla_tensor::DType::F32);
+        // A schedule without steps is at its end.
+        let share = |steps: u32| (&count / f64::from(steps.max(1))).clip(0, 1);
+        match &self.0 {
+            Kind::Constant(rate) => count.full_like(*rate),
+            Kind::Linear { from, to, steps } => share(*steps) * (to - from) + *from,
+            Kind::Exponential { from, factor, steps } => {
+                (&count * (factor.ln() / f64::from((*steps).max(1)))).exp() * *from
+            }
+            Kind::Cosine { from, share: last, steps } => {
+                let wave = ((share(*steps) * PI).cos() + 1) * 0.5;
+                (wave * (1.0 - last) + *last) * *from
+            }
+            Kind::Joined { first, steps, second } => {
+                let later = second.at(&(step - i64::from(*steps)));
+                step.less(i64::from(*steps)).select(first.at(step), later)
+            }
+        }
+    }
+}
