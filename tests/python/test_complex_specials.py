@@ -68,3 +68,73 @@ def test_both_sides_of_branch_cuts(compiler):
     f = nx.jit(lambda z: (nx.atan(z), nx.asinh(z)), compiler=compiler)
     for right, left in map(np.asarray, f(nx.tensor(z))):
         assert right == -np.conj(left) != left
+
+
+INF, NAN, RIGHT = np.inf, np.nan, np.pi / 2
+#: Values of Annex G of C17 as the Array API standard lists them: parts of the argument, then of the
+#: result. `None` is a zero of unspecified sign, and "right" a right angle of unspecified sign.
+SPECIAL_VALUES = {
+    "tanh": [
+        ((0.0, 0.0), (0.0, 0.0)), ((1.0, INF), (NAN, NAN)), ((0.0, INF), (0.0, NAN)),
+        ((1.0, NAN), (NAN, NAN)), ((0.0, NAN), (0.0, NAN)), ((INF, 2.0), (1.0, -0.0)),
+        ((INF, 0.0), (1.0, 0.0)), ((INF, INF), (1.0, None)), ((INF, NAN), (1.0, None)),
+        ((NAN, 0.0), (NAN, 0.0)), ((NAN, 1.0), (NAN, NAN)), ((NAN, INF), (NAN, NAN)),
+        ((-0.0, INF), (-0.0, NAN)), ((-0.0, NAN), (-0.0, NAN)), ((NAN, -0.0), (NAN, -0.0)),
+    ],
+    # tan z = -i tanh iz
+    "tan": [
+        ((INF, 0.0), (NAN, 0.0)), ((NAN, 0.0), (NAN, 0.0)), ((INF, 1.0), (NAN, NAN)),
+        ((NAN, INF), (None, 1.0)), ((INF, INF), (None, 1.0)), ((0.0, NAN), (0.0, NAN)),
+    ],
+    "acosh": [
+        ((0.0, 0.0), (0.0, RIGHT)), ((-0.0, 0.0), (0.0, RIGHT)), ((1.0, INF), (INF, RIGHT)),
+        ((1.0, NAN), (NAN, NAN)), ((0.0, NAN), (NAN, "right")), ((-0.0, NAN), (NAN, "right")),
+        ((-INF, 1.0), (INF, np.pi)), ((INF, 1.0), (INF, 0.0)), ((-INF, INF), (INF, 0.75 * np.pi)),
+        ((INF, INF), (INF, np.pi / 4)), ((INF, NAN), (INF, NAN)), ((-INF, NAN), (INF, NAN)),
+        ((NAN, 1.0), (NAN, NAN)), ((NAN, INF), (INF, NAN)), ((NAN, NAN), (NAN, NAN)),
+    ],
+    "atanh": [
+        ((0.0, 0.0), (0.0, 0.0)), ((0.0, NAN), (0.0, NAN)), ((1.0, 0.0), (INF, 0.0)),
+        ((1.0, -0.0), (INF, -0.0)), ((1.0, INF), (0.0, RIGHT)), ((1.0, NAN), (NAN, NAN)),
+        ((INF, 1.0), (0.0, RIGHT)), ((INF, -0.0), (0.0, -RIGHT)), ((INF, INF), (0.0, RIGHT)),
+        ((INF, NAN), (0.0, NAN)), ((NAN, 1.0), (NAN, NAN)), ((NAN, 0.0), (NAN, NAN)),
+        ((NAN, INF), (None, RIGHT)), ((-1.0, INF), (-0.0, RIGHT)), ((NAN, NAN), (NAN, NAN)),
+    ],
+    "expm1": [
+        ((0.0, 0.0), (0.0, 0.0)), ((-0.0, 0.0), (-0.0, 0.0)), ((-0.0, -0.0), (-0.0, -0.0)),
+        ((1.0, INF), (NAN, NAN)), ((0.0, INF), (NAN, NAN)), ((0.0, NAN), (NAN, NAN)),
+        ((INF, 0.0), (INF, 0.0)), ((-INF, 2.0), (-1.0, 0.0)), ((-INF, -2.0), (-1.0, -0.0)),
+        ((INF, 2.0), (-INF, INF)), ((-INF, INF), (-1.0, None)), ((INF, INF), (INF, NAN)),
+        ((-INF, NAN), (-1.0, None)), ((INF, NAN), (INF, NAN)), ((NAN, 0.0), (NAN, 0.0)),
+        ((NAN, 1.0), (NAN, NAN)), ((NAN, NAN), (NAN, NAN)),
+    ],
+}  # fmt: skip
+
+
+def is_part(found, wanted):
+    if wanted is None:
+        return found == 0
+    if wanted == "right":
+        return abs(abs(found) - RIGHT) < 1e-6
+    if np.isnan(wanted):
+        return np.isnan(found)
+    close = found == wanted or abs(found - wanted) < 1e-6
+    return close and np.signbit(found) == np.signbit(wanted)
+
+
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+@pytest.mark.parametrize("name", SPECIAL_VALUES)
+def test_special_values_of_the_standard(name, dtype, compiler):
+    rows = SPECIAL_VALUES[name]
+    z = np.array([argument for argument, _ in rows]).view(np.complex128)[:, 0]
+    f = nx.jit(getattr(nx, name), compiler=compiler)
+    found = np.asarray(f(nx.astype(nx.tensor(z), dtype)))
+    # All of these functions have f(conj z) = conj f(z).
+    mirrored = np.conj(np.asarray(f(nx.astype(nx.tensor(np.conj(z)), dtype))))
+    for values in (found, mirrored):
+        wrong = [
+            (row, value)
+            for row, value in zip(rows, values, strict=True)
+            if not (is_part(value.real, row[1][0]) and is_part(value.imag, row[1][1]))
+        ]
+        assert wrong == []

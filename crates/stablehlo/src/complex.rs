@@ -283,6 +283,22 @@ impl<'a, 'g> Complex<'a, 'g> {
                 let known = self.and(is_imaginary, beside);
                 (self.cx.select(known, axis, u), v)
             }
+            // The part that is zero stays zero beside an angle that is not finite.
+            UnaryOp::Tanh | UnaryOp::Tan => {
+                let (size, angle) = if op == UnaryOp::Tanh { (a, b) } else { (b, a) };
+                let (is_zero, wild) = (self.is(size, 0.0), self.is_not_finite(angle));
+                let known = self.and(is_zero, wild);
+                let nan = self.number(f64::NAN);
+                let known_parts = if op == UnaryOp::Tanh { (size, nan) } else { (nan, size) };
+                (self.cx.select(known, known_parts.0, u), self.cx.select(known, known_parts.1, v))
+            }
+            // On the imaginary axis the angle is a right one, whatever the size is.
+            UnaryOp::Acosh => {
+                let (is_imaginary, beside) = (self.is(a, 0.0), self.is_nan(b));
+                let known = self.and(is_imaginary, beside);
+                let right = self.number(std::f64::consts::FRAC_PI_2);
+                (u, self.cx.select(known, right, v))
+            }
             UnaryOp::Expm1 => {
                 let (is_imaginary, is_real) = (self.is(a, 0.0), self.is(b, 0.0));
                 let known = self.and(is_imaginary, is_real);

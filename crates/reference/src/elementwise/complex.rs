@@ -144,6 +144,9 @@ pub(super) fn tanh(z: C) -> C {
     if z.re.is_nan() && z.im == 0.0 {
         return z;
     }
+    if z.re == 0.0 && !z.im.is_finite() {
+        return C::new(z.re, f64::NAN);
+    }
     if z.re.is_sign_negative() {
         return -tanh(-z);
     }
@@ -184,6 +187,9 @@ pub(super) fn asinh(z: C) -> C {
 
 /// `log(z + sqrt(z + 1) sqrt(z - 1))`.
 pub(super) fn acosh(z: C) -> C {
+    if z.re == 0.0 && z.im.is_nan() {
+        return C::new(f64::NAN, FRAC_PI_2.copysign(z.im));
+    }
     if is_infinite(z) {
         return log(z) + LN_2;
     }

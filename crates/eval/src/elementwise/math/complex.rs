@@ -89,6 +89,10 @@ pub(crate) fn tanh(z: C) -> C {
     if z.re.is_nan() && z.im == 0.0 {
         return z;
     }
+    // Annex G.6.2.6 in C17: the real part is `sinh 0 cosh 0 / |cosh z|^2`, whatever the angle is.
+    if z.re == 0.0 && !z.im.is_finite() {
+        return C::new(z.re, f64::NAN);
+    }
     let (sine, cosine) = z.im.sin_cos();
     if z.re.is_infinite() && !z.im.is_finite() {
         return C::new(1.0_f64.copysign(z.re), 0.0);
@@ -239,6 +243,10 @@ pub(crate) fn asinh(z: C) -> C {
 
 /// Inverse hyperbolic cosine.
 pub(crate) fn acosh(z: C) -> C {
+    // On the imaginary axis the angle is a right one, whatever the size is.
+    if z.re == 0.0 && z.im.is_nan() {
+        return C::new(f64::NAN, FRAC_PI_2.copysign(z.im));
+    }
     if is_huge(z) {
         return C::new(log_of_double(z), z.im.atan2(z.re));
     }
@@ -380,6 +388,9 @@ mod tests {
         same(cosh(C::new(0.0, inf)), C::new(nan, 0.0));
         same(tanh(C::new(inf, nan)), C::new(1.0, 0.0));
         same(tanh(C::new(-40.0, inf)), C::new(nan, nan));
+        same(tanh(C::new(-0.0, inf)), C::new(-0.0, nan));
+        same(tan(C::new(nan, 0.0)), C::new(nan, 0.0));
+        same(acosh(C::new(0.0, nan)), C::new(nan, FRAC_PI_2));
         same(sqrt(C::new(nan, inf)), C::new(inf, inf));
         same(sqrt(C::new(nan, 0.0)), C::new(nan, nan));
         same(cbrt(C::new(inf, nan)), C::new(inf, nan));
