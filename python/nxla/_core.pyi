@@ -2832,7 +2832,7 @@ def bitwise_xor(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     6
     """
 
-def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
+def broadcast_arrays(*arrays: TensorLike) -> tuple[Tensor, ...]:
     """Repeat the elements of several tensors to fill their common shape.
 
     Raises

@@ -501,3 +501,50 @@ def test_ranges_have_as_many_numbers_as_those_of_numpy(limits):
     # In f32, and modulo 2^32.
     last = expected.astype(found.numpy().dtype)[-1:]
     np.testing.assert_allclose(found.numpy()[-1:], last, rtol=1e-5)
+
+
+# --- the shape of results, and arguments of any size ---
+
+
+def test_functions_of_several_arrays_return_tuples(compiler):
+    with nx.default_options(compiler=compiler):
+        for function in (nx.meshgrid, nx.broadcast_arrays):
+            for count in (1, 2, 3):
+                vectors = [nx.arange(4)] * count
+                assert type(function(*vectors)) is tuple
+                assert type(nx.jit(function)(*vectors)) is tuple
+                assert len(function(*vectors)) == count
+
+
+@pytest.mark.parametrize("k", [0, 1, -2, 3, -3, 2**31, -(2**31), 2**63, -(2**63) - 1, 10**30])
+def test_diagonals_at_any_offset(compiler, k):
+    """numpy has no offsets of more than 64 bits: those beyond the matrix are all the same."""
+    near = max(-9, min(k, 9))
+    x = np.arange(12.0, dtype="f4").reshape(3, 4)
+    with nx.default_options(compiler=compiler):
+        for shape in [(3, 4), (4, 3), (0, 2)]:
+            assert nx.eye(*shape, k=k).tolist() == np.eye(*shape, k=near).tolist()
+            assert nx.tri(*shape, k).tolist() == np.tri(*shape, k=near).tolist()
+        assert nx.tril(x, k=k).tolist() == np.tril(x, k=near).tolist()
+        assert nx.triu(x, k=k).tolist() == np.triu(x, k=near).tolist()
+        assert nx.linalg.trace(x, offset=k).item() == np.trace(x, offset=near)
+        assert nx.linalg.diagonal(x, offset=k).tolist() == np.diagonal(x, offset=near).tolist()
+
+
+OPTIONS = [
+    {},
+    {"compiler": "evaluator"},
+    {"compiler": "xla"},
+    {"device": "host"},
+    {"device": "cpu:0"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_default_device_is_one_of_the_devices(options):
+    info = nx.__array_namespace_info__()
+    with nx.default_options(**options):
+        assert info.default_device() in info.devices()
+        assert nx.zeros(2).device in info.devices()
+        for device in info.devices():
+            assert nx.zeros(2, device=device).device == device

@@ -569,6 +569,7 @@ def eye(
 def _diagonal(shape: tuple[int, int], k: int, dtype: DTypeLike, names: Names | None) -> Tensor:
     if k == 0:
         return _core.eye(shape, dtype, names)
+    k = max(-shape[0], min(k, shape[1]))  # Diagonals further out are empty as well.
     rows = _core.add(_core.iota(shape, 0, _core.s32, names), k)
     return _core.astype(_core.equal(rows, _core.iota(shape, 1)), dtype)
 
@@ -585,7 +586,7 @@ def tri(n_rows: int, n_cols: int, /, k: int = 0, *, device: DeviceLike | None = 
     return made_on(device, _core.tri, n_rows, n_cols, k)
 
 
-def meshgrid(*arrays: TensorLike, indexing: Literal["xy", "ij"] = "xy") -> list[Tensor]:
+def meshgrid(*arrays: TensorLike, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
     """Spread vectors over a common grid, one axis for each.
 
     Parameters
@@ -598,7 +599,7 @@ def meshgrid(*arrays: TensorLike, indexing: Literal["xy", "ij"] = "xy") -> list[
 
     Returns
     -------
-    list of Tensor
+    tuple of Tensor
         One for each vector, all of the grid's shape.
 
     Raises
@@ -625,4 +626,4 @@ def meshgrid(*arrays: TensorLike, indexing: Literal["xy", "ij"] = "xy") -> list[
     for axis, vector in zip(axes, vectors, strict=True):
         shape[axis] = vector.shape[0]
     pairs = zip(axes, vectors, strict=True)
-    return [_core.broadcast_to(vector, shape, axes=[axis]) for axis, vector in pairs]
+    return tuple(_core.broadcast_to(vector, shape, axes=[axis]) for axis, vector in pairs)

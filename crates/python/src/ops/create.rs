@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use super::add_functions;
 use super::args::{Axis, NamesArg, ShapeArg, count};
-use super::declare::functions;
+use super::declare::{DiagonalOffset, functions};
 use crate::apply::{apply, one};
 use crate::dtype::DTypeArg;
 use crate::errors::argument_error;
@@ -90,10 +90,10 @@ fn full(
 
 /// A mask that is true where the column is at most the row plus `k`.
 #[pyfunction]
-#[pyo3(signature = (rows, columns, k=0))]
-fn tri(py: Python<'_>, rows: i64, columns: i64, k: i64) -> PyResult<Py<PyAny>> {
+#[pyo3(signature = (rows, columns, k=DiagonalOffset(0)))]
+fn tri(py: Python<'_>, rows: i64, columns: i64, k: DiagonalOffset) -> PyResult<Py<PyAny>> {
     let (rows, columns) = (count("tri", "n_rows", rows)?, count("tri", "n_cols", columns)?);
-    apply(py, &[], |graph, _| one(graph.tri(rows, columns, k)))
+    apply(py, &[], |graph, _| one(graph.tri(rows, columns, k.0)))
 }
 
 /// The dtype of numbers between two: that of what has one of its own, if it has fractions.
@@ -161,7 +161,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.tril([[1, 2], [3, 4]]).tolist()
     /// [[1, 0], [3, 4]]
-    fn tril(x, /, k: i64 = 0) |graph| graph.tril(x, k);
+    fn tril(x, /, k: DiagonalOffset = 0) |graph| graph.tril(x, k);
 
     /// Keep what is on and above a diagonal of the last two axes, and put zeros below.
     ///
@@ -172,7 +172,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.triu([[1, 2], [3, 4]]).tolist()
     /// [[1, 2], [0, 4]]
-    fn triu(x, /, k: i64 = 0) |graph| graph.triu(x, k);
+    fn triu(x, /, k: DiagonalOffset = 0) |graph| graph.triu(x, k);
 
     /// Take a diagonal of the last two axes.
     ///

@@ -9,7 +9,9 @@ use std::borrow::Cow;
 use nxla_runtime::graph::{ExprId, Graph};
 use nxla_runtime::host::Names;
 use nxla_runtime::{DType, Error, Result, Shape};
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 
 use super::args::{Axis, AxisList, NamesArg, ShapeArg};
@@ -163,6 +165,7 @@ pub(crate) use plain_arguments;
 plain_arguments! {
     bool as "bool": bool = |value| value;
     i64 as "int": i64 = |value| value;
+    DiagonalOffset as "int": i64 = |DiagonalOffset(offset)| offset;
     f64 as "float": f64 = |value| value;
     String as "str": String = |value| value;
     DTypeArg as "DTypeLike": DType = |DTypeArg(dtype)| dtype;
@@ -225,6 +228,30 @@ impl Argument for Count {
 
     fn given(self, site: &mut Site<'_>) -> Result<usize> {
         site.count(self.0)
+    }
+}
+
+/// The offset of a diagonal. Integers that do not fit in 64 bits saturate, since no matrix has that many
+/// columns.
+#[derive(Clone, Copy)]
+pub(crate) struct DiagonalOffset(pub i64);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for DiagonalOffset {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match value.extract::<i64>() {
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+                Ok(DiagonalOffset(if value.gt(0)? { i64::MAX } else { i64::MIN }))
+            }
+            offset => offset.map(DiagonalOffset),
+        }
+    }
+}
+
+impl From<i64> for DiagonalOffset {
+    fn from(offset: i64) -> Self {
+        DiagonalOffset(offset)
     }
 }
 
@@ -313,17 +340,30 @@ impl Results for (ExprId, ExprId) {
     }
 }
 
-impl Results for Vec<ExprId> {
-    type Python = Vec<Py<PyAny>>;
+/// Any number of results, which Python receives as a tuple.
+pub(crate) struct ResultTuple(Vec<Py<PyAny>>);
 
-    const ANNOTATION: &'static str = "list[Tensor]";
+impl<'py> IntoPyObject<'py> for ResultTuple {
+    type Target = PyTuple;
+    type Output = Bound<'py, PyTuple>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        PyTuple::new(py, self.0)
+    }
+}
+
+impl Results for Vec<ExprId> {
+    type Python = ResultTuple;
+
+    const ANNOTATION: &'static str = "tuple[Tensor, ...]";
 
     fn ids(self) -> Ids {
         Ids::from_vec(self)
     }
 
     fn wrapped(results: SmallVec<[Py<PyAny>; 2]>) -> Self::Python {
-        results.into_vec()
+        ResultTuple(results.into_vec())
     }
 }
 

@@ -11,7 +11,9 @@ use pyo3::prelude::*;
 
 use super::add_functions;
 use super::args::AxisList;
-use super::declare::{Argument, Choice, Choices, Operands, Signature, Site, functions};
+use super::declare::{
+    Argument, Choice, Choices, DiagonalOffset, Operands, Signature, Site, functions,
+};
 use super::reduce::{converted, kept};
 use crate::apply::{apply, apply_parts, many, one};
 use crate::dtype::DTypeArg;
@@ -372,7 +374,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.linalg.trace([[1, 2], [3, 4]]).item()
     /// 5
-    fn trace(x, /, offset: i64 = 0, *, dtype: Option<DTypeArg> = None) |graph| {
+    fn trace(x, /, offset: DiagonalOffset = 0, *, dtype: Option<DTypeArg> = None) |graph| {
         let dtype = dtype.or(kept(graph, x));
         let x = converted(graph, x, dtype)?;
         let sum = graph.trace(x, offset)?;
@@ -398,7 +400,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.linalg.diagonal([[1, 2], [3, 4]]).tolist()
     /// [1, 4]
-    fn diagonal(x, /, offset: i64 = 0) |graph| graph.diagonal_or_none(x, offset);
+    fn diagonal(x, /, offset: DiagonalOffset = 0) |graph| graph.diagonal_or_none(x, offset);
 
     /// Return the cross product of vectors of three elements.
     ///
