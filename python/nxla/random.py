@@ -11,8 +11,8 @@ once: functions return what they drew and the key to go on with.
 False
 
 Functions whose name ends with ``_split`` take a key that `split` made and return what they drew
-alone. Keys, bits and integers are bit for bit those of Nx; floats are the same up to rounding. No
-gradient flows through a draw.
+alone. Keys, bits and integers are bit for bit those of Nx; floats of 32 and 64 bits are the same up
+to rounding. Narrower floats are drawn in 32 bits and rounded. No gradient flows through a draw.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ CONTINUOUS = [
     ("truncated_normal", (4.0, 6.0), stats.truncnorm(4.0, 6.0)),
     ("truncated_normal", (-np.inf, -7.0), stats.truncnorm(-np.inf, -7.0)),
     ("truncated_normal", (-np.inf, np.inf), stats.norm()),
+    ("truncated_normal", (-1.0, np.inf), stats.truncnorm(-1.0, np.inf)),
+    ("truncated_normal", (1.9, 2.1), stats.truncnorm(1.9, 2.1)),
     ("gamma", (0.05,), stats.gamma(0.05)),
     ("gamma", (0.7,), stats.gamma(0.7)),
     ("gamma", (1.0,), stats.gamma(1.0)),
@@ -205,3 +207,113 @@ def test_parameters_that_do_not_go_together():
     with pytest.raises(nx.DTypeError):
         random.gamma(random.key(0), 1j)
     assert random.beta(random.key(0), nx.ones((2, 1)), nx.ones(3))[0].shape == (2, 3)
+
+
+def tail(near, far):
+    """The distribution function of the distance from `near`, by erfcx, which does not underflow."""
+    special = pytest.importorskip("scipy.special")
+    erfcx = special.erfcx
+
+    def survival(d):
+        ratio = erfcx((near + d) / np.sqrt(2)) / erfcx(near / np.sqrt(2))
+        return np.exp(-near * d - d * d / 2) * ratio
+
+    end = survival(far - near) if np.isfinite(far) else 0.0
+    return lambda d: (1 - survival(np.asarray(d))) / (1 - end)
+
+
+def both_widths(low, high):
+    """Bounds are arguments, so that all tests share one program."""
+    draw = lambda dtype: random.truncated_normal(  # noqa: E731
+        random.key(7), low, high, shape=COUNT, dtype=dtype
+    )[0]
+    return draw("f64"), draw("f32")
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("near", "far"),
+    [(2.5, 3.0), (5.0, np.inf), (9.0, np.inf), (39.0, 40.0), (100.0, np.inf), (40.0, 40.001)],
+)
+def test_tails_of_the_normal_distribution(compiler, near, far, sign):
+    bounds = (near, far) if sign > 0 else (-far, -near)
+    x, narrow = nx.jit(both_widths, compiler=compiler)(*nx.tensor(bounds, dtype="f64"))
+    distance = sign * np.asarray(x) - near
+    assert distance.min() >= 0
+    assert distance.max() <= far - near
+    assert stats.kstest(distance, tail(near, far)).pvalue > UNLIKELY
+    np.testing.assert_array_equal(np.asarray(narrow), np.asarray(x).astype("f4"))
+
+
+def test_bounds_that_leave_no_choice(compiler):
+    low = nx.tensor([3.0, np.inf, -np.inf, np.nan, 3.0, 0.5])
+    high = nx.tensor([3.0, np.inf, -np.inf, 3.0, np.nan, 0.5])
+    with nx.default_options(compiler=compiler):
+        x, _ = nx.jit(random.truncated_normal)(random.key(0), low, high)
+    np.testing.assert_array_equal(
+        np.asarray(x), np.array([3.0, np.inf, -np.inf, np.nan, np.nan, 0.5], "f4")
+    )
+
+
+#: Every distribution of floats, with parameters that are exact in all dtypes.
+FLOATS = {
+    "uniform": (), "normal": (), "gumbel": (), "exponential": (), "laplace": (),
+    "truncated_normal": (-1.0, 2.0), "gamma": (2.0,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f8_e5m2"])
+@pytest.mark.parametrize("name", FLOATS)
+def test_narrow_draws_are_rounded_draws_of_f32(compiler, name, dtype):
+    parameters = FLOATS[name]
+    with nx.default_options(compiler=compiler):
+        draw = lambda dtype: getattr(random, name)(  # noqa: E731
+            random.key(4), *parameters, shape=COUNT, dtype=dtype
+        )[0]
+        wide, narrow = draw("f32"), draw(dtype)
+    assert str(narrow.dtype) == dtype
+    rounded = np.asarray(nx.astype(nx.astype(wide, dtype), "f32"))
+    found, wide = np.asarray(nx.astype(narrow, "f32")), np.asarray(wide)
+    if name == "uniform":
+        # The numbers below 1 that would be rounded to it become the largest one below it.
+        assert found.max() < 1.0
+        np.testing.assert_array_equal(found[rounded < 1], rounded[rounded < 1])
+    else:
+        np.testing.assert_array_equal(found, rounded)
+    assert abs(found.mean() - wide.mean()) < 0.03 * wide.std()
+    assert abs(found.std() / wide.std() - 1) < 0.05
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f8_e5m2", "f32", "f64"])
+def test_many_categories_of_equal_probability(compiler, dtype):
+    with nx.default_options(compiler=compiler):
+        logits = nx.zeros((500, 2000), dtype=dtype)
+        x, _ = random.categorical(random.key(1), logits)
+        kept, _ = nx.nn.dropout(random.key(1), nx.ones(20_000, dtype=dtype), 0.25)
+    assert stats.kstest(np.asarray(x) / 2000, stats.uniform().cdf).pvalue > UNLIKELY
+    share = np.mean(np.asarray(nx.astype(kept, "f32")) > 0)
+    assert abs(share - 0.75) < 0.02
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
+def test_weighted_choice(compiler, dtype):
+    p = np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])
+    with nx.default_options(compiler=compiler):
+        weights = nx.tensor(p, dtype=dtype)
+        x, _ = random.choice(random.key(2), nx.arange(6), weights, samples=COUNT)
+        shares = np.bincount(np.asarray(x), minlength=6) / COUNT
+        np.testing.assert_allclose(shares, p, atol=0.03)
+        assert (shares[p == 0] == 0).all()
+        x, _ = random.choice(random.key(2), nx.arange(6), weights, samples=3, replace=False)
+        assert sorted(x.tolist()) == [1, 3, 4]
+
+
+def test_weighted_choice_of_many(compiler):
+    """A matrix of entries by samples would have 40 GB."""
+    count = 200_000
+    p = nx.tensor(np.arange(count) % 2, dtype="f64")
+    with nx.default_options(compiler=compiler):
+        x, _ = random.choice(random.key(2), nx.arange(count), p, samples=count)
+    x = np.asarray(x)
+    assert (x % 2 == 1).all()
+    assert stats.kstest(x / count, stats.uniform().cdf).pvalue > UNLIKELY

@@ -366,6 +366,32 @@ impl DType {
         }
     }
 
+    /// The type to compute in where a narrow float has too few digits: `f32` for floats of fewer than
+    /// 32 bits; the others stay.
+    #[must_use]
+    pub const fn at_least_f32(self) -> DType {
+        match self {
+            DType::F8E5M2 | DType::F8E4M3FN | DType::BF16 | DType::F16 => DType::F32,
+            DType::Pred
+            | DType::U2
+            | DType::U4
+            | DType::U8
+            | DType::U16
+            | DType::U32
+            | DType::U64
+            | DType::S2
+            | DType::S4
+            | DType::S8
+            | DType::S16
+            | DType::S32
+            | DType::S64
+            | DType::F32
+            | DType::F64
+            | DType::C64
+            | DType::C128 => self,
+        }
+    }
+
     /// The identity of `max`: the smallest integer, minus infinity for floats that have one, and
     /// −448 for `f8_e4m3fn`. Complex types, which have no order, give the value of their parts.
     #[must_use]

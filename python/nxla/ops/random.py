@@ -256,8 +256,9 @@ def truncated_normal(
 ) -> tuple[Tensor, Tensor]:
     """Draw floats with the standard normal distribution, of those between two bounds.
 
-    They are drawn in 64 bits, in which both tails of the distribution are known up to 8: what
-    is asked for further out comes out at a bound.
+    Intervals beyond 2 on either side are drawn by rejection from an exponential distribution (C. P.
+    Robert, "Simulation of truncated normal variables", 1995), which is exact in both tails, others
+    by inverting the error function. Both compute in 64 bits.
 
     Parameters
     ----------

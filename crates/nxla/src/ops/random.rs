@@ -179,6 +179,11 @@ methods! {
     /// let key = Tensor::random_key(0)?;
     /// let (x, _key) = key.random_truncated_normal(-1.0, 1.0, Draw::new([100]))?;
     /// assert!(x.abs()?.reduce_max()?.item::<f32>()? <= 1.0);
+    ///
+    /// // Tails are exact: beyond 40 the distances from 40 have a mean of 1/40.
+    /// let (x, _key) = key.random_truncated_normal(40.0, f32::INFINITY, Draw::new([100]))?;
+    /// assert!(x.reduce_min()?.item::<f32>()? < 40.01);
+    /// assert!((40.05..41.0).contains(&x.reduce_max()?.item::<f32>()?));
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_truncated_normal(key, low as position, high as position; draw: Draw) two |graph| {

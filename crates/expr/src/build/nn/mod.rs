@@ -26,8 +26,7 @@ impl Graph {
             let (argument, expected) = ("operand", "a real dtype");
             return Err(self.error(op, ErrorKind::DType { argument, found: dtype, expected }));
         }
-        let wide = if dtype == DType::F64 { dtype } else { DType::F32 };
-        Ok((self.as_type(x, wide)?, dtype))
+        Ok((self.as_type(x, dtype.at_least_f32())?, dtype))
     }
 
     /// A number as it stands next to `x`.

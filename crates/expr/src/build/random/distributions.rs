@@ -13,7 +13,7 @@ const LARGE_RATE: f64 = 10.0;
 
 impl Graph {
     /// A float dtype of a draw, and the one to compute in.
-    fn float_draw(
+    pub(super) fn float_draw(
         &self,
         op: &'static str,
         x: ExprId,
@@ -24,11 +24,11 @@ impl Graph {
         if !dtype.is_float() {
             return Err(self.not_a(op, dtype, "a float dtype"));
         }
-        Ok([dtype, if dtype == DType::F64 { dtype } else { DType::F32 }])
+        Ok([dtype, dtype.at_least_f32()])
     }
 
     /// Uniform numbers in `[0, 1)`.
-    fn unit(&mut self, key: ExprId, dtype: DType, shape: &Shape) -> Result<ExprId> {
+    pub(super) fn unit(&mut self, key: ExprId, dtype: DType, shape: &Shape) -> Result<ExprId> {
         let low = self.scalar_constant(Scalar::Float(0.0), dtype)?;
         let high = self.scalar_constant(Scalar::Float(1.0), dtype)?;
         self.uniform_in(key, low, high, dtype, shape)
@@ -42,7 +42,7 @@ impl Graph {
     }
 
     /// So many keys.
-    fn keys<const N: usize>(&mut self, key: ExprId) -> Result<[ExprId; N]> {
+    pub(super) fn keys<const N: usize>(&mut self, key: ExprId) -> Result<[ExprId; N]> {
         let keys = self.random_split(key, N)?;
         let mut rows = [keys; N];
         for (index, row) in rows.iter_mut().enumerate() {
@@ -52,7 +52,7 @@ impl Graph {
     }
 
     /// Parameters in a dtype and of the shape that is drawn.
-    fn spread_to(&mut self, x: ExprId, dtype: DType, shape: &Shape) -> Result<ExprId> {
+    pub(super) fn spread_to(&mut self, x: ExprId, dtype: DType, shape: &Shape) -> Result<ExprId> {
         let (x, shape) = (self.rename(x, None)?, shape.clone());
         let x = self.as_type(x, dtype)?;
         self.broadcast(x, shape, None)
@@ -127,36 +127,6 @@ impl Graph {
         let scale = self.spread_to(scale, wide, &draw.shape)?;
         let x = self.multiply(x, scale)?;
         let x = self.add(x, mean)?;
-        let x = self.as_type(x, dtype)?;
-        self.drawn(op, x, draw)
-    }
-
-    /// Floats with the standard normal distribution, of those from `low` to `high`. Computed in 64
-    /// bits, which have enough of its tails for bounds up to 8.
-    ///
-    /// # Errors
-    /// As for [`Graph::random_uniform`]; complex numbers.
-    pub fn random_truncated_normal(
-        &mut self,
-        key: ExprId,
-        low: ExprId,
-        high: ExprId,
-        draw: &Draw,
-    ) -> Result<ExprId> {
-        let op = "truncated_normal";
-        self.check_key(op, key)?;
-        self.check_spread(op, [("low", low), ("high", high)], &draw.shape)?;
-        let [dtype, _] = self.float_draw(op, low, high, draw)?;
-        let low = self.spread_to(low, DType::F64, &draw.shape)?;
-        let high = self.spread_to(high, DType::F64, &draw.shape)?;
-        let root = self.near(low, std::f64::consts::FRAC_1_SQRT_2)?;
-        let ends = [self.multiply(low, root)?, self.multiply(high, root)?];
-        let ends = [self.erf(ends[0])?, self.erf(ends[1])?];
-        let u = self.uniform_in(key, ends[0], ends[1], DType::F64, &draw.shape)?;
-        let x = self.erf_inv(u)?;
-        let x = self.divide(x, root)?;
-        let x = self.max(x, low)?;
-        let x = self.min(x, high)?;
         let x = self.as_type(x, dtype)?;
         self.drawn(op, x, draw)
     }
@@ -307,7 +277,7 @@ impl Graph {
 
     /// Draws candidates until each place has one that is accepted. The state is a key, where there
     /// is nothing more to do, and the samples; `candidate` gives samples, and which of them to take.
-    fn until_all(
+    pub(super) fn until_all(
         &mut self,
         initial: [ExprId; 3],
         candidate: impl FnOnce(&mut Graph, ExprId) -> Result<(ExprId, ExprId)>,
@@ -558,7 +528,8 @@ impl Graph {
         if !dtype.is_integer() || dtype.is_pred() {
             return Err(self.not_a(op, dtype, "an integer dtype"));
         }
-        let float = self.dtype(logits).to_floating();
+        // Narrow floats have too few numbers for the noise, and too few for its sum with logits.
+        let float = self.dtype(logits).to_floating().at_least_f32();
         if !float.is_float() {
             return Err(self.not_a(op, float, "a real dtype"));
         }

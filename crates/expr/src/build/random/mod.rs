@@ -6,12 +6,14 @@
 //!
 //! Bits come from the counter-based generator Threefry-2x32 with 20 rounds (J. Salmon et al.,
 //! "Parallel random numbers: as easy as 1, 2, 3", 2011), so every number is computed on its own.
-//! Integers and bits are those of Nx, and so of JAX with its original counters; floats are, up to
-//! rounding. No gradient flows through a draw.
+//! Integers and bits are those of Nx, and so of JAX with its original counters; floats of 32 and 64
+//! bits are, up to rounding. Narrower floats are drawn in 32 bits and rounded: the few digits of `bf16`
+//! would leave out the tails of a distribution. No gradient flows through a draw.
 
 mod bits;
 mod distributions;
 mod samples;
+mod truncated;
 
 pub use samples::{Choice, Covariance, Draw};
 

@@ -1,10 +1,10 @@
 //! What is drawn: distributions, orders and choices.
 
 use nxla_tensor::{
-    DType, FloatLimits, HostTensor, Names, Scalar, Shape, broadcast_shapes, promote,
+    DType, FloatLimits, HostTensor, Names, Number, Scalar, Shape, broadcast_shapes, promote,
 };
 
-use super::super::{Cumulative, SliceStart, of_op};
+use super::super::{Cumulative, Side, SliceStart, of_op};
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 /// How many numbers are drawn, and of which dtype.
@@ -96,7 +96,8 @@ impl Graph {
         let parameters = [("mean", mean), ("standard_deviation", deviation)];
         self.check_spread(op, parameters, &draw.shape)?;
         let dtype = self.float_of(op, mean, deviation, draw)?;
-        let x = self.real_or_complex(dtype, &draw.shape, |graph, dtype, shape| {
+        let wide = dtype.at_least_f32();
+        let x = self.real_or_complex(wide, &draw.shape, |graph, dtype, shape| {
             // The number after -1: the inverse of the error function is infinite there.
             let low = -(1.0 - limits(dtype).epsilon / 2.0);
             let low = graph.scalar_constant(Scalar::Float(low), dtype)?;
@@ -110,6 +111,7 @@ impl Graph {
             let x = graph.multiply(deviation, x)?;
             graph.add(x, mean)
         })?;
+        let x = self.as_type(x, dtype)?;
         self.drawn(op, x, draw)
     }
 
@@ -125,13 +127,15 @@ impl Graph {
         if !dtype.is_float() {
             return Err(self.not_a(op, dtype, "a float dtype"));
         }
-        let low = self.scalar_constant(Scalar::Float(limits(dtype).smallest_normal), dtype)?;
-        let high = self.scalar_constant(Scalar::Float(1.0), dtype)?;
-        let x = self.uniform_in(key, low, high, dtype, &draw.shape)?;
+        let wide = dtype.at_least_f32();
+        let low = self.scalar_constant(Scalar::Float(limits(wide).smallest_normal), wide)?;
+        let high = self.scalar_constant(Scalar::Float(1.0), wide)?;
+        let x = self.uniform_in(key, low, high, wide, &draw.shape)?;
         let x = self.log(x)?;
         let x = self.negate(x)?;
         let x = self.log(x)?;
         let x = self.negate(x)?;
+        let x = self.as_type(x, dtype)?;
         self.drawn(op, x, draw)
     }
 
@@ -216,7 +220,8 @@ impl Graph {
             return Err(self.not_a(op, dtype, "a float dtype"));
         }
         let (mean, covariance) = (self.rename(mean, None)?, self.rename(covariance, None)?);
-        let (mean, covariance) = (self.as_type(mean, dtype)?, self.as_type(covariance, dtype)?);
+        let wide = dtype.at_least_f32();
+        let (mean, covariance) = (self.as_type(mean, wide)?, self.as_type(covariance, wide)?);
         let root = match method {
             Covariance::Cholesky => self.cholesky(covariance)?,
             Covariance::Eigh => {
@@ -236,6 +241,7 @@ impl Graph {
         let z = self.random_normal(key, zero, one, &standard)?;
         let x = self.dot_general(z, &[1], &[], root, &[1], &[])?;
         let x = self.add(mean, x)?;
+        let x = self.as_type(x, dtype)?;
         self.drawn(op, x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
     }
 
@@ -340,7 +346,8 @@ impl Graph {
         samples: usize,
         replace: bool,
     ) -> Result<ExprId> {
-        let dtype = self.dtype(p).to_floating();
+        let dtype = self.dtype(p).to_floating().at_least_f32();
+        let p = self.as_type(p, dtype)?;
         let count = self.shape(p)[0];
         if !replace {
             // The largest of log(p) plus Gumbel noise come first (the Gumbel trick).
@@ -362,9 +369,11 @@ impl Graph {
         let rest = self.subtract(high, uniform)?;
         let total = self.slice_along_axis(sums, SliceStart::at(count - 1), 1, 0, 1)?;
         let place = self.multiply(total, rest)?;
-        let (sums, place) = (self.new_axis(sums, 0, None)?, self.new_axis(place, 1, None)?);
-        let is_before = self.less_equal(sums, place)?;
-        self.argmin(is_before, Some(1), false, false, DType::S32)
+        // `place` is above 0, so the first sum that is not below it belongs to an entry that adds to it.
+        let index = self.searchsorted(sums, place, Side::Left)?;
+        let last = self.weak_number(Number::Int(count as i128 - 1), index)?;
+        let index = self.min(index, last)?;
+        self.as_type(index, DType::S32)
     }
 
     // --- steps that several distributions share ---
@@ -391,8 +400,29 @@ impl Graph {
         Ok(())
     }
 
-    /// Uniform real numbers. The random bits are those of the mantissa of a number in `[1, 2)`.
+    /// Uniform real numbers in `[low, high)`. Narrow floats are rounded draws in 32 bits, and
+    /// those that would be rounded up to `high` become the number before it.
     pub(super) fn uniform_in(
+        &mut self,
+        key: ExprId,
+        low: ExprId,
+        high: ExprId,
+        dtype: DType,
+        shape: &Shape,
+    ) -> Result<ExprId> {
+        let wide = dtype.at_least_f32();
+        if wide == dtype {
+            return self.uniform_bits(key, low, high, dtype, shape);
+        }
+        let (low, high) = (self.as_type(low, dtype)?, self.as_type(high, dtype)?);
+        let x = self.uniform_bits(key, low, high, wide, shape)?;
+        let x = self.as_type(x, dtype)?;
+        let last = self.next_after(high, low)?;
+        self.min(x, last)
+    }
+
+    /// Uniform real numbers. The random bits are those of the mantissa of a number in `[1, 2)`.
+    fn uniform_bits(
         &mut self,
         key: ExprId,
         low: ExprId,

@@ -1,0 +1,114 @@
+//! The standard normal distribution between two bounds.
+
+use nxla_tensor::{DType, Shape};
+
+use super::Draw;
+use crate::graph::{ExprId, Graph, Result};
+
+/// Intervals that begin further from 0 than this are drawn by rejection. Nearer to 0 the error
+/// function in 64 bits has more than enough digits, and rejection would refuse more often.
+const TAIL: f64 = 2.0;
+
+impl Graph {
+    /// Floats with the standard normal distribution between `low` and `high`, computed in 64 bits.
+    ///
+    /// Intervals that reach the middle of the distribution are drawn by inverting the error function.
+    /// Those in a tail are drawn by rejection from an exponential distribution (C. P. Robert,
+    /// "Simulation of truncated normal variables", 1995), which is exact however far out they are.
+    ///
+    /// # Errors
+    /// As for [`Graph::random_uniform`]; complex numbers.
+    pub fn random_truncated_normal(
+        &mut self,
+        key: ExprId,
+        low: ExprId,
+        high: ExprId,
+        draw: &Draw,
+    ) -> Result<ExprId> {
+        let op = "truncated_normal";
+        self.check_key(op, key)?;
+        self.check_spread(op, [("low", low), ("high", high)], &draw.shape)?;
+        let [dtype, _] = self.float_draw(op, low, high, draw)?;
+        let low = self.spread_to(low, DType::F64, &draw.shape)?;
+        let high = self.spread_to(high, DType::F64, &draw.shape)?;
+        let [own, tail_key] = self.keys(key)?;
+        let (right, left) = (self.near(low, TAIL)?, self.near(low, -TAIL)?);
+        let (is_right, is_left) = (self.greater(low, right)?, self.less(high, left)?);
+        // The left tail is the mirror image of the right one.
+        let (mirrored_low, mirrored_high) = (self.negate(high)?, self.negate(low)?);
+        let near = self.select(is_left, mirrored_low, low)?;
+        let far = self.select(is_left, mirrored_high, high)?;
+        let is_tail = self.logical_or(is_right, is_left)?;
+        let tail = self.tail_samples(tail_key, [near, far], is_tail, &draw.shape)?;
+        let mirrored = self.negate(tail)?;
+        let tail = self.select(is_left, mirrored, tail)?;
+        let middle = self.middle_samples(own, [low, high], &draw.shape)?;
+        let x = self.select(is_tail, tail, middle)?;
+        let x = self.max(x, low)?;
+        let x = self.min(x, high)?;
+        let x = self.as_type(x, dtype)?;
+        self.drawn(op, x, draw)
+    }
+
+    /// Samples between bounds that are not both in one tail, by the inverse of the distribution.
+    fn middle_samples(
+        &mut self,
+        key: ExprId,
+        [low, high]: [ExprId; 2],
+        shape: &Shape,
+    ) -> Result<ExprId> {
+        let root = self.near(low, std::f64::consts::FRAC_1_SQRT_2)?;
+        let ends = [self.multiply(low, root)?, self.multiply(high, root)?];
+        let ends = [self.erf(ends[0])?, self.erf(ends[1])?];
+        let u = self.uniform_in(key, ends[0], ends[1], DType::F64, shape)?;
+        // The inverse of the error function is infinite at -1 and 1.
+        let last = 1.0 - f64::EPSILON / 2.0;
+        let (least, most) = (self.near(u, -last)?, self.near(u, last)?);
+        let u = self.clip(u, least, most)?;
+        let x = self.erf_inv(u)?;
+        self.divide(x, root)
+    }
+
+    /// Samples between `near` and `far`, where `is_tail` says that both are far above 0. A candidate
+    /// is at a distance `d` from `near` that is exponentially distributed with rate `near`, and is
+    /// accepted with a probability of `exp(-d²/2)`. That is more than four in five.
+    fn tail_samples(
+        &mut self,
+        key: ExprId,
+        [near, far]: [ExprId; 2],
+        is_tail: ExprId,
+        shape: &Shape,
+    ) -> Result<ExprId> {
+        // Bounds that are infinite, out of order or NaN have no sample to wait for.
+        let (is_finite, width) = (self.is_finite(near)?, self.subtract(far, near)?);
+        let zero = self.near(near, 0.0)?;
+        let in_order = self.greater_equal(width, zero)?;
+        let proper = self.logical_and(is_finite, in_order)?;
+        let proper = self.logical_and(is_tail, proper)?;
+        let one = self.near(near, 1.0)?;
+        let rate = self.select(proper, near, one)?;
+        let width = self.select(proper, width, one)?;
+        // The exponential distribution's share below `width`, negated: -1 for no upper bound.
+        let exponent = self.multiply(rate, width)?;
+        let exponent = self.negate(exponent)?;
+        let share = self.expm1(exponent)?;
+        let done = self.logical_not(proper)?;
+        let start = self.broadcast(zero, shape.clone(), None)?;
+        let distance = self.until_all([key, done, start], |graph, key| {
+            let [first, second] = graph.keys(key)?;
+            let u = graph.unit(first, DType::F64, shape)?;
+            let u = graph.multiply(u, share)?;
+            let logarithm = graph.log1p(u)?;
+            let distance = graph.divide(logarithm, rate)?;
+            let distance = graph.negate(distance)?;
+            let half = graph.near(distance, -0.5)?;
+            let square = graph.multiply(distance, distance)?;
+            let exponent = graph.multiply(half, square)?;
+            let probability = graph.exp(exponent)?;
+            let u = graph.unit(second, DType::F64, shape)?;
+            let accepted = graph.less(u, probability)?;
+            Ok((distance, accepted))
+        })?;
+        self.add(near, distance)
+    }
+}
