@@ -151,8 +151,7 @@ impl Graph {
     /// Combines the entries of `x` along its first axis that have the same number in `numbers`,
     /// as one entry for each number below `count`. Entries with other numbers are left out.
     ///
-    /// Sums scatter. For the others, entries are sorted by number and then by value, so that the
-    /// largest of a segment is the last of it.
+    /// Sums, largest and smallest entries are scattered. For products, entries are sorted by number.
     ///
     /// # Errors
     /// Numbers that are no vector of integers with one for each entry; complex numbers but for
@@ -246,24 +245,43 @@ impl Graph {
             return Err(self.error(op, ErrorKind::DType { argument, found: dtype, expected }));
         }
         let none = self.scalar_constant(none, dtype)?;
-        let spread = self.along_first(numbers, x)?;
-        let by_value = self.argsort(x, 0, !largest, true, DType::S32)?;
-        let theirs = self.take_along_axis(spread, by_value, 0)?;
-        let by_number = self.argsort(theirs, 0, false, true, DType::S32)?;
-        let order = self.take_along_axis(by_value, by_number, 0)?;
-        let sorted = self.take_along_axis(x, order, 0)?;
-        let ordered = self.sort(numbers, 0, false, true)?;
-        let extreme = self.last_of_segments(op, sorted, ordered, count, none)?;
-        if !dtype.is_float() || largest {
-            // NaN is sorted last, and so is the largest.
-            return Ok(extreme);
+        let mut shape = self.shape(x).clone();
+        shape.as_mut_slice()[0] = count;
+        let initial = self.broadcast(none, shape.clone(), None)?;
+        if self.shape(x).size() == 0 || shape.size() == 0 {
+            return Ok(initial);
         }
-        let is_nan = self.is_nan(x)?;
-        let nans = self.segment_sum(is_nan, numbers, count)?;
-        let zero = self.zero_like(nans)?;
-        let has_nan = self.greater(nans, zero)?;
-        let nan = self.scalar_constant(Scalar::Float(f64::NAN), dtype)?;
-        self.select(has_nan, nan, extreme)
+        let places = self.segment_places(x, numbers, &shape)?;
+        let (initial, x) = (self.flatten(initial, None)?, self.flatten(x, None)?);
+        let combine = if largest { Combine::Max } else { Combine::Min };
+        let extreme = self.scatter(initial, places, x, combine)?;
+        self.reshape(extreme, shape)
+    }
+
+    /// The row-major place in a tensor of segments of each element of `x`, as a column of indices.
+    /// Elements of entries without a segment get a place behind the end, where nothing is written.
+    fn segment_places(&mut self, x: ExprId, numbers: ExprId, segments: &Shape) -> Result<ExprId> {
+        let wide = self.as_type(numbers, DType::S64)?;
+        let number = |graph: &mut Graph, value: usize, dtype| {
+            let value = i64::try_from(value).expect("a tensor has below 2^63 elements");
+            graph.scalar_constant(Scalar::Int(value), dtype)
+        };
+        let (zero, count) = (number(self, 0, DType::S64)?, number(self, segments[0], DType::S64)?);
+        let (above, below) = (self.greater_equal(wide, zero)?, self.less(wide, count)?);
+        let exists = self.logical_and(above, below)?;
+        let dtype = counting_dtype(&[segments.size() + 1]);
+        let known = self.select(exists, wide, zero)?;
+        let known = self.as_type(known, dtype)?;
+        let size = number(self, segments[1..].iter().product(), dtype)?;
+        let first = self.multiply(known, size)?;
+        let entry = Shape::from(&segments[1..]);
+        let within = self.iota(entry, None, dtype)?;
+        let (first, exists) = (self.along_first(first, x)?, self.along_first(exists, x)?);
+        let places = self.add(first, within)?;
+        let nowhere = number(self, segments.size(), dtype)?;
+        let places = self.select(exists, places, nowhere)?;
+        let places = self.flatten(places, None)?;
+        self.new_axis(places, -1, None)
     }
 
     /// The last entry of each segment, where entries are in the order of their numbers.

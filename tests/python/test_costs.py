@@ -1,0 +1,101 @@
+"""The size of programs and of what they compute, for few and for many elements.
+
+A program is not run: the text that XLA would compile is made for 100 and for 100,000 elements, and
+the number of its lines and its largest tensor are compared.
+"""
+
+import inspect
+import math
+import re
+
+import pytest
+
+import nxla as nx
+
+FEW, MANY = 100, 100_000
+TYPE = re.compile(r"tensor<((?:\d+x)*)[a-z]")
+#: Results that have a line for each entry, or an element for each pair of entries.
+BY_NATURE = {
+    "broadcast_vectors", "kron", "make_diagonal", "meshgrid", "outer", "reshape_vectors", "stack",
+    "unstack",
+}  # fmt: skip
+
+
+def measured(function, args):
+    """The lines of a program, and the elements of its largest tensor."""
+    text = nx.jit(function, compiler="xla").lower(*args).as_text()
+    sizes = (math.prod(map(int, dims.split("x")[:-1])) for dims in TYPE.findall(text))
+    return text.count("\n"), max(sizes)
+
+
+def assert_linear(function, few, many):
+    few_lines, _ = measured(function, few)
+    lines, elements = measured(function, many)
+    # Bisections and prefix sums have a step more each time that the size doubles.
+    assert lines <= 2 * few_lines + 60
+    # A derivative keeps the values of each step.
+    assert elements <= 20 * MANY
+
+
+def operands(count):
+    """Combinations of operands that some function takes."""
+    x, at, key = nx.template(count), nx.template(count, "s32"), nx.template(2, "u32")
+    return [(x,), (at,), (x, x), (x, at), (at, at), (x, at, x), (key, x), (key, x, x)]
+
+
+def functions():
+    found = {}
+    for module in (nx, nx.nn, nx.linalg, nx.random, nx.fft):
+        for name in module.__all__:
+            function = getattr(module, name)
+            if callable(function) and not inspect.isclass(function):
+                found.setdefault(function, name)
+    return [(name, function) for function, name in found.items() if name not in BY_NATURE]
+
+
+def test_functions_of_vectors(capsys):
+    checked = set()
+    for name, function in functions():
+        for few, many in zip(operands(FEW), operands(MANY), strict=True):
+            try:
+                measured(lambda *args, function=function: function(*args), few)
+            except (nx.NxlaError, TypeError, ValueError, AttributeError, RuntimeError):
+                continue  # A function of other operands.
+            assert_linear(lambda *args, function=function: function(*args), few, many)
+            checked.add(name)
+    capsys.readouterr()  # Some functions print.
+    assert len(checked) > 200
+
+
+def at(update):
+    return lambda x, ids: getattr(x.at[ids], update)(x)
+
+
+OTHERS = {
+    "weighted choice": lambda x, ids: nx.random.choice(
+        nx.random.key(0), ids, x, samples=x.shape[0]
+    )[0],
+    "weighted choice without replacement": lambda x, ids: nx.random.choice(
+        nx.random.key(0), ids, x, samples=x.shape[0] // 2, replace=False
+    )[0],
+    "shuffle": lambda x, ids: nx.random.shuffle(nx.random.key(0), x)[0],
+    "categorical": lambda x, ids: nx.random.categorical(nx.random.key(0), x)[0],
+    "truncated_normal": lambda x, ids: nx.random.truncated_normal(nx.random.key(0), x, x + 1)[0],
+    "bincount": lambda x, ids: nx.bincount(ids, length=x.shape[0]),
+    **{
+        f"segment_{name}": lambda x, ids, name=name: getattr(nx, f"segment_{name}")(
+            x, ids, x.shape[0]
+        )
+        for name in ("sum", "prod", "max", "min")
+    },
+    **{f"at.{name}": at(name) for name in ("set", "add", "multiply", "min", "max")},
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_functions_with_sizes_of_their_own(name):
+    function = OTHERS[name]
+    assert_linear(function, operands(FEW)[3], operands(MANY)[3])
+    if name.startswith(("segment", "at")) and name not in ("segment_prod", "at.multiply"):
+        slope = nx.grad(lambda x, ids: nx.sum(function(x, ids)))
+        assert_linear(slope, operands(FEW)[3], operands(MANY)[3])
