@@ -18,6 +18,10 @@ shape is that of the library optax, and so are names, defaults and numbers, wher
 >>> nx.all_close(params["w"], 0.0, atol=1e-2).item()
 True
 
+States of parameters in floats of fewer than 32 bits are ``float32``, and so is the arithmetic of
+each step: squares of ``float16`` gradients overflow from 256 on, and an epsilon of 1e-8 is zero.
+Updates have the dtypes of the gradients.
+
 Numbers such as the rate are part of the program. A schedule is a function from the number of steps
 that were taken, which is in the state, to the rate.
 """

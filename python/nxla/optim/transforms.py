@@ -13,7 +13,7 @@ from nxla.ops.create import full_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from nxla._core import Tensor
+    from nxla._core import DType, Tensor
     from nxla.optim.schedules import Schedule
 
 
@@ -83,13 +83,41 @@ class ScaleByScheduleState(NamedTuple):
 
 
 def _zeros(params: Any) -> Any:
-    """Return zeros like parameters."""
+    """Return zeros like parameters, in the dtype of a state."""
     return _filled(params, 0.0)
 
 
 def _filled(params: Any, value: float) -> Any:
-    """Return a number everywhere where parameters have one, on the device where they are."""
-    return tree.map(lambda x: full_like(x, value), params)
+    """Return a state with one value everywhere, of the shapes and on the devices of parameters."""
+    return tree.map(lambda x: full_like(x, value, dtype=_state_dtype(x)), params)
+
+
+def _is_narrow(dtype: DType) -> bool:
+    """Tell whether a dtype is a float of fewer than 32 bits."""
+    return dtype.kind == "float" and dtype.bits < 32
+
+
+def _state_dtype(x: Any) -> DType:
+    """Return the dtype of a state: float32 for narrower floats, else that of the parameter."""
+    dtype = as_tensor(x).dtype
+    return _core.f32 if _is_narrow(dtype) else dtype
+
+
+def _wide(x: Any) -> Tensor:
+    """Return a gradient in a dtype whose squares and epsilons neither overflow nor vanish."""
+    x = as_tensor(x)
+    return _core.astype(x, _core.f32) if _is_narrow(x.dtype) else x
+
+
+def _map_wide(function: Callable[..., Tensor], grads: Any, *others: Any) -> Any:
+    """Compute updates from gradients in `float32` at least, and return them in their own dtypes."""
+
+    def updated(g: Any, *rest: Any) -> Tensor:
+        g = as_tensor(g)
+        update = function(_wide(g), *map(_wide, rest))
+        return _core.astype(update, g.dtype) if _is_narrow(g.dtype) else update
+
+    return tree.map(updated, grads, *others)
 
 
 def _stateless(update: Callable[..., Any]) -> GradientTransformation:
@@ -101,11 +129,11 @@ def _stateless(update: Callable[..., Any]) -> GradientTransformation:
 
 def _running(decay: float, old: Any, new: Any) -> Any:
     """Move running means by what is new."""
-    return tree.map(lambda m, x: m * decay + as_tensor(x) * (1.0 - decay), old, new)
+    return tree.map(lambda m, x: m * decay + _wide(x) * (1.0 - decay), old, new)
 
 
 def _squares(grads: Any) -> Any:
-    return tree.map(lambda g: _core.square(_core.abs(as_tensor(g))), grads)
+    return tree.map(lambda g: _core.square(_core.abs(_wide(g))), grads)
 
 
 def _unbiased(means: Any, decay: float, count: Tensor) -> Any:
@@ -143,7 +171,7 @@ def scale(step_size: float) -> GradientTransformation:
     >>> nx.optim.scale(-0.5).update(nx.tensor(2.0), ())[0].item()
     -1.0
     """
-    return _stateless(lambda grads, _: tree.map(lambda g: as_tensor(g) * step_size, grads))
+    return _stateless(lambda grads, _: _map_wide(lambda g: g * step_size, grads))
 
 
 def scale_by_schedule(step_size_fn: Schedule) -> GradientTransformation:
@@ -174,10 +202,9 @@ def scale_by_schedule(step_size_fn: Schedule) -> GradientTransformation:
         size = as_tensor(step_size_fn(state.count))
 
         def scaled(g: Tensor) -> Tensor:
-            g = as_tensor(g)
             return g * _core.astype(size, g.dtype)
 
-        return tree.map(scaled, grads), ScaleByScheduleState(state.count + 1)
+        return _map_wide(scaled, grads), ScaleByScheduleState(state.count + 1)
 
     return GradientTransformation(init, update)
 
@@ -232,9 +259,10 @@ def trace(decay: float, nesterov: bool = False) -> GradientTransformation:
 
     def update(grads: Any, state: TraceState, params: Any = None) -> tuple[Any, TraceState]:
         del params
-        forward = lambda g, t: as_tensor(g) + t * decay  # noqa: E731
+        forward = lambda g, t: _wide(g) + t * decay  # noqa: E731
         sums = tree.map(forward, grads, state.trace)
-        return (tree.map(forward, grads, sums) if nesterov else sums), TraceState(sums)
+        updates = _map_wide(forward if nesterov else lambda g, t: t, grads, sums)  # noqa: ARG005
+        return updates, TraceState(sums)
 
     return GradientTransformation(lambda params: TraceState(_zeros(params)), update)
 
@@ -269,12 +297,14 @@ def scale_by_adam(
         count = state.count + 1
         if nesterov:
             ahead = _unbiased(mu, b1, count + 1)
-            means = _running(b1, ahead, _unbiased(grads, b1, count))
+            means = _running(b1, ahead, _unbiased(tree.map(_wide, grads), b1, count))
         else:
             means = _unbiased(mu, b1, count)
-        updates = tree.map(
-            lambda m, v: m / (_core.sqrt(v + eps_root) + eps), means, _unbiased(nu, b2, count)
-        )
+
+        def scaled(_: Tensor, m: Tensor, v: Tensor) -> Tensor:
+            return m / (_core.sqrt(v + eps_root) + eps)
+
+        updates = _map_wide(scaled, grads, means, _unbiased(nu, b2, count))
         return updates, ScaleByAdamState(count, mu, nu)
 
     return GradientTransformation(init, update)
@@ -295,7 +325,8 @@ def scale_by_lion(b1: float = 0.9, b2: float = 0.99) -> GradientTransformation:
         grads: Any, state: ScaleByLionState, params: Any = None
     ) -> tuple[Any, ScaleByLionState]:
         del params
-        updates = tree.map(_core.sign, _running(b1, state.mu, grads))
+        means = _running(b1, state.mu, grads)
+        updates = _map_wide(lambda _, m: _core.sign(m), grads, means)
         return updates, ScaleByLionState(state.count + 1, _running(b2, state.mu, grads))
 
     return GradientTransformation(
@@ -330,7 +361,7 @@ def scale_by_rss(
             inverse = _core.rsqrt(_core.where(positive, s, 1.0) + eps)
             return _core.where(positive, inverse, 0.0) * g
 
-        return tree.map(scaled, grads, sums), ScaleByRssState(sums)
+        return _map_wide(scaled, grads, sums), ScaleByRssState(sums)
 
     return GradientTransformation(init, update)
 
@@ -369,7 +400,7 @@ def scale_by_rms(
                 return g * _core.rsqrt(v + eps)
             return g / (_core.sqrt(v) + eps)
 
-        return tree.map(scaled, grads, spread), ScaleByRmsState(nu, mu)
+        return _map_wide(scaled, grads, spread), ScaleByRmsState(nu, mu)
 
     return GradientTransformation(init, update)
 
@@ -400,14 +431,14 @@ def add_decayed_weights(
             raise ArgumentError("add_decayed_weights: update needs the parameters")
 
         def decayed(g: Tensor, p: Tensor) -> Tensor:
-            return as_tensor(g) + p * weight_decay
+            return g + p * weight_decay
 
         if mask is None:
-            return tree.map(decayed, grads, params)
+            return _map_wide(decayed, grads, params)
         chosen = mask(params) if callable(mask) else mask
         # Truth values are leaves of their own kind, and are not made tensors.
         marks = iter(_marks(chosen))
-        return tree.map(lambda g, p: decayed(g, p) if next(marks) else g, grads, params)
+        return _map_wide(lambda g, p: decayed(g, p) if next(marks) else g, grads, params)
 
     return _stateless(update)
 
@@ -435,22 +466,51 @@ def clip(max_delta: float) -> GradientTransformation:
 def global_norm(updates: Any) -> Tensor:
     """Return the root of the sum of squares of all elements of a container.
 
+    The squares neither overflow nor vanish, since elements are scaled first. The gradient at zero
+    is zero.
+
+    Returns
+    -------
+    Tensor
+        A scalar: ``float32``, or ``float64`` if a tensor has 64 bits.
+
     Examples
     --------
     >>> import nxla as nx
     >>> nx.optim.global_norm({"a": nx.tensor([3.0]), "b": nx.tensor(4.0)}).item()
     5.0
+    >>> nx.optim.global_norm(nx.tensor([300.0, 400.0], dtype="f16")).item()
+    500.0
     """
+    largest, relative = _scaled_norm(updates)
+    return largest * relative
+
+
+def _scaled_norm(updates: Any) -> tuple[Tensor, Tensor]:
+    """Return two factors of the norm: about the largest element, and the norm relative to it."""
+    leaves = [_core.abs(_wide(leaf)) for leaf in tree.leaves(updates)]
+    largest: Tensor = _core.tensor(0.0)
+    for leaf in leaves:
+        if leaf.size > 0:
+            largest = _core.maximum(largest, _core.max(leaf))
+    # The norm does not depend on the scale, and so neither does its derivative.
+    largest = _core.stop_grad(largest)
+    usable = _core.logical_and(_core.isfinite(largest), largest > 0)
+    largest = _core.where(usable, largest, 1.0)
     total: Tensor = _core.tensor(0.0)
-    for leaf in tree.leaves(updates):
-        total = total + _core.sum(_core.square(_core.abs(as_tensor(leaf))))
-    return _core.sqrt(total)
+    for leaf in leaves:
+        total = total + _core.sum(_core.square(leaf / largest))
+    # The root has no derivative at zero, where the norm has its minimum.
+    is_zero = total == 0
+    return largest, _core.where(is_zero, 0.0, _core.sqrt(_core.where(is_zero, 1.0, total)))
 
 
 def clip_by_global_norm(max_norm: float) -> GradientTransformation:
     """Return a transformation that scales all gradients down if their norm is too large.
 
-    R. Pascanu et al., "On the difficulty of training recurrent neural networks" (2012).
+    R. Pascanu et al., "On the difficulty of training recurrent neural networks" (2012). The norm is
+    that of `global_norm`. Finite gradients are scaled down even if their norm is too large for
+    their dtype.
 
     Examples
     --------
@@ -462,14 +522,15 @@ def clip_by_global_norm(max_norm: float) -> GradientTransformation:
 
     def update(grads: Any, params: Any) -> Any:
         del params
-        norm = global_norm(grads)
-        small = norm < max_norm
+        largest, relative = _scaled_norm(grads)
+        small = largest * relative < max_norm
+        factor = max_norm / _core.where(relative == 0, 1.0, relative)
 
         def clipped(g: Tensor) -> Tensor:
-            g = as_tensor(g)
-            return _core.where(small, g, g / _core.astype(norm, g.dtype) * max_norm)
+            scaled = (g / largest) * factor
+            return _core.where(small, g, _core.astype(scaled, g.dtype))
 
-        return tree.map(clipped, grads)
+        return _map_wide(clipped, grads)
 
     return _stateless(update)
 
@@ -477,7 +538,8 @@ def clip_by_global_norm(max_norm: float) -> GradientTransformation:
 def chain(*transforms: GradientTransformation) -> GradientTransformation:
     """Return a transformation that does several, one after another.
 
-    Its state is a tuple of theirs.
+    Its state is a tuple of theirs. Gradients in floats of fewer than 32 bits pass from one to the
+    next in ``float32``; the updates have the dtypes of the gradients.
 
     Examples
     --------
@@ -494,10 +556,11 @@ def chain(*transforms: GradientTransformation) -> GradientTransformation:
                 f"{len(transforms)}; make it with init"
             )
         states = []
+        updates = tree.map(_wide, grads)
         for transform, own in zip(transforms, state, strict=True):
-            grads, following = transform.update(grads, own, params)
+            updates, following = transform.update(updates, own, params)
             states.append(following)
-        return grads, tuple(states)
+        return _map_wide(lambda _, update: update, grads, updates), tuple(states)
 
     return GradientTransformation(
         lambda params: tuple(transform.init(params) for transform in transforms), update
