@@ -301,6 +301,24 @@ impl Graph {
         self.as_type(variance, dtype.to_real())
     }
 
+    /// The square root of [`Graph::nan_variance`], which may be too large for a narrow float itself.
+    ///
+    /// # Errors
+    /// An axis out of range or given twice.
+    pub fn nan_standard_deviation(
+        &mut self,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+        correction: f64,
+    ) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        let wide = self.as_type(x, dtype.at_least_f32())?;
+        let variance = self.nan_variance(wide, axes, keep_axes, correction)?;
+        let deviation = self.sqrt(variance)?;
+        self.as_type(deviation, dtype.to_floating().to_real())
+    }
+
     /// Where the largest (or smallest) element that is not NaN is, as [`Graph::argmax`] tells it;
     /// -1 where all are NaN.
     ///

@@ -117,7 +117,7 @@ impl Graph {
         self.pow(x, two)
     }
 
-    /// The square root of [`Graph::variance`].
+    /// The square root of [`Graph::variance`], which may be too large for a narrow float itself.
     ///
     /// # Errors
     /// As for [`Graph::variance`].
@@ -128,8 +128,11 @@ impl Graph {
         keep_axes: bool,
         ddof: i64,
     ) -> Result<ExprId> {
-        let variance = self.variance(x, axes, keep_axes, ddof)?;
-        self.sqrt(variance)
+        let dtype = self.dtype(x);
+        let wide = self.as_type(x, dtype.at_least_f32())?;
+        let variance = self.variance(wide, axes, keep_axes, ddof)?;
+        let deviation = self.sqrt(variance)?;
+        self.as_type(deviation, dtype.to_floating().to_real())
     }
 
     /// `log(sum(scale * exp(x)))` without overflow: the maximum, through which no gradient flows,

@@ -277,8 +277,12 @@ functions! {
         if let Some(whole) = whole(correction) {
             return Ok(graph.standard_deviation(x, axis.as_deref(), keepdims, whole)?);
         }
-        let variance = variance(graph, x, axis.as_deref(), keepdims, correction)?;
-        graph.sqrt(variance)
+        // The variance may be too large for a narrow float.
+        let dtype = graph.dtype(x);
+        let wide = graph.as_type(x, dtype.at_least_f32())?;
+        let variance = variance(graph, wide, axis.as_deref(), keepdims, correction)?;
+        let deviation = graph.sqrt(variance)?;
+        graph.as_type(deviation, dtype.to_floating().to_real())
     };
 
     /// Return the covariance of columns.

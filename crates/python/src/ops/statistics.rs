@@ -249,10 +249,7 @@ functions! {
     /// 2.0
     fn nanstd(
         x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false
-    ) |graph| {
-        let variance = graph.nan_variance(x, axis.as_deref(), keepdims, correction)?;
-        graph.sqrt(variance)
-    };
+    ) |graph| graph.nan_standard_deviation(x, axis.as_deref(), keepdims, correction);
 
     /// Return the index of the largest element that is not NaN; -1 where all are.
     ///

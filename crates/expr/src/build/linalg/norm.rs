@@ -83,7 +83,7 @@ impl Graph {
 
     /// `sum(|x|^p)^(1/p)`. Scaling by about the largest element first keeps the powers in range.
     fn power_norm(&mut self, size: ExprId, power: f64, axes: &[i64]) -> Result<ExprId> {
-        let float = self.dtype(size).to_floating();
+        let float = self.dtype(size).to_floating().at_least_f32();
         let size = self.as_type(size, float)?;
         let largest = self.reduce_max(size, Some(axes), true)?;
         let scale = self.power_of_two(largest)?;
@@ -99,13 +99,18 @@ impl Graph {
         let exponent = self.weak_number(number, scaled)?;
         let powers = self.pow(scaled, exponent)?;
         let sum = self.sum(powers, Some(axes), true)?;
+        // The root has no derivative at zero, where the norm has its minimum: the gradient is zero.
+        let zero = self.zero_like(sum)?;
+        let is_zero = self.equal(sum, zero)?;
+        let positive = self.select(is_zero, one, sum)?;
         let root = if power == 2.0 {
-            self.sqrt(sum)?
+            self.sqrt(positive)?
         } else {
-            let root = self.weak_number(Number::Float(power.recip()), sum)?;
-            self.pow(sum, root)?
+            let root = self.weak_number(Number::Float(power.recip()), positive)?;
+            self.pow(positive, root)?
         };
-        self.multiply(root, scale)
+        let norm = self.multiply(root, scale)?;
+        self.select(is_zero, zero, norm)
     }
 
     /// The largest power of two that is not above a positive number, as near to it as its inverse is normal. No

@@ -1,0 +1,81 @@
+"""Norms, deviations and angles whose squares overflow or vanish, against numpy in f64."""
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+#: The dtype, and factors whose squares, or sums of squares, it does not hold.
+SCALES = [
+    ("f16", 1.0), ("f16", 2000.0), ("f16", 2e-4),
+    ("bf16", 1e25), ("bf16", 1e-25),
+    ("f32", 1e25), ("f32", 1e-25), ("f32", 1e37),
+    ("f64", 1e200), ("f64", 1e-200),
+]  # fmt: skip
+#: Relative errors: of the dtype, with some for the sum.
+CLOSE = {"f16": 4e-3, "bf16": 3e-2, "f32": 1e-5, "f64": 1e-13}
+VALUES = np.array([3.0, -4.0, 1.0, 0.0, 2.5, -0.75])
+
+NORMS = {
+    "norm": (nx.linalg.norm, np.linalg.norm),
+    "vector_norm": (nx.linalg.vector_norm, np.linalg.norm),
+    "vector_norm 3": (
+        lambda x: nx.linalg.vector_norm(x, ord=3), lambda x: np.linalg.norm(x, ord=3),
+    ),
+    "Frobenius": (
+        lambda x: nx.linalg.matrix_norm(nx.reshape(x, (2, 3))),
+        lambda x: np.linalg.norm(x),
+    ),
+    "global_norm": (lambda x: nx.optim.global_norm({"a": x[:2], "b": x[2:]}), np.linalg.norm),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "factor"), SCALES)
+@pytest.mark.parametrize("name", NORMS)
+def test_norms(compiler, name, dtype, factor):
+    ours, theirs = NORMS[name]
+    x = nx.tensor(VALUES * factor, dtype=dtype)
+    known = np.asarray(nx.astype(x, "f64"))
+    found = nx.jit(ours, compiler=compiler)(x)
+    scale = abs(known).max()
+    np.testing.assert_allclose(
+        np.asarray(nx.astype(found, "f64")), theirs(known / scale) * scale, rtol=CLOSE[dtype]
+    )
+
+
+def test_norm_of_many_narrow_elements(compiler):
+    ones = nx.ones(90_000, dtype="f16")
+    assert nx.jit(nx.linalg.norm, compiler=compiler)(ones).item() == 300.0
+    assert nx.jit(nx.optim.global_norm, compiler=compiler)(ones).item() == 300.0
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_the_gradient_of_a_norm_at_zero_is_zero(compiler, name):
+    slope = nx.jit(nx.grad(NORMS[name][0]), compiler=compiler)
+    assert slope(nx.zeros(6)).tolist() == [0.0] * 6
+    x = VALUES.astype("f4")
+    h, found = 1e-3, np.asarray(slope(nx.tensor(x)))
+    steps = np.eye(6) * h
+    function = NORMS[name][1]
+    wanted = [(function(VALUES + s) - function(VALUES - s)) / (2 * h) for s in steps]
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize(("dtype", "factor"), SCALES)
+def test_cosine_similarity(compiler, dtype, factor):
+    x = nx.tensor(VALUES * factor, dtype=dtype)
+    known = np.asarray(nx.astype(x, "f64"))
+    known = known / abs(known).max()
+    f = nx.jit(lambda x: nx.nn.cosine_similarity(x, nx.flip(x), epsilon=0.0), compiler=compiler)
+    found = float(nx.astype(f(x), "f64").item())
+    np.testing.assert_allclose(found, known @ known[::-1] / (known @ known), atol=CLOSE[dtype])
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f8_e5m2", "bf16"])
+@pytest.mark.parametrize("function", [nx.std, nx.nanstd, lambda x: nx.std(x, correction=0.5)])
+def test_deviations_whose_squares_do_not_fit(compiler, function, dtype):
+    """A deviation of 320 is a number of each dtype; its square is 102,400."""
+    x = nx.tensor([320.0, -320.0] * 8, dtype=dtype)
+    found = nx.jit(function, compiler=compiler)(x)
+    assert found.dtype == dtype
+    assert abs(float(nx.astype(found, "f32").item()) - 320.0) <= 20.0
