@@ -1,6 +1,6 @@
 //! Counts and sums by number: histograms, segments, and positions in a sorted list.
 
-use nxla_tensor::{DType, Number, Scalar, Shape, promote};
+use nxla_tensor::{DType, Number, Scalar, Shape, promote, promote_keep_pred};
 
 use super::index::counting_dtype;
 use super::{SliceStart, of_op};
@@ -76,12 +76,26 @@ impl Graph {
             let (found, expected) = (self.tensor_type(sorted).to_string(), "a vector".to_owned());
             return Err(self.error(op, ErrorKind::Shape { argument: "sorted", found, expected }));
         };
+        let (sorted, x) = self.comparable(sorted, x)?;
         let ty = self.tensor_type(x);
         let is_known = count > 0
             && ty.dtype == self.dtype(sorted)
             && !ty.dtype.is_complex()
             && ty.names.is_none();
         if is_known { self.search(sorted, x, order) } else { self.bisect(op, sorted, x, order) }
+    }
+
+    /// Two operands in the dtype in which they are compared. `u64` and a signed dtype have none: see
+    /// `make/signs.rs`.
+    fn comparable(&mut self, x: ExprId, y: ExprId) -> Result<(ExprId, ExprId)> {
+        let dtypes = [self.dtype(x), self.dtype(y)];
+        let has_mixed_signs =
+            dtypes.contains(&DType::U64) && dtypes.into_iter().any(DType::is_signed);
+        if has_mixed_signs {
+            return Ok((x, y));
+        }
+        let common = promote_keep_pred(dtypes[0], dtypes[1]);
+        Ok((self.as_type(x, common)?, self.as_type(y, common)?))
     }
 
     /// [`Graph::count_in_order`] of real numbers of one dtype, as a block.

@@ -1,6 +1,6 @@
 //! Constants, literals and tensors made by a formula.
 
-use nxla_tensor::{AxisName, DType, HostTensor, Names, Number, Scalar, Shape, weak_dtype};
+use nxla_tensor::{AxisName, DType, HostTensor, Names, Number, Scalar, Shape};
 
 use crate::graph::{
     BinaryOp, Broadcast, Constant, ErrorKind, ExprId, Graph, Iota, Literal, Op, Result, TensorType,
@@ -25,11 +25,7 @@ impl Graph {
     /// # Errors
     /// An integer that no dtype holds.
     pub fn number(&mut self, number: Number) -> Result<ExprId> {
-        let dtype =
-            number.default_dtype().map_err(|e| self.invalid("constant", "value", e.to_string()))?;
-        let value =
-            number.to_scalar().map_err(|e| self.invalid("constant", "value", e.to_string()))?;
-        self.scalar_constant(value, dtype)
+        self.number_beside(number, None)
     }
 
     /// One number next to `other`, whose dtype it takes as far as it can: `x + 1` stays `f16` for
@@ -38,11 +34,17 @@ impl Graph {
     /// # Errors
     /// An integer that no dtype holds.
     pub fn weak_number(&mut self, number: Number, other: ExprId) -> Result<ExprId> {
-        let other = self.dtype(other);
-        let dtype = weak_dtype(number, other)
+        self.number_beside(number, Some(self.dtype(other)))
+    }
+
+    /// One number next to a dtype, or by itself; see [`Number::beside`].
+    ///
+    /// # Errors
+    /// An integer that no dtype holds.
+    pub fn number_beside(&mut self, number: Number, other: Option<DType>) -> Result<ExprId> {
+        let (value, dtype) = number
+            .beside(other)
             .map_err(|error| self.invalid("constant", "value", error.to_string()))?;
-        let value =
-            number.to_scalar().map_err(|e| self.invalid("constant", "value", e.to_string()))?;
         self.scalar_constant(value, dtype)
     }
 

@@ -52,10 +52,13 @@ impl Graph {
         let Some(side) = distance.and_then(|distance| length.checked_add(distance)) else {
             return Err(self.invalid(op, "offset", format!("{offset} is too large")));
         };
-        let zero = self.scalar_constant(Scalar::Int(0), DType::S32)?;
+        // No signed dtype holds all of `u64`, so that one stays.
+        let dtype = self.dtype(x);
+        let dtype = if dtype == DType::U64 { dtype } else { DType::S32 };
+        let zero = self.scalar_constant(Scalar::zero(dtype), dtype)?;
         let zeros = self.broadcast(zero, [side, side], None)?;
         if length == 0 {
-            return self.as_type(zeros, promote(DType::S32, self.dtype(x)));
+            return self.as_type(zeros, promote(dtype, self.dtype(x)));
         }
         let indices = self.diagonal(op, side, side, offset)?;
         self.indexed_put(zeros, indices, x, Some(&[0, 1]))

@@ -89,6 +89,14 @@ fn binary_dtype(op: BinaryOp, x: DType, y: DType) -> Result<DType, ErrorKind> {
     let promoted = promote(x, y);
     Ok(match op.class() {
         BinaryClass::Arithmetic => promoted,
+        // The larger of a `u64` and a signed integer is not negative, so `u64` holds it.
+        BinaryClass::Ordered
+            if op == BinaryOp::Max
+                && promoted == DType::S64
+                && (x == DType::U64 || y == DType::U64) =>
+        {
+            DType::U64
+        }
         BinaryClass::Ordered => require_real(promoted)?,
         BinaryClass::Float => promoted.to_floating(),
         BinaryClass::Int => require_integer(promoted)?,
@@ -112,7 +120,7 @@ fn clip_dtype(x: &TensorType, min: &TensorType, max: &TensorType) -> Result<DTyp
             return Err(ErrorKind::Shape { argument, found, expected });
         }
     }
-    require_real(promote(promote(x.dtype, min.dtype), max.dtype))
+    binary_dtype(BinaryOp::Min, binary_dtype(BinaryOp::Max, x.dtype, min.dtype)?, max.dtype)
 }
 
 fn bitcast_dtype(from: DType, to: DType) -> Result<DType, ErrorKind> {

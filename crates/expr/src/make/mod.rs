@@ -7,6 +7,7 @@
 
 pub mod rewrite;
 pub mod serialize;
+mod signs;
 pub mod verify;
 
 use smallvec::SmallVec;
@@ -57,6 +58,7 @@ impl Graph {
             Simplified::Keep => Ok(self.intern(op, operands, ty)),
             Simplified::Is(id) => Ok(id),
             Simplified::Fitted(id) => self.fit(id, ty),
+            Simplified::MixedSigns => self.make_mixed_signs(&op, operands),
             Simplified::Node(op, operands) => self.make(op, &operands),
             Simplified::Nested { op, mut operands, place, inner } => {
                 let (inner, own) = inner;

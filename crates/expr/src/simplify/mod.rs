@@ -15,13 +15,33 @@ mod movement;
 mod outcome;
 mod reduce;
 
-use crate::graph::{ExprId, Graph, Op, TypeId};
+use nxla_tensor::DType;
+
+use crate::graph::{BinaryClass, BinaryOp, ExprId, Graph, Op, TypeId};
 
 pub(crate) use outcome::Simplified;
+
+/// Whether an op compares `u64` with a signed dtype. No integer dtype holds both, so converting the
+/// operands to the promoted dtype would change which one is larger.
+fn has_mixed_signs(graph: &Graph, op: &Op, operands: &[ExprId]) -> bool {
+    let compares = match op {
+        Op::Clip | Op::Binary(BinaryOp::Max | BinaryOp::Min) => true,
+        Op::Binary(op) => matches!(op.class(), BinaryClass::Equality | BinaryClass::Order),
+        _ => false,
+    };
+    let is = |found: fn(DType) -> bool| operands.iter().any(|&id| found(graph.dtype(id)));
+    compares
+        && is(|dtype| dtype == DType::U64)
+        && is(DType::is_signed)
+        && !is(|dtype| dtype.is_float() || dtype.is_complex())
+}
 
 /// Applies the first rule that matches.
 pub(crate) fn simplify(graph: &Graph, op: &Op, operands: &[ExprId], ty: TypeId) -> Simplified {
     match (op, operands) {
+        (Op::Binary(_) | Op::Clip, _) if has_mixed_signs(graph, op, operands) => {
+            Simplified::MixedSigns
+        }
         (Op::Unary(op), &[x]) => identity::unary(graph, *op, x, ty),
         (Op::Binary(op), &[x, y]) => arithmetic::binary(graph, *op, x, y, ty),
         (Op::AsType(dtype), &[x]) => identity::as_type(graph, *dtype, x, ty),

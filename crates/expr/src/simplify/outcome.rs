@@ -10,6 +10,8 @@ pub(crate) enum Simplified {
     Is(ExprId),
     /// It is this node, cast and broadcast to the type that was inferred.
     Fitted(ExprId),
+    /// It compares `u64` with a signed dtype, which takes several nodes.
+    MixedSigns,
     /// It is that node instead, which is simplified in turn.
     Node(Op, Operands),
     /// It is that node instead, of which the operand at `place` is made first.
