@@ -884,6 +884,9 @@ def random_uniform(
     names: Names | None,
     advance: bool,
 ) -> list[Tensor]: ...
+def as_tensors(
+    function: str, operands: Sequence[TensorLike], compared: bool = False
+) -> list[Tensor]: ...
 def sum_of_products(
     subscripts: str, operands: Sequence[TensorLike], order: Sequence[Sequence[int]] | None
 ) -> Tensor: ...

@@ -2099,6 +2099,11 @@ def random_uniform(
 ) -> list[Tensor]:
     """Floats that are equally likely everywhere between two bounds."""
 
+def as_tensors(
+    function: str, operands: Sequence[TensorLike], compared: bool = False
+) -> list[Tensor]:
+    """Tensors of operands, in which Python scalars have the dtypes that they take in a call together."""
+
 def sum_of_products(
     subscripts: str, operands: Sequence[TensorLike], order: Sequence[Sequence[int]] | None
 ) -> Tensor:

@@ -24,6 +24,16 @@ def as_tensor(value: TensorLike) -> Tensor:
     return _core.tensor(value)
 
 
+def as_tensors(function: str, *operands: TensorLike, compared: bool = False) -> list[Tensor]:
+    """Return operands of one call as tensors.
+
+    Python scalars and lists take the dtypes that they have next to the other operands. Operands
+    that are only `compared` need not fit the dtypes of the others.
+    """
+    tensors: list[Tensor] = _core.as_tensors(function, operands, compared)
+    return tensors
+
+
 def user_line() -> str:
     """Return the user's line that is running, as errors end with it."""
     line = _core.user_line()

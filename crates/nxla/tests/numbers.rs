@@ -111,3 +111,84 @@ fn names_are_written_as_they_are() {
     assert_eq!(renamed.names().unwrap().axis("b"), Ok(1));
     assert!(x.with_names(()).unwrap().names().is_none());
 }
+
+/// One tenth, which 32 bits do not hold.
+const TENTH: f64 = 0.1;
+
+#[test]
+fn a_number_is_rounded_to_the_dtype_that_it_meets() {
+    macro_rules! rounds_once {
+        ($($name:literal: ($($x:ident),*) => $body:expr, $expected:expr;)*) => {
+            $({
+                let x = Tensor::from(vec![0.5f64, 0.7]);
+                let expected: Vec<f64> = $expected.to_vec();
+                let eager: nxla::Result<Tensor> = (|$($x: &Tensor),*| $body)(&x);
+                assert_eq!(eager.unwrap().to_vec::<f64>().unwrap(), expected, $name);
+                for compiler in compilers() {
+                    let f = jit(|$($x: Expr),*| $body).compiler(compiler);
+                    assert_eq!(f.call(&x).unwrap().to_vec::<f64>().unwrap(), expected, $name);
+                }
+            })*
+        };
+    }
+    rounds_once! {
+        "indexed_put": (x) => x.indexed_put(Tensor::from([1]), TENTH, ()), [0.5, TENTH];
+        "indexed_add": (x) => x.indexed_add(Tensor::from([0]), TENTH, ()), [0.5 + TENTH, 0.7];
+        "clip": (x) => x.clip(TENTH, 0.6), [0.5, 0.6];
+        "max": (x) => x.max(TENTH + 0.5), [TENTH + 0.5, 0.7];
+    }
+    let x = Tensor::from(vec![0.5f64, 0.7]);
+    let mask = Tensor::from(vec![true, false]);
+    assert_eq!(mask.select(TENTH, &x).unwrap().to_vec::<f64>().unwrap(), [TENTH, 0.7]);
+    let low = Tensor::from(vec![0.5f32]).clip(TENTH, Tensor::from(9.0f64)).unwrap();
+    assert_eq!((low.dtype(), low.to_vec::<f64>().unwrap()), (DType::F64, vec![0.5]));
+    let (drawn, _) = Tensor::random_key(0)
+        .and_then(|key| {
+            let draw = nxla::Draw { dtype: Some(DType::F64), ..nxla::Draw::new([3]) };
+            key.random_truncated_normal(TENTH, TENTH + 1e-12, draw)
+        })
+        .unwrap();
+    assert!(drawn.to_vec::<f64>().unwrap().iter().all(|x| (x - TENTH).abs() <= 1e-12));
+}
+
+#[test]
+fn integers_are_compared_exactly_whatever_their_dtypes() {
+    let unsigned = [0u64, 5, (1 << 63) + 5, u64::MAX];
+    let signed = [i64::MIN, -1, 0, 5, i64::MAX];
+    let exact = |of: fn(i128, i128) -> bool| -> Vec<bool> {
+        let rows = unsigned.iter();
+        rows.flat_map(|&x| signed.iter().map(move |&y| of(x.into(), y.into()))).collect()
+    };
+    let (rows, columns) =
+        (Tensor::new(unsigned.to_vec(), [4, 1]).unwrap(), Tensor::from(signed.to_vec()));
+    let truth = |x: &Tensor| -> Vec<bool> {
+        x.to_vec::<u8>().unwrap().into_iter().map(|byte| byte != 0).collect()
+    };
+    for compiler in compilers() {
+        let f = jit(|x: Expr, y: Expr| {
+            let ordered = (x.less(&y), x.less_equal(&y), x.greater(&y), x.greater_equal(&y));
+            (ordered, (x.equal(&y), x.not_equal(&y)), (x.max(&y), x.min(&y)))
+        })
+        .compiler(compiler);
+        let (ordered, equal, extrema) = f.call((&rows, &columns)).unwrap();
+        assert_eq!(truth(&ordered.0), exact(|x, y| x < y));
+        assert_eq!(truth(&ordered.1), exact(|x, y| x <= y));
+        assert_eq!(truth(&ordered.2), exact(|x, y| x > y));
+        assert_eq!(truth(&ordered.3), exact(|x, y| x >= y));
+        assert_eq!(truth(&equal.0), exact(|x, y| x == y));
+        assert_eq!(truth(&equal.1), exact(|x, y| x != y));
+        let pairs: Vec<(i128, i128)> = unsigned
+            .iter()
+            .flat_map(|&x| signed.iter().map(move |&y| (i128::from(x), i128::from(y))))
+            .collect();
+        let larger = extrema.0.to_vec::<u64>().unwrap().into_iter().map(i128::from);
+        assert!(larger.eq(pairs.iter().map(|&(x, y)| x.max(y))));
+        let smaller = extrema.1.to_vec::<i64>().unwrap().into_iter().map(i128::from);
+        assert!(smaller.eq(pairs.iter().map(|&(x, y)| x.min(y))));
+    }
+    let small = Tensor::from([1, -1]);
+    assert_eq!(truth(&small.less(1u64 << 63).unwrap()), [true, true]);
+    assert_eq!(truth(&small.greater(i128::MIN).unwrap()), [true, true]);
+    let jitted = jit(|x: Expr| x.equal(u64::MAX)).call(&small).unwrap();
+    assert_eq!(truth(&jitted), [false, false]);
+}

@@ -11,10 +11,11 @@ use crate::apply::apply_op;
 use crate::device::PyDevice;
 use crate::dtype::PyDType;
 use crate::errors::{OrRaise, trace_error};
-use crate::numbers::{beside, keeps_dtype};
+use crate::numbers::role;
+use crate::operands::Operands;
 use crate::ops::indexing;
 use crate::source::current_line;
-use crate::value::{FromPython, Value, is_list};
+use crate::value::is_list;
 
 /// A tensor inside a traced function: it has a dtype and a shape, but no data yet.
 #[pyclass(name = "Expr", module = "nxla", frozen)]
@@ -40,18 +41,18 @@ pub(crate) fn binary(
     op: BinaryOp,
 ) -> PyResult<Py<PyAny>> {
     let py = left.py();
-    let read = |operand: &Bound<'_, PyAny>| match Value::try_of(operand) {
-        Err(_) if op == BinaryOp::Multiply && lists_traced(operand) => Err(no_repeats(py)),
-        read => read,
-    };
-    let (Some(left), Some(right)) = (read(left)?, read(right)?) else {
-        return Ok(py.NotImplemented());
-    };
-    let operands = match keeps_dtype(op.class()) {
-        true => beside([left, right])?,
-        false => [left, right],
-    };
-    apply_op(py, &operands, &Op::Binary(op))
+    let role = role(op.class());
+    let mut operands = Operands::default();
+    for operand in [left, right] {
+        let read = match operands.try_push(operand, role) {
+            Err(_) if op == BinaryOp::Multiply && lists_traced(operand) => Err(no_repeats(py)),
+            read => read,
+        };
+        if !read? {
+            return Ok(py.NotImplemented());
+        }
+    }
+    apply_op(py, &operands.values()?, &Op::Binary(op))
 }
 
 /// Whether an operand is a list with a traced value in it.

@@ -35,6 +35,7 @@ mod node;
 mod notes;
 mod numbers;
 mod numpy;
+mod operands;
 mod ops;
 mod options;
 mod parts;
@@ -79,6 +80,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     profile::register(module)?;
     spmd::register(module)?;
     numbers::register(module)?;
+    operands::register(module)?;
     compilers::register(module)?;
     containers::register(module)?;
     parts::register(module)?;

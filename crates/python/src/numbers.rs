@@ -9,11 +9,12 @@ use std::cell::Cell;
 
 use nxla_runtime::graph::BinaryClass;
 use nxla_runtime::host::Number;
-use nxla_runtime::{DType, Scalar, Tensor, number_tensor};
+use nxla_runtime::{DType, number_tensor};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 
 use crate::errors::{OrRaise, dtype_error};
+use crate::operands::Role;
 use crate::value::Value;
 
 thread_local! {
@@ -32,29 +33,21 @@ pub(crate) fn are_of_nx() -> bool {
     OF_NX.get()
 }
 
-/// Whether the dtype of a result is that of its operands, so that a number must fit it.
-pub(crate) fn keeps_dtype(class: BinaryClass) -> bool {
+/// The role of the operands of an op of a class.
+pub(crate) fn role(class: BinaryClass) -> Role {
     match class {
         BinaryClass::Arithmetic | BinaryClass::Ordered | BinaryClass::Int | BinaryClass::Bits => {
-            true
+            Role::Element
         }
-        BinaryClass::Float
-        | BinaryClass::Equality
-        | BinaryClass::Order
-        | BinaryClass::Logical
-        | BinaryClass::Parts => false,
+        BinaryClass::Equality | BinaryClass::Order => Role::Compared,
+        BinaryClass::Float | BinaryClass::Logical | BinaryClass::Parts => Role::Free,
     }
 }
 
-/// Two operands of whose dtype the result is.
-pub(crate) fn beside([left, right]: [Value; 2]) -> PyResult<[Value; 2]> {
-    let (left_dtype, right_dtype) = (left.dtype(), right.dtype());
-    Ok([next_to(left, right_dtype)?, next_to(right, left_dtype)?])
-}
-
-/// A value next to one of a dtype.
-fn next_to(value: Value, other: Option<DType>) -> PyResult<Value> {
-    let (&Value::Number(Number::Int(number)), Some(other)) = (&value, other) else {
+/// A Python scalar whose result has the dtype of the operands that it meets, which it must fit.
+pub(crate) fn next_to(number: Number, common: Option<DType>) -> PyResult<Value> {
+    let value = Value::Number(number);
+    let (Number::Int(number), Some(other)) = (number, common) else {
         return Ok(value);
     };
     if are_of_nx() || !(other.is_integer() || other.is_pred()) {
@@ -66,38 +59,64 @@ fn next_to(value: Value, other: Option<DType>) -> PyResult<Value> {
     let (least, most) = (other.min_value().as_i128(), other.max_value().as_i128());
     match (least, most) {
         (Some(least), Some(most)) if number < least || number > most => {
+            let instead = Number::Int(number).default_dtype().map(|dtype| {
+                format!(
+                    "; give it a dtype, as in nx.tensor({number}, \"{dtype}\"), for a wider result"
+                )
+            });
             Err(PyOverflowError::new_err(format!(
-                "{number} is out of bounds for {other}, which holds {least} to {most}; give it a \
-                 dtype, as in nx.tensor({number}, \"s32\"), for a wider result"
+                "{number} is out of bounds for {other}, which holds {least} to {most}{}",
+                instead.unwrap_or_default()
             )))
         }
         _ => Ok(value),
     }
 }
 
-/// Makes sure that elements of a dtype can be `value`: complex numbers are no real ones, and plain
-/// numbers, of which a list may be, are in its bounds. Arrays are converted, as `astype` does.
-pub(crate) fn fits(value: &Value, is_list: bool, dtype: DType) -> PyResult<()> {
-    let from = value.dtype().or(match value {
-        Value::Number(Number::Complex(..)) => Some(DType::C64),
-        _ => None,
-    });
-    if from.is_some_and(DType::is_complex) && !dtype.is_complex() {
-        return Err(dtype_error(format!(
-            "a complex number cannot become an element of a tensor of {dtype}; take its real part, \
-             or convert the tensor first, as in nx.astype(x, \"c64\")"
-        )));
+/// Makes sure that Python scalars can be written to elements of a dtype: a complex number has no
+/// place in a real dtype, and an integer dtype must hold the number.
+pub(crate) fn fit_elements(numbers: &[Number], dtype: DType) -> PyResult<()> {
+    if numbers.iter().any(|number| matches!(number, Number::Complex(..))) {
+        refuse_complex(dtype)?;
     }
     if !is_bounded(dtype) {
         return Ok(());
     }
-    match value {
-        Value::Number(number) => in_bounds(*number, dtype, FROM_TENSOR),
-        Value::Tensor(Tensor::Host(host)) if is_list => {
-            (0..host.size()).try_for_each(|at| in_bounds(plain(host.get(at)), dtype, FROM_TENSOR))
-        }
-        Value::Tensor(_) | Value::Expr(_) => Ok(()),
+    numbers.iter().try_for_each(|&number| in_bounds(number, dtype, FROM_TENSOR))
+}
+
+/// Makes sure that complex numbers can be elements of a dtype.
+pub(crate) fn refuse_complex(dtype: DType) -> PyResult<()> {
+    if dtype.is_complex() {
+        return Ok(());
     }
+    Err(dtype_error(format!(
+        "a complex number cannot become an element of a tensor of {dtype}; take its real part, or \
+         convert the tensor first, as in nx.astype(x, \"c64\")"
+    )))
+}
+
+/// Whether numbers together need `u64`: they are integers, and `s64` does not hold all of them.
+/// Refuses numbers that no integer dtype holds together.
+pub(crate) fn need_u64(numbers: impl Iterator<Item = Number>) -> PyResult<bool> {
+    let (mut least, mut most) = (0, 0);
+    for number in numbers {
+        match number {
+            Number::Int(value) => (least, most) = (value.min(least), value.max(most)),
+            Number::Bool(_) => {}
+            Number::Float(_) | Number::Complex(..) => return Ok(false),
+        }
+    }
+    if are_of_nx() || most <= i64::MAX.into() {
+        return Ok(false);
+    }
+    if least >= 0 {
+        return Ok(most <= u64::MAX.into());
+    }
+    Err(PyOverflowError::new_err(format!(
+        "tensor: value: negative integers and integers above 2**63 - 1 share no integer dtype; got \
+         {least} and {most}; give a float dtype, as in nx.tensor(values, dtype=\"f64\")"
+    )))
 }
 
 /// Makes sure that a tensor of a dtype can be made of plain numbers: of integers it holds what is
@@ -119,16 +138,6 @@ const FROM_TENSOR: &str = "convert the tensor first, as in nx.astype(x, \"s32\")
 
 /// The same where numbers become a tensor.
 const ALONE: &str = "numbers wrap around in nx.astype(x, dtype)";
-
-/// An element as a plain number.
-fn plain(scalar: Scalar) -> Number {
-    match scalar {
-        Scalar::Int(value) => Number::Int(value.into()),
-        Scalar::UInt(value) => Number::Int(value.into()),
-        Scalar::Float(value) => Number::Float(value),
-        Scalar::Complex(re, im) => Number::Complex(re, im),
-    }
-}
 
 /// Makes sure that a dtype of integers holds what is before the point of a number.
 fn in_bounds(number: Number, dtype: DType, hint: &str) -> PyResult<()> {

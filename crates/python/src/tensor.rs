@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nxla_runtime::host::{
-    DType, HostTensor, NumberError, Scalar, Shape, TensorError, promote_keep_pred, weak_dtype,
+    DType, HostTensor, NumberError, Scalar, Shape, TensorError, promote_keep_pred,
 };
 use nxla_runtime::vectors::NewVector;
 use nxla_runtime::{Number, Tensor, Vectors};
@@ -498,7 +498,7 @@ fn lists(
 
 /// The numbers of nested sequences, row by row, and their shape.
 #[derive(Default)]
-struct Nested {
+pub(crate) struct Nested {
     numbers: Vec<Number>,
     dims: Vec<usize>,
     /// What the arrays among them promote to. Plain numbers have no dtype beside them.
@@ -606,33 +606,67 @@ fn number_from(scalar: Scalar, dtype: DType) -> Number {
 /// The dtype of numbers together: the promotion of what each is alone, or next to arrays.
 fn common_dtype(numbers: &[Number], arrays: Option<DType>) -> PyResult<DType> {
     let refused = |error: NumberError| argument_error("tensor", error.to_string());
+    if numbers::need_u64(numbers.iter().copied())? && arrays.is_none_or(DType::is_integer) {
+        return Ok(DType::U64);
+    }
+    let is_float = |number: &Number| matches!(number, Number::Float(_) | Number::Complex(..));
+    // Next to a float an integer counts as one, however large it is.
+    let beside = arrays.or_else(|| numbers.iter().any(is_float).then_some(DType::F32));
     let mut common = arrays;
     for &number in numbers {
-        let dtype = match arrays {
-            Some(arrays) => weak_dtype(number, arrays).map_err(refused)?,
-            None => number.default_dtype().map_err(refused)?,
+        let (_, dtype) = match (number, arrays) {
+            (_, Some(_)) | (Number::Int(_), None) => number.beside(beside).map_err(refused)?,
+            (_, None) => number.beside(None).map_err(refused)?,
         };
         common = Some(common.map_or(dtype, |common| promote_keep_pred(common, dtype)));
     }
     Ok(common.unwrap_or(DType::F32))
 }
 
+impl Nested {
+    /// Reads nested lists.
+    pub(crate) fn of(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut read = Self::default();
+        read.read(value, 0)?;
+        Ok(read)
+    }
+
+    /// The numbers, row by row.
+    pub(crate) fn numbers(&self) -> &[Number] {
+        &self.numbers
+    }
+
+    /// Whether arrays are among the numbers.
+    pub(crate) fn has_arrays(&self) -> bool {
+        self.dtype.is_some()
+    }
+
+    /// The dtype of the numbers together.
+    pub(crate) fn dtype(&self) -> PyResult<DType> {
+        common_dtype(&self.numbers, self.dtype)
+    }
+
+    /// A tensor of the numbers, each of which is rounded once.
+    pub(crate) fn tensor(&self, dtype: DType) -> PyResult<Value> {
+        let tensor = from_numbers(&self.numbers, dtype, &self.dims).or_raise()?;
+        Ok(Value::Tensor(tensor.into()))
+    }
+}
+
 /// A tensor of nested lists of numbers.
 pub(crate) fn nested(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Value> {
-    let mut read = Nested::default();
-    read.read(value, 0)?;
+    let read = Nested::of(value)?;
     let dtype = match dtype {
         Some(dtype) => {
             // What arrays hold is converted, as by `astype`.
-            if read.dtype.is_none() {
+            if !read.has_arrays() {
                 numbers::all_fit(&read.numbers, dtype)?;
             }
             dtype
         }
-        None => common_dtype(&read.numbers, read.dtype)?,
+        None => read.dtype()?,
     };
-    let tensor = from_numbers(&read.numbers, dtype, &read.dims).or_raise()?;
-    Ok(Value::Tensor(tensor.into()))
+    read.tensor(dtype)
 }
 
 fn from_numbers(
@@ -644,8 +678,7 @@ fn from_numbers(
     nxla_runtime::host::match_dtype!(dtype, T => {
         let elements = tensor.make_mut::<T>()?;
         for (element, number) in elements.iter_mut().zip(numbers) {
-            let scalar = number.to_scalar().unwrap_or(Scalar::Int(0));
-            *element = <T as nxla_runtime::host::Element>::from_scalar(scalar.cast(dtype));
+            *element = <T as nxla_runtime::host::Element>::from_scalar(number.cast(dtype));
         }
     });
     Ok(tensor)
@@ -717,8 +750,7 @@ fn in_dtype(py: Python<'_>, data: &Tensor, dtype: DType) -> PyResult<Py<PyAny>> 
 fn number_of_dtype(number: Number, dtype: Option<DType>) -> PyResult<Tensor> {
     let Some(dtype) = dtype else { return number_tensor(number, None).or_raise() };
     numbers::all_fit(&[number], dtype)?;
-    let scalar = number.to_scalar().map_err(|e| argument_error("tensor", e.to_string()))?;
-    Ok(Tensor::scalar(scalar.cast(dtype), dtype))
+    Ok(Tensor::scalar(number.cast(dtype), dtype))
 }
 
 /// A tensor from a buffer of its bytes in row-major order, native byte order; its first axes are

@@ -5,11 +5,11 @@
 //! operation is done [at once](crate::AtOnce).
 
 use nxla_expr::{ErrorKind, ExprId, Graph};
-use nxla_tensor::{DType, Number, NumberError, weak_dtype};
+use nxla_tensor::{DType, Number, NumberError, promote_keep_pred};
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
-use crate::operand::{Operand, Value, View};
+use crate::operand::{Operand, Value, View, position};
 use crate::tensor::Tensor;
 use crate::trace::Trace;
 use crate::vectors::control::Vectorized;
@@ -60,8 +60,8 @@ impl Captured {
         Ok(Self(nodes))
     }
 
-    /// The nodes of the operands in the graph of their trace. A plain number takes the dtype of the
-    /// first operand that has one, as far as it can.
+    /// The nodes of the operands in the graph of their trace. A plain number takes the dtype that
+    /// the other operands promote to, as far as it can.
     ///
     /// # Errors
     /// Values of other traces; a number that no dtype holds.
@@ -72,28 +72,25 @@ impl Captured {
         operands: &[O],
     ) -> Result<Ids> {
         let mut captured = self.0.iter().copied();
-        let (mut nodes, mut numbers, mut next_to) = (Ids::new(), false, None);
+        let (mut nodes, mut has_numbers, mut common) = (Ids::new(), false, None);
         for operand in operands {
             let id = match operand.view() {
                 View::Expr(expr) => trace.id(expr).map_err(|error| error.used_at(graph))?,
                 View::Tensor(_) => captured.next().expect("all data has been captured"),
                 View::Number(_) => {
-                    numbers = true;
+                    has_numbers = true;
                     // It depends on the others and comes last.
                     nodes.push(ExprId::from_index(0));
                     continue;
                 }
             };
-            next_to = next_to.or(Some(id));
+            common = promoted(common, graph.dtype(id));
             nodes.push(id);
         }
-        if numbers {
+        if has_numbers {
             for (operand, id) in operands.iter().zip(&mut nodes) {
                 let View::Number(number) = operand.view() else { continue };
-                *id = match next_to {
-                    Some(other) => graph.weak_number(number, other)?,
-                    None => graph.number(number)?,
-                };
+                *id = graph.number_beside(number, common)?;
             }
         }
         Ok(nodes)
@@ -152,16 +149,71 @@ pub fn either([left, right]: [Value; 2]) -> Result<[Value; 2]> {
     Ok([typed(left, next_to_left)?, typed(right, next_to_right)?])
 }
 
-/// A number as a tensor next to a dtype, or on its own.
+/// A number as a tensor next to a dtype, or on its own; see [`Number::beside`].
 ///
 /// # Errors
 /// A number that no dtype holds.
 pub fn number_tensor(number: Number, next_to: Option<DType>) -> Result<Tensor> {
     let refused =
         |error: NumberError| Error::Arguments { function: "number".into(), why: error.to_string() };
-    let dtype = match next_to {
-        Some(other) => weak_dtype(number, other).map_err(refused)?,
-        None => number.default_dtype().map_err(refused)?,
-    };
-    Ok(Tensor::scalar(number.to_scalar().map_err(refused)?, dtype))
+    let (scalar, dtype) = number.beside(next_to).map_err(refused)?;
+    Ok(Tensor::scalar(scalar, dtype))
+}
+
+/// The dtype that plain numbers among operands meet: the promotion of the dtypes of all others.
+/// `None` if all operands are numbers.
+pub fn common_dtype<O: Operand>(operands: &[O]) -> Option<DType> {
+    operands.iter().fold(None, |common, operand| match operand.view() {
+        View::Expr(expr) => promoted(common, expr.dtype()),
+        View::Tensor(tensor) => promoted(common, tensor.dtype()),
+        View::Number(_) => common,
+    })
+}
+
+fn promoted(common: Option<DType>, dtype: DType) -> Option<DType> {
+    Some(common.map_or(dtype, |common| promote_keep_pred(common, dtype)))
+}
+
+/// An operand that is written to elements of a dtype or combined with them: a plain number takes
+/// the dtype of the elements, as far as it can, whatever other operands there are.
+///
+/// # Errors
+/// A number that no dtype holds.
+pub fn beside(operand: &impl Operand, dtype: DType) -> Result<Value> {
+    match operand.to_value() {
+        Value::Number(number) => number_tensor(number, Some(dtype)).map(Value::Tensor),
+        value @ (Value::Expr(_) | Value::Tensor(_)) => Ok(value),
+    }
+}
+
+/// [`beside`], which leaves the error to whatever uses a number that no dtype holds.
+pub fn element(operand: &impl Operand, dtype: DType) -> Value {
+    beside(operand, dtype).unwrap_or_else(|_| operand.to_value())
+}
+
+/// A parameter of a distribution. A plain number with a fraction takes the dtype of the numbers that
+/// are drawn, if they have fractions too, and any other number its own.
+pub fn parameter(operand: &impl Operand, drawn: Option<DType>) -> Value {
+    let drawn = drawn.filter(|dtype| dtype.is_float() || dtype.is_complex());
+    match (operand.view(), drawn) {
+        (View::Number(Number::Float(_) | Number::Complex(..)), Some(dtype)) => {
+            element(operand, dtype)
+        }
+        _ => position(operand),
+    }
+}
+
+/// A plain number in a comparison with operands that promote to `common`. Comparisons are exact for
+/// integers of any size; see [`Number::compared`].
+pub fn compared(number: Number, common: Option<DType>) -> Value {
+    let (scalar, dtype) = number.compared(common);
+    Value::Tensor(Tensor::scalar(scalar, dtype))
+}
+
+/// An operand of a comparison with elements of a dtype; see [`compared`].
+pub fn compared_with(operand: &impl Operand, dtype: DType) -> Value {
+    match operand.to_value() {
+        Value::Number(number) => compared(number, Some(dtype)),
+        value @ (Value::Expr(_) | Value::Tensor(_)) => value,
+    }
 }

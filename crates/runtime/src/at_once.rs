@@ -14,7 +14,7 @@ use nxla_expr::{ExprId, Graph, Op, Program, Source};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::apply::{Ids, build_entries, number_tensor};
+use crate::apply::{Ids, build_entries, common_dtype, number_tensor};
 use crate::compiler::{Purpose, registry_generation};
 use crate::error::Result;
 use crate::function::{Entry, ResultVectors, Traced};
@@ -127,12 +127,9 @@ fn mark_of(options: Option<&Options>) -> u64 {
 
 static NO_OPTIONS: LazyLock<Options> = LazyLock::new(Options::new);
 
-/// The operands as tensors, numbers with the dtype that they take next to the first of the others.
+/// The operands as tensors. Plain numbers take the dtype that the other operands promote to.
 fn concrete<O: Operand>(operands: &[O]) -> Result<Inputs> {
-    let next_to = operands.iter().find_map(|operand| match operand.view() {
-        View::Tensor(tensor) => Some(tensor.dtype()),
-        View::Expr(_) | View::Number(_) => None,
-    });
+    let next_to = common_dtype(operands);
     let tensor = |operand: &O| match operand.view() {
         View::Tensor(tensor) => Ok(tensor.clone()),
         View::Number(number) => number_tensor(number, next_to),

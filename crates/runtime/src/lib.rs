@@ -50,7 +50,10 @@ pub mod vectors;
 pub mod xla;
 
 pub use analysis::Analysis;
-pub use apply::{Captured, Ids, build_entries, either, number_tensor, resolve, trace_of};
+pub use apply::{
+    Captured, Ids, beside, build_entries, common_dtype, compared, compared_with, either, element,
+    number_tensor, parameter, resolve, trace_of,
+};
 pub use at_once::AtOnce;
 pub use auto::{Auto, Explanation};
 pub use cache::{CacheKey, CacheReport, CompilerKey, ExecutableCache, executables};

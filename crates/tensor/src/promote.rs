@@ -98,6 +98,51 @@ impl Number {
         }
     }
 
+    /// The scalar and the dtype that the number takes next to a tensor of type `other`, or by itself.
+    ///
+    /// The scalar has full precision, so it is rounded once, to the dtype that it ends up in. An
+    /// integer outside of `s64` and `u64` next to a float or complex tensor counts as a float.
+    ///
+    /// # Errors
+    /// [`NumberError`] for an integer that no dtype in question holds.
+    pub fn beside(self, other: Option<DType>) -> Result<(Scalar, DType), NumberError> {
+        let Some(other) = other else { return Ok((self.to_scalar()?, self.default_dtype()?)) };
+        match (self, self.to_scalar()) {
+            (Number::Int(value), Err(_)) if other.is_float() || other.is_complex() => {
+                #[expect(clippy::cast_precision_loss, reason = "it becomes a float")]
+                let float = Number::Float(value as f64);
+                float.beside(Some(other))
+            }
+            (_, scalar) => Ok((scalar?, weak_dtype(self, other)?)),
+        }
+    }
+
+    /// The scalar and the dtype that the number takes in a comparison with a tensor of type `other`.
+    ///
+    /// Comparisons are exact, so an integer never has to fit the dtype of the tensor: it keeps its
+    /// default dtype, or, beyond all integer dtypes, compares as an infinity.
+    #[must_use]
+    pub fn compared(self, other: Option<DType>) -> (Scalar, DType) {
+        let typed = self.beside(other).or_else(|_| self.beside(None));
+        typed.unwrap_or_else(|_| {
+            let is_negative = matches!(self, Number::Int(value) if value < 0);
+            (Scalar::Float(if is_negative { f64::NEG_INFINITY } else { f64::INFINITY }), DType::F64)
+        })
+    }
+
+    /// The value that an element of `dtype` holds after converting the number to it; see
+    /// [`Scalar::cast`]. Integers outside of `s64` and `u64` convert as floats do.
+    #[must_use]
+    pub fn cast(self, dtype: DType) -> Scalar {
+        let scalar = match (self, self.to_scalar()) {
+            (_, Ok(scalar)) => scalar,
+            #[expect(clippy::cast_precision_loss, reason = "it counts as a float")]
+            (Number::Int(value), Err(_)) => Scalar::Float(value as f64),
+            (_, Err(_)) => unreachable!("only integers are out of range"),
+        };
+        scalar.cast(dtype)
+    }
+
     /// The number as a scalar of full precision.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 
 from nxla import _core
-from nxla._values import as_tensor
+from nxla._values import as_tensors
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -100,7 +100,7 @@ def einsum(
     """
     if not isinstance(subscripts, str):
         subscripts, operands = _written_out((subscripts, *operands))
-    tensors = [as_tensor(operand) for operand in operands]
+    tensors = as_tensors("einsum", *operands)
     return _core.sum_of_products(subscripts, tensors, _path(subscripts, tensors, optimize))
 
 

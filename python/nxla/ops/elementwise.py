@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core
-from nxla._values import as_tensor
+from nxla._values import as_tensor, as_tensors
 from nxla.errors import ArgumentError
 from nxla.ops.create import zeros_like
 
@@ -141,6 +141,7 @@ def log(x: TensorLike, /, base: TensorLike | None = None) -> Tensor:
         if base <= 0 or base == 1:
             raise ArgumentError(f"log: base must be positive and not 1, got {base}")
         return _core.divide(_core.log(x), math.log(base))
+    x, base = as_tensors("log", x, base)
     return _core.divide(_core.log(x), _core.log(base))
 
 
@@ -154,6 +155,15 @@ def can_cast(from_: TensorLike | DTypeLike, to: DTypeLike, /) -> bool:
     (True, False)
     """
     return _core.result_type(from_, to) == to
+
+
+def _unrounded(x: TensorLike) -> Tensor:
+    """Return an operand as a tensor in which Python floats keep all their digits."""
+    tensor = as_tensor(x)
+    if tensor is x or hasattr(x, "dtype") or tensor.dtype not in (_core.f32, _core.c64):
+        return tensor
+    wide = _core.f64 if tensor.dtype == _core.f32 else _core.c128
+    return _core.tensor(x, wide)
 
 
 def astype(
@@ -187,7 +197,7 @@ def astype(
     >>> nx.astype([1.9, -1.9, 1e20], nx.int32).tolist(), nx.astype([300, -1], nx.uint8).tolist()
     ([1, -1, 2147483647], [44, 255])
     """
-    x = as_tensor(x)
+    x = _unrounded(x)
     if copy or x.dtype != dtype:
         x = _core.astype(x, dtype)
     return x if device is None else x.to_device(device)

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from nxla import _core
-from nxla._values import as_tensor
+from nxla._values import as_tensor, as_tensors
 from nxla.errors import ArgumentError, DTypeError, ShapeError, TraceError
 
 TYPE_CHECKING = False
@@ -251,7 +251,7 @@ def searchsorted(
     >>> nx.searchsorted([1, 3, 3, 5], [3, 4], side="right").tolist()
     [3, 3]
     """
-    x1, x2 = as_tensor(x1), as_tensor(x2)
+    x1, x2 = as_tensors("searchsorted", x1, x2, compared=True)
     if side not in ("left", "right"):
         raise ArgumentError(f'searchsorted: side must be "left" or "right", got {side!r}')
     if x1.ndim != 1:
@@ -287,14 +287,14 @@ def isin(x1: TensorLike, x2: TensorLike, /, *, invert: bool = False) -> Tensor:
     >>> nx.isin([1, 2, 3], [3, 1]).tolist()
     [True, False, True]
     """
-    common = _core.result_type(x1, x2)
-    x1, x2 = _core.astype(x1, common), _core.flatten(_core.astype(x2, common))
+    x1, x2 = as_tensors("isin", x1, x2, compared=True)
+    x2 = _core.flatten(x2)
     if x2.size == 0:
         found = _core.full(x1.shape, False, _core.pred)
     elif x2.size <= 16:
         # One pass over elements that compares each with all.
         found = reduce(_core.logical_or, (_core.equal(x1, x2[at]) for at in range(x2.size)))
-    elif common.kind == "complex":
+    elif "complex" in (x1.dtype.kind, x2.dtype.kind):
         pairs = _core.equal(_core.expand_dims(x1, axis=-1), x2)
         found = _core.any(pairs, axis=-1)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core
-from nxla._values import as_tensor
+from nxla._values import as_tensor, as_tensors
 from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False
@@ -128,7 +128,10 @@ def histogram(
     >>> counts.tolist(), edges.tolist()
     ([2, 1, 1], [1.0, 2.0, 3.0, 4.0])
     """
-    edges = _core.bin_edges(x, bins, range) if isinstance(bins, int) else as_tensor(bins)
+    if isinstance(bins, int):
+        edges = _core.bin_edges(x, bins, range)
+    else:
+        x, edges = as_tensors("histogram", x, bins, compared=True)
     return _core.histogram_of(x, edges, weights, density), edges
 
 

@@ -47,7 +47,7 @@ macro_rules! binary_methods {
                     "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
                     "(2)?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
-                fn $method(x, other) one |graph|
+                fn $method(x, other as $class) one |graph|
                     graph.make(Op::Binary(BinaryOp::$variant), &[x, other]);
             )*
         }

@@ -153,7 +153,8 @@ impl Expr {
     #[track_caller]
     pub fn put_slice<T: Operand>(&self, update: impl Operand, starts: &[T]) -> Expr {
         let starts = Starts::of(starts);
-        let operands = starts.after([self.to_value(), update.to_value()]);
+        let operands =
+            starts.after([self.to_value(), nxla_runtime::element(&update, self.dtype())]);
         in_trace(self.trace(), Location::caller(), &operands, |graph, ids| starts.put(graph, ids))
     }
 }
@@ -190,7 +191,8 @@ impl Tensor {
     /// Arguments that do not fit, and whatever stops the computation.
     pub fn put_slice<T: Operand>(&self, update: impl Operand, starts: &[T]) -> Result<Tensor> {
         let starts = Starts::of(starts);
-        let operands = starts.after([self.to_value(), update.to_value()]);
+        let operands =
+            starts.after([self.to_value(), nxla_runtime::element(&update, self.dtype())]);
         at_once("put_slice", &operands, |graph, ids| starts.put(graph, ids))
     }
 }
@@ -329,7 +331,7 @@ methods! {
     /// assert_eq!(counts.to_vec::<i32>()?, [5, 0, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn indexed_add(x, indices as position, updates; over: impl Into<Over>) one |graph| {
+    fn indexed_add(x, indices as position, updates as element; over: impl Into<Over>) one |graph| {
         let axes = over.into().of(graph, "indexed_add", x)?;
         graph.indexed_add(x, indices, updates, axes.as_deref())
     };
@@ -345,7 +347,7 @@ methods! {
     /// assert_eq!(put.to_vec::<i32>()?, [8, 2, 7]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn indexed_put(x, indices as position, updates; over: impl Into<Over>) one |graph| {
+    fn indexed_put(x, indices as position, updates as element; over: impl Into<Over>) one |graph| {
         let axes = over.into().of(graph, "indexed_put", x)?;
         graph.indexed_put(x, indices, updates, axes.as_deref())
     };

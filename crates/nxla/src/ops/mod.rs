@@ -54,23 +54,37 @@ macro_rules! results {
 
 /// An operand of a method, as the builder is to have it.
 macro_rules! operand {
-    ($operand:ident) => {
-        &$operand
-    };
-    ($operand:ident position) => {
+    ($x:ident, $operand:ident position) => {
         nxla_runtime::position(&$operand)
+    };
+    ($x:ident, $operand:ident element) => {
+        nxla_runtime::element(&$operand, $x.dtype())
+    };
+    ($x:ident, $operand:ident parameter $draw:ident) => {
+        nxla_runtime::parameter(&$operand, $draw.dtype)
+    };
+    ($x:ident, $operand:ident Equality) => {
+        nxla_runtime::compared_with(&$operand, $x.dtype())
+    };
+    ($x:ident, $operand:ident Order) => {
+        nxla_runtime::compared_with(&$operand, $x.dtype())
+    };
+    ($x:ident, $operand:ident $($class:ident)?) => {
+        &$operand
     };
 }
 
 /// Methods of both `Expr` and `Tensor`.
 ///
 /// `fn name(x, y; option: Type) one |graph| body` has the operands `x` (the receiver) and `y` as
-/// nodes in the body, and the option as it is. A plain number for `y` takes the dtype of `x`, and
-/// one for `y as position` its own.
+/// nodes in the body, and the option as it is. A plain number for `y` takes the dtype that the other
+/// operands promote to, and one for `y as position` its own. With `as element` it takes the dtype of
+/// `x` alone, with `as parameter(draw)` that of the numbers that are drawn, and with the class of a
+/// comparison a dtype in which the comparison is exact.
 macro_rules! methods {
     ($(
         $(#[$meta:meta])*
-        fn $name:ident($x:ident $(, $operand:ident $(as $kind:ident)?)*
+        fn $name:ident($x:ident $(, $operand:ident $(as $kind:ident $(($with:ident))?)?)*
             $(; $($arg:ident: $ty:ty),+)?) $count:ident |$graph:ident| $body:expr;
     )*) => {
         impl crate::Expr {
@@ -83,7 +97,7 @@ macro_rules! methods {
                     $(, $operand: impl crate::Operand)*
                     $($(, $arg: $ty)+)?
                 ) -> $crate::ops::results!($count crate::Expr) {
-                    $(let $operand = $crate::ops::operand!($operand $($kind)?);)*
+                    $(let $operand = $crate::ops::operand!(self, $operand $($kind $($with)?)?);)*
                     let operands =
                         [crate::Operand::view(self) $(, crate::Operand::view(&$operand))*];
                     let location = std::panic::Location::caller();
@@ -106,7 +120,7 @@ macro_rules! methods {
                     $(, $operand: impl crate::Operand)*
                     $($(, $arg: $ty)+)?
                 ) -> crate::Result<$crate::ops::results!($count crate::Tensor)> {
-                    $(let $operand = $crate::ops::operand!($operand $($kind)?);)*
+                    $(let $operand = $crate::ops::operand!(self, $operand $($kind $($with)?)?);)*
                     let operands =
                         [crate::Operand::view(self) $(, crate::Operand::view(&$operand))*];
                     crate::apply::at_once(stringify!($name), &operands, |$graph, ids| {

@@ -493,7 +493,7 @@ positioned! {
     ) {
         let start = Position::of(start);
         let axis = axis.into();
-        start.after([self.to_value(), update.to_value()]) => |graph, ids|
+        start.after([self.to_value(), nxla_runtime::element(&update, self.dtype())]) => |graph, ids|
             start.put(graph, ids, &axis)
     }
 

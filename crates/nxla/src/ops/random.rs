@@ -137,7 +137,7 @@ methods! {
     /// assert!(x.dtype() == DType::Pred && x.all()?.item::<bool>()?);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_bernoulli(key, p as position; draw: Draw) two |graph| {
+    fn random_bernoulli(key, p as parameter(draw); draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_bernoulli(key, p, &draw).map(|drawn| (drawn, next))
     };
@@ -151,7 +151,7 @@ methods! {
     /// assert!(x.reduce_min()?.item::<f32>()? >= 0.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_exponential(key, scale as position; draw: Draw) two |graph| {
+    fn random_exponential(key, scale as parameter(draw); draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_exponential(key, scale, &draw).map(|drawn| (drawn, next))
     };
@@ -166,7 +166,7 @@ methods! {
     /// assert_eq!(x.dtype(), DType::F64);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_laplace(key, mean as position, scale as position; draw: Draw) two |graph| {
+    fn random_laplace(key, mean as parameter(draw), scale as parameter(draw); draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_laplace(key, mean, scale, &draw).map(|drawn| (drawn, next))
     };
@@ -186,7 +186,7 @@ methods! {
     /// assert!((40.05..41.0).contains(&x.reduce_max()?.item::<f32>()?));
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_truncated_normal(key, low as position, high as position; draw: Draw) two |graph| {
+    fn random_truncated_normal(key, low as parameter(draw), high as parameter(draw); draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_truncated_normal(key, low, high, &draw).map(|drawn| (drawn, next))
     };
@@ -200,7 +200,7 @@ methods! {
     /// assert!(x.reduce_min()?.item::<f32>()? > 0.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_gamma(key, a as position; draw: Draw) two |graph| {
+    fn random_gamma(key, a as parameter(draw); draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_gamma(key, a, &draw).map(|drawn| (drawn, next))
     };
@@ -214,7 +214,7 @@ methods! {
     /// assert!(x.reduce_max()?.item::<f32>()? < 1.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_beta(key, a as position, b as position; draw: Draw) two |graph| {
+    fn random_beta(key, a as parameter(draw), b as parameter(draw); draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_beta(key, a, b, &draw).map(|drawn| (drawn, next))
     };
@@ -228,7 +228,7 @@ methods! {
     /// assert!(x.dtype() == DType::S32 && x.reduce_min()?.item::<i32>()? >= 0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_poisson(key, rate as position; draw: Draw) two |graph| {
+    fn random_poisson(key, rate as parameter(draw); draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_poisson(key, rate, &draw).map(|drawn| (drawn, next))
     };
@@ -243,7 +243,7 @@ methods! {
     /// assert!(x.sum_over(-1)?.all_close(1.0, 1e-5, 0.0, false)?.item::<bool>()?);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_dirichlet(key, alpha as position; draw: Draw) two |graph| {
+    fn random_dirichlet(key, alpha as parameter(draw); draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_dirichlet(key, alpha, &draw).map(|drawn| (drawn, next))
     };

@@ -11,7 +11,7 @@ use crate::apply::{apply, one};
 use crate::dtype::DTypeArg;
 use crate::errors::argument_error;
 use crate::numbers;
-use crate::value::{FromPython, Value, number_of};
+use crate::value::{FromPython, Value, is_list, number_of};
 
 /// The type of a tensor to be made.
 fn described(shape: ShapeArg, dtype: Option<DTypeArg>, names: Option<NamesArg>) -> TensorType {
@@ -65,7 +65,10 @@ fn full(
 ) -> PyResult<Py<PyAny>> {
     let Some(number) = number_of(value)? else {
         // A tensor or a traced scalar is broadcast.
-        let operand = Value::of(value, "full")?;
+        let operand = match (&dtype, is_list(value)) {
+            (Some(dtype), true) => crate::tensor::nested(value, Some(dtype.0))?,
+            _ => Value::of(value, "full")?,
+        };
         return apply(py, &[operand], |graph, ids| {
             let x = match dtype {
                 Some(dtype) => graph.as_type(ids[0], dtype.0)?,
@@ -81,8 +84,9 @@ fn full(
         None => number.default_dtype().map_err(refused)?,
     };
     numbers::all_fit(&[number], dtype)?;
-    let value: Scalar = number.to_scalar().map_err(refused)?;
-    let value = if dtype.is_float() || dtype.is_complex() { value } else { value.cast(dtype) };
+    // An expression shows the number as it is written.
+    let value = number.to_scalar().ok().filter(|_| dtype.is_float() || dtype.is_complex());
+    let value: Scalar = value.unwrap_or_else(|| number.cast(dtype));
     let names = names.and_then(|names| names.names());
     let ty = TensorType { dtype, shape: shape.0, names };
     apply(py, &[], |graph, _| one(graph.constant(value, ty)))

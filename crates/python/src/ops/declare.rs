@@ -18,10 +18,8 @@ use super::args::{Axis, AxisList, NamesArg, ShapeArg};
 use crate::apply::{Built, Ids, apply_all};
 use crate::dtype::DTypeArg;
 use crate::errors::{argument_error, user_error};
-use crate::value::{FromPython, Value};
-
-/// What a function computes with, in the order of its arguments.
-pub(crate) type Operands = SmallVec<[Value; 3]>;
+use crate::operands::{Operands, Role};
+use crate::value::Value;
 
 /// What an argument is seen from when the builder is about to run.
 pub(crate) struct Site<'a> {
@@ -84,13 +82,61 @@ impl Argument for &Bound<'_, PyAny> {
     }
 
     fn operands(&self, function: &'static str, operands: &mut Operands) -> PyResult<()> {
-        operands.push(Value::of(self, function)?);
-        Ok(())
+        operands.push(self, function, Role::Element)
     }
 
     fn given(self, site: &mut Site<'_>) -> Result<ExprId> {
         Ok(site.next())
     }
+}
+
+/// Declares operands that play another part than elements of the result.
+macro_rules! operands_of_role {
+    ($($(#[$doc:meta])* $name:ident $role:ident;)*) => {
+        $(
+            $(#[$doc])*
+            pub(crate) struct $name<'py>(Bound<'py, PyAny>);
+
+            impl<'a, 'py> FromPyObject<'a, 'py> for $name<'py> {
+                type Error = PyErr;
+
+                fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+                    Ok(Self(value.to_owned()))
+                }
+            }
+
+            impl Argument for $name<'_> {
+                type Given = ExprId;
+
+                fn annotation() -> Cow<'static, str> {
+                    <&Bound<'_, PyAny>>::annotation()
+                }
+
+                fn operands(
+                    &self,
+                    function: &'static str,
+                    operands: &mut Operands,
+                ) -> PyResult<()> {
+                    operands.push(&self.0, function, Role::$role)
+                }
+
+                fn given(self, site: &mut Site<'_>) -> Result<ExprId> {
+                    Ok(site.next())
+                }
+            }
+        )*
+    };
+}
+
+operands_of_role! {
+    /// An operand of integers that says where elements are.
+    Positions Position;
+    /// An operand that is compared with the others.
+    Compared Compared;
+    /// The least number that others may be.
+    LowerLimit LowerLimit;
+    /// The largest number that others may be.
+    UpperLimit UpperLimit;
 }
 
 impl Argument for Bound<'_, PyAny> {
@@ -493,10 +539,12 @@ macro_rules! function {
         ) -> pyo3::PyResult<
             <$crate::ops::declare::result!($($result)?) as $crate::ops::declare::Results>::Python
         > {
-            use $crate::ops::declare::{Argument, Operands, Site, run};
+            use $crate::operands::Operands;
+            use $crate::ops::declare::{Argument, Site, run};
             const NAME: &str = $crate::ops::declare::public!($name $($public)?);
-            let mut operands = Operands::new();
+            let mut operands = Operands::default();
             $(Argument::operands(&$parameter, NAME, &mut operands)?;)*
+            let operands = operands.values()?;
             run::<$crate::ops::declare::result!($($result)?)>(py, &operands, |$graph, ids| {
                 let mut site = Site::new(NAME, $graph, ids);
                 $(

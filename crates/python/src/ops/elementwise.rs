@@ -8,11 +8,11 @@ use nxla_runtime::graph::{
 use pyo3::prelude::*;
 
 use super::add_functions;
-use super::declare::{Signature, functions};
+use super::declare::{Compared, LowerLimit, Signature, UpperLimit, functions};
 use crate::apply::{Built, apply, apply_op, number_tensor, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
-use crate::numbers::beside;
+use crate::operands::{Operands, Role, pair};
 use crate::value::{FromPython, Value};
 
 /// Applies a unary op.
@@ -60,13 +60,13 @@ macro_rules! function_of_one {
     };
 }
 
-/// Whether the dtype of a result is that of its operands, so that a plain number must fit it.
-macro_rules! keeps_dtype {
+/// The role of the operands of a row with two.
+macro_rules! role {
     (RealFloat) => {
-        false
+        Role::Free
     };
     ($class:ident) => {
-        crate::numbers::keeps_dtype(nxla_runtime::graph::BinaryClass::$class)
+        crate::numbers::role(nxla_runtime::graph::BinaryClass::$class)
     };
 }
 
@@ -83,9 +83,7 @@ macro_rules! function_of_two {
         #[pyfunction]
         #[pyo3(name = $public, signature = (x, y, /), text_signature = None)]
         fn $method(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-            let operands = [Value::of(x, $public)?, Value::of(y, $public)?];
-            let operands = if keeps_dtype!($class) { beside(operands)? } else { operands };
-            ($apply)(x.py(), &operands)
+            ($apply)(x.py(), &pair([x, y], $public, role!($class))?)
         }
     };
 }
@@ -183,9 +181,10 @@ fn operator(
     build: fn(&mut Graph, &[ExprId]) -> Built,
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
-    match (Value::try_of(x)?, Value::try_of(y)?) {
-        (Some(x), Some(y)) => apply(py, &beside([x, y])?, build),
-        _ => Ok(py.NotImplemented()),
+    let mut operands = Operands::default();
+    match operands.try_push(x, Role::Element)? && operands.try_push(y, Role::Element)? {
+        true => apply(py, &operands.values()?, build),
+        false => Ok(py.NotImplemented()),
     }
 }
 
@@ -218,7 +217,7 @@ functions! {
     /// >>> nx.clip([1, 5, 9], 2, 8).tolist(), nx.clip([1, 5, 9], max=4).tolist()
     /// ([2, 5, 8], [1, 4, 4])
     fn clip(
-        x, /, min: Option<&Bound<'_, PyAny>> = None, max: Option<&Bound<'_, PyAny>> = None
+        x, /, min: Option<LowerLimit<'_>> = None, max: Option<UpperLimit<'_>> = None
     ) |graph|
         match (min, max) {
             (Some(min), Some(max)) if graph.shape(min).rank() == 0 && graph.shape(max).rank() == 0 => {
@@ -252,7 +251,7 @@ functions! {
     /// >>> nx.all_close([1.0, 2.0], [1.0, 2.00001]).item(), nx.all_close(1.0, 1.1).item()
     /// (True, False)
     fn all_close(
-        x1, x2, /, *, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false
+        x1: Compared<'_>, x2: Compared<'_>, /, *, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false
     ) |graph| graph.all_close(x1, x2, rtol, atol, equal_nan);
 
     /// Tell whether all elements are equal up to a tolerance.
@@ -265,7 +264,7 @@ functions! {
     /// >>> nx.allclose([1.0, 2.0], [1.0, 2.00001]).item()
     /// True
     fn allclose(
-        x1, x2, /, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false
+        x1: Compared<'_>, x2: Compared<'_>, /, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false
     ) |graph| graph.all_close(x1, x2, rtol, atol, equal_nan);
 
     /// Tell where elements are equal up to a tolerance.
@@ -290,7 +289,7 @@ functions! {
     /// >>> nx.isclose([1.0, 2.0], [1.0, 2.1]).tolist()
     /// [True, False]
     fn isclose(
-        x1, x2, /, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false
+        x1: Compared<'_>, x2: Compared<'_>, /, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false
     ) |graph| graph.is_close(x1, x2, rtol, atol, equal_nan);
 
     /// Convert elements to another dtype.
@@ -352,9 +351,13 @@ fn select(
         }
         _ => return Err(argument_error("where", "there must be two to choose from, or none")),
     };
-    let [x1, x2] =
-        nxla_runtime::either(beside([Value::of(x1, "where")?, Value::of(x2, "where")?])?)
-            .or_raise()?;
+    let operands = pair([x1, x2], "where", Role::Element)?;
+    let common = nxla_runtime::common_dtype(&operands);
+    let [x1, x2] = [&operands[0], &operands[1]].map(|operand| match common {
+        Some(common) => nxla_runtime::beside(operand, common),
+        None => Ok(nxla_runtime::position(operand)),
+    });
+    let (x1, x2) = (x1.or_raise()?, x2.or_raise()?);
     let operands = [Value::of(condition, "where")?, x1, x2];
     apply(condition.py(), &operands, |graph, ids| one(graph.select(ids[0], ids[1], ids[2])))
 }

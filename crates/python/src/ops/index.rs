@@ -9,9 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use super::args::{Axis, AxisList};
-use super::declare::{Argument, Count, Operands, Site, functions};
+use super::declare::{Argument, Count, Positions, Site, functions};
 use super::window::only_axis;
 use crate::dtype::DTypeArg;
+use crate::operands::{Operands, Role};
 
 /// The start of a slice: a plain int is static, everything else is an operand.
 enum Start<'py> {
@@ -40,7 +41,7 @@ impl Argument for Start<'_> {
     fn operands(&self, function: &'static str, operands: &mut Operands) -> PyResult<()> {
         match self {
             Start::Fixed(_) => Ok(()),
-            Start::Dynamic(value) => value.operands(function, operands),
+            Start::Dynamic(value) => operands.push(value, function, Role::Position),
         }
     }
 
@@ -82,7 +83,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.take([10, 20, 30], [2, 0]).tolist()
     /// [30, 10]
-    fn take(x, indices, /, axis: Option<Axis> = None) |graph| {
+    fn take(x, indices: Positions<'_>, /, axis: Option<Axis> = None) |graph| {
         let axis = match axis {
             Some(axis) => axis,
             None => only_axis(graph, "take", x)?,
@@ -113,7 +114,7 @@ functions! {
     /// >>> x = nx.tensor([[3, 1], [5, 9]])
     /// >>> nx.take_along_axis(x, nx.argsort(x)).tolist()
     /// [[1, 3], [5, 9]]
-    fn take_along_axis(x, indices, /, axis: Axis = -1) |graph|
+    fn take_along_axis(x, indices: Positions<'_>, /, axis: Axis = -1) |graph|
         graph.take_along_broadcast(x, indices, axis);
 
     /// Cut out a block.
@@ -204,7 +205,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.gather([[1, 2], [3, 4]], [[1, 1], [0, 1]]).tolist()
     /// [4, 2]
-    fn gather(x, indices, /, *, axes: Option<AxisList> = None) |graph| {
+    fn gather(x, indices: Positions<'_>, /, *, axes: Option<AxisList> = None) |graph| {
         let indices = graph.coordinates_from_end("gather", x, indices, axes.as_deref())?;
         graph.gather(x, indices, axes.as_deref())
     };
@@ -232,7 +233,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.indexed_add([0, 0, 0], [[1], [1], [2]], [5, 6, 7]).tolist()
     /// [0, 11, 7]
-    fn indexed_add(x, indices, updates, /, *, axes: Option<AxisList> = None) |graph| {
+    fn indexed_add(x, indices: Positions<'_>, updates, /, *, axes: Option<AxisList> = None) |graph| {
         let indices = graph.coordinates_from_end("indexed_add", x, indices, axes.as_deref())?;
         graph.indexed_add(x, indices, updates, axes.as_deref())
     };
@@ -244,7 +245,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.indexed_put([0, 0, 0], [[1], [2]], [5, 7]).tolist()
     /// [0, 5, 7]
-    fn indexed_put(x, indices, updates, /, *, axes: Option<AxisList> = None) |graph| {
+    fn indexed_put(x, indices: Positions<'_>, updates, /, *, axes: Option<AxisList> = None) |graph| {
         let indices = graph.coordinates_from_end("indexed_put", x, indices, axes.as_deref())?;
         graph.indexed_put(x, indices, updates, axes.as_deref())
     };

@@ -10,8 +10,9 @@ use super::places;
 use crate::apply::{apply, at_once, one};
 use crate::errors::{argument_error, trace_error};
 use crate::expr::PyExpr;
+use crate::numbers::{fit_elements, refuse_complex};
 use crate::source::current_line;
-use crate::tensor::PyTensor;
+use crate::tensor::{Nested, PyTensor};
 use crate::value::{FromPython, Value, is_list};
 
 /// An entry of a subscript, before its operand is a node.
@@ -151,12 +152,34 @@ fn update_operands(
     key: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<(Vec<Value>, Plan)> {
-    let (operand, written) = (Value::of(x, "index")?, Value::of(value, "index")?);
-    crate::numbers::fits(&written, is_list(value), dtype_of(&operand))?;
+    let operand = Value::of(x, "index")?;
+    let written = written(value, dtype_of(&operand))?;
     let plan = plan_of(py, &operand, key, "write by it with nx.where")?;
     let mut operands = plan.operands.clone();
     operands.extend([operand, written]);
     Ok((operands, plan))
+}
+
+/// A value that is written to elements of a dtype. Python scalars and lists of them are rounded once,
+/// to that dtype.
+fn written(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
+    if is_list(value) {
+        let list = Nested::of(value)?;
+        fit_elements(list.numbers(), dtype)?;
+        return list.tensor(dtype);
+    }
+    match Value::of(value, "index")? {
+        Value::Number(number) => {
+            fit_elements(&[number], dtype)?;
+            Ok(Value::Tensor(Tensor::scalar(number.cast(dtype), dtype)))
+        }
+        value => {
+            if value.dtype().is_some_and(DType::is_complex) {
+                refuse_complex(dtype)?;
+            }
+            Ok(value)
+        }
+    }
 }
 
 /// A tensor with other elements at `key`; `how` says what becomes of those that are there.

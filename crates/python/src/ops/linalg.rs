@@ -11,13 +11,12 @@ use pyo3::prelude::*;
 
 use super::add_functions;
 use super::args::AxisList;
-use super::declare::{
-    Argument, Choice, Choices, DiagonalOffset, Operands, Signature, Site, functions,
-};
+use super::declare::{Argument, Choice, Choices, DiagonalOffset, Signature, Site, functions};
 use super::reduce::{converted, kept};
 use crate::apply::{apply, apply_parts, many, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error, user_error};
+use crate::operands::Operands;
 use crate::tensor::PyTensor;
 use crate::value::{FromPython, Value, number_of};
 

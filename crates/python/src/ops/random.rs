@@ -1,8 +1,8 @@
 //! Random numbers from keys.
 
-use nxla_runtime::Number;
 use nxla_runtime::graph::build::{Choice, Covariance, Draw};
 use nxla_runtime::graph::{ErrorKind, ExprId, Graph};
+use nxla_runtime::{DType, Number};
 use pyo3::prelude::*;
 
 use super::add_functions;
@@ -10,6 +10,7 @@ use super::args::{Axis, NamesArg, ShapeArg};
 use crate::apply::{Ids, apply, apply_parts, many, number_tensor, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
+use crate::operands::{Operands, Role};
 use crate::value::{FromPython, Value};
 
 type Parts = Vec<Py<PyAny>>;
@@ -32,20 +33,37 @@ fn random_split(key: &Bound<'_, PyAny>, parts: usize) -> PyResult<Py<PyAny>> {
 #[pyfunction]
 fn random_fold_in(key: &Bound<'_, PyAny>, data: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     // A number is not one next to the key: it may be negative.
-    let data = alone(Value::of(data, "fold_in")?, None)?;
+    let data = alone(Value::of(data, "fold_in")?)?;
     let operands = [Value::of(key, "fold_in")?, data];
     apply(key.py(), &operands, |graph, ids| one(graph.random_fold_in(ids[0], ids[1])))
 }
 
-/// A number as a tensor, with the dtype that it has by itself or next to another operand.
-fn alone(value: Value, next_to: Option<&Value>) -> PyResult<Value> {
+/// A number as a tensor, with the dtype that it has by itself.
+fn alone(value: Value) -> PyResult<Value> {
     let Value::Number(number) = value else { return Ok(value) };
-    let next_to = match next_to {
-        None | Some(Value::Number(_)) => None,
-        Some(Value::Tensor(tensor)) => Some(tensor.dtype()),
-        Some(Value::Expr(expr)) => Some(expr.ty().dtype),
+    number_tensor(number, None).map(Value::Tensor).or_raise()
+}
+
+/// A key and the parameters of a distribution. Python scalars take the dtype that the parameters
+/// promote to, or else, if they have fractions, that of the numbers that are drawn.
+fn key_and_parameters(
+    name: &str,
+    key: &Bound<'_, PyAny>,
+    parameters: &[Bound<'_, PyAny>],
+    drawn: Option<DType>,
+) -> PyResult<Vec<Value>> {
+    let mut operands = Operands::default();
+    for parameter in parameters {
+        operands.push(parameter, name, Role::Free)?;
+    }
+    let values = operands.values()?;
+    let common = nxla_runtime::common_dtype(&values);
+    let typed = |value| match common {
+        Some(common) => nxla_runtime::beside(&value, common).or_raise(),
+        None => Ok(nxla_runtime::parameter(&value, drawn)),
     };
-    number_tensor(number, next_to).map(Value::Tensor).or_raise()
+    let key = std::iter::once(Value::of(key, name));
+    key.chain(values.into_iter().map(typed)).collect()
 }
 
 /// What is drawn with a key: with `advance` the key is split first, and the other half of it is
@@ -103,14 +121,10 @@ macro_rules! distributions {
                 names: Option<NamesArg>,
                 advance: bool,
             ) -> PyResult<Parts> {
-                let ($first, $second) = (Value::of($first, $name)?, Value::of($second, $name)?);
-                $check(&$first, &$second)?;
-                let operands = [
-                    Value::of(key, $name)?,
-                    alone($first.clone(), Some(&$second))?,
-                    alone($second, Some(&$first))?,
-                ];
+                $check(&Value::of($first, $name)?, &Value::of($second, $name)?)?;
                 let attributes = draw_of(shape, dtype, names);
+                let parameters = [$first.clone(), $second.clone()];
+                let operands = key_and_parameters($name, key, &parameters, attributes.dtype)?;
                 draw(key.py(), &operands, advance, |graph, key, ids| {
                     graph.$function(key, ids[0], ids[1], &attributes)
                 })
@@ -243,14 +257,8 @@ fn random_from(
     advance: bool,
 ) -> PyResult<Parts> {
     let (name, draws) = distribution(name)?;
-    let values: Vec<Value> =
-        parameters.iter().map(|one| Value::of(one, name)).collect::<PyResult<_>>()?;
-    let mut operands = vec![Value::of(key, name)?];
-    for (index, value) in values.iter().enumerate() {
-        let other = values.iter().enumerate().find(|(at, _)| *at != index).map(|(_, other)| other);
-        operands.push(alone(value.clone(), other)?);
-    }
     let attributes = draw_of(shape, dtype, names);
+    let operands = key_and_parameters(name, key, &parameters, attributes.dtype)?;
     draw(py, &operands, advance, |graph, key, ids| draws(graph, key, ids, &attributes))
 }
 
@@ -266,7 +274,7 @@ fn random_categorical(
     advance: bool,
 ) -> PyResult<Parts> {
     const NAME: &str = "categorical";
-    let logits = alone(Value::of(logits, NAME)?, None)?;
+    let logits = alone(Value::of(logits, NAME)?)?;
     let operands = [Value::of(key, NAME)?, logits];
     let attributes = draw_of(shape, dtype, names);
     draw(key.py(), &operands, advance, |graph, key, ids| {

@@ -11,6 +11,7 @@ use super::args::{Axis, AxisList, count};
 use super::declare::{Choice, Choices, functions};
 use crate::apply::{apply, one};
 use crate::errors::argument_error;
+use crate::operands::{Role, pair};
 use crate::value::{FromPython, Value};
 
 impl Choices for Between {
@@ -380,7 +381,7 @@ fn searchsorted(
     right: bool,
 ) -> PyResult<Py<PyAny>> {
     let side = if right { Side::Right } else { Side::Left };
-    let operands = [Value::of(sorted, "searchsorted")?, Value::of(x, "searchsorted")?];
+    let operands = pair([sorted, x], "searchsorted", Role::Compared)?;
     apply(x.py(), &operands, |graph, ids| one(graph.searchsorted(ids[0], ids[1], side)))
 }
 

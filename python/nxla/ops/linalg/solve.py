@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from nxla import _core
-from nxla._values import as_tensor, user_line
+from nxla._values import as_tensors, user_line
 from nxla.errors import ShapeError
 from nxla.ops.control import _type_of
 
@@ -51,7 +51,7 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     >>> nx.linalg.solve([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0]).tolist()
     [1.0, 2.0]
     """
-    a, b = as_tensor(x1), as_tensor(x2)
+    a, b = as_tensors("solve", x1, x2)
     batch = a.shape[:-2]
     _check_sides(a, b)
     if len(b.shape) == 1 and batch:
@@ -119,7 +119,7 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     >>> nx.linalg.outer([1, 2], [3, 4]).tolist()
     [[3, 4], [6, 8]]
     """
-    x1, x2 = as_tensor(x1), as_tensor(x2)
+    x1, x2 = as_tensors("outer", x1, x2)
     for x in (x1, x2):
         if len(x.shape) != 1:
             raise ShapeError(f"outer: operands must be vectors, got one of shape {x.shape}")

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use super::add_functions;
 use super::args::Axis;
-use super::declare::{Count, Signature, functions};
+use super::declare::{Count, Positions, Signature, functions};
 use crate::apply::{apply_parts, many, one};
 use crate::dtype::DTypeArg;
 use crate::value::{FromPython, Value};
@@ -395,7 +395,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.nn.embedding([[1.0, 2.0], [3.0, 4.0]], [1, 0]).tolist()
     /// [[3.0, 4.0], [1.0, 2.0]]
-    fn embedding(table, x, /) |graph| graph.embedding(table, x);
+    fn embedding(table, x: Positions<'_>, /) |graph| graph.embedding(table, x);
 }
 
 /// Channels with their own mean and variance, and the running statistics that these move.

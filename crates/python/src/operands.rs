@@ -1,0 +1,240 @@
+//! The operands of one call, and the dtypes that Python scalars and lists among them take.
+//!
+//! A Python scalar or a list of them has no dtype until the dtypes of all operands are known. It is
+//! then rounded once, to the dtype that it meets: the promotion of all operands that hold elements.
+
+use nxla_runtime::host::{Number, promote_keep_pred};
+use nxla_runtime::{DType, number_tensor};
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+use smallvec::SmallVec;
+
+use crate::errors::OrRaise;
+use crate::numbers::{need_u64, next_to};
+use crate::tensor::{Nested, PyTensor};
+use crate::value::{FromPython, Value, is_list, number_of};
+
+/// The operands of a call as tensors, traced values and numbers.
+pub(crate) type Values = SmallVec<[Value; 3]>;
+
+/// The part that an operand plays among the others of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The result has elements of the promoted dtype, which an integer must fit.
+    Element,
+    /// The operand is converted before it meets the others, or the result is a float.
+    Free,
+    /// The operand is compared with the others, exactly, whatever its size.
+    Compared,
+    /// The operand limits the others from below. A lower limit below all integers of a dtype is no
+    /// limit, and need not fit the dtype.
+    LowerLimit,
+    /// The operand limits the others from above, likewise.
+    UpperLimit,
+    /// The operand says where elements are. Scalars among the others never take its dtype.
+    Position,
+}
+
+/// An operand before the dtypes of its numbers are known.
+enum Given {
+    Value(Value),
+    /// A list of Python scalars.
+    List(Nested, DType),
+}
+
+impl Given {
+    fn try_of(operand: &Bound<'_, PyAny>, role: Role) -> PyResult<Option<Given>> {
+        if role == Role::Compared && operand.is_instance_of::<PyInt>() {
+            return Ok(Some(Given::Value(Value::Number(any_integer(operand)?))));
+        }
+        if !is_list(operand) {
+            return Ok(Value::try_of(operand)?.map(Given::Value));
+        }
+        let list = Nested::of(operand)?;
+        let dtype = list.dtype()?;
+        if list.has_arrays() {
+            return Ok(Some(Given::Value(list.tensor(dtype)?)));
+        }
+        Ok(Some(Given::List(list, dtype)))
+    }
+
+    /// Whether the operand consists of Python scalars.
+    fn is_literal(&self) -> bool {
+        matches!(self, Given::List(..) | Given::Value(Value::Number(_)))
+    }
+
+    /// The Python scalars.
+    fn numbers(&self) -> &[Number] {
+        match self {
+            Given::Value(Value::Number(number)) => std::slice::from_ref(number),
+            Given::Value(_) => &[],
+            Given::List(list, _) => list.numbers(),
+        }
+    }
+
+    fn dtype(&self) -> Option<DType> {
+        match self {
+            Given::Value(value) => value.dtype(),
+            Given::List(_, dtype) => Some(*dtype),
+        }
+    }
+}
+
+/// The operands of a call, in the order of its arguments.
+#[derive(Default)]
+pub(crate) struct Operands(SmallVec<[(Given, Role); 3]>);
+
+impl Operands {
+    /// Adds an operand of `function`, which is its public name.
+    pub(crate) fn push(
+        &mut self,
+        operand: &Bound<'_, PyAny>,
+        function: &str,
+        role: Role,
+    ) -> PyResult<()> {
+        match Given::try_of(operand, role)? {
+            Some(given) => self.0.push((given, role)),
+            None => {
+                let value = Value::of(operand, function)?;
+                self.0.push((Given::Value(value), role));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an operand, or returns `false` for an object that is not one.
+    pub(crate) fn try_push(&mut self, operand: &Bound<'_, PyAny>, role: Role) -> PyResult<bool> {
+        let Some(given) = Given::try_of(operand, role)? else { return Ok(false) };
+        self.0.push((given, role));
+        Ok(true)
+    }
+
+    /// The operands, with numbers in the dtypes that they take.
+    pub(crate) fn values(self) -> PyResult<Values> {
+        let elements = || self.0.iter().filter(|(_, role)| *role != Role::Position);
+        let common = elements().filter_map(|(given, _)| given.dtype()).reduce(promote_keep_pred);
+        let has_positions = elements().count() < self.0.len();
+        let mut is_u64 = false;
+        if common.is_none_or(DType::is_integer) {
+            let combined = elements().filter(|(_, role)| *role == Role::Element);
+            is_u64 = need_u64(combined.flat_map(|(given, _)| given.numbers()).copied())?
+                && elements().all(|(given, _)| given.is_literal());
+        }
+        // Literals have no dtypes that could be promoted: they share the one that holds them all.
+        let common = if is_u64 { Some(DType::U64) } else { common };
+        let value = |(given, role): (Given, Role)| match given {
+            Given::List(list, own) if role == Role::Position => list.tensor(own),
+            Given::List(list, _) if is_u64 => list.tensor(DType::U64),
+            Given::List(list, own) => list.tensor(unrounded(own, common)),
+            Given::Value(Value::Number(number)) => {
+                number_value(number, role, common, has_positions || is_u64)
+            }
+            Given::Value(value) => Ok(value),
+        };
+        self.0.into_iter().map(value).collect()
+    }
+}
+
+/// A Python integer of any size; one beyond 128 bits counts as the nearest float.
+fn any_integer(value: &Bound<'_, PyAny>) -> PyResult<Number> {
+    if value.extract::<i128>().is_ok() {
+        return Ok(number_of(value)?.expect("an int is a number"));
+    }
+    let float = value.extract::<f64>().or_else(|_| {
+        let is_negative = value.lt(0)?;
+        Ok::<_, PyErr>(if is_negative { f64::NEG_INFINITY } else { f64::INFINITY })
+    })?;
+    Ok(Number::Float(float))
+}
+
+/// A Python scalar among operands that promote to `common`. With `is_typed` it takes a dtype here,
+/// since the dtypes of all operands together would give it another one.
+fn number_value(
+    number: Number,
+    role: Role,
+    common: Option<DType>,
+    is_typed: bool,
+) -> PyResult<Value> {
+    match role {
+        Role::Position => Ok(nxla_runtime::position(&number)),
+        Role::Compared => Ok(nxla_runtime::compared(number, common)),
+        Role::Free => Ok(Value::Number(number)),
+        Role::Element | Role::LowerLimit | Role::UpperLimit => {
+            match next_to(limited(number, role, common), common)? {
+                Value::Number(number) if is_typed => {
+                    number_tensor(number, common).map(Value::Tensor).or_raise()
+                }
+                value => Ok(value),
+            }
+        }
+    }
+}
+
+/// A limit that lies beyond the integers that it limits, as the nearest of them.
+fn limited(number: Number, role: Role, common: Option<DType>) -> Number {
+    let Some(dtype) = common.filter(|dtype| dtype.is_integer()) else { return number };
+    match (number, dtype.min_value().as_i128(), dtype.max_value().as_i128()) {
+        (Number::Int(value), Some(least), _) if role == Role::LowerLimit => {
+            Number::Int(value.max(least))
+        }
+        (Number::Int(value), _, Some(most)) if role == Role::UpperLimit => {
+            Number::Int(value.min(most))
+        }
+        _ => number,
+    }
+}
+
+/// The dtype for a list of Python floats of dtype `own`, which loses no digits that the promoted
+/// dtype would have kept. The list promotes with the dtype `own` all the same.
+fn unrounded(own: DType, common: Option<DType>) -> DType {
+    match common {
+        Some(DType::F64) if own.is_float() => DType::F64,
+        Some(DType::C128) if own.is_float() => DType::F64,
+        Some(DType::C128) if own.is_complex() => DType::C128,
+        _ => own,
+    }
+}
+
+/// Two operands of one role.
+pub(crate) fn pair(
+    operands: [&Bound<'_, PyAny>; 2],
+    function: &str,
+    role: Role,
+) -> PyResult<Values> {
+    let mut both = Operands::default();
+    for operand in operands {
+        both.push(operand, function, role)?;
+    }
+    both.values()
+}
+
+/// Tensors of operands, in which Python scalars have the dtypes that they take in a call together.
+#[pyfunction]
+#[pyo3(signature = (function, operands, compared=false))]
+fn as_tensors<'py>(
+    function: &str,
+    operands: Vec<Bound<'py, PyAny>>,
+    compared: bool,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let mut together = Operands::default();
+    let role = if compared { Role::Compared } else { Role::Element };
+    for operand in &operands {
+        together.push(operand, function, role)?;
+    }
+    let values = together.values()?;
+    let common = nxla_runtime::common_dtype(&values);
+    let tensor = |(value, operand): (Value, Bound<'py, PyAny>)| match value {
+        Value::Expr(_) => Ok(operand),
+        Value::Tensor(_) if operand.is_instance_of::<PyTensor>() => Ok(operand),
+        Value::Tensor(tensor) => Ok(PyTensor::wrap(operand.py(), tensor)?.into_bound(operand.py())),
+        Value::Number(number) => {
+            let tensor = number_tensor(number, common).or_raise()?;
+            Ok(PyTensor::wrap(operand.py(), tensor)?.into_bound(operand.py()))
+        }
+    };
+    values.into_iter().zip(operands).map(tensor).collect()
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(as_tensors, module)?)
+}

@@ -1,0 +1,499 @@
+"""Scalars of Python, scalars of NumPy, 0-d tensors and lists next to tensors of every dtype.
+
+The expected values are those of NumPy on arrays of the dtype in question, or exact integers. A
+scalar must be rounded once, to the dtype that it meets, whether a function runs eagerly, jitted or
+vmapped.
+"""
+
+import ast
+import bisect
+import operator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+#: For each dtype some elements, and a scalar that 32 bits do not hold.
+WIDE = {
+    "f64": ([0.3, 0.7, 2.3], 0.1),
+    "c128": ([0.3 + 0.2j, 0.7, 2.3j], 0.1 + 0.3j),
+    "s64": ([3, 5, 2**53 + 1], 2**53 + 3),
+    "u64": ([3, 5, 2**63 + 1], 2**63 + 3),
+}
+NUMPY = {"f64": "f8", "c128": "c16", "s64": "i8", "u64": "u8"}
+KINDS = {"f64": "f", "c128": "c", "s64": "i", "u64": "i"}
+
+
+def updated(operation):
+    """Return an update of one element of an array."""
+
+    def update(x, s):
+        x = x.copy()
+        x[1] = operation(x[1], s)
+        return x
+
+    return update
+
+
+def assigned(x, s):
+    """Assign to an element of a copy, which only works outside of traced functions."""
+    x = nx.asarray(x, copy=True) + 0
+    x[1] = s
+    return x
+
+
+def put(x, s):
+    """Return an array with one other element."""
+    return updated(lambda _, s: s)(x, s)
+
+
+def edges(x, s):
+    """Return an array between two scalars."""
+    return np.concatenate([[s], x, [s]]).astype(x.dtype)
+
+
+def add(x, y):
+    """Add two values, as the function of a reduction."""
+    return x + y
+
+
+MASK = np.array([True, False, True])
+INDEX = nx.tensor([1])
+
+#: Name, kinds of dtypes, our function of a tensor and a scalar, and NumPy's.
+UPDATES = [
+    ("at.set", "fci", lambda x, s: x.at[1].set(s), put),
+    ("at.set at a tensor", "fci", lambda x, s: x.at[nx.tensor(1)].set(s), put),
+    ("at.set at a list", "fci", lambda x, s: x.at[[1]].set(s), put),
+    ("at.set at a mask", "fci", lambda x, s: x.at[[False, True, False]].set(s), put),
+    ("at.set of a list", "fci", lambda x, s: x.at[1:2].set([s]), put),
+    ("at.add", "fci", lambda x, s: x.at[1].add(s), updated(operator.add)),
+    ("at.subtract", "fci", lambda x, s: x.at[1].subtract(s), updated(operator.sub)),
+    ("at.multiply", "fci", lambda x, s: x.at[1].multiply(s), updated(operator.mul)),
+    ("at.divide", "fc", lambda x, s: x.at[1].divide(s), updated(operator.truediv)),
+    ("at.power", "fc", lambda x, s: x.at[1].power(s), updated(operator.pow)),
+    ("at.min", "fi", lambda x, s: x.at[1].min(s), updated(np.minimum)),
+    ("at.max", "fi", lambda x, s: x.at[1].max(s), updated(np.maximum)),
+    ("at.apply", "fci", lambda x, s: x.at[1].apply(lambda _: s), put),
+    ("indexed_put", "fci", lambda x, s: nx.indexed_put(x, [1], s), put),
+    ("indexed_put", "fci", lambda x, s: nx.indexed_put(x, INDEX, s), put),
+    ("indexed_add", "fci", lambda x, s: nx.indexed_add(x, [1], s), updated(operator.add)),
+    ("put_slice", "fci", lambda x, s: nx.put_slice(x, [INDEX[0]], [s]), put),
+    (
+        "put_diagonal",
+        "fci",
+        lambda x, s: nx.put_diagonal(nx.make_diagonal(x), [s, s, s]),
+        lambda x, s: np.diag(np.full_like(x, s)),
+    ),
+]
+CHOICES = [
+    ("where", "fci", lambda x, s: nx.where(MASK, x, s), lambda x, s: np.where(MASK, x, s)),
+    ("where", "fci", lambda x, s: nx.where(MASK, s, x), lambda x, s: np.where(MASK, s, x)),
+    ("where", "fci", lambda x, s: nx.where(MASK, [s, s, s], x), lambda x, s: np.where(MASK, s, x)),
+    ("clip", "fi", nx.clip, np.maximum),
+    ("clip", "fi", lambda x, s: nx.clip(x, max=s), np.minimum),
+    ("clip", "fi", lambda x, s: nx.clip(s, x, x), lambda x, _: x),
+    ("clip", "f", lambda x, s: nx.clip(nx.astype(x, "s8"), s, x), None),
+    ("full_like", "fci", nx.full_like, np.full_like),
+    ("full", "fci", lambda x, s: nx.full((3,), s, x.dtype), np.full_like),
+    ("full", "fci", lambda x, s: nx.full((3,), [s], x.dtype), np.full_like),
+    ("astype", "fci", lambda x, s: nx.astype(s, x.dtype), lambda x, s: np.array(s, x.dtype)),
+    ("astype", "fci", lambda x, s: nx.astype([s], x.dtype), lambda x, s: np.array([s], x.dtype)),
+    ("pad", "fci", lambda x, s: nx.pad(x, s, [(1, 1)]), edges),
+    ("pad_outer", "fci", lambda x, s: nx.pad_outer(x, s, [(1, 1)]), edges),
+    ("concat", "fci", lambda x, s: nx.concat([[s], x, [s]]), edges),
+    ("stack", "fci", lambda x, s: nx.stack([x[0], s]), lambda x, s: np.stack([x[0], s])),
+    (
+        "diff",
+        "fci",
+        lambda x, s: nx.diff(x, prepend=[s], append=[s]),
+        lambda x, s: np.diff(edges(x, s)),
+    ),
+    ("interp", "f", lambda x, s: nx.interp(x + 9, x, x, right=s), np.full_like),
+    (
+        "interp",
+        "f",
+        lambda x, s: nx.interp(s, [0.0, 1.0], x[:2]),
+        lambda x, s: np.interp(s, [0, 1], x[:2]),
+    ),
+]
+COMPARISONS = [
+    ("equal", "fci", lambda x, s: nx.equal(x.at[1].set(s), s), lambda x, s: put(x, s) == s),
+    ("isin", "fci", lambda x, s: nx.isin(x.at[1].set(s), s), lambda x, s: put(x, s) == s),
+    ("isin", "fci", lambda x, s: nx.isin(x.at[1].set(s), [s]), lambda x, s: put(x, s) == s),
+    ("isin", "fci", lambda x, s: nx.isin(s, x.at[1].set(s)), lambda *_: np.array(True)),
+    ("isclose", "f", lambda x, s: nx.isclose(x.at[1].set(s), s, 0, 0), lambda x, s: put(x, s) == s),
+    (
+        "all_close",
+        "f",
+        lambda x, s: nx.all_close(x * 0 + s, s, rtol=0, atol=0),
+        lambda *_: np.array(True),
+    ),
+    ("allclose", "f", lambda x, s: nx.allclose(x * 0 + s, s, 0, 0), lambda *_: np.array(True)),
+    (
+        "searchsorted",
+        "fi",
+        lambda x, s: nx.searchsorted(nx.sort(x.at[1].set(s)), s),
+        lambda x, s: np.searchsorted(np.sort(put(x, s)), s).astype("i4"),
+    ),
+    (
+        "searchsorted",
+        "fi",
+        lambda x, s: nx.searchsorted(nx.sort(x.at[1].set(s)), [s], side="right"),
+        lambda x, s: np.searchsorted(np.sort(put(x, s)), [s], side="right").astype("i4"),
+    ),
+    (
+        "histogram",
+        "f",
+        lambda x, s: nx.histogram(x, [0.0, s, 9.0])[1],
+        lambda x, s: np.array([0.0, s, 9.0], x.dtype),
+    ),
+]
+COMPUTED = [
+    (
+        "logsumexp",
+        "f",
+        lambda x, s: nx.logsumexp(x, scale=s),
+        lambda x, s: np.log(np.sum(s * np.exp(x))),
+    ),
+    ("log", "c", lambda x, s: nx.log(x, s), lambda x, s: np.log(x) / np.log(s)),
+    ("log", "f", lambda x, s: nx.log(x, s), lambda x, s: np.log(x) / np.log(s)),
+    ("quantile", "f", nx.quantile, np.quantile),
+    ("percentile", "f", nx.percentile, np.percentile),
+    ("nanquantile", "f", nx.nanquantile, np.nanquantile),
+    ("nanpercentile", "f", nx.nanpercentile, np.nanpercentile),
+    ("reduce", "fci", lambda x, s: nx.reduce(x, s, add), lambda x, s: x.sum() + s),
+    ("max", "fi", lambda x, s: x.max(initial=s), lambda x, s: np.max(x, initial=s)),
+    ("min", "fi", lambda x, s: x.min(initial=s), lambda x, s: np.min(x, initial=s)),
+    ("sum", "fci", lambda x, s: x.sum(initial=s), lambda x, s: np.sum(x, initial=s)),
+    ("prod", "fci", lambda x, s: x.prod(initial=s), lambda x, s: np.prod(x, initial=s)),
+    ("outer", "fi", nx.outer, lambda x, s: np.outer(x, s)),
+    ("kron", "fci", nx.kron, lambda x, s: np.kron(x, s)),
+    ("dot", "fci", nx.dot, np.multiply),
+    ("matmul", "fci", lambda x, s: nx.matmul(x, [s, s, s]), lambda x, s: x @ np.full_like(x, s)),
+    ("vecdot", "fi", lambda x, s: nx.vecdot(x, [s, s, s]), lambda x, s: x @ np.full_like(x, s)),
+    ("einsum", "fci", lambda x, s: nx.einsum("i,->i", x, s), np.multiply),
+    ("cross", "f", lambda x, s: nx.cross(x, [s, 0, 0]), lambda x, s: np.cross(x, [s, 0, 0])),
+    (
+        "solve",
+        "fc",
+        lambda x, s: nx.linalg.solve(nx.make_diagonal(x), [s, s, s]),
+        lambda x, s: s / x,
+    ),
+    (
+        "weighted_mean",
+        "f",
+        lambda x, s: nx.weighted_mean(x, [s, 1, 1]),
+        lambda x, s: np.average(x, weights=[s, 1, 1]),
+    ),
+    ("leaky_relu", "f", lambda x, s: nx.nn.leaky_relu(-x, negative_slope=s), lambda x, s: -x * s),
+    ("squared_error", "f", nx.nn.squared_error, lambda x, s: (x - s) ** 2),
+    ("linspace", "fc", lambda x, s: nx.linspace(x[0], s, 3), lambda x, s: np.linspace(x[0], s, 3)),
+    (
+        "normal",
+        "f",
+        lambda x, s: nx.random.normal(nx.random.key(0), s, 0.0, shape=(3,), dtype="f64")[0],
+        np.full_like,
+    ),
+]
+_TWO = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide,
+    "pow": np.power, "remainder": np.remainder, "floor_divide": np.floor_divide, "fmod": np.fmod,
+    "atan2": np.arctan2, "maximum": np.maximum, "minimum": np.minimum, "hypot": np.hypot,
+    "copysign": np.copysign, "nextafter": np.nextafter, "logaddexp": np.logaddexp,
+    "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
+    "equal": np.equal, "not_equal": np.not_equal, "less": np.less, "less_equal": np.less_equal,
+    "greater": np.greater, "greater_equal": np.greater_equal,
+    "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
+}  # fmt: skip
+_COMPLEX = {"add", "subtract", "multiply", "divide", "pow", "equal", "not_equal"}
+_WHOLE = {
+    "add", "subtract", "multiply", "maximum", "minimum", "remainder", "floor_divide", "fmod",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "equal", "not_equal", "less", "less_equal",
+    "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
+}  # fmt: skip
+
+
+def two(name):
+    """Return a row for a function of two operands, and one for its operands exchanged."""
+    kinds = "f" * ("bitwise" not in name) + "c" * (name in _COMPLEX) + "i" * (name in _WHOLE)
+    ours, theirs = getattr(nx, name), _TWO[name]
+    yield name, kinds, ours, theirs
+    yield name, kinds, lambda x, s: ours(s, x), lambda x, s: theirs(s, x)
+
+
+ROWS = [*UPDATES, *CHOICES, *COMPARISONS, *COMPUTED, *(row for name in _TWO for row in two(name))]
+
+#: Functions of which every further operand is a tensor of indices, a matrix or a parameter array,
+#: which a scalar cannot stand for, and functions that other rows cover under another name.
+TENSORS_ONLY = {
+    "batch_norm", "bitwise_left_shift", "bitwise_right_shift", "checkpoint", "complex", "conv",
+    "custom_grad", "custom_jvp",
+    "cosine_similarity", "covariance", "dot_product_attention", "embedding", "gather", "group_norm",
+    "huber_loss", "kl_divergence", "layer_norm", "least_squares", "matrix_rank", "pinv",
+    "quotient", "rms_norm", "sigmoid_binary_cross_entropy", "slice", "slice_along_axis",
+    "softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels", "take", "take_along_axis",
+    "triangular_solve", "window_reduce", "window_scatter_max", "window_scatter_min",
+}  # fmt: skip
+
+
+def test_every_function_of_two_operands_has_a_row():
+    stub = Path(nx.__file__).with_name("_core.pyi").read_text()
+    functions = [node for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef)]
+    several = {
+        function.name
+        for function in functions
+        if sum(
+            "TensorLike" in ast.unparse(a)
+            for a in ast.walk(function.args)
+            if isinstance(a, ast.arg)
+        )
+        > 1
+    }
+    public = {
+        name
+        for name in several
+        if hasattr(nx, name) or hasattr(nx.nn, name) or hasattr(nx.linalg, name)
+    }
+    assert public - {row[0] for row in ROWS} == TENSORS_ONLY
+
+
+def same(found, expected):
+    """Compare with NumPy to a few units in the last place of 64 bits, and exactly for integers."""
+    found = np.asarray(found)
+    if expected.dtype.kind in "fc":
+        np.testing.assert_allclose(found, expected, rtol=2e-15, atol=2e-16)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", WIDE)
+def test_a_scalar_is_rounded_to_the_dtype_that_it_meets(dtype):
+    data, scalar = WIDE[dtype]
+    array = np.array(data, NUMPY[dtype])
+    exact = array.dtype.type(scalar)
+    x = nx.tensor(array)
+    rows = [row for row in ROWS if KINDS[dtype] in row[1]]
+
+    def all_rows(x):
+        return [ours(x, scalar) for _, _, ours, _ in rows]
+
+    eager = all_rows(x)
+    jitted = nx.jit(all_rows, compiler="evaluator")(x)
+    on_xla = nx.jit(all_rows, compiler="xla")(x)
+    mapped = nx.vmap(all_rows)(nx.stack([x, x]))
+    wrong = []
+    for row, (name, _, ours, theirs) in enumerate(rows):
+        found = np.asarray(eager[row])
+        try:
+            if theirs is not None:
+                with np.errstate(all="ignore"):
+                    same(found, np.asarray(theirs(array, exact)))
+            assert {each[row].dtype for each in (jitted, on_xla, mapped)} == {eager[row].dtype}
+            # An eager call and a jitted one round in the same way, to the bit.
+            assert np.asarray(jitted[row]).tobytes() == found.tobytes(), "jitted"
+            same(on_xla[row], found)
+            same(mapped[row], np.stack([found, found]))
+            # Scalars and tensors that have the dtype already are what the scalar has become.
+            same(ours(x, exact), found)
+            same(ours(x, nx.tensor(scalar, dtype=dtype)[None][0]), found)
+        except (AssertionError, ValueError, nx.NxlaError) as error:
+            wrong.append(f"{name}, row {row}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("dtype", WIDE)
+def test_assignment_rounds_once(dtype):
+    data, scalar = WIDE[dtype]
+    array = np.array(data, NUMPY[dtype])
+    for value in (scalar, array.dtype.type(scalar), nx.tensor(scalar, dtype=dtype)):
+        same(assigned(nx.tensor(array), value), put(array, scalar))
+    x = nx.tensor(array) + 0
+    x[:2] = [scalar, scalar]
+    same(x, np.concatenate([[array.dtype.type(scalar)] * 2, array[2:]]))
+
+
+INTEGERS = ["bool", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"]
+FLOATS = ["f16", "f32", "f64", "c64", "c128"]
+PLAIN = {"bool": "?", "f16": "f2", "f32": "f4", "c64": "c8", "u8": "u1", "u16": "u2", "u32": "u4",
+         "s8": "i1", "s16": "i2", "s32": "i4", **NUMPY}  # fmt: skip
+ORDERS = {
+    nx.less: operator.lt, nx.less_equal: operator.le, nx.greater: operator.gt,
+    nx.greater_equal: operator.ge, nx.equal: operator.eq, nx.not_equal: operator.ne,
+}  # fmt: skip
+RING = {nx.add: operator.add, nx.subtract: operator.sub, nx.multiply: operator.mul}
+
+
+def extremes(dtype):
+    """Return the ends of a dtype of integers, and some numbers between them."""
+    if dtype == "bool":
+        return [False, True]
+    limits = nx.iinfo(dtype)
+    near = [limits.min, limits.min + 1, -1, 0, 1, 5, 2**63 - 1, 2**63, limits.max - 1, limits.max]
+    return sorted({n for n in near if limits.min <= n <= limits.max})
+
+
+def wrapped(number, dtype):
+    """Return what an integer is in a dtype."""
+    limits = nx.iinfo(dtype)
+    return (number - limits.min) % (limits.max - limits.min + 1) + limits.min
+
+
+def modes(function, *operands):
+    """Return the results of a function eagerly, jitted on both backends and vmapped."""
+    yield "eager", function(*operands)
+    yield "evaluator", nx.jit(function, compiler="evaluator")(*operands)
+    yield "xla", nx.jit(function, compiler="xla")(*operands)
+    mapped = nx.vmap(function)(*[nx.stack([x, x]) for x in operands])
+    yield "vmap", [x[1] for x in mapped]
+
+
+def test_integers_of_any_two_dtypes_are_compared_exactly():
+    pairs = [(a, b) for a in INTEGERS for b in INTEGERS if "u64" in (a, b)]
+    pairs += [("u8", "s8"), ("s64", "bool"), ("u32", "s64")]
+    numbers = {dtype: extremes(dtype) for dtype in INTEGERS}
+
+    def compared(*tensors):
+        by_dtype = dict(zip(INTEGERS, tensors, strict=True))
+        found = []
+        for a, b in pairs:
+            x, y = by_dtype[a][:, None], by_dtype[b][None]
+            found += [order(x, y) for order in ORDERS]
+            found += [nx.isin(by_dtype[a], by_dtype[b])]
+            found += [nx.searchsorted(by_dtype[a], by_dtype[b], side=s) for s in ("left", "right")]
+            found += [nx.maximum(x, y), nx.minimum(x, y), nx.clip(x, y.min(), y.max())]
+            found += [function(x, y) for function in RING]
+        return found
+
+    expected = []
+    for a, b in pairs:
+        xs, ys = numbers[a], numbers[b]
+
+        def table(function, xs=xs, ys=ys):
+            return [[function(x, y) for y in ys] for x in xs]
+
+        expected += [table(order) for order in ORDERS.values()]
+        expected += [[x in ys for x in xs]]
+        expected += [
+            [bisect.bisect_left(xs, y) for y in ys],
+            [bisect.bisect_right(xs, y) for y in ys],
+        ]
+        expected += [table(max), table(min), [[min(max(x, *ys[:1]), ys[-1])] for x in xs]]
+        common = nx.result_type(a, b)
+        common = nx.uint8 if common == nx.bool else common
+        expected += [table(lambda x, y, f=f, c=common: wrapped(f(x, y), c)) for f in RING.values()]
+    tensors = [nx.tensor(numbers[dtype], dtype=dtype) for dtype in INTEGERS]
+    for mode, found in modes(compared, *tensors):
+        rows = len(expected) // len(pairs)
+        for row, (ours, exact) in enumerate(zip(found, expected, strict=True)):
+            assert ours.tolist() == exact, (mode, pairs[row // rows], row % rows)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2**31, 2**53 + 1, 2**63, 2**64, 2**70, 10**50, 10**400])
+def test_python_integers_of_any_size_are_compared_exactly(size):
+    for number in (size, -size):
+        for dtype in INTEGERS:
+            numbers = extremes(dtype)
+            x = nx.tensor(numbers, dtype=dtype)
+            for ours, exact in ORDERS.items():
+                straight = [exact(n, number) for n in numbers]
+                assert ours(x, number).tolist() == straight
+                assert ours(number, x).tolist() == [exact(number, n) for n in numbers]
+                assert nx.jit(lambda x, f=ours: f(x, number))(x).tolist() == straight  # noqa: B023
+            assert nx.isin(x, number).tolist() == [n == number for n in numbers]
+            assert nx.searchsorted(x, number).item() == bisect.bisect_left(numbers, number)
+
+
+def test_operands_of_any_two_dtypes_meet_in_the_promoted_one():
+    dtypes = ["bool", "u8", "u64", "s16", "s64", *FLOATS]
+    pairs = [(a, b) for a in dtypes for b in dtypes if a in FLOATS or b in FLOATS]
+    data = {
+        dtype: np.array([1, 0, 1] if dtype == "bool" else [3, 5, 1], PLAIN[dtype])
+        for dtype in dtypes
+    }
+    for dtype in FLOATS:
+        data[dtype] = data[dtype] / data[dtype].dtype.type(7)
+    functions = {
+        nx.multiply: np.multiply,
+        nx.equal: np.equal,
+        (lambda x, y: nx.where(MASK, x, y)): (lambda x, y: np.where(MASK, x, y)),
+        (lambda x, y: nx.concat([x, y])): (lambda x, y: np.concatenate([x, y])),
+    }
+
+    def all_pairs(*tensors):
+        by_dtype = dict(zip(dtypes, tensors, strict=True))
+        return [f(by_dtype[a], by_dtype[b]) for a, b in pairs for f in functions]
+
+    tensors = [nx.tensor(data[dtype]) for dtype in dtypes]
+    for mode, found in modes(all_pairs, *tensors):
+        results = iter(found)
+        for a, b in pairs:
+            common = PLAIN[str(nx.result_type(a, b))]
+            for theirs in functions.values():
+                ours = np.asarray(next(results))
+                expected = theirs(data[a].astype(common), data[b].astype(common))
+                assert ours.dtype == expected.dtype, (mode, a, b)
+                bound = 4 * np.finfo(common).eps
+                np.testing.assert_allclose(ours, expected, bound, bound, err_msg=f"{mode} {a} {b}")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nx.tensor([-1, 2**63]),
+        lambda: nx.tensor((2**64 - 1, -(2**63))),
+        lambda: nx.tensor([[-1], [2**63]]),
+        lambda: nx.tensor([-1, 2**64]),
+        lambda: nx.tensor([np.uint64(2**63), -1]),
+        lambda: nx.tensor([np.uint64(2**63), np.int64(-1)]),
+        lambda: nx.asarray([-1, 2**63]),
+        lambda: nx.stack([-1, 2**63]),
+        lambda: nx.stack([[-1], [2**63]]),
+        lambda: nx.concat([[-1], [2**63]]),
+        lambda: nx.full((2,), [-1, 2**63]),
+        lambda: nx.where(MASK, -1, 2**63),
+        lambda: nx.add([-1], [2**63]),
+        lambda: nx.jit(lambda x: x + nx.stack([-1, 2**63]))(nx.tensor([1, 2])),
+    ],
+)
+def test_literals_without_a_common_integer_dtype_are_refused(make):
+    with pytest.raises(OverflowError, match=r"share no integer dtype; got -.*; give a float dtype"):
+        make()
+
+
+def test_the_way_out_of_a_literal_without_a_dtype():
+    expected = [-1.0, 2.0**63]
+    assert nx.tensor([-1, 2**63], dtype="f64").tolist() == expected
+    assert nx.tensor([-1.0, 2**63]).tolist() == expected
+    x = nx.zeros(2, dtype="f64")
+    x[:] = [-1, 2**63]
+    assert x.tolist() == expected
+    assert nx.tensor([0.5, 2**70]).tolist() == [0.5, 2.0**70]
+    assert (
+        nx.tensor([2**70], dtype="f64").tolist()
+        == nx.full((1,), 2**70, "f64").tolist()
+        == [2.0**70]
+    )
+    for literal in (
+        nx.tensor([2**63, 1]),
+        nx.tensor([True, 2**63]),
+        nx.stack([1, 2**63]),
+        nx.concat([[1], [2**63]]),
+        nx.where(MASK[:1], 2**63, 1),
+        nx.add(2**63, [1]),
+    ):
+        assert literal.dtype == nx.uint64
+        assert max(np.ravel(literal.tolist())) >= 2**63
+    with pytest.raises(OverflowError, match="out of bounds for u64"):
+        nx.stack([nx.tensor(2**63, dtype="u64"), -1])
+
+
+def test_limits_beyond_a_dtype_limit_nothing():
+    x = nx.tensor([0, 7, 255], dtype="u8")
+    assert nx.clip(x, -1, 300).tolist() == np.clip(np.array([0, 7, 255], "u1"), -1, 300).tolist()
+    assert nx.clip(x, -(2**70), 2**70).dtype == nx.uint8
+    for limits in ((300, None), (None, -1)):
+        with pytest.raises(OverflowError, match="out of bounds for u8"):
+            nx.clip(x, *limits)
