@@ -497,3 +497,25 @@ def test_limits_beyond_a_dtype_limit_nothing():
     for limits in ((300, None), (None, -1)):
         with pytest.raises(OverflowError, match="out of bounds for u8"):
             nx.clip(x, *limits)
+
+
+@pytest.mark.parametrize("dtype", ["u8", "s8", "s32", "u64", "s64"])
+def test_roll_by_a_shift_that_is_computed(dtype):
+    array = np.arange(24).reshape(2, 3, 4)
+    x = nx.tensor(array)
+    by_axis = nx.jit(lambda x, n: nx.roll(x, n, 1))
+    for shift in (0, 1, 3, 5, 100, *(() if dtype[0] == "u" else (-1, -7, -100))):
+        n = nx.tensor(shift, dtype=dtype)
+        assert by_axis(x, n).tolist() == np.roll(array, shift, 1).tolist()
+        assert nx.roll(x, n).tolist() == np.roll(array, shift).tolist()
+        found = nx.roll(x, (n, 1), (0, 2))
+        assert found.tolist() == np.roll(array, (shift, 1), (0, 2)).tolist()
+    shifts = nx.tensor([0, 1, 2], dtype=dtype)
+    rolled = nx.vmap(lambda n: nx.roll(x, n, 2))(shifts)
+    assert rolled.tolist() == [np.roll(array, n, 2).tolist() for n in range(3)]
+
+
+def test_roll_refuses_shifts_that_are_no_integers():
+    for shift in (1.5, nx.tensor(1.5), nx.tensor([1, 2])):
+        with pytest.raises(nx.ArgumentError, match="roll: shift must be an integer"):
+            nx.roll([1, 2, 3], shift, 0)

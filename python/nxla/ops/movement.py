@@ -13,7 +13,7 @@ from nxla.ops.metadata import axis_index, axis_size
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Literal
+    from typing import Any, Literal
 
     from nxla._core import Tensor
     from nxla._types import Axes, Axis, TensorLike
@@ -210,7 +210,7 @@ def repeat(x: TensorLike, repeats: TensorLike, /, axis: Axis | None = None) -> T
 def roll(
     x: TensorLike,
     /,
-    shift: int | Sequence[int],
+    shift: TensorLike | Sequence[TensorLike],
     axis: Axis | Sequence[Axis] | None = None,
 ) -> Tensor:
     """Shift elements along axes; what falls off one end comes in at the other.
@@ -219,8 +219,9 @@ def roll(
     ----------
     x : tensor_like
         Any tensor.
-    shift : int or sequence of int
-        How far, toward higher indices; one number for all axes, or one for each.
+    shift : int, integer scalar, or a sequence of them
+        How far, toward higher indices; one number for all axes, or one for each. A shift may be a
+        tensor or a traced value, which is known only when the program runs.
     axis : int or str, or a sequence, optional
         The axes; None rolls the elements in row-major order.
 
@@ -236,22 +237,42 @@ def roll(
     [4, 1, 2, 3]
     """
     x = as_tensor(x)
+    is_single = not isinstance(shift, list | tuple)
     if axis is None:
-        if not isinstance(shift, int):
+        if not is_single:
             raise ArgumentError("roll: several shifts need as many axes")
         return _core.reshape(roll(_core.flatten(x), shift, axis=0), x.shape)
     axes = [axis] if isinstance(axis, int | str) else list(axis)
-    shifts = [shift] * len(axes) if isinstance(shift, int) else list(shift)
+    shifts = [shift] * len(axes) if is_single else list(shift)
     if len(shifts) != len(axes):
         raise ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
     for one_axis, one_shift in zip(axes, shifts, strict=True):
-        position = axis_index(x, one_axis)
-        size = x.shape[position]
-        cut = -one_shift % size if size else 0
-        if cut:
-            left, right = _core.split_at(x, cut, position)
-            x = _core.concat([right, left], axis=position)
+        x = _rolled(x, one_shift, axis_index(x, one_axis))
     return x
+
+
+def _rolled(x: Tensor, shift: Any, axis: int) -> Tensor:
+    """Shift elements along one axis."""
+    size = x.shape[axis]
+    if size == 0:
+        return x
+    if not isinstance(shift, _core.Tensor | _core.Expr):
+        try:
+            cut = -operator.index(shift) % size
+        except TypeError:
+            raise ArgumentError(f"roll: shift must be an integer; got {shift!r}") from None
+        if cut == 0:
+            return x
+        left, right = _core.split_at(x, cut, axis)
+        return _core.concat([right, left], axis=axis)
+    if shift.ndim or shift.dtype.kind not in ("signed", "unsigned"):
+        raise ArgumentError(
+            f"roll: shift must be an integer scalar; got {shift.dtype} of shape {shift.shape}"
+        )
+    # Only the start depends on the shift, so that the shape is known when a function is traced.
+    wide = shift if shift.dtype == _core.u64 else _core.astype(shift, _core.s64)
+    start = _core.subtract(size, _core.remainder(wide, size))
+    return _core.slice_along_axis(_core.concat([x, x], axis=axis), start, size, axis)
 
 
 def to_batched(
