@@ -148,6 +148,20 @@ def written(head, data=b"", text=None):
 ENTRY = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
 
 
+def test_unsupported_dtypes_of_safetensors_are_left_out():
+    head = {
+        "half": {"dtype": "F4", "shape": [2, 3], "data_offsets": [0, 3]},
+        "scale": {"dtype": "F8_E8M0", "shape": [2], "data_offsets": [3, 5]},
+        "x": {**ENTRY, "data_offsets": [5, 9]},
+    }
+    data = written(head, bytes(5) + struct.pack("<f", 1.5))
+    with pytest.warns(UserWarning, match=r"'half' \(F4\), 'scale' \(F8_E8M0\); the other"):
+        found = nx.from_safetensors(data)
+    assert {name: x.tolist() for name, x in found.items()} == {"x": [1.5]}
+    with pytest.raises(nx.FormatError, match="'half' has 4 bytes for F4"):
+        nx.from_safetensors(written({"half": {**head["half"], "data_offsets": [0, 4]}}, bytes(4)))
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [
@@ -159,7 +173,7 @@ ENTRY = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
         (written({}, text=b"\xff"), "damaged"),
         (written({"a": 1}), "described"),
         (written({"a": {**ENTRY, "more": 1}}), "described"),
-        (written({"a": {**ENTRY, "dtype": "F4"}}), "dtype"),
+        (written({"a": {**ENTRY, "dtype": "F7"}}), "dtype"),
         (written({"a": {**ENTRY, "dtype": ["F32"]}}), "dtype"),
         (written({"a": {**ENTRY, "shape": [-1]}}), "shape"),
         (written({"a": {**ENTRY, "shape": [True]}}), "shape"),

@@ -519,3 +519,58 @@ def test_roll_refuses_shifts_that_are_no_integers():
     for shift in (1.5, nx.tensor(1.5), nx.tensor([1, 2])):
         with pytest.raises(nx.ArgumentError, match="roll: shift must be an integer"):
             nx.roll([1, 2, 3], shift, 0)
+
+
+def test_conversions_to_float8_e4m3fn_saturate():
+    values = [1000.0, -1000.0, float("inf"), float("-inf"), 448.0, 464.0, 470.0]
+    for source in ("f64", "f32", "bf16"):
+        x = nx.tensor(values, dtype=source)
+        for compiler in ("evaluator", "xla"):
+            found = nx.jit(lambda x: x.astype("f8_e4m3fn").astype("f32"), compiler=compiler)(x)
+            assert found.tolist() == [448.0, -448.0, 448.0, -448.0, 448.0, 448.0, 448.0]
+        assert np.isnan(
+            nx.tensor([np.nan], dtype=source).astype("f8_e4m3fn").astype("f32").numpy()
+        ).all()
+
+
+@pytest.mark.parametrize("count", [3, 5000])
+def test_every_byte_but_zero_of_a_boolean_array_is_true(count):
+    raw = np.arange(count, dtype="u1") % 251
+    truth = raw.view(bool)
+    expected = (raw != 0).tolist()
+    frozen = np.frombuffer(raw.tobytes(), "u1").view(bool)
+    two = np.stack([raw, raw]).view(bool)
+    for array, wanted in (
+        (truth, expected),
+        (frozen, expected),
+        (truth[::2], expected[::2]),
+        (truth[::-1], expected[::-1]),
+        (memoryview(truth), expected),
+        (two.T, [[value, value] for value in expected]),
+    ):
+        x = nx.tensor(array)
+        assert x.dtype == nx.bool
+        assert x.tolist() == wanted
+        assert nx.logical_not(array).tolist() == np.logical_not(wanted).tolist()
+        assert (
+            nx.asarray(array, copy=True).astype("u8").tolist()
+            == np.asarray(wanted).astype(int).tolist()
+        )
+
+
+@pytest.mark.parametrize("mask", [[False, True], [False, False], np.ma.nomask])
+def test_masked_arrays_are_refused(mask):
+    masked = np.ma.array([1.0, 2.0], mask=mask)
+    for take in (
+        nx.tensor,
+        nx.asarray,
+        lambda x: nx.tensor([1.0, 1.0]) + x,
+        nx.sum,
+        lambda x: nx.tensor([x, x]),
+        nx.jit(lambda x: x + 1),
+    ):
+        with pytest.raises(
+            nx.ArgumentError, match=r"no mask; got .*MaskedArray; pass value.filled"
+        ):
+            take(masked)
+    assert nx.tensor(masked.filled(0.0)).shape == (2,)

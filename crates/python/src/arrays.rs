@@ -75,6 +75,7 @@ pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Opt
         return Ok(None);
     }
     let py = value.py();
+    refuse_masked(value)?;
     match dlpack::buffer_of(value)? {
         Some(Buffer::Lent(lent, read_only)) => {
             refuse_text_and_dates(value, lent.dtype())?;
@@ -145,6 +146,7 @@ pub(crate) fn array_type(value: &Bound<'_, PyAny>) -> PyResult<Option<(DType, Sh
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() || !is_array(value)? {
         return Ok(None);
     }
+    refuse_masked(value)?;
     if let Some(ty) = dlpack::buffer_type(value)? {
         refuse_text_and_dates(value, ty.0)?;
         return Ok(Some(ty));
@@ -186,8 +188,14 @@ fn must_copy() -> PyErr {
 }
 
 /// A tensor of memory that another library lends. `frozen` says that nobody can write to it.
+///
+/// Every byte but 0 of a boolean array is true, as in numpy. Such an array is copied, unless the user
+/// promises that it can be shared, since tensors hold 0 and 1 alone.
 fn received(py: Python<'_>, lent: Lent, frozen: bool, sharing: Sharing) -> PyResult<HostTensor> {
     match sharing {
+        Sharing::ByValue | Sharing::Never if lent.dtype().is_pred() => {
+            Ok(lent.with_dtype(DType::U8).copied(py)?.cast(DType::Pred))
+        }
         Sharing::Promised if !lent.is_aligned() => Err(must_copy()),
         Sharing::Promised => lent.shared(),
         Sharing::ByValue if frozen && lent.is_aligned() => lent.shared(),
@@ -247,6 +255,23 @@ fn extension_dtype(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
         Ok(dtype) => Ok(Some(dtype)),
         Err(_) => Err(dtype_error(format!("arrays of dtype {dtype} are not supported"))),
     }
+}
+
+/// Refuses arrays of numpy with a mask, which a tensor would lose.
+fn refuse_masked(value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = value.py();
+    if value.get_type().module()?.to_str()? == "numpy" {
+        return Ok(());
+    }
+    // There is no such array unless the module has been imported.
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    let Ok(module) = modules.get_item(intern!(py, "numpy.ma")) else { return Ok(()) };
+    if !value.is_instance(&module.getattr(intern!(py, "MaskedArray"))?)? {
+        return Ok(());
+    }
+    let why = "value: a tensor has no mask; got a numpy.ma.MaskedArray; pass value.filled(number), \
+               or value.data and value.mask apart, as in nx.where(value.mask, number, value.data)";
+    Err(argument_error("tensor", why))
 }
 
 /// Scalars of numpy for text and dates lend their memory as plain bytes, which are no numbers.

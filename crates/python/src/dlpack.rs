@@ -166,7 +166,10 @@ pub(crate) fn buffer_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Buffer>> {
     let shape = buffer.shape()?;
     if !buffer.is_contiguous() {
         let gather = |out: &mut [u8]| buffer.gather(value.py(), out).map_err(user_error);
-        let tensor = HostTensor::from_writer(dtype, shape, gather).or_raise()?;
+        // Every byte but 0 is true, see `arrays`.
+        let read_as = if dtype.is_pred() { DType::U8 } else { dtype };
+        let tensor = HostTensor::from_writer(read_as, shape, gather).or_raise()?;
+        let tensor = if dtype.is_pred() { tensor.cast(dtype) } else { tensor };
         return Ok(Some(Buffer::Gathered(tensor)));
     }
     let read_only = buffer.view.readonly != 0;

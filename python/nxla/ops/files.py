@@ -6,6 +6,7 @@ import json
 import math
 import os
 import struct
+import warnings
 
 from nxla import _core, tree
 from nxla._arguments import path_of
@@ -37,6 +38,11 @@ _SAFE = {
     "f32": "F32", "u64": "U64", "s64": "I64", "f64": "F64", "c64": "C64",
 }  # fmt: skip
 _OURS = {theirs: ours for ours, theirs in _SAFE.items()}
+
+#: Bits of an element in dtypes of safetensors that tensors do not have here.
+_UNSUPPORTED = {
+    "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
+}  # fmt: skip
 
 #: The longest description that a file may have, which is that of the reference implementation.
 _LONGEST = 100_000_000
@@ -249,11 +255,22 @@ def to_safetensors(container: Any, /, metadata: Mapping[str, str] | None = None)
 def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tensor]:
     """Read tensors by name from bytes of the format safetensors.
 
+    Returns
+    -------
+    dict of str to Tensor
+        The tensors whose dtypes nxla supports.
+
     Raises
     ------
     FormatError
         If the bytes are not of that format: cut off, with tensors that overlap or leave something
-        out, or with a dtype that is none of ours.
+        out, or with an unknown dtype.
+
+    Warns
+    -----
+    UserWarning
+        If tensors are left out because they have a dtype of the format that nxla does not support,
+        such as ``F4`` or ``F8_E8M0``. The warning names them.
 
     Examples
     --------
@@ -265,18 +282,22 @@ def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tenso
     head, start = _safe_head(view)
     found: dict[str, Tensor] = {}
     spans: list[tuple[int, int]] = []
+    left_out: list[str] = []
     for name, entry in head.items():
         if name == "__metadata__":
             continue
         dtype, shape, (begin, end) = _safe_entry(name, entry)
         if start + end > len(view):
             raise FormatError(f"from_safetensors: {name!r} is cut off")
+        spans.append((begin, end))
+        if dtype is None:
+            left_out.append(f"{name!r} ({entry['dtype']})")
+            continue
         raw = bytes(view[start + begin : start + end])
         raw = _little_endian(raw, dtype.itemsize, dtype.kind == "complex")
         if dtype.kind == "pred" and raw.strip(b"\x00\x01"):
             raise FormatError(f"from_safetensors: {name!r} has truth values other than 0 and 1")
         found[name] = _core.tensor_from_bytes(raw, dtype, shape)
-        spans.append((begin, end))
     at = 0
     for begin, end in sorted(spans):
         if begin != at:
@@ -285,6 +306,12 @@ def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tenso
         at = end
     if start + at != len(view):
         raise FormatError(f"from_safetensors: {len(view) - start - at} bytes are left over")
+    if left_out:
+        warnings.warn(
+            f"from_safetensors: no dtype of nxla holds {', '.join(left_out)}; the other tensors "
+            "have been read",
+            stacklevel=2,
+        )
     return found
 
 
@@ -313,20 +340,21 @@ def _safe_head(view: memoryview) -> tuple[dict[str, Any], int]:
     return head, start
 
 
-def _safe_entry(name: str, entry: Any) -> tuple[_core.DType, list[int], tuple[int, int]]:
-    """Return dtype, shape and place of a tensor, which fit together."""
+def _safe_entry(name: str, entry: Any) -> tuple[_core.DType | None, list[int], tuple[int, int]]:
+    """Return the dtype, None for an unsupported one, the shape and the byte range of a tensor."""
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise FormatError(f"from_safetensors: {name!r} is not described as a tensor is")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if not isinstance(dtype, str) or dtype not in _OURS:
+    if not isinstance(dtype, str) or (dtype not in _OURS and dtype not in _UNSUPPORTED):
         raise FormatError(f"from_safetensors: {name!r} has the dtype {dtype!r}, which is none here")
     counts = [*shape, *offsets] if isinstance(shape, list) and isinstance(offsets, list) else [-1]
     proper = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts)
     if not proper or len(offsets) != 2:
         raise FormatError(f"from_safetensors: {name!r} has the shape {shape!r} at {offsets!r}")
-    known = _core.DType(_OURS[dtype])
+    known = _core.DType(_OURS[dtype]) if dtype in _OURS else None
+    bits = _UNSUPPORTED[dtype] if known is None else 8 * known.itemsize
     begin, end = offsets
-    if end - begin != math.prod(shape) * known.itemsize:
+    if 8 * (end - begin) != math.prod(shape) * bits:
         raise FormatError(
             f"from_safetensors: {name!r} has {end - begin} bytes for {dtype} of shape {shape}"
         )
