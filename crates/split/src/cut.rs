@@ -8,11 +8,14 @@
 //!
 //! What is surprising:
 //!
-//! * Literals and other cheap nodes without operands have no owner: each stage that needs one makes
-//!   its own, unless a boundary declares it as an output, as Nx does for the direct operands of
-//!   the node at the boundary. From then on it is passed like any other value. The same holds for
-//!   annotations, which cost nothing: passing an annotated value on would make stages wait for
-//!   each other that could run side by side.
+//! * Constants (literals, `iota`, `eye`) have no owner: each stage that needs one contains a copy.
+//!   Simplification depends on constant operands, `x ** 2` becomes `x * x`, so a stage that took a
+//!   constant as an input would compute other bits than the whole program. A boundary may still
+//!   declare a constant as an output, as Nx does for the direct operands of the node at the
+//!   boundary, but no later stage takes that output.
+//! * Annotations have no owner either, because they cost nothing: passing an annotated value on
+//!   would make stages wait for each other that could run side by side. Once a boundary declares an
+//!   annotated value, it is passed like any other value.
 //! * Nodes with effects are chained: each needs the one before it. An owner of a hook therefore
 //!   owns, or comes after the owners of, all earlier hooks, and their order survives.
 
@@ -38,12 +41,17 @@ impl Value {
     }
 }
 
-/// Whether each stage makes its own copy of a node: it costs little and has no operands, or it
-/// annotates its only operand. Annotations of annotations are not copied, so that a long chain of
-/// them is not copied again and again.
+/// Whether a node is a compile-time constant, of which each stage contains its own copy.
+pub(crate) fn is_constant(graph: &Graph, id: ExprId) -> bool {
+    matches!(graph.op(id), Op::Constant(_) | Op::Iota(_) | Op::Eye(_) | Op::Tensor(_))
+}
+
+/// Whether each stage makes its own copy of a node: the node is a constant, or it annotates its only
+/// operand. Annotations of annotations are not copied, so that a long chain of them is not copied
+/// again and again.
 pub(crate) fn is_copied(graph: &Graph, id: ExprId) -> bool {
     match (graph.op(id), graph.operands(id)) {
-        (Op::Constant(_) | Op::Iota(_) | Op::Eye(_) | Op::Tensor(_), _) => true,
+        _ if is_constant(graph, id) => true,
         (Op::Metadata(_), &[operand]) => !matches!(graph.op(operand), Op::Metadata(_)),
         _ => false,
     }

@@ -11,7 +11,7 @@
 use nxla_expr::{Op, Program, TensorType};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::cut::{Cut, NodesByStage, Value, is_copied};
+use crate::cut::{Cut, NodesByStage, Value, is_constant, is_copied};
 use crate::stage::{Source, StageId};
 
 /// What each stage takes and gives.
@@ -133,7 +133,8 @@ impl Wiring {
         if let Op::Parameter(parameter) = graph.op(value.node) {
             return Some(Source::input(parameter.index as usize));
         }
-        if cut.owner(value.node) == Some(stage) {
+        // A stage that took a constant as an input could not simplify as the whole program does.
+        if is_constant(graph, value.node) || cut.owner(value.node) == Some(stage) {
             return None;
         }
         let before = |source: &Source| source.stage.is_some_and(|from| from.index() < stage);

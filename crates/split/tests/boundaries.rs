@@ -135,7 +135,7 @@ fn constants_are_operands_of_a_boundary_and_copied_elsewhere() -> Test {
     let stages = split(&program, at("multiply", Decision::Before))?;
     let lines = ops_sorted(&shown(&stages));
     assert_eq!(lines[0], "in0, in1 | add, constant, dot, subtract | s32, s32");
-    assert_eq!(lines[1], "s0.0, s0.1 | constant, divide, multiply | f32");
+    assert_eq!(lines[1], "s0.1 | constant, constant, divide, multiply | f32");
     // The 2 on both sides of a cut elsewhere is made twice rather than passed.
     let twice = common::program(vec![s32([3])], |graph, inputs| {
         let constant = two(graph, 2)?;
@@ -160,7 +160,7 @@ fn a_stage_of_literals_has_no_arguments() -> Test {
         Ok(vec![graph.multiply(constant, inputs[0])?])
     });
     let stages = split(&program, at("multiply", Decision::Before))?;
-    assert_eq!(shown(&stages), [" | constant | s32", "in0, s0.0 | multiply | s32"]);
+    assert_eq!(shown(&stages), [" | constant | s32", "in0 | constant, multiply | s32"]);
     check_equal(&program, &stages);
     Ok(())
 }
