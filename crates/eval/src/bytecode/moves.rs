@@ -201,7 +201,8 @@ impl Builder {
         Some(result)
     }
 
-    /// Where a slice of these lengths begins in a tensor of this shape.
+    /// The offset of a slice of these lengths in a tensor of this shape. An empty slice begins at
+    /// offset 0: its starts clamp to offsets behind the end of the memory, where no range begins.
     fn starts(
         &mut self,
         starts: &[Begin],
@@ -209,6 +210,9 @@ impl Builder {
         shape: &Shape,
         lengths: &[usize],
     ) -> Option<Starts> {
+        if lengths.contains(&0) {
+            return Some(Starts { first: 0, dynamic: Box::default() });
+        }
         let mut numbers = numbers.iter();
         let (mut first, mut dynamic) = (0, Vec::new());
         for (axis, step) in Strided::row_major(shape).into_iter().enumerate() {

@@ -1,0 +1,100 @@
+"""Ops with empty operands, at once, jitted, and in the bytecode of loops."""
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+
+def clamped(x, update, starts):
+    """Write an update at starts that are clamped to where it fits."""
+    x = np.array(x)
+    fits = [
+        int(np.clip(s, 0, n - m)) for s, n, m in zip(starts, x.shape, update.shape, strict=True)
+    ]
+    x[tuple(slice(s, s + m) for s, m in zip(fits, update.shape, strict=True))] = update
+    return x
+
+
+def loop(function):
+    """Run a function of the state in a loop, where the evaluator compiles it to bytecode."""
+    return lambda x, *rest: nx.fori(0, 3, lambda k, s: function(s, *rest) + 1, x)
+
+
+@pytest.mark.parametrize("start", [-9, 0, 1, 4, 5, 900])
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8, np.float64])
+@pytest.mark.parametrize(
+    ("shape", "update"),
+    [
+        ((1, 5), (0, 1)),
+        ((1, 5), (1, 0)),
+        ((3, 4), (0, 0)),
+        ((3, 4), (3, 0)),
+        ((0, 4), (0, 2)),
+        ((2, 0), (1, 0)),
+        ((3, 4), (2, 3)),
+    ],
+)
+def test_writes_and_slices_of_nothing(shape, update, dtype, start):
+    x, u = np.ones(shape, dtype), np.full(update, 7, dtype)
+    expected = x
+    for _ in range(3):
+        expected = clamped(expected, u, (start, start)) + x.dtype.type(1)
+    index = nx.tensor(start)
+    put = lambda s, u, i: nx.put_slice(s, [i, i], u)  # noqa: E731
+    result = nx.jit(loop(put), compiler="evaluator")(x, u, index)
+    assert result.shape == shape
+    np.testing.assert_array_equal(result.numpy(), expected)
+    once = nx.put_slice(x, [index, index], u)
+    np.testing.assert_array_equal(once.numpy(), clamped(x, u, (start, start)))
+    # The total of a slice is the number of its elements times the value of each.
+    total = lambda s, i: s + nx.astype(nx.sum(nx.slice(x, [i, i], update)), "f32")  # noqa: E731
+    summed = nx.jit(loop(total), compiler="evaluator")(nx.tensor(0.0), index)
+    assert summed.item() == 3 * np.prod(update) + 3
+
+
+OPS = {
+    "add": lambda e: e + e,
+    "exp": nx.exp,
+    "where": lambda e: nx.where(e > 0, e, -e),
+    "astype": lambda e: nx.astype(nx.astype(e, "s8"), "f32"),
+    "permute_dims": lambda e: nx.permute_dims(e, (1, 0)),
+    "reshape": lambda e: nx.reshape(e, (0, 7)),
+    "flip": nx.flip,
+    "concat": lambda e: nx.concat([e, e], axis=0),
+    "sort": lambda e: nx.sort(e, axis=1),
+    "argsort": lambda e: nx.argsort(e, axis=0),
+    "cumulative_sum": lambda e: nx.cumulative_sum(e, axis=1),
+    "slice": lambda e: e[:, 1:2],
+    "take": lambda e: nx.take(e, nx.tensor([0, 1]), axis=1),
+    "outer": lambda e: nx.outer(e, e),
+    "fft": lambda e: nx.fft.fft(e, axis=1),
+    "window_sum": lambda e: nx.window_sum(e, (1, 2)),
+    "broadcast": lambda e: nx.broadcast_to(e, (4, *e.shape)),
+}
+
+
+@pytest.mark.parametrize("where", ["at once", "jitted", "in a loop"])
+@pytest.mark.parametrize("name", OPS)
+def test_an_op_of_nothing_is_empty(name, where, compiler):
+    op, empty = OPS[name], nx.zeros((0, 3))
+    if where == "in a loop":
+        # Nothing is added to the state in each of three iterations.
+        function = loop(lambda s, e: s + nx.sum(nx.astype(nx.real(op(e)), "f32")))
+        assert nx.jit(function, compiler=compiler)(nx.tensor(2.0), empty).item() == 5
+        return
+    result = op(empty) if where == "at once" else nx.jit(op, compiler=compiler)(empty)
+    assert result.size == 0
+    assert result.tolist() == np.zeros(result.shape).tolist()
+
+
+def test_reductions_of_nothing_are_their_identities(compiler):
+    function = nx.jit(
+        lambda e: [nx.sum(e, axis=0), nx.prod(e, axis=0), e.T @ e, nx.all(e), nx.any(e)],
+        compiler=compiler,
+    )
+    total, product, dot, every, some = function(nx.zeros((0, 3)))
+    assert total.tolist() == [0, 0, 0]
+    assert product.tolist() == [1, 1, 1]
+    assert dot.tolist() == np.zeros((3, 3)).tolist()
+    assert (every.item(), some.item()) == (True, False)
