@@ -8,6 +8,8 @@ import pytest
 import nxla as nx
 
 DEEPEST = 256
+#: The largest number of axes of a tensor.
+MAX_RANK = 64
 
 ENTRIES = {
     "tensor": nx.tensor,
@@ -61,12 +63,33 @@ def test_containers_may_be_as_deep_as_the_limit(wrap):
 
 
 def test_lists_of_numbers_may_be_as_deep_as_the_limit():
-    deep = nested(DEEPEST, lambda x: [x])
+    deep = nested(MAX_RANK, lambda x: [x])
     tensor = nx.tensor(deep)
-    assert tensor.ndim == DEEPEST
+    assert tensor.ndim == MAX_RANK
     assert tensor.tolist() == deep
-    with pytest.raises(nx.ArgumentError, match="tolist"):
-        nx.reshape(tensor, (1,) * (DEEPEST + 1)).tolist()
+    assert repr(tensor).count("[1]") == MAX_RANK
+
+
+@pytest.mark.parametrize("rank", [MAX_RANK + 1, DEEPEST, 70_000])
+def test_ranks_beyond_the_limit_are_refused_everywhere(rank):
+    shape = (1,) * rank
+    x = nx.ones(shape[:MAX_RANK])
+    calls = [
+        lambda: nx.reshape(nx.tensor(1.0), shape),
+        lambda: nx.jit(lambda x: nx.reshape(x, shape))(1.0),
+        lambda: nx.zeros(shape),
+        lambda: nx.broadcast_to(1.0, shape),
+        lambda: nx.template(shape, "f32"),
+        lambda: nx.expand_dims(x, 0),
+        lambda: nx.jit(lambda x: nx.expand_dims(x, 0))(x),
+        lambda: nx.stack([x, x]),
+        lambda: nx.iota(shape),
+    ]
+    if rank <= DEEPEST:
+        calls.append(lambda: nx.tensor(nested(rank, lambda x: [x])))
+    for call in calls:
+        with pytest.raises(nx.NxlaError, match="must have at most 64 axes; got"):
+            call()
 
 
 def chain_of_conditionals(x, depth):

@@ -434,9 +434,11 @@ impl HostTensor {
     /// The same elements in another shape, without a copy. Names are dropped.
     ///
     /// # Errors
-    /// [`TensorError::Reshape`] where the number of elements differs.
+    /// Returns [`TensorError::Reshape`] if the number of elements differs, and
+    /// [`ShapeError::Rank`](crate::ShapeError::Rank) if there are too many axes.
     pub fn reshape(&self, shape: impl Into<Shape>) -> Result<HostTensor, TensorError> {
         let shape = shape.into();
+        shape.check_rank()?;
         if shape.checked_size() != Some(self.size()) {
             return Err(TensorError::Reshape { from: self.shape.clone(), to: shape });
         }
@@ -506,6 +508,7 @@ fn check_element_type<T: Element>(dtype: DType) -> Result<(), TensorError> {
 }
 
 fn check_count(shape: &Shape, actual: usize) -> Result<(), TensorError> {
+    shape.check_rank()?;
     if shape.checked_size() == Some(actual) {
         Ok(())
     } else {
@@ -514,6 +517,7 @@ fn check_count(shape: &Shape, actual: usize) -> Result<(), TensorError> {
 }
 
 fn byte_size(dtype: DType, shape: &Shape) -> Result<usize, TensorError> {
+    shape.check_rank()?;
     shape
         .checked_size()
         .and_then(|size| size.checked_mul(dtype.size()))

@@ -49,7 +49,7 @@ pub use pool::{held_memory, release_held_memory};
 pub use print::{PrintOptions, element_text};
 pub use promote::{Number, NumberError, promote, promote_keep_pred, weak_dtype};
 pub use scalar::Scalar;
-pub use shape::{Shape, ShapeError, broadcast_shapes, normalize_axes, normalize_axis};
+pub use shape::{MAX_RANK, Shape, ShapeError, broadcast_shapes, normalize_axes, normalize_axis};
 pub use storage::Frozen;
 
 /// The Rust types of the narrow floats and complex numbers, so that users need no further crate.

@@ -59,7 +59,16 @@ pub enum ShapeError {
         /// The repeated axis after resolving.
         axis: usize,
     },
+    /// More axes than a tensor may have.
+    #[error("a tensor must have at most {} axes; got {rank}", MAX_RANK)]
+    Rank {
+        /// The number of axes asked for.
+        rank: usize,
+    },
 }
+
+/// The largest number of axes of a tensor, which is NumPy's limit.
+pub const MAX_RANK: usize = 64;
 
 impl Shape {
     /// The shape of a scalar: no dimensions, one element.
@@ -72,6 +81,17 @@ impl Shape {
     #[must_use]
     pub fn rank(&self) -> usize {
         self.0.len()
+    }
+
+    /// Checks that a tensor may have this many axes.
+    ///
+    /// # Errors
+    /// Returns [`ShapeError::Rank`] if the rank is larger than [`MAX_RANK`].
+    pub fn check_rank(&self) -> Result<(), ShapeError> {
+        match self.rank() {
+            rank if rank > MAX_RANK => Err(ShapeError::Rank { rank }),
+            _ => Ok(()),
+        }
     }
 
     /// Number of elements, 1 for a scalar. Saturates at `usize::MAX`, a size no buffer can have;
@@ -322,6 +342,13 @@ mod tests {
         assert_eq!(Shape::scalar().to_string(), "");
         assert_eq!(Shape::from([2, 0]).to_string(), "[2][0]");
         assert_eq!(format!("{:?}", Shape::from([2, 0])), "[2, 0]");
+    }
+
+    #[test]
+    fn ranks_are_limited() {
+        assert_eq!(Shape::from(vec![1; MAX_RANK]).check_rank(), Ok(()));
+        let error = Shape::from(vec![1; MAX_RANK + 1]).check_rank().unwrap_err();
+        assert_eq!(error.to_string(), "a tensor must have at most 64 axes; got 65");
     }
 
     #[test]

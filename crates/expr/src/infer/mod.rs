@@ -20,6 +20,12 @@ pub(crate) use elementwise::{binary_keeps, merge_names, unary_keeps};
 
 /// The type of `op` applied to operands of these types.
 pub(crate) fn infer(op: &Op, operands: &[&Type]) -> check::Inferred {
+    let ty = infer_family(op, operands)?;
+    ty.parts().iter().try_for_each(|part| part.shape.check_rank())?;
+    Ok(ty)
+}
+
+fn infer_family(op: &Op, operands: &[&Type]) -> check::Inferred {
     match op.family() {
         Family::Create => create::infer(op),
         Family::Control => control::infer(op, operands),

@@ -130,7 +130,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ShapeArg {
         let checked: Option<Vec<usize>> =
             sizes.iter().map(|&size| usize::try_from(size).ok()).collect();
         match checked {
-            Some(sizes) => Ok(ShapeArg(Shape::from(sizes))),
+            Some(sizes) => {
+                let shape = Shape::from(sizes);
+                shape.check_rank().map_err(|error| argument_error("shape", error.to_string()))?;
+                Ok(ShapeArg(shape))
+            }
             None => {
                 Err(argument_error("shape", format!("sizes must not be negative, got {sizes:?}")))
             }
