@@ -98,6 +98,9 @@ def head(descr="'<f4'", order="False", shape="(3,)"):
         (npy(head(), b"", 2), "expected 12 bytes of elements"),
         (npy(head(descr="'|O'", shape="()"), bytes(8)), "pickled objects"),
         (npy(head(descr="'zzz'")), "expected a header"),
+        (npy(head(shape=f"(0, {2**63})")), f"shape (0, {2**63})"),
+        (npy(head(shape=f"({2**70}, 0)")), f"shape ({2**70}, 0)"),
+        (npy(head(shape=str((1,) * 65)), bytes(4)), "64"),
     ],
 )
 def test_a_file_of_numpy_says_what_was_expected_where(data, where):
@@ -109,6 +112,33 @@ def test_a_file_of_numpy_says_what_was_expected_where(data, where):
         members.writestr("x.npy", data)
     with pytest.raises(nx.FormatError, match="member 'x'"):
         nx.load_numpy_archive(archive.getvalue())
+
+
+def test_a_dtype_of_arrays_is_refused():
+    with pytest.raises(nx.DTypeError, match="not supported"):
+        nx.load_numpy(npy(head(descr="('<f4', (2,))", shape="(1,)"), bytes(8)))
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        ([1], ["\ud800"], []),
+        ([1], None, ["\ud800"]),
+        ([2**70], None, []),
+        ([-1], None, []),
+        ("1", None, []),
+        ([2], None, []),
+        ([1] * 65, None, []),
+        ([1], ["a", "b"], []),
+        ([1], ["a", 3], []),
+        ([1], None, ["a", "b"]),
+    ],
+)
+def test_a_pickle_of_a_tensor_is_refused_with_one_class(about):
+    rebuild = nx.tensor([1.0]).__reduce__()[0]
+    assert rebuild(bytes(4), nx.DType("f32"), [1], ["a"], []).names == ["a"]
+    with pytest.raises(nx.FormatError):
+        rebuild(bytes(4), nx.DType("f32"), *about)
 
 
 def test_elements_without_bytes_are_refused():

@@ -757,23 +757,38 @@ fn number_of_dtype(number: Number, dtype: Option<DType>) -> PyResult<Tensor> {
 /// vectorized under these names. Memory to which nobody can write is shared, and other memory copied
 /// unless it is ``owned``, which promises that nobody does.
 #[pyfunction]
-#[pyo3(signature = (bytes, dtype, shape, names=None, vectorized=vec![], owned=false))]
+#[pyo3(signature = (bytes, dtype, shape, names=None, vectorized=None, owned=false))]
 fn tensor_from_bytes(
     bytes: &Bound<'_, PyAny>,
     dtype: DTypeArg,
-    shape: Vec<usize>,
-    names: Option<NamesArg>,
-    vectorized: Vec<String>,
+    shape: &Bound<'_, PyAny>,
+    names: Option<&Bound<'_, PyAny>>,
+    vectorized: Option<&Bound<'_, PyAny>>,
     owned: bool,
 ) -> PyResult<Py<PyAny>> {
+    // The arguments come from bytes, as in a pickle, so a wrong value is damage of these bytes.
+    let wrong = |argument: &str, error: PyErr| {
+        format_error("tensor_from_bytes", format!("{argument}: {error}"))
+    };
+    let shape: Vec<usize> = shape.extract().map_err(|error| wrong("shape", error))?;
+    let names: Option<NamesArg> =
+        names.map(|names| names.extract()).transpose().map_err(|error| wrong("names", error))?;
+    let vectorized: Vec<String> = match vectorized {
+        Some(axes) => axes.extract().map_err(|error| wrong("vectorized", error))?,
+        None => Vec::new(),
+    };
     let damaged = |error: TensorError| match error {
         TensorError::OutOfMemory { .. } => exception(error.into()),
         error => format_error("a tensor", error.to_string()),
     };
     let host = arrays::from_raw(bytes, dtype.0, shape.into(), owned, damaged)?;
-    let host = host.with_names(names.and_then(|names| names.names())).or_raise()?;
+    let host = host.with_names(names.and_then(|names| names.names())).map_err(damaged)?;
     let axes: Vec<NewVector> = vectorized.iter().map(|name| name.as_str().into()).collect();
-    PyTensor::wrap(bytes.py(), Tensor::from(host).vectorize(&axes).or_raise()?)
+    let tensor = Tensor::from(host).vectorize(&axes);
+    PyTensor::wrap(
+        bytes.py(),
+        tensor.map_err(|error| format_error("tensor_from_bytes", error.to_string()))?,
+    )
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

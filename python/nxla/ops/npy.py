@@ -113,7 +113,7 @@ def _array(stream: IO[bytes], size: int, where: str) -> Tensor:
     dtype, order, shape, start = _header(stream, size, where)
     if dtype.hasobject:
         raise FormatError(f"{where}: at byte {start}, expected numbers, found pickled objects")
-    if dtype.itemsize == 0:
+    if dtype.itemsize == 0 or dtype.subdtype is not None:
         raise DTypeError(f"{where}: arrays of dtype {dtype} are not supported")
     needed = math.prod(shape) * dtype.itemsize
     if needed > size - start:
@@ -134,6 +134,9 @@ def _array(stream: IO[bytes], size: int, where: str) -> Tensor:
         raise OutOfMemoryError(
             f"{where}: {needed} bytes of elements are more memory than there is"
         ) from short
+    # NumPy refuses ranks above 64 and sizes above 2 ** 63 only when the array is made.
+    except (ValueError, OverflowError) as broken:
+        raise FormatError(f"{where}: at byte {start}, shape {shape}: {broken}"[:500]) from broken
 
 
 def _header(stream: IO[bytes], size: int, where: str) -> tuple[Any, Any, tuple[int, ...], int]:
