@@ -1,0 +1,24 @@
+"""Subnormal numbers are what the table of docs/guide/dtypes.md says, at every size."""
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+#: Whether half of the smallest normal number is kept, by compiler and dtype.
+KEPT = {
+    "evaluator": {"f16": True, "bf16": True, "f32": True, "f64": True},
+    "xla": {"f16": True, "f32": False, "f64": False},
+}
+_CASES = [(name, dtype, kept) for name, table in KEPT.items() for dtype, kept in table.items()]
+
+
+@pytest.mark.parametrize("size", [1, 5, 300_000])
+@pytest.mark.parametrize(("name", "dtype", "kept"), _CASES)
+def test_a_subnormal_result_is_kept_or_flushed(name, dtype, kept, size):
+    smallest = float(nx.finfo(dtype).smallest_normal)
+    x = nx.astype(nx.full((size,), smallest, "f64"), dtype)
+    halves = nx.astype(nx.jit(lambda x: -(x * 0.5), compiler=name)(x), "f64").numpy()
+    expected = -smallest / 2 if kept else -0.0
+    assert set(halves.tolist()) == {expected}
+    assert np.signbit(halves).all()
