@@ -1637,8 +1637,8 @@ def current_compiler() -> str | None:
 def partitions_options(options: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     """Options for each device on which a compiler can run programs at the same time."""
 
-def to_backend(options: Mapping[str, Any] | None = None) -> tuple[str, int]:
-    """Where results of a compiler with these options live: platform and device number."""
+def to_backend(options: Mapping[str, Any] | None = None) -> Device:
+    """Return the device that holds the results of functions that run with these options."""
 
 def is_tracing() -> bool:
     """Whether a trace is under way on this thread."""

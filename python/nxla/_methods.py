@@ -169,6 +169,11 @@ def copy(x: Tensor, /) -> Tensor:
     return x.to_device(x.device, copy=True) if isinstance(x, _core.Tensor) else +x
 
 
+def deep_copy(x: Tensor, memo: dict[int, Any], /) -> Tensor:  # noqa: ARG001
+    """Return a copy on the same device, as `copy.deepcopy` asks for it."""
+    return copy(x)
+
+
 def namespace(x: Tensor, /, *, api_version: str | None = None) -> ModuleType:  # noqa: ARG001
     """Return the package, which has the functions of the Array API standard.
 
@@ -228,6 +233,8 @@ class Method:
 #: Methods by name.
 METHODS: dict[str, Callable[..., Any]] = {
     "__array_namespace__": namespace,
+    "__copy__": copy,
+    "__deepcopy__": deep_copy,
     "__divmod__": quotient_and_rest,
     "__rdivmod__": quotient_and_rest_of,
     "__reversed__": from_the_last,

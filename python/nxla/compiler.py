@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from nxla._core import Expression, Function, Tensor
+    from nxla._types import DeviceLike
     from nxla.stream import Stream
 
 __all__ = ["Compiler", "current_compiler", "register_compiler"]
@@ -103,9 +104,9 @@ class Compiler:
         """Return options for each device that can run on its own."""
         return [options]
 
-    def to_backend(self, options: dict[str, Any]) -> tuple[str, int]:  # noqa: ARG002
-        """Return where results live: the platform and the number of the device."""
-        return ("host", 0)
+    def to_backend(self, options: dict[str, Any]) -> DeviceLike:  # noqa: ARG002
+        """Return the device that holds the results, or its name. New data is placed there."""
+        return "host"
 
 
 def register_compiler(compiler: Compiler, /) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
+    from nxla._core import Device
+
 __all__ = [
     "Options",
     "compilers",
@@ -153,15 +155,18 @@ def compilers() -> list[str]:
     return _core.compilers()
 
 
-def to_backend(**options: Any) -> tuple[str, int]:
-    """Return where results live when functions run with these options.
+def to_backend(**options: Any) -> Device:
+    """Return the device that holds the results of functions that run with these options.
+
+    Parameters
+    ----------
+    **options
+        As for `nxla.jit`: a compiler and its settings.
 
     Returns
     -------
-    platform : str
-        ``"host"``, or the platform of a device, such as ``"cpu"``.
-    device : int
-        The number of the device.
+    Device
+        A device that exists, for instance for `nxla.device_put`.
 
     Raises
     ------
@@ -172,7 +177,10 @@ def to_backend(**options: Any) -> tuple[str, int]:
     --------
     >>> import nxla as nx
     >>> nx.to_backend(compiler="evaluator")
-    ('host', 0)
+    Device('host')
+    >>> device = nx.to_backend(compiler="evaluator")
+    >>> nx.device_put(nx.ones(2), device).device == device
+    True
     """
     return _core.to_backend(options)
 

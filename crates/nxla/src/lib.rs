@@ -184,8 +184,8 @@ pub mod runtime {
 }
 
 pub use nxla_runtime::{
-    Auto, Backend, CacheKey, CacheReport, CompileRequest, Compiler, CompilerChoice, Conflict,
-    Device, DeviceTensor, Engine, Error, ErrorClass, Evaluator, Executable, ExecutableCache,
+    Auto, CacheKey, CacheReport, CompileRequest, Compiler, CompilerChoice, Conflict, Device,
+    DeviceTensor, Engine, Error, ErrorClass, Evaluator, Executable, ExecutableCache,
     ExecutableHandle, Explanation, Operand, Options, OptionsGuard, Result, RunContext, Setting,
     Settings, StageExecutor, StreamError, Trace, Value, View, compile_for, compile_program,
     compiler_named, compiler_names, current_compiler, debug, default_options, devices, executables,

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nxla::pjrt::Traffic;
 use nxla::{
-    DType, Device, Expr, Leftover, Options, Tensor, TensorType, devices, jit, run_on,
+    DType, Device, Expr, Leftover, Options, Slice, Tensor, TensorType, devices, jit, run_on,
     with_default_options,
 };
 use proptest::prelude::*;
@@ -342,5 +342,43 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn copies_and_starts_on_a_device_are_not_read() {
+    let Some((device, _, _guard)) = two_devices() else { return };
+    let computed = jit(|[x]: [Expr; 1]| x + 1).compiler("xla");
+    let made = computed.call([&Tensor::from(vec![0.0f32, 1.0])]).unwrap();
+    for x in [vector(&device), made] {
+        let before = Traffic::so_far();
+        let copy = x.copy_to(&device).unwrap();
+        assert_eq!(Traffic::so_far(), before);
+        assert!(x.deallocate().unwrap());
+        assert_eq!(elements(&copy), vec![1.0, 2.0]);
+    }
+    let (x, start) = (vector(&device), Tensor::from(1i32).copy_to(&device).unwrap());
+    let before = Traffic::so_far().read;
+    let part = x.slice(&Slice::of([&start], [1])).unwrap();
+    let put = x.put_slice(&part, &[&start]).unwrap();
+    assert_eq!(Traffic::so_far().read, before);
+    assert_eq!((elements(&part), elements(&put)), (vec![2.0], vec![1.0, 2.0]));
+}
+
+#[test]
+fn options_name_the_device_of_their_results() {
+    let Some((device, other, _guard)) = two_devices() else { return };
+    let second = Options::new().compiler("xla").set("cpu_device_count", 2).set("device", 1);
+    let cases = [
+        (Options::new(), Device::HOST),
+        (Options::new().compiler("evaluator"), Device::HOST),
+        (Options::new().compiler("xla"), device.clone()),
+        (Options::new().device(other.clone()), other.clone()),
+        (second, other.clone()),
+    ];
+    for (options, expected) in cases {
+        let home = options.backend().unwrap();
+        assert_eq!(home, expected);
+        assert_eq!(Tensor::from(1.0f32).copy_to(&home).unwrap().device(), expected);
     }
 }

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use common::{compilers, numbers};
 use nxla::graph::{Graph, HostError};
 use nxla::{
-    Backend, CompileRequest, Compiler, Error, Evaluator, Executable, Expr, HostTensor, Options,
-    Program, Result, RunContext, Settings, Tensor, TensorType, compile_for, compile_program, fori,
-    jit, register_compiler, stream_with,
+    CompileRequest, Compiler, Error, Evaluator, Executable, Expr, HostTensor, Options, Program,
+    Result, RunContext, Tensor, TensorType, compile_for, compile_program, fori, jit,
+    register_compiler, stream_with,
 };
 use nxla::{DType, eval::EvalError};
 
@@ -42,10 +42,6 @@ impl Compiler for Counting {
 
     fn compiles_elsewhere(&self) -> bool {
         true
-    }
-
-    fn backend(&self, settings: &Settings) -> Result<Backend> {
-        Evaluator.backend(settings)
     }
 }
 
@@ -182,10 +178,6 @@ impl Compiler for OwnWays {
 
     fn stream(&self, request: &CompileRequest<'_>) -> Option<Result<Arc<dyn Executable>>> {
         Some(self.note("stream", request))
-    }
-
-    fn backend(&self, settings: &Settings) -> Result<Backend> {
-        Evaluator.backend(settings)
     }
 }
 

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use common::{compilers, numbers};
 use nxla::prelude::*;
-use nxla::{Draw, Error, ErrorClass, Options, cond, if_, runtime_call, when};
+use nxla::{Device, Draw, Error, ErrorClass, Options, cond, if_, runtime_call, when};
 
 #[test]
 fn debug_of_an_error_is_its_message_and_alternate_debug_its_structure() {
@@ -41,8 +41,7 @@ fn settings_are_checked_before_the_function_is_traced() {
 #[test]
 fn a_compiler_tells_its_backend_and_its_partitions() {
     let options = Options::new().compiler("evaluator");
-    let backend = options.backend().unwrap();
-    assert_eq!((backend.platform.as_str(), backend.device), ("host", 0));
+    assert_eq!(options.backend().unwrap(), Device::HOST);
     assert_eq!(options.partitions().unwrap().len(), 1);
     for options in [options.set("speed", 11), Options::new().compiler("unknown")] {
         assert_eq!(options.backend().unwrap_err().class(), ErrorClass::Options);

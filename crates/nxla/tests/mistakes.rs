@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use common::{agree, compilers, numbers};
 use nxla::{
-    Backend, CompileRequest, Compiler, CompilerChoice, DType, Device, Error, ErrorClass,
-    Executable, Expr, Index, Options, RunContext, Settings, Tensor, TensorType, grad, hook, jit,
-    stream::stream_with,
+    CompileRequest, Compiler, CompilerChoice, DType, Device, Error, ErrorClass, Executable, Expr,
+    Index, Options, RunContext, Settings, Tensor, TensorType, grad, hook, jit, stream::stream_with,
 };
 
 fn matrix() -> Tensor {
@@ -131,7 +130,7 @@ impl Compiler for TooFew {
         Ok(())
     }
 
-    fn backend(&self, _: &Settings) -> nxla::Result<Backend> {
+    fn backend(&self, _: &Settings) -> nxla::Result<Device> {
         Err(Error::Usage("nowhere".into()))
     }
 }

@@ -199,6 +199,9 @@ impl Buffer {
         let client = self.client();
         let index = client.index_of(device)?;
         if index == self.inner.device {
+            if let Some(tensor) = self.tensor_at_hand()? {
+                return Ok(Buffer::at_hand(tensor, client.clone(), index));
+            }
             // PJRT copies between devices only.
             return client.put(&self.to_host()?, device);
         }

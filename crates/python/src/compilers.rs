@@ -4,13 +4,14 @@ use std::any::Any;
 use std::sync::Arc;
 
 use nxla_runtime::{
-    Backend, CompileRequest, Compiler, CompilerChoice, Error, Evaluator, Executable, Options,
+    CompileRequest, Compiler, CompilerChoice, Device, Error, Evaluator, Executable, Options,
     Program, Result, RunContext, Setting, Settings, Tensor, default_options, register_compiler,
     with_default_options,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::device::device_from;
 use crate::ending;
 use crate::errors::{OrRaise, argument_error, exception, user_error};
 use crate::function::PyFunction;
@@ -123,13 +124,10 @@ impl Compiler for PyCompiler {
         .map_err(user_error)
     }
 
-    fn backend(&self, settings: &Settings) -> Result<Backend> {
+    fn backend(&self, settings: &Settings) -> Result<Device> {
         ending::attach(|py| {
-            let (platform, device) = match self.ask(py, "to_backend", settings)? {
-                None => ("host".into(), 0),
-                Some(answer) => answer.extract()?,
-            };
-            Ok(Backend { platform, device })
+            let answer = self.ask(py, "to_backend", settings)?;
+            answer.map_or(Ok(Device::HOST), |device| device_from(&device))
         })
         .map_err(user_error)
     }

@@ -98,7 +98,7 @@ impl PyDType {
 }
 
 /// The dtype that an object stands for, `None` if it is of no kind that names dtypes.
-fn parse(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+pub(crate) fn parse(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     if let Ok(dtype) = value.cast::<PyDType>() {
         return Ok(Some(dtype.get().0));
     }

@@ -237,12 +237,11 @@ fn compilers() -> Vec<String> {
     compiler_names()
 }
 
-/// Where results of a compiler with these options live: platform and device number.
+/// Return the device that holds the results of functions that run with these options.
 #[pyfunction]
 #[pyo3(signature = (options=None))]
-fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<(String, usize)> {
-    let backend = options_from(options)?.0.backend().or_raise()?;
-    Ok((backend.platform, backend.device))
+fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<PyDevice> {
+    options_from(options)?.0.backend().or_raise().map(PyDevice)
 }
 
 /// Ends all streams, and waits until no program runs on any device and none calls a function: neither

@@ -90,13 +90,13 @@ pub trait Compiler: Any + Send + Sync {
         Err(Error::Options(format!("the compiler {name:?} does not run on the device {device}")))
     }
 
-    /// The device that its results live on, and that data for it is put on. Results of most
-    /// compilers are on the host.
+    /// Returns the device that holds the results with these settings, and on which new data is placed.
+    /// The default is the host.
     ///
     /// # Errors
-    /// Settings that it does not have.
-    fn device(&self, settings: &Settings) -> Result<Device> {
-        let _ = settings;
+    /// Returns [`Error::Options`] for a setting that the compiler does not have.
+    fn backend(&self, settings: &Settings) -> Result<Device> {
+        self.check_settings(settings)?;
         Ok(Device::HOST)
     }
 
@@ -108,16 +108,6 @@ pub trait Compiler: Any + Send + Sync {
     fn check_settings(&self, settings: &Settings) -> Result<()> {
         let _ = settings;
         Ok(())
-    }
-
-    /// The platform and the index of the device that results live on, without loading a plugin if the
-    /// compiler can tell without. [`Options::backend`](crate::Options::backend) calls it.
-    ///
-    /// # Errors
-    /// Settings that it does not have.
-    fn backend(&self, settings: &Settings) -> Result<Backend> {
-        self.check_settings(settings)?;
-        Ok(Backend::of(&self.device(settings)?))
     }
 }
 
@@ -153,22 +143,6 @@ impl CompileRequest<'_> {
     pub fn listens(&self, hook: &HookOp) -> bool {
         let named = hook.name.as_ref().is_some_and(|name| self.listeners.contains(name));
         named || hook.has_function()
-    }
-}
-
-/// Where tensors live.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Backend {
-    /// `"host"` or the platform of a PJRT client, such as `"cpu"`.
-    pub platform: String,
-    /// Which device of the platform.
-    pub device: usize,
-}
-
-impl Backend {
-    /// The platform and the index of a device.
-    pub fn of(device: &Device) -> Self {
-        Backend { platform: device.platform().to_owned(), device: device.index() }
     }
 }
 

@@ -58,8 +58,8 @@ pub use at_once::AtOnce;
 pub use auto::{Auto, Explanation};
 pub use cache::{CacheKey, CacheReport, CompilerKey, ExecutableCache, executables};
 pub use compiler::{
-    Backend, CompileRequest, Compiler, CompilerChoice, Executable, Purpose, RunContext,
-    compiler_named, compiler_names, register_compiler,
+    CompileRequest, Compiler, CompilerChoice, Executable, Purpose, RunContext, compiler_named,
+    compiler_names, register_compiler,
 };
 pub use data::Nested;
 pub use derivative::{Called, Differentiable, LinearMap, Linearized, Mode, differentiable};

@@ -14,7 +14,7 @@ use nxla_split::Policy;
 use nxla_tensor::HostTensor;
 use rustc_hash::FxHasher;
 
-use crate::compiler::{Backend, Compiler, CompilerChoice, compiler_named};
+use crate::compiler::{Compiler, CompilerChoice, compiler_named};
 use crate::device::{Device, place_of};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
@@ -265,11 +265,7 @@ impl Options {
         if !self.names_engine() {
             return Ok(None);
         }
-        let Engine { compiler, device } = self.engine(None)?;
-        match device {
-            Some(device) => Ok(Some(device)),
-            None => compiler.device(&self.settings).map(Some),
-        }
+        self.device_of_results().map(Some)
     }
 
     /// Looks at the settings, on behalf of the compiler that these options and those below choose. If
@@ -291,18 +287,20 @@ impl Options {
         }
     }
 
-    /// The platform and the index of the device on which results live with these options, and with the
+    /// Returns the device that holds the results of functions that run with these options, and with the
     /// default options of the thread below them.
     ///
     /// # Errors
-    /// Returns an error for an unknown compiler, and for settings that it does not have.
-    pub fn backend(&self) -> Result<Backend> {
-        let options = self.over(&default_options());
-        let Engine { compiler, device } = options.engine(None)?;
-        match device {
-            Some(device) => Ok(Backend::of(&device)),
-            None => compiler.backend(&options.settings),
-        }
+    /// Returns [`Error::Options`] for an unknown compiler, a setting that the compiler does not have, or a
+    /// device that does not exist.
+    pub fn backend(&self) -> Result<Device> {
+        self.over(&default_options()).device_of_results()
+    }
+
+    /// As [`Options::backend`], without the default options.
+    fn device_of_results(&self) -> Result<Device> {
+        let Engine { compiler, device } = self.engine(None)?;
+        device.map_or_else(|| compiler.backend(&self.settings), Ok)
     }
 
     /// These options, and the default options of the thread below them, once for each device on which

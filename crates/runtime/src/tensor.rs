@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use nxla_eval::Interrupt;
-use nxla_expr::TensorType;
+use nxla_expr::{Graph, Program, TensorType};
 use nxla_tensor::{DType, Element, HostTensor, Names, NamesError, Scalar, Shape, TensorError};
 
 use crate::background;
 use crate::device::Device;
 use crate::error::Result;
 use crate::inspect::{self, Address};
+use crate::options::Options;
 use crate::pjrt;
 use crate::profile::{self, Span, Work};
+use crate::program::run_on;
 use crate::vectors::VectorTensor;
 use crate::xla;
 
@@ -317,11 +319,14 @@ impl Tensor {
         Ok(buffer.wait()?)
     }
 
-    /// A copy on a device; the transfer may still be under way when this returns. On the host,
+    /// Copies the tensor to a device. The transfer may still be under way when this returns.
+    ///
+    /// On the device that holds the tensor, the copy is a new buffer: freeing or donating one leaves
+    /// the other alone. The copy is made there, without a transfer to the host. On the host,
     /// clones share memory that never changes, so a copy of a host tensor there is a clone.
     ///
     /// # Errors
-    /// What the plugin says of the transfer; a tensor that was freed.
+    /// Returns the error of the plugin if the transfer fails, or if the tensor was freed.
     pub fn copy_to(&self, device: &Device) -> Result<Tensor> {
         if let Tensor::Vectorized(tensor) = self {
             return Ok(tensor.with_data(tensor.data().copy_to(device)?));
@@ -329,7 +334,13 @@ impl Tensor {
         let Some(client) = device.client() else {
             return Ok(Tensor::Host(self.to_host()?));
         };
-        let buffer = self.copy_in(client, device.index())?;
+        let buffer = match self {
+            Tensor::Device(tensor) if tensor.buffer.is_at_hand() => {
+                self.copy_in(client, device.index())?
+            }
+            Tensor::Device(tensor) if device.holds(&tensor.buffer) => tensor.duplicate(device)?,
+            _ => self.copy_in(client, device.index())?,
+        };
         Ok(Tensor::Device(DeviceTensor { buffer, names: self.names().cloned() }))
     }
 
@@ -399,6 +410,24 @@ impl Tensor {
             Tensor::Device(tensor) => Ok(tensor.buffer.delete()?),
             Tensor::Vectorized(tensor) => tensor.data().deallocate(),
         }
+    }
+}
+
+impl DeviceTensor {
+    /// Copies the buffer on its own device, by a compiled program that returns its input: PJRT copies
+    /// between different devices only.
+    fn duplicate(&self, device: &Device) -> Result<pjrt::Buffer> {
+        let ty = TensorType::new(self.buffer.dtype(), self.buffer.shape().clone());
+        let mut graph = Graph::new();
+        let input = graph.parameter(0, ty.clone());
+        let program = Arc::new(Program::new(&graph, vec![ty], &[input])?);
+        // The evaluator would return the input itself.
+        let options = Options::new().compiler("xla").device(device.clone());
+        let (engine, tensor) = (options.engine(None)?, Tensor::Device(self.clone()));
+        let donation = (&[][..], &[][..]);
+        let results = run_on(&program, &options, &engine, &[&tensor], donation, None)?;
+        let copy = results.first().and_then(Tensor::buffer).cloned();
+        Ok(copy.expect("a program of XLA returns device tensors"))
     }
 }
 

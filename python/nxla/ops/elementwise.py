@@ -198,6 +198,8 @@ def astype(
     ([1, -1, 2147483647], [44, 255])
     """
     x = _unrounded(x)
-    if copy or x.dtype != dtype:
+    if x.dtype != dtype:
         x = _core.astype(x, dtype)
+    elif copy and isinstance(x, _core.Tensor):
+        return x.to_device(x.device if device is None else device, copy=True)
     return x if device is None else x.to_device(device)

@@ -375,9 +375,9 @@ fn result_type(operands: Vec<Bound<'_, PyAny>>) -> PyResult<crate::dtype::PyDTyp
     let mut common: Option<DType> = None;
     let mut numbers = Vec::new();
     for operand in &operands {
-        let dtype = match crate::dtype::dtype_of(operand) {
-            Ok(dtype) => dtype,
-            Err(_) => match Value::of(operand, "result_type")? {
+        let dtype = match crate::dtype::parse(operand)? {
+            Some(dtype) => dtype,
+            None => match Value::of(operand, "result_type")? {
                 Value::Tensor(tensor) => tensor.dtype(),
                 Value::Expr(expr) => expr.dtype(),
                 Value::Number(number) => {

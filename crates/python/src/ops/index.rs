@@ -24,10 +24,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Start<'py> {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        Ok(match value.extract::<i64>() {
-            Ok(index) if value.is_instance_of::<PyInt>() => Start::Fixed(index),
-            _ => Start::Dynamic(value.to_owned()),
-        })
+        // `__index__` of a device tensor would wait for its value, so that only an int is asked for one.
+        let fixed = value.cast::<PyInt>().ok().and_then(|index| index.extract().ok());
+        Ok(fixed.map_or_else(|| Start::Dynamic(value.to_owned()), Start::Fixed))
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) use policy::has_loops;
 pub(crate) use policy::{estimate, xla_settings};
 
 use crate::compiler::{
-    Backend, CompileRequest, Compiler, Executable, Purpose, check_settings, compiler_named,
+    CompileRequest, Compiler, Executable, Purpose, check_settings, compiler_named,
 };
 use crate::device::Device;
 use crate::error::Result;
@@ -94,12 +94,7 @@ impl Compiler for Auto {
         Ok(partitions)
     }
 
-    fn device(&self, settings: &Settings) -> Result<Device> {
+    fn backend(&self, settings: &Settings) -> Result<Device> {
         Ok(home(&xla_settings(settings), None)?.unwrap_or(Device::HOST))
-    }
-
-    fn backend(&self, settings: &Settings) -> Result<Backend> {
-        let device = self.device(settings)?;
-        Ok(Backend { platform: device.platform().to_owned(), device: device.index() })
     }
 }

@@ -35,7 +35,7 @@ use nxla_stablehlo::{LowerOptions, Module, lower};
 use nxla_tensor::TensorError;
 
 use crate::auto::thresholds::CPU_SHAPES;
-use crate::compiler::{Backend, CompileRequest, Compiler, Executable};
+use crate::compiler::{CompileRequest, Compiler, Executable};
 use crate::device::Device;
 use crate::error::{Error, ErrorClass, Result};
 use crate::options::{PLACING, Setting, Settings};
@@ -133,14 +133,9 @@ impl Compiler for Xla {
         Ok((0..target.client.devices().len()).map(on).collect())
     }
 
-    fn device(&self, settings: &Settings) -> Result<Device> {
+    fn backend(&self, settings: &Settings) -> Result<Device> {
         settings::check(settings)?;
         target(settings)?.device()
-    }
-
-    fn backend(&self, settings: &Settings) -> Result<Backend> {
-        let device = self.device(settings)?;
-        Ok(Backend { platform: device.platform().to_owned(), device: device.index() })
     }
 }
 
