@@ -46,7 +46,7 @@ _INPUT = re.compile(
     r"^(?P<kind>parameter|tensor) (?P<name>[a-z]+)(?::(?P<place>\d+))?\s{3,}(?P<type>\S+)$"
 )
 _WORD = re.compile(r"(?<![:\w.%])[a-z]{1,3}\b(?![:{\w])")
-_KEYS = re.compile(r"'[^']*': ")
+_KEYS = re.compile(r"(?:'[^']*'|:\w+): ")
 _TYPE = re.compile(r"(?:pred|bf16|[a-z]\d+(?:_\w+)?)(?:\[[^\]]*\])*")
 _NAME = re.compile(r"-?\d[\w.+-]*|[A-Za-z]+")
 _TEMPLATE = re.compile(r"#(?:Nx\.Tensor|nxla\.Tensor)<\s*(\S+)\s*Nx\.TemplateBackend\s*>")

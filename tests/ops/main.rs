@@ -140,9 +140,9 @@ fn evaluates(program: &Arc<Program>) -> bool {
     let ones = |ty: &nxla::TensorType| Tensor::Host(ones(ty));
     let inputs: Vec<Tensor> = program.inputs().iter().map(ones).collect();
     let inputs: Vec<&Tensor> = inputs.iter().collect();
-    let run =
-        |executable: Arc<dyn nxla::Executable>| executable.run(&inputs, &RunContext::default());
-    compile_program(program, &options, &[]).and_then(run).is_ok()
+    compile_program(program, &options, &[])
+        .and_then(|executable| executable.run(&inputs, &RunContext::default()))
+        .is_ok()
 }
 
 /// A matrix of ones has no triangular factor, so the diagonal is larger.

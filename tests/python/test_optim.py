@@ -156,7 +156,9 @@ def test_dtypes_stay():
             updates, state = optimiser.update(params, state, params)
             after = nx.optim.apply_updates(params, updates)
             assert str(after["w"].dtype) == dtype
-            assert {str(x.dtype) for x in nx.tree.leaves(state)} <= {dtype, "s32"}
+            # Moments of narrow parameters are f32: their squares would overflow or vanish.
+            kept = "f64" if dtype == "f64" else "f32"
+            assert {str(x.dtype) for x in nx.tree.leaves(state)} <= {kept, "s32"}
 
 
 def test_first_steps_of_adam_keep_their_digits():

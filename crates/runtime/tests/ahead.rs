@@ -53,7 +53,7 @@ fn executables_are_found_on_the_disk() {
     assert_eq!(compute(&scratch, 0.0), 1.0);
     let after = disk_report();
     assert!(after.failed > before.failed);
-    assert!(after.last_failure.unwrap().contains("no executable of this cache"));
+    assert!(after.last_failure.unwrap().contains("not an executable of this cache"));
     assert_eq!(clear_disk_cache(&scratch.0).unwrap().0, 1);
 }
 
