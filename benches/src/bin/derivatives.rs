@@ -14,7 +14,7 @@ use nxla::gradient::{Sides, pullback, pushforward};
 use nxla::graph::{ExprId, Graph};
 use nxla::{DType, Scalar};
 use nxla::{
-    Executable, HostTensor, Options, Program, RunContext, Shape, Tensor, TensorType,
+    ExecutableHandle, HostTensor, Options, Program, RunContext, Shape, Tensor, TensorType,
     compile_program,
 };
 
@@ -83,14 +83,14 @@ fn ratio(compiler: &str, function: &Arc<Program>, derivative: &Arc<Program>) -> 
     let mut least = [Duration::MAX; 2];
     for _ in 0..TURNS {
         for (least, (executable, inputs)) in least.iter_mut().zip(&executables) {
-            *least = (*least).min(run(&**executable, inputs)?);
+            *least = (*least).min(run(executable, inputs)?);
         }
     }
     Ok(least[1].as_secs_f64() / least[0].as_secs_f64())
 }
 
 /// The time of a run, with its results read.
-fn run(executable: &dyn Executable, inputs: &[Tensor]) -> Outcome<Duration> {
+fn run(executable: &ExecutableHandle, inputs: &[Tensor]) -> Outcome<Duration> {
     let inputs: Vec<_> = inputs.iter().map(|tensor| &**tensor).collect();
     let start = Instant::now();
     for result in executable.run(&inputs, &RunContext::default())? {

@@ -237,13 +237,13 @@ def roll(
     [4, 1, 2, 3]
     """
     x = as_tensor(x)
-    is_single = not isinstance(shift, list | tuple)
+    several = list(shift) if isinstance(shift, list | tuple) else None
     if axis is None:
-        if not is_single:
+        if several is not None:
             raise ArgumentError("roll: several shifts need as many axes")
         return _core.reshape(roll(_core.flatten(x), shift, axis=0), x.shape)
     axes = [axis] if isinstance(axis, int | str) else list(axis)
-    shifts = [shift] * len(axes) if is_single else list(shift)
+    shifts = [shift] * len(axes) if several is None else several
     if len(shifts) != len(axes):
         raise ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
     for one_axis, one_shift in zip(axes, shifts, strict=True):

@@ -94,7 +94,7 @@ fn full(
 
 /// A mask that is true where the column is at most the row plus `k`.
 #[pyfunction]
-#[pyo3(signature = (rows, columns, k=DiagonalOffset(0)))]
+#[pyo3(signature = (rows, columns, k=DiagonalOffset(0)), text_signature = "(rows, columns, k=0)")]
 fn tri(py: Python<'_>, rows: i64, columns: i64, k: DiagonalOffset) -> PyResult<Py<PyAny>> {
     let (rows, columns) = (count("tri", "n_rows", rows)?, count("tri", "n_cols", columns)?);
     apply(py, &[], |graph, _| one(graph.tri(rows, columns, k.0)))
