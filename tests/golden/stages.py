@@ -3,9 +3,11 @@
 Nx makes a chain of stages. A value that an earlier stage has computed and a later one needs is
 computed again unless it was hoisted, and equal nodes are computed once for each time the program
 writes them. Ours compute nothing twice: equal nodes are one, and a shared value is an output of the
-stage that computes it. Where Nx computes nothing twice either, the stages must be the same: their
-number, where their arguments come from, their texts, their outputs. Where it does, ours must
-compute the same values, each of them once, and give the same results.
+stage that computes it. Nx passes a constant that an earlier stage declares as an output; each of
+our stages contains its own copy, so that it simplifies as the whole program does. Where Nx computes
+nothing twice and passes no constant, the stages must be the same: their number, where their
+arguments come from, their texts, their outputs. Elsewhere ours must compute the same values from
+the same operands, each value once, and give the same results.
 """
 
 from __future__ import annotations
@@ -25,10 +27,22 @@ class _Values:
     """Numbers for values, whichever stage computes them: equal ones have the same."""
 
     known: dict[tuple[str, ...], int] = field(default_factory=dict)
+    #: The texts of constants that are outputs of stages.
+    constants: dict[int, str] = field(default_factory=dict)
 
     def number(self, *key: str) -> int:
         """Return the number of the value with this key."""
         return self.known.setdefault(key, len(self.known))
+
+    def constant(self, text: str, kind: str) -> int:
+        """Return the number of a constant that is an output of a stage."""
+        number = self.number(text, kind)
+        self.constants[number] = text
+        return number
+
+    def operand(self, number: int) -> str:
+        """Return an operand as it is written in a row: a constant by its text."""
+        return self.constants.get(number, f"#{number}")
 
 
 @dataclass
@@ -39,6 +53,8 @@ class _Computed:
     printed: list[list[list[int]]]
     #: The outputs of each stage.
     outputs: list[list[int]]
+    #: Whether some stage takes a constant from an earlier one.
+    passes_constants: bool = False
 
     @property
     def once(self) -> list[int]:
@@ -57,7 +73,7 @@ def mismatch(expected: list[dict[str, Any]], stages: nx.StageGraph) -> str | Non
     values = _Values()
     theirs = _follow(values, [(stage["arguments"], stage["expr"]) for stage in expected])
     ours = _follow(values, [([*s.arguments], str(s.expr)) for s in stages.stages])
-    if not theirs.is_shared:
+    if not theirs.is_shared and not theirs.passes_constants:
         return _first_difference(expected, stages.stages)
     if len(set(ours.once)) < len(ours.once):
         return "a value is computed by two stages"
@@ -80,6 +96,8 @@ def _follow(values: _Values, stages: Sequence[tuple[Sequence[Any], str]]) -> _Co
             values.number("input", str(place)) if stage is None else computed.outputs[stage][place]
             for stage, place in arguments
         ]
+        passed = (n for n, (stage, _) in zip(sources, arguments, strict=True) if stage is not None)
+        computed.passes_constants |= any(n in values.constants for n in passed)
         graphs = text.graphs(printed)
         computed.printed.append([[] for _ in graphs])
         computed.outputs.append(
@@ -107,13 +125,15 @@ def _number(
             if words.startswith("parameter:"):
                 numbers[name] = sources[int(words.split(":")[1])]
             else:
-                row = text.rename(words, graph, lambda operand: f"#{visit(operand)}")
+                row = text.rename(words, graph, lambda operand: values.operand(visit(operand)))
                 numbers[name] = values.number(row, kind)
                 if not listed:
                     on_the_way.append(numbers[name])
         return numbers[name]
 
-    return visit(graph.root) if graph.root in graph.lines else values.number(graph.root, graph.type)
+    if graph.root in graph.lines:
+        return visit(graph.root)
+    return values.constant(graph.root, graph.type)
 
 
 def _first_difference(expected: list[dict[str, Any]], found: Sequence[nx.Stage]) -> str | None:
