@@ -110,7 +110,7 @@ impl Placed {
 
 /// What a process grows by for each executable that it holds, measured with programs of 1 to 300
 /// operations on XLA's CPU: so much for the smallest, and so many times the machine code, which is
-/// right to a fifth. The tables in `docs/performance.md` have the figures.
+/// right to a fifth. `docs/performance.md` contains the measurements.
 const LEAST_BYTES: usize = 112 << 10;
 const BYTES_PER_CODE_BYTE: usize = 12;
 
