@@ -1,7 +1,7 @@
 """Configuration of the documentation; `make docs` builds it.
 
-The pages of the reference are written here from the package itself, so that no function is missing:
-groups are those of ``names.md``, and what that page does not name comes last.
+This module generates the reference pages from the package, so that every function is documented. The headings of
+``names.md`` group the functions; functions that ``names.md`` omits come last.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtex
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 
-# The gallery: pages that run the programs of `examples/`, in a folder that is thrown away.
+# The pages of the gallery run the programs of `examples/` in a temporary folder.
 nb_execution_mode = "force"
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
@@ -39,19 +39,19 @@ html_css_files = ["style.css"]
 html_theme_options = {"top_of_page_buttons": []}
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
-# Prompts and output are no part of what is copied.
+# The copy button omits prompts and output.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
-# Types in docstrings are words for readers, not names of classes.
+# Types in docstrings are prose, not references to classes.
 numpydoc_xref_param_type = False
 
 HERE = Path(__file__).parent
 GENERATED = HERE / "reference" / "generated"
 
-#: Namespaces beside the main one, with what they hold.
+#: The public namespaces except the main one, with their titles.
 MODULES = {
     "linalg": "Linear algebra",
     "fft": "Fourier transforms",
@@ -83,7 +83,7 @@ def groups() -> dict[str, list[str]]:
 
 
 def is_documented(value: Any) -> bool:
-    """Tell functions and classes from modules and constants."""
+    """Return whether a public name is a function or a class."""
     return callable(value) and not isinstance(value, ModuleType)
 
 
@@ -97,12 +97,12 @@ def entry(module: str, name: str, value: Any) -> str:
 
 
 def write_page(path: Path, title: str, module: str, names: list[str]) -> None:
-    """Write a page that lists names and documents them."""
+    """Write a page with the documentation of some names."""
     owner = importlib.import_module(module)
     parts = [f"# {title}"]
     parts += [entry(module, name, getattr(owner, name)) for name in names]
     text = "\n\n".join(parts) + "\n"
-    # What has not changed is not read again.
+    # Sphinx reads a page again if its modification time changes.
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 
@@ -123,7 +123,7 @@ def write_reference(_app: object) -> None:
 
 
 def write_architecture(_app: object) -> None:
-    """Write the page on the architecture, which lies beside the sources that it is about."""
+    """Write the architecture page from the file in the root folder."""
     text = (HERE.parent / "ARCHITECTURE.md").read_text()
     text = text.replace("](docs/", "](../../").replace("](README.md)", "](../../index.md)")
     text = text.replace("[SECURITY.md](SECURITY.md)", "`SECURITY.md`")
@@ -132,7 +132,7 @@ def write_architecture(_app: object) -> None:
 
 
 def quiet_kernels() -> None:
-    """Keep what runs the notebooks from saying how it is connected."""
+    """Silence the connection messages of the notebook kernels."""
     profile = HERE / "_build" / "ipython" / "profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "ipython_kernel_config.py").write_text('c.IPKernelApp.log_level = "ERROR"\n')
@@ -140,9 +140,9 @@ def quiet_kernels() -> None:
 
 
 def prepare(_app: object, _page: str, source: list[str]) -> None:
-    """Point at that page where texts point at the file, and drop what only doctest needs.
+    """Redirect links to ARCHITECTURE.md to its page, and remove the last empty line of code blocks.
 
-    A block ends in an empty line so that its end is no part of what the last example prints.
+    Doctest needs the empty line: without it, the closing fence would be part of the expected output.
     """
     source[0] = re.sub(r"(```python\n.*?)\n\n```\n", r"\1\n```\n", source[0], flags=re.DOTALL)
     source[0] = source[0].replace(

@@ -24,20 +24,18 @@ use samples::{Draft, Sample};
 const HEADER: &str = "\
 # Ops
 
-Every node of a graph is one of these. Everything else that Python and Rust offer is made of them.
-The names in the first column are those of expression text, which are Nx's; Python's come from
-[names.md](names.md).
+This table lists the ops of graphs. Every other function of Python and Rust is a composition of ops. The first column
+contains the names of ops in printed expressions, which are the names of Nx; [names.md](names.md) lists the Python
+names.
 
-A column says for which dtypes: `all`, `real` (all but complex numbers), `integers` (with truth
-values, `pred`, unless it says otherwise), `floats`, `complex`, or which. `Evaluator` and `XLA` count
-those among the dtypes that the op takes: it ran, and could be written as StableHLO. An op is
-differentiable if its operands get a derivative that is not zero everywhere.
+The column `dtypes` lists the accepted dtypes: `all`, `real` (all except complex), `integers` (including `pred` unless
+stated otherwise), `floats`, `complex`, or single dtypes. The columns `evaluator` and `XLA` list the accepted dtypes that
+the backend runs. An op is differentiable if the derivative for its operands is not zero everywhere.
 
-This file is written by a test, which tries all of it: `NXLA_BLESS=1 cargo test -p nxla-tests --test
-ops`.
+A test writes this file from measured facts: `NXLA_BLESS=1 cargo test -p nxla-tests --test ops`.
 ";
 
-/// What is found out about an op.
+/// The measured properties of an op.
 struct Facts {
     op: &'static str,
     family: String,
