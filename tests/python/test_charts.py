@@ -1,4 +1,4 @@
-"""The charts of the documentation show the measurements in ``benches/results``."""
+"""The charts and drawings of the documentation are up to date."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
-def test_charts_are_up_to_date() -> None:
-    command = [sys.executable, ROOT / "tools" / "charts.py", "--check"]
+@pytest.mark.parametrize("tool", ["charts.py", "drawings.py"])
+def test_pictures_are_up_to_date(tool: str) -> None:
+    command = [sys.executable, ROOT / "tools" / tool, "--check"]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
 
