@@ -26,6 +26,7 @@ from nxla import (
     random, testing, tree,
 )
 from nxla._core import *  # noqa: F403
+from nxla._versions import show_versions
 from nxla.compiler import Compiler, current_compiler, register_compiler
 from nxla.custom import custom_jvp, custom_vjp
 from nxla.debug import (
@@ -151,12 +152,12 @@ __all__ = [
     "reshape_vectors", "revectorize", "roll", "runtime_call", "safe_where", "save", "scan",
     "searchsorted", "segment_max", "segment_min", "segment_prod", "segment_sum", "serialize",
     "set_cache_limit", "set_print_options", "shard", "shard_jit", "shard_jit_apply", "shard_map",
-    "split", "stop_grad", "stream", "switch", "template", "tensor", "tensordot", "testing",
-    "to_backend", "to_batched", "to_binary", "to_heatmap", "to_safetensors", "track_tensors",
-    "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",
-    "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad",
-    "vectorize", "vjp", "vmap", "while_loop", "window_reduce", "with_sharding_constraint", "zeros",
-    "zeros_like",
+    "show_versions", "split", "stop_grad", "stream", "switch", "template", "tensor", "tensordot",
+    "testing", "to_backend", "to_batched", "to_binary", "to_heatmap", "to_safetensors",
+    "track_tensors", "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16",
+    "uint32", "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
+    "value_and_grad", "vectorize", "vjp", "vmap", "while_loop", "window_reduce",
+    "with_sharding_constraint", "zeros", "zeros_like",
 ]
 __all__ += _core.__all__
 # fmt: on

@@ -1,4 +1,4 @@
-"""Commands: ``python -m nxla doctor`` and ``python -m nxla cache``."""
+"""Commands: ``python -m nxla doctor``, ``python -m nxla cache`` and ``--version``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 import os
 import sys
 import time
+
+from nxla import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the result is the status that the process ends with."""
     parser = argparse.ArgumentParser(prog="python -m nxla", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"nxla {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     doctor = commands.add_parser(
         "doctor", help="tell what is installed, what works, and what is missing"

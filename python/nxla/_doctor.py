@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
 
-from nxla import _core, plugins
+from nxla import _core, _versions, plugins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,28 +22,16 @@ if TYPE_CHECKING:
 #: How long a plugin may take for all that it is asked.
 PATIENCE = 300
 
-#: Environment variables that change what nxla and XLA do.
-VARIABLES = (
-    "NXLA_COMPILER",
-    "NXLA_PJRT_PLUGIN",
-    "NXLA_PJRT_ALLOW_FAULTS",
-    "NXLA_CACHE_DIR",
-    "NXLA_CACHE_BYTES",
-    "NXLA_MALLOC_THRESHOLDS",
-    "XLA_FLAGS",
-    "TF_CPP_MIN_LOG_LEVEL",
-    "CUDA_VISIBLE_DEVICES",
-)
-
 
 def doctor(more: Sequence[str] = (), *, smoke: bool = True) -> int:
     """Print all that is found; 0 if the evaluator and the plugin that XLA would use work."""
     say = _Printer()
-    say.line(f"nxla {_core.__version__}, Python {platform.python_version()} on {_machine()}")
+    say.head("versions")
+    for name, value in _versions.versions().items():
+        say.line(f"{name}: {value}")
     say.head("settings in force")
-    for name in VARIABLES:
-        if value := os.environ.get(name):
-            say.line(f"{name}={value}")
+    for name, value in _versions.settings().items():
+        say.line(f"{name}={value}")
     options = _core.get_default_options()
     described = ", ".join(f"{name}={value!r}" for name, value in options.items())
     say.line(f"default options: {described or 'none'}")
@@ -69,10 +56,6 @@ def doctor(more: Sequence[str] = (), *, smoke: bool = True) -> int:
     say.line("")
     say.line("all is well" if good else "something is wrong, see above")
     return 0 if good else 1
-
-
-def _machine() -> str:
-    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
 
 
 class _Printer:

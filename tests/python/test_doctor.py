@@ -1,14 +1,18 @@
 """The command that says what is installed, what works and what is missing."""
 
 import ctypes.util
+import importlib.metadata
+import io
 import os
+import platform
 import shutil
 import subprocess
 import sys
 
 import pytest
 
-from nxla import plugins
+import nxla as nx
+from nxla import _versions, plugins
 
 
 def doctor(*arguments, **environment):
@@ -38,6 +42,8 @@ def test_the_plugin_that_is_used_is_tried_with_all_dtypes():
     assert done.returncode == 0, done.stdout + done.stderr
     for part in (
         "(used by default)",
+        f"nxla: {nx.__version__}",
+        f"python: {platform.python_version()}",
         "API 0.",
         "device 0:",
         "32 of 32 tests",
@@ -99,3 +105,37 @@ def test_a_cache_that_others_can_change_is_reported(tmp_path):
     done = doctor("--quick", NXLA_CACHE_DIR=str(tmp_path))
     assert done.returncode == 1
     assert "got a symbolic link" in done.stdout
+
+
+def test_show_versions_prints_packages_and_settings(monkeypatch, capsys):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
+    nx.show_versions()
+    lines = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
+    assert lines["nxla"] == importlib.metadata.version("nxla")
+    assert lines["python"].startswith(platform.python_version())
+    assert platform.machine() in lines["platform"]
+    assert lines["numpy"] == importlib.metadata.version("numpy")
+    assert lines["XLA_FLAGS"] == "--xla_cpu_enable_fast_math=false"
+    stream = io.StringIO()
+    nx.show_versions(stream)
+    assert dict(line.split(": ", 1) for line in stream.getvalue().splitlines()) == lines
+
+
+def test_show_versions_omits_packages_that_are_not_installed(monkeypatch, capsys):
+    monkeypatch.setattr(_versions, "PACKAGES", ("numpy", "nxla-no-such-package"))
+    nx.show_versions()
+    printed = capsys.readouterr().out
+    assert "numpy: " in printed
+    assert "no-such-package" not in printed
+
+
+def test_show_versions_imports_no_package():
+    code = "import nxla as nx, sys; nx.show_versions(); sys.exit('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_command_prints_the_version():
+    command = [sys.executable, "-m", "nxla", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"nxla {importlib.metadata.version('nxla')}\n"
