@@ -1,7 +1,7 @@
 """Configuration of the documentation; `make docs` builds it.
 
-This module generates the reference pages from the package, so that every function is documented. The headings of
-``names.md`` group the functions; functions that ``names.md`` omits come last.
+This module generates the reference pages from the package, so that every function is documented.
+The headings of ``names.md`` group the functions; functions that ``names.md`` omits come last.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def quiet_kernels() -> None:
 def prepare(_app: object, _page: str, source: list[str]) -> None:
     """Redirect links to ARCHITECTURE.md to its page, and remove the last empty line of code blocks.
 
-    Doctest needs the empty line: without it, the closing fence would be part of the expected output.
+    Doctest needs the empty line: otherwise the closing fence is part of the expected output.
     """
     source[0] = re.sub(r"(```python\n.*?)\n\n```\n", r"\1\n```\n", source[0], flags=re.DOTALL)
     source[0] = source[0].replace(
