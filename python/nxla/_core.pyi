@@ -2172,9 +2172,6 @@ def slogdet_parts(a: TensorLike) -> list[Tensor]:
 def solve_batch(a: TensorLike, b: TensorLike) -> Tensor:
     """Solves systems of linear equations."""
 
-def split_at(x: TensorLike, index: int, axis: Axis = ...) -> tuple[Tensor, Tensor]:
-    """The parts before and from an index on along an axis."""
-
 def svd_parts(a: TensorLike, full: bool) -> list[Tensor]:
     """Singular vectors and values of matrices."""
 

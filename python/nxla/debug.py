@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 
 from nxla import _core
 from nxla._arguments import path_of
@@ -65,7 +64,7 @@ def debug_nans(on: bool = True, /) -> Iterator[None]:
 
 
 class Difference:
-    """How far one value is from what the first compiler made of it."""
+    """The distance of one value from the same value by the reference compiler."""
 
     def __init__(
         self,
@@ -105,13 +104,19 @@ class Difference:
 
 
 class Comparison:
-    """The values of a function as several compilers compute them; made by `nxla.compare`."""
+    """The values of a function by several compilers, as `nxla.compare` returns them.
 
-    def __init__(self, reference: str, rows: list[Difference]) -> None:
-        #: The compiler that the others are compared with.
+    Printing the comparison shows a table with one line for each value.
+    """
+
+    def __init__(self, reference: str, rows: list[Difference], devices: dict[str, str]) -> None:
+        #: The compiler that the other compilers are compared with.
         self.reference = reference
-        #: One for each value and compiler, in the order in which values are computed.
+        #: One difference for each value and compiler, in the order in which values are computed.
         self.rows = rows
+        #: The device that holds the values of each compiler. Values of the evaluator are in host
+        #: memory, values of XLA in buffers of its plugin.
+        self.devices = devices
 
     @property
     def max_ulps(self) -> int:
@@ -131,10 +136,10 @@ class Comparison:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in table
         ]
-        return f"compared with {self.reference!r}\n" + "\n".join(lines)
+        ran = ", ".join(f"{name} on {device}" for name, device in self.devices.items())
+        return f"compared with {self.reference!r}; {ran}\n" + "\n".join(lines)
 
-    def __repr__(self) -> str:
-        return f"<nxla comparison of {len(self.rows)} values, at most {self.max_ulps} ulps apart>"
+    __repr__ = __str__
 
 
 def _cells(row: Difference) -> tuple[str, ...]:
@@ -153,38 +158,37 @@ def compare(
     function: Callable[..., Any],
     /,
     compilers: Sequence[str] = ("evaluator", "xla"),
-    *,
-    quiet: bool = False,
 ) -> Callable[..., Comparison]:
-    """Make a function that computes every value of another one with several compilers.
+    """Return a function that computes every value of `function` with several compilers.
 
-    The values are the results of all operations outside of loops and branches. A compiler computes
-    all of them in one program, so what it would fuse away is there to be compared.
+    The values are the results of all operations outside of loops and branches. Each compiler
+    computes all of them in one program, so that fused operations can be compared too.
 
     Parameters
     ----------
     function : callable
-        As for `nxla.jit`.
+        A function that `nxla.jit` accepts.
     compilers : sequence of str
-        The first one is what the others are compared with.
-    quiet : bool
-        Whether not to print the differences.
+        At least two names of compilers. The first one is the reference.
 
     Returns
     -------
     callable
-        Takes the arguments of the function, prints the differences, and returns a `Comparison`.
+        A function of the same arguments, which returns a `Comparison`.
 
     Raises
     ------
     ArgumentError
-        If there are less than two compilers.
+        If fewer than two compilers are named.
+    ExecutionError
+        If values of ``"xla"`` are not in buffers of its plugin.
 
     Examples
     --------
     >>> import nxla as nx
     >>> compared = nx.compare(lambda x: nx.sqrt(x) * 2, ["evaluator", "evaluator"])(2.0)
-    compared with 'evaluator'
+    >>> compared
+    compared with 'evaluator'; evaluator on host
     compiler   ulps  difference  differing  operation  type  line
     evaluator  0     0           0/1        sqrt       f32   <doctest ...compare[1]>:1
     evaluator  0     0           0/1        multiply   f32   <doctest ...compare[1]>:1
@@ -208,10 +212,10 @@ def compare(
             expression, facts = debug_expr(bound)(*args).every_value()
         else:
             expression, facts = debug_expr(function)(*args).every_value()
-        expected = expression.run(*args, compiler=names[0])
-        rows = []
+        expected, device = _run_by_name(expression, args, names[0])
+        rows, devices = [], {names[0]: device}
         for name in names[1:]:
-            found = expression.run(*args, compiler=name)
+            found, devices[name] = _run_by_name(expression, args, name)
             for (operation, kind, line), left, right in zip(facts, expected, found, strict=True):
                 ulps, index, absolute, differing = _core.compare_values(left, right)
                 rows.append(
@@ -219,12 +223,22 @@ def compare(
                         name, operation, kind, line, ulps, index, absolute, differing, left.size
                     )
                 )
-        comparison = Comparison(names[0], rows)
-        if not quiet:
-            sys.stdout.write(f"{comparison}\n")
-        return comparison
+        return Comparison(names[0], rows, devices)
 
     return compared
+
+
+def _run_by_name(
+    expression: _core.Expression, args: tuple[Any, ...], compiler: str
+) -> tuple[list[Any], str]:
+    """Return the values of an expression by one compiler, and the device that holds them."""
+    values = expression.run(*args, compiler=compiler)
+    devices = {str(value.device) for value in values}
+    if compiler == "xla" and "host" in devices:
+        raise ExecutionError(
+            "compare: xla: values must be in buffers of the plugin; got values in host memory"
+        )
+    return values, ", ".join(sorted(devices))
 
 
 class Explanation:

@@ -18,6 +18,7 @@ to rounding. Narrower floats are drawn in 32 bits and rounded. No gradient flows
 from __future__ import annotations
 
 from nxla import _core
+from nxla._sample import Sample, is_shape
 from nxla.devices import made_on
 from nxla.errors import ArgumentError
 from nxla.ops.random import (
@@ -44,7 +45,7 @@ from nxla.ops.random import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Any, Literal
 
     from nxla._core import Tensor
     from nxla._types import Axis, DeviceLike, DTypeLike, Names, Shape, TensorLike
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     Method = Literal["cholesky", "eigh", "svd"]
 
 __all__ = [
+    "Sample",
     "bernoulli",
     "bernoulli_split",
     "beta",
@@ -127,7 +129,7 @@ def key(seed: TensorLike, /, *, device: DeviceLike | None = None) -> Tensor:
     return made_on(device, _core.random_key, seed)
 
 
-def split(key: TensorLike, /, *, parts: int = 2) -> Tensor:
+def split(key: TensorLike, /, parts: int = 2) -> Tensor:
     """Return keys that have nothing to do with each other, nor with the given one.
 
     Parameters
@@ -191,41 +193,47 @@ def fold_in(key: TensorLike, data: TensorLike, /) -> Tensor:
 
 def uniform(
     key: TensorLike,
-    low: TensorLike = 0.0,
-    high: TensorLike = 1.0,
-    /,
+    low: TensorLike | None = None,
+    high: TensorLike | DTypeLike | None = None,
+    minval: TensorLike = 0.0,
+    maxval: TensorLike = 1.0,
     *,
-    shape: Shape = (),
+    shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Draw floats that are equally likely everywhere in ``[low, high)``.
+) -> Sample:
+    """Draw floats from the uniform distribution on ``[low, high)``.
+
+    JAX's order of arguments works too: ``uniform(key, shape, dtype, minval, maxval)``. A tuple of
+    integers in the place of `low` is a shape if `shape` is not given.
 
     Parameters
     ----------
     key : tensor_like
-        A key.
-    low, high : tensor_like
-        Bounds, which broadcast to `shape`.
-    shape : int or sequence of int
-        How many numbers to draw.
+        A key: ``uint32`` of shape (2,).
+    low, high : tensor_like, optional
+        The bounds, which broadcast to `shape`; by default 0 and 1.
+    minval, maxval : tensor_like
+        The bounds by the names that they have in JAX.
+    shape : int or sequence of int, optional
+        The shape of the result; by default ().
     dtype : dtype_like, optional
-        A float dtype, or a complex one for numbers whose two parts are drawn so; by default that of
-        the bounds.
+        A float dtype; by default that of the bounds. A complex dtype draws the real and the
+        imaginary part.
     names : sequence of str or None, optional
         Names of the axes.
 
     Returns
     -------
-    tuple[Tensor, Tensor]
-        The numbers, and the next key.
+    Sample
+        The floats, and the next key.
 
     Raises
     ------
     ShapeError
-        If `key` is no key.
+        If `key` is not a key, or a bound does not broadcast to `shape`.
     DTypeError
-        If the dtype is no float.
+        If the dtype is not a float or complex dtype.
 
     Examples
     --------
@@ -234,21 +242,23 @@ def uniform(
     >>> x.item()
     0.9728643894195557
     """
-    drawn, following = _core.random_uniform(key, low, high, shape, dtype, names, True)
-    return drawn, following
+    arguments = _uniform_arguments(low, high, minval, maxval, shape, dtype)
+    drawn, following = _core.random_uniform(key, *arguments, names, True)
+    return Sample(drawn, following)
 
 
 def uniform_split(
     key: TensorLike,
-    low: TensorLike = 0.0,
-    high: TensorLike = 1.0,
-    /,
+    low: TensorLike | None = None,
+    high: TensorLike | DTypeLike | None = None,
+    minval: TensorLike = 0.0,
+    maxval: TensorLike = 1.0,
     *,
-    shape: Shape = (),
+    shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `uniform` does, with a key that has been split; return the numbers alone.
+    """Draw as `uniform` does, with a key that `split` returned; return the floats alone.
 
     Examples
     --------
@@ -256,41 +266,56 @@ def uniform_split(
     >>> nx.random.uniform_split(nx.random.key(12)).item()
     0.3037703037261963
     """
-    return _core.random_uniform(key, low, high, shape, dtype, names, False)[0]
+    arguments = _uniform_arguments(low, high, minval, maxval, shape, dtype)
+    return _core.random_uniform(key, *arguments, names, False)[0]
+
+
+def _uniform_arguments(
+    low: Any, high: Any, minval: Any, maxval: Any, shape: Any, dtype: Any
+) -> tuple[Any, Any, Any, Any]:
+    """Return the bounds, the shape and the dtype of either order of arguments."""
+    if shape is None and is_shape(low):
+        return minval, maxval, low, dtype if high is None else high
+    low = minval if low is None else low
+    high = maxval if high is None else high
+    return low, high, () if shape is None else shape, dtype
 
 
 def normal(
     key: TensorLike,
     mean: TensorLike = 0.0,
-    standard_deviation: TensorLike = 1.0,
+    standard_deviation: TensorLike | DTypeLike | None = None,
     /,
     *,
-    shape: Shape = (),
+    shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Draw floats with the normal distribution.
+) -> Sample:
+    """Draw floats from the normal distribution.
+
+    JAX's order of arguments works too: ``normal(key, shape, dtype)``. A tuple of integers in the
+    place of `mean` is a shape if `shape` is not given.
 
     Parameters
     ----------
     key : tensor_like
-        A key.
-    mean, standard_deviation : tensor_like
-        Of the distribution; they broadcast to `shape`.
+        A key: ``uint32`` of shape (2,).
+    mean, standard_deviation : tensor_like, optional
+        The parameters of the distribution, which broadcast to `shape`; by default 0 and 1.
     shape, dtype, names
         As for `uniform`.
 
     Returns
     -------
-    tuple[Tensor, Tensor]
-        The numbers, and the next key.
+    Sample
+        The floats, and the next key.
 
     Raises
     ------
     ShapeError
-        If `key` is no key.
+        If `key` is not a key, or a parameter does not broadcast to `shape`.
     DTypeError
-        If the dtype is no float.
+        If the dtype is not a float or complex dtype.
 
     Examples
     --------
@@ -298,51 +323,70 @@ def normal(
     >>> x, key = nx.random.normal(nx.random.key(42))
     >>> round(x.item(), 5)
     1.36947
+    >>> nx.random.normal(key, (64, 32)).value.shape
+    (64, 32)
     """
-    arguments = (key, mean, standard_deviation, shape, dtype, names)
-    drawn, following = _core.random_normal(*arguments, True)
-    return drawn, following
+    arguments = _normal_arguments(mean, standard_deviation, shape, dtype)
+    drawn, following = _core.random_normal(key, *arguments, names, True)
+    return Sample(drawn, following)
 
 
 def normal_split(
     key: TensorLike,
     mean: TensorLike = 0.0,
-    standard_deviation: TensorLike = 1.0,
+    standard_deviation: TensorLike | DTypeLike | None = None,
     /,
     *,
-    shape: Shape = (),
+    shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `normal` does, with a key that has been split; return the numbers alone.
+    """Draw as `normal` does, with a key that `split` returned; return the floats alone.
 
     Examples
     --------
     >>> import nxla as nx
-    >>> nx.random.normal_split(nx.random.key(0), shape=(2, 3)).shape
+    >>> nx.random.normal_split(nx.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    return _core.random_normal(key, mean, standard_deviation, shape, dtype, names, False)[0]
+    arguments = _normal_arguments(mean, standard_deviation, shape, dtype)
+    return _core.random_normal(key, *arguments, names, False)[0]
+
+
+def _normal_arguments(
+    mean: Any, standard_deviation: Any, shape: Any, dtype: Any
+) -> tuple[Any, Any, Any, Any]:
+    """Return the parameters, the shape and the dtype of either order of arguments."""
+    if shape is None and is_shape(mean):
+        return 0.0, 1.0, mean, dtype if standard_deviation is None else standard_deviation
+    standard_deviation = 1.0 if standard_deviation is None else standard_deviation
+    return mean, standard_deviation, () if shape is None else shape, dtype
 
 
 def randint(
     key: TensorLike,
-    low: TensorLike,
-    high: TensorLike,
-    /,
-    *,
-    shape: Shape = (),
+    low: TensorLike | None = None,
+    high: TensorLike | None = None,
+    maxval: TensorLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    minval: TensorLike | None = None,
+    shape: Shape | None = None,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Draw integers that are equally likely everywhere in ``[low, high)``.
+) -> Sample:
+    """Draw integers from the uniform distribution on ``[low, high)``.
+
+    JAX's order of arguments works too: ``randint(key, shape, minval, maxval, dtype)``. A tuple of
+    integers in the place of `low` is a shape if `shape` is not given.
 
     Parameters
     ----------
     key : tensor_like
-        A key.
+        A key: ``uint32`` of shape (2,).
     low, high : tensor_like
-        Bounds, which broadcast to `shape`.
+        The bounds, which broadcast to `shape`.
+    minval, maxval : tensor_like
+        The bounds by the names that they have in JAX.
     shape, names
         As for `uniform`.
     dtype : dtype_like, optional
@@ -350,15 +394,17 @@ def randint(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The integers, and the next key.
 
     Raises
     ------
+    ArgumentError
+        If a bound is missing.
     ShapeError
-        If `key` is no key.
+        If `key` is not a key, or a bound does not broadcast to `shape`.
     DTypeError
-        If the dtype is no integer of at least 8 bits.
+        If the dtype is not an integer dtype of at least 8 bits.
 
     Examples
     --------
@@ -367,21 +413,23 @@ def randint(
     >>> x.tolist()
     [[9, 20], [19, 6], [71, 15]]
     """
-    drawn, following = _core.random_integers(key, low, high, shape, dtype, names, True)
-    return drawn, following
+    arguments = _randint_arguments("randint", low, high, minval, maxval, shape)
+    drawn, following = _core.random_integers(key, *arguments, dtype, names, True)
+    return Sample(drawn, following)
 
 
 def randint_split(
     key: TensorLike,
-    low: TensorLike,
-    high: TensorLike,
-    /,
-    *,
-    shape: Shape = (),
+    low: TensorLike | None = None,
+    high: TensorLike | None = None,
+    maxval: TensorLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    minval: TensorLike | None = None,
+    shape: Shape | None = None,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `randint` does, with a key that has been split; return the integers alone.
+    """Draw as `randint` does, with a key that `split` returned; return the integers alone.
 
     Examples
     --------
@@ -389,17 +437,32 @@ def randint_split(
     >>> nx.random.randint_split(nx.random.key(1), 0, 10, shape=5).tolist()
     [1, 3, 5, 0, 4]
     """
-    return _core.random_integers(key, low, high, shape, dtype, names, False)[0]
+    arguments = _randint_arguments("randint_split", low, high, minval, maxval, shape)
+    return _core.random_integers(key, *arguments, dtype, names, False)[0]
+
+
+def _randint_arguments(
+    op: str, low: Any, high: Any, minval: Any, maxval: Any, shape: Any
+) -> tuple[Any, Any, Any]:
+    """Return the bounds and the shape of either order of arguments."""
+    if shape is None and is_shape(low):
+        shape, low, high = low, high, None
+    low = minval if low is None else low
+    high = maxval if high is None else high
+    if low is None or high is None:
+        missing = "low (minval)" if low is None else "high (maxval)"
+        raise ArgumentError(f"{op}: {missing}: a bound is required; got None")
+    return low, high, () if shape is None else shape
 
 
 def gumbel(
     key: TensorLike,
     /,
-    *,
     shape: Shape = (),
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Draw floats with the standard Gumbel distribution.
 
     Parameters
@@ -413,7 +476,7 @@ def gumbel(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The numbers, and the next key.
 
     Raises
@@ -431,15 +494,15 @@ def gumbel(
     -0.72946
     """
     drawn, following = _core.random_gumbel(key, shape, dtype, names, True)
-    return drawn, following
+    return Sample(drawn, following)
 
 
 def gumbel_split(
     key: TensorLike,
     /,
-    *,
     shape: Shape = (),
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
 ) -> Tensor:
     """Draw as `gumbel` does, with a key that has been split; return the numbers alone.
@@ -463,7 +526,7 @@ def multivariate_normal(
     shape: Shape = (),
     dtype: DTypeLike | None = None,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Draw vectors with a normal distribution.
 
     Parameters
@@ -485,7 +548,7 @@ def multivariate_normal(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The vectors, and the next key.
 
     Raises
@@ -507,7 +570,7 @@ def multivariate_normal(
     """
     arguments = (key, mean, covariance, method, shape, dtype, names)
     drawn, following = _core.random_multivariate_normal(*arguments, True)
-    return drawn, following
+    return Sample(drawn, following)
 
 
 def multivariate_normal_split(
@@ -536,7 +599,7 @@ def multivariate_normal_split(
 
 def shuffle(
     key: TensorLike, x: TensorLike, /, *, axis: Axis = 0, independent: bool = False
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Put the entries along an axis in a random order.
 
     Parameters
@@ -552,7 +615,7 @@ def shuffle(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The tensor in its new order, and the next key.
 
     Raises
@@ -568,7 +631,7 @@ def shuffle(
     [2, 7, 9, 6, 0, 8, 1, 3, 4, 5]
     """
     shuffled, following = _core.random_shuffle(key, x, axis, independent)
-    return shuffled, following
+    return Sample(shuffled, following)
 
 
 def choice(
@@ -580,7 +643,7 @@ def choice(
     samples: int = 1,
     axis: Axis | None = None,
     replace: bool = True,
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Take random samples of a tensor.
 
     Parameters
@@ -600,7 +663,7 @@ def choice(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The samples, and the next key.
 
     Raises
@@ -620,7 +683,7 @@ def choice(
     """
     count = _count("choice", "samples", samples)
     samples_taken, following = _core.random_choice(key, x, p, count, axis, replace)
-    return samples_taken, following
+    return Sample(samples_taken, following)
 
 
 if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.

@@ -445,13 +445,37 @@ INITIALIZERS = [
 @pytest.mark.parametrize("name", INITIALIZERS)
 def test_initializers(name):
     key, shape = nx.random.key(3), (3, 60, 40)
-    for axes in ({}, {"in_axis": 0, "out_axis": 1}):
+    for axes in ({"in_axis": -2, "out_axis": -1}, {"in_axis": 0, "out_axis": 1}):
         ours = np.asarray(getattr(nx.nn.initializers, name)(**axes)(key, shape))
         theirs = getattr(jax.nn.initializers, name)(**axes)(jax.random.key(0), shape)
         assert ours.dtype == np.float32
         assert abs(ours.mean()) < 3 * theirs.std() / np.sqrt(ours.size) * 2
         np.testing.assert_allclose(ours.std(), theirs.std(), rtol=0.05)
         np.testing.assert_allclose(np.abs(ours).max(), np.abs(theirs).max(), rtol=0.05)
+
+
+@pytest.mark.parametrize("name", ["he_normal", "he_uniform", "lecun_normal", "lecun_uniform"])
+@pytest.mark.parametrize("kind", ["dense", "conv1d", "conv2d"])
+def test_initializers_keep_the_variance_of_activations(name, kind):
+    """Outputs of `dot` and `conv` have the variance of the inputs (twice that for He's)."""
+    kernel_key, input_key = nx.random.split(nx.random.key(5), 2)
+    shapes = {
+        "dense": ((512, 64), (256, 512)),
+        "conv1d": ((64, 128, 3), (8, 128, 40)),
+        "conv2d": ((64, 32, 3, 3), (8, 32, 20, 20)),
+    }
+    kernel_shape, input_shape = shapes[kind]
+    kernel = getattr(nx.nn.initializers, name)()(kernel_key, kernel_shape)
+    x = nx.random.normal_split(input_key, input_shape)
+    y = x @ kernel if kind == "dense" else nx.conv(x, kernel)
+    expected = 2.0 if name.startswith("he") else 1.0
+    np.testing.assert_allclose(np.asarray(y).var(), expected, rtol=0.05)
+
+
+def test_orthogonal_kernels_have_orthonormal_outputs():
+    kernel = np.asarray(nx.nn.initializers.orthogonal()(nx.random.key(0), (8, 3, 3, 3)))
+    rows = kernel.reshape(8, 27)
+    np.testing.assert_allclose(rows @ rows.T, np.eye(8), atol=1e-5)
 
 
 def test_other_initializers():

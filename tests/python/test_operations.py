@@ -223,6 +223,6 @@ def test_tensors_are_split_at_several_places(places):
         found = call(lambda x: nx.split(x, places))(x)
         expected = np.split(x, places)
         assert [part.tolist() for part in found] == [part.tolist() for part in expected]
-    assert [part.tolist() for part in nx.split(x[0], np.int64(1))] == [[0], [1]]
+    assert [part.tolist() for part in nx.split(x[0], at=np.int64(1))] == [[0], [1]]
     columns = nx.split(x, [1], axis=1)
     assert [part.shape for part in columns] == [(5, 1), (5, 1)]

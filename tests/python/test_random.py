@@ -219,12 +219,12 @@ def test_what_is_refused(call, error, text):
 
 def test_parameters_that_make_no_sense_are_refused(compiler):
     key = nx.random.key(1)
-    shape_as_bound = r"low has shape \[1\], expected one that broadcasts to shape=\[\]"
+    list_as_bound = r"low has shape \[1\], expected one that broadcasts to shape=\[\]"
     for draw in (nx.random.uniform, lambda key, low: nx.random.randint(key, low, 9)):
-        with pytest.raises(nx.ShapeError, match=shape_as_bound):
-            nx.jit(lambda k, draw=draw: draw(k, (5,)), compiler=compiler)(key)
+        with pytest.raises(nx.ShapeError, match=list_as_bound):
+            nx.jit(lambda k, draw=draw: draw(k, [5]), compiler=compiler)(key)
     with pytest.raises(nx.ShapeError, match="mean has shape"):
-        nx.random.normal(key, (2, 3))
+        nx.random.normal(key, [2, 3])
     for low, high in ((5, 5), (7, 2)):
         with pytest.raises(nx.ArgumentError, match="there are no integers from"):
             nx.random.randint(key, low, high)

@@ -25,7 +25,7 @@ use crate::live;
 use crate::numbers;
 use crate::ops::args::NamesArg;
 use crate::ops::indexing;
-use crate::value::{FromPython, Value, is_list, number_of};
+use crate::value::{FromPython, Value, describe, is_list, number_of};
 
 /// An array of numbers, in host memory or on a device.
 ///
@@ -534,7 +534,7 @@ impl Nested {
                 _ => {
                     let kind = match value.is_instance_of::<PyExpr>() {
                         true => "a traced value".into(),
-                        false => value.get_type().name()?.to_cow()?.into_owned(),
+                        false => describe(value)?,
                     };
                     let why =
                         format!("expected numbers in the list, got {kind}; nx.stack joins tensors");
@@ -727,8 +727,8 @@ fn tensor(
     } else if let Some(host) = arrays::import(value, sharing)? {
         host
     } else {
-        let kind = value.get_type().name()?;
-        return Err(argument_error("tensor", format!("cannot make a tensor of a {kind}")));
+        let why = format!("value: must be a number, a list or an array; got {}", describe(value)?);
+        return Err(argument_error("tensor", why));
     };
     let host = match dtype {
         Some(dtype) if dtype != host.dtype() => {

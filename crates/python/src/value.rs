@@ -13,11 +13,34 @@ use crate::tensor::{PyTensor, nested};
 
 pub(crate) use nxla_runtime::Value;
 
-/// Whether a value counts as a list of numbers or of lists: ranges do.
+/// Returns whether a value is a list of numbers or of lists. Ranges are, named tuples are not: they
+/// are containers whose fields have different meanings, such as a random value and its key.
 pub(crate) fn is_list(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyList>()
-        || value.is_instance_of::<PyTuple>()
+        || value.is_exact_instance_of::<PyTuple>()
         || value.is_instance_of::<PyRange>()
+        || value.is_instance_of::<PyTuple>() && fields(value).is_none()
+}
+
+/// The names of the fields of a named tuple.
+fn fields(value: &Bound<'_, PyAny>) -> Option<Vec<String>> {
+    if !value.is_instance_of::<PyTuple>() {
+        return None;
+    }
+    value.getattr(intern!(value.py(), "_fields")).ok()?.extract().ok()
+}
+
+/// Describes a value that is not a tensor for an error message.
+pub(crate) fn describe(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let kind = value.get_type().name()?;
+    let Some(fields) = fields(value) else {
+        return Ok(kind.to_string());
+    };
+    let sample = match fields == ["value", "key"] {
+        true => " that a random function returns; unpack it, as in value, key = …,",
+        false => ";",
+    };
+    Ok(format!("the named tuple {kind}({}){sample} or take one field", fields.join(", ")))
 }
 
 /// Operands from Python.
@@ -34,8 +57,8 @@ impl FromPython for Value {
         match Self::try_of(value)? {
             Some(value) => Ok(value),
             None => {
-                let kind = value.get_type().name()?;
-                let why = format!("expected a tensor, a number or an array, got {kind}");
+                let why =
+                    format!("expected a tensor, a number or an array, got {}", describe(value)?);
                 Err(argument_error(function, why))
             }
         }

@@ -1,7 +1,12 @@
-"""Numbers for parameters to begin with.
+"""Initializers: functions that draw the first values of parameters.
 
-Each function here returns one that takes a key, a shape and a dtype, and draws a tensor; a key is
-used once, as `nxla.random.split` makes them.
+Each function of this module returns an initializer, which takes a key, a shape and a dtype. Use
+each key once; `nxla.random.split` makes more of them.
+
+Initializers that scale by the number of inputs or outputs (the fans) read the axes of a shape as
+`nxla.dot` and `nxla.conv` do: a matrix is (inputs, outputs), and a tensor of more axes is the
+kernel of a convolution, (outputs, inputs, positions…). Other layouts, such as a stack of matrices,
+name their axes by `in_axis` and `out_axis`.
 
 >>> import nxla as nx
 >>> init = nx.nn.initializers.glorot_uniform()
@@ -12,7 +17,6 @@ used once, as `nxla.random.split` makes them.
 
 from __future__ import annotations
 
-import functools
 import math
 
 from nxla import _core, random
@@ -153,14 +157,22 @@ def truncated_normal(
     return init
 
 
-def _fans(shape: Sequence[int], in_axis: int, out_axis: int) -> tuple[float, float]:
+def _axes(shape: Sequence[int], in_axis: int | None, out_axis: int | None) -> tuple[int, int]:
+    """Return the axes of inputs and outputs: (0, 1) of a matrix, (1, 0) of a kernel."""
     if len(shape) < 2:
         raise ArgumentError(
-            f"initializers: a shape of {len(shape)} axes has no inputs and outputs, got {shape!r}"
+            f"initializers: shape: inputs and outputs need at least two axes; got {tuple(shape)}"
         )
+    inputs, outputs = (0, 1) if len(shape) == 2 else (1, 0)
+    return inputs if in_axis is None else in_axis, outputs if out_axis is None else out_axis
+
+
+def _fans(shape: Sequence[int], in_axis: int | None, out_axis: int | None) -> tuple[float, float]:
+    """Return how many inputs an output has, and how many outputs an input has."""
+    in_axis, out_axis = _axes(shape, in_axis, out_axis)
     inputs, outputs = shape[in_axis], shape[out_axis]
-    field = math.prod(shape) / (inputs * outputs) if inputs * outputs else 0.0
-    return inputs * field, outputs * field
+    positions = math.prod(shape) / (inputs * outputs) if inputs * outputs else 0.0
+    return inputs * positions, outputs * positions
 
 
 def variance_scaling(
@@ -168,33 +180,40 @@ def variance_scaling(
     mode: Mode,
     distribution: Distribution,
     *,
-    in_axis: int = -2,
-    out_axis: int = -1,
+    in_axis: int | None = None,
+    out_axis: int | None = None,
 ) -> Initializer:
-    """Return an initializer whose variance is `scale` over a number of inputs or outputs.
+    """Return an initializer with the variance ``scale / fan``.
 
     Parameters
     ----------
     scale : float
-        Positive.
+        A positive factor.
     mode : {"fan_in", "fan_out", "fan_avg"}
-        What the variance is divided by: the inputs of a unit, its outputs, or their mean.
+        The fan: the inputs of an output, the outputs of an input, or the mean of both numbers.
     distribution : {"truncated_normal", "normal", "uniform"}
-        What is drawn from; a normal distribution is cut off at two deviations.
-    in_axis, out_axis : int
-        The axes of inputs and outputs; all others are positions of a kernel.
+        The distribution; the truncated one has no values beyond two standard deviations.
+    in_axis, out_axis : int, optional
+        The axes of inputs and outputs; all other axes are positions of a kernel. By default 0 and 1
+        of a matrix, as `nxla.dot` reads it, and 1 and 0 of a kernel, as `nxla.conv` reads it.
+
+    Returns
+    -------
+    callable
+        The initializer: ``init(key, shape, dtype="f32")``.
 
     Raises
     ------
     ArgumentError
-        If there is no such mode or distribution, or a shape has fewer than two axes.
+        If the mode or the distribution is unknown, or a shape has fewer than two axes.
 
     Examples
     --------
     >>> import nxla as nx
     >>> init = nx.nn.initializers.variance_scaling(1.0, "fan_in", "uniform")
-    >>> init(nx.random.key(0), (3, 3, 8, 16)).shape
-    (3, 3, 8, 16)
+    >>> kernel = init(nx.random.key(0), (16, 8, 3, 3))
+    >>> nx.max(nx.abs(kernel)).item() < (3 / (8 * 3 * 3)) ** 0.5
+    True
     """
     if mode not in ("fan_in", "fan_out", "fan_avg"):
         raise ArgumentError(f'mode must be "fan_in", "fan_out" or "fan_avg", got {mode!r}')
@@ -216,26 +235,117 @@ def variance_scaling(
     return init
 
 
-glorot_uniform = functools.partial(variance_scaling, 1.0, "fan_avg", "uniform")
-glorot_uniform.__doc__ = """Return an initializer of X. Glorot and Y. Bengio, "Understanding the
-difficulty of training deep feedforward neural networks" (2010). `in_axis` and `out_axis` are those
-of `variance_scaling`."""
-glorot_normal = functools.partial(variance_scaling, 1.0, "fan_avg", "truncated_normal")
-glorot_normal.__doc__ = "Return `glorot_uniform` with a normal distribution."
-he_uniform = functools.partial(variance_scaling, 2.0, "fan_in", "uniform")
-he_uniform.__doc__ = """Return an initializer of K. He et al., "Delving deep into rectifiers:
-surpassing human-level performance on ImageNet classification" (2015).
-`in_axis` and `out_axis` are those of `variance_scaling`."""
-he_normal = functools.partial(variance_scaling, 2.0, "fan_in", "truncated_normal")
-he_normal.__doc__ = "Return `he_uniform` with a normal distribution."
-lecun_uniform = functools.partial(variance_scaling, 1.0, "fan_in", "uniform")
-lecun_uniform.__doc__ = """Return an initializer of Y. LeCun et al., "Efficient backprop" (1998).
-`in_axis` and `out_axis` are those of `variance_scaling`."""
-lecun_normal = functools.partial(variance_scaling, 1.0, "fan_in", "truncated_normal")
-lecun_normal.__doc__ = "Return `lecun_uniform` with a normal distribution."
+def glorot_uniform(*, in_axis: int | None = None, out_axis: int | None = None) -> Initializer:
+    """Return the uniform initializer with the variance 1 / fan_avg.
+
+    The initializer is the one of X. Glorot and Y. Bengio, "Understanding the difficulty of training
+    deep feedforward neural networks" (2010).
+
+    Parameters
+    ----------
+    in_axis, out_axis : int, optional
+        The axes of inputs and outputs, see `variance_scaling`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.initializers.glorot_uniform()(nx.random.key(0), (4, 3)).shape
+    (4, 3)
+    """
+    return variance_scaling(1.0, "fan_avg", "uniform", in_axis=in_axis, out_axis=out_axis)
 
 
-def orthogonal(scale: float = 1.0, axis: int = -1) -> Initializer:
+def glorot_normal(*, in_axis: int | None = None, out_axis: int | None = None) -> Initializer:
+    """Return the truncated normal initializer with the variance of `glorot_uniform`.
+
+    Parameters
+    ----------
+    in_axis, out_axis : int, optional
+        The axes of inputs and outputs, see `variance_scaling`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.initializers.glorot_normal()(nx.random.key(0), (4, 3)).shape
+    (4, 3)
+    """
+    return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis=in_axis, out_axis=out_axis)
+
+
+def he_uniform(*, in_axis: int | None = None, out_axis: int | None = None) -> Initializer:
+    """Return the uniform initializer with the variance 2 / fan_in.
+
+    The initializer is the one of K. He et al., "Delving deep into rectifiers: surpassing
+    human-level performance on ImageNet classification" (2015).
+
+    Parameters
+    ----------
+    in_axis, out_axis : int, optional
+        The axes of inputs and outputs, see `variance_scaling`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.initializers.he_uniform()(nx.random.key(0), (4, 3)).shape
+    (4, 3)
+    """
+    return variance_scaling(2.0, "fan_in", "uniform", in_axis=in_axis, out_axis=out_axis)
+
+
+def he_normal(*, in_axis: int | None = None, out_axis: int | None = None) -> Initializer:
+    """Return the truncated normal initializer with the variance of `he_uniform`.
+
+    Parameters
+    ----------
+    in_axis, out_axis : int, optional
+        The axes of inputs and outputs, see `variance_scaling`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.initializers.he_normal()(nx.random.key(0), (4, 3)).shape
+    (4, 3)
+    """
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis=in_axis, out_axis=out_axis)
+
+
+def lecun_uniform(*, in_axis: int | None = None, out_axis: int | None = None) -> Initializer:
+    """Return the uniform initializer with the variance 1 / fan_in.
+
+    The initializer is the one of Y. LeCun et al., "Efficient backprop" (1998).
+
+    Parameters
+    ----------
+    in_axis, out_axis : int, optional
+        The axes of inputs and outputs, see `variance_scaling`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.initializers.lecun_uniform()(nx.random.key(0), (4, 3)).shape
+    (4, 3)
+    """
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis=in_axis, out_axis=out_axis)
+
+
+def lecun_normal(*, in_axis: int | None = None, out_axis: int | None = None) -> Initializer:
+    """Return the truncated normal initializer with the variance of `lecun_uniform`.
+
+    Parameters
+    ----------
+    in_axis, out_axis : int, optional
+        The axes of inputs and outputs, see `variance_scaling`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.initializers.lecun_normal()(nx.random.key(0), (4, 3)).shape
+    (4, 3)
+    """
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis=in_axis, out_axis=out_axis)
+
+
+def orthogonal(scale: float = 1.0, axis: int | None = None) -> Initializer:
     """Return an initializer that draws matrices whose rows or columns are orthonormal.
 
     A. M. Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural
@@ -245,9 +355,10 @@ def orthogonal(scale: float = 1.0, axis: int = -1) -> Initializer:
     Parameters
     ----------
     scale : float
-        What the matrices are multiplied with.
-    axis : int
-        The axis of the columns; all others together are the rows.
+        A factor of the matrices.
+    axis : int, optional
+        The axis of the columns; all other axes together are the rows. By default the axis of
+        outputs: 1 of a matrix, 0 of the kernel of a convolution.
 
     Raises
     ------
@@ -263,8 +374,8 @@ def orthogonal(scale: float = 1.0, axis: int = -1) -> Initializer:
     """
 
     def init(key: TensorLike, shape: Sequence[int], dtype: DTypeLike = "f32") -> Tensor:
-        _fans(shape, -2, -1)
-        columns = shape[axis]
+        _, column_axis = _axes(shape, None, axis)
+        columns = shape[column_axis]
         rows = math.prod(shape) // columns if columns else 0
         tall = (max(rows, columns), min(rows, columns))
         q, r = qr(random.normal_split(key, shape=tall, dtype=dtype))
@@ -272,10 +383,10 @@ def orthogonal(scale: float = 1.0, axis: int = -1) -> Initializer:
         q = _core.multiply(q, _core.sign(_core.take_diagonal(r)))
         matrix = q if rows >= columns else _core.permute_dims(q, (1, 0))
         others = [*shape]
-        del others[axis]
+        del others[column_axis]
         matrix = _core.reshape(matrix, (*others, columns))
         order = list(range(len(shape)))
-        order.insert(axis % len(shape), order.pop())
+        order.insert(column_axis % len(shape), order.pop())
         return _core.multiply(_core.permute_dims(matrix, order), scale)
 
     return init

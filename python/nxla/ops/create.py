@@ -141,9 +141,9 @@ def _traced(value: Any, dtype: DTypeLike | None) -> Tensor | None:
     """Return a traced value, or lists with some, as one; None for data."""
     if not _core.is_tracing():
         return None
-    if isinstance(value, list | tuple) and any(
-        isinstance(leaf, _core.Expr) for leaf in tree.leaves(value)
-    ):
+    # A named tuple is a container, which the compiled function refuses.
+    is_list = isinstance(value, list | tuple) and not hasattr(value, "_fields")
+    if is_list and any(isinstance(leaf, _core.Expr) for leaf in tree.leaves(value)):
         return _core.stack([asarray(one, dtype) for one in value])
     if not isinstance(value, _core.Expr):
         return None

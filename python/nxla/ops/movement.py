@@ -12,7 +12,7 @@ from nxla.ops.metadata import axis_index, axis_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any, Literal
 
     from nxla._core import Tensor
@@ -95,59 +95,118 @@ def unstack(x: TensorLike, /, axis: Axis = 0) -> tuple[Tensor, ...]:
     return tuple(moveaxis(x, axis, 0))
 
 
-def split(x: TensorLike, index: float | Sequence[int], /, axis: Axis = 0) -> tuple[Tensor, ...]:
-    """Cut a tensor in two along an axis, or at several places.
+def split(
+    x: TensorLike,
+    positions: float | Sequence[int] | None = None,
+    /,
+    axis: Axis = 0,
+    *,
+    at: float | None = None,
+    sections: int | None = None,
+    size: int | None = None,
+) -> tuple[Tensor, ...]:
+    """Split a tensor into parts along an axis.
+
+    An integer means a position in Nx, a number of parts in NumPy and JAX, and the size of a part in
+    PyTorch, so an integer is passed by keyword.
 
     Parameters
     ----------
     x : tensor_like
-        At least one axis.
-    index : int, float or sequence of int
-        Where the second part begins, from the end if negative; as a float, the share of the first
-        part, rounded up. A sequence says where all parts but the first one begin.
+        A tensor with at least one axis.
+    positions : sequence of int or float, optional
+        The indices at which all parts but the first begin; a negative index counts from the end. A
+        float is the share of the first of two parts, rounded up.
     axis : int or str
         The axis.
+    at : int or float, optional
+        The index at which the second of two parts begins, or the share of the first part (Nx).
+    sections : int, optional
+        The number of parts, all of one size (NumPy, JAX).
+    size : int, optional
+        The size of each part; the last part has the remaining elements (PyTorch).
+
+    Returns
+    -------
+    tuple of Tensor
+        The parts.
 
     Raises
     ------
     ArgumentError
-        If a part would be empty, or the places do not increase.
+        If a part would be empty, positions do not increase, `sections` does not divide the axis, or
+        not exactly one of `positions`, `at`, `sections` and `size` is given.
 
     Examples
     --------
     >>> import nxla as nx
-    >>> [part.tolist() for part in nx.split([1, 2, 3, 4, 5], 2)]
-    [[1, 2], [3, 4, 5]]
-    >>> [part.tolist() for part in nx.split([1, 2, 3, 4, 5], 0.5)]
-    [[1, 2, 3], [4, 5]]
-    >>> [part.tolist() for part in nx.split([1, 2, 3, 4, 5], [1, -1])]
-    [[1], [2, 3, 4], [5]]
+    >>> x = nx.arange(6)
+    >>> [part.tolist() for part in nx.split(x, [1, -1])]
+    [[0], [1, 2, 3, 4], [5]]
+    >>> [part.tolist() for part in nx.split(x, at=2)]
+    [[0, 1], [2, 3, 4, 5]]
+    >>> [part.tolist() for part in nx.split(x, sections=3)]
+    [[0, 1], [2, 3], [4, 5]]
+    >>> [part.tolist() for part in nx.split(x, size=4)]
+    [[0, 1, 2, 3], [4, 5]]
     """
     x = as_tensor(x)
-    size = axis_size(x, axis)
-    if isinstance(index, float):
-        # Rounded up, as -(-a // 1) does.
-        place = -int(-index * size // 1)
-    elif hasattr(index, "__index__") and not getattr(index, "ndim", 0):
-        place = operator.index(index)
-    else:
-        return _parts(x, index, axis, size)
-    if not 0 < (place + size if place < 0 else place) < size:
-        raise ArgumentError(f"split: {index} leaves no element on one side of an axis of {size}")
-    return _core.split_at(x, place, axis)
+    if not isinstance(positions, float) and _is_integer(positions):
+        raise ArgumentError(
+            f"split: positions: an integer has three meanings; got {positions}; write "
+            f"at={positions} for two parts (Nx), sections={positions} for equal parts (NumPy), or "
+            f"size={positions} for parts of that size (PyTorch)"
+        )
+    given = [value for value in (positions, at, sections, size) if value is not None]
+    if len(given) != 1:
+        raise ArgumentError(
+            "split: exactly one of positions, at, sections and size is required; "
+            f"got {len(given)} of them"
+        )
+    length = axis_size(x, axis)
+    if sections is not None:
+        count = _positive("sections", sections)
+        if length % count:
+            raise ArgumentError(
+                f"split: sections: must divide the axis; got {count} for an axis of {length}"
+            )
+        size = length // count
+    if size is not None:
+        size = _positive("size", size)
+        return _parts(x, range(size, length, size), axis, length)
+    position: Any = positions if at is None else at
+    if isinstance(position, float):
+        return _parts(x, [-int(-position * length // 1)], axis, length)  # Rounds up.
+    return _parts(x, position if at is None else [position], axis, length)
 
 
-def _parts(x: Tensor, places: Sequence[int], axis: Axis, size: int) -> tuple[Tensor, ...]:
-    """Return the parts between the ends of an axis and some places."""
+def _is_integer(value: Any) -> bool:
+    """Return whether a value is an integer of Python, NumPy or a scalar tensor."""
+    return hasattr(value, "__index__") and not getattr(value, "ndim", 0)
+
+
+def _positive(argument: str, value: int) -> int:
+    """Return an integer argument of `split`, which must be positive."""
+    value = operator.index(value)
+    if value < 1:
+        raise ArgumentError(f"split: {argument}: must be positive; got {value}")
+    return value
+
+
+def _parts(x: Tensor, positions: Iterable[int], axis: Axis, length: int) -> tuple[Tensor, ...]:
+    """Return the parts between the ends of an axis and some positions."""
     try:
-        places = [operator.index(place) for place in places]
+        positions = [operator.index(position) for position in positions]
     except TypeError:
         raise ArgumentError(
-            f"split: the index must be a number or a sequence of ints, got {places!r}"
+            f"split: positions: must be a sequence of integers; got {positions!r}"
         ) from None
-    ends = [0, *(place + size if place < 0 else place for place in places), size]
+    ends = [0, *(place + length if place < 0 else place for place in positions), length]
     if any(end <= begin for begin, end in pairwise(ends)):
-        raise ArgumentError(f"split: {places} leaves a part of an axis of {size} without elements")
+        raise ArgumentError(
+            f"split: positions: every part needs an element; got {positions} for an axis "
+            f"of {length}"
+        )
     return tuple(
         _core.slice_along_axis(x, begin, end - begin, axis) for begin, end in pairwise(ends)
     )
@@ -263,7 +322,7 @@ def _rolled(x: Tensor, shift: Any, axis: int) -> Tensor:
             raise ArgumentError(f"roll: shift must be an integer; got {shift!r}") from None
         if cut == 0:
             return x
-        left, right = _core.split_at(x, cut, axis)
+        left, right = _parts(x, [cut], axis, size)
         return _core.concat([right, left], axis=axis)
     if shift.ndim or shift.dtype.kind not in ("signed", "unsigned"):
         raise ArgumentError(

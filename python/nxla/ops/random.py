@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core
+from nxla._sample import Sample, refuse_shape
 from nxla._values import as_tensor
 from nxla.errors import ShapeError
 
@@ -47,10 +48,10 @@ def bernoulli(
     key: TensorLike,
     p: TensorLike = 0.5,
     /,
-    *,
     shape: Shape | None = None,
+    *,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Draw truth values that are true with a probability.
 
     Parameters
@@ -66,7 +67,7 @@ def bernoulli(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The truth values, and the next key.
 
     Raises
@@ -83,16 +84,17 @@ def bernoulli(
     >>> x.dtype, x.shape
     (pred, (5,))
     """
+    refuse_shape("bernoulli", "p", p)
     drawn, following = _draw("bernoulli", key, (p,), shape, None, names, True)
-    return drawn, following
+    return Sample(drawn, following)
 
 
 def bernoulli_split(
     key: TensorLike,
     p: TensorLike = 0.5,
     /,
-    *,
     shape: Shape | None = None,
+    *,
     names: Names | None = None,
 ) -> Tensor:
     """Draw as `bernoulli` does, with a key that has been split; return the truth values alone.
@@ -103,6 +105,7 @@ def bernoulli_split(
     >>> nx.random.bernoulli_split(nx.random.key(0), 0.5, shape=3).shape
     (3,)
     """
+    refuse_shape("bernoulli_split", "p", p)
     return _draw("bernoulli", key, (p,), shape, None, names, False)[0]
 
 
@@ -110,11 +113,11 @@ def exponential(
     key: TensorLike,
     scale: TensorLike = 1.0,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Draw floats with the exponential distribution.
 
     Parameters
@@ -132,7 +135,7 @@ def exponential(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The numbers, and the next key.
 
     Raises
@@ -149,17 +152,18 @@ def exponential(
     >>> 1.8 < nx.mean(x).item() < 2.2
     True
     """
+    refuse_shape("exponential", "scale", scale)
     drawn, following = _draw("exponential", key, (scale,), shape, dtype, names, True)
-    return drawn, following
+    return Sample(drawn, following)
 
 
 def exponential_split(
     key: TensorLike,
     scale: TensorLike = 1.0,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
 ) -> Tensor:
     """Draw as `exponential` does, with a key that has been split; return the numbers alone.
@@ -170,6 +174,7 @@ def exponential_split(
     >>> nx.random.exponential_split(nx.random.key(0), 1.0, shape=3).shape
     (3,)
     """
+    refuse_shape("exponential_split", "scale", scale)
     return _draw("exponential", key, (scale,), shape, dtype, names, False)[0]
 
 
@@ -178,11 +183,11 @@ def laplace(
     mean: TensorLike = 0.0,
     scale: TensorLike = 1.0,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Draw floats with the Laplace distribution: exponential ones to both sides of the mean.
 
     Parameters
@@ -202,7 +207,7 @@ def laplace(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The numbers, and the next key.
 
     Raises
@@ -219,8 +224,9 @@ def laplace(
     >>> abs(nx.mean(x).item()) < 0.2
     True
     """
+    refuse_shape("laplace", "mean", mean)
     drawn, following = _draw("laplace", key, (mean, scale), shape, dtype, names, True)
-    return drawn, following
+    return Sample(drawn, following)
 
 
 def laplace_split(
@@ -228,9 +234,9 @@ def laplace_split(
     mean: TensorLike = 0.0,
     scale: TensorLike = 1.0,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
 ) -> Tensor:
     """Draw as `laplace` does, with a key that has been split; return the numbers alone.
@@ -241,6 +247,7 @@ def laplace_split(
     >>> nx.random.laplace_split(nx.random.key(0), 0.0, 1.0, shape=3).shape
     (3,)
     """
+    refuse_shape("laplace_split", "mean", mean)
     return _draw("laplace", key, (mean, scale), shape, dtype, names, False)[0]
 
 
@@ -249,11 +256,11 @@ def truncated_normal(
     low: TensorLike,
     high: TensorLike,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Draw floats with the standard normal distribution, of those between two bounds.
 
     Intervals beyond 2 on either side are drawn by rejection from an exponential distribution (C. P.
@@ -277,7 +284,7 @@ def truncated_normal(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The numbers, and the next key.
 
     Raises
@@ -295,7 +302,7 @@ def truncated_normal(
     True
     """
     drawn, following = _draw("truncated_normal", key, (low, high), shape, dtype, names, True)
-    return drawn, following
+    return Sample(drawn, following)
 
 
 def truncated_normal_split(
@@ -303,9 +310,9 @@ def truncated_normal_split(
     low: TensorLike,
     high: TensorLike,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
 ) -> Tensor:
     """Draw as `truncated_normal` does, with a key that has been split; return the numbers alone.
@@ -323,11 +330,11 @@ def gamma(
     key: TensorLike,
     a: TensorLike,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Draw floats with the gamma distribution of scale 1.
 
     By the method of G. Marsaglia and W. W. Tsang, "A simple method for generating gamma
@@ -348,7 +355,7 @@ def gamma(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The numbers, and the next key.
 
     Raises
@@ -366,16 +373,16 @@ def gamma(
     True
     """
     drawn, following = _draw("gamma", key, (a,), shape, dtype, names, True)
-    return drawn, following
+    return Sample(drawn, following)
 
 
 def gamma_split(
     key: TensorLike,
     a: TensorLike,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
 ) -> Tensor:
     """Draw as `gamma` does, with a key that has been split; return the numbers alone.
@@ -394,11 +401,11 @@ def beta(
     a: TensorLike,
     b: TensorLike,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Draw floats with the beta distribution.
 
     Parameters
@@ -418,7 +425,7 @@ def beta(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The numbers, and the next key.
 
     Raises
@@ -436,7 +443,7 @@ def beta(
     True
     """
     drawn, following = _draw("beta", key, (a, b), shape, dtype, names, True)
-    return drawn, following
+    return Sample(drawn, following)
 
 
 def beta_split(
@@ -444,9 +451,9 @@ def beta_split(
     a: TensorLike,
     b: TensorLike,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
 ) -> Tensor:
     """Draw as `beta` does, with a key that has been split; return the numbers alone.
@@ -464,11 +471,11 @@ def poisson(
     key: TensorLike,
     rate: TensorLike,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Draw how many of rare events happen.
 
     Rates from 10 on by W. Hörmann, "The transformed rejection method for generating Poisson
@@ -489,7 +496,7 @@ def poisson(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The numbers, and the next key.
 
     Raises
@@ -507,16 +514,16 @@ def poisson(
     (s32, True)
     """
     drawn, following = _draw("poisson", key, (rate,), shape, dtype, names, True)
-    return drawn, following
+    return Sample(drawn, following)
 
 
 def poisson_split(
     key: TensorLike,
     rate: TensorLike,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
 ) -> Tensor:
     """Draw as `poisson` does, with a key that has been split; return the numbers alone.
@@ -534,11 +541,11 @@ def dirichlet(
     key: TensorLike,
     alpha: TensorLike,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Draw shares of a whole, with the distribution of Dirichlet.
 
     Parameters
@@ -557,7 +564,7 @@ def dirichlet(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The shares, which add up to 1 along the last axis, and the next key.
 
     Raises
@@ -576,16 +583,16 @@ def dirichlet(
     """
     shape = as_tensor(alpha).shape[:-1] if shape is None else shape
     drawn, following = _core.random_from("dirichlet", key, [alpha], shape, dtype, names, True)
-    return drawn, following
+    return Sample(drawn, following)
 
 
 def dirichlet_split(
     key: TensorLike,
     alpha: TensorLike,
     /,
-    *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
 ) -> Tensor:
     """Draw as `dirichlet` does, with a key that has been split; return the shares alone.
@@ -604,12 +611,12 @@ def categorical(
     key: TensorLike,
     logits: TensorLike,
     /,
-    *,
     axis: Axis = -1,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Draw categories, with probabilities in proportion to ``exp(logits)``.
 
     Parameters
@@ -629,7 +636,7 @@ def categorical(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         Indices along the axis, and the next key.
 
     Raises
@@ -650,17 +657,17 @@ def categorical(
     """
     shape = _batch(logits, axis) if shape is None else shape
     drawn, following = _core.random_categorical(key, logits, axis, shape, dtype, names, True)
-    return drawn, following
+    return Sample(drawn, following)
 
 
 def categorical_split(
     key: TensorLike,
     logits: TensorLike,
     /,
-    *,
     axis: Axis = -1,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
 ) -> Tensor:
     """Draw as `categorical` does, with a key that has been split; return the indices alone.
@@ -687,7 +694,7 @@ def _batch(logits: TensorLike, axis: Axis) -> tuple[int, ...]:
 
 def permutation(
     key: TensorLike, x: TensorLike, /, *, axis: Axis = 0, independent: bool = False
-) -> tuple[Tensor, Tensor]:
+) -> Sample:
     """Put entries in a random order: those of a tensor, or the numbers below an int.
 
     Parameters
@@ -703,7 +710,7 @@ def permutation(
 
     Returns
     -------
-    tuple[Tensor, Tensor]
+    Sample
         The entries in their new order, and the next key.
 
     Raises
@@ -723,4 +730,4 @@ def permutation(
     if isinstance(x, int):
         x = _core.iota((x,), None, "s32")
     shuffled, following = _core.random_shuffle(key, x, axis, independent)
-    return shuffled, following
+    return Sample(shuffled, following)

@@ -187,7 +187,7 @@ CALLS: dict[tuple[str, str], Adapter] = {
         lambda x, *, padding_config: nx.pad_outer(x, "reflect", padding_config)
     ),
     ("Nx", "reverse"): adapt("flip", {"axes": "axis"}),
-    ("Nx", "split"): adapt("split"),
+    ("Nx", "split"): adapt(lambda x, at, *, axis=0: nx.split(x, at=at, axis=axis)),
     ("Nx", "concatenate"): adapt(_joined("concat")),
     ("Nx", "stack"): adapt(_joined("stack")),
     ("Nx", "slice"): adapt(_slice),

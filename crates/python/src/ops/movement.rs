@@ -512,23 +512,8 @@ fn pad_with_own(
     apply(x.py(), &[operand], |graph, ids| one(graph.pad_outer(ids[0], rule, &widths)))
 }
 
-/// The parts before and from an index on along an axis.
-#[pyfunction]
-#[pyo3(signature = (x, index, axis=Axis::Number(0)))]
-fn split_at(x: &Bound<'_, PyAny>, index: i64, axis: Axis) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
-    let py = x.py();
-    let operand = Value::of(x, "split")?;
-    let mut parts = apply_all(py, &[operand], |graph, ids| {
-        let axis = axis.of(graph, "split", ids[0])?;
-        let (left, right) = graph.split(ids[0], index, axis)?;
-        many(Ok::<_, nxla_runtime::Error>([left, right]))
-    })?;
-    let right = parts.pop().expect("two parts");
-    Ok((parts.pop().expect("two parts"), right))
-}
-
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     declared_functions(module)?;
-    add_functions!(module: pad_with_own, split_at);
+    add_functions!(module: pad_with_own);
     Ok(())
 }

@@ -1,0 +1,130 @@
+"""Argument orders of random functions, and the named pair that they return."""
+
+import inspect
+
+import pytest
+
+import nxla as nx
+
+KEY = nx.random.key(7)
+
+#: Calls in the order of Nx, and the same draw in the order of JAX.
+ORDERS = {
+    "uniform": (
+        lambda: nx.random.uniform(KEY, -1.0, 1.0, shape=(2, 3), dtype="f64"),
+        lambda: nx.random.uniform(KEY, (2, 3), "f64", -1.0, 1.0),
+        lambda: nx.random.uniform(KEY, (2, 3), dtype="f64", minval=-1.0),
+    ),
+    "normal": (
+        lambda: nx.random.normal(KEY, shape=(2, 3), dtype="f64"),
+        lambda: nx.random.normal(KEY, (2, 3), "f64"),
+        lambda: nx.random.normal(KEY, (2, 3), dtype="f64"),
+    ),
+    "randint": (
+        lambda: nx.random.randint(KEY, 3, 9, shape=(2, 3), dtype="s64"),
+        lambda: nx.random.randint(KEY, (2, 3), 3, 9, "s64"),
+        lambda: nx.random.randint(KEY, (2, 3), minval=3, maxval=9, dtype="s64"),
+    ),
+    "truncated_normal": (
+        lambda: nx.random.truncated_normal(KEY, -1.0, 1.0, shape=(2, 3), dtype="f64"),
+        lambda: nx.random.truncated_normal(KEY, -1.0, 1.0, (2, 3), "f64"),
+    ),
+    "gumbel": (
+        lambda: nx.random.gumbel(KEY, shape=(2, 3), dtype="f64"),
+        lambda: nx.random.gumbel(KEY, (2, 3), "f64"),
+    ),
+    "bernoulli": (
+        lambda: nx.random.bernoulli(KEY, 0.3, shape=(2, 3)),
+        lambda: nx.random.bernoulli(KEY, 0.3, (2, 3)),
+    ),
+    "gamma": (
+        lambda: nx.random.gamma(KEY, 3.0, shape=(2, 3), dtype="f64"),
+        lambda: nx.random.gamma(KEY, 3.0, (2, 3), "f64"),
+    ),
+    "beta": (
+        lambda: nx.random.beta(KEY, 3.0, 2.0, shape=(2, 3), dtype="f64"),
+        lambda: nx.random.beta(KEY, 3.0, 2.0, (2, 3), "f64"),
+    ),
+    "poisson": (
+        lambda: nx.random.poisson(KEY, 3.0, shape=(2, 3), dtype="s64"),
+        lambda: nx.random.poisson(KEY, 3.0, (2, 3), "s64"),
+    ),
+    "categorical": (
+        lambda: nx.random.categorical(KEY, [[0.0], [1.0]], axis=0, shape=(4, 1)),
+        lambda: nx.random.categorical(KEY, [[0.0], [1.0]], 0, (4, 1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_both_orders_of_arguments_draw_the_same(name):
+    expected, *others = (call() for call in ORDERS[name])
+    for sample in others:
+        assert sample.value.dtype == expected.value.dtype
+        assert sample.value.tolist() == expected.value.tolist()
+        assert sample.key.tolist() == expected.key.tolist()
+
+
+@pytest.mark.parametrize("name", ["uniform", "normal", "randint"])
+def test_the_split_forms_take_both_orders(name):
+    bounds = (3, 9) if name == "randint" else ()
+    split = getattr(nx.random, f"{name}_split")
+    whole = split(KEY, *bounds, shape=(2, 3))
+    assert split(KEY, (2, 3), *bounds).tolist() == whole.tolist()
+
+
+@pytest.mark.parametrize("name", ["exponential", "laplace", "bernoulli"])
+def test_a_tuple_that_may_be_a_shape_or_parameters_is_refused(name):
+    for draw in (getattr(nx.random, name), getattr(nx.random, f"{name}_split")):
+        with pytest.raises(nx.ArgumentError, match=r"write shape=\(2, 1\)"):
+            draw(KEY, (2, 1))
+        assert nx.tree.flatten(draw(KEY, [0.5, 0.25]))[0][0].shape == (2,)
+
+
+def test_a_missing_bound_is_named():
+    with pytest.raises(nx.ArgumentError, match=r"high \(maxval\)"):
+        nx.random.randint(KEY, (5,), 9)
+
+
+def test_every_draw_returns_a_sample_that_unpacks():
+    calls = {name: orders[0] for name, orders in ORDERS.items()}
+    calls["exponential"] = lambda: nx.random.exponential(KEY)
+    calls["laplace"] = lambda: nx.random.laplace(KEY)
+    calls["dirichlet"] = lambda: nx.random.dirichlet(KEY, [1.0, 2.0])
+    calls["multivariate_normal"] = lambda: nx.random.multivariate_normal(KEY, [0.0], [[1.0]])
+    calls["permutation"] = lambda: nx.random.permutation(KEY, 4)
+    calls["shuffle"] = lambda: nx.random.shuffle(KEY, [1, 2, 3])
+    calls["choice"] = lambda: nx.random.choice(KEY, [1, 2, 3])
+    returns_pairs = {
+        name
+        for name in nx.random.__all__
+        if inspect.isfunction(function := getattr(nx.random, name))
+        and inspect.signature(function).return_annotation == "Sample"
+    }
+    assert returns_pairs == set(calls)
+    for call in calls.values():
+        sample = call()
+        value, key = sample
+        assert isinstance(sample, nx.random.Sample)
+        assert sample.value is value
+        assert sample.key is key
+        assert key.shape == (2,)
+
+
+def test_a_sample_passes_through_jit_and_containers():
+    sample = nx.jit(lambda key: nx.random.normal(key, (3,)))(KEY)
+    assert isinstance(sample, nx.random.Sample)
+    assert sample.value.tolist() == nx.random.normal(KEY, (3,)).value.tolist()
+
+
+@pytest.mark.parametrize("name", ["sum", "sin", "sort", "reshape", "tensor", "add", "stack", "exp"])
+@pytest.mark.parametrize("mode", ["eager", "jit"])
+def test_functions_refuse_a_sample(name, mode):
+    more = {"reshape": ((4,),), "add": (1.0,)}.get(name, ())
+
+    def call(key):
+        sample = nx.random.normal(key, (2,))
+        return getattr(nx, name)([sample, sample] if name == "stack" else sample, *more)
+
+    with pytest.raises((nx.ArgumentError, TypeError), match=r"Sample\(value, key\)"):
+        (nx.jit(call) if mode == "jit" else call)(KEY)
