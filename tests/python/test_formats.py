@@ -1,5 +1,6 @@
 """Damaged data is a `FormatError` that says where, and asks for no memory beyond what is there."""
 
+import hashlib
 import io
 import json
 import pickle
@@ -12,9 +13,14 @@ import pytest
 import nxla as nx
 
 
+def checked(data):
+    """Return the bytes of a container behind its first bytes and its checksum."""
+    return b"nxla\0\0\0\2" + hashlib.blake2b(data, digest_size=16).digest() + data
+
+
 def serialized(head, data=b""):
     head = json.dumps(head).encode() if not isinstance(head, bytes) else head
-    return b"nxla\0\0\0\1" + struct.pack("<Q", len(head)) + head + data
+    return checked(struct.pack("<Q", len(head)) + head + data)
 
 
 def nested(depth):
@@ -24,11 +30,12 @@ def nested(depth):
 @pytest.mark.parametrize(
     ("data", "where"),
     [
-        (b"", "at byte 0, expected the beginning"),
-        (b"nxla\0\0\0\2" + bytes(8), "at byte 0, expected the beginning"),
-        (b"nxla\0\0\0\1" + b"\xff" * 8, "at byte 8, expected the length of a head"),
-        (serialized(b"{"), "at byte 16, expected JSON"),
-        (serialized(b"[" * 100_000), "at byte 16, expected JSON"),
+        (b"", "byte 0: must be the start of a container"),
+        (b"nxla\0\0\0\1" + bytes(24), "byte 0: must be the start of a container"),
+        (b"nxla\0\0\0\2" + bytes(24), "byte 8: must be the checksum"),
+        (checked(b"\xff" * 8), "byte 24: must be the length of a head"),
+        (serialized(b"{"), "at byte 32, expected JSON"),
+        (serialized(b"[" * 100_000), "at byte 32, expected JSON"),
         (serialized(nested(300)), "256 levels at most"),
         (serialized(7), "head: expected a kind and its value, found 7"),
         (serialized({"value": [1]}), "head.value: expected a number"),
@@ -54,6 +61,25 @@ def test_a_container_says_what_was_expected_where(data, where):
         nx.deserialize(data)
     assert where in str(refused.value)
     assert isinstance(refused.value, ValueError)
+
+
+def test_every_flipped_bit_of_a_container_is_found():
+    data = nx.serialize({"w": nx.tensor([1.0, -2.0]), "name": "a", "none": None})
+    for bit in range(8 * len(data)):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(nx.FormatError):
+            nx.deserialize(damaged)
+
+
+@pytest.mark.parametrize("suffix", [".nxla", ".npy", ".npz", ".safetensors"])
+def test_errors_of_load_name_the_file(suffix, tmp_path):
+    file = tmp_path / f"model{suffix}"
+    nx.save(file, nx.tensor([1.0, 2.0]) if suffix == ".npy" else {"w": nx.tensor([1.0, 2.0])})
+    file.write_bytes(file.read_bytes()[:-3])
+    with pytest.raises(nx.FormatError) as refused:
+        nx.load(file)
+    assert str(refused.value).startswith(f"load: {file}: ")
 
 
 def test_containers_do_not_make_modules_import_anything():

@@ -12,15 +12,18 @@ from nxla.errors import ArgumentError, FormatError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable
     from types import UnionType
     from typing import Any
 
     from nxla._core import Tensor
     from nxla._types import DeviceLike, DTypeLike, TensorLike
 
-#: What serialized containers begin with; the last byte is the version of the format.
-_MAGIC = b"nxla\x00\x00\x00\x01"
+#: The first bytes of a serialized container; the last one is the version of the format.
+_MAGIC = b"nxla\x00\x00\x00\x02"
 _LENGTH = struct.Struct("<Q")
+#: The number of bytes of the checksum, the BLAKE2b hash of all bytes behind it.
+_CHECKSUM = 16
 
 
 def from_binary(
@@ -170,7 +173,18 @@ def serialize(container: Any, /) -> bytes:
 
     data: list[bytes] = []
     head = json.dumps(_described(container, data), allow_nan=True).encode()
-    return b"".join([_MAGIC, _LENGTH.pack(len(head)), head, *data])
+    parts = [_LENGTH.pack(len(head)), head, *data]
+    return b"".join([_MAGIC, _checksum(parts), *parts])
+
+
+def _checksum(parts: Iterable[bytes | memoryview]) -> bytes:
+    """Return the checksum of the bytes of a serialized container behind it."""
+    from hashlib import blake2b
+
+    checksum = blake2b(digest_size=_CHECKSUM)
+    for part in parts:
+        checksum.update(part)
+    return checksum.digest()
 
 
 def _described(value: Any, data: list[bytes]) -> Any:
@@ -242,17 +256,23 @@ def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
     import json
 
     view = memoryview(data).cast("B")
-    start = len(_MAGIC) + _LENGTH.size
+    checked = len(_MAGIC) + _CHECKSUM
+    start = checked + _LENGTH.size
     if bytes(view[: len(_MAGIC)]) != _MAGIC or len(view) < start:
         raise FormatError(
-            f"deserialize: at byte 0, expected the beginning of what nx.serialize writes, of this "
-            f"version, found {bytes(view[:start])!r}"
+            "deserialize: byte 0: must be the start of a container that this version of "
+            f"nx.serialize wrote; got {bytes(view[: len(_MAGIC)])!r}"
         )
-    (length,) = _LENGTH.unpack(view[len(_MAGIC) : start])
+    if _checksum([view[checked:]]) != view[len(_MAGIC) : checked]:
+        raise FormatError(
+            f"deserialize: byte {len(_MAGIC)}: must be the checksum of the bytes that follow; the "
+            "bytes are damaged or cut off"
+        )
+    (length,) = _LENGTH.unpack(view[checked:start])
     if length > len(view) - start:
         raise FormatError(
-            f"deserialize: at byte {len(_MAGIC)}, expected the length of a head within "
-            f"{len(view) - start} bytes, found {length}"
+            f"deserialize: byte {checked}: must be the length of a head within "
+            f"{len(view) - start} bytes; got {length}"
         )
     try:
         head = json.loads(bytes(view[start : start + length]))

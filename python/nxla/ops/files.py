@@ -11,7 +11,7 @@ import warnings
 from nxla import _core, tree
 from nxla._arguments import path_of
 from nxla._values import as_tensor
-from nxla.errors import ArgumentError, FormatError
+from nxla.errors import ArgumentError, FormatError, NxlaError
 from nxla.ops.bytes import (
     _little_endian,
     deserialize,
@@ -115,7 +115,9 @@ def load(file: PathLike, /) -> Any:
     Raises
     ------
     ArgumentError
-        If the name ends otherwise, or the file is damaged.
+        If the name of the file has another suffix.
+    FormatError
+        If the file is damaged. The message begins with the name of the file.
     OSError
         If the file cannot be read.
 
@@ -130,13 +132,16 @@ def load(file: PathLike, /) -> Any:
     3
     """
     kind = _kind("load", file)
-    if kind == ".npy":
-        return load_numpy(file)
-    if kind == ".npz":
-        return load_numpy_archive(file)
-    with open(file, "rb") as source:
-        data = source.read()
-    return deserialize(data) if kind == ".nxla" else from_safetensors(data)
+    try:
+        if kind == ".npy":
+            return load_numpy(file)
+        if kind == ".npz":
+            return load_numpy_archive(file)
+        with open(file, "rb") as source:
+            data = source.read()
+        return deserialize(data) if kind == ".nxla" else from_safetensors(data)
+    except NxlaError as error:
+        raise type(error)(f"load: {path_of('load', file)}: {error}") from error
 
 
 def _kind(function: str, file: PathLike) -> str:
