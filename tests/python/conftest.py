@@ -41,7 +41,7 @@ def missing(platform):
 
 def pytest_configure():
     """Have GPUs multiply as what they are compared with, and leave JAX their memory."""
-    if PLATFORM != "cpu":
+    if PLATFORM not in {"cpu", "none"}:
         os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
         os.environ.setdefault("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=false")
         # JAX would take most of the memory there.
@@ -75,11 +75,27 @@ def is_wanted(item):
 def pytest_collection_modifyitems(items):
     """Skip all tests, and say why, where the platform that is to be tested is not at hand."""
     items[:] = [item for item in items if is_wanted(item)]
-    why = None if PLATFORM == "cpu" else missing(PLATFORM)
+    why = None if PLATFORM in {"cpu", "none"} else missing(PLATFORM)
     if why is not None:
         mark = pytest.mark.skip(reason=f"NXLA_TEST_PLATFORM={PLATFORM}: {why}")
         for item in items:
             item.add_marker(mark)
+
+
+#: The beginning of the error of XLA without a plugin.
+NO_PLUGIN = "no PJRT plugin found"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Skip the tests that need XLA if ``NXLA_TEST_PLATFORM=none`` says that there is no plugin."""
+    report = yield
+    if PLATFORM == "none" and report.failed:
+        output = getattr(call.excinfo.value, "stderr", None) or ""
+        if NO_PLUGIN in report.longreprtext or NO_PLUGIN in str(output):
+            report.outcome = "skipped"
+            report.longrepr = (str(item.path), (item.location[1] or 0) + 1, "needs a PJRT plugin")
+    return report
 
 
 @pytest.fixture(params=["evaluator", "xla", "auto"])

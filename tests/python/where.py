@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-#: The platform, such as ``"cpu"`` or ``"cuda"``.
+#: The platform, such as ``"cpu"`` or ``"cuda"``; ``"none"`` skips the tests that need XLA.
 PLATFORM = os.environ.get("NXLA_TEST_PLATFORM") or "cpu"
 
 #: The name of the first device.
