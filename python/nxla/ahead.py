@@ -62,9 +62,9 @@ class Lowered:
         Parameters
         ----------
         portable : bool
-            Whether the text runs anywhere. Otherwise it is what is compiled for the device that the
-            function's options name, with calls of this process's kernels and hooks; that needs a
-            plugin.
+            If True, return a module that runs anywhere. Otherwise return the module that is
+            compiled for the device of the function's options, with custom calls of kernels and
+            hooks of the process, which needs a plugin.
 
         Raises
         ------

@@ -1,14 +1,14 @@
-"""Functions that devices call together, by the names of axes of a mesh, inside of `nxla.shard_map`.
+"""Collectives: functions over the devices of a mesh axis, for use inside `nxla.shard_map`.
 
-A function under `nxla.shard_map` sees the part of each tensor that one device has. What is computed
-of parts is another value on each device, and is said to *vary* along the axes of the mesh by which
-they were divided; what no part went into is one value, the same on all devices. The functions here
-make one value of those of all devices (`psum`, `pmean`, `pmax`, `pmin`, `all_gather`), or exchange
-them (`ppermute`, `all_to_all`, `psum_scatter`).
+A function under `nxla.shard_map` sees the part of each tensor on one device. A value that depends
+on a part *varies* along the mesh axes that divide the part: each device has a different value. A
+value that depends on no part is equal on all devices. `psum`, `pmean`, `pmax`, `pmin` and
+`all_gather` combine the values of all devices into one. `ppermute`, `all_to_all` and `psum_scatter`
+exchange values.
 
-Axes of the mesh are vectorized axes of what varies along them, so these functions are compositions
-of ordinary ones: they have derivatives, run on any compiler, and can be serialized. XLA's
-partitioner makes of them what devices tell each other.
+Mesh axes are vectorized axes of the values that vary along them, so these functions are
+compositions of ordinary functions. They have derivatives, run on any compiler, and can be
+serialized. XLA's partitioner translates them to communication between devices.
 
 >>> import nxla as nx
 >>> mesh = nx.Mesh(data=2)
@@ -58,7 +58,7 @@ __all__ = [
 
 
 class _Meshes(threading.local):
-    """Names and sizes of the mesh whose function is being traced on this thread."""
+    """Names and sizes of the mesh whose function is traced on the current thread."""
 
     def __init__(self) -> None:
         self.axes: dict[str, int] = {}
@@ -68,7 +68,7 @@ _meshes = _Meshes()
 
 
 class _Entered:
-    """Makes axes of a mesh known to the functions here."""
+    """Context manager that sets the current mesh axes."""
 
     def __init__(self, axes: dict[str, int]) -> None:
         self._axes = axes
@@ -82,7 +82,7 @@ class _Entered:
 
 
 def placed(x: Tensor) -> Tensor:
-    """Say to the partitioner that each device has the entries of its own, and all of each."""
+    """Constrain a value so that each device holds its entry of the leading axes."""
     along = [name if name in _meshes.axes else None for name, _ in x.vectorized_axes]
     if not _meshes.axes or not _core.is_tracing():
         return x
@@ -98,12 +98,12 @@ def _names(axis_name: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def axis_size(axis_name: str | Sequence[str], /) -> int:
-    """Return how many devices there are along an axis, or several.
+    """Return the number of devices along one or several mesh axes.
 
     Raises
     ------
     ArgumentError
-        If the function is not called inside of `shard_map` over a mesh with this axis.
+        If the call is not inside `shard_map` over a mesh with the axis.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def axis_size(axis_name: str | Sequence[str], /) -> int:
 
 
 def _leading(function: str, x: Any, name: str) -> Tensor:
-    """Return what all devices along an axis have, as the first axis of a tensor."""
+    """Return the values of all devices along an axis as the first axis of a tensor."""
     if not isinstance(name, str):
         raise ArgumentError(f"{function}: axis_name must be a str, got {name!r}")
     x = _vary(x, name)
@@ -133,7 +133,7 @@ def _leading(function: str, x: Any, name: str) -> Tensor:
     at = [each for each, _ in vectors].index(name)
     rest = vectors[:at] + vectors[at + 1 :]
     whole = moveaxis(_core.devectorize(x, False), at, len(rest))
-    # The axis has no name, and neither have those that are vectorized again.
+    # The axis has no name, and neither have the axes that are vectorized again.
     return _named(whole, rest, [None, *x.names])
 
 
@@ -143,7 +143,7 @@ def _tensor(x: Any) -> Tensor:
 
 
 def _vary(value: Any, name: str) -> Tensor:
-    """Return a value that varies along an axis; what did not is repeated."""
+    """Return a value that varies along an axis; a value that did not vary is repeated."""
     size = axis_size(name)
     x = _tensor(value)
     vectors = list(x.vectorized_axes)
@@ -159,7 +159,7 @@ def _named(x: Tensor, vectors: list[tuple[str, int]], names: Sequence[str | None
 
 
 def _following(x: Tensor, name: str, size: int) -> Tensor:
-    """Give each device along an axis its entry of the first axis of a tensor."""
+    """Assign each device along an axis its entry of the first axis of a tensor."""
     names = [None, *x.names[1:]]
     return placed(_core.vectorize(_core.rename(x, names), [(name, size)]))
 
@@ -183,25 +183,25 @@ def _reduced(
 
 
 def psum(x: Any, axis_name: str | Sequence[str], /) -> Any:
-    """Return the sum over all devices along an axis of the mesh, or several.
+    """Return the sum over all devices along one or several mesh axes.
 
     Parameters
     ----------
     x : tensor_like or container
-        A value of each device. One that does not vary counts as often as there are devices.
+        The value of each device. An equal value is multiplied by the number of devices.
     axis_name : str or sequence of str
-        Axes of the mesh.
+        The mesh axes.
 
     Returns
     -------
     Tensor or container
-        The sums, which do not vary along these axes; shapes and dtypes are those of `x`, but truth
-        values are counted.
+        The sums, which do not vary along the axes, with the shapes and dtypes of `x`. Booleans are
+        counted.
 
     Raises
     ------
     ArgumentError
-        If there is no such axis, or the function is not called inside of `shard_map`.
+        If the mesh does not have the axis, or the function is called outside `shard_map`.
 
     Examples
     --------
@@ -217,9 +217,9 @@ def psum(x: Any, axis_name: str | Sequence[str], /) -> Any:
 
 
 def pmean(x: Any, axis_name: str | Sequence[str], /) -> Any:
-    """Return the mean over all devices along an axis of the mesh, or several.
+    """Return the mean over all devices along one or several mesh axes.
 
-    Parameters and errors are those of `psum`; integers give floats.
+    Parameters and errors are the same as for `psum`; the mean of integers is a float.
 
     Examples
     --------
@@ -236,9 +236,9 @@ def pmean(x: Any, axis_name: str | Sequence[str], /) -> Any:
 
 
 def pmax(x: Any, axis_name: str | Sequence[str], /) -> Any:
-    """Return the largest of the values of all devices along an axis, element by element.
+    """Return the element-wise maximum over all devices along one or several mesh axes.
 
-    Parameters and errors are those of `psum`.
+    Parameters and errors are the same as for `psum`.
 
     Examples
     --------
@@ -254,9 +254,9 @@ def pmax(x: Any, axis_name: str | Sequence[str], /) -> Any:
 
 
 def pmin(x: Any, axis_name: str | Sequence[str], /) -> Any:
-    """Return the smallest of the values of all devices along an axis, element by element.
+    """Return the element-wise minimum over all devices along one or several mesh axes.
 
-    Parameters and errors are those of `psum`.
+    Parameters and errors are the same as for `psum`.
 
     Examples
     --------
@@ -272,11 +272,11 @@ def pmin(x: Any, axis_name: str | Sequence[str], /) -> Any:
 
 
 def pvary(x: Any, axis_name: str | Sequence[str], /) -> Any:
-    """Return values that count as different on each device along an axis, or several.
+    """Return the value, marked as varying along one or several mesh axes.
 
-    The state of a loop that becomes different in the first trip has to begin as such.
+    A loop state that varies after the first iteration must start as varying.
 
-    Parameters and errors are those of `psum`.
+    Parameters and errors are the same as for `psum`.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def pvary(x: Any, axis_name: str | Sequence[str], /) -> Any:
 
 
 def axis_index(axis_name: str | Sequence[str], /) -> Tensor:
-    """Return the number of the device along an axis; along several, the last counts fastest.
+    """Return the index of the device along mesh axes; the last axis is the fastest.
 
     Returns
     -------
@@ -309,7 +309,7 @@ def axis_index(axis_name: str | Sequence[str], /) -> Tensor:
     Raises
     ------
     ArgumentError
-        If there is no such axis, or the function is not called inside of `shard_map`.
+        If the mesh does not have the axis, or the function is called outside `shard_map`.
 
     Examples
     --------
@@ -333,30 +333,30 @@ def axis_index(axis_name: str | Sequence[str], /) -> Tensor:
 
 
 def all_gather(x: Any, axis_name: str, /, *, axis: int = 0, tiled: bool = False) -> Any:
-    """Return the values of all devices along an axis of the mesh, one beside the other.
+    """Return the values of all devices along a mesh axis, stacked or concatenated.
 
     Parameters
     ----------
     x : tensor_like or container
-        A value of each device.
+        The value of each device.
     axis_name : str
-        The axis of the mesh.
+        The mesh axis.
     axis : int
-        Where the values are put beside each other: a new axis of the result, or an axis of `x`.
+        The position of the new axis, or the concatenated axis of `x`.
     tiled : bool
-        Whether they are joined along the axis `axis` of `x` instead of along a new one.
+        If True, concatenate along the axis `axis` of `x` instead of stacking along a new axis.
 
     Returns
     -------
     Tensor or container
-        The same on all devices.
+        A value that is equal on all devices.
 
     Raises
     ------
     ArgumentError
-        If there is no such axis of the mesh, or the function is not called inside of `shard_map`.
+        If the mesh does not have the axis, or the function is called outside `shard_map`.
     ShapeError
-        If there is no such axis of the tensor.
+        If the tensor does not have the axis.
 
     Examples
     --------
@@ -381,26 +381,26 @@ def all_gather(x: Any, axis_name: str, /, *, axis: int = 0, tiled: bool = False)
 def psum_scatter(
     x: Any, axis_name: str, /, *, scatter_dimension: int = 0, tiled: bool = False
 ) -> Any:
-    """Return the part for each device of the sum over all devices along an axis of the mesh.
+    """Return each device's part of the sum over all devices along a mesh axis.
 
     Parameters
     ----------
     x : tensor_like or container
-        A value of each device.
+        The value of each device.
     axis_name : str
-        The axis of the mesh.
+        The mesh axis.
     scatter_dimension : int
-        Which axis of the sum is divided among the devices.
+        The axis of the sum that is divided among the devices.
     tiled : bool
-        Whether the axis stays, with as many elements less; else it has one for each device, and
-        is left out.
+        If True, the axis keeps a part of its elements. If False, it must have one element for each
+        device and is removed.
 
     Raises
     ------
     ArgumentError
-        If there is no such axis of the mesh, or the function is not called inside of `shard_map`.
+        If the mesh does not have the axis, or the function is called outside `shard_map`.
     ShapeError
-        If there is no such axis of the tensor, or it cannot be divided so.
+        If the tensor does not have the axis, or the axis cannot be divided into equal parts.
 
     Examples
     --------
@@ -427,28 +427,28 @@ def psum_scatter(
 def all_to_all(
     x: Any, axis_name: str, /, split_axis: int, concat_axis: int, *, tiled: bool = False
 ) -> Any:
-    """Divide the value of each device along an axis, and give each device its parts from all.
+    """Divide each device's value along an axis, and send each device one part of every value.
 
     Parameters
     ----------
     x : tensor_like or container
-        A value of each device.
+        The value of each device.
     axis_name : str
-        The axis of the mesh.
+        The mesh axis.
     split_axis : int
-        The axis of `x` that is divided into as many parts as there are devices.
+        The axis of `x` that is divided into one part for each device.
     concat_axis : int
-        Where the parts are put beside each other, in the order of the devices that they come from.
+        The axis along which the received parts are placed, in the order of their senders.
     tiled : bool
-        Whether the parts are joined along the axis `concat_axis` of `x`. Otherwise `split_axis`
-        has one element for each device and is left out, and `concat_axis` is a new axis.
+        If True, concatenate the parts along the axis `concat_axis` of `x`. If False, `split_axis`
+        must have one element for each device and is removed, and `concat_axis` is a new axis.
 
     Raises
     ------
     ArgumentError
-        If there is no such axis of the mesh, or the function is not called inside of `shard_map`.
+        If the mesh does not have the axis, or the function is called outside `shard_map`.
     ShapeError
-        If there is no such axis of the tensor, or it cannot be divided so.
+        If the tensor does not have the axis, or the axis cannot be divided into equal parts.
 
     Examples
     --------
@@ -467,7 +467,7 @@ def all_to_all(
         size, rank = axis_size(axis_name), leading.ndim - 1
         split = _position("all_to_all", split_axis, rank)
         to = _position("all_to_all", concat_axis, rank)
-        # The axis of the receivers comes first, then that of the senders, then what they send.
+        # The axes are the receivers, the senders, and the axes of the parts.
         chunks = _chunks("all_to_all", leading, split + 1, size, tiled)
         moved = moveaxis(chunks, 1, to + 1)
         joined = _merged(moved, to + 1) if tiled else moved
@@ -477,23 +477,23 @@ def all_to_all(
 
 
 def ppermute(x: Any, axis_name: str, /, perm: Sequence[tuple[int, int]]) -> Any:
-    """Send the values of devices to others along an axis of the mesh.
+    """Send values between devices along a mesh axis.
 
     Parameters
     ----------
     x : tensor_like or container
-        A value of each device.
+        The value of each device.
     axis_name : str
-        The axis of the mesh.
+        The mesh axis.
     perm : sequence of (int, int)
-        From which device to which one. No device sends or receives twice; those that receive
-        nothing have zeros.
+        Pairs of source and target devices. A device is a source at most once and a target at most
+        once. A device that is not a target receives zeros.
 
     Raises
     ------
     ArgumentError
-        If there is no such axis of the mesh or device along it, a device is there twice, or the
-        function is not called inside of `shard_map`.
+        If the mesh does not have the axis or a device, a device is repeated, or the function is
+        called outside `shard_map`.
 
     Examples
     --------
@@ -519,7 +519,7 @@ def ppermute(x: Any, axis_name: str, /, perm: Sequence[tuple[int, int]]) -> Any:
         leading = _leading("ppermute", leaf, axis_name)
         result = zeros(leading.shape, dtype=leading.dtype)
         for distance, mask in _distances(pairs, size):
-            # The partitioner knows a rotation when it sees one, and no other permutation.
+            # The partitioner recognizes rotations and no other permutations.
             sent = leading
             if distance:
                 sent = _core.concat([leading[-distance:], leading[:-distance]], axis=0)
@@ -533,7 +533,7 @@ def ppermute(x: Any, axis_name: str, /, perm: Sequence[tuple[int, int]]) -> Any:
 
 
 def _distances(pairs: list[tuple[int, int]], size: int) -> Iterator[tuple[int, list[bool]]]:
-    """Return by how much values are moved on, and which devices receive those."""
+    """Return the distances by which values are rotated, and the receiving devices of each."""
     for distance in sorted({(target - source) % size for source, target in pairs}):
         targets = {target for source, target in pairs if (target - source) % size == distance}
         yield distance, [at in targets for at in range(size)]
@@ -546,7 +546,7 @@ def _position(function: str, axis: int, rank: int) -> int:
 
 
 def _chunks(function: str, x: Tensor, axis: int, size: int, tiled: bool) -> Tensor:
-    """Divide an axis into parts, which become the first axis."""
+    """Divide an axis into parts along a new first axis."""
     length = x.shape[axis]
     if length % size if tiled else length != size:
         wanted = f"a multiple of {size}" if tiled else f"{size}, one for each device"
@@ -561,7 +561,7 @@ def _chunks(function: str, x: Tensor, axis: int, size: int, tiled: bool) -> Tens
 
 
 def _merged(x: Tensor, axis: int) -> Tensor:
-    """Join an axis and the next one, whose name stays."""
+    """Merge an axis with the next one, which keeps its name."""
     names = list(x.names)
     shape = [*x.shape[:axis], x.shape[axis] * x.shape[axis + 1], *x.shape[axis + 2 :]]
     return _core.reshape(x, shape, names=names[:axis] + names[axis + 1 :])
@@ -575,33 +575,33 @@ def shard_map(
     out_specs: Any,
     **options: Any,
 ) -> Callable[..., Any]:
-    """Make a function of whole tensors of one that is written for the parts that a device has.
+    """Return a function of whole tensors from a function of the part on one device.
 
-    Inside of `function`, tensors have the shapes of parts, and the functions of
-    `nxla.collectives` bring together what devices have. Gradients that are taken inside are those
-    of each device's own result; gradients of the whole are those of the functions called.
+    Inside `function`, tensors have the shapes of parts, and the functions of `nxla.collectives`
+    combine the values of devices. Gradients inside are gradients of each device's own result.
+    Gradients of the returned function are gradients of the whole.
 
     Parameters
     ----------
     function : callable
-        Takes and gives tensors and containers of them. It is traced once for all devices.
+        A function of tensors and containers. It is traced once for all devices.
     mesh : Mesh
         The devices.
     in_specs : Sharding, None or container
-        How arguments are divided: one `Sharding` of the mesh for all, or one for each argument,
-        for all tensors in it or in a container that begins like it. None stands for not divided.
+        The division of the arguments: one `Sharding` for all, or one for each argument. An argument
+        may have a container of shardings with a prefix of its structure. None means not divided.
     out_specs : Sharding, None or container
-        How parts of results are put together, in the same way. A result varies along no other
-        axes of the mesh than those in its sharding.
+        The assembly of the results, in the same form. A result may vary only along the mesh axes of
+        its sharding.
     **options
-        As for `jit`. With ``compiler="evaluator"``, here or among the default options, the host
-        computes what all devices would.
+        As for `jit`. With ``compiler="evaluator"``, here or in the default options, the host
+        computes the values of all devices.
 
     Returns
     -------
     callable
-        Inside of a trace it becomes part of it, and data goes where the outermost function says.
-        Otherwise it runs on the devices of the mesh, and gives a `ShardedTensor` for each result.
+        Inside a trace it becomes part of the trace, and the outermost function places the data.
+        Outside it runs on the devices of the mesh and returns a `ShardedTensor` for each result.
 
     Raises
     ------
@@ -609,8 +609,8 @@ def shard_map(
         If an axis of an argument cannot be divided into equal parts, or a result has fewer axes
         than its sharding names.
     ArgumentError
-        If specs do not fit the arguments, are of another mesh, or a result varies along an axis
-        that its sharding does not name.
+        If specs do not match the arguments, belong to another mesh, or a result varies along an
+        axis that its sharding omits.
 
     Examples
     --------
@@ -668,7 +668,7 @@ def shard_map(
 
 
 def _specs(prefix: Any, container: Any, mesh: Mesh, what: str) -> list[Sharding]:
-    """Return a sharding for each tensor of a container, of one that begins like it."""
+    """Return a sharding for each tensor of a container, from a prefix of its structure."""
     from nxla.sharding import _spread
 
     found = _spread(prefix, container, mesh, f"shard_map: {what}")
@@ -679,7 +679,7 @@ def _specs(prefix: Any, container: Any, mesh: Mesh, what: str) -> list[Sharding]
 
 
 def _part(value: Any, spec: Sharding) -> Tensor:
-    """Return what each device has of a whole tensor; it varies along the axes that divide it."""
+    """Return the part of each device of a whole tensor; it varies along the dividing axes."""
     x = _tensor(value)
     shape: list[int] = []
     names: list[str | None] = []
@@ -700,7 +700,7 @@ def _part(value: Any, spec: Sharding) -> Tensor:
 
 
 def _together(x: Any, spec: Sharding) -> Tensor:
-    """Return the whole tensor of which each device has a part."""
+    """Return the whole tensor from the parts of the devices."""
     x = _tensor(x)
     layout = spec._padded(x.ndim)
     named = list(itertools.chain.from_iterable(layout))

@@ -1,4 +1,4 @@
-"""Derivatives of one's own, in place of those of an expression."""
+"""Functions with custom derivative rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["custom_jvp", "custom_vjp"]
 
 
 class _Custom:
-    """A function that is called with some arguments that are not differentiated."""
+    """A function with arguments that are not differentiated."""
 
     def __init__(
         self,
@@ -30,16 +30,16 @@ class _Custom:
         self._derivative = derivative
         if isinstance(nondiff_argnums, (int, str)):
             nondiff_argnums = [nondiff_argnums]
-        #: Positions and names of what is not differentiated.
+        #: Positions and names of the arguments that are not differentiated.
         self._constant: list[int | str] = list(nondiff_argnums)
-        #: Whether a rule runs on this thread: a call in it is one of the function itself.
+        #: Whether a rule runs on this thread; a call inside a rule calls the function itself.
         self._rules_run = threading.local()
         self.__name__ = name_of(function)
         self.__doc__ = getattr(function, "__doc__", None)
         self.__wrapped__ = function
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Return all arguments of a call by position, as rules get them."""
+        """Return all arguments of a call by position, as rules receive them."""
         if not kwargs and not any(isinstance(which, str) for which in self._constant):
             return args
         from inspect import signature
@@ -80,7 +80,7 @@ class _Custom:
         return names.index(which)
 
     def _is_plain(self) -> bool:
-        """Tell whether a call is one of the function itself: no trace, or a rule of its own."""
+        """Return whether a call runs the function itself: outside a trace, or inside its rule."""
         return not _core.is_tracing() or getattr(self._rules_run, "depth", 0) > 0
 
     def _run_rule(self, rule: Callable[..., Any], *args: Any) -> Any:
@@ -99,12 +99,12 @@ class _Custom:
 
 
 class _CustomJvp(_Custom):
-    """What `custom_jvp` gives."""
+    """The return value of `custom_jvp`."""
 
     _rule: Callable[..., Any] | None = None
 
     def defjvp(self, rule: Callable[..., Any], /) -> Callable[..., Any]:
-        """Set the rule, and return it."""
+        """Set the rule and return it."""
         self._rule = rule
         return rule
 
@@ -135,12 +135,12 @@ class _CustomJvp(_Custom):
 
 
 class _CustomVjp(_Custom):
-    """What `custom_vjp` gives."""
+    """The return value of `custom_vjp`."""
 
     _rules: tuple[Callable[..., Any], Callable[..., Any]] | None = None
 
     def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any], /) -> None:
-        """Set both rules."""
+        """Set the forward and the backward rule."""
         self._rules = (forward, backward)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -177,30 +177,29 @@ def custom_jvp(
     *,
     nondiff_argnums: int | str | Iterable[int | str] = (),
 ) -> Any:
-    """Make a function with a derivative of one's own, that says how changes go on.
+    """Return a function with a custom forward-mode rule.
 
     Parameters
     ----------
     function : callable
-        Takes arguments that can be passed by position; those passed by name and those left out
-        come to the rules in their positions. Left out itself, the result is a decorator.
+        Its arguments can be passed by position. Rules receive all arguments by position, including
+        keyword arguments and defaults. If `function` is omitted, the result is a decorator.
     nondiff_argnums : int or str, or an iterable of them
-        Positions or names of arguments that are not differentiated for. They may be anything, such
+        Positions or names of arguments that are not differentiated. They may have any type, such
         as functions.
 
     Returns
     -------
     callable
-        Is called as `function`. Its method ``defjvp`` sets the rule, which is called with the
-        arguments that are not differentiated, then a tuple of the others, and a tuple of how these
-        change; it gives how the result changes, in its structure. The rule must be linear in the
-        changes: gradients are made of it too.
+        It is called like `function`. Its method ``defjvp`` sets the rule. The rule receives the
+        arguments that are not differentiated, a tuple of the other arguments, and a tuple of their
+        tangents; it returns the tangent of the result, in its structure. The rule must be linear in
+        the tangents, because gradients transpose it.
 
     Raises
     ------
-    ArgumentError
-        If there is no argument of such a position or name; if an argument can be passed by name
-        only; if the rule gives changes of another number or shape than the results.
+        If an argument with this position or name does not exist, if an argument is keyword-only, or
+        if the rule returns tangents that do not match the results in number or shape.
 
     Examples
     --------
@@ -225,31 +224,29 @@ def custom_vjp(
     *,
     nondiff_argnums: int | str | Iterable[int | str] = (),
 ) -> Any:
-    """Make a function with a derivative of one's own, that says how cotangents go back.
+    """Return a function with a custom reverse-mode rule.
 
     Parameters
     ----------
     function : callable
-        Takes arguments that can be passed by position; those passed by name and those left out
-        come to the rules in their positions. Left out itself, the result is a decorator.
+        Its arguments can be passed by position. Rules receive all arguments by position, including
+        keyword arguments and defaults. If `function` is omitted, the result is a decorator.
     nondiff_argnums : int or str, or an iterable of them
-        Positions or names of arguments that are not differentiated for. They may be anything, such
+        Positions or names of arguments that are not differentiated. They may have any type, such
         as functions.
 
     Returns
     -------
     callable
-        Is called as `function`. Its method ``defvjp`` sets two rules. The forward rule takes all
-        arguments, and gives the result and whatever the other one wants to know. The backward rule
-        is called with the arguments that are not differentiated, then with that, and with the
-        cotangents of the result; it gives a tuple of cotangents, one for each of the other
-        arguments.
+        It is called like `function`. Its method ``defvjp`` sets two rules. The forward rule
+        receives all arguments, and returns the result and the residuals. The backward rule receives
+        the arguments that are not differentiated, the residuals, and the cotangents of the result;
+        it returns a tuple with one cotangent for each of the other arguments.
 
     Raises
     ------
-    ArgumentError
-        If there is no argument of such a position or name; if an argument can be passed by name
-        only; if the backward rule gives cotangents of another number or shape than the arguments.
+        If an argument with this position or name does not exist, if an argument is keyword-only, or
+        if the backward rule returns cotangents that do not match the arguments in number or shape.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Derivatives beyond the gradient: along a direction, as linear maps, as matrices."""
+"""Derivatives beyond the gradient: directional derivatives, linear maps, Jacobians, Hessians."""
 
 from __future__ import annotations
 
@@ -36,33 +36,34 @@ def jvp(
     /,
     has_aux: bool = False,
 ) -> tuple[Any, ...]:
-    """Return the result of a function, and how it changes when its arguments do.
+    """Return the result of a function and its derivative along a direction.
 
-    Forward mode: values and changes are computed together, at about twice the cost of the function.
+    Forward mode computes both together, at about twice the cost of the function.
 
     Parameters
     ----------
     function : callable
-        Takes and gives tensors and containers of them.
+        A function of tensors and containers.
     primals : sequence
         The positional arguments.
     tangents : sequence
-        How each of them changes, in the same structure. An integer changes by a float.
+        The direction: one tangent for each argument, in the same structure. The tangent of an
+        integer is a float.
     has_aux : bool
-        Whether `function` gives ``(result, more)``, where only the result is differentiated.
+        If True, `function` returns ``(result, aux)``, of which only the result is differentiated.
 
     Returns
     -------
     tuple
-        ``(result, change)``, the change in the structure of the result; with `has_aux`
-        ``(result, change, more)``.
+        ``(result, tangent)``, the tangent in the structure of the result; with `has_aux`
+        ``(result, tangent, aux)``.
 
     Raises
     ------
     ArgumentError
         If a tangent does not have the shape of its argument.
     GradientError
-        If an operation on the way has no derivative.
+        If an operation has no derivative.
 
     Examples
     --------
@@ -103,29 +104,29 @@ def jvp(
 
 
 def vjp(function: Callable[..., Any], /, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """Return the result of a function, and the map from its cotangents to those of the arguments.
+    """Return the result of a function, and the map from its cotangents to gradients.
 
-    What the map needs of the function is computed once, however often it is called.
+    The residuals are computed once, however often the map is called.
 
     Parameters
     ----------
     function : callable
-        Takes and gives tensors and containers of them.
+        A function of tensors and containers.
     *primals
         The arguments.
     has_aux : bool
-        Whether `function` gives ``(result, more)``, where only the result is differentiated.
+        If True, `function` returns ``(result, aux)``, of which only the result is differentiated.
 
     Returns
     -------
     tuple
-        ``(result, pull)``, or with `has_aux` ``(result, pull, more)``. ``pull`` takes cotangents in
-        the structure of the result, and gives a tuple of those of the arguments.
+        ``(result, pull)``, or with `has_aux` ``(result, pull, aux)``. ``pull`` accepts cotangents
+        in the structure of the result, and returns a tuple with one cotangent for each argument.
 
     Raises
     ------
     GradientError
-        If an operation on the way has no derivative.
+        If an operation has no derivative.
 
     Examples
     --------
@@ -142,25 +143,25 @@ def vjp(function: Callable[..., Any], /, *primals: Any, has_aux: bool = False) -
 def linearize(
     function: Callable[..., Any], /, *primals: Any, has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """Return the result of a function, and the map from changes of its arguments to its own.
+    """Return the result of a function, and the map from tangents of its arguments to its tangent.
 
-    It is `jvp` for many directions: what does not depend on the direction is computed once. (A loop
-    goes through all of its trips again, unless nothing in it changes.)
+    It is `jvp` for many directions: values that do not depend on the direction are computed once. A
+    loop runs again for each direction, unless its state has no tangent.
 
     Parameters
     ----------
     function : callable
-        Takes and gives tensors and containers of them.
+        A function of tensors and containers.
     *primals
         The arguments.
     has_aux : bool
-        Whether `function` gives ``(result, more)``, where only the result is differentiated.
+        If True, `function` returns ``(result, aux)``, of which only the result is differentiated.
 
     Returns
     -------
     tuple
-        ``(result, push)``, or with `has_aux` ``(result, push, more)``. ``push`` takes one change
-        for each argument, and gives that of the result.
+        ``(result, push)``, or with `has_aux` ``(result, push, aux)``. ``push`` accepts one tangent
+        for each argument, and returns the tangent of the result.
 
     Examples
     --------
@@ -178,34 +179,34 @@ def jacfwd(
     argnums: Argument | Sequence[Argument] = 0,
     has_aux: bool = False,
 ) -> Function[..., Any]:
-    """Make a function that gives the Jacobian of another one, by forward mode.
+    """Return a function that computes the Jacobian of another function in forward mode.
 
-    One pass over the function for all elements of the arguments at once: the choice where there are
-    fewer of them than elements of the result.
+    It makes one batched pass for all elements of the arguments. Use it if the arguments have fewer
+    elements than the results.
 
     Parameters
     ----------
     function : callable
-        Takes and gives tensors and containers of them. Arguments must be real.
+        A function of tensors and containers. Arguments must be real.
     argnums : int or str, or a sequence of them
-        What to differentiate for: a positional argument by its position, any argument by its name,
-        or a part of one by its path, such as ``"params['w']"`` or ``"state.velocity"``.
+        The differentiated arguments: a positional argument by its position, any argument by its
+        name, or a part of one by its path, such as ``"params['w']"`` or ``"state.velocity"``.
     has_aux : bool
-        Whether `function` gives ``(result, more)``, where only the result is differentiated.
+        If True, `function` returns ``(result, aux)``, of which only the result is differentiated.
 
     Returns
     -------
     Function
-        Gives, in the structure of the result, the structure of the argument (a tuple of them if
-        `argnums` is a sequence), filled with tensors that have the axes of the result and then
-        those of the argument. With `has_aux` it gives ``(jacobian, more)``.
+        It returns the structure of the result, with the structure of the argument in place of each
+        leaf (a tuple if `argnums` is a sequence). Each tensor has the axes of the result followed
+        by the axes of the argument. With `has_aux` it returns ``(jacobian, aux)``.
 
     Raises
     ------
     ArgumentError
-        If an argument is complex, or `argnums` names none.
+        If an argument is complex, or `argnums` is not an argument.
     GradientError
-        If an operation on the way has no derivative.
+        If an operation has no derivative.
 
     Examples
     --------
@@ -225,10 +226,10 @@ def jacrev(
     argnums: Argument | Sequence[Argument] = 0,
     has_aux: bool = False,
 ) -> Function[..., Any]:
-    """Make a function that gives the Jacobian of another one, by reverse mode.
+    """Return a function that computes the Jacobian of another function in reverse mode.
 
-    One pass back for all elements of the result at once: the choice where there are fewer of them
-    than elements of the arguments. Parameters and results are those of `jacfwd`, but that the
+    It makes one batched pass for all elements of the result. Use it if the results have fewer
+    elements than the arguments. Parameters and return value are the same as for `jacfwd`; the
     results must be real.
 
     Examples
@@ -246,9 +247,9 @@ def jacobian(
     argnums: Argument | Sequence[Argument] = 0,
     has_aux: bool = False,
 ) -> Function[..., Any]:
-    """Make a function that gives the Jacobian of another one.
+    """Return a function that computes the Jacobian of another function.
 
-    It is `jacfwd` where the arguments have no more elements than the results, else `jacrev`.
+    It is `jacfwd` if the arguments have at most as many elements as the results, else `jacrev`.
 
     Examples
     --------
@@ -265,16 +266,17 @@ def hessian(
     argnums: Argument | Sequence[Argument] = 0,
     has_aux: bool = False,
 ) -> Function[..., Any]:
-    """Make a function that gives the second derivatives of another one, forward over reverse.
+    """Return a function that computes second derivatives, by forward mode over reverse mode.
 
-    Parameters are those of `jacfwd`. For the product of a Hessian with a direction no Hessian is
-    needed: it is ``nx.jvp(nx.grad(f), (x,), (direction,))[1]``.
+    Parameters are the same as for `jacfwd`. A Hessian-vector product does not need the Hessian:
+    use ``nx.jvp(nx.grad(f), (x,), (direction,))[1]``.
 
     Returns
     -------
     Function
-        Gives, in the structure of the result, the structure of the argument twice, filled with
-        tensors that have the axes of the result and then those of both arguments.
+        It returns the structure of the result, with the structure of the argument nested twice in
+        place of each leaf. Each tensor has the axes of the result, followed by the axes of both
+        arguments.
 
     Examples
     --------
@@ -288,22 +290,22 @@ def hessian(
 def hessian_diagonal(
     function: Callable[..., Any], /, argnums: Argument | Sequence[Argument] = 0
 ) -> Function[..., Any]:
-    """Make a function that gives the second derivative by each element of an argument.
+    """Return a function that computes the second derivative by each element of an argument.
 
-    One pass forward over the gradient where that goes element by element, as for the sum of a
-    function of each element; for any other function as many directions as there are elements.
+    It makes one forward pass over the gradient if the function is a sum of element-wise functions.
+    Otherwise it makes a batched pass with one direction for each element.
 
     Parameters
     ----------
     function : callable
-        Gives one tensor. If it is no scalar, its sum is differentiated.
+        A function that returns one tensor. If it is not a scalar, its sum is differentiated.
     argnums : int or str, or a sequence of them
         As for `jacfwd`.
 
     Returns
     -------
     Function
-        Gives the structure of the argument.
+        It returns the structure of the argument.
 
     Examples
     --------
@@ -332,19 +334,19 @@ def hessian_diagonal(
 
 
 class _Traced:
-    """A function that was called on stand-ins."""
+    """A function that was called with tracers."""
 
     def __init__(
         self, function: Differentiable, results: tuple[list[Any], TreeDef], aux: TreeDef | None
     ) -> None:
         self.function = function
-        #: The results on stand-ins, and what is around them.
+        #: The results for the tracers, and their structure.
         self.shown, self.structure = results
-        #: What is around the rest that is passed on.
+        #: The structure of the auxiliary results.
         self._aux = aux
 
     def answer(self, outputs: list[Any], *more: Any) -> tuple[Any, ...]:
-        """Return the result, other things, and what is passed on, from all outputs."""
+        """Return the result, other values, and the auxiliary results, from all outputs."""
         count = len(self.shown)
         result = self.structure.unflatten(outputs[:count])
         if self._aux is None:
@@ -360,7 +362,7 @@ def _trace(
     has_aux: bool = False,
     reverse: bool = False,
 ) -> _Traced:
-    """Call a function on stand-ins for leaves."""
+    """Call a function with tracers for some leaves."""
     if not leaves:
         raise ArgumentError(
             f"{derivative}: there is no tensor in what {name} is differentiated for"
@@ -386,7 +388,7 @@ def _trace(
 
 
 class _Positional:
-    """The arguments of a call by position, of which the static ones stay as they are."""
+    """The arguments of a call by position; static arguments are kept."""
 
     def __init__(self, recipe: _Recipe, arguments: Sequence[Any]) -> None:
         self._function = recipe.function
@@ -398,7 +400,7 @@ class _Positional:
         return [x for x, moves in zip(arguments, self._moves, strict=True) if moves]
 
     def call(self, values: Sequence[Any]) -> Any:
-        """Call the function with these in place of the arguments that are not static."""
+        """Call the function with new values of the arguments that are not static."""
         given = iter(values)
         pairs = zip(self._arguments, self._moves, strict=True)
         return self._function(*(next(given) if moves else x for x, moves in pairs))
@@ -412,7 +414,7 @@ def _jitted(function: Callable[..., Any], recipe: _Recipe) -> Function[..., Any]
 def _linear(
     derivative: str, function: Callable[..., Any], primals: Sequence[Any], has_aux: bool
 ) -> tuple[Any, ...]:
-    """Return the result of a function and its derivative as a map."""
+    """Return the result of a function and its derivative as a linear map."""
     recipe = _recipe(function)
     name = name_of(recipe.function)
     reverse = derivative == "vjp"
@@ -470,7 +472,7 @@ def _matrix(
     has_aux: bool,
     forward: bool | None,
 ) -> Function[..., Any]:
-    """Make a function that gives a Jacobian."""
+    """Return a function that computes a Jacobian."""
     recipe = _recipe(function)
     name = name_of(recipe.function)
 

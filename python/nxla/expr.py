@@ -157,7 +157,7 @@ def metadata(
         Appears in the text of the expression, and as ``node.note``. Without it the node does not
         show.
     stop_grad : bool
-        Whether gradients stop here.
+        If True, gradients stop here.
 
     Returns
     -------
@@ -354,7 +354,7 @@ def hook(
     Raises
     ------
     ArgumentError
-        If there is neither a name nor a function.
+        If both the name and the function are missing.
     """
     _needs_trace("hook")
     if name is None and function is None:

@@ -1,4 +1,4 @@
-"""Gradients: of functions, and of calls."""
+"""Gradients of functions and of calls."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["grad", "safe_where", "value_and_grad"]
 
 if TYPE_CHECKING:
-    # The gradient of a number is a tensor, that of anything else has its structure. What the
-    # checker cannot follow is `Any`.
+    # The gradient of a scalar is a tensor, and the gradient of a container has its structure. Types
+    # that the checker cannot follow are `Any`.
 
     @overload
     def grad(variables: A, function: Callable[[A], Any], /) -> A: ...
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 
 
 def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
-    """Make a function that gives the gradient of another one, or give the gradient of a call.
+    """Return a function that computes the gradient of another function, or compute a gradient.
 
     ``grad(function, argnums)`` is a function; ``grad(variables, function)`` is the gradient of
     ``function(variables)``.
@@ -90,30 +90,30 @@ def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
     Parameters
     ----------
     function : callable
-        Gives one tensor. If it is no scalar, the gradient is that of its sum.
+        A function that returns one tensor. If it is not a scalar, its sum is differentiated.
     argnums : int or str, or a sequence of them
-        What to differentiate for: a positional argument by its position, any argument by its name,
-        or a part of one by its path, such as ``"params['w']"`` or ``"state.velocity"``. Arguments
-        may be containers.
+        The differentiated arguments: a positional argument by its position, any argument by its
+        name, or a part of one by its path, such as ``"params['w']"`` or ``"state.velocity"``.
+        Arguments may be containers.
     has_aux : bool
-        Whether `function` gives ``(value, more)``, where only the value is differentiated.
+        If True, `function` returns ``(value, aux)``, of which only the value is differentiated.
 
     Returns
     -------
     Function or container
-        Gives the gradient in the structure of the argument, a tuple of them if `argnums` is a
-        sequence; with `has_aux` it gives ``(gradient, more)``. It runs compiled, and becomes part
-        of the trace inside another jitted function. Unless `function` is jitted it is traced at
-        every call, so that it sees what `function` closes over as it is then; `nxla.jit` makes a
-        function of this one that is traced once. Of a call: the gradient itself, in the structure
-        of the variables.
+        A function that returns the gradient in the structure of the argument, or a tuple of
+        gradients if `argnums` is a sequence; with `has_aux` it returns ``(gradient, aux)``. It runs
+        compiled, and becomes part of the trace inside another jitted function. Unless `function`
+        is jitted, it is traced in every call and sees the current values of captured variables;
+        `nxla.jit` of the gradient is traced once. For a call: the gradient, in the structure of
+        the variables.
 
     Raises
     ------
     GradientError
-        If an operation on the way has no derivative.
+        If an operation has no derivative.
     ArgumentError
-        If `argnums` names no argument; if the value of real arguments is complex.
+        If `argnums` is not an argument, or if the value of real arguments is complex.
 
     Examples
     --------
@@ -205,22 +205,22 @@ if TYPE_CHECKING:
 def value_and_grad(
     function: Any, /, argnums: Any = 0, has_aux: Any = False, *, transform: Any = None
 ) -> Any:
-    """Make a function that gives both the result and the gradient of another one, or give both.
+    """Return a function that computes result and gradient of another function, or compute both.
 
-    ``value_and_grad(function, argnums)`` is a function; ``value_and_grad(variables, function,
-    transform)`` gives result and gradient of ``function(variables)``. Parameters are those of
-    `grad`, and:
+    ``value_and_grad(function, argnums)`` is a function. ``value_and_grad(variables, function,
+    transform)`` returns result and gradient of ``function(variables)``. The other parameters are
+    the same as for `grad`.
 
     Parameters
     ----------
     transform : callable, optional
-        Takes what `function` gives, in whatever container, and gives what is differentiated of it.
+        A function from the result of `function` to the value that is differentiated.
 
     Returns
     -------
     Function or tuple
-        Gives ``(result, gradient)``; with `has_aux` the result is ``(value, more)``. Of a call: the
-        two themselves.
+        A function that returns ``(result, gradient)``; with `has_aux` the result is
+        ``(value, aux)``. For a call: the tuple itself.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def _chosen_by_position(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[list[Any], Any, Callable[[list[Any]], Any]]:
-    """Return the leaves of positional arguments, their structure, and the call with others."""
+    """Return the leaves of positional arguments, their structure, and the call with new leaves."""
     for position in argnums:
         if not -len(args) <= position < len(args):
             raise ArgumentError(
@@ -282,7 +282,7 @@ def _differentiate(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[Any, Any]:
-    """Call a function on stand-ins for some arguments; return its result and the gradients."""
+    """Call a function with tracers for some arguments; return its result and the gradients."""
     single = isinstance(argnums, (int, str))
     names = [argnums] if isinstance(argnums, (int, str)) else list(argnums)
     name = name_of(function)
@@ -322,23 +322,24 @@ def safe_where(
     *,
     inside: TensorLike = 1.0,
 ) -> Tensor:
-    """Return a function of `x` where a condition holds, with a gradient that does not see the rest.
+    """Return ``function(x)`` where a condition holds, with a finite gradient elsewhere.
 
     ``where(condition, function(x), otherwise)`` has the gradient NaN where `function` has an
-    infinite slope that is not taken: it is multiplied by 0. Here it is called with `inside` there.
+    infinite slope, even if the value is not selected: the slope is multiplied by 0. `safe_where`
+    calls the function with `inside` there.
 
     Parameters
     ----------
     condition : tensor_like
         Where the function is defined.
     function : callable
-        Takes a tensor of the shape of `x` and `condition`.
+        A function of a tensor with the broadcast shape of `x` and `condition`.
     x : tensor_like
         The argument.
     otherwise : tensor_like
-        What is given where the condition does not hold.
+        The result where the condition does not hold.
     inside : tensor_like
-        An argument for which the function is smooth.
+        An argument at which the function is smooth.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Random numbers from keys.
 
-A key is a tensor of two ``uint32``. What is drawn depends on the key alone, so each key is used
-once: functions return what they drew and the key to go on with.
+A key is a tensor of two ``uint32``. The samples depend only on the key, so use each key once:
+functions return the samples and the next key.
 
 >>> import nxla as nx
 >>> key = nx.random.key(42)
@@ -10,9 +10,9 @@ once: functions return what they drew and the key to go on with.
 >>> nx.all_close(x, y).item()
 False
 
-Functions whose name ends with ``_split`` take a key that `split` made and return what they drew
-alone. Keys, bits and integers are bit for bit those of Nx; floats of 32 and 64 bits are the same up
-to rounding. Narrower floats are drawn in 32 bits and rounded. No gradient flows through a draw.
+Functions whose name ends with ``_split`` return only the samples; pass them a key from `split`.
+Keys, bits and integers equal the results of Nx bit by bit, and floats of 32 and 64 bits equal them
+up to rounding. Narrower floats are drawn in 32 bits and rounded. Samples have no gradient.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ __all__ = [
 
 
 def _count(op: str, argument: str, count: int) -> int:
-    """Refuse a negative number of things."""
+    """Raise an error if a count is negative."""
     if count < 0:
         raise ArgumentError(f"{op}: {argument} must not be negative, got {count}")
     return count
@@ -104,9 +104,9 @@ def key(seed: TensorLike, /, *, device: DeviceLike | None = None) -> Tensor:
     Parameters
     ----------
     seed : int or tensor_like
-        An integer, of which 64 bits count.
+        An integer, of which the lower 64 bits are used.
     device : Device or str, optional
-        Where to make it. Numbers drawn with the key are made where it lives.
+        The device of the key. Samples are on the device of their key.
 
     Returns
     -------
@@ -116,9 +116,9 @@ def key(seed: TensorLike, /, *, device: DeviceLike | None = None) -> Tensor:
     Raises
     ------
     DTypeError
-        If the seed is no integer.
+        If the seed is not an integer.
     ShapeError
-        If it is no scalar.
+        If the seed is not a scalar.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def key(seed: TensorLike, /, *, device: DeviceLike | None = None) -> Tensor:
 
 
 def split(key: TensorLike, /, parts: int = 2) -> Tensor:
-    """Return keys that have nothing to do with each other, nor with the given one.
+    """Return independent keys.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def split(key: TensorLike, /, parts: int = 2) -> Tensor:
     Raises
     ------
     ShapeError
-        If `key` is no key.
+        If `key` is not a key.
     ArgumentError
         If `parts` is negative.
 
@@ -161,14 +161,14 @@ def split(key: TensorLike, /, parts: int = 2) -> Tensor:
 
 
 def fold_in(key: TensorLike, data: TensorLike, /) -> Tensor:
-    """Return a key for each of some integers; equal integers give equal keys.
+    """Return a key for each integer; equal integers produce equal keys.
 
     Parameters
     ----------
     key : tensor_like
         A key.
     data : tensor_like
-        Integers, of which 64 bits count.
+        Integers, of which the lower 64 bits are used.
 
     Returns
     -------
@@ -178,9 +178,9 @@ def fold_in(key: TensorLike, data: TensorLike, /) -> Tensor:
     Raises
     ------
     ShapeError
-        If `key` is no key.
+        If `key` is not a key.
     DTypeError
-        If `data` are no integers.
+        If `data` does not contain integers.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def uniform(
     shape : int or sequence of int, optional
         The shape of the result; by default ().
     dtype : dtype_like, optional
-        A float dtype; by default that of the bounds. A complex dtype draws the real and the
+        A float dtype; by default the dtype of the bounds. A complex dtype draws the real and the
         imaginary part.
     names : sequence of str or None, optional
         Names of the axes.
@@ -390,7 +390,7 @@ def randint(
     shape, names
         As for `uniform`.
     dtype : dtype_like, optional
-        An integer dtype; by default that of the bounds.
+        An integer dtype; by default the dtype of the bounds.
 
     Returns
     -------
@@ -477,14 +477,14 @@ def gumbel(
     Returns
     -------
     Sample
-        The numbers, and the next key.
+        The samples, and the next key.
 
     Raises
     ------
     ShapeError
-        If `key` is no key.
+        If `key` is not a key.
     DTypeError
-        If the dtype is no float.
+        If the dtype is not a float dtype.
 
     Examples
     --------
@@ -505,7 +505,7 @@ def gumbel_split(
     *,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `gumbel` does, with a key that has been split; return the numbers alone.
+    """Draw like `gumbel`, without returning the next key.
 
     Examples
     --------
@@ -527,7 +527,7 @@ def multivariate_normal(
     dtype: DTypeLike | None = None,
     names: Names | None = None,
 ) -> Sample:
-    """Draw vectors with a normal distribution.
+    """Draw vectors with a multivariate normal distribution.
 
     Parameters
     ----------
@@ -538,11 +538,12 @@ def multivariate_normal(
     covariance : tensor_like
         A symmetric matrix without negative eigenvalues.
     method : {"cholesky", "eigh", "svd"}
-        How to take its root. The first, which is the fastest, needs positive eigenvalues.
+        The factorization of the covariance. ``"cholesky"`` is the fastest and needs positive
+        eigenvalues.
     shape : int or sequence of int
-        How many vectors to draw; the result has one more axis.
+        The shape of the result without its last axis.
     dtype : dtype_like, optional
-        A float dtype; by default that of mean and covariance.
+        A float dtype; by default the dtype of mean and covariance.
     names : sequence of str or None, optional
         Names of the axes of the result.
 
@@ -554,11 +555,11 @@ def multivariate_normal(
     Raises
     ------
     ShapeError
-        If `key` is no key, or mean and covariance do not fit together.
+        If `key` is not a key, or the shapes of mean and covariance do not match.
     DTypeError
-        If the dtype is no float.
+        If the dtype is not a float dtype.
     ArgumentError
-        If there is no such method.
+        If the method does not exist.
 
     Examples
     --------
@@ -584,7 +585,7 @@ def multivariate_normal_split(
     dtype: DTypeLike | None = None,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `multivariate_normal` does, with a key that has been split.
+    """Draw like `multivariate_normal`, without returning the next key.
 
     Examples
     --------
@@ -600,7 +601,7 @@ def multivariate_normal_split(
 def shuffle(
     key: TensorLike, x: TensorLike, /, *, axis: Axis = 0, independent: bool = False
 ) -> Sample:
-    """Put the entries along an axis in a random order.
+    """Shuffle the entries along an axis.
 
     Parameters
     ----------
@@ -611,17 +612,17 @@ def shuffle(
     axis : int or str
         The axis.
     independent : bool
-        Whether there is an order of its own for each index of the other axes.
+        If True, there is an order of its own for each index of the other axes.
 
     Returns
     -------
     Sample
-        The tensor in its new order, and the next key.
+        The shuffled tensor, and the next key.
 
     Raises
     ------
     ShapeError
-        If `key` is no key, or there is no such axis.
+        If `key` is not a key, or the axis does not exist.
 
     Examples
     --------
@@ -653,13 +654,13 @@ def choice(
     x : tensor_like
         A tensor with at least one axis.
     p : tensor_like, optional
-        How likely each entry is; all are equally likely by default.
+        The probability of each entry; equal by default.
     samples : int
-        How many to take.
+        The number of samples.
     axis : int or str, optional
-        The axis along which they are taken; by default elements of the flattened tensor are.
+        The axis of the samples; by default the tensor is flattened.
     replace : bool
-        Whether an entry can be taken several times.
+        If True, an entry can be taken several times.
 
     Returns
     -------
@@ -669,10 +670,10 @@ def choice(
     Raises
     ------
     ShapeError
-        If `key` is no key, or `p` has not one number for each entry.
+        If `key` is not a key, or `p` does not have one number for each entry.
     ArgumentError
-        If there are fewer entries than samples, and none can be taken several times; if `samples`
-        is negative.
+        If the tensor has fewer entries than `samples` and `replace` is False, or if `samples` is
+        negative.
 
     Examples
     --------
@@ -686,10 +687,10 @@ def choice(
     return Sample(samples_taken, following)
 
 
-if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.
+if not TYPE_CHECKING:  # With `__getattr__`, a type checker would accept every name.
 
     def __getattr__(name: str) -> object:
-        """Say what a function of another library is called here."""
+        """Raise an error that names the corresponding function."""
         from nxla._elsewhere import missing
 
         raise missing(name, __name__)

@@ -1,4 +1,4 @@
-"""What the derivative of a function keeps of it, and what it computes again."""
+"""Checkpoints: derivatives that recompute values instead of storing them."""
 
 from __future__ import annotations
 
@@ -24,32 +24,33 @@ _POLICIES = ("nothing", "products", "everything")
 def checkpoint(
     function: Callable[P, R], /, policy: str | Sequence[str] = "nothing"
 ) -> Callable[P, R]:
-    """Make a function whose derivative keeps little of it, and computes the rest again.
+    """Return a function whose derivative stores few values and recomputes the others.
 
-    A gradient needs values that the function itself is done with: without this they stay in memory
-    until the way back comes to them. With it they take the time of one more pass over the function.
-    What is computed again is never merged with what was computed before, by either engine.
+    A gradient needs intermediate values of the function. By default they stay in memory until the
+    reverse pass uses them. A checkpoint recomputes them, at the cost of one more pass over the
+    function. Backends never merge a recomputed value with the original one.
 
     Parameters
     ----------
     function : callable
-        Takes and gives tensors and containers of them, and whatever else: only tensors among the
-        arguments, and what the function captures, count as what is there anyway.
+        A function of tensors, containers and other values. Tensors among the arguments and captured
+        tensors are always stored.
     policy : str or sequence of str
-        What is kept besides the arguments: ``"nothing"``; ``"products"`` of matrices, and
-        convolutions; the values that have one of these notes (see `annotate`); ``"everything"``.
-        Values inside of a loop are not kept one by one: make a checkpoint of its body. Of a
-        function with hooks nothing is kept.
+        The values that are stored besides the arguments: ``"nothing"``; ``"products"`` (matrix
+        products and convolutions); the values with one of these notes (see `annotate`); or
+        ``"everything"``. Values inside a loop are not stored individually: make a checkpoint of its
+        body. A function with hooks stores nothing.
 
     Returns
     -------
     callable
-        Takes and gives what `function` does. Its second derivative keeps no more.
+        A function with the arguments and results of `function`. Its second derivative also stores
+        only these values.
 
     Raises
     ------
     ArgumentError
-        If there is no such policy.
+        If the policy does not exist.
 
     Examples
     --------

@@ -93,7 +93,7 @@ def check_grads(
     Parameters
     ----------
     function : callable
-        Takes and gives tensors and containers of them.
+        A function of tensors and containers.
     args : sequence
         The arguments. Integers among them, and what is no tensor, are constant. Choose them where
         the function is smooth.

@@ -1,4 +1,4 @@
-"""Functions of functions: compile them, look at them, differentiate them."""
+"""Transformations of functions: compile, inspect, export and differentiate them."""
 
 from __future__ import annotations
 
@@ -76,95 +76,108 @@ def jit(
     donate_argnames: str | Iterable[str] = (),
     **options: Any,
 ) -> Any:
-    """Make a function that runs compiled.
+    """Return a compiled version of a function.
 
-    Nothing happens until it is called. For each new signature (dtypes, shapes and names of the
-    tensors, the containers around them, values of static arguments) it is traced and compiled;
-    later calls with that signature only run what was compiled.
+    The function is traced and compiled in its first call for each new signature: the dtypes, shapes
+    and axis names of the tensors, the structure of the containers, and the values of static
+    arguments. Later calls with the same signature run the compiled program.
 
     Parameters
     ----------
     function : callable, optional
-        Takes and gives tensors and containers of them. Left out, the result is a decorator.
+        A function of tensors and containers. If it is omitted, `jit` returns a decorator.
     static_argnums, static_argnames : int or str, or several, optional
-        Arguments that are part of the signature instead of inputs. They must be hashable, or made
-        of lists, dicts and sets of what is. Strings, functions, None and other values with an
-        equality of their own are static without being named here. An object that is equal to
-        itself alone may change unnoticed: it has to be named, or be a container
-        (`nxla.tree.register_container`).
+        Arguments that are part of the signature instead of inputs. They must be hashable, or lists,
+        dicts and sets of hashable values. Strings, functions, None and other values that compare by
+        value are static without being named. An object that only equals itself must be named, or
+        be a container (`nxla.tree.register_container`), because it can change unnoticed.
     donate_argnums : int or several, optional
-        Arguments whose memory on a device the results may take over; they cannot be used
-        afterwards. Negative numbers count from the end.
+        Arguments whose device memory the results may reuse; the caller cannot use them afterwards.
+        Negative numbers count from the end.
     donate_argnames : str or several, optional
         The same by name, or by the path of a part: ``"state"``, ``"state.mean"``, ``"grads['w']"``.
     **options
-        ``compiler`` (a name or a `Compiler`), ``device`` (a `Device` or its name),
-        ``hooks`` (a dict of names and functions),
-        ``stages`` (a `graph.Policy` or its name: how the program is cut into parts that are
-        compiled by themselves), ``progress`` (whether a bar on standard error shows how many of
-        the stages are compiled, if that takes long), ``on_conflict`` (what a call during another
-        trace does:
-        ``"reuse"`` to become part of the trace, which is the default without other options;
-        ``"raise"``, which is the default with some; ``"force"`` to run by itself), and settings of
-        the compiler.
-        ``max_compiles`` (how many programs it is meant to compile), with ``on_max_compiles``
-        (what happens for more: ``"warn"``, ``"raise"`` or ``"log"``; the text says what differed
-        from the call before). ``debug_nans`` (see `debug_nans`). ``on_unusable_donation``: what
-        happens if no result has the type of a donated tensor, or the tensor is not needed:
-        ``"ignore"``, ``"warn"`` or ``"raise"``.
-        ``in_shardings`` and ``out_shardings`` make a function over the devices of a `Mesh`: a
-        `Sharding` for all, or a container that begins like the arguments (a tuple with an entry
-        for each) and the results; None stands for what every device has all of. Arguments are
-        divided as these say, and results come as `ShardedTensor`. See `nxla.sharding`.
+        Options of every compiler, and settings of the selected compiler.
+
+        ``compiler``
+            A name or a `Compiler`.
+        ``device``
+            A `Device` or its name.
+        ``hooks``
+            A dict of names and functions, which named hooks call.
+        ``stages``
+            A `graph.Policy` or its name; the program is split by it, and the stages are compiled
+            separately.
+        ``progress``
+            Whether to show a progress bar on standard error while many stages are compiled.
+        ``on_conflict``
+            The action for a call during another trace: ``"reuse"`` makes the function a part of
+            the trace (the default without other options), ``"raise"`` raises an error (the default
+            with other options), and ``"force"`` runs the function separately.
+        ``max_compiles``, ``on_max_compiles``
+            The expected number of compiled programs, and the action when it is exceeded:
+            ``"warn"``, ``"raise"`` or ``"log"``. The message names the difference to the last call.
+        ``debug_nans``
+            See `debug_nans`.
+        ``on_unusable_donation``
+            The action if no result has the type of a donated tensor, or the program does not use
+            the tensor: ``"ignore"``, ``"warn"`` or ``"raise"``.
+        ``in_shardings``, ``out_shardings``
+            The division of arguments and results over the devices of a `Mesh`: a `Sharding` for all
+            of them, or a container with the structure of the arguments (a tuple with one entry for
+            each) or of the results. None is a copy on every device. Results are `ShardedTensor`
+            objects. See `nxla.sharding`.
 
         The settings of the compiler ``"xla"``:
 
         ``plugin``
-            The path of a plugin, in place of the one that is found.
+            The path of a plugin to load instead of the installed one.
         ``device``, ``cpu_device_count``
-            The number of a device, and how many devices a plugin for the CPU shall make.
+            The index of a device, and the number of devices that a CPU plugin creates.
         ``preallocate``
-            Whether a plugin for GPUs takes most of their memory at once; by default it does not.
+            Whether a GPU plugin allocates most of the memory at once; False by default.
         ``precision``
-            That of products on hardware that can trade it for speed: ``"default"``, ``"high"``,
-            ``"highest"``.
+            The precision of products on hardware that trades it for speed: ``"default"``,
+            ``"high"`` or ``"highest"``.
         ``kernels``
             Whether factorizations, triangular and linear solves, sorts, top-k, cumulative
             reductions and Fourier transforms are custom calls of the evaluator's kernels on a CPU.
-            By default they are where the plugin can call the host; ``False`` leaves them to XLA.
+            The default is True if the plugin can call the host; ``False`` leaves them to XLA.
         ``cache_dir``, ``cache_bytes``
-            A folder in which executables outlive the process, and how many bytes it may have. By
-            default what the environment says in ``NXLA_CACHE_DIR`` and ``NXLA_CACHE_BYTES``; no
-            folder, or an empty name, is none.
+            The folder in which executables are stored for other processes, and its size limit in
+            bytes. The defaults are the environment variables ``NXLA_CACHE_DIR`` and
+            ``NXLA_CACHE_BYTES``. An empty name disables the cache.
         ``xla_...``
-            XLA's own flags, by their names: ``xla_cpu_enable_fast_math=True``. Those that the
-            plugin does not know, and values that are none of theirs, raise a `DeviceError`.
+            XLA flags by their names: ``xla_cpu_enable_fast_math=True``. The plugin rejects unknown
+            flags and invalid values with a `DeviceError`.
 
         The compiler ``"auto"`` chooses between the other two for each call (see `explain`). It has
-        the settings of ``"xla"``, and two that others refuse:
+        the settings of ``"xla"``, and two more:
 
         ``compile_above``
-            Microseconds, 500 by default: programs estimated at no more run on the evaluator.
+            Programs with at most this estimated time run on the evaluator; in microseconds, 500
+            by default.
         ``compile_after``
-            How many calls run on the evaluator for each signature, 2 by default. XLA compiles
-            during the last one and runs all later calls, whose last digits may differ. Without the
-            setting, programs that take the evaluator long run on XLA from the first call.
+            The number of calls of each signature that run on the evaluator, 2 by default. XLA
+            compiles during the last one and runs all later calls, whose last digits may differ.
+            Without the setting, programs that are slow on the evaluator run on XLA from the first
+            call.
 
         The compiler ``"evaluator"``, the default, has no settings.
 
     Returns
     -------
     Function
-        With the name, the docstring and the signature of `function`. Its method ``lower`` traces
-        for arguments or templates without running, and gives a `nxla.ahead.Lowered`: the program as
-        StableHLO text, its operations, and what a compiler says of its cost and memory.
+        It has the name, the docstring and the signature of `function`. Its method ``lower`` traces
+        for arguments or templates without running, and returns a `nxla.ahead.Lowered`: the
+        StableHLO module, the operations, and the compiler's figures for cost and memory.
 
     Raises
     ------
     OptionError
-        If there is no such compiler, or it has no such setting.
+        If the compiler does not exist, or does not have the setting.
     ArgumentError
-        If a static or donated argument is none of the function's.
+        If the function does not have a static or donated argument.
 
     Examples
     --------
@@ -213,7 +226,7 @@ def jit(
 def _over_a_mesh(
     function: Callable[..., Any], options: dict[str, Any], *marks: Any
 ) -> ShardedFunction:
-    """Make a function over the devices of a mesh."""
+    """Return a function that runs over the devices of a mesh."""
     from nxla.sharding import ShardedFunction
 
     if any(each != () for each in marks):
@@ -225,7 +238,7 @@ def _over_a_mesh(
     return ShardedFunction(function, inputs, outputs, options)
 
 
-#: Options that functions see to themselves, and their defaults.
+#: Options that `Function` handles itself, with their defaults.
 _OWN_OPTIONS = {
     "debug_nans": False,
     "max_compiles": None,
@@ -235,7 +248,7 @@ _OWN_OPTIONS = {
 
 
 class _Recipe:
-    """How a `Function` was made, for functions that are made of it."""
+    """The construction of a `Function`, from which other functions are derived."""
 
     def __init__(
         self,
@@ -251,20 +264,20 @@ class _Recipe:
         self.names = names
         self.donated = donated
         self.options = options
-        #: Whether what has been traced stands for later calls.
+        #: Whether later calls reuse a trace.
         self.jitted = jitted
 
     @property
     def engine_options(self) -> dict[str, Any]:
-        """The options that say what compiles the function, and how."""
+        """The options of the compiler."""
         return {key: self.options[key] for key in self.options if key not in _OWN_OPTIONS}
 
 
 def _recipe(function: Callable[..., Any]) -> _Recipe:
-    """Return what a function is to be traced as.
+    """Return the recipe of a function.
 
-    A jitted function is traced as the function that it was made of, which could not be called
-    otherwise, and keeps its static arguments and its options.
+    The recipe of a jitted function is its own recipe: the original function with its static
+    arguments and options.
     """
     if not callable(function):
         raise ArgumentError(f"jit: expected a function, got {type(function).__name__}")
@@ -275,8 +288,8 @@ def _recipe(function: Callable[..., Any]) -> _Recipe:
     return _Recipe(function, [], [], [], {}, jitted=False)
 
 
-#: A donated argument: its position if it can be given by position, its name, and the path of the
-#: part of it that is meant, which is empty for all of it.
+#: A donated argument: its position if it can be passed by position, its name, and the path of the
+#: donated part, which is empty for the whole argument.
 Donated = tuple[int | None, str, str]
 
 
@@ -288,9 +301,9 @@ def make_function(
     options: dict[str, Any] | None = None,
     jitted: bool = True,
 ) -> Function[..., Any]:
-    """Make a `Function`, which knows how it was made, and looks like the function it is made of.
+    """Return a `Function` with its recipe and the name and docstring of the original function.
 
-    One that is not `jitted` is traced at every call; equal programs are compiled once all the same.
+    A function that is not `jitted` is traced in every call; equal programs are compiled once.
     """
     recipe = _recipe(function)
     positions, names = _statics(recipe.function, static_argnums, static_argnames)
@@ -347,7 +360,7 @@ def _donated(
     argnums: int | Iterable[int],
     argnames: str | Iterable[str],
 ) -> list[Donated]:
-    """Return position, name and path of each donated argument, or part of one."""
+    """Return position, name and path of each donated argument or part."""
     positions = sorted(_positions(function, argnums, "donate_argnums"))
     paths = [argnames] if isinstance(argnames, str) else list(argnames)
     if not positions and not paths:
@@ -407,8 +420,8 @@ def _statics(
 def jit_apply(function: Callable[..., R], /, *args: Any, **options: Any) -> R:
     """Compile a function and call it: ``jit(function, **options)(*args)``.
 
-    Programs are kept by what they compute, so calling this again compiles nothing; a function made
-    by `jit` once also saves the tracing.
+    Programs are cached by their digest, so calling `jit_apply` again compiles nothing. A function
+    that `jit` returned also avoids the trace.
 
     Examples
     --------
@@ -429,7 +442,7 @@ if TYPE_CHECKING:
 
 
 def defn(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Define a numerical function: compiled when called, and part of the trace inside another one.
+    """Return a function that is compiled when called, and part of the trace inside another one.
 
     It is `jit` with ``on_conflict="reuse"``.
 
@@ -454,30 +467,29 @@ def defn(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
 
 def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: Any) -> Compiled[R]:
-    """Trace and compile a function now, for these types of arguments and no others.
+    """Trace and compile a function for argument types before the first call.
 
     Parameters
     ----------
     function : callable
-        Takes and gives tensors and containers of them.
+        A function of tensors and containers.
     templates : sequence
-        One for each positional argument: a `template`, a tensor, a number, or a container of them.
-        Arguments without any tensor (strings, functions, None) and static ones are fixed here, and
-        left out when the result is called.
+        One entry for each positional argument: a `template`, a tensor, a number, or a container of
+        these. Arguments without tensors (strings, functions, None) and static arguments are fixed
+        here and omitted in calls of the result.
     **options
-        As for `jit`. Those with the name of an argument of the function are arguments, which are
-        fixed here too.
+        As for `jit`. Keyword arguments of the function are fixed here too.
 
     Returns
     -------
     Compiled
-        Takes the remaining arguments, by position or by name. It raises an `ArgumentError` that
-        names the argument if one has another type, and never compiles again.
+        It accepts the remaining arguments by position or by name. It raises an `ArgumentError` that
+        names the argument if the type differs, and never compiles again.
 
     Raises
     ------
     ArgumentError
-        If an argument that is given by name has a tensor in it, which has no place in a call.
+        If a keyword argument contains a tensor.
 
     Examples
     --------
@@ -527,7 +539,7 @@ def compile_for(
             f"compile: the compiler {custom.name!r} has its own way to jit, and compiles no "
             "templates"
         )
-    # The inputs that remain are counted anew.
+    # Renumber the remaining inputs.
     places = [position for position, is_input in enumerate(inputs) if is_input]
     donated: list[Donated] = [
         (places.index(position), "", path)
@@ -538,21 +550,21 @@ def compile_for(
 
 
 def _arguments_among(function: Callable[..., Any], options: dict[str, Any]) -> list[str]:
-    """Return which names are those of arguments of a function, rather than of options."""
+    """Return the names that are arguments of a function rather than options."""
     if not options:
         return []
     from inspect import Parameter, signature
 
     try:
         parameters = signature(function).parameters.values()
-    except (TypeError, ValueError):  # Not every function of C tells its arguments.
+    except (TypeError, ValueError):  # Some C functions have no signature.
         return []
     named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     return [p.name for p in parameters if p.kind in named and p.name in options]
 
 
 def _with_arguments(function: Callable[..., Any], named: dict[str, Any]) -> Callable[..., Any]:
-    """Return a function with arguments that are fixed by name."""
+    """Return a function with fixed keyword arguments."""
     if not named:
         return function
     for name, value in named.items():
@@ -573,7 +585,7 @@ def template(
     names: Names | None = None,
     vectorized_axes: Sequence[tuple[str, int]] = (),
 ) -> Template:
-    """Stand for an input without data, for `compile`, `debug_expr` and `stream`.
+    """Describe an input without data, for `compile`, `debug_expr` and `stream`.
 
     Parameters
     ----------
@@ -584,7 +596,7 @@ def template(
     names : sequence of (str or None), optional
         The names of the axes.
     vectorized_axes : sequence of (str, int), optional
-        Names and sizes of vectorized axes, which `shape` leaves out.
+        Names and sizes of vectorized axes, which are not part of `shape`.
 
     Examples
     --------
@@ -603,20 +615,20 @@ def debug_expr(
     static_argnames: str | Iterable[str] = (),
     **options: Any,
 ) -> Callable[..., Expression]:
-    """Make a function that gives the expression of a call instead of running it.
+    """Return a function that returns the expression of a call instead of running it.
 
     Parameters
     ----------
     function : callable
-        Takes and gives tensors and containers of them.
+        A function of tensors and containers.
     static_argnums, static_argnames, **options
         As for `jit`.
 
     Returns
     -------
     callable
-        Takes the arguments of `function`, or templates in their place. The result prints as text,
-        shows as a picture in a notebook, and can be split by `nxla.graph.split`.
+        A function of the arguments of `function`, or of templates for them. The result can be
+        printed, is drawn in a notebook, and can be split by `nxla.graph.split`.
 
     Examples
     --------
@@ -644,33 +656,32 @@ def export(
     file: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> str:
-    """Write a function for certain types of arguments as StableHLO, to be run elsewhere.
+    """Write a function for certain argument types as a StableHLO module.
 
     Parameters
     ----------
     function : callable
-        Takes and gives tensors and containers of them.
+        A function of tensors and containers.
     args : sequence
-        One for each positional argument: a `template`, a tensor, a number, or a container of them.
-        What holds no tensor is fixed. Tensors that the function mentions become part of the text.
+        One entry for each positional argument: a `template`, a tensor, a number, or a container of
+        these. Arguments without tensors are fixed. Captured tensors become constants.
     file : path, optional
-        Where to write the text.
+        The file to write.
     **options
-        As for `jit`; ``precision`` matters to the text.
+        As for `jit`; ``precision`` changes the module.
 
     Returns
     -------
     str
-        The text: a comment with the signature in one line, then a StableHLO module, which other
-        users of StableHLO read as it is. Its function ``@main`` takes the tensors of the arguments
-        that it needs, in their order.
+        A comment line with the signature, and a StableHLO module that other tools can read. The
+        arguments of its function ``@main`` are the used tensors of the arguments, in order.
 
     Raises
     ------
     ArgumentError
-        If a result comes in a container other than tuples, lists, and dicts with strings as keys.
+        If a result is in a container other than tuples, lists, and dicts with string keys.
     DeviceError
-        If there are hooks that somebody listens to, or an operation that StableHLO lacks.
+        If a hook has a listener, or StableHLO does not have an operation.
 
     Examples
     --------
@@ -687,29 +698,29 @@ def export(
 
 
 def import_stablehlo(source: str | os.PathLike[str], /, **options: Any) -> ImportedFunction:
-    """Make a function of StableHLO, which runs with XLA.
+    """Return a function that runs a StableHLO module on XLA.
 
     Parameters
     ----------
     source : path or str
-        A file, or the text itself. What `export` wrote takes and gives the containers of the
-        function that it was; any other module takes a tensor for each parameter of its function
-        ``@main``, and gives its result or a tuple of them.
+        A file, or the module as a string. A module that `export` wrote accepts and returns the
+        original containers. Any other module accepts one tensor for each parameter of its function
+        ``@main``, and returns one tensor or a tuple.
     **options
         ``device``, and settings of the compiler ``"xla"``, as for `jit`.
 
     Returns
     -------
     ImportedFunction
-        Compiled when it is first called. It runs by itself, and is not part of traces.
+        Compiled in the first call. It cannot be part of a trace.
 
     Raises
     ------
     FormatError
-        If there is no function ``@main`` of tensors whose shapes are known, or the first line of
-        an exported file is damaged. What XLA makes of the rest is told by the first call.
+        If the module has no function ``@main`` of tensors with static shapes, or the first line of
+        an exported file is damaged. XLA checks the rest in the first call.
     OSError
-        If there is no file of that name, or it cannot be read.
+        If the file does not exist or cannot be read.
 
     Examples
     --------
@@ -724,10 +735,9 @@ def import_stablehlo(source: str | os.PathLike[str], /, **options: Any) -> Impor
 
 
 def _derived(function: Callable[..., Any], recipe: _Recipe) -> Function[..., Any]:
-    """Make a function with the arguments and the options of another one.
+    """Return a function with the arguments and options of another one.
 
-    What it closes over may be something else at the next call, which only a function that was
-    jitted leaves out of account.
+    It reuses traces only if the other function is jitted, because captured variables can change.
     """
     functools.update_wrapper(function, recipe.function)
     options = {**recipe.options, "on_conflict": "reuse"}
@@ -737,12 +747,12 @@ def _derived(function: Callable[..., Any], recipe: _Recipe) -> Function[..., Any
 
 
 def stop_grad(x: Any, /) -> Any:
-    """Return the value unchanged; no gradient flows through it.
+    """Return the value unchanged; its gradient is zero.
 
     Parameters
     ----------
     x : tensor_like or container
-        What counts as a constant for gradients.
+        The value that counts as a constant for gradients.
 
     Examples
     --------
@@ -754,17 +764,17 @@ def stop_grad(x: Any, /) -> Any:
 
 
 def custom_grad(value: Any, inputs: Any, rule: Callable[[Any], Any], /) -> Any:
-    """Return a value with a derivative of one's own.
+    """Return a value with a custom derivative.
 
     Parameters
     ----------
     value : tensor or container
-        What was computed.
+        The computed value.
     inputs : tensor or container
-        What it was computed from.
+        The values from which it was computed.
     rule : callable
-        Takes the cotangents, in the structure of `value`, and gives those of `inputs` in their
-        structure. It may use any value at hand.
+        A function from the cotangents of `value`, in its structure, to the cotangents of `inputs`,
+        in their structure. It may use any other value of the trace.
 
     Returns
     -------
@@ -774,7 +784,7 @@ def custom_grad(value: Any, inputs: Any, rule: Callable[[Any], Any], /) -> Any:
     Raises
     ------
     ArgumentError
-        If the rule does not give one cotangent for each input.
+        If the rule does not return one cotangent for each input.
 
     Examples
     --------

@@ -104,7 +104,7 @@ def devectorize(x: Any, /, *, keep_names: bool = True) -> Any:
     x : tensor_like or container
         Tensors without vectorized axes stay as they are.
     keep_names : bool
-        Whether the names of the vectorized axes become names of the new ones.
+        If True, the names of the vectorized axes become names of the new ones.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def reshape_vectors(values: Sequence[TensorLike], /, *, align_ranks: bool = Fals
     values : sequence of tensor_like
         Axes of one name have one size, or size 1.
     align_ranks : bool
-        Whether entries get axes of size 1 in front until all have as many.
+        If True, entries get axes of size 1 in front until all have as many.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def broadcast_vectors(
 ) -> list[Tensor]:
     """Give tensors the same vectorized axes, and repeat them to the full size of each.
 
-    Parameters and errors are those of `reshape_vectors`.
+    Parameters and errors are the same as for `reshape_vectors`.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def vmap(
     Parameters
     ----------
     function : callable
-        Takes and gives tensors and containers of them.
+        A function of tensors and containers.
     in_axes : int, None, or sequence of them
         Which axis of each positional argument holds the entries; None for an argument that all
         entries share. One number stands for all arguments. For a container it applies to each of

@@ -126,7 +126,7 @@ def load_numpy(file: str | os.PathLike[str] | bytes, /) -> Tensor:
 def load_numpy_archive(file: str | os.PathLike[str] | bytes, /) -> dict[str, Tensor]:
     """Read the tensors of an archive of numpy (``.npz``), by name.
 
-    Parameters and errors are those of `load_numpy`.
+    Parameters and errors are the same as for `load_numpy`.
 
     Examples
     --------

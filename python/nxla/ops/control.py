@@ -1,7 +1,7 @@
-"""Branches, and looks at values while a program runs.
+"""Branches, hooks and annotations.
 
-In a traced function these become part of the program. Outside of one, where all values are known,
-they run as the Python code that they stand for.
+In a traced function, they become part of the program. Outside a trace, where all values are
+concrete, they run as Python code.
 """
 
 from __future__ import annotations
@@ -29,36 +29,37 @@ def cond(
 ) -> Any:
     """Run one of several functions.
 
-    ``cond(pred, true_fn, false_fn, *operands)`` chooses between two;
-    ``cond([(pred, fn), …], otherwise=fn)`` takes the first whose predicate holds.
+    ``cond(pred, true_fn, false_fn, *operands)`` selects one of two branches.
+    ``cond([(pred, fn), …], otherwise=fn)`` selects the first branch whose predicate is true.
 
-    Only the chosen branch is computed. Branches may use any value at hand. Branches that a constant
-    predicate rules out are not even traced.
+    Only the selected branch is computed. Branches may capture values. Branches that a constant
+    predicate excludes are not traced.
 
     Parameters
     ----------
     pred : scalar, or sequence of (scalar, callable)
-        Holds if it is not zero. If it is vectorized, each entry gets the results of its own
-        branch, and a branch that any entry takes is computed for all.
+        True if it is not zero. If it is vectorized, each entry receives the results of its own
+        branch, and a branch that any entry selects is computed for all entries.
     true_fn, false_fn : callable
-        Take the operands.
+        Functions of the operands.
     *operands
         Tensors, or containers of them.
     otherwise : callable
-        What runs if no predicate holds; takes nothing, as do the functions next to predicates.
+        The branch for the case that no predicate is true. It has no arguments, like the other
+        functions of clauses.
 
     Returns
     -------
     tensor or container
-        What the branch gives. All branches give the same structure; dtypes promote and shapes
-        broadcast to common ones.
+        The result of the branch. All branches return the same structure; dtypes promote and shapes
+        broadcast.
 
     Raises
     ------
     ShapeError
-        If a predicate is no scalar, or results do not broadcast.
+        If a predicate is not a scalar, or results do not broadcast.
     ArgumentError
-        If branches give different structures.
+        If branches return different structures.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def cond(
     if _core.is_tracing():
         return _core.cond(clauses, otherwise)
     if any(as_tensor(predicate).vectorized_axes for predicate, _ in clauses):
-        # Entries take different branches, for which there is no Python code that would do.
+        # Entries select different branches, which needs a program.
         return _traced(lambda: _core.cond(clauses, otherwise))
     for predicate, branch in clauses:
         if _holds(predicate):
@@ -101,7 +102,7 @@ def _clause(clause: Any) -> tuple[TensorLike, Callable[[], Any]]:
 
 
 def _holds(predicate: TensorLike) -> bool:
-    """Tell whether a predicate that is known holds, by the rules for one that is traced."""
+    """Return the boolean of a concrete predicate, by the rules for traced predicates."""
     tensor = predicate if isinstance(predicate, _core.Tensor) else _core.tensor(predicate)
     if tensor.ndim:
         raise _core.ShapeError(
@@ -112,14 +113,14 @@ def _holds(predicate: TensorLike) -> bool:
 
 
 def _traced(function: Callable[[], Any]) -> Any:
-    """Call a function traced, with the tensors that it mentions."""
+    """Call a function traced, with its captured tensors."""
     from nxla.transform import make_function
 
     return make_function(function)()
 
 
 def _tensors(value: Any) -> Any:
-    """Make tensors of the numbers and arrays in a result, as a trace would."""
+    """Convert the scalars and arrays in a result to tensors, as a trace does."""
     return tree.map(
         lambda leaf: leaf if isinstance(leaf, _core.Tensor) else _core.tensor(leaf), value
     )
@@ -128,7 +129,7 @@ def _tensors(value: Any) -> Any:
 def if_(
     pred: TensorLike, then: Callable[[], Any], otherwise: Callable[[], Any] | None = None, /
 ) -> Any:
-    """Run a function if a predicate holds, else another one; by default the result is zero then.
+    """Run a function if a predicate is true, else another one; the default returns zeros.
 
     It is `cond` without operands.
 
@@ -148,7 +149,7 @@ def if_(
         return results[0]
 
     def zeros() -> Any:
-        # Zeros like the result of the other branch, which is traced first.
+        # Return zeros with the type of the other branch, which is traced first.
         return tree.map(_zero_like, results[0]) if results else 0
 
     return cond(pred, remembered, zeros)
@@ -170,21 +171,21 @@ def hook(
     function: Callable[[Any], object] | None = None,
     /,
 ) -> Any:
-    """Show a value to a function whenever it is computed; the value comes back.
+    """Call a function with a value whenever the value is computed, and return the value.
 
-    ``hook(value, function)``, ``hook(value, name)`` and ``hook(value, name, function)`` will do. A
-    call may bring another function for a name, ``hooks={name: function}``; without any function a
-    named hook does nothing. Hooks run in the order in which they were written, and are never left
-    out of a program.
+    The call forms are ``hook(value, function)``, ``hook(value, name)`` and ``hook(value, name,
+    function)``. A caller can replace the function of a name with ``hooks={name: function}``. A
+    named hook without a function does nothing. Hooks run in the order in which they are written,
+    and programs always contain them.
 
     Parameters
     ----------
     value : tensor or container
-        What is shown.
+        The value that the function receives.
     name : str, optional
-        By which `nxla.jit` and `nxla.default_options` find the hook.
+        The name by which `nxla.jit` and `nxla.default_options` find the hook.
     function : callable, optional
-        Takes the value with its data. What it raises stops the program, and is raised there.
+        A function of the value with its data. An exception ends the program and reaches its caller.
 
     Returns
     -------
@@ -194,7 +195,7 @@ def hook(
     Raises
     ------
     ArgumentError
-        If there is neither a name nor a function.
+        If both the name and the function are missing.
 
     Examples
     --------
@@ -219,21 +220,20 @@ def hook(
 
 
 def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> Any:
-    """Call a Python function while the program runs, and use what it gives.
+    """Call a Python function while the program runs, and use its results.
 
-    The function is called each time that the call is reached, in order with other calls and with
-    hooks; a call is never left out, and two calls are never made one. Nothing is known of what it
-    computes: no gradient flows through it, and XLA waits for it. The function may run programs
-    itself, on the thread that calls it; those of XLA run on another client of the plugin, since the
-    threads of the one that waits may all be taken.
+    The function is called each time the program reaches the call, in order with other calls and
+    hooks. Calls are never dropped or merged. The call has no gradient, and XLA waits for the
+    result. The function may run programs on the calling thread. XLA programs then run on another
+    client of the plugin, because all threads of the waiting client may be in use.
 
     Parameters
     ----------
     function : callable
-        Takes the arguments with their data, and gives tensors, numbers or arrays like `template`.
-        What it raises stops the program, and is raised there.
+        A function of the arguments with their data. It returns tensors, scalars or arrays that
+        match `template`. An exception ends the program and reaches its caller.
     template : template, tensor or container
-        What the function gives: structure, shapes, dtypes and names; data is not looked at. See
+        The structure, shapes, dtypes and axis names of the result; data is ignored. See
         `nxla.template`.
     *args
         Tensors, or containers of them.
@@ -241,13 +241,13 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
     Returns
     -------
     tensor or container
-        What the function gives.
+        The result of the function.
 
     Raises
     ------
     ArgumentError
-        When the program runs, if the function gives another structure, or a leaf of another shape
-        or dtype.
+        During the run, if the function returns another structure, or a leaf of another shape or
+        dtype.
 
     Examples
     --------
@@ -287,7 +287,7 @@ def _template_of(leaf: Any) -> Template:
 
 
 def _fitting(leaf: Any, ty: Template) -> Tensor:
-    """Check one result of a runtime call; a number takes the dtype that is wanted."""
+    """Check one result of a runtime call; a scalar takes the expected dtype."""
     is_number = isinstance(leaf, int | float | complex)
     result = _core.tensor(leaf, ty.dtype) if is_number else _tensor(leaf)
     if result.dtype != ty.dtype or result.shape != ty.shape:
@@ -301,14 +301,14 @@ def _type_of(value: Tensor) -> Template:
 
 
 def print_value(value: Any, /, *, label: str | None = None) -> Any:
-    """Print a value to standard output whenever it is computed; the value comes back.
+    """Print a value to standard output whenever it is computed, and return the value.
 
     Parameters
     ----------
     value : tensor or container
-        What is printed.
+        The printed value.
     label : str, optional
-        What is printed before it.
+        A prefix.
 
     Examples
     --------
@@ -325,9 +325,9 @@ def print_value(value: Any, /, *, label: str | None = None) -> Any:
 
 
 def print_expr(value: Any, /, *, label: str | None = None) -> Any:
-    """Print the expression of a traced value, while tracing; the value comes back.
+    """Print the expression of a traced value during the trace, and return the value.
 
-    Outside of a traced function the value itself is printed.
+    Outside a trace the value itself is printed.
 
     Examples
     --------
@@ -353,14 +353,14 @@ def _write_line(text: str) -> None:
 
 
 def annotate(value: Any, note: str, /) -> Any:
-    """Put a note on a value, for the text of the expression and for the callback of a split.
+    """Attach a note to a value, which prints in expressions and can be read by split callbacks.
 
     Parameters
     ----------
     value : tensor or container
-        What is marked; the tensors of a container are marked as one.
+        The value; a container receives one note.
     note : str
-        Appears in the text, and as ``node.note``.
+        The note, which is printed and is available as ``node.note``.
 
     Examples
     --------

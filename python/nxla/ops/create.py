@@ -278,7 +278,7 @@ def empty(
 ) -> Tensor:
     """Make a tensor whose elements are to be assigned; they are zeros until then.
 
-    Parameters and errors are those of `zeros`.
+    Parameters and errors are the same as for `zeros`.
 
     Examples
     --------
@@ -460,7 +460,7 @@ def linspace(
     num : int
         How many.
     endpoint : bool
-        Whether `stop` is the last number.
+        If True, `stop` is the last number.
     dtype : dtype_like, optional
         A float or complex dtype; by default that of the ends, and ``float32`` (or ``complex64``)
         for plain numbers.
@@ -516,7 +516,7 @@ def iota(
     Raises
     ------
     ShapeError
-        If there is no such axis.
+        If the axis does not exist.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Loops: while something holds, over numbers, over the elements of an axis.
+"""Loops: while a condition holds, over a range, over the elements of an axis.
 
-In a traced function these become part of the program. Outside of one, where all values are known,
-they run as the Python code that they stand for.
+In a traced function, loops become part of the program. Outside a trace, where all values are
+concrete, they run as Python loops.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     S = TypeVar("S")
     C = TypeVar("C")
 
-    #: What the derivative of a loop keeps: a method, and how many bytes where that leaves it open.
+    #: The replay method of a loop, and the memory limit of the method ``"auto"`` in bytes.
     _Keeps: TypeAlias = tuple[str, int]
 
 _GIB = 1 << 30
@@ -46,24 +46,25 @@ def while_loop(
     Parameters
     ----------
     cond_fn : callable
-        Takes the state and gives a scalar. If that is vectorized, the loop goes on while some
-        entry does; those that are done keep their state.
+        A function from the state to a scalar. If the scalar is vectorized, the loop continues while
+        the condition holds for some entry; finished entries keep their state.
     body_fn : callable
-        Takes the state and gives the next one, of the same structure, shapes and dtypes.
+        A function from the state to the next state, with the same structure, shapes and dtypes.
     init : tensor or container
-        The state at the start.
+        The initial state.
     max_trips : int, optional
-        After so many trips the loop ends, whatever the condition says. A gradient can store what
-        it needs of each trip then; of a loop whose trips nobody knows it keeps some states.
+        The maximum number of iterations. With a maximum, a gradient can store values of each
+        iteration; without one, it stores some of the states.
     gradient : {"auto", "store", "recompute", "sqrt", "log"}
-        What a gradient, which goes through the trips backwards, keeps of them. ``"store"``: all
-        that it has to know. ``"recompute"``: the states before the trips, which are computed once
-        more. ``"sqrt"``: the states before one trip in √n, and at a time those between two of them.
-        ``"log"``: a few states, from which the others are computed up to log n times. ``"auto"``:
-        the first of these (but ``"sqrt"``) that is possible and fits into `gradient_bytes`. To
-        store, or to keep all states, the number of trips must be known while tracing, or bounded.
+        The replay method: the values that a gradient stores, since it runs through the iterations
+        backwards. ``"store"`` stores all residuals. ``"recompute"`` stores the state before each
+        iteration and computes each iteration twice. ``"sqrt"`` stores the states of one iteration
+        in √n, and one segment of states at a time. ``"log"`` stores a few states and computes an
+        iteration up to log n times. ``"auto"`` selects the first method (except ``"sqrt"``) that is
+        possible and fits into `gradient_bytes`. ``"store"`` and ``"recompute"`` need a number of
+        iterations that is known or bounded in the trace.
     gradient_bytes : int
-        How many bytes ``"auto"`` may keep of all trips together.
+        The limit for the values that ``"auto"`` stores for all iterations, in bytes.
 
     Returns
     -------
@@ -73,9 +74,9 @@ def while_loop(
     Raises
     ------
     ArgumentError
-        If the body gives another structure.
+        If the body returns another structure.
     ShapeError, DTypeError
-        If the body gives a leaf of another type; if the condition is no scalar.
+        If the body returns a leaf of another type, or if the condition is not a scalar.
 
     Examples
     --------
@@ -110,15 +111,15 @@ def _repeat(
     roots: list[tuple[str, str]],
     keeps: _Keeps,
 ) -> S:
-    """Run a loop; errors speak of the function, and name parts of the state by their paths."""
+    """Run a loop; errors name the public function and the paths of parts of the state."""
     if _core.is_tracing():
         return _core.while_loop(cond_fn, body_fn, init, function, roots, *keeps)
     state: S = _tensors(init)
     types = _types(state)
     while True:
         holds = as_tensor(cond_fn(state))
-        # Entries that go on for different numbers of trips are left to a program. So is a state
-        # that does not keep its type: the program's error says which part of it has changed.
+        # A program runs entries with different numbers of iterations. A program also runs a state
+        # that changes its type, because its error names the part that changed.
         if not holds.vectorized_axes:
             if not _holds(holds):
                 return state
@@ -148,32 +149,32 @@ def fori(
     gradient: str = "auto",
     gradient_bytes: int = _GIB,
 ) -> S:
-    """Repeat ``state = body(i, state)`` for ``i`` from `lower` up to, and without, `upper`.
+    """Repeat ``state = body(i, state)`` for ``i`` from `lower` to `upper`, excluding `upper`.
 
     Parameters
     ----------
     lower, upper : integer scalar
-        The range; may be traced values.
+        The range; the bounds may be traced values.
     body : callable
-        Takes the counter, an integer scalar, and the state; gives the next state.
+        A function from the counter, an integer scalar, and the state to the next state.
     init : tensor or container
-        The state at the start.
+        The initial state.
     unroll : bool or int
-        As for `for_each`; the range must be two ints then.
+        As for `for_each`; unrolling needs two ints as the range.
     gradient, gradient_bytes
         As for `while_loop`.
 
     Returns
     -------
     tensor or container
-        The last state.
+        The final state.
 
     Raises
     ------
     ArgumentError
-        If the body gives another structure.
+        If the body returns another structure.
     ShapeError, DTypeError
-        If the body gives a leaf of another type.
+        If the body returns a leaf of another type.
 
     Examples
     --------
@@ -206,7 +207,7 @@ def _counted(
     init: S,
     keeps: _Keeps,
 ) -> S:
-    """Repeat a body as `fori` does, for the user of a function whose state has parts with names."""
+    """Repeat a body as `fori` does, with the error messages of a function that calls it."""
 
     def step(state: tuple[Tensor, S]) -> tuple[Tensor, S]:
         return _core.add(state[0], 1), body(*state)
@@ -232,30 +233,30 @@ def for_each(
     Parameters
     ----------
     generator : range, tensor or container
-        A range gives its numbers, of any step; tensors give the elements of their first axes, which
-        have one size.
+        A range of integers with any step, or tensors, whose first axes have the same size.
     body : callable
-        Takes the element and the state; gives the next state.
+        A function from the element and the state to the next state.
     init : tensor or container
-        The state at the start.
+        The initial state.
     unroll : bool or int
-        How often the body is written out. With True there is no loop at all, and numbers of a range
-        are ints; with a number, each trip of the loop does so many steps, and the rest comes after
-        it. With False the body is traced once.
+        The number of steps in each iteration of the program's loop. With an int, remaining steps
+        follow the loop. With True there is no loop, and the elements of a range are ints. With
+        False the body is traced once.
     gradient, gradient_bytes
         As for `while_loop`.
 
     Returns
     -------
     tensor or container
-        The last state.
+        The final state.
 
     Raises
     ------
     ArgumentError
-        If the generator is none; if first axes differ; if the body gives another structure.
+        If the generator has another type, if first axes differ, or if the body returns another
+        structure.
     ShapeError, DTypeError
-        If the body gives a leaf of another type.
+        If the body returns a leaf of another type.
 
     Examples
     --------
@@ -290,7 +291,7 @@ def for_each(
 
 
 def _elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
-    """Return how many elements a generator has, and a function from an index to an element."""
+    """Return the number of elements of a generator, and a function from an index to an element."""
     if isinstance(generator, range):
         start, step = generator.start, generator.step
 
@@ -315,7 +316,7 @@ def _elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
 
 
 def _row(x: Any, place: Any) -> Any:
-    """Return ``x[place]`` for one of its rows: no place that is computed counts from the end."""
+    """Return one row of a tensor; a computed index does not count from the end."""
     if isinstance(place, int):
         return x[place]
     starts = [place] + [0] * (x.ndim - 1)
@@ -323,7 +324,7 @@ def _row(x: Any, place: Any) -> Any:
 
 
 def _copies(unroll: bool | int, count: int) -> int:
-    """Return how many steps a trip does; as many as there are if there is to be no loop."""
+    """Return the number of steps in each iteration; the total number if the loop is unrolled."""
     if unroll is True or count == 0:
         return count
     if unroll is False:
@@ -341,30 +342,30 @@ def map(
     axis: int | None = 0,
     unroll: bool | int = False,
 ) -> Any:
-    """Apply a function to each element of an axis, one after another, or to each number.
+    """Apply a function to each element of an axis, or to each scalar.
 
     Parameters
     ----------
     f : callable
-        Takes an element of each argument, and gives a tensor or a container.
+        A function from one element of each argument to a tensor or a container.
     xs, *more : tensor or container
-        The axes of all their tensors that are gone along have one size.
+        Tensors that have the same size along the mapped axis.
     axis : int, optional
-        Which axis is gone along. With None the function gets scalars: every number of the tensors,
-        which have one shape. It computes them side by side.
+        The mapped axis. With None, the function receives all scalars of the tensors, which must
+        have the same shape, and computes them in parallel.
     unroll : bool or int
-        As for `for_each`; of no effect on single numbers.
+        As for `for_each`; it has no effect on scalars.
 
     Returns
     -------
     tensor or container
-        The results, stacked along a new first axis; for single numbers in the shape of the
-        arguments, with the axes of what the function gives behind them.
+        The results, stacked along a new first axis. For scalars, the axes of the arguments followed
+        by the axes of the function's result.
 
     Raises
     ------
     ArgumentError
-        If the axes differ, or the shapes where every number is taken.
+        If the mapped axes differ, or the shapes differ for scalars.
 
     Examples
     --------
@@ -382,7 +383,7 @@ def map(
 
 
 def _over_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Apply a function to scalars: every number of tensors of one shape."""
+    """Apply a function to the scalars of tensors with one shape."""
     leaves, structure = tree.flatten(args)
     tensors = [as_tensor(leaf) for leaf in leaves]
     shapes = {tuple(leaf.shape) for leaf in tensors}
@@ -409,21 +410,21 @@ def scan(
     gradient: str = "auto",
     gradient_bytes: int = _GIB,
 ) -> tuple[C, Any]:
-    """Carry a state over the elements of the first axis, and collect a result for each.
+    """Apply a function with a state to each element of the first axis, and collect the results.
 
     Parameters
     ----------
     f : callable
-        Takes ``(carry, x)`` and gives ``(carry, y)``. The new carry has the structure, shapes and
-        dtypes of the old one.
+        A function from ``(carry, x)`` to ``(carry, y)``. The new carry has the structure, shapes
+        and dtypes of the old carry.
     init : tensor or container
-        The carry at the start.
+        The initial carry.
     xs : tensor or container, optional
-        What is gone through; the first axes of all its tensors have the same size.
+        The elements: tensors whose first axes have the same size.
     length : int, optional
-        How many steps; needed if there are no `xs`.
+        The number of steps; required if `xs` is omitted.
     reverse : bool
-        Whether to begin at the last element. Results are where their elements are all the same.
+        If True, start with the last element. Each result keeps the index of its element.
     unroll : bool or int
         As for `for_each`.
     gradient, gradient_bytes
@@ -432,15 +433,14 @@ def scan(
     Returns
     -------
     carry : tensor or container
-        The last one.
+        The final carry.
     ys : tensor or container
         The results, stacked along a new first axis.
 
     Raises
     ------
     ArgumentError
-        If the number of steps is not known, or not the same everywhere; if the new carry has
-        another structure.
+        If the number of steps is unknown or ambiguous, or if the new carry has another structure.
     ShapeError, DTypeError
         If a leaf of the new carry has another type.
 
@@ -474,7 +474,7 @@ class _Steps:
         self.reverse = reverse
 
     def step(self, carry: C, index: Any, *, first: bool = False) -> tuple[C, Any]:
-        """Return what a step gives: the next carry, and a result."""
+        """Return the results of a step: the next carry, and ``y``."""
         place = self.count - 1 - index if self.reverse else index
         rows = [_row(x, place) for x in self.leaves]
         answer = self.f(carry, self.structure.unflatten(rows))
@@ -484,7 +484,7 @@ class _Steps:
         return answer
 
     def none(self, init: C) -> tuple[C, Any]:
-        """Return what no step gives: of the results only the types matter."""
+        """Return the result of a scan without steps; only the types of the results matter."""
         if not _core.is_tracing():
             return _traced(functools.partial(self.none, init))  # type: ignore[no-any-return]
         row = self.structure.unflatten([_core.full(x.shape[1:], 0, x.dtype) for x in self.leaves])
@@ -493,9 +493,9 @@ class _Steps:
         return tree.map(_tensor, init), tree.map(lambda y: _core.full((0, *y.shape), 0, y.dtype), y)
 
     def typed(self, init: C) -> C:
-        """Return the carry at the start with the types that it has after a step.
+        """Return the initial carry with the types that it has after a step.
 
-        Only numbers have no type of their own; for them the first step is tried.
+        Only scalars have no fixed type; the first step is tried for them.
         """
         if not any(type(leaf) in _KINDS for leaf in tree.leaves(init)):
             return tree.map(as_tensor, init)  # type: ignore[no-any-return]
@@ -503,14 +503,14 @@ class _Steps:
         return _typed_like(init, carry)
 
     def written_out(self, init: C) -> tuple[C, Any]:
-        """Take one step after another."""
+        """Run the steps in a Python loop."""
         carry, y = self.step(init, 0, first=True)
         _typed_like(init, carry)
         ys = [y]
         for index in range(1, self.count):
             carry, y = self.step(carry, index)
             if index == 1:
-                # A number that the first step gives as it was has the carry's type later on.
+                # A scalar that the first step returns unchanged adopts the type of the later carry.
                 _check_step("y", ys[0], y, first=True)
                 ys[0] = tree.map(_number_like, ys[0], y)
             _check_step("y", ys[0], y)
@@ -518,12 +518,12 @@ class _Steps:
         return tree.map(as_tensor, carry), self.rows(ys)
 
     def rows(self, ys: list[Any]) -> Any:
-        """Return the results of steps that follow each other as rows, in the order of elements."""
+        """Return the results of consecutive steps as rows, in the order of the elements."""
         ordered = ys[::-1] if self.reverse else ys
         return tree.map(lambda *parts: _core.stack([_tensor(y) for y in parts]), *ordered)
 
     def loop(self, start: C, copies: int, keeps: _Keeps) -> tuple[C, Any]:
-        """Return what a loop gives, each trip of which takes several steps."""
+        """Return the results of a program loop with several steps in each iteration."""
         trips, rest = divmod(self.count, copies)
         models: list[Any] = []
 
@@ -553,7 +553,7 @@ class _Steps:
         return carry, rows
 
 
-#: The kinds of dtypes that a number of a type of Python is of, without another value.
+#: The kinds of dtypes that can represent a Python scalar type without changing the value.
 _KINDS: dict[type, tuple[str, ...]] = {
     bool: ("pred",),
     int: ("signed", "unsigned", "float", "complex"),
@@ -563,7 +563,7 @@ _KINDS: dict[type, tuple[str, ...]] = {
 
 
 def _typed_like(init: C, carry: C) -> C:
-    """Return the carry at the start with the types that numbers have after a step."""
+    """Return the initial carry with the types that scalars have after a step."""
     leaves, structure = tree.flatten(init)
     typed = []
     for leaf, (before, after) in enumerate(zip(leaves, tree.leaves(carry), strict=True)):
@@ -579,7 +579,7 @@ def _typed_like(init: C, carry: C) -> C:
 
 
 def _number_like(x: TensorLike, later: TensorLike) -> TensorLike:
-    """Return a number with the type of what later takes its place, if that can hold it."""
+    """Return a scalar with the type of a later value, if the type can represent it."""
     later = as_tensor(later)
     if later.dtype.kind in _KINDS.get(type(x), ()):
         return _core.full(later.shape, x, later.dtype)
@@ -587,9 +587,9 @@ def _number_like(x: TensorLike, later: TensorLike) -> TensorLike:
 
 
 def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> None:
-    """Check that a step of a scan gives what the step before gave.
+    """Check that a step of a scan returns the structure and types of the previous step.
 
-    In the first step a number may become a tensor of any type.
+    In the first step a scalar may become a tensor of any type.
     """
     old, structure = tree.flatten(before)
     new, found = tree.flatten(after)

@@ -27,7 +27,7 @@ def axis_index(x: TensorLike, axis: Axis, /) -> int:
     Raises
     ------
     ShapeError
-        If there is no such axis.
+        If the axis does not exist.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def axis_index(x: TensorLike, axis: Axis, /) -> int:
 
 
 def axis_size(x: TensorLike, axis: Axis, /) -> int:
-    """Return the size of an axis. Parameters and errors are those of `axis_index`.
+    """Return the size of an axis. Parameters and errors are the same as for `axis_index`.
 
     Examples
     --------

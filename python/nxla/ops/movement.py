@@ -51,7 +51,7 @@ def moveaxis(x: TensorLike, source: Axes, destination: int | Sequence[int], /) -
     Raises
     ------
     ShapeError
-        If there is no such axis.
+        If the axis does not exist.
     ArgumentError
         If a position is out of range, or one is given twice.
 

@@ -51,7 +51,7 @@ def batch_norm_train(
     Raises
     ------
     ShapeError
-        If there is no such axis, or a vector has another size.
+        If the axis does not exist, or a vector has another size.
     DTypeError
         If `x` is complex.
 

@@ -1,4 +1,4 @@
-"""Distributions with parameters of their own, each with a form for a key that has been split."""
+"""Distributions with parameters, each also in a form that does not return the next key."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _draw(
     names: Names | None,
     advance: bool,
 ) -> list[Tensor]:
-    """Draw from a distribution, by default as many numbers as its parameters have together."""
+    """Draw from a distribution; the default shape is the broadcast shape of its parameters."""
     if shape is None:
         shape = _together(name, [as_tensor(x).shape for x in parameters])
     return _core.random_from(name, key, parameters, shape, dtype, names, advance)
 
 
 def _together(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the shape that shapes broadcast to."""
+    """Return the broadcast shape of several shapes."""
     result: list[int] = []
     for shape in shapes:
         missing = max(len(result), len(shape))
@@ -52,28 +52,28 @@ def bernoulli(
     *,
     names: Names | None = None,
 ) -> Sample:
-    """Draw truth values that are true with a probability.
+    """Draw booleans that are true with a given probability.
 
     Parameters
     ----------
     key : tensor_like
         A key.
     p : tensor_like
-        From 0 to 1: how likely they are true.
+        The probability of true, from 0 to 1.
     shape : int or sequence of int, optional
-        How many numbers to draw; the parameters broadcast to it. By default as many as they have.
+        The shape of the result, to which the parameters broadcast; their shape by default.
     names : sequence of str or None, optional
         Names of the axes.
 
     Returns
     -------
     Sample
-        The truth values, and the next key.
+        The booleans, and the next key.
 
     Raises
     ------
     ShapeError
-        If `key` is no key, or a parameter does not broadcast to the shape.
+        If `key` is not a key, or a parameter does not broadcast to the shape.
     DTypeError
         If `p` is complex.
 
@@ -97,7 +97,7 @@ def bernoulli_split(
     *,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `bernoulli` does, with a key that has been split; return the truth values alone.
+    """Draw like `bernoulli`, without returning the next key.
 
     Examples
     --------
@@ -125,25 +125,25 @@ def exponential(
     key : tensor_like
         A key.
     scale : tensor_like
-        The mean, which is one over the rate.
+        The mean, the inverse of the rate.
     shape : int or sequence of int, optional
-        How many numbers to draw; the parameters broadcast to it. By default as many as they have.
+        The shape of the result, to which the parameters broadcast; their shape by default.
     dtype : dtype_like, optional
-        A float dtype; by default that of the parameters.
+        A float dtype; by default the dtype of the parameters.
     names : sequence of str or None, optional
         Names of the axes.
 
     Returns
     -------
     Sample
-        The numbers, and the next key.
+        The samples, and the next key.
 
     Raises
     ------
     ShapeError
-        If `key` is no key, or a parameter does not broadcast to the shape.
+        If `key` is not a key, or a parameter does not broadcast to the shape.
     DTypeError
-        If the dtype is no float, or a parameter is complex.
+        If the dtype is not a float dtype, or a parameter is complex.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def exponential_split(
     *,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `exponential` does, with a key that has been split; return the numbers alone.
+    """Draw like `exponential`, without returning the next key.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def laplace(
     *,
     names: Names | None = None,
 ) -> Sample:
-    """Draw floats with the Laplace distribution: exponential ones to both sides of the mean.
+    """Draw floats with the Laplace distribution.
 
     Parameters
     ----------
@@ -197,25 +197,25 @@ def laplace(
     mean : tensor_like
         The mean.
     scale : tensor_like
-        The mean distance from it.
+        The mean distance from the mean.
     shape : int or sequence of int, optional
-        How many numbers to draw; the parameters broadcast to it. By default as many as they have.
+        The shape of the result, to which the parameters broadcast; their shape by default.
     dtype : dtype_like, optional
-        A float dtype; by default that of the parameters.
+        A float dtype; by default the dtype of the parameters.
     names : sequence of str or None, optional
         Names of the axes.
 
     Returns
     -------
     Sample
-        The numbers, and the next key.
+        The samples, and the next key.
 
     Raises
     ------
     ShapeError
-        If `key` is no key, or a parameter does not broadcast to the shape.
+        If `key` is not a key, or a parameter does not broadcast to the shape.
     DTypeError
-        If the dtype is no float, or a parameter is complex.
+        If the dtype is not a float dtype, or a parameter is complex.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def laplace_split(
     *,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `laplace` does, with a key that has been split; return the numbers alone.
+    """Draw like `laplace`, without returning the next key.
 
     Examples
     --------
@@ -261,11 +261,11 @@ def truncated_normal(
     *,
     names: Names | None = None,
 ) -> Sample:
-    """Draw floats with the standard normal distribution, of those between two bounds.
+    """Draw floats with the standard normal distribution, restricted to an interval.
 
-    Intervals beyond 2 on either side are drawn by rejection from an exponential distribution (C. P.
-    Robert, "Simulation of truncated normal variables", 1995), which is exact in both tails, others
-    by inverting the error function. Both compute in 64 bits.
+    Intervals beyond 2 on either side use rejection from an exponential distribution (C. P.
+    Robert, "Simulation of truncated normal variables", 1995), which is exact in both tails. Other
+    intervals use the inverse error function. Both compute in 64 bits.
 
     Parameters
     ----------
@@ -276,23 +276,23 @@ def truncated_normal(
     high : tensor_like
         The upper bound.
     shape : int or sequence of int, optional
-        How many numbers to draw; the parameters broadcast to it. By default as many as they have.
+        The shape of the result, to which the parameters broadcast; their shape by default.
     dtype : dtype_like, optional
-        A float dtype; by default that of the parameters.
+        A float dtype; by default the dtype of the parameters.
     names : sequence of str or None, optional
         Names of the axes.
 
     Returns
     -------
     Sample
-        The numbers, and the next key.
+        The samples, and the next key.
 
     Raises
     ------
     ShapeError
-        If `key` is no key, or a parameter does not broadcast to the shape.
+        If `key` is not a key, or a parameter does not broadcast to the shape.
     DTypeError
-        If the dtype is no float, or a parameter is complex.
+        If the dtype is not a float dtype, or a parameter is complex.
 
     Examples
     --------
@@ -315,7 +315,7 @@ def truncated_normal_split(
     *,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `truncated_normal` does, with a key that has been split; return the numbers alone.
+    """Draw like `truncated_normal`, without returning the next key.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def gamma(
 ) -> Sample:
     """Draw floats with the gamma distribution of scale 1.
 
-    By the method of G. Marsaglia and W. W. Tsang, "A simple method for generating gamma
+    The method is from G. Marsaglia and W. W. Tsang, "A simple method for generating gamma
     variables" (2000).
 
     Parameters
@@ -345,25 +345,25 @@ def gamma(
     key : tensor_like
         A key.
     a : tensor_like
-        The shape of the distribution; NaN comes of a negative one.
+        The shape of the distribution; a negative value produces NaN.
     shape : int or sequence of int, optional
-        How many numbers to draw; the parameters broadcast to it. By default as many as they have.
+        The shape of the result, to which the parameters broadcast; their shape by default.
     dtype : dtype_like, optional
-        A float dtype; by default that of the parameters.
+        A float dtype; by default the dtype of the parameters.
     names : sequence of str or None, optional
         Names of the axes.
 
     Returns
     -------
     Sample
-        The numbers, and the next key.
+        The samples, and the next key.
 
     Raises
     ------
     ShapeError
-        If `key` is no key, or a parameter does not broadcast to the shape.
+        If `key` is not a key, or a parameter does not broadcast to the shape.
     DTypeError
-        If the dtype is no float, or a parameter is complex.
+        If the dtype is not a float dtype, or a parameter is complex.
 
     Examples
     --------
@@ -385,7 +385,7 @@ def gamma_split(
     *,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `gamma` does, with a key that has been split; return the numbers alone.
+    """Draw like `gamma`, without returning the next key.
 
     Examples
     --------
@@ -413,27 +413,27 @@ def beta(
     key : tensor_like
         A key.
     a : tensor_like
-        How far it leans to 1; positive.
+        The exponent of ``x``, plus 1; positive.
     b : tensor_like
-        How far it leans to 0; positive.
+        The exponent of ``1 - x``, plus 1; positive.
     shape : int or sequence of int, optional
-        How many numbers to draw; the parameters broadcast to it. By default as many as they have.
+        The shape of the result, to which the parameters broadcast; their shape by default.
     dtype : dtype_like, optional
-        A float dtype; by default that of the parameters.
+        A float dtype; by default the dtype of the parameters.
     names : sequence of str or None, optional
         Names of the axes.
 
     Returns
     -------
     Sample
-        The numbers, and the next key.
+        The samples, and the next key.
 
     Raises
     ------
     ShapeError
-        If `key` is no key, or a parameter does not broadcast to the shape.
+        If `key` is not a key, or a parameter does not broadcast to the shape.
     DTypeError
-        If the dtype is no float, or a parameter is complex.
+        If the dtype is not a float dtype, or a parameter is complex.
 
     Examples
     --------
@@ -456,7 +456,7 @@ def beta_split(
     *,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `beta` does, with a key that has been split; return the numbers alone.
+    """Draw like `beta`, without returning the next key.
 
     Examples
     --------
@@ -476,19 +476,19 @@ def poisson(
     *,
     names: Names | None = None,
 ) -> Sample:
-    """Draw how many of rare events happen.
+    """Draw integers with the Poisson distribution.
 
-    Rates from 10 on by W. Hörmann, "The transformed rejection method for generating Poisson
-    random variables" (1993), lower ones by inverting the distribution.
+    Rates from 10 on use W. Hörmann, "The transformed rejection method for generating Poisson
+    random variables" (1993); lower rates use inversion.
 
     Parameters
     ----------
     key : tensor_like
         A key.
     rate : tensor_like
-        Their mean number; -1 comes of one that is negative or NaN.
+        The mean; a negative value or NaN produces -1.
     shape : int or sequence of int, optional
-        How many numbers to draw; the parameters broadcast to it. By default as many as they have.
+        The shape of the result, to which the parameters broadcast; their shape by default.
     dtype : dtype_like, optional
         An integer dtype; ``int32`` by default.
     names : sequence of str or None, optional
@@ -497,14 +497,14 @@ def poisson(
     Returns
     -------
     Sample
-        The numbers, and the next key.
+        The samples, and the next key.
 
     Raises
     ------
     ShapeError
-        If `key` is no key, or a parameter does not broadcast to the shape.
+        If `key` is not a key, or a parameter does not broadcast to the shape.
     DTypeError
-        If the dtype is no integer, or the rate is complex.
+        If the dtype is not an integer dtype, or the rate is complex.
 
     Examples
     --------
@@ -526,7 +526,7 @@ def poisson_split(
     *,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `poisson` does, with a key that has been split; return the numbers alone.
+    """Draw like `poisson`, without returning the next key.
 
     Examples
     --------
@@ -546,33 +546,33 @@ def dirichlet(
     *,
     names: Names | None = None,
 ) -> Sample:
-    """Draw shares of a whole, with the distribution of Dirichlet.
+    """Draw vectors with the Dirichlet distribution.
 
     Parameters
     ----------
     key : tensor_like
         A key.
     alpha : tensor_like
-        A positive number for each share, along the last axis.
+        The concentrations, positive numbers along the last axis.
     shape : int or sequence of int, optional
-        How many times to draw, without the axis of the shares; by default once for each of the
-        other axes of `alpha`, which broadcast to it.
+        The shape of the result without its last axis; by default the shape of `alpha` without its
+        last axis, which broadcasts to it.
     dtype : dtype_like, optional
-        A float dtype; by default that of `alpha`.
+        A float dtype; by default the dtype of `alpha`.
     names : sequence of str or None, optional
         Names of the axes of the result.
 
     Returns
     -------
     Sample
-        The shares, which add up to 1 along the last axis, and the next key.
+        Vectors along the last axis, whose elements sum to 1, and the next key.
 
     Raises
     ------
     ShapeError
-        If `key` is no key, or `alpha` has no axis or does not broadcast.
+        If `key` is not a key, or `alpha` has no axis or does not broadcast.
     DTypeError
-        If the dtype is no float, or `alpha` is complex.
+        If the dtype is not a float dtype, or `alpha` is complex.
 
     Examples
     --------
@@ -595,7 +595,7 @@ def dirichlet_split(
     *,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `dirichlet` does, with a key that has been split; return the shares alone.
+    """Draw like `dirichlet`, without returning the next key.
 
     Examples
     --------
@@ -617,7 +617,7 @@ def categorical(
     *,
     names: Names | None = None,
 ) -> Sample:
-    """Draw categories, with probabilities in proportion to ``exp(logits)``.
+    """Draw categories with probabilities proportional to ``exp(logits)``.
 
     Parameters
     ----------
@@ -628,7 +628,7 @@ def categorical(
     axis : int or str
         The axis of the categories.
     shape : int or sequence of int, optional
-        The shape of the result, which ends with the other axes of `logits`; by default these alone.
+        The shape of the result, which ends with the other axes of `logits`; by default only these.
     dtype : dtype_like, optional
         An integer dtype; ``int32`` by default.
     names : sequence of str or None, optional
@@ -642,11 +642,11 @@ def categorical(
     Raises
     ------
     ShapeError
-        If `key` is no key, there is no such axis, or the shape does not end so.
+        If `key` is not a key, the axis does not exist, or the shape does not end so.
     ArgumentError
-        If there is no category.
+        If the number of categories is 0.
     DTypeError
-        If the dtype is no integer, or the logits are complex.
+        If the dtype is not an integer dtype, or the logits are complex.
 
     Examples
     --------
@@ -670,7 +670,7 @@ def categorical_split(
     *,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `categorical` does, with a key that has been split; return the indices alone.
+    """Draw like `categorical`, without returning the next key.
 
     Examples
     --------
@@ -687,7 +687,7 @@ def _batch(logits: TensorLike, axis: Axis) -> tuple[int, ...]:
     x = as_tensor(logits)
     at = x.names.index(axis) if isinstance(axis, str) and axis in x.names else axis
     if isinstance(at, str) or not -x.ndim <= at < x.ndim:
-        return ()  # The engine says that there is no such axis.
+        return ()  # The engine reports the invalid axis.
     at %= x.ndim
     return x.shape[:at] + x.shape[at + 1 :]
 
@@ -695,28 +695,28 @@ def _batch(logits: TensorLike, axis: Axis) -> tuple[int, ...]:
 def permutation(
     key: TensorLike, x: TensorLike, /, *, axis: Axis = 0, independent: bool = False
 ) -> Sample:
-    """Put entries in a random order: those of a tensor, or the numbers below an int.
+    """Return a random permutation of a tensor's entries, or of the integers below an int.
 
     Parameters
     ----------
     key : tensor_like
         A key.
     x : int or tensor_like
-        How many numbers to order, or a tensor, which is treated as `shuffle` does.
+        The number of integers, or a tensor to shuffle.
     axis : int or str
         The axis.
     independent : bool
-        Whether there is an order of its own for each index of the other axes.
+        If True, there is an order of its own for each index of the other axes.
 
     Returns
     -------
     Sample
-        The entries in their new order, and the next key.
+        The permuted entries, and the next key.
 
     Raises
     ------
     ShapeError
-        If `key` is no key, or there is no such axis.
+        If `key` is not a key, or the axis does not exist.
     ArgumentError
         If the int is negative.
 

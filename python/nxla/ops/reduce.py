@@ -36,7 +36,7 @@ def reduce(
     axis : int or str, or a sequence, optional
         The axes; all by default.
     keepdims : bool
-        Whether these axes stay, with size 1.
+        If True, these axes stay, with size 1.
     dtype : dtype_like, optional
         The dtype to fold in, and of the result; by default the one that `x` and `initial` have
         together.

@@ -1,4 +1,4 @@
-"""Branches by number, and scans whose steps need no order."""
+"""Indexed branches and associative scans."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 
 def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], /, *operands: Any) -> Any:
-    """Run one of several functions, by its number.
+    """Run one of several functions, selected by an index.
 
     Parameters
     ----------
     index : integer scalar
-        Which; numbers before the first and after the last one mean these.
+        The index of the branch, clamped to the valid range.
     branches : sequence of callable
-        Take the operands.
+        Functions of the operands.
     *operands
         Tensors, or containers of them.
 
     Returns
     -------
     tensor or container
-        What the branch gives, as for `cond`.
+        The result of the branch, as for `cond`.
 
     Raises
     ------
     ArgumentError
-        If there is no branch, or branches give different structures.
+        If `branches` is empty, or branches return different structures.
     DTypeError
-        If the index is no integer.
+        If the index is not an integer.
     ShapeError
-        If it is no scalar.
+        If the index is not a scalar.
 
     Examples
     --------
@@ -79,35 +79,35 @@ class _Call:
 def associative_scan(
     f: Callable[[Any, Any], Any], xs: Any, /, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """Combine each element of an axis with all before it, many at a time.
+    """Combine each element of an axis with all elements before it, in parallel.
 
-    The function is called on many pairs at once, some two times the logarithm of their number, and
-    so must be associative: ``f(f(a, b), c)`` is ``f(a, f(b, c))``. The order of computation is that
-    of Blelloch, "Prefix sums and their applications" (1990).
+    The function is called with many pairs at once, about ``2 log2(n)`` times. It must be
+    associative: ``f(f(a, b), c)`` equals ``f(a, f(b, c))``. The order of computation is from
+    Blelloch, "Prefix sums and their applications" (1990).
 
     Parameters
     ----------
     f : callable
-        Takes two structures like `xs`, of which the tensors have some entries along the axis, and
-        gives one, entry by entry.
+        A function from two containers like `xs`, whose tensors have some entries along the axis, to
+        one container, entry by entry.
     xs : tensor or container
-        The axis of all its tensors has the same size.
+        Tensors that have the same size along the axis.
     reverse : bool
-        Whether to begin at the last element.
+        If True, start with the last element.
     axis : int
         The axis.
 
     Returns
     -------
-    tensor or container
+        A container like `xs`; entry ``i`` is the combination of the entries up to ``i``.
         Like `xs`; entry ``i`` is the combination of those up to and with ``i``.
 
     Raises
     ------
     ArgumentError
-        If the sizes differ, there is no tensor, or the function gives another structure.
+        If the sizes differ, `xs` has no tensor, or the function returns another structure.
     ShapeError
-        If a tensor has no such axis.
+        If a tensor does not have the axis.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def associative_scan(
         raise ArgumentError(
             f"associative_scan: tensors must have one size along axis {axis}, shapes are {shapes}"
         )
-    # The axis goes first, so that parts of it are easily taken.
+    # Move the axis to the front, so that slices along it are simple.
     rows = [_core.flip(x, axis=0) if reverse else x for x in (_moved(x, axis, 0) for x in leaves)]
 
     def combine(first: list[Tensor], second: list[Tensor]) -> list[Tensor]:
@@ -159,7 +159,7 @@ def _moved(x: Tensor, source: int, destination: int) -> Tensor:
 def _prefixes(
     combine: Callable[[list[Tensor], list[Tensor]], list[Tensor]], rows: list[Tensor]
 ) -> list[Tensor]:
-    """Combine rows with all before them: neighbours first, then what they gave among itself."""
+    """Combine rows with all rows before them: combine neighbors first, then their results."""
     levels = []
     while rows[0].shape[0] > 1:
         levels.append(rows)
@@ -169,7 +169,7 @@ def _prefixes(
         )
     for whole in reversed(levels):
         count = whole[0].shape[0]
-        # `rows` ends with each odd element; the even ones go after the odd ones before them.
+        # `rows` holds the odd elements; each even element combines with the odd one before it.
         evens = (count - 1) // 2
         first = [_core.slice_along_axis(x, 0, 1) for x in whole]
         if evens:
@@ -188,7 +188,7 @@ def _every_second(x: Tensor, start: int, count: int) -> Tensor:
 
 
 def _interleaved(even: Tensor, odd: Tensor, count: int) -> Tensor:
-    """Put rows between others."""
+    """Interleave the rows of two tensors."""
     if even.shape[0] > odd.shape[0]:
         # The last row has no partner.
         odd = _core.concat([odd, _core.slice_along_axis(even, 0, 1)], axis=0)

@@ -1,7 +1,7 @@
-"""Looking for elements: where they are, how many kinds of them there are, and in which order.
+"""Search: positions of elements, unique elements, membership.
 
-How many elements a mask has, or a set, is known when there is data. Functions whose results have
-shapes that depend on it work outside of traced functions only; inside they say what to use instead.
+The number of nonzero or unique elements depends on data. Functions whose results have such shapes
+work only outside traced functions; in a trace, their error names an alternative.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class UniqueAllResult(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: Tensor
     indices: Tensor
@@ -31,21 +31,21 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What `unique_counts` returns."""
+    """The result of `unique_counts`."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverseResult(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: Tensor
     inverse_indices: Tensor
 
 
 def _data(function: str, x: TensorLike, instead: str) -> Tensor:
-    """Return an operand that has data, without vectorized axes."""
+    """Return an operand with data and without vectorized axes."""
     if isinstance(x, _core.Expr):
         raise TraceError(
             f"{function}: the shape of the result depends on numbers that are known only when the "
@@ -58,12 +58,12 @@ def _data(function: str, x: TensorLike, instead: str) -> Tensor:
 
 
 def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
-    """Return where elements are not zero.
+    """Return the indices of elements that are not zero.
 
     Parameters
     ----------
     x : tensor_like
-        Numbers or truth values, with at least one axis.
+        Numbers or booleans, with at least one axis.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
     ShapeError
         If `x` is a scalar.
     TraceError
-        If `x` is traced: the number of indices would not be known.
+        If `x` is traced, because the number of indices depends on data.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
 
 
 def _sorted_places(x: Tensor) -> Tensor:
-    """Return the order that brings equal elements of a vector together, the first of them first."""
+    """Return a stable order that groups the equal elements of a vector."""
     if x.dtype.kind != "complex":
         return _core.argsort(x)
     by_imaginary = _core.argsort(_core.imag(x))
@@ -103,7 +103,7 @@ class _Runs(NamedTuple):
     """Runs of equal elements."""
 
     values: Tensor
-    #: Where the first of each run is among all elements.
+    #: The index of the first element of each run.
     firsts: Tensor
     #: The run of each element.
     inverse: Tensor
@@ -122,7 +122,7 @@ def _runs(function: str, x: TensorLike) -> _Runs:
         return _Runs(flat, nothing, _core.reshape(nothing, x.shape), nothing)
     order = _sorted_places(flat)
     ordered = _core.take(flat, order)
-    # NaN differs from everything, from NaN too; so does each of them from the next.
+    # NaN differs from every element, including NaN, so each NaN is a separate run.
     rest = _core.not_equal(
         _core.slice_along_axis(ordered, 1, flat.size - 1),
         _core.slice_along_axis(ordered, 0, flat.size - 1),
@@ -141,22 +141,22 @@ def _runs(function: str, x: TensorLike) -> _Runs:
 
 
 def unique_values(x: TensorLike, /) -> Tensor:
-    """Return every element once, in increasing order.
+    """Return the unique elements in increasing order.
 
     Parameters
     ----------
     x : tensor_like
-        Numbers or truth values. Each NaN counts as an element of its own; the zeros are one.
+        Numbers or booleans. Each NaN is a separate element; 0.0 and -0.0 are equal.
 
     Returns
     -------
     Tensor
-        A vector of the dtype of `x`; complex numbers are in the order of their real parts.
+        A vector of the dtype of `x`; complex numbers are ordered by their real parts.
 
     Raises
     ------
     TraceError
-        If `x` is traced: the number of values would not be known.
+        If `x` is traced, because the number of elements depends on data.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def unique_values(x: TensorLike, /) -> Tensor:
 
 
 def unique_counts(x: TensorLike, /) -> UniqueCountsResult:
-    """Return every element once, and how often it is there. See `unique_values`.
+    """Return the unique elements and their counts. See `unique_values`.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def unique_counts(x: TensorLike, /) -> UniqueCountsResult:
 
 
 def unique_inverse(x: TensorLike, /) -> UniqueInverseResult:
-    """Return every element once, and for each element which one it is. See `unique_values`.
+    """Return the unique elements, and the index of each element among them. See `unique_values`.
 
     Examples
     --------
@@ -194,9 +194,9 @@ def unique_inverse(x: TensorLike, /) -> UniqueInverseResult:
 
 
 def unique_all(x: TensorLike, /) -> UniqueAllResult:
-    """Return every element once, where it is first, which one each is, and how often it is there.
+    """Return the unique elements, their first indices, the inverse indices, and their counts.
 
-    See `unique_values`; indices count through the flattened `x`.
+    See `unique_values`; indices refer to the flattened `x`.
 
     Examples
     --------
@@ -216,18 +216,18 @@ def searchsorted(
     side: Literal["left", "right"] = "left",
     sorter: TensorLike | None = None,
 ) -> Tensor:
-    """Return where elements would have to be put into a sorted vector.
+    """Return the indices at which elements can be inserted into a sorted vector.
 
     Parameters
     ----------
     x1 : tensor_like
         A vector of real numbers in increasing order, NaN last.
     x2 : tensor_like
-        What would be put in, of any shape.
+        The elements to insert, of any shape.
     side : {"left", "right"}
-        Whether it goes before what equals it, or behind.
+        The index before (``"left"``) or after (``"right"``) equal elements.
     sorter : tensor_like, optional
-        Indices that put `x1` in order, such as `argsort` gives; then `x1` itself need not be.
+        Indices that sort `x1`, such as the result of `argsort`; `x1` need not be sorted then.
 
     Returns
     -------
@@ -237,11 +237,11 @@ def searchsorted(
     Raises
     ------
     ShapeError
-        If `x1` is no vector.
+        If `x1` is not a vector.
     DTypeError
         If an operand is complex.
     ArgumentError
-        If there is no such side.
+        If `side` has another value.
 
     Examples
     --------
@@ -265,21 +265,21 @@ def searchsorted(
 
 
 def isin(x1: TensorLike, x2: TensorLike, /, *, invert: bool = False) -> Tensor:
-    """Tell which elements are among others.
+    """Return for each element whether another tensor contains it.
 
     Parameters
     ----------
     x1 : tensor_like
-        What is asked for, of any shape.
+        The elements to search for, of any shape.
     x2 : tensor_like
-        What is there, of any shape. NaN is never there.
+        The tensor to search in, of any shape. NaN equals no element.
     invert : bool
-        Whether to tell which ones are not there instead.
+        If True, return the opposite booleans.
 
     Returns
     -------
     Tensor
-        Truth values of the shape of `x1`.
+        Booleans of the shape of `x1`.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def isin(x1: TensorLike, x2: TensorLike, /, *, invert: bool = False) -> Tensor:
     if x2.size == 0:
         found = _core.full(x1.shape, False, _core.pred)
     elif x2.size <= 16:
-        # One pass over elements that compares each with all.
+        # One fused pass over the elements compares each of them with all of `x2`.
         found = reduce(_core.logical_or, (_core.equal(x1, x2[at]) for at in range(x2.size)))
     elif "complex" in (x1.dtype.kind, x2.dtype.kind):
         pairs = _core.equal(_core.expand_dims(x1, axis=-1), x2)

@@ -1,4 +1,4 @@
-"""Counts and sums by number: bins, histograms and segments."""
+"""Counts and sums by index: bins, histograms and segments."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def bincount(
     *,
     length: int | None = None,
 ) -> Tensor:
-    """Count how often each number occurs.
+    """Count the occurrences of each integer.
 
     Parameters
     ----------
     x : tensor_like
-        A vector of integers that are not negative.
+        A vector of non-negative integers.
     weights : tensor_like, optional
-        What each entry of `x` counts; 1 by default.
+        The weight of each entry of `x`; 1 by default.
     minlength : int
-        How many counts there are at least.
+        The minimum length of the result.
     length : int, optional
-        How many counts there are; larger and negative numbers are left out. Needed where `x` is
-        traced; by default the largest number of `x` is the last to be counted.
+        The length of the result; larger and negative integers are ignored. It is required if `x` is
+        traced. By default the largest element of `x` determines it.
 
     Returns
     -------
@@ -46,11 +46,11 @@ def bincount(
     Raises
     ------
     ArgumentError
-        If `x` has a negative number, where it is not traced and there is no `length`.
+        If `x` is not traced, contains a negative integer, and `length` is omitted.
     TraceError
-        If `x` is traced and there is no `length`.
+        If `x` is traced and `length` is omitted.
     ShapeError, DTypeError
-        If `x` is no vector of integers, or the weights have another shape.
+        If `x` is not a vector of integers, or the weights have another shape.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def bincount(
 
 
 def _count_of(function: str, numbers: Any, argument: str) -> int:
-    """Return one more than the largest number, which has to be known."""
+    """Return the largest element plus one; the elements must be concrete."""
     if isinstance(numbers, _core.Expr):
         raise TraceError(
             f"{function}: how many numbers there are depends on data, and the shape of a traced "
@@ -76,7 +76,7 @@ def _count_of(function: str, numbers: Any, argument: str) -> int:
     if not numbers.size:
         return 0
     if numbers.dtype.kind not in ("signed", "unsigned", "pred"):
-        return 0  # The engine refuses the dtype.
+        return 0  # The engine reports the invalid dtype.
     if int(_core.min(numbers).item()) < 0:
         raise ArgumentError(f"{function}: numbers must not be negative unless {argument}= is given")
     return int(_core.max(numbers).item()) + 1
@@ -90,36 +90,36 @@ def histogram(
     weights: TensorLike | None = None,
     density: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Count how many elements are in each of some bins.
+    """Count the elements in each bin.
 
     Parameters
     ----------
     x : tensor_like
         Real numbers of any shape.
     bins : int or tensor_like
-        How many bins of one width, or a vector with their edges in increasing order. A bin has its
-        first edge and not its last one, but for the last bin, which has both.
+        The number of bins of equal width, or a vector of increasing edges. A bin contains its first
+        edge and excludes its last edge, except for the last bin, which contains both.
     range : (float, float), optional
-        Where the first bin begins and the last one ends; by default at the smallest and the largest
-        element. Others are left out. It does not matter where edges are given.
+        The first and the last edge; by default the smallest and the largest element. Elements
+        outside are ignored. The argument has no effect if `bins` contains edges.
     weights : tensor_like, optional
-        What each element counts; 1 by default.
+        The weight of each element; 1 by default.
     density : bool
-        Whether to return the share of all counts divided by the width of the bin.
+        If True, return the share of all counts divided by the width of the bin.
 
     Returns
     -------
     counts : Tensor
-        ``int32``, or of the dtype of the weights; with `density` a float.
+        ``int32``, or the dtype of the weights; with `density` a float.
     edges : Tensor
-        One more than there are bins.
+        The edges, one more than the number of bins.
 
     Raises
     ------
     ArgumentError
-        If there are no bins, or the range ends before it begins.
+        If the number of bins is 0, or the range is empty.
     ShapeError
-        If the edges are no vector of two or more, or the weights have another shape.
+        If the edges are not a vector of two or more, or the weights have another shape.
 
     Examples
     --------
@@ -147,29 +147,29 @@ def _segments(
 def segment_sum(
     data: TensorLike, segment_ids: TensorLike, /, num_segments: int | None = None
 ) -> Tensor:
-    """Add up the entries of each segment.
+    """Sum the entries of each segment.
 
     Parameters
     ----------
     data : tensor_like
-        Numbers; entries are along the first axis.
+        A tensor whose first axis contains the entries.
     segment_ids : tensor_like
-        A vector of integers: the segment that each entry belongs to, in any order.
+        A vector of integers: the segment of each entry, in any order.
     num_segments : int, optional
-        How many segments there are; entries of others are left out. Needed where the ids are
-        traced; by default the largest of them is the last segment.
+        The number of segments; entries of other segments are ignored. It is required if the ids are
+        traced. By default the largest id is the last segment.
 
     Returns
     -------
     Tensor
-        Of the dtype of `data`; its first axis has one entry for each segment, 0 for an empty one.
+        The dtype of `data`; the first axis has one entry for each segment, 0 for an empty one.
 
     Raises
     ------
     TraceError
-        If the ids are traced and the number of segments is not given.
+        If the ids are traced and the number of segments is omitted.
     ShapeError, DTypeError
-        If the ids are not one integer for each entry.
+        If the ids are not a vector with one integer for each entry.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def segment_sum(
 def segment_prod(
     data: TensorLike, segment_ids: TensorLike, /, num_segments: int | None = None
 ) -> Tensor:
-    """Multiply the entries of each segment; 1 for an empty one. Otherwise as `segment_sum`.
+    """Multiply the entries of each segment; an empty segment is 1. See `segment_sum`.
 
     Examples
     --------
@@ -197,10 +197,10 @@ def segment_prod(
 def segment_max(
     data: TensorLike, segment_ids: TensorLike, /, num_segments: int | None = None
 ) -> Tensor:
-    """Find the largest of the entries of each segment, NaN if there is one.
+    """Return the maximum of each segment, NaN if the segment contains NaN.
 
-    An empty segment gives the least number of the dtype, which is minus infinity for floats.
-    Parameters and errors are those of `segment_sum`; complex numbers have no order.
+    An empty segment returns the minimum of the dtype, which is minus infinity for floats.
+    Parameters and errors are the same as for `segment_sum`; complex numbers are not ordered.
 
     Examples
     --------
@@ -214,10 +214,10 @@ def segment_max(
 def segment_min(
     data: TensorLike, segment_ids: TensorLike, /, num_segments: int | None = None
 ) -> Tensor:
-    """Find the smallest of the entries of each segment, NaN if there is one.
+    """Return the minimum of each segment, NaN if the segment contains NaN.
 
-    An empty segment gives the largest number of the dtype, which is infinity for floats.
-    Parameters and errors are those of `segment_sum`; complex numbers have no order.
+    An empty segment returns the maximum of the dtype, which is infinity for floats.
+    Parameters and errors are the same as for `segment_sum`; complex numbers are not ordered.
 
     Examples
     --------

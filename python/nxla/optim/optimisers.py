@@ -1,4 +1,4 @@
-"""Optimisers: chains of transformations that are known by a name."""
+"""Optimizers: named chains of transformations."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 def sgd(
     learning_rate: float | Schedule, momentum: float | None = None, nesterov: bool = False
 ) -> GradientTransformation:
-    """Return gradient descent.
+    """Return stochastic gradient descent.
 
     H. Robbins and S. Monro, "A stochastic approximation method" (1951).
 
     Parameters
     ----------
     learning_rate : float or callable
-        How far to go, or a schedule of it.
+        The learning rate, or a schedule of it.
     momentum : float, optional
-        How much of past gradients goes on, see `trace`.
+        The decay of the accumulated gradients, see `trace`.
     nesterov : bool
-        Whether to look one step ahead.
+        If True, use Nesterov's momentum.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def adam(
     *,
     nesterov: bool = False,
 ) -> GradientTransformation:
-    """Return Adam: means of gradients over roots of means of their squares.
+    """Return Adam, which divides means of gradients by roots of means of squares.
 
     D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization" (2014); with `nesterov` T.
     Dozat, "Incorporating Nesterov momentum into Adam" (2016).
@@ -66,13 +66,13 @@ def adam(
     Parameters
     ----------
     learning_rate : float or callable
-        How far to go, or a schedule of it.
+        The learning rate, or a schedule of it.
     b1, b2 : float
-        How much stays of the running means of gradients, and of their squares.
+        The decay rates of the running means of gradients, and of squares.
     eps, eps_root : float
-        What is added to the root, and below it.
+        Constants that are added to the root, and under the root.
     nesterov : bool
-        Whether to look one step ahead.
+        If True, use Nesterov's momentum.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def adamw(
     *,
     nesterov: bool = False,
 ) -> GradientTransformation:
-    """Return Adam with parameters that decay by themselves.
+    """Return Adam with decoupled weight decay.
 
     I. Loshchilov and F. Hutter, "Decoupled weight decay regularization" (2017).
 
@@ -105,7 +105,7 @@ def adamw(
     learning_rate, b1, b2, eps, eps_root, nesterov
         As for `adam`.
     weight_decay, mask
-        As for `add_decayed_weights`; the rate is a factor of it as well.
+        As for `add_decayed_weights`; the decay is also multiplied by the learning rate.
 
     Examples
     --------
@@ -128,16 +128,16 @@ def lion(
     weight_decay: float = 1e-3,
     mask: Any = None,
 ) -> GradientTransformation:
-    """Return Lion: steps of one length in the direction of a running mean.
+    """Return Lion, whose steps have the sign of a running mean.
 
     X. Chen et al., "Symbolic discovery of optimization algorithms" (2023).
 
     Parameters
     ----------
     learning_rate : float or callable
-        How far to go, or a schedule of it.
+        The learning rate, or a schedule of it.
     b1, b2 : float
-        How much of the running mean is in a step, and stays.
+        The weight of the running mean in a step, and the decay rate of the running mean.
     weight_decay, mask
         As for `add_decayed_weights`.
 
@@ -158,7 +158,7 @@ def lion(
 def adagrad(
     learning_rate: float | Schedule, initial_accumulator_value: float = 0.1, eps: float = 1e-7
 ) -> GradientTransformation:
-    """Return Adagrad: gradients over roots of sums of their squares.
+    """Return Adagrad, which divides gradients by roots of sums of squares.
 
     J. Duchi et al., "Adaptive subgradient methods for online learning and stochastic optimization"
     (2011).
@@ -166,11 +166,11 @@ def adagrad(
     Parameters
     ----------
     learning_rate : float or callable
-        How far to go, or a schedule of it.
+        The learning rate, or a schedule of it.
     initial_accumulator_value : float
-        What the sums begin with.
+        The initial value of the sums.
     eps : float
-        What is added below the root.
+        A constant that is added under the root.
 
     Examples
     --------
@@ -194,27 +194,27 @@ def rmsprop(
     momentum: float | None = None,
     nesterov: bool = False,
 ) -> GradientTransformation:
-    """Return RMSProp: gradients over roots of running means of their squares.
+    """Return RMSProp, which divides gradients by roots of running means of squares.
 
-    T. Tieleman and G. Hinton, "Lecture 6.5: RMSProp" (2012); `centered` is of A. Graves,
+    T. Tieleman and G. Hinton, "Lecture 6.5: RMSProp" (2012); `centered` is from A. Graves,
     "Generating sequences with recurrent neural networks" (2013).
 
     Parameters
     ----------
     learning_rate : float or callable
-        How far to go, or a schedule of it.
+        The learning rate, or a schedule of it.
     decay : float
-        How much stays of the running means.
+        The decay rate of the running means.
     eps : float
-        What is added below the root, or to it.
+        A constant that is added under the root or to the root.
     initial_scale : float
-        What the running means begin with.
+        The initial value of the running means.
     eps_in_sqrt : bool
-        Whether `eps` is added below the root.
+        If True, `eps` is added below the root.
     centered : bool
-        Whether the square of the mean is taken off the mean of squares.
+        If True, subtract the square of the mean from the mean of squares.
     momentum, nesterov
-        As for `sgd`, of steps rather than gradients.
+        As for `sgd`, applied to steps instead of gradients.
 
     Examples
     --------

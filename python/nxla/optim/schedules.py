@@ -1,4 +1,4 @@
-"""Rates that depend on the number of steps taken."""
+"""Learning-rate schedules: functions from the number of steps to a rate."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _check(name: str, argument: str, value: float) -> None:
 
 
 def constant_schedule(value: float) -> Schedule:
-    """Return a schedule that is the same number always.
+    """Return a constant schedule.
 
     Examples
     --------
@@ -45,21 +45,21 @@ def constant_schedule(value: float) -> Schedule:
 def linear_schedule(
     init_value: float, end_value: float, transition_steps: int, transition_begin: int = 0
 ) -> Schedule:
-    """Return a schedule that goes from one number to another in a line.
+    """Return a schedule that changes linearly from one value to another.
 
     Parameters
     ----------
     init_value, end_value : float
-        The numbers before and after.
+        The initial and the final value.
     transition_steps : int
-        How many steps it takes.
+        The number of steps of the transition.
     transition_begin : int
-        How many steps come before them.
+        The number of steps before the transition.
 
     Raises
     ------
     ArgumentError
-        If there are no steps.
+        If the number of steps is not positive.
 
     Examples
     --------
@@ -86,22 +86,22 @@ def exponential_decay(
     staircase: bool = False,
     end_value: float | None = None,
 ) -> Schedule:
-    """Return a schedule that is multiplied with a factor again and again.
+    """Return a schedule that decays exponentially.
 
     Parameters
     ----------
     init_value : float
-        The number at first.
+        The initial value.
     transition_steps : int
-        In how many steps it is multiplied once.
+        The number of steps in which the value is multiplied by `decay_rate` once.
     decay_rate : float
         The factor.
     transition_begin : int
-        How many steps come before.
+        The number of steps before the first change.
     staircase : bool
-        Whether it is multiplied all at once, or evenly over the steps.
+        If True, multiply at once after each `transition_steps`, instead of continuously.
     end_value : float, optional
-        Where it stays once it gets there.
+        The bound at which the value stays.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def exponential_decay(
         value = _core.multiply(_core.exp(_core.multiply(times, math.log(decay_rate))), init_value)
         if end_value is None:
             return value
-        # It goes down to its end with a factor below 1, and up to it with one above.
+        # `end_value` is a lower bound for a factor below 1, and an upper bound above 1.
         return (_core.maximum if decay_rate < 1.0 else _core.minimum)(value, end_value)
 
     return schedule
@@ -135,25 +135,25 @@ def exponential_decay(
 def cosine_decay_schedule(
     init_value: float, decay_steps: int, alpha: float = 0.0, exponent: float = 1.0
 ) -> Schedule:
-    """Return a schedule that goes down as half a wave.
+    """Return a schedule that decays as half a cosine wave.
 
     I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm restarts" (2016).
 
     Parameters
     ----------
     init_value : float
-        The number at first.
+        The initial value.
     decay_steps : int
-        How many steps it takes.
+        The number of steps.
     alpha : float
-        The last number, as a share of the first.
+        The final value, as a fraction of the initial value.
     exponent : float
-        The power that the wave is raised to.
+        The exponent of the cosine factor.
 
     Raises
     ------
     ArgumentError
-        If there are no steps.
+        If the number of steps is not positive.
 
     Examples
     --------
@@ -177,19 +177,19 @@ def cosine_decay_schedule(
 
 
 def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
-    """Return a schedule that goes by several, one after another.
+    """Return a schedule that applies several schedules one after another.
 
     Parameters
     ----------
     schedules : sequence of callable
-        Each counts steps from where it begins.
+        Schedules, each of which counts steps from its own start.
     boundaries : sequence of int
-        At which steps all but the first begin.
+        The step at which each schedule after the first starts.
 
     Raises
     ------
     ArgumentError
-        If there is not one boundary between every two.
+        If the number of boundaries is not the number of schedules minus 1.
 
     Examples
     --------
@@ -224,23 +224,23 @@ def warmup_cosine_decay_schedule(
     end_value: float = 0.0,
     exponent: float = 1.0,
 ) -> Schedule:
-    """Return a schedule that goes up in a line, and down as half a wave.
+    """Return a schedule with a linear warm-up and a cosine decay.
 
     Parameters
     ----------
     init_value, peak_value, end_value : float
-        The numbers at first, at the top and at last.
+        The initial value, the maximum and the final value.
     warmup_steps : int
-        How many steps it goes up.
+        The number of steps of the warm-up.
     decay_steps : int
-        How many steps it takes in all.
+        The total number of steps.
     exponent : float
-        The power that the wave is raised to.
+        The exponent of the cosine factor.
 
     Raises
     ------
     ArgumentError
-        If there are no steps to go up, or none to go down.
+        If the warm-up or the decay has no steps.
 
     Examples
     --------
@@ -261,14 +261,14 @@ def warmup_cosine_decay_schedule(
 def piecewise_constant_schedule(
     init_value: float, boundaries_and_scales: Mapping[int, float] | None = None
 ) -> Schedule:
-    """Return a schedule that is multiplied with a factor at certain steps.
+    """Return a schedule that is multiplied by a factor at certain steps.
 
     Parameters
     ----------
     init_value : float
-        The number at first.
+        The initial value.
     boundaries_and_scales : mapping of int to float, optional
-        The factors, by the steps from which on they apply.
+        The factors, keyed by the step from which they apply.
 
     Raises
     ------

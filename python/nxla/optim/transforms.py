@@ -1,4 +1,4 @@
-"""What updates are made of: functions from gradients to updates, with a state."""
+"""Gradient transformations: functions from gradients to updates, with a state."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class GradientTransformation(NamedTuple):
-    """A pair of functions that make updates of gradients.
+    """A pair of functions that compute updates from gradients.
 
     Attributes
     ----------
     init : callable
-        Takes the parameters, and gives the state at the start.
+        A function from the parameters to the initial state.
     update : callable
-        Takes gradients, the state, and the parameters, which some do without; gives updates, which
-        are like the gradients, and the next state.
+        A function from gradients, state and parameters (optional for some transformations) to
+        updates, in the structure of the gradients, and the next state.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class ScaleByRssState(NamedTuple):
 
 
 class ScaleByRmsState(NamedTuple):
-    """Running means of squares, and of gradients if they are centred."""
+    """Running means of squares, and of gradients if they are centered."""
 
     nu: Any
     mu: Any
@@ -83,17 +83,17 @@ class ScaleByScheduleState(NamedTuple):
 
 
 def _zeros(params: Any) -> Any:
-    """Return zeros like parameters, in the dtype of a state."""
+    """Return zeros of the shapes of parameters, in the dtype of a state."""
     return _filled(params, 0.0)
 
 
 def _filled(params: Any, value: float) -> Any:
-    """Return a state with one value everywhere, of the shapes and on the devices of parameters."""
+    """Return a constant state with the shapes and the devices of parameters."""
     return tree.map(lambda x: full_like(x, value, dtype=_state_dtype(x)), params)
 
 
 def _is_narrow(dtype: DType) -> bool:
-    """Tell whether a dtype is a float of fewer than 32 bits."""
+    """Return whether a dtype is a float of fewer than 32 bits."""
     return dtype.kind == "float" and dtype.bits < 32
 
 
@@ -104,13 +104,13 @@ def _state_dtype(x: Any) -> DType:
 
 
 def _wide(x: Any) -> Tensor:
-    """Return a gradient in a dtype whose squares and epsilons neither overflow nor vanish."""
+    """Return a gradient in a dtype in which squares and epsilons do not overflow or underflow."""
     x = as_tensor(x)
     return _core.astype(x, _core.f32) if _is_narrow(x.dtype) else x
 
 
 def _map_wide(function: Callable[..., Tensor], grads: Any, *others: Any) -> Any:
-    """Compute updates from gradients in `float32` at least, and return them in their own dtypes."""
+    """Compute updates from gradients in `float32` or wider, and return the original dtypes."""
 
     def updated(g: Any, *rest: Any) -> Tensor:
         g = as_tensor(g)
@@ -121,14 +121,14 @@ def _map_wide(function: Callable[..., Tensor], grads: Any, *others: Any) -> Any:
 
 
 def _stateless(update: Callable[..., Any]) -> GradientTransformation:
-    """Return a transformation without a state of a function of gradients and parameters."""
+    """Return a stateless transformation from a function of gradients and parameters."""
     return GradientTransformation(
         lambda _: (), lambda grads, state, params=None: (update(grads, params), state)
     )
 
 
 def _running(decay: float, old: Any, new: Any) -> Any:
-    """Move running means by what is new."""
+    """Update running means with new values."""
     return tree.map(lambda m, x: m * decay + _wide(x) * (1.0 - decay), old, new)
 
 
@@ -137,12 +137,12 @@ def _squares(grads: Any) -> Any:
 
 
 def _unbiased(means: Any, decay: float, count: Tensor) -> Any:
-    """Divide running means by how much of them is not the zeros that they began with."""
+    """Correct the bias of running means that start at zero."""
     if decay == 0.0:
         return means
 
     def corrected(mean: Tensor) -> Tensor:
-        # `1 - decay ** count`, of which nothing must be lost in the first steps.
+        # `1 - decay ** count` must be accurate in the first steps.
         steps = _core.astype(count, "f64" if mean.dtype.bits == 64 else "f32")
         share = _core.negative(_core.expm1(steps * math.log(decay)))
         return _core.astype(mean / share, mean.dtype)
@@ -151,7 +151,7 @@ def _unbiased(means: Any, decay: float, count: Tensor) -> Any:
 
 
 def identity() -> GradientTransformation:
-    """Return a transformation that leaves gradients as they are.
+    """Return a transformation that does not change gradients.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def identity() -> GradientTransformation:
 
 
 def scale(step_size: float) -> GradientTransformation:
-    """Return a transformation that multiplies gradients with a number.
+    """Return a transformation that multiplies gradients by a constant.
 
     Examples
     --------
@@ -175,12 +175,12 @@ def scale(step_size: float) -> GradientTransformation:
 
 
 def scale_by_schedule(step_size_fn: Schedule) -> GradientTransformation:
-    """Return a transformation that multiplies gradients with a number that depends on the step.
+    """Return a transformation that multiplies gradients by a function of the step.
 
     Parameters
     ----------
     step_size_fn : callable
-        Takes the number of steps that were taken before, an ``int32``.
+        A function from the number of previous steps, an ``int32``, to the factor.
 
     Examples
     --------
@@ -212,14 +212,14 @@ def scale_by_schedule(step_size_fn: Schedule) -> GradientTransformation:
 def scale_by_learning_rate(
     learning_rate: float | Schedule, *, flip_sign: bool = True
 ) -> GradientTransformation:
-    """Return a transformation that multiplies gradients with a rate, or a schedule of rates.
+    """Return a transformation that multiplies gradients by a learning rate or a schedule.
 
     Parameters
     ----------
     learning_rate : float or callable
-        The rate, or a function from the number of steps to it.
+        The rate, or a function from the number of steps to the rate.
     flip_sign : bool
-        Whether to go downhill.
+        If True, negate the gradients, so that updates descend.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def scale_by_learning_rate(
 
 
 def trace(decay: float, nesterov: bool = False) -> GradientTransformation:
-    """Return a transformation that adds up gradients, old ones less and less: momentum.
+    """Return a transformation that accumulates decaying gradients (momentum).
 
     B. T. Polyak, "Some methods of speeding up the convergence of iteration methods" (1964); with
     `nesterov` I. Sutskever et al., "On the importance of initialization and momentum in deep
@@ -244,9 +244,9 @@ def trace(decay: float, nesterov: bool = False) -> GradientTransformation:
     Parameters
     ----------
     decay : float
-        How much of a sum goes into the next.
+        The fraction of the accumulated gradient that is kept.
     nesterov : bool
-        Whether to look one step ahead.
+        If True, use Nesterov's momentum.
 
     Examples
     --------
@@ -275,7 +275,7 @@ def scale_by_adam(
     *,
     nesterov: bool = False,
 ) -> GradientTransformation:
-    """Return the transformation at the heart of `adam`, with its parameters.
+    """Return the transformation of `adam` without the learning rate.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def scale_by_adam(
 
 
 def scale_by_lion(b1: float = 0.9, b2: float = 0.99) -> GradientTransformation:
-    """Return the transformation at the heart of `lion`, with its parameters.
+    """Return the transformation of `lion` without the learning rate.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def scale_by_lion(b1: float = 0.9, b2: float = 0.99) -> GradientTransformation:
 def scale_by_rss(
     initial_accumulator_value: float = 0.1, eps: float = 1e-7
 ) -> GradientTransformation:
-    """Return the transformation at the heart of `adagrad`, with its parameters.
+    """Return the transformation of `adagrad` without the learning rate.
 
     Examples
     --------
@@ -374,7 +374,7 @@ def scale_by_rms(
     eps_in_sqrt: bool = True,
     centered: bool = False,
 ) -> GradientTransformation:
-    """Return the transformation at the heart of `rmsprop`, with its parameters.
+    """Return the transformation of `rmsprop` without the learning rate.
 
     Examples
     --------
@@ -415,8 +415,8 @@ def add_decayed_weights(
     weight_decay : float
         The fraction.
     mask : container of bool or callable, optional
-        Of the structure of the parameters, or a function of them: which of them decay; all by
-        default.
+        The booleans of the decayed parameters, in the structure of the parameters, or a function
+        from the parameters to the booleans; by default all parameters decay.
 
     Examples
     --------
@@ -436,7 +436,7 @@ def add_decayed_weights(
         if mask is None:
             return _map_wide(decayed, grads, params)
         chosen = mask(params) if callable(mask) else mask
-        # Truth values are leaves of their own kind, and are not made tensors.
+        # Booleans are leaves here and are not converted to tensors.
         marks = iter(_marks(chosen))
         return _map_wide(lambda g, p: decayed(g, p) if next(marks) else g, grads, params)
 
@@ -444,13 +444,13 @@ def add_decayed_weights(
 
 
 def _marks(chosen: Any) -> list[bool]:
-    """Return the truth values of a container, in the order of its leaves."""
+    """Return the booleans of a container, in the order of its leaves."""
     marks, _ = tree.flatten(chosen)
     return [bool(mark) for mark in marks]
 
 
 def clip(max_delta: float) -> GradientTransformation:
-    """Return a transformation that limits each element to a distance from 0.
+    """Return a transformation that clips each element to an interval around 0.
 
     Examples
     --------
@@ -464,10 +464,10 @@ def clip(max_delta: float) -> GradientTransformation:
 
 
 def global_norm(updates: Any) -> Tensor:
-    """Return the root of the sum of squares of all elements of a container.
+    """Return the square root of the sum of squares of all elements of a container.
 
-    The squares neither overflow nor vanish, since elements are scaled first. The gradient at zero
-    is zero.
+    Elements are scaled first, so the squares do not overflow or underflow. The gradient at zero is
+    zero.
 
     Returns
     -------
@@ -487,30 +487,30 @@ def global_norm(updates: Any) -> Tensor:
 
 
 def _scaled_norm(updates: Any) -> tuple[Tensor, Tensor]:
-    """Return two factors of the norm: about the largest element, and the norm relative to it."""
+    """Return two factors of the norm: approximately the largest element, and the relative norm."""
     leaves = [_core.abs(_wide(leaf)) for leaf in tree.leaves(updates)]
     largest: Tensor = _core.tensor(0.0)
     for leaf in leaves:
         if leaf.size > 0:
             largest = _core.maximum(largest, _core.max(leaf))
-    # The norm does not depend on the scale, and so neither does its derivative.
+    # The norm does not depend on the scale, so the scale has no derivative.
     largest = _core.stop_grad(largest)
     usable = _core.logical_and(_core.isfinite(largest), largest > 0)
     largest = _core.where(usable, largest, 1.0)
     total: Tensor = _core.tensor(0.0)
     for leaf in leaves:
         total = total + _core.sum(_core.square(leaf / largest))
-    # The root has no derivative at zero, where the norm has its minimum.
+    # The square root has no derivative at zero, the minimum of the norm.
     is_zero = total == 0
     return largest, _core.where(is_zero, 0.0, _core.sqrt(_core.where(is_zero, 1.0, total)))
 
 
 def clip_by_global_norm(max_norm: float) -> GradientTransformation:
-    """Return a transformation that scales all gradients down if their norm is too large.
+    """Return a transformation that scales all gradients down if their norm exceeds a limit.
 
     R. Pascanu et al., "On the difficulty of training recurrent neural networks" (2012). The norm is
-    that of `global_norm`. Finite gradients are scaled down even if their norm is too large for
-    their dtype.
+    computed by `global_norm`. Finite gradients are scaled down even if their norm overflows their
+    dtype.
 
     Examples
     --------
@@ -536,10 +536,10 @@ def clip_by_global_norm(max_norm: float) -> GradientTransformation:
 
 
 def chain(*transforms: GradientTransformation) -> GradientTransformation:
-    """Return a transformation that does several, one after another.
+    """Return a transformation that applies several transformations one after another.
 
-    Its state is a tuple of theirs. Gradients in floats of fewer than 32 bits pass from one to the
-    next in ``float32``; the updates have the dtypes of the gradients.
+    Its state is a tuple of their states. Gradients in floats of fewer than 32 bits are passed on in
+    ``float32``; the updates have the dtypes of the gradients.
 
     Examples
     --------
@@ -575,12 +575,12 @@ def apply_updates(params: Any, updates: Any) -> Any:
     params : container
         The parameters.
     updates : container
-        Of the same structure.
+        The updates, in the same structure.
 
     Returns
     -------
     container
-        The next parameters.
+        The updated parameters.
 
     Examples
     --------

@@ -152,7 +152,7 @@ def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVDResult:
     x : tensor_like
         Matrices in the last two axes, not empty.
     full_matrices : bool
-        Whether ``U`` and ``Vh`` are square, rather than having a column or row for each value.
+        If True, ``U`` and ``Vh`` are square, rather than having a column or row for each value.
 
     Returns
     -------
