@@ -570,12 +570,12 @@ class _Operators:
         [1, 4]
         """
     def nonzero(self, /) -> tuple[Tensor, ...]:
-        """Return where elements are not zero.
+        """Return the indices of elements that are not zero.
 
         Parameters
         ----------
         x : tensor_like
-            Numbers or truth values, with at least one axis.
+            Numbers or booleans, with at least one axis.
 
         Returns
         -------
@@ -587,7 +587,7 @@ class _Operators:
         ShapeError
             If `x` is a scalar.
         TraceError
-            If `x` is traced: the number of indices would not be known.
+            If `x` is traced, because the number of indices depends on data.
 
         Examples
         --------
@@ -2172,6 +2172,7 @@ def slogdet_parts(a: TensorLike) -> list[Tensor]:
 def solve_batch(a: TensorLike, b: TensorLike) -> Tensor:
     """Solves systems of linear equations."""
 
+def split_at(x: TensorLike, index: int, axis: Axis = ...) -> tuple[Tensor, Tensor]: ...
 def svd_parts(a: TensorLike, full: bool) -> list[Tensor]:
     """Singular vectors and values of matrices."""
 

@@ -21,8 +21,8 @@ _registered: dict[str, Compiler] = {}
 class Compiler:
     """The base class of compilers.
 
-    A subclass has a `name` and a method `compile`. An instance is given to functions as
-    ``compiler=``; after `register_compiler` its name is enough.
+    A subclass defines `name` and `compile`. Pass an instance to functions as ``compiler=``; after
+    `register_compiler` its name is sufficient.
 
     Examples
     --------
@@ -40,29 +40,29 @@ class Compiler:
     (2, 3, 1)
     """
 
-    #: The name by which options choose it.
+    #: The name of the compiler in options.
     name: str
 
     def compile(
         self, expression: Expression, options: dict[str, Any]
     ) -> Callable[[list[Tensor]], Iterable[Tensor]]:
-        """Return a function from the tensors of all inputs to those of all outputs.
+        """Return a function from the tensors of all inputs to the tensors of all outputs.
 
-        Hooks of the expression call whoever listens: ``attributes["function"]`` of their nodes does
-        on the thread that runs the function, and so does `Expression.run`. What else the function
-        calls runs on the evaluator unless it is told otherwise.
+        The hooks of the expression must call their listeners: ``attributes["function"]`` of a hook
+        node does so on the thread that runs the function, and `Expression.run` does too. Other nxla
+        functions that the returned function calls run on the evaluator by default.
 
         Parameters
         ----------
         expression : Expression
-            What is to be computed.
+            The expression to compile.
         options : dict
-            The settings of the call, for this compiler to check.
+            The settings of the call, which the compiler must check.
         """
         raise NotImplementedError(f"{type(self).__name__} does not compile")
 
     def jit(self, function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
-        """Return what `nxla.jit` gives for a function with these options.
+        """Return the result of `nxla.jit` for a function with these options.
 
         The default traces the function for each new signature, and calls `compile`.
         """
@@ -101,16 +101,16 @@ class Compiler:
         return Stream(function, template, initial, options, constants=constants, bound=bound)
 
     def partitions_options(self, options: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return options for each device that can run on its own."""
+        """Return options for each device that can run programs independently."""
         return [options]
 
     def to_backend(self, options: dict[str, Any]) -> DeviceLike:  # noqa: ARG002
-        """Return the device that holds the results, or its name. New data is placed there."""
+        """Return the device of the results, or its name. New data is placed there."""
         return "host"
 
 
 def register_compiler(compiler: Compiler, /) -> str:
-    """Make a compiler known under its name; a compiler of the same name is replaced.
+    """Register a compiler under its name; a compiler of the same name is replaced.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def register_compiler(compiler: Compiler, /) -> str:
     Raises
     ------
     OptionError
-        If it is no `Compiler`, or has no name.
+        If the object is not a `Compiler`, or has no name.
     """
     name = _core.register_compiler(compiler)
     _registered[name] = compiler
@@ -128,7 +128,7 @@ def register_compiler(compiler: Compiler, /) -> str:
 
 
 def current_compiler() -> str | None:
-    """Return the name of the compiler for which a function is being traced; None outside of one.
+    """Return the name of the compiler of the current trace; None outside a trace.
 
     Examples
     --------
@@ -142,14 +142,14 @@ def current_compiler() -> str | None:
 
 
 def overrides(compiler: Any, method: str) -> Compiler | None:
-    """Return the compiler if it is written in Python and has its own version of a method.
+    """Return the compiler if it is written in Python and overrides a method.
 
     The class of the compiler need not be a subclass of `Compiler`.
     """
     found = _registered.get(compiler) if isinstance(compiler, str) else compiler
     if found is None or isinstance(found, str):
         return None
-    # An attribute of the instance counts as well.
+    # An attribute of the instance also overrides the method.
     own = getattr(getattr(found, method, None), "__func__", getattr(found, method, None))
     return found if callable(own) and own is not getattr(Compiler, method) else None
 
@@ -157,10 +157,10 @@ def overrides(compiler: Any, method: str) -> Compiler | None:
 def jitted_by_compiler(
     function: Function[..., Any], compiler: Compiler, settings: dict[str, Any]
 ) -> Callable[..., Any] | None:
-    """Return what a compiler in force makes of a function, if it has its own way to jit.
+    """Return a function that the default compiler jits, if the compiler overrides `jit`.
 
-    A function that names a compiler has been jitted by it when it was made; this is for compilers
-    among the default options, which a call finds in force.
+    A function with a named compiler was jitted when it was created. Compilers in the default
+    options are only known when the function is called.
     """
     if overrides(compiler, "jit") is None:
         return None

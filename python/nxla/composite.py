@@ -1,7 +1,7 @@
-"""Containers of tensors, leaf by leaf. Nothing here looks inside of an expression.
+"""Functions over the leaves of containers.
 
-The order of leaves is that of `nxla.tree.flatten`: tuples and lists by position, dicts by sorted
-keys, dataclasses and named tuples by their fields.
+The order of leaves is the order of `nxla.tree.flatten`: tuples and lists by position, dicts by
+sorted keys, dataclasses and named tuples by their fields.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _MISSING: Any = object()
 
 
 def compatible(left: Any, right: Any, fits: Callable[[Any, Any], bool] | None = None, /) -> bool:
-    """Tell whether two containers have the same structure, and leaves that fit each other.
+    """Return whether two containers have the same structure and compatible leaves.
 
     Parameters
     ----------
     left, right : container
-        Of tensors, templates, traced values, numbers and arrays.
+        Containers of tensors, templates, traced values, numbers and arrays.
     fits : callable, optional
-        Takes a leaf of each. By default dtypes and shapes must be equal, and names of axes where
-        both have one.
+        A function of one leaf of each container. By default dtypes and shapes must be equal, and
+        axis names if both leaves have them.
 
     Examples
     --------
@@ -76,22 +76,22 @@ def count(container: Any, /) -> int:
 
 
 def traverse(container: Any, function: Callable[..., Any], initial: Any = _MISSING, /) -> Any:
-    """Rebuild a container with other leaves.
+    """Return a container with new leaves.
 
     Parameters
     ----------
     container : container
-        Numbers in it are handed over as they are.
+        The container; scalars are passed on as scalars.
     function : callable
-        ``function(leaf)`` gives the new leaf; with an initial state, ``function(leaf, state)``
-        gives it and the next state.
+        ``function(leaf)`` returns the new leaf. With an initial state, ``function(leaf, state)``
+        returns the new leaf and the next state.
     initial : object, optional
-        The state for the first leaf.
+        The initial state.
 
     Returns
     -------
     container
-        With a state, ``(container, state)``.
+        The new container; with a state, ``(container, state)``.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def traverse(container: Any, function: Callable[..., Any], initial: Any = _MISSI
 
 
 def reduce(container: Any, initial: A, function: Callable[[Any, A], A], /) -> A:
-    """Fold the leaves, in their order, into a state.
+    """Fold the leaves into a state, in order.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def reduce(container: Any, initial: A, function: Callable[[Any, A], A], /) -> A:
 
 
 def flatten_list(containers: Iterable[Any], tail: Iterable[Any] = (), /) -> list[Any]:
-    """Return the leaves of several containers in order, and then the tail.
+    """Return the leaves of several containers in order, followed by the tail.
 
     Examples
     --------

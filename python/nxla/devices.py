@@ -1,8 +1,8 @@
-"""Devices: where data lives and programs run.
+"""Devices and the placement of data.
 
-A function for which no compiler and no device is named runs where its operands live, and its
-results stay there. Operands on the host join those on a device; operands on two devices are an
-error. Data comes back to the host when it is read, and only then.
+A function without a named compiler or device runs where its operands are, and its results stay
+there. Operands on the host are moved to the device of the other operands; operands on two devices
+are an error. Data moves to the host only when it is read.
 
 >>> import nxla as nx
 >>> x = nx.tensor([1.0, 2.0], device="host")
@@ -30,18 +30,18 @@ __all__ = ["Device", "device_put", "devices", "made_on"]
 
 
 def devices() -> list[Device]:
-    """Return the devices that there are.
+    """Return the available devices.
 
     Returns
     -------
     list of Device
-        The host first, then the devices of XLA's default client, for which the plugin is loaded,
-        and those of other clients that have been made. Without a plugin there is only the host.
+        The host, the devices of XLA's default client, which loads the plugin, and the devices of
+        other existing clients. Without a plugin the list contains only the host.
 
     Raises
     ------
     DeviceError
-        If there is a plugin that does not load, or finds no device.
+        If the plugin cannot be loaded, or finds no device.
 
     Examples
     --------
@@ -55,29 +55,30 @@ def devices() -> list[Device]:
 def device_put(
     container: Any, device: DeviceLike | None = None, /, *, copy: bool | None = None
 ) -> Any:
-    """Put the tensors of a container on a device.
+    """Move the tensors of a container to a device.
 
     Parameters
     ----------
     container : container
         Tensors, numbers and arrays, at any depth.
     device : Device or str, optional
-        Where to, as such or by name. By default where the options in force say; where they say
-        nothing, the first of `devices` after the host, or the host if it is the only one.
+        The target device or its name. The default is the device of the default options, or else the
+        first of `devices` after the host, or the host if it is the only device.
     copy : bool, optional
-        True makes a copy of what is there already, False refuses to copy.
+        If True, also copy tensors that are on the device. If False, raise an error instead of
+        copying.
 
     Returns
     -------
     container
-        The same with tensors on the device. What was there already is not copied.
+        The same structure with tensors on the device.
 
     Raises
     ------
     OptionError
         If no device has this name.
     DeviceError
-        If no device is named, and there is a plugin that does not load.
+        If `device` is omitted and the plugin cannot be loaded.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def device_put(
 
 
 def backend_copy(container: Any, device: DeviceLike = "host", /) -> Any:
-    """Copy the tensors of a container to a device; the originals stay where they are.
+    """Copy the tensors of a container to a device; the originals are unchanged.
 
     Parameters
     ----------
@@ -104,12 +105,12 @@ def backend_copy(container: Any, device: DeviceLike = "host", /) -> Any:
     Returns
     -------
     container
-        The same structure. Every tensor is a new buffer, also on the device where the original is.
+        The same structure. Every tensor is a new buffer, even if the original is on the device.
 
     Raises
     ------
     OptionError
-        If there is no such device.
+        If the device does not exist.
 
     Examples
     --------
@@ -121,7 +122,7 @@ def backend_copy(container: Any, device: DeviceLike = "host", /) -> Any:
 
 
 def backend_transfer(container: Any, device: DeviceLike = "host", /) -> Any:
-    """Move the tensors of a container to a device and free them where they were.
+    """Move the tensors of a container to a device and free the originals.
 
     Parameters
     ----------
@@ -133,14 +134,14 @@ def backend_transfer(container: Any, device: DeviceLike = "host", /) -> Any:
     Returns
     -------
     container
-        The same structure. A tensor that is on the device already is returned as it is.
+        The same structure. A tensor that is already on the device is returned unchanged.
 
     Raises
     ------
     OptionError
-        If there is no such device.
+        If the device does not exist.
     DeviceError
-        If a copy fails. The original is freed all the same.
+        If a copy fails. The original is freed in this case too.
 
     Examples
     --------
@@ -157,17 +158,17 @@ def backend_transfer(container: Any, device: DeviceLike = "host", /) -> Any:
 
 
 def backend_deallocate(container: Any, /) -> bool:
-    """Free the device memory of all tensors of a container at once.
+    """Free the device memory of all tensors of a container immediately.
 
     Parameters
     ----------
     container : container
-        Tensors at any depth. Host memory is freed with the last reference to it.
+        Tensors at any depth. Host memory is freed with the last reference.
 
     Returns
     -------
     bool
-        Whether any tensor had device memory that was not freed before.
+        True if device memory was freed.
 
     Examples
     --------
@@ -188,9 +189,9 @@ def _default_device() -> DeviceLike:
 
 
 def made_on(device: DeviceLike | None, function: Callable[..., Tensor], *args: Any) -> Tensor:
-    """Return what a function makes on a device, or where the options in force say.
+    """Return the result of a function on a device, or on the device of the default options.
 
-    This is what `device=` means for all functions that make tensors from nothing but numbers.
+    It implements the argument `device` of all functions that create tensors from scalars.
     """
     if device is None:
         return function(*args)

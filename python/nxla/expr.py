@@ -1,10 +1,9 @@
-"""Building expressions by hand, node by node.
+"""Construction of expressions node by node.
 
-Tracing a function builds an expression as a side effect of calling it. Here it is the purpose:
-`build` calls a function without arguments, which makes the inputs, and every node in between. All
-functions of this package build nodes there as they do in any traced function, and those of this
-module make the nodes that have no function of their own. They work while any function is traced,
-except for `parameter`, which needs `build`.
+`build` calls a function without arguments, which creates the inputs and every node of an
+expression. All functions of the package build nodes there as in any traced function, and the
+functions of this module create the nodes that have no public function. They work in every traced
+function, except for `parameter`, which needs `build`.
 
 >>> import nxla as nx
 >>> def area():
@@ -61,13 +60,13 @@ def build(function: Callable[[], Any], /) -> Expression:
     Parameters
     ----------
     function : callable
-        Makes the inputs with `parameter`, and gives a tensor or a container of them.
+        A function that creates inputs with `parameter` and returns a tensor or a container.
 
     Returns
     -------
     Expression
-        Its inputs are in the order in which they were made, and its results in the container
-        that the function gave.
+        Its inputs are in the order of their creation, and its results in the container that the
+        function returned.
 
     Examples
     --------
@@ -79,32 +78,32 @@ def build(function: Callable[[], Any], /) -> Expression:
 
 
 def parameter(shape: Shape, dtype: DTypeLike, *, names: Names | None = None) -> Tensor:
-    """Make the next input of the expression that is being built.
+    """Create the next input of the expression that `build` is building.
 
     Raises
     ------
     TraceError
-        Outside of `build`: the inputs of a traced function are its arguments.
+        Outside `build`, because the inputs of a traced function are its arguments.
     """
     return _core.expr_parameter(_core.Template(shape, dtype, names))
 
 
 def constant(value: complex, dtype: DTypeLike | None = None, *, shape: Shape = ()) -> Tensor:
-    """Make a node of one number, repeated over a shape.
+    """Create a node of one scalar, repeated over a shape.
 
     Parameters
     ----------
     value : number
-        Real, complex, or a truth value.
+        A real number, a complex number or a boolean.
     dtype : dtype_like, optional
-        By default ``int32``, ``float32``, ``complex64`` or ``bool``, by the number.
+        The element type; by default ``int32``, ``float32``, ``complex64`` or ``bool``.
     shape : int or sequence of int
-        By default that of a scalar.
+        The shape; a scalar by default.
 
     Raises
     ------
     ArgumentError
-        If an integer is asked for, and the number is none.
+        If the dtype is an integer dtype, and the value is not an integer.
 
     Examples
     --------
@@ -116,15 +115,15 @@ def constant(value: complex, dtype: DTypeLike | None = None, *, shape: Shape = (
 
 
 def tensor(value: TensorLike, /) -> Tensor:
-    """Make a node of a literal tensor, part of the program and of its digest whatever its size.
+    """Create a node of a literal tensor, which is part of the program and of its digest.
 
-    A tensor that a traced function merely mentions becomes a hidden input if it is large, and does
-    not repeat one number.
+    A large tensor that a traced function captures becomes a hidden input instead, unless all its
+    elements are equal.
 
     Raises
     ------
     ArgumentError
-        If `value` is traced, and so has no data.
+        If `value` is traced, because traced values have no data.
 
     Examples
     --------
@@ -143,32 +142,31 @@ def metadata(
     inspect: str | None = None,
     stop_grad: bool = False,
 ) -> T:
-    """Put notes on a value.
+    """Attach notes to a value.
 
     Parameters
     ----------
     value : tensor or container
-        What is marked; the tensors of a container become one node.
+        The value; the tensors of a container become one node.
     notes : mapping, optional
-        Anything that is to be known of the value: texts, numbers, truth values and None by name,
-        and lists and mappings of them. It is in ``node.notes``, is part of the program and of its
-        digest, and of its bytes. The names ``inspect`` and ``stop_grad`` mean the arguments below.
+        Strings, numbers, booleans, None, and lists and mappings of these, by name. They are
+        available as ``node.notes`` and are part of the program, its digest and its bytes. The names
+        ``inspect`` and ``stop_grad`` have the meaning of the arguments below.
     inspect : str, optional
-        Appears in the text of the expression, and as ``node.note``. Without it the node does not
-        show.
+        A note that is printed and available as ``node.note``. Without it the node is not printed.
     stop_grad : bool
-        If True, gradients stop here.
+        If True, the value has no gradient.
 
     Returns
     -------
     tensor or container
-        The marked value.
+        The value with its notes.
 
     Raises
     ------
     ArgumentError
-        If a note is something else, such as a tensor, an integer beyond 64 bits, or lists in lists
-        more than 32 deep; if a name of `notes` is also given as an argument, or is ``custom_grad``,
+        If a note has another type, such as a tensor, an integer beyond 64 bits, or lists that nest
+        more than 32 levels deep; if a name of `notes` is also an argument, or is ``custom_grad``,
         which is the function `nxla.custom_grad`.
 
     Examples
@@ -203,14 +201,14 @@ def metadata(
 
 
 def elem(values: Sequence[T], index: int, /) -> T:
-    """Return one result of an operation that has several.
+    """Return one result of an operation with several results.
 
-    Such operations give a sequence, so this is ``values[index]``, with a check.
+    Such operations return a sequence; the function is ``values[index]`` with a check.
 
     Raises
     ------
     ArgumentError
-        If there are not that many results.
+        If the operation has fewer results.
 
     Examples
     --------
@@ -239,20 +237,20 @@ class Fun:
 
 
 def fun(function: Callable[..., Any], /, *templates: Any) -> Fun:
-    """Trace a function of scalars or tensors once, to be used as often as wanted.
+    """Trace a function of scalars or tensors once, for several uses.
 
     Parameters
     ----------
     function : callable
-        What is traced.
+        The function.
     *templates
-        The types of its arguments: a `template` each, or anything of that type.
+        The types of its arguments: templates, or values with these types.
 
     Returns
     -------
     Fun
-        Where it is called with traced values, its nodes are built with these operands.
-        `reduce`, `while_` and all others that take functions take it.
+        A callable that builds the nodes of the function with other operands. `reduce`, `while_` and
+        other functions with function arguments accept it.
 
     Examples
     --------
@@ -267,26 +265,26 @@ def fun(function: Callable[..., Any], /, *templates: Any) -> Fun:
 
 
 def call(expression: Expression, /, *args: TensorLike) -> Any:
-    """Build the nodes of an expression in the current one, with operands for its inputs.
+    """Build the nodes of an expression in the current expression, with operands for its inputs.
 
     Parameters
     ----------
     expression : Expression
-        What `build` or `debug_expr` gives.
+        The result of `build` or `debug_expr`.
     *args : tensor_like
-        One for each input, of its dtype and shape.
+        One operand for each input, with its dtype and shape.
 
     Returns
     -------
     tensor or container
-        What the expression gives.
+        The results of the expression.
 
     Raises
     ------
     ArgumentError
-        If the operands do not fit the inputs.
+        If the operands do not match the inputs.
     TraceError
-        If no function is being traced.
+        Outside a traced function.
 
     Examples
     --------
@@ -304,14 +302,14 @@ def _needs_trace(name: str) -> None:
 
 
 def cond(clauses: Sequence[tuple[TensorLike, Callable[[], T]]], otherwise: Callable[[], T], /) -> T:
-    """Make a node that gives what the first branch gives whose predicate holds.
+    """Create a node that returns the result of the first branch whose predicate is true.
 
     Parameters
     ----------
     clauses : sequence of (scalar, callable)
         Predicates with their branches.
     otherwise : callable
-        The last branch.
+        The branch for the case that no predicate is true.
 
     Returns
     -------
@@ -324,12 +322,12 @@ def cond(clauses: Sequence[tuple[TensorLike, Callable[[], T]]], otherwise: Calla
 
 
 def while_(initial: S, condition: Callable[[S], TensorLike], body: Callable[[S], S], /) -> S:
-    """Make a node that repeats `body` while `condition` holds.
+    """Create a node that repeats `body` while `condition` is true.
 
     Parameters
     ----------
     initial : tensor or container
-        The state at the start.
+        The initial state.
     condition, body : callable
         As for `nxla.while_loop`.
 
@@ -349,7 +347,7 @@ def while_(initial: S, condition: Callable[[S], TensorLike], body: Callable[[S],
 def hook(
     value: T, name: str | None = None, function: Callable[[Any], object] | None = None, /
 ) -> T:
-    """Make a node that shows a value to a function; see `nxla.hook`.
+    """Create a node that calls a function with a value; see `nxla.hook`.
 
     Raises
     ------
@@ -365,24 +363,23 @@ def hook(
 def block(
     name: str, function: Callable[..., T], /, *operands: TensorLike, **attributes: object
 ) -> T:
-    """Make a node of a named composite, for which a compiler may know a better way.
+    """Create a node of a named composite, which compilers may replace by their own implementation.
 
     Parameters
     ----------
     name : str
-        By which compilers know it: ``node.attributes["name"]``.
+        The name that compilers see: ``node.attributes["name"]``.
     function : callable
-        Computes it by other operations, from stand-ins for the operands. It may use any value at
-        hand.
+        A function that computes the composite from tracers of the operands. It may capture values.
     *operands : tensor_like
-        What it is computed from.
+        The operands.
     **attributes
-        What compilers need to know besides; they become part of the text, as strings.
+        Further information for compilers, which is printed and stored as strings.
 
     Returns
     -------
     tensor or container
-        The result of the function. Outside a trace the block is computed at once.
+        The result of the function. Outside a trace the block is computed immediately.
 
     Examples
     --------

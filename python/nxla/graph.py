@@ -1,4 +1,4 @@
-"""Stages: a traced function cut into parts that run one after another or at the same time.
+"""Stages: a traced function that is split into programs.
 
 >>> import nxla as nx
 >>> expression = nx.debug_expr(lambda x, w: nx.sum(nx.tanh(x @ w)))(
@@ -10,7 +10,7 @@
 >>> nx.graph.run(stages, nx.ones((2, 3)), nx.zeros((3, 4))).item()
 0.0
 
-A `Policy` cuts without asking about every node, and a function can be compiled in stages:
+A `Policy` splits without a decision for each node, and a function can be compiled in stages:
 
 >>> model = nx.jit(lambda x, w: nx.sum(nx.tanh(x @ w)), stages=nx.graph.Policy.every_ops(1))
 >>> model(nx.ones((2, 3)), nx.zeros((3, 4))).item()
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     Decision: TypeAlias = Literal["before", "after", "both", "none"] | None
 
     class Future(Protocol):
-        """What a submitted call gives, as in `concurrent.futures`."""
+        """The future of a submitted call, as in `concurrent.futures`."""
 
         def result(self) -> Any: ...
         def add_done_callback(self, function: Callable[[Any], object], /) -> object: ...
 
     class Executor(Protocol):
-        """Something that runs calls elsewhere, as in `concurrent.futures`."""
+        """An object that runs calls elsewhere, as in `concurrent.futures`."""
 
         def submit(self, function: Callable[..., Any], /, *args: Any) -> Future: ...
 
@@ -54,7 +54,7 @@ __all__ = [
 
 _MISSING: Any = object()
 
-#: Names of this module that need more of Python's library, and where they come from.
+#: Names of this module that import more of the standard library, and their modules.
 _LATER = {
     "PipelineStep": "nxla._cluster.training",
     "pipeline": "nxla._cluster.stream",
@@ -66,7 +66,7 @@ _LATER = {
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Import what only some users need when they do, which keeps `import nxla` quick."""
+        """Import rarely used names on first use, which keeps `import nxla` fast."""
         from importlib import import_module
 
         if name not in _LATER:
@@ -75,7 +75,7 @@ if not TYPE_CHECKING:
         return found
 
     def __dir__() -> list[str]:
-        """List what is imported late as well, for those who press Tab."""
+        """Return all names, including names that are imported on first use."""
         return sorted({*globals(), *__all__})
 
 
@@ -98,19 +98,20 @@ if TYPE_CHECKING:
 def split(
     expression: Expression, decide: Any, initial: Any = _MISSING, /
 ) -> StageGraph | tuple[StageGraph, Any]:
-    """Cut an expression into stages.
+    """Split an expression into stages.
 
     Parameters
     ----------
     expression : Expression
-        What `debug_expr` gives.
+        The result of `debug_expr`.
     decide : Policy, str or callable
-        A `Policy`, or the name of one without numbers. A callable is asked about each node once,
-        operands first, and answers ``"before"`` (an earlier stage computes the operands),
-        ``"after"`` (a later stage uses the result), ``"both"``, or ``"none"``. A node has ``op``,
-        ``shape``, ``dtype``, ``args`` and ``line``.
+        A `Policy`, the name of a policy without numbers, or a function. The function is called once
+        for each node, operands first, and returns ``"before"`` (an earlier stage computes the
+        operands), ``"after"`` (a later stage uses the result), ``"both"``, or ``"none"``. A node
+        has ``op``, ``shape``, ``dtype``, ``args`` and ``line``.
     initial : object, optional
-        A state. With it, `decide` takes ``(node, state)`` and answers ``(decision, state)``.
+        A state. With it, `decide` is called with ``(node, state)`` and returns ``(decision,
+        state)``.
 
     Returns
     -------
@@ -120,8 +121,8 @@ def split(
     Raises
     ------
     ArgumentError
-        If an answer is none of the four; if a policy cannot cut the expression, because a stage may
-        take less memory than one operation needs, a mark is missing, or no gradient is taken.
+        If a decision has another value, or a policy cannot split the expression: an operation needs
+        more memory than a stage may, a mark is missing, or the expression has no gradient.
 
     Examples
     --------
@@ -149,21 +150,21 @@ def split(
         return _core.split_by(expression, decide)
     if initial is _MISSING:
         return _core.split(expression, decide)[0]
-    # The engine takes None for "no state", so the state travels in a tuple of one.
+    # The engine interprets None as "no state", so the state is wrapped in a tuple.
     stages, state = _core.split(expression, _Boxed(decide), (initial,))
     assert state is not None
     return stages, state[0]
 
 
 def mark(value: Any, name: str, /) -> Any:
-    """Name a value, for `Policy.marks`: what it needs becomes a stage of that name.
+    """Name a value for `Policy.marks`, which makes a stage of the nodes that compute it.
 
-    Outside of a traced function nothing happens.
+    Outside a traced function it has no effect.
 
     Parameters
     ----------
     value : tensor or container
-        What is marked; the tensors of a container are marked as one.
+        The value; the tensors of a container are marked together.
     name : str
         The name of the stage.
 
@@ -203,13 +204,12 @@ def run(
     executor: Executor | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Run all stages; the result is that of the function that was split.
+    """Run all stages and return the result of the function that was split.
 
-    Stages that do not depend on each other run at the same time. A value is released when the last
-    stage that needs it has taken it. A stage with hooks that somebody listens to, or with runtime
-    calls, runs in the thread of the caller whatever the executor is, since functions do not travel.
-    An error of a stage says which one it was, and of which lines. After an error, or an interrupt,
-    what has not begun does not run.
+    Independent stages run at the same time. A value is released after its last use. A stage with a
+    hook that has a listener, or with a runtime call, runs in the thread of the caller on every
+    executor, because Python functions are not sent. An error names the stage and its source lines.
+    After an error or an interrupt, stages that have not started do not run.
 
     Parameters
     ----------
@@ -218,26 +218,27 @@ def run(
     *args
         The arguments of the traced function in their containers, or one tensor for each input.
     executor : Executor or distributed.Client, optional
-        Where the stages run; without one, in threads of this process.
+        The executor; threads of the process by default.
 
-        * A ``ProcessPoolExecutor`` of processes that are not forked: large values are in shared
+        * A ``ProcessPoolExecutor`` whose processes are not forked: large values are in shared
           memory, where an argument stays as long as its tensor lives.
-        * A client of Dask: values are futures that stay on the workers. An argument and a program
-          are sent once. What a worker takes along when it dies is computed again elsewhere.
-        * Anything else with the ``submit`` of `concurrent.futures`: values go with the call.
+        * A Dask client: values are futures that stay on the workers. An argument and a program are
+          sent once. Values that are lost with a worker are computed again.
+        * Any other object with the ``submit`` of `concurrent.futures`: values are sent with the
+        call.
     **kwargs
-        Arguments of the traced function by their names. All others are options as for `jit`, on top
-        of the defaults of the caller; in each process that runs a stage. ``progress=True`` shows
-        a bar on standard error if the run takes long, but for Dask, which has its own.
+        Keyword arguments of the traced function. All other names are options as for `jit`, in
+        addition to the defaults of the caller; they apply in each process that runs a stage.
+        ``progress=True`` shows a progress bar on standard error for long runs, except on Dask.
 
     Raises
     ------
     ArgumentError
-        If the arguments do not fit the inputs, or the executor cannot run stages. The text names
-        the parts of arguments that do not fit: ``params['w'] is s32[3], expected f32[3]``.
+        If the arguments do not match the inputs, or the executor cannot run stages. The message
+        names the parts of arguments: ``params['w'] is s32[3], expected f32[3]``.
     ExecutionError
-        If a process of a pool dies, a cluster has no worker, or a worker has another version of
-        this package, or none.
+        If a process of a pool dies, a cluster has no worker, or a worker has no nxla or another
+        version of it.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Default options: which compiler runs functions, with what settings and hooks.
+"""Default options: the compiler of functions, its settings and its hooks.
 
-Later ones win: the environment variable ``NXLA_COMPILER``, `global_default_options`,
-`default_options` of the thread, the options of the call.
+From lowest to highest precedence: the environment variable ``NXLA_COMPILER``,
+`global_default_options`, `default_options` of the thread, the options of the call.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ __all__ = [
 
 
 class Options(dict[str, "Any"]):
-    """Options that were in force; as a context manager, it brings them back at the end."""
+    """Previous options; as a context manager, it restores them at the end."""
 
     def __init__(self, options: Mapping[str, Any], *, own: bool = True) -> None:
         super().__init__(options)
-        #: Whether they were the thread's own, rather than those of the process.
+        #: True for options of the thread, False for options of the process.
         self.own = own
 
     def __enter__(self) -> Self:
@@ -48,37 +48,37 @@ class Options(dict[str, "Any"]):
         self._restore()
 
     def _restore(self) -> None:
-        # A thread that had no options of its own follows those of the process again.
+        # A thread without options uses the options of the process.
         _core.replace_default_options(self if self.own else None)
 
 
 class _GlobalOptions(Options):
-    """Options that were in force for the process."""
+    """Previous options of the process."""
 
     def _restore(self) -> None:
         _core.replace_global_default_options(self)
 
 
 def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any) -> Options:
-    """Set the default options of this thread; tell which were in force before.
+    """Set the default options of the thread and return the previous ones.
 
     Parameters
     ----------
     options : mapping, optional
-        The new options, in place of those in force. Without it they stay.
+        The new options, which replace the current ones; the current options by default.
     **changes
-        Single options on top of those: ``compiler``, ``device`` (a `Device` or its name),
+        Single options, which are added: ``compiler``, ``device`` (a `Device` or its name),
         ``hooks``, settings of the compiler.
 
     Returns
     -------
     Options
-        The options before. It is a dict, and a context manager that restores them.
+        The previous options: a dict, and a context manager that restores them.
 
     Raises
     ------
     OptionError
-        If there is no such compiler, or it has no such setting. A compiler written in Python
+        If the compiler does not exist, or does not have the setting. A compiler written in Python
         checks its settings when it compiles.
 
     Examples
@@ -95,7 +95,7 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
     if options is None and not changes:
         return Options(_core.get_default_options(), own=own)
     if isinstance(options, Options) and not options.own and not changes:
-        # What was in force then were the options of the process.
+        # The thread used the options of the process.
         return Options(_core.replace_default_options(None), own=own)
     current = _core.get_default_options() if options is None else options
     before = _core.replace_default_options(_merge(current, changes))
@@ -103,9 +103,9 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
 
 
 def global_default_options(options: Mapping[str, Any] | None = None, /, **changes: Any) -> Options:
-    """Set the default options of the process; tell which were in force before.
+    """Set the default options of the process and return the previous ones.
 
-    They hold in all threads that have none of their own. Arguments and result are those of
+    They apply in all threads without their own options. Arguments and result are the same as for
     `default_options`.
 
     Examples
@@ -123,11 +123,11 @@ def global_default_options(options: Mapping[str, Any] | None = None, /, **change
 
 
 def _merge(options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Put changes on top of options; settings belong to the compiler they were written for."""
+    """Add changes to options; settings are dropped if the compiler changes."""
     compiler = changes.get("compiler")
     if compiler is not None and compiler != options.get("compiler"):
         options = {name: value for name, value in options.items() if name == "hooks"}
-    # A device, and settings that say which one, take the place of each other.
+    # A device replaces the settings that select a device, and vice versa.
     dropped: tuple[str, ...]
     if not isinstance(changes.get("device"), int | None):
         dropped = PLACING
@@ -139,7 +139,7 @@ def _merge(options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any
     return {**options, **changes}
 
 
-#: Settings that say where programs run.
+#: Settings that select the device of programs.
 PLACING = ("plugin", "cpu_device_count", "preallocate", "device")
 
 
@@ -156,7 +156,7 @@ def compilers() -> list[str]:
 
 
 def to_backend(**options: Any) -> Device:
-    """Return the device that holds the results of functions that run with these options.
+    """Return the device of the results of functions with these options.
 
     Parameters
     ----------
@@ -166,12 +166,12 @@ def to_backend(**options: Any) -> Device:
     Returns
     -------
     Device
-        A device that exists, for instance for `nxla.device_put`.
+        An existing device, which `nxla.device_put` accepts.
 
     Raises
     ------
     OptionError
-        If there is no such compiler, setting or device.
+        If the compiler, the setting or the device does not exist.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def to_backend(**options: Any) -> Device:
 
 
 def partitions_options(**options: Any) -> list[dict[str, Any]]:
-    """Return options for each device on which functions can run at the same time.
+    """Return options for each device that can run functions independently.
 
     Parameters
     ----------
@@ -196,12 +196,12 @@ def partitions_options(**options: Any) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        Each is for `nxla.jit`.
+        Options for `nxla.jit`.
 
     Raises
     ------
     OptionError
-        If there is no such compiler, setting or device.
+        If the compiler, the setting or the device does not exist.
 
     Examples
     --------
@@ -212,6 +212,6 @@ def partitions_options(**options: Any) -> list[dict[str, Any]]:
     return _core.partitions_options(options)
 
 
-# A process that is told to use XLA everywhere need not say so again.
+# `NXLA_COMPILER` sets the initial options of the process.
 if os.environ.get("NXLA_COMPILER") in ("auto", "xla"):
     plugins.announce()

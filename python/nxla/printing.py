@@ -1,4 +1,4 @@
-"""How tensors are shown: `set_print_options`."""
+"""Print options of tensors: `set_print_options`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PrintOptions", "set_print_options"]
 
-#: What is in force; nothing of it as long as nobody has set anything.
+#: The current options; None until an option is set.
 _options: dict[str, int | None] = {}
 
-#: What counts where an option is not set, but another one is.
+#: The values of options that are not set while others are.
 _DEFAULTS = {"precision": None, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
 
 #: Stored bits of the mantissas of floats.
@@ -27,13 +27,13 @@ _MANTISSA = {"f8_e5m2": 2, "f8_e4m3fn": 3, "bf16": 7, "f16": 10, "f32": 23, "c64
 
 
 class PrintOptions:
-    """A context manager that restores the print options of before."""
+    """A context manager that restores the previous print options."""
 
     def __init__(self, before: dict[str, int | None]) -> None:
         self._before = before
 
     def __enter__(self) -> Self:
-        """Return the context manager itself; the options are in force already."""
+        """Return the context manager; the options are already set."""
         return self
 
     def __exit__(
@@ -42,7 +42,7 @@ class PrintOptions:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Restore the options."""
+        """Restore the previous options."""
         _replace(self._before)
 
     def __repr__(self) -> str:
@@ -56,33 +56,31 @@ def set_print_options(
     edgeitems: int | None = None,
     linewidth: int | None = None,
 ) -> PrintOptions:
-    """Say how tensors are shown, from now on or in a ``with`` block.
+    """Set the print options of tensors, permanently or in a ``with`` block.
 
-    As long as nothing is set, the first 50 elements are shown as Nx shows them. Options that are
-    given change, others stay; without any all are taken back.
+    Without options, the first 50 elements are printed as in Nx. A call changes only the given
+    options; a call without options resets all of them.
 
     Parameters
     ----------
     precision : int, optional
-        Digits behind the point; by default as many as it takes to tell a number from all others of
-        its dtype.
+        Digits after the decimal point; by default as many as identify the number in its dtype.
     threshold : int, optional
-        How many elements are shown before only those at the ends of each axis are; 1000 once
-        something is set.
+        The number of elements above which each axis is shortened; 1000 once an option is set.
     edgeitems : int, optional
-        How many of them are shown at each end; 3.
+        The number of elements at each end of a shortened axis; 3.
     linewidth : int, optional
-        How many characters a line has before it is broken; 80.
+        The maximum number of characters in a line; 80.
 
     Returns
     -------
     PrintOptions
-        A context manager that restores the options of before.
+        A context manager that restores the previous options.
 
     Raises
     ------
     ArgumentError
-        If an option is negative, or there is no room for anything.
+        If an option is negative, or a line has no room for an element.
 
     Examples
     --------
@@ -119,7 +117,7 @@ def _replace(options: dict[str, int | None]) -> None:
 
 
 def _text(x: Tensor, usual: str) -> str:
-    """Return the text of a tensor by the options; the usual one has what comes before elements."""
+    """Return the string of a tensor with these options; `usual` contains the header."""
     options = {**_DEFAULTS, **_options}
     lines = usual.split("\n")
     body = 2
@@ -143,7 +141,7 @@ def _text(x: Tensor, usual: str) -> str:
 
 
 def _nested(value: Any, dtype: _core.DType, precision: int | None) -> Any:
-    """Return the texts of elements."""
+    """Return the strings of elements."""
     if isinstance(value, list):
         return [_nested(one, dtype, precision) for one in value]
     if isinstance(value, complex):
@@ -155,7 +153,7 @@ def _nested(value: Any, dtype: _core.DType, precision: int | None) -> Any:
 
 
 def _number(value: float, dtype: _core.DType, precision: int | None) -> str:
-    """Return the text of a float."""
+    """Return the string of a float."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -169,7 +167,7 @@ def _number(value: float, dtype: _core.DType, precision: int | None) -> str:
 
 
 def _shortest(value: float, mantissa: int | None) -> str:
-    """Return the fewest digits that read back as the same number of a dtype."""
+    """Return the fewest digits that identify the number in its dtype."""
     if mantissa is None or value == 0:
         return _plain(value)
     # Half of the distance to the next number.
@@ -182,13 +180,13 @@ def _shortest(value: float, mantissa: int | None) -> str:
 
 
 def _plain(value: float) -> str:
-    """Return the text of a float as Nx writes exponents."""
+    """Return the string of a float with an exponent in the notation of Nx."""
     mantissa, mark, exponent = repr(value).partition("e")
     return f"{mantissa}e{int(exponent)}" if mark else mantissa
 
 
 def _lists(texts: list[Any], cut: list[bool], edge: int, indent: int, width: int) -> str:
-    """Return nested lists, with the innermost ones broken into lines."""
+    """Return nested lists; the innermost lists are broken into lines."""
     entries = list(texts)
     if cut[0]:
         entries.insert(edge, "...")

@@ -1,10 +1,9 @@
-"""Functions over several devices: meshes, shardings, and tensors that are divided among devices.
+"""Functions over several devices: meshes, shardings, and sharded tensors.
 
-A `Mesh` arranges devices along named axes. A `Sharding` says for each axis of a tensor along which
-axes of the mesh it is divided. ``nx.jit(f, in_shardings=…, out_shardings=…)`` compiles a function
-of whole tensors for all devices of the mesh: XLA divides the program and adds what the devices have
-to tell each other. Data parallelism is a batch that is divided; tensor parallelism, weights that
-are.
+A `Mesh` arranges devices along named axes. A `Sharding` assigns the axes of a tensor to axes of the
+mesh. ``nx.jit(f, in_shardings=…, out_shardings=…)`` compiles a function of whole tensors for all
+devices of the mesh: XLA divides the program and inserts the communication. Data parallelism divides
+the batch; tensor parallelism divides the weights.
 
 >>> import nxla as nx
 >>> mesh = nx.Mesh(batch=2)
@@ -43,25 +42,25 @@ __all__ = [
     "with_sharding_constraint",
 ]
 
-#: For each axis of a tensor the axes of the mesh along which it is divided.
+#: For each axis of a tensor, the mesh axes that divide it.
 Layout = tuple[tuple[str, ...], ...]
 
 
 class Mesh:
-    """Devices along named axes, those of the last axis beside each other.
+    """Devices along named axes; the last axis is contiguous.
 
     Parameters
     ----------
     axes : mapping of str to int, optional
-        Names and sizes; those given by keyword come after them.
+        Names and sizes; keyword arguments follow them.
     devices : sequence of device_like, optional
-        All of one client. By default those of XLA's default client; a plugin for the CPU makes as
-        many as are needed.
+        Devices of one client. By default the devices of XLA's default client; a CPU plugin creates
+        as many as the mesh needs.
 
     Raises
     ------
     OptionError
-        If there are fewer devices than the axes have places, or a name is none.
+        If the mesh needs more devices, or a name is not a string.
 
     Examples
     --------
@@ -84,7 +83,7 @@ class Mesh:
         for name, size in self.axes.items():
             if isinstance(size, bool) or not isinstance(size, int) or size < 1:
                 raise OptionError(f"Mesh: the size of {name!r} must be at least 1, got {size!r}")
-        #: How many devices there are.
+        #: The number of devices.
         self.size = 1
         for size in self.axes.values():
             self.size *= size
@@ -92,19 +91,18 @@ class Mesh:
         if devices is not None:
             given = [each if isinstance(each, Device) else Device(each) for each in devices]
         self._mesh = _core.DeviceMesh(list(self.axes.items()), given)
-        #: The devices, in the order of their places.
+        #: The devices, in row-major order.
         self.devices: list[Device] = self._mesh.devices
 
     def sharding(self, *along: str | Sequence[str] | None) -> Sharding:
-        """Return a sharding: for each axis of a tensor the axis of the mesh, several, or None.
+        """Return a sharding from a mesh axis, several mesh axes, or None for each axis of a tensor.
 
-        Axes of the tensor beyond those that are named are not divided. Without any, every device
-        has all of the tensor.
+        Further axes of the tensor are not divided. Without axes, every device has the whole tensor.
         """
         return Sharding(self, along)
 
     def places(self) -> Iterator[dict[str, int]]:
-        """Return the place of each device: its number along each axis."""
+        """Return the index of each device along each axis."""
         for numbers in itertools.product(*map(range, self.axes.values())):
             yield dict(zip(self.axes, numbers, strict=True))
 
@@ -124,7 +122,7 @@ class Mesh:
 
 
 class Sharding:
-    """How tensors are divided over a mesh; made by `Mesh.sharding`.
+    """The division of tensors over a mesh; returned by `Mesh.sharding`.
 
     Examples
     --------
@@ -143,7 +141,7 @@ class Sharding:
         for each in along:
             names = () if each is None else (each,) if isinstance(each, str) else tuple(each)
             layout.append(names)
-        #: For each axis of a tensor the axes of the mesh along which it is divided.
+        #: For each axis of a tensor, the mesh axes that divide it.
         self.layout: Layout = tuple(layout)
         for name in itertools.chain.from_iterable(self.layout):
             if not isinstance(name, str):
@@ -152,11 +150,11 @@ class Sharding:
 
     @property
     def is_replicated(self) -> bool:
-        """Whether every device has all of a tensor."""
+        """True if every device has the whole tensor."""
         return not any(self.layout)
 
     def part(self, shape: Iterable[int]) -> tuple[int, ...]:
-        """Return the shape of what a device has of a tensor of this shape.
+        """Return the shape of one device's part of a tensor with this shape.
 
         Raises
         ------
@@ -166,7 +164,7 @@ class Sharding:
         return tuple(self.mesh._mesh.part(tuple(shape), self.layout))
 
     def indices(self, shape: Iterable[int]) -> list[tuple[slice, ...]]:
-        """Return for each device of the mesh which part of a tensor it has."""
+        """Return the part of a tensor on each device of the mesh, as slices."""
         shape = tuple(shape)
         part = self.part(shape)
         return [
@@ -203,18 +201,18 @@ class Sharding:
 
 
 class ShardedTensor:
-    """A tensor of which each device of a mesh has a part; made by `nxla.shard`, and by functions.
+    """A tensor that is divided over a mesh; returned by `nxla.shard` and by functions over a mesh.
 
-    Functions that are compiled for the mesh take the parts where they are. Everything else takes it
-    for an array, whose parts are read and put together.
+    Functions over the mesh use the parts on their devices. All other code reads the parts and
+    assembles them like an array.
     """
 
     def __init__(self, shape: tuple[int, ...], sharding: Sharding, shards: list[Tensor]) -> None:
         #: The shape of the whole tensor.
         self.shape = shape
-        #: How it is divided.
+        #: The division of the tensor.
         self.sharding = sharding
-        #: What each device of the mesh has, in their order.
+        #: The part of each device, in the order of the mesh.
         self.shards = shards
 
     @property
@@ -236,13 +234,13 @@ class ShardedTensor:
         return size
 
     def block_until_ready(self) -> ShardedTensor:
-        """Wait until all parts are there."""
+        """Wait until all parts are computed."""
         for part in self.shards:
             part.block_until_ready()
         return self
 
     def gather(self) -> Tensor:
-        """Return the whole tensor on the host. Each part is read once, from the first that has it.
+        """Return the whole tensor on the host. Each part is read once.
 
         Raises
         ------
@@ -287,10 +285,10 @@ def shard(container: Any, sharding: Any, /) -> Any:
     Parameters
     ----------
     container : container
-        Tensors, numbers and arrays. Each device is sent its part and nothing else.
+        Tensors, numbers and arrays. Each device receives only its part.
     sharding : Sharding or container
-        One for all, or a container that begins like the other, with a sharding for each part of
-        it. None stands for not divided.
+        One sharding for all tensors, or a container of shardings with a prefix of the structure.
+        None means not divided.
 
     Returns
     -------
@@ -318,7 +316,7 @@ def shard(container: Any, sharding: Any, /) -> Any:
 
 
 def _divided(value: Any, sharding: Sharding) -> ShardedTensor:
-    """Return a value as it is to be divided; what is so already stays where it is."""
+    """Return a value with the given sharding; a value that has it already is not moved."""
     if isinstance(value, ShardedTensor):
         if value.sharding == sharding:
             return value
@@ -329,7 +327,7 @@ def _divided(value: Any, sharding: Sharding) -> ShardedTensor:
 
 
 def _spread(prefix: Any, container: Any, mesh: Mesh | None, what: str) -> list[Sharding]:
-    """Return a sharding for each leaf of a container, of one that begins like it."""
+    """Return a sharding for each leaf of a container, from a prefix of its structure."""
     if isinstance(prefix, Sharding) or prefix is None:
         mesh = prefix.mesh if prefix is not None else mesh
         if mesh is None:
@@ -339,7 +337,7 @@ def _spread(prefix: Any, container: Any, mesh: Mesh | None, what: str) -> list[S
     if isinstance(prefix, dict) and isinstance(container, dict):
         if set(prefix) != set(container):
             raise ArgumentError(f"{what}: shardings for {sorted(prefix)}, got {sorted(container)}")
-        # The leaves of a dict come in the order of its keys.
+        # The leaves of a dict are in the order of its keys.
         keys = sorted(prefix) if all(isinstance(key, str) for key in prefix) else list(container)
         pairs = [(prefix[key], container[key]) for key in keys]
     elif isinstance(prefix, tuple | list) and isinstance(container, tuple | list):
@@ -376,7 +374,7 @@ def _one_mesh(*prefixes: Any) -> Mesh:
 
 
 def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
-    """Return the options of XLA among those of a call, and refuse what makes no sense here."""
+    """Return the XLA options of a call, and reject options without meaning for a mesh."""
     from nxla.options import PLACING, default_options
 
     given = {name: value for name, value in options.items() if value is not None}
@@ -397,7 +395,7 @@ def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
 
 
 class ShardedFunction:
-    """A function that runs on all devices of a mesh; made by ``nx.jit(f, in_shardings=…)``."""
+    """A function over all devices of a mesh; returned by ``nx.jit(f, in_shardings=…)``."""
 
     def __init__(
         self,
@@ -417,7 +415,7 @@ class ShardedFunction:
         functools.update_wrapper(self, function)
 
     def _signature(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Sharding], Any]:
-        """Return leaves and shardings of a call, and what tells it from others."""
+        """Return leaves and shardings of a call, and its cache key."""
         leaves, structure = tree.flatten(args)
         if isinstance(self._in, Sharding) or self._in is None:
             shardings = _spread(self._in, args, self.mesh, "in_shardings")
@@ -461,9 +459,9 @@ class ShardedFunction:
         return program, expression, outputs
 
     def __call__(self, *args: Any) -> Any:
-        """Run on tensors, arrays, `ShardedTensor`, and containers of them.
+        """Run on tensors, arrays, `ShardedTensor` objects, and containers of these.
 
-        What is not divided as ``in_shardings`` says is sent to the devices part by part.
+        Arguments without the sharding of ``in_shardings`` are sent to the devices part by part.
         """
         if _core.is_tracing():
             raise TraceError(
@@ -484,7 +482,7 @@ class ShardedFunction:
         return expression.arrange(whole)
 
     def as_text(self, *args: Any) -> str:
-        """Return the StableHLO text for these arguments, with its shardings."""
+        """Return the StableHLO module for these arguments, with its shardings."""
         _, shardings, key = self._signature(args)
         return self._compiled(shardings, key)[0].text
 
@@ -493,23 +491,23 @@ class ShardedFunction:
 
 
 def _spread_results(prefix: Any, results: Any, mesh: Mesh) -> list[Sharding]:
-    """Return a sharding for each output, in their order; the results are their numbers."""
+    """Return a sharding for each output, in order; `results` contains output indices."""
     found = _spread(prefix, results, mesh, "out_shardings")
     ordered = sorted(zip(tree.leaves(results), found, strict=True), key=lambda pair: pair[0])
     return [each for _, each in ordered]
 
 
 def with_sharding_constraint(value: Any, sharding: Sharding, /) -> Any:
-    """Return a value that is to be divided so, inside of a function over a mesh.
+    """Set the sharding of an intermediate value, inside a function over a mesh.
 
-    Elsewhere it has no effect, and neither on what is computed.
+    Outside such a function it has no effect. It never changes values.
 
     Parameters
     ----------
     value : tensor or container
-        Each tensor is divided so.
+        The value; each of its tensors receives the sharding.
     sharding : Sharding
-        Of the mesh for which the function is compiled.
+        A sharding of the function's mesh.
 
     Raises
     ------
@@ -546,33 +544,33 @@ def shard_jit(
     input_shardings: Sequence[Mapping[int | str, Sequence[int | str]]],
     **options: Any,
 ) -> Callable[[Sequence[Sequence[Any]]], list[Any]]:
-    """Make a function that takes a list of arguments for each device, divided already.
+    """Return a function that accepts a list of divided arguments for each device.
 
-    It is what Nx has under this name; ``nx.jit(f, in_shardings=…)`` takes whole tensors.
+    It is the function of Nx with this name; ``nx.jit(f, in_shardings=…)`` accepts whole tensors.
 
     Parameters
     ----------
     function : callable
-        Of whole tensors: each axis is as long as the parts of it together.
+        A function of whole tensors, whose axes have the total length of the parts.
     mesh : Mesh
         The devices.
     input_shardings : sequence of mapping
-        One for each tensor among the arguments: axes of the tensor, by position (negative ones
-        count from the end) or name, and for each a list of axes of the mesh, by position or name.
-        What is not in it is not divided.
+        One mapping for each tensor among the arguments. A key is an axis of the tensor, by position
+        (negative positions count from the end) or name. Its value is a list of mesh axes, by
+        position or name. Axes without a key are not divided.
     **options
         Settings of the compiler ``"xla"``, as for `jit`.
 
     Returns
     -------
     callable
-        Takes a sequence of argument lists, one for each device. Its results are one for each
-        device: the parts that XLA has chosen.
+        It accepts a sequence of argument lists, one for each device, and returns one result for
+        each device: the parts that XLA chooses.
 
     Raises
     ------
     ArgumentError
-        If there is not one mapping for each tensor, or not one list for each device.
+        If the number of mappings or of argument lists is wrong.
     OptionError
         If an axis of the mesh does not exist or is named twice for a tensor.
 
@@ -622,7 +620,7 @@ def _whole(
     key: Any,
     engine: dict[str, Any],
 ) -> tuple[_core.Divided, Any]:
-    """Compile a function for parts of these types."""
+    """Compile a function for the types of the parts."""
     from nxla.transform import make_function
 
     structure, types = key
@@ -658,7 +656,7 @@ def _by_axis(
     names: tuple[str | None, ...],
     what: str,
 ) -> list[list[str]]:
-    """Return for each axis of a tensor the axes of the mesh that a mapping names."""
+    """Return for each axis of a tensor the mesh axes of a mapping."""
     if not hasattr(given, "items"):
         raise ArgumentError(f"{what} must be a dict of axes, got {type(given).__name__}")
     layout: list[list[str]] = [[] for _ in shape]

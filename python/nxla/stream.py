@@ -1,8 +1,7 @@
 """Streams: a function applied to one chunk after another, with a state between them.
 
-A thread of the stream's own does the steps, in the order of the chunks, so that sending and
-receiving never hold up a device: between two steps anything else can run there. With XLA the state
-stays on the device.
+A separate thread runs the steps, in the order of the chunks, so sending and receiving never block a
+device. Other programs can run between two steps. With XLA the state stays on the device.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ __all__ = ["Stream"]
 
 R = TypeVar("R")
 
-# `asyncio` and `concurrent.futures` take longer to import than all of this package, so that only
-# streams do it.
+# Importing `asyncio` and `concurrent.futures` takes longer than importing the package, so only
+# streams import them.
 
 
 class Stream(Generic[R]):
-    """A running stream; made by `nxla.stream`.
+    """A running stream; returned by `nxla.stream`.
 
-    A step that fails ends the stream: `recv` raises what went wrong for its chunk, and for those
-    after it. As a context manager, the stream is cancelled at the end unless it is done. All
-    methods may be called from several threads.
+    An error in a step ends the stream: `recv` raises it for the chunk of the step and for all later
+    chunks. As a context manager, the stream is cancelled at the end unless it is done. All methods
+    are thread-safe.
     """
 
     def __init__(
@@ -57,59 +56,59 @@ class Stream(Generic[R]):
         self._bound = bound
 
     def send(self, chunk: Any, /, *, timeout: float | None = None) -> None:
-        """Hand over the next chunk.
+        """Send the next chunk.
 
-        Does not wait for its step. It waits while the stream is full: where `bound` chunks have
-        been sent and not received, or, without a bound, 64 wait for their step.
+        The call does not wait for the step of the chunk. It waits while the stream is full: if
+        `bound` chunks are sent and not received, or, without a bound, if 64 wait for their step.
 
         Parameters
         ----------
         chunk : tensor or container
-            Of the type of the template.
+            A value with the type of the template.
         timeout : float, optional
-            How many seconds to wait for room at most.
+            The maximum time to wait for room, in seconds.
 
         Raises
         ------
         ArgumentError
-            If the chunk is not of the type of the template.
+            If the chunk does not have the type of the template.
         ExecutionError
             If the stream is done.
         TimeoutError
-            If there was no room in time.
+            If the stream was full until the timeout.
         """
         self._core.send(chunk, timeout)
 
     def recv(self, *, timeout: float | None = None) -> R:
-        """Return the next result, in the order of the chunks; waits for it.
+        """Wait for the next result, in the order of the chunks, and return it.
 
         Parameters
         ----------
         timeout : float, optional
-            How many seconds to wait at most. The result can be received later then.
+            The maximum time to wait, in seconds. The result can be received later.
 
         Raises
         ------
         ExecutionError
-            If every chunk sent has been received.
+            If no result is outstanding.
         TimeoutError
-            If the result was not there in time.
+            If the result was not computed within the timeout.
         """
         result: R = self._core.recv(timeout)
         return result
 
     def recv_deferred(self) -> Future[R]:
-        """Receive the next result without waiting for it.
+        """Return a future of the next result.
 
         Returns
         -------
         concurrent.futures.Future
-            Gives the result, or raises what went wrong.
+            It returns the result or raises the error of the step.
 
         Raises
         ------
         ExecutionError
-            If every chunk sent has been received.
+            If no result is outstanding.
         """
         from concurrent.futures import Future
 
@@ -118,27 +117,27 @@ class Stream(Generic[R]):
         return future
 
     def done(self) -> Any:
-        """End the stream, and return its state.
+        """End the stream and return its state.
 
         Raises
         ------
         ExecutionError
-            If results have not been received yet.
+            If results are outstanding.
         """
         return self._core.done()
 
     def cancel(self) -> None:
-        """End the stream without its state: chunks that wait for their step are dropped.
+        """End the stream without its state, and drop chunks that wait for their step.
 
-        A step that is being done goes on to its end. Nothing can be sent any more; receiving what
-        was dropped raises `concurrent.futures.CancelledError`.
+        A running step is completed. Nothing can be sent afterwards; receiving the result of a
+        dropped chunk raises `concurrent.futures.CancelledError`.
         """
         self._core.cancel()
 
     def over(self, chunks: Iterable[Any], /) -> Iterator[R]:
-        """Send chunks one after another, and go over their results.
+        """Send chunks and yield their results.
 
-        Chunks are sent a few ahead of the results, as far as the bound of the stream lets them.
+        A few chunks are sent before their results are received, up to the bound of the stream.
 
         Examples
         --------
@@ -158,12 +157,12 @@ class Stream(Generic[R]):
             yield results.popleft().result()
 
     def __iter__(self) -> Iterator[R]:
-        """Go over the results of the chunks sent so far, and of those sent meanwhile."""
+        """Yield the results of all chunks that have been sent, including chunks sent meanwhile."""
         while self._core.in_flight:
             yield self.recv()
 
     async def __aiter__(self) -> AsyncIterator[R]:
-        """Go over the results as `__iter__` does, while other tasks run."""
+        """Yield the results like `__iter__`, while other tasks run."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -190,7 +189,7 @@ class Stream(Generic[R]):
 
 
 class _Waker:
-    """Tells a task on another thread that it may go on."""
+    """Wakes a task of an event loop on another thread."""
 
     def __init__(self, loop: Any, woken: Any) -> None:
         self.loop = loop
@@ -213,19 +212,19 @@ def _settled(
     constants: tuple[Any, ...],
     options: dict[str, Any],
 ) -> Any:
-    """Return a first state whose plain numbers have the dtypes that they have after a step."""
+    """Return an initial state whose scalars have the dtypes that they have after a step."""
     from nxla.transform import debug_expr
 
     leaves, structure = tree.flatten(initial)
     plain = [isinstance(leaf, bool | int | float | complex) for leaf in leaves]
     if not any(plain):
         return initial
-    # A number may become wider twice: as an integer beside a float, and as that beside a wider one.
+    # A scalar can be widened twice: from an integer to a float, and to a wider float.
     for _ in range(3):
         expression = debug_expr(function, **options)(template, initial, *constants)
         results = expression.outputs[-len(leaves) :]
         if len(results) != len(leaves):
-            return initial  # What is wrong with the state is said where it is compiled.
+            return initial  # The compilation reports errors in the state.
         settled = [
             _core.tensor(number, dtype) if is_plain and shape == () else leaf
             for number, leaf, is_plain, (shape, dtype) in zip(
@@ -248,29 +247,29 @@ def stream(
     bound: int | None = None,
     **options: Any,
 ) -> Stream[R]:
-    """Start a stream: ``function(chunk, state)`` gives ``(result, state)`` for each chunk.
+    """Start a stream, in which ``function(chunk, state)`` returns ``(result, state)``.
 
     Parameters
     ----------
     function : callable
-        One step. The new state must have the structure, shapes and dtypes of the old one.
+        One step. The new state must have the structure, shapes and dtypes of the old state.
     template : template or container
         The type of a chunk.
     initial : tensor or container
-        The state before the first chunk. Plain numbers in it take the dtypes that a step gives.
+        The initial state. Scalars in it take the dtypes that a step returns.
     *constants : tensor or container
-        What the function gets after the state, the same in every step.
+        Further arguments of the function, which are equal in every step.
     bound : int, optional
-        How many chunks may have been sent and not been received. A sender waits for room, so
-        another thread has to receive, or `Stream.over` be used.
+        The maximum number of chunks that are sent and not received. A sender waits for room, so
+        another thread must receive, or use `Stream.over`.
     **options
         As for `jit`.
 
     Returns
     -------
     Stream
-        With ``send(chunk)``, ``recv()`` and ``done()``. It can be iterated over, also by
-        ``async for``, which gives the results of the chunks sent.
+        A stream with the methods ``send(chunk)``, ``recv()`` and ``done()``. Iterating over it,
+        also with ``async for``, yields the results of the sent chunks.
 
     Examples
     --------
@@ -286,7 +285,7 @@ def stream(
     compiler = options.get("compiler") or _core.get_default_options().get("compiler")
     custom = overrides(compiler, "stream")
     if custom is not None:
-        # Compilers whose `stream` has four parameters serve the calls without these two.
+        # Compilers whose `stream` has four parameters accept calls without these arguments.
         more: dict[str, Any] = {"constants": constants} if constants else {}
         if bound is not None:
             more["bound"] = bound

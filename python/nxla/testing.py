@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nxla._core import DType, Tensor
     from nxla._types import TensorLike
 
-    #: A function of a list of tensors that gives one.
+    #: A function from a list of tensors to a list of tensors.
     Flat: TypeAlias = Callable[[list[Any]], list[Any]]
 
 __all__ = ["assert_all_close", "assert_equal", "check_grads"]
@@ -41,7 +41,7 @@ def assert_all_close(
     Raises
     ------
     AssertionError
-        If they are not. The text holds both tensors and the largest difference.
+        If they are not close. The message contains both tensors and the largest difference.
     """
     left, right = as_tensor(actual), as_tensor(expected)
     distance = _core.abs(_core.subtract(left, right))
@@ -53,12 +53,12 @@ def assert_all_close(
 
 
 def assert_equal(actual: TensorLike, expected: TensorLike, /) -> None:
-    """Assert that dtypes and shapes are equal, and all numbers; NaN equals NaN.
+    """Assert that dtypes, shapes and elements are equal; NaN equals NaN.
 
     Raises
     ------
     AssertionError
-        If they are not.
+        If the tensors differ.
     """
     left, right = as_tensor(actual), as_tensor(expected)
     if left.dtype != right.dtype or left.shape != right.shape:
@@ -84,38 +84,37 @@ def check_grads(
     step: float | None = None,
     seed: int = 0,
 ) -> None:
-    """Assert that derivatives of a function are those that its values show.
+    """Compare the derivatives of a function with finite differences.
 
-    Along a random direction, forward mode has to give what central differences do, and reverse mode
-    what the dot product with random cotangents makes of it. The derivatives are functions in turn,
-    and are checked in the same way up to an order, in each mode after each.
+    Along a random direction, forward mode is compared with central differences, and reverse mode
+    with forward mode by the dot product with random cotangents. The derivatives are checked in the
+    same way up to an order, in every combination of modes.
 
     Parameters
     ----------
     function : callable
         A function of tensors and containers.
     args : sequence
-        The arguments. Integers among them, and what is no tensor, are constant. Choose them where
-        the function is smooth.
+        The arguments. Integers and values that are not tensors are constant. The function must be
+        smooth at the other arguments.
     order : int
-        How often the function is differentiated.
+        The number of differentiations.
     modes : sequence of {"fwd", "rev"}
         Forward mode, reverse mode, or both.
     rtol, atol : float, optional
-        How far two numbers may be apart, as a share of the larger and absolutely. By default what
-        differences of the coarsest dtype are good for, about 1e-6 for ``float64`` and 1e-3 for
-        ``float32``.
+        The relative and the absolute tolerance. The defaults match the accuracy of differences in
+        the coarsest dtype, about 1e-6 for ``float64`` and 1e-3 for ``float32``.
     step : float, optional
-        How far the arguments are moved for a difference.
+        The step of the differences.
     seed : int
-        From which the directions come.
+        The seed of the directions.
 
     Raises
     ------
     AssertionError
-        If two of them differ. The text says in which modes the function has been differentiated.
+        If two derivatives differ. The message names the modes of differentiation.
     ArgumentError
-        If there is nothing to differentiate, or no such mode.
+        If no argument can be differentiated, or a mode does not exist.
     GradientError
         If an operation has no derivative.
 
@@ -159,7 +158,7 @@ def check_grads(
 
 
 class _Bounds:
-    """How differences are taken and compared."""
+    """The step and the tolerances of the comparison."""
 
     def __init__(self, rtol: float, atol: float, step: float) -> None:
         self.rtol = rtol
@@ -172,13 +171,13 @@ def _is_smooth(dtype: DType) -> bool:
 
 
 def _digits(dtype: DType) -> float:
-    """Return how many decimal digits a dtype has."""
+    """Return the number of decimal digits of a dtype."""
     bits = {16: 3.0, 32: 7.0, 64: 15.5}
     return bits.get(dtype.bits // (2 if dtype.kind == "complex" else 1), 2.0)
 
 
 def _random_like(x: Tensor, random: Random) -> Tensor:
-    """Return numbers between one half and one, of either sign."""
+    """Return random numbers with a magnitude between one half and one."""
 
     def part() -> Tensor:
         numbers = [random.uniform(0.5, 1.0) * random.choice((-1, 1)) for _ in range(x.size)]
@@ -191,7 +190,7 @@ def _random_like(x: Tensor, random: Random) -> Tensor:
 
 
 def _paired(left: list[Any], right: list[Any]) -> float:
-    """Return what cotangents say of changes, as they meet in both modes."""
+    """Return the dot product of cotangents and tangents, which is equal in both modes."""
     total = 0.0
     for one, other in zip(left, right, strict=True):
         total += _core.real(_core.sum(_core.multiply(one, other))).item()
@@ -205,7 +204,7 @@ def _check(
     bounds: _Bounds,
     around: tuple[Random, str],
 ) -> None:
-    """Check a function of a list, and its derivatives as long as any of the order is left."""
+    """Check a function of a list, and its derivatives up to the remaining order."""
     (order, modes), (random, path) = rest, around
     directions = [_random_like(x, random) for x in values]
 

@@ -1,11 +1,11 @@
 """Containers of tensors, and the nodes of expressions.
 
-Containers are tuples, lists, dicts, named tuples, dataclasses and registered classes. What is no
-container and no tensor, number or array (None, a string, a function) belongs to the structure: it
-comes out of `unflatten` and `map` as it went in.
+Containers are tuples, lists, dicts, named tuples, dataclasses and registered classes. A value that
+is not a container, tensor, number or array (None, a string, a function) belongs to the structure:
+`unflatten` and `map` return it unchanged.
 
-An expression is a graph: `scope_ids` lists its nodes, `apply_args` visits the operands of one,
-`put_args` makes one again with other operands, and `rewrite` does so for all of them.
+An expression is a graph: `scope_ids` lists its nodes, `apply_args` visits the operands of a node,
+`put_args` recreates a node with other operands, and `rewrite` recreates a whole expression.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ __all__ = [
 def flatten(tree: Any, /) -> tuple[list[Any], TreeDef]:
     """Return the leaves of a container and its structure.
 
-    The entries of a dict whose keys are strings come in the order of the keys, so that two dicts
-    with the same keys have the same structure. An `OrderedDict` and a `defaultdict` keep their
-    order.
+    The entries of a dict with string keys are sorted by key, so two dicts with the same keys have
+    the same structure. An `OrderedDict` and a `defaultdict` keep their order.
 
     Parameters
     ----------
@@ -54,9 +53,9 @@ def flatten(tree: Any, /) -> tuple[list[Any], TreeDef]:
     Returns
     -------
     leaves : list
-        What is at the ends.
+        The tensors, traced values, numbers and arrays.
     structure : TreeDef
-        What is around it, for `unflatten`.
+        The structure, for `unflatten`.
 
     Examples
     --------
@@ -71,12 +70,12 @@ def flatten(tree: Any, /) -> tuple[list[Any], TreeDef]:
 
 
 def unflatten(structure: TreeDef, leaves: Iterable[Any], /) -> Any:
-    """Fill a structure with leaves; the inverse of `flatten`.
+    """Insert leaves into a structure; the inverse of `flatten`.
 
     Raises
     ------
     ArgumentError
-        If there are more or fewer leaves than the structure holds.
+        If the number of leaves does not match the structure.
     """
     return structure.unflatten(list(leaves))
 
@@ -94,14 +93,14 @@ def leaves(tree: Any, /) -> list[Any]:
 
 
 def map(function: Callable[..., Any], tree: Any, /, *rest: Any) -> Any:
-    """Apply a function to each leaf, or to the leaves of several containers in step.
+    """Apply a function to each leaf, or to corresponding leaves of several containers.
 
     Parameters
     ----------
     function : callable
-        Takes one leaf of each container and gives the new one.
+        A function from one leaf of each container to a new leaf.
     tree : container
-        Its structure is that of the result.
+        The first container, whose structure is the structure of the result.
     *rest : container
         More containers of the same structure.
 
@@ -143,27 +142,27 @@ def apply_args(
     *,
     scope: Literal["scope", "all"] = "scope",
 ) -> tuple[list[Any], S]:
-    """Apply a function to the operands of a node, one after another, with a state.
+    """Apply a function with a state to the operands of a node.
 
     Parameters
     ----------
     node : Node
-        Of ``expression.nodes``.
+        A node of ``expression.nodes``.
     function : callable
-        Takes an operand and the state; gives what stands for the operand, and the next state.
+        A function from an operand and the state to a replacement and the next state.
     state : object
-        The first state.
+        The initial state.
     scope : str
-        With ``"all"`` the results of the expressions inside the node (branches, bodies of loops,
-        folded functions) are visited after the operands. Nothing stands for those: such an
-        expression is closed, and takes from outside only operands of the node.
+        With ``"all"``, the results of the programs inside the node (branches, bodies of loops,
+        folded functions) are visited after the operands. They are not replaced: the program of a
+        region is closed and uses only operands of the node.
 
     Returns
     -------
     args : list
-        What stands for each operand, for `put_args`.
+        The replacement of each operand, for `put_args`.
     state : object
-        The last state.
+        The final state.
 
     Examples
     --------
@@ -186,17 +185,17 @@ def apply_args(
 
 
 def put_args(node: Node, args: Sequence[TensorLike | Sequence[TensorLike]], /) -> Any:
-    """Make the operation of a node with other operands, in the expression being traced.
+    """Create the operation of a node with other operands, in the current trace.
 
-    Types are inferred anew, so the operands may have other shapes if the operation allows it.
+    Types are inferred again, so the operands may have other shapes if the operation allows them.
 
     Parameters
     ----------
     node : Node
-        Of any expression.
+        A node of any expression.
     args : sequence of tensor_like
-        As many as the node has operands. For an ``elem`` node it is the tuple of results that
-        `put_args` gave for its operand.
+        One value for each operand of the node. For an ``elem`` node, the operand is the tuple of
+        results that `put_args` returned.
 
     Returns
     -------
@@ -206,11 +205,11 @@ def put_args(node: Node, args: Sequence[TensorLike | Sequence[TensorLike]], /) -
     Raises
     ------
     ArgumentError
-        If there are more or fewer operands than before, or the node is an input.
+        If the number of operands differs, or the node is an input.
     ShapeError, DTypeError
-        If the operation does not take them.
+        If the operation rejects the operands.
     TraceError
-        If no function is being traced.
+        Outside a traced function.
 
     Examples
     --------
@@ -223,17 +222,17 @@ def put_args(node: Node, args: Sequence[TensorLike | Sequence[TensorLike]], /) -
 
 
 def scope_ids(what: Expression | Node, ids: dict[int, str] | None = None, /) -> dict[int, str]:
-    """Return the nodes that a value is computed from: their ids and operations.
+    """Return the ids and operations of the nodes from which a value is computed.
 
-    Constants are left out. Expressions inside of nodes, such as branches and the bodies of loops,
-    are scopes of their own: look at ``node.regions`` for them.
+    Constants are omitted. Programs inside nodes, such as branches and the bodies of loops, are
+    separate scopes, which ``node.regions`` lists.
 
     Parameters
     ----------
     what : Expression or Node
         All outputs, or one node.
     ids : dict, optional
-        What is known already, of the same expression; it is extended.
+        Known nodes of the same expression, which the function extends.
 
     Examples
     --------
@@ -258,21 +257,21 @@ def scope_ids(what: Expression | Node, ids: dict[int, str] | None = None, /) -> 
 
 
 def rewrite(expression: Expression, replace: Callable[[Node, list[Any]], Any], /) -> Expression:
-    """Make an expression again, with other nodes where one likes.
+    """Rebuild an expression with replacements for some nodes.
 
     Parameters
     ----------
     expression : Expression
-        Stays as it is.
+        The original, which is not changed.
     replace : callable
-        Is called for each node but inputs, operands first, with the node and what stands for its
-        operands. It gives what stands for the node, or None to leave it as it is. For an
-        operation with several results that is a tuple.
+        A function of each node except inputs, operands first, and of the replacements of its
+        operands. It returns the replacement of the node, or None to keep the node. For an operation
+        with several results the replacement is a tuple.
 
     Returns
     -------
     Expression
-        Of the same inputs, with the results in the same container.
+        An expression with the same inputs, and results in the same container.
 
     Examples
     --------
@@ -314,7 +313,7 @@ def _default_dict(
     return defaultdict(factory, zip(keys, children, strict=True))
 
 
-# These have an order and a factory of their own, which a dict would lose.
+# These classes have an order and a factory, which a plain dict would lose.
 register_container(
     OrderedDict,
     lambda entries: (entries.values(), tuple(entries)),

@@ -1,8 +1,8 @@
 """Vectorized axes: leading axes that functions do not see.
 
-A tensor whose first axes are vectorized shows the shape that is left, and every function treats it
-as that many tensors of this shape. The axes have names, by which those of several operands find
-each other: operands get the axes of all, and an axis of size 1 is repeated.
+A tensor with vectorized axes shows the shape of its other axes, and every function treats it as
+that many tensors of this shape. Vectorized axes have names, by which the axes of several operands
+are aligned: each operand receives the axes of all operands, and axes of size 1 are broadcast.
 
 >>> import nxla as nx
 >>> rows = nx.vectorize([[1, 2, 3], [4, 5, 6]], "row")
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def _axes(axes: VectorAxis | Iterable[VectorAxis], function: str) -> list[tuple[str, int | None]]:
-    """Return names with sizes, None for a size that is left open."""
+    """Return names with sizes; None for an omitted size."""
     if isinstance(axes, str):
         axes = [axes]
     found: list[tuple[str, int | None]] = []
@@ -63,26 +63,25 @@ def _axes(axes: VectorAxis | Iterable[VectorAxis], function: str) -> list[tuple[
 
 
 def vectorize(x: Any, axes: VectorAxis | Iterable[VectorAxis], /) -> Any:
-    """Vectorize the first axes: functions leave them alone, and work on each entry.
+    """Vectorize the leading axes: functions then work on each entry.
 
     Parameters
     ----------
     x : tensor_like or container
-        Each tensor has at least as many axes as are named.
+        Tensors with at least as many axes as names.
     axes : str, or sequence of str and (str, int)
-        The names, outermost first, after those that are vectorized already. A size that is given
-        is checked.
+        The names, outermost first; they follow the existing vectorized axes. An optional size is
+        checked.
 
     Returns
     -------
     Tensor or container
-        The same elements; ``shape`` and ``names`` are those of one entry.
+        The same elements; ``shape`` and ``names`` describe one entry.
 
     Raises
     ------
     ShapeError
-        If there are fewer axes than names, an axis has another size, or a name is taken by another
-        axis of either kind.
+        If the tensor has fewer axes than names, an axis has another size, or a name is in use.
 
     Examples
     --------
@@ -97,14 +96,14 @@ def vectorize(x: Any, axes: VectorAxis | Iterable[VectorAxis], /) -> Any:
 
 
 def devectorize(x: Any, /, *, keep_names: bool = True) -> Any:
-    """Turn vectorized axes into ordinary ones, in front of the others.
+    """Convert vectorized axes to ordinary leading axes.
 
     Parameters
     ----------
     x : tensor_like or container
-        Tensors without vectorized axes stay as they are.
+        Tensors; tensors without vectorized axes are returned unchanged.
     keep_names : bool
-        If True, the names of the vectorized axes become names of the new ones.
+        If True, the new axes keep the names of the vectorized axes.
 
     Examples
     --------
@@ -124,24 +123,23 @@ def revectorize(
     target_shape: Shape | None = None,
     target_names: Names | None = None,
 ) -> Any:
-    """Give all elements, in row-major order, other vectorized axes and another shape.
+    """Change vectorized axes and shape; the elements keep their row-major order.
 
     Parameters
     ----------
     x : tensor_like or container
         Any tensor.
     axes : sequence of (str, int)
-        All vectorized axes of the result; the size ``None`` (or ``-1`` or ``"auto"``) is worked
-        out.
+        All vectorized axes of the result; the size ``None`` (or ``-1`` or ``"auto"``) is inferred.
     target_shape : int or sequence of int, optional
-        The shape of an entry; -1 is worked out. By default it stays.
+        The shape of an entry; -1 is inferred. By default it is unchanged.
     target_names : sequence of (str or None), optional
         The names of the axes of an entry.
 
     Raises
     ------
     ShapeError
-        If the sizes do not multiply to the number of elements, or several are left open.
+        If the sizes do not multiply to the number of elements, or several sizes are omitted.
 
     Examples
     --------
@@ -157,16 +155,16 @@ def revectorize(
 
 
 def reshape_vectors(values: Sequence[TensorLike], /, *, align_ranks: bool = False) -> list[Tensor]:
-    """Give tensors the same vectorized axes, in the order in which they are met.
+    """Align the vectorized axes of tensors, in the order of their first use.
 
-    Those that a tensor has not had are of size 1. Nothing changes if none is vectorized.
+    New axes have size 1. Nothing changes if no tensor is vectorized.
 
     Parameters
     ----------
     values : sequence of tensor_like
-        Axes of one name have one size, or size 1.
+        Tensors; axes with the same name have the same size, or size 1.
     align_ranks : bool
-        If True, entries get axes of size 1 in front until all have as many.
+        If True, add leading axes of size 1 to entries until all ranks are equal.
 
     Raises
     ------
@@ -186,7 +184,7 @@ def reshape_vectors(values: Sequence[TensorLike], /, *, align_ranks: bool = Fals
 def broadcast_vectors(
     values: Sequence[TensorLike], /, *, align_ranks: bool = False
 ) -> list[Tensor]:
-    """Give tensors the same vectorized axes, and repeat them to the full size of each.
+    """Align the vectorized axes of tensors, and broadcast them to the full size.
 
     Parameters and errors are the same as for `reshape_vectors`.
 
@@ -201,7 +199,7 @@ def broadcast_vectors(
 
 
 def spread(x: Tensor, axes: Sequence[tuple[str, int]]) -> Tensor:
-    """Repeat a tensor without vectorized axes over these."""
+    """Broadcast a tensor without vectorized axes over the given axes."""
     if not axes:
         return x
     sizes = [size for _, size in axes]
@@ -214,38 +212,37 @@ def spread(x: Tensor, axes: Sequence[tuple[str, int]]) -> Tensor:
 def vmap(
     function: Callable[..., Any], /, in_axes: Any = 0, out_axes: Any = 0
 ) -> Function[..., Any]:
-    """Make a function of many entries of one that is written for a single entry.
+    """Return a function of many entries from a function of one entry.
 
-    The function is traced on values that show the shape of one entry; every operation is built for
-    all entries at once. It is a convenience over `vectorize` for those who have axes
-    without names.
+    The function is traced with values of the shape of one entry, and each operation computes all
+    entries at once. It uses `vectorize` for axes without names.
 
     Parameters
     ----------
     function : callable
         A function of tensors and containers.
     in_axes : int, None, or sequence of them
-        Which axis of each positional argument holds the entries; None for an argument that all
-        entries share. One number stands for all arguments. For a container it applies to each of
-        its tensors, unless there is a container like it, with an int or None for each of its parts.
+        The axis with the entries of each positional argument; None for an argument that all entries
+        share. One int applies to all arguments. For a container, it applies to each of its tensors,
+        or the value is a container with an int or None for each part.
     out_axes : int, or container
-        Where the axis of the entries goes in each result: one number for all, or a container like
-        the result, with an int for each of its parts, or None for what is the same for all entries.
+        The axis with the entries of each result: one int for all, or a container with the structure
+        of the result. Its parts are ints, or None for a result that is equal for all entries.
 
     Returns
     -------
     Function
         It runs compiled, and becomes part of the trace inside another jitted function. Keyword
-        arguments are mapped along their first axis. Unless `function` is jitted it is traced at
-        every call; `nxla.jit` makes a function of this one that is traced once.
+        arguments are mapped along their first axis. Unless `function` is jitted, it is traced in
+        every call; `nxla.jit` of the mapped function is traced once.
 
     Raises
     ------
     ShapeError
-        If sizes along the mapped axes differ, or there is no such axis.
+        If sizes along the mapped axes differ, or an axis does not exist.
     ArgumentError
-        If no argument is mapped, `in_axes` has another length than there are arguments, or a
-        container of axes does not fit.
+        If no argument is mapped, `in_axes` has the wrong length, or a container of axes does not
+        match its argument.
 
     Examples
     --------
@@ -266,7 +263,7 @@ def vmap(
         specs = [in_axes] * len(args) if in_axes is None or _is_axis(in_axes) else list(in_axes)
         if len(specs) != len(args):
             raise ArgumentError(f"vmap: in_axes has {len(specs)} entries for {len(args)} arguments")
-        # An argument without an axis is handed over as it is, whatever it is.
+        # An argument without an axis is passed on unchanged.
         given = zip([*args, *kwargs.values()], [*specs, *[0] * len(kwargs)], strict=True)
         parts = [_part(arg, spec) for arg, spec in given]
         pairs = [pair for leaves, _, axes in parts for pair in zip(leaves, axes, strict=True)]
@@ -315,11 +312,11 @@ def _part(arg: Any, spec: Any) -> tuple[list[Any], tree.TreeDef | None, list[int
 
 
 def _leaf_axes(argument: str, spec: Any, value: Any) -> list[int | None]:
-    """Return the axis of each leaf, where an axis (or None) stands for all leaves below it."""
+    """Return the axis of each leaf; an axis (or None) applies to all leaves below it."""
     if spec is None or _is_axis(spec):
         return [spec] * len(tree.leaves(value))
     if isinstance(spec, dict) and isinstance(value, dict) and spec.keys() == value.keys():
-        # Leaves are in the order of the value's keys, as `flatten` has them.
+        # Leaves are in the order of the value's keys, as `flatten` returns them.
         order = tree.leaves({key: position for position, key in enumerate(value)})
         keys = [list(value)[position] for position in order]
         return [axis for key in keys for axis in _leaf_axes(argument, spec[key], value[key])]
