@@ -61,7 +61,7 @@ audit: check-workflows $(STAMPS)/audit ## known vulnerabilities, licenses and so
 	$(BIN)/pip-audit --strict --no-deps --disable-pip --progress-spinner off -r $(STAMPS)/installed.txt
 
 coverage: $(STAMPS)/coverage ## lines that the tests of Rust and Python run, in target/coverage/report
-	$(with_plugin) $(BIN)/python tools/coverage.py
+	$(with_plugin) $(BIN)/python tools/measure_coverage.py
 
 bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with other libraries
 	$(call section,cargo bench)
