@@ -113,7 +113,7 @@ fn matmul_keeps_names() {
     assert_eq!(matmul("f32[b: 5][t: 2][c: 3]", "f32[5][c: 3][d: 4]"), "f32[b: 5][t: 2][d: 4]");
 }
 
-/// The ops of a product of two parameters, without these.
+/// Returns the names of the ops of a product of two parameters, without the parameters.
 fn matmul_ops(x: &[usize], y: &[usize]) -> Vec<&'static str> {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, x));
@@ -130,7 +130,7 @@ fn matmul_does_not_repeat_an_operand_that_all_rows_share() {
     assert_eq!(matmul_ops(&[8, 64, 384], &[1, 384, 384]), ["squeeze", "dot"]);
     assert_eq!(matmul_ops(&[8, 2, 4, 5], &[8, 1, 5, 6]), ["squeeze", "dot"]);
     assert_eq!(matmul_ops(&[8, 2, 4, 5], &[8, 2, 5, 6]), ["dot"]);
-    // Here the axes of the batch that only one side has are not next to its rows.
+    // The batch axes that only one operand has are not adjacent to its rows.
     assert_eq!(matmul_ops(&[8, 2, 4, 5], &[2, 5, 6]), ["broadcast", "dot"]);
     assert_eq!(matmul_ops(&[4, 5], &[2, 5, 6]), ["broadcast", "dot"]);
 }

@@ -1,5 +1,5 @@
-//! Nodes with effects: hooks, and the loops, branches and composites that hold hooks. They are
-//! never merged, dropped or reordered; and closing many loops takes linear time.
+//! Nodes with effects: hooks, and loops, branches and blocks that contain hooks. They are never
+//! merged, dropped or reordered, and closing many loops takes linear time.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ fn ty() -> TensorType {
     TensorType::scalar(DType::S32)
 }
 
-/// A loop that counts up to ten, from `start`, with what `body` does to the counter.
+/// Builds a loop from `start` to ten with `body` applied to the counter.
 fn count_to_ten(
     graph: &mut Graph,
     start: ExprId,
@@ -76,7 +76,7 @@ fn effects_nest_and_keep_their_order() -> Result<()> {
     let x = graph.parameter(0, ty());
     graph.hook(&[x], Some("before"), None)?;
     count_to_ten(&mut graph, x, |graph, x| {
-        // Nobody uses the inner loop either.
+        // The results of the inner loop are unused too.
         with_hook(graph, x)?;
         Ok(x)
     })?;
@@ -89,7 +89,7 @@ fn effects_nest_and_keep_their_order() -> Result<()> {
     assert_eq!(outer.body.effects().len(), 1);
     verify_program(&program).unwrap();
 
-    // Copied into another graph, they are effects there.
+    // Nodes with effects remain effects in another graph.
     let mut other = Graph::new();
     let y = other.parameter(0, ty());
     other.hook(&[y], Some("first"), None)?;
@@ -161,7 +161,7 @@ fn a_substitution_keeps_the_order() -> Result<()> {
     Ok(())
 }
 
-/// With tables as long as the graph for each region, this would not end within a minute.
+/// Tables as long as the graph for each region would take minutes here.
 #[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
 fn ten_thousand_loops_close() -> Result<()> {
@@ -175,7 +175,7 @@ fn ten_thousand_loops_close() -> Result<()> {
     Ok(())
 }
 
-/// Loops in one another.
+/// Builds nested loops.
 fn nest(graph: &mut Graph, start: ExprId, depth: usize) -> Result<ExprId> {
     match depth {
         0 => Ok(graph.hook(&[start], Some("deep"), None)?[0]),
@@ -191,7 +191,8 @@ fn regions_nest_to_a_limit_within_which_a_small_stack_suffices() {
         let x = graph.parameter(0, ty());
         nest(&mut graph, x, MAX_NESTING + 1).unwrap_err().to_string()
     };
-    // Nodes are hoisted while the inner loops close, so building wants more stack than walking.
+    // Building needs more stack than walking, because nodes are hoisted while the inner loops
+    // close.
     let large = std::thread::Builder::new().stack_size(64 << 20);
     let (program, error) = large
         .spawn(move || {
@@ -216,11 +217,11 @@ fn regions_nest_to_a_limit_within_which_a_small_stack_suffices() {
     std::thread::Builder::new().stack_size(1 << 20).spawn(walk).unwrap().join().unwrap();
 }
 
-/// An op that holds a program, made from a value and the function of one operand in that program.
+/// Creates an op that contains a program, from a value and a function of the value in the program.
 type Holder =
     fn(&mut Graph, ExprId, &mut dyn FnMut(&mut Graph, ExprId) -> Result<ExprId>) -> Result<ExprId>;
 
-/// Every op whose regions run with it.
+/// All ops whose regions run with the op.
 const HOLDERS: [(&str, Holder); 3] = [
     ("while", |graph, x, inner| count_to_ten(graph, x, inner)),
     ("block", |graph, x, inner| {
@@ -240,7 +241,7 @@ const HOLDERS: [(&str, Holder); 3] = [
     }),
 ];
 
-/// The very node, made again.
+/// Creates the same node again.
 fn remake(graph: &mut Graph, id: ExprId) -> Result<ExprId> {
     let node = graph.node(id);
     let (op, operands) = (node.op.clone(), node.operands.to_vec());

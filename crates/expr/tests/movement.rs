@@ -1,4 +1,4 @@
-//! Movement ops: shapes, dtypes, names, what leaves no node, and errors.
+//! Movement ops: shapes, dtypes, names, removed nodes and errors.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;

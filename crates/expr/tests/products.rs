@@ -1,4 +1,4 @@
-//! Products that read their operands as they lie.
+//! Products that read the sources of transposed and broadcast operands.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use nxla_expr::verify::verify_program;
@@ -9,7 +9,7 @@ fn ty(shape: &[usize]) -> TensorType {
     TensorType::new(DType::F32, shape.to_vec())
 }
 
-/// What a product of two inputs becomes: its last line, or `None` if it stays what it is.
+/// Returns the last line of the rewritten product of two inputs, or `None` if it is unchanged.
 fn direct(
     types: [TensorType; 2],
     build: impl FnOnce(&mut Graph, ExprId, ExprId) -> Result<ExprId>,
@@ -42,13 +42,13 @@ fn a_transposed_operand_is_read_as_it_lies() {
     assert_eq!(ops, "dot");
     let Op::Dot(dot) = program.graph().op(program.outputs()[0]) else { panic!() };
     assert_eq!((&*dot.left_contract, &*dot.right_contract), (&[0][..], &[0][..]));
-    // Free axes in another order would be another result.
+    // Another order of the free axes would change the result.
     let moved = direct([ty(&[3, 5, 2]), ty(&[5])], |g, x, y| {
         let x = g.transpose(x, Some(&[2, 0, 1]))?;
         g.dot(x, y)
     });
     assert!(moved.is_none());
-    // As would a batch that does not come first.
+    // A batch axis that does not lead would change the result too.
     let batch = direct([ty(&[4, 5]), ty(&[5, 4])], |g, x, y| {
         let x = g.transpose(x, None)?;
         g.dot_general(x, &[1], &[0], y, &[1], &[0])
@@ -77,14 +77,14 @@ fn what_is_repeated_along_the_batch_is_read_once() {
         g.dot_general(x, &[2], &[0], y, &[1], &[0])
     });
     assert_eq!(vectors.unwrap().0, "dot");
-    // Transposed after it was repeated.
+    // A transposition after the broadcast.
     let both = direct([ty(&[7, 2, 3]), ty(&[4, 3])], |g, x, y| {
         let y = repeated(g, y)?;
         let y = g.transpose(y, Some(&[0, 2, 1]))?;
         g.matmul(x, y)
     });
     assert_eq!(both.unwrap().0, "dot");
-    // An axis of one that is repeated in place is there in what is repeated.
+    // An axis of size 1 that is broadcast in place exists in the source.
     let in_place = direct([ty(&[7, 2, 3]), ty(&[1, 3, 4])], |g, x, y| {
         let y = g.broadcast(y, [7, 3, 4], None)?;
         g.matmul(x, y)
@@ -102,7 +102,7 @@ fn names_stay() {
     })
     .unwrap();
     assert!(ops.starts_with("dot"), "{ops}");
-    // Names that would meet in the result.
+    // Names that would conflict in the result.
     let named = TensorType { names: Some(names(["in", "row"])), ..ty(&[3, 4]) };
     let left = ty(&[7, 2, 3]);
     let clash = direct([left, named], |g, x, y| {

@@ -1,7 +1,7 @@
 //! Building the program of each stage.
 //!
-//! Nodes are made again in a fresh graph, with parameters for what comes from elsewhere, and so
-//! they are in simplified form by construction. Each node keeps its source line.
+//! Nodes are recreated in a new graph, with parameters for values from other stages, so they are
+//! simplified. Each node keeps its source line.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::error::SplitError;
 use crate::stage::{Source, Stage, StageGraph, StageId};
 use crate::wire::Wiring;
 
-/// Turns a cut program into stages.
+/// Builds the stages of a cut program.
 pub(crate) fn assemble(program: &Program, cut: &Cut) -> Result<StageGraph, SplitError> {
     let nodes = cut.nodes_by_stage();
     let wiring = Wiring::new(program, cut, &nodes);
@@ -42,7 +42,7 @@ pub(crate) fn assemble(program: &Program, cut: &Cut) -> Result<StageGraph, Split
     Ok(StageGraph::from_parts(program.inputs().to_vec(), stages, wiring.results))
 }
 
-/// For each stage with effects, the stage before it that has some.
+/// Returns for each stage with effects the preceding stage with effects.
 fn previous_with_effects(cut: &Cut) -> FxHashMap<usize, StageId> {
     let owners: Vec<usize> = cut.effects.iter().filter_map(|&id| cut.owner(id)).collect();
     let changes = owners.windows(2).filter(|pair| pair[0] != pair[1]);
@@ -53,7 +53,7 @@ struct Builder<'a> {
     program: &'a Program,
     cut: &'a Cut,
     wiring: &'a Wiring,
-    /// For each node of the program its id in the graph of its owner, once made.
+    /// For each node of the program, its id in the graph of its owner after it is created.
     new_id: Vec<ExprId>,
 }
 
@@ -92,7 +92,7 @@ impl Builder<'_> {
         Program::new(&local.graph, types, &outputs)
     }
 
-    /// The node that stands for a value in the graph of a stage.
+    /// Returns the node of a value in the graph of a stage.
     fn translate(
         &self,
         local: &mut Local<'_>,
@@ -113,7 +113,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The stage's own copy of a node.
+    /// Returns the stage's copy of a node.
     fn copy(
         &self,
         local: &mut Local<'_>,
@@ -136,14 +136,14 @@ impl Builder<'_> {
     }
 }
 
-/// The graph of one stage while it is built.
+/// The graph of a stage that is being built.
 struct Local<'a> {
     from: &'a Graph,
     graph: Graph,
     parameters: Vec<ExprId>,
-    /// Which parameter stands for what a source gives.
+    /// The parameter index of each source.
     position_of: FxHashMap<Source, usize>,
-    /// The copies of nodes that no stage owns.
+    /// The copies of nodes without an owner.
     copies: FxHashMap<ExprId, ExprId>,
     lines: FxHashMap<SourceId, SourceId>,
 }
@@ -154,7 +154,7 @@ impl Local<'_> {
         self.parameters[*position.expect("what a stage imports is an argument")]
     }
 
-    /// Makes the line of a node the current one.
+    /// Sets the current source line to the line of a node.
     fn enter_line(&mut self, id: ExprId) {
         let (from, graph) = (self.from, &mut self.graph);
         let line = self.lines.entry(from.source_id(id));

@@ -1,9 +1,11 @@
-//! Stages as bytes, to be run in another process or kept for later.
+//! Serialization of stages, to run them in another process or to store them.
 //!
-//! A stage is a header (what it is, its version, its number, the stage that it follows, where its
-//! arguments come from, its name), then the digest of its program and the program's own bytes. Numbers are
-//! little-endian. Reading checks everything that could make a reader run the wrong thing: lengths,
-//! the digest, and for a whole graph that the stages fit together.
+//! A stage is a header (kind, version, stage number, preceding stage, sources of the arguments,
+//! name), the digest of its program, and the bytes of the program. Numbers are little-endian.
+//! Reading validates the lengths, the digest, and for a whole graph that the stages fit together.
+//!
+//! The functions of hooks are not serialized; the caller must attach listeners to the hooks of a
+//! program from bytes.
 //!
 //! A hook's function stays behind: a program from bytes has hooks that only a caller can serve.
 
@@ -15,20 +17,20 @@ use crate::error::SplitError;
 use crate::stage::{Source, Stage, StageGraph, StageId};
 
 /// The version of both encodings, which `docs/format.md` describes; bytes of a later version are
-/// refused.
+/// rejected.
 const FORMAT: u32 = 2;
 /// The first version in which stages have names.
 const NAMES: u32 = 2;
-/// Bytes of a length, and of a source.
+/// The size in bytes of a length and of a source index.
 const LENGTH: usize = size_of::<u64>();
 const SOURCE: usize = size_of::<u32>() + LENGTH;
-/// Stands for the absence of a stage.
+/// The code for no stage.
 const NO_STAGE: u32 = u32::MAX;
 
 const STAGE: Kind = Kind { name: "stage", magic: *b"nxst" };
 const STAGE_GRAPH: Kind = Kind { name: "graph of stages", magic: *b"nxsg" };
 
-/// What the bytes hold.
+/// The kind of the encoded object.
 #[derive(Clone, Copy)]
 struct Kind {
     name: &'static str,
@@ -36,12 +38,12 @@ struct Kind {
 }
 
 impl Stage {
-    /// The digest of the program: equal for stages that compute the same function.
+    /// Returns the digest of the program: equal for stages that compute the same function.
     pub fn digest(&self) -> Digest {
         self.program.digest()
     }
 
-    /// The stage as bytes, from which [`Stage::from_bytes`] rebuilds it anywhere.
+    /// Serializes the stage, for [`Stage::from_bytes`].
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(STAGE);
         writer.stage(Some(self.id));
@@ -53,10 +55,10 @@ impl Stage {
         writer.bytes
     }
 
-    /// A stage from its bytes.
+    /// Deserializes a stage.
     ///
     /// # Errors
-    /// Bytes of something else, of another version, damaged or incomplete.
+    /// Returns an error for bytes of another kind or version, and for damaged bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SplitError> {
         let mut reader = Reader::new(STAGE, bytes)?;
         let id = reader.stage()?.ok_or_else(|| reader.error("the stage has no number"))?;
@@ -77,10 +79,10 @@ impl Stage {
 }
 
 impl StageGraph {
-    /// All stages as bytes, from which [`StageGraph::from_bytes`] rebuilds them anywhere.
+    /// Serializes all stages, for [`StageGraph::from_bytes`].
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(STAGE_GRAPH);
-        // A program without outputs is just the types of its inputs.
+        // A program without outputs represents the types of its inputs.
         let inputs = Program::new(&Graph::new(), self.inputs().to_vec(), &[])
             .expect("a program without outputs uses nothing");
         writer.block(&serialize::to_bytes(&inputs));
@@ -92,11 +94,11 @@ impl StageGraph {
         writer.bytes
     }
 
-    /// A graph of stages from its bytes.
+    /// Deserializes a graph of stages.
     ///
     /// # Errors
-    /// Bytes of something else, of another version, damaged or incomplete; stages that do not fit
-    /// together.
+    /// Returns an error for bytes of another kind or version, for damaged bytes, and for stages
+    /// that do not fit together.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SplitError> {
         let mut reader = Reader::new(STAGE_GRAPH, bytes)?;
         let inputs = serialize::from_bytes(reader.block()?)?.inputs().to_vec();
@@ -146,12 +148,12 @@ impl Writer {
     }
 }
 
-/// Bytes that have not been read yet.
+/// The bytes that have not been read yet.
 struct Reader<'b> {
     kind: Kind,
     version: u32,
     bytes: &'b [u8],
-    /// How many bytes there are in all.
+    /// The total number of bytes.
     end: usize,
 }
 
@@ -191,7 +193,7 @@ impl<'b> Reader<'b> {
         usize::try_from(number).map_err(|_| self.error("a number is out of range"))
     }
 
-    /// The number of things that follow, each at least so many bytes long.
+    /// Reads the number of the following items, each of which takes at least `least` bytes.
     fn length(&mut self, least: usize) -> Result<usize, SplitError> {
         let length = self.number()?;
         if length > self.bytes.len() / least {
@@ -205,7 +207,7 @@ impl<'b> Reader<'b> {
         self.take(length)
     }
 
-    /// A name; an empty one is none.
+    /// Reads a name; an empty name means that there is none.
     fn name(&mut self) -> Result<Option<Arc<str>>, SplitError> {
         let name = std::str::from_utf8(self.block()?);
         let name = name.map_err(|_| self.error("a name is not text"))?;

@@ -1,10 +1,10 @@
-//! What nodes and stages cost: an estimate from types alone, for deciding where to cut and for
-//! predicting how long stages take.
+//! The cost model: estimates of the work of nodes and stages from types alone, for choosing cuts
+//! and predicting times.
 //!
-//! Work is counted in floating-point operations as in the literature on linear algebra (a product of
-//! matrices of `m × k` and `k × n` takes `2 m k n`), and in bytes read and written. The body of a loop
-//! counts for each trip where the loop counts them itself, and once where nobody knows how many there are;
-//! of a conditional the costliest branch counts.
+//! Work is measured in floating-point operations as in the literature on linear algebra (a product
+//! of `m × k` and `k × n` matrices takes `2 m k n`), and in bytes read and written. The body of a
+//! loop is multiplied by its trip count if the loop counts, and otherwise counted once. A
+//! conditional costs as much as its most expensive branch.
 
 use std::ops::{Add, AddAssign};
 
@@ -18,14 +18,14 @@ use crate::stage::bytes_of;
 /// An amount of work.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Cost {
-    /// Floating-point operations, or integer operations where data is of integers.
+    /// Floating-point operations, or integer operations on integers.
     pub flops: u64,
-    /// Bytes that are read and written if nothing is fused.
+    /// Bytes that are read and written without fusion.
     pub bytes: u64,
 }
 
 impl Cost {
-    /// That of doing it so often.
+    /// Returns the cost of `count` executions.
     fn times(self, count: u64) -> Cost {
         Cost { flops: self.flops.saturating_mul(count), bytes: self.bytes.saturating_mul(count) }
     }
@@ -54,41 +54,41 @@ impl std::iter::Sum for Cost {
     }
 }
 
-/// What a processor does in a second, to turn a [`Cost`] into a time.
+/// The speed of a processor, which converts a [`Cost`] to a time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Speed {
-    /// Floating-point operations in a second.
+    /// Floating-point operations per second.
     pub flops: f64,
-    /// Bytes read and written in a second.
+    /// Bytes read and written per second.
     pub bytes: f64,
-    /// Seconds that a stage takes beside its work.
+    /// The overhead of a stage in seconds.
     pub overhead: f64,
 }
 
 impl Default for Speed {
-    /// One core of a present-day server, to its order of magnitude.
+    /// The order of magnitude of one core of a current server.
     fn default() -> Self {
         Speed { flops: 3e10, bytes: 1e10, overhead: 5e-6 }
     }
 }
 
 impl Speed {
-    /// How long a stage takes that does so much work, in seconds.
+    /// Returns the time of a stage with this cost in seconds.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub fn seconds(&self, cost: Cost) -> f64 {
         self.overhead + f64::max(cost.flops as f64 / self.flops, cost.bytes as f64 / self.bytes)
     }
 }
 
-/// What a program costs.
+/// Returns the cost of a program.
 pub fn cost_of(program: &Program) -> Cost {
     let graph = program.graph();
     graph.ids().map(|id| node_cost(graph, id)).sum()
 }
 
-/// How many seconds a program takes about, nodes taking `speed.overhead` each; `None` where it has a loop of
-/// which nobody knows how often it goes round at most. A conditional takes as long as all of its predicates and
-/// its longest branch.
+/// Estimates the time of a program in seconds, with `speed.overhead` for each node, or returns
+/// `None` if the trip count of a loop is unbounded. A conditional takes as long as all of its
+/// predicates and its longest branch.
 ///
 /// ```
 /// use nxla_expr::{Graph, Program, TensorType};
@@ -108,10 +108,10 @@ pub fn seconds_of(program: &Program, speed: &Speed) -> Option<f64> {
     Seconds { speed: *speed, known: FxHashMap::default() }.program(program)
 }
 
-/// What programs take, each region once however many nodes share it.
+/// Estimated times of programs, each region computed once even if several nodes share it.
 struct Seconds {
     speed: Speed,
-    /// By address: all regions are kept alive by the program.
+    /// Times by the address of the program; the root program keeps all regions alive.
     known: FxHashMap<*const Program, Option<f64>>,
 }
 
@@ -150,7 +150,8 @@ impl Seconds {
             Op::Block(block) if !block.kind.has_algorithm() => self.program(&block.body),
             Op::Block(_) => Some(self.speed.seconds(node_cost(graph, id))),
             op => {
-                // What is called for each element has its own place in the cost, but may not end.
+                // A function that is called for each element is part of the cost, but it may not
+                // terminate.
                 for region in op.regions() {
                     self.program(region)?;
                 }
@@ -160,16 +161,16 @@ impl Seconds {
     }
 }
 
-/// The size of all results of a node.
+/// Returns the size of all results of a node.
 pub(crate) fn result_bytes(graph: &Graph, id: ExprId) -> u64 {
     graph.ty(id).parts().iter().map(bytes_of).fold(0, u64::saturating_add)
 }
 
-/// What a node costs.
+/// Returns the cost of a node.
 pub(crate) fn node_cost(graph: &Graph, id: ExprId) -> Cost {
     let op = graph.op(id);
     match op {
-        // They name values that are there.
+        // These nodes only name existing values.
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Elem(_) | Op::Metadata(_) => {
             return Cost::default();
         }
@@ -197,7 +198,7 @@ fn size(ty: &TensorType) -> u64 {
     ty.shape.size() as u64
 }
 
-/// The operations of a node that does its work itself.
+/// Returns the operations of a node without regions.
 fn flops(graph: &Graph, id: ExprId) -> u64 {
     let parts = graph.ty(id).parts();
     let results = parts.iter().map(size).fold(0, u64::saturating_add);
@@ -222,7 +223,7 @@ fn flops(graph: &Graph, id: ExprId) -> u64 {
             results.saturating_mul(contracted).saturating_mul(2)
         }
         Op::Conv(conv) => {
-            // Each result sums over the kernel, but for the axis of the output channels.
+            // Each result sums over the kernel without the axis of the output channels.
             let kernel = shape(1).map_or(1, size);
             let channels = shape(1).map_or(1, |k| k.shape[conv.kernel_permutation[0]] as u64);
             results.saturating_mul(kernel / channels.max(1)).saturating_mul(2)
@@ -267,14 +268,14 @@ fn flops(graph: &Graph, id: ExprId) -> u64 {
     }
 }
 
-/// The operations of a block's algorithm, by its first two operands and the elements of the first and of all
-/// results.
+/// Returns the operations of a block's algorithm, from its first two operands and the numbers of
+/// elements of the first operand and of all results.
 fn block_flops(
     kind: &BlockKind,
     [first, second]: [Option<&TensorType>; 2],
     (taken, results): (u64, u64),
 ) -> u64 {
-    /// Twenty rounds of an addition, a rotation and an exclusive or, for two words.
+    /// 20 rounds of an addition, a rotation and an exclusive or, for two words.
     const THREEFRY: u64 = 40;
     match kind {
         BlockKind::Cumulative { .. } => results,
@@ -288,7 +289,7 @@ fn block_flops(
     }
 }
 
-/// The operations of factorizing matrices.
+/// Returns the operations of factorizing matrices.
 fn factorization_flops(factorization: Factorization, matrices: Option<&TensorType>) -> u64 {
     let elements = matrices.map_or(0, size);
     elements.saturating_mul(matrix_side(matrices)).saturating_mul(weight_of(factorization))
@@ -302,7 +303,7 @@ fn matrix_side(ty: Option<&TensorType>) -> u64 {
     ty.and_then(|ty| ty.shape.iter().last().copied()).unwrap_or(1) as u64
 }
 
-/// How many multiplications of its matrix's size times its side a factorization takes (Golub and
+/// Returns the cost of a factorization in multiples of the matrix size times its side (Golub and
 /// Van Loan, *Matrix Computations*, 4th edition, sections 3.2, 5.2, 8.3 and 8.6).
 fn weight_of(factorization: Factorization) -> u64 {
     match factorization {
@@ -313,7 +314,7 @@ fn weight_of(factorization: Factorization) -> u64 {
     }
 }
 
-/// How many operations stand for an element-wise function: library functions take some ten.
+/// Returns the number of operations of an element-wise function: about ten for a library function.
 fn unary_weight(op: UnaryOp) -> u64 {
     match op {
         UnaryOp::Negate

@@ -1,22 +1,23 @@
-//! Deciding where to cut, and which stage computes which node.
+//! Cutting a program: deciding which stage computes which node.
 //!
 //! The nodes are visited depth first from the outputs, operands before users, and the caller
-//! decides at each one. A boundary makes a stage with some values as its declared outputs. That
+//! decides at each node. A boundary ends a stage with some values as its declared outputs. This
 //! stage *owns* every node that its outputs need and that no earlier stage owns; the last stage
-//! owns the rest. So each node has exactly one owner, an owner never needs a later stage, and all
-//! boundaries together cost one walk over the graph.
+//! owns the remaining nodes. Each node thus has exactly one owner, and an owner never needs a later
+//! stage. All boundaries together cost one traversal of the graph.
 //!
-//! What is surprising:
+//! Notable details:
 //!
-//! * Constants (literals, `iota`, `eye`) have no owner: each stage that needs one contains a copy.
-//!   Simplification depends on constant operands, `x ** 2` becomes `x * x`, so a stage that took a
-//!   constant as an input would compute other bits than the whole program. A boundary may still
-//!   declare a constant as an output, as Nx does for the direct operands of the node at the
-//!   boundary, but no later stage takes that output.
-//! * Annotations have no owner either, because they cost nothing: passing an annotated value on
-//!   would make stages wait for each other that could run side by side. Once a boundary declares an
-//!   annotated value, it is passed like any other value.
-//! * Nodes with effects are chained: each needs the one before it. An owner of a hook therefore
+//! * Constants (literals, `iota`, `eye`) have no owner: each stage that needs a constant contains a
+//!   copy. Simplification depends on constant operands (`x ** 2` becomes `x * x`), so a stage with
+//!   a constant as an input could compute other bits than the whole program. A boundary may still
+//!   declare a constant as an output, but no later stage takes this output.
+//! * Annotations have no owner either, because they cost nothing. Passing an annotated value on
+//!   would make independent stages wait for each other. If a boundary declares an annotated value,
+//!   it is passed on like other values.
+//! * Nodes with effects form a chain: each depends on the preceding one. The owner of a hook
+//!   therefore owns all earlier hooks or comes after their owners, which preserves the order of
+//!   hooks.
 //!   owns, or comes after the owners of, all earlier hooks, and their order survives.
 
 use nxla_expr::{ExprId, Graph, Node, Op, Program};
@@ -24,7 +25,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Decision;
 
-/// One tensor: a node, or one part of a node with several results.
+/// A tensor: a node, or one element of a node with several results.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Value {
     pub(crate) node: ExprId,
@@ -32,7 +33,7 @@ pub(crate) struct Value {
 }
 
 impl Value {
-    /// The tensor behind a node: `elem` is only a name for a part of its operand.
+    /// Returns the tensor of a node: `elem` only names an element of its operand.
     pub(crate) fn of(graph: &Graph, id: ExprId) -> Self {
         match (graph.op(id), graph.operands(id)) {
             (&Op::Elem(part), &[node]) => Value { node, part },
@@ -41,14 +42,14 @@ impl Value {
     }
 }
 
-/// Whether a node is a compile-time constant, of which each stage contains its own copy.
+/// Returns whether a node is a compile-time constant, which each stage copies.
 pub(crate) fn is_constant(graph: &Graph, id: ExprId) -> bool {
     matches!(graph.op(id), Op::Constant(_) | Op::Iota(_) | Op::Eye(_) | Op::Tensor(_))
 }
 
-/// Whether each stage makes its own copy of a node: the node is a constant, or it annotates its only
-/// operand. Annotations of annotations are not copied, so that a long chain of them is not copied
-/// again and again.
+/// Returns whether each stage copies a node: the node is a constant, or it annotates its only
+/// operand. Annotations of annotations are not copied, so that long chains are not copied
+/// repeatedly.
 pub(crate) fn is_copied(graph: &Graph, id: ExprId) -> bool {
     match (graph.op(id), graph.operands(id)) {
         _ if is_constant(graph, id) => true,
@@ -57,23 +58,23 @@ pub(crate) fn is_copied(graph: &Graph, id: ExprId) -> bool {
     }
 }
 
-/// The owner of a node that has none (yet).
+/// The owner of a node without an owner.
 const NOBODY: u32 = u32::MAX;
 
-/// Where the program was cut.
+/// The result of cutting a program.
 pub(crate) struct Cut {
     owners: Vec<u32>,
-    /// The declared outputs of each stage; those of the last stage are the program's.
+    /// The declared outputs of each stage; those of the last stage are the outputs of the program.
     pub(crate) declared: Vec<Vec<Value>>,
     /// The nodes with effects in the order in which they run.
     pub(crate) effects: Vec<ExprId>,
-    /// Whether the last stage gives all outputs of the program, handing through those that an
-    /// earlier one computes. Otherwise each comes from where it is computed.
+    /// Whether the last stage returns all outputs of the program and passes outputs of earlier
+    /// stages through. Otherwise each output comes from the stage that computes it.
     pub(crate) gathers: bool,
 }
 
 impl Cut {
-    /// So many stages, which own nothing yet.
+    /// Creates `stages` stages without nodes.
     pub(crate) fn empty(program: &Program, stages: usize) -> Self {
         Self {
             owners: vec![NOBODY; program.graph().len()],
@@ -83,18 +84,19 @@ impl Cut {
         }
     }
 
-    /// Makes a stage the owner of a node.
+    /// Sets the owner of a node.
     pub(crate) fn give(&mut self, id: ExprId, stage: usize) {
         self.owners[id.index()] = u32::try_from(stage).expect("fewer stages than nodes");
     }
 
-    /// The stage that computes a node; `None` for inputs, names of parts, and copied nodes.
+    /// Returns the stage that computes a node, or `None` for inputs, names of elements, and copied
+    /// nodes.
     pub(crate) fn owner(&self, id: ExprId) -> Option<usize> {
         let owner = self.owners[id.index()];
         (owner != NOBODY).then_some(owner as usize)
     }
 
-    /// The nodes of each stage, operands before users.
+    /// Returns the nodes of each stage, operands before users.
     pub(crate) fn nodes_by_stage(&self) -> NodesByStage {
         let mut first = vec![0; self.declared.len() + 1];
         for &owner in self.owners.iter().filter(|&&owner| owner != NOBODY) {
@@ -115,7 +117,7 @@ impl Cut {
     }
 }
 
-/// The nodes sorted by the stage that owns them.
+/// The nodes sorted by their owners.
 pub(crate) struct NodesByStage {
     first: Vec<usize>,
     nodes: Vec<ExprId>,
@@ -127,14 +129,14 @@ impl NodesByStage {
     }
 }
 
-/// Visits the program and cuts it where `decide` says so.
+/// Visits the program and cuts it as `decide` requests.
 pub(crate) fn cut<E>(
     program: &Program,
     mut decide: impl FnMut(Node<'_>) -> Result<Decision, E>,
 ) -> Result<Cut, E> {
     let mut cutter = Cutter::new(program);
     let mut seen = vec![false; program.graph().len()];
-    // Each entry is a node and how many of its dependencies have been visited.
+    // Each entry is a node and the number of its dependencies that were visited.
     let mut stack: Vec<(ExprId, usize)> = Vec::new();
     for &root in program.outputs().iter().chain(program.effects()) {
         if !std::mem::replace(&mut seen[root.index()], true) {
@@ -165,7 +167,7 @@ struct Cutter<'p> {
     cut: Cut,
     /// The values that earlier boundaries declared.
     declared: FxHashSet<Value>,
-    /// For each node with effects, the one that must run before it.
+    /// For each node with effects, the node with effects that must run before it.
     previous_effect: FxHashMap<ExprId, ExprId>,
     stack: Vec<ExprId>,
 }
@@ -178,7 +180,7 @@ impl<'p> Cutter<'p> {
         Self { graph, cut, declared: FxHashSet::default(), previous_effect, stack: Vec::new() }
     }
 
-    /// What a node needs: its operands, then the effect before it.
+    /// Returns a dependency of a node: its operands, then the preceding effect.
     fn dependency(&self, id: ExprId, position: usize) -> Option<ExprId> {
         let operands = self.graph.operands(id);
         if position < operands.len() {
@@ -193,7 +195,7 @@ impl<'p> Cutter<'p> {
     fn apply(&mut self, node: Node<'_>, decision: Decision) {
         let (before, after) = match (decision, node.op) {
             (Decision::None, _) => return,
-            // A conditional is cut out as a whole, with what it needs.
+            // A conditional becomes a stage as a whole, with the nodes that it needs.
             (_, Op::Cond(_)) => (false, true),
             (Decision::Before, _) => (true, false),
             (Decision::After, _) => (false, true),
@@ -204,14 +206,14 @@ impl<'p> Cutter<'p> {
         if cut_before {
             self.boundary(hoisted);
         }
-        // Where there is nothing to hoist, the node itself makes the stage; a loop stays.
+        // If all operands are provided already, the node itself becomes the stage, except a loop.
         if after || (before && !cut_before && !matches!(node.op, Op::While(_))) {
             let parts = 0..node.ty.parts().len();
             self.boundary(parts.map(|part| Value { node: node.id, part }).collect());
         }
     }
 
-    /// The operands that no earlier stage provides, each once.
+    /// Returns the operands that no earlier stage provides, each once.
     fn hoisted(&self, node: Node<'_>) -> Vec<Value> {
         let mut distinct = FxHashSet::default();
         let values = node.operands.iter().map(|&operand| Value::of(self.graph, operand));
@@ -226,12 +228,12 @@ impl<'p> Cutter<'p> {
         match graph.operands(id) {
             _ if !is_copied(graph, id) => self.cut.owner(id).is_some(),
             [] => false,
-            // An annotation is there when what it annotates is.
+            // An annotation is provided if the annotated value is provided.
             operands => operands.iter().all(|&operand| self.is_provided(Value::of(graph, operand))),
         }
     }
 
-    /// Ends a stage whose outputs are these values.
+    /// Ends a stage with these values as outputs.
     fn boundary(&mut self, values: Vec<Value>) {
         for &value in &values {
             self.declared.insert(value);
@@ -240,7 +242,7 @@ impl<'p> Cutter<'p> {
         self.cut.declared.push(values);
     }
 
-    /// Makes the stage that is being ended the owner of a node and of all it needs.
+    /// Makes the current stage the owner of a node and of all nodes that it needs.
     fn claim(&mut self, root: ExprId) {
         let stage = u32::try_from(self.cut.declared.len()).expect("fewer stages than nodes");
         self.stack.push(root);
@@ -264,7 +266,8 @@ impl<'p> Cutter<'p> {
         }
     }
 
-    /// Ends the last stage, which gives the program's outputs and runs the remaining effects.
+    /// Ends the last stage, which returns the outputs of the program and runs the remaining
+    /// effects.
     fn finish(mut self, program: &Program) -> Cut {
         for &effect in program.effects() {
             self.claim(effect);

@@ -1,19 +1,19 @@
-//! What can go wrong with stages before any of them runs.
+//! Errors of splitting and of serialized stages.
 
 use nxla_expr::serialize::SerializeError;
 
 use crate::stage::StageId;
 
-/// Stages that cannot be made, read or trusted.
+/// Stages that cannot be built or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SplitError {
-    /// A stage whose program cannot be built. Nodes of a verified program never cause it.
+    /// The program of a stage cannot be built. Verified programs never cause this error.
     #[error("{stage} cannot be built: {error}")]
     Build {
         /// The stage.
         stage: StageId,
-        /// What the graph says.
+        /// The error of the graph.
         error: Box<nxla_expr::Error>,
     },
     /// Stages that do not fit together.
@@ -21,38 +21,38 @@ pub enum SplitError {
     Structure {
         /// The stage.
         stage: StageId,
-        /// What does not fit.
+        /// The violated requirement.
         why: String,
     },
-    /// Outputs that no stage gives.
+    /// Outputs that no stage computes.
     #[error("output {output} is {why}")]
     Output {
-        /// The position among the outputs.
+        /// The index of the output.
         output: usize,
-        /// What does not fit.
+        /// The violated requirement.
         why: String,
     },
     /// A policy that cannot cut the program.
     #[error("{0}")]
     Policy(String),
-    /// Bytes that are no stage, or no graph of stages.
+    /// Bytes that are not a stage or a graph of stages.
     #[error("the bytes are no {expected}: at byte {at}, {why}")]
     Bytes {
-        /// Where reading had come to.
+        /// The position at which reading failed.
         at: usize,
-        /// What was to be read.
+        /// The expected object.
         expected: &'static str,
-        /// What is wrong.
+        /// The violated requirement.
         why: &'static str,
     },
-    /// Bytes of another version.
+    /// Bytes of an unsupported version.
     #[error("the {kind} has format {found}, this version reads format {expected}")]
     Format {
-        /// What was to be read.
+        /// The expected object.
         kind: &'static str,
         /// The version in the header.
         found: u32,
-        /// The one that is read.
+        /// The supported version.
         expected: u32,
     },
     /// The program inside the bytes of a stage cannot be read.

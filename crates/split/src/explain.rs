@@ -1,4 +1,4 @@
-//! Stages for people: a table and a picture.
+//! Human-readable descriptions of stages: a table and a drawing.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use crate::memory::peak_bytes;
 use crate::simulate::Cluster;
 use crate::stage::{Edge, Source, Stage, StageGraph, StageId, bytes_of};
 
-/// The most entries of a list that are written out.
+/// The maximum number of list entries that are printed.
 const LISTED: usize = 6;
 
-/// Whether a node computes something, rather than naming, annotating or being a value.
+/// Returns whether a node computes a value, unlike parameters, names, annotations and constants.
 fn computes(op: &Op) -> bool {
     !matches!(
         op,
@@ -29,7 +29,7 @@ fn op_count(program: &Program) -> usize {
     graph.ids().filter(|&id| computes(graph.op(id))).count()
 }
 
-/// The first entries of a list, and how many more there are.
+/// Formats the first entries of a list and the number of further entries.
 fn listed(entries: impl ExactSizeIterator<Item = String>) -> String {
     let more = entries.len().saturating_sub(LISTED);
     let mut text = entries.take(LISTED).collect::<Vec<_>>().join(", ");
@@ -39,7 +39,7 @@ fn listed(entries: impl ExactSizeIterator<Item = String>) -> String {
     text
 }
 
-/// A size with its unit, to three digits.
+/// Formats a size with its unit and three digits.
 fn bytes_text(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
@@ -59,11 +59,11 @@ fn bytes_text(bytes: u64) -> String {
 }
 
 impl StageGraph {
-    /// A table with a row for each stage: how many operations it has and how many floating-point
-    /// operations they come to, what it takes (`in0` is an input, `s2.1` an output of stage 2) and
-    /// gives, the bytes of both, and the most that it holds at a time. Stages with the program of an
-    /// earlier one, which are not compiled again, name that. Then how long all of it would take, by
-    /// estimate, and how much sooner several workers would be done that exchange data at no cost.
+    /// Returns a table with a row for each stage: the numbers of operations and of floating-point
+    /// operations, the arguments (`in0` is an input, `s2.1` an output of stage 2), the outputs, the
+    /// bytes of both, and the peak memory. A stage with the program of an earlier stage, which is
+    /// compiled once, refers to it. The last lines estimate the total time, and the speedup with
+    /// several workers that exchange data at no cost.
     ///
     /// ```text
     /// stage  ops  flops  takes      bytes  gives  bytes  peak  same  after
@@ -93,9 +93,9 @@ impl StageGraph {
         text
     }
 
-    /// A picture of the stages: a box for the inputs and one for each stage, with the operations
-    /// it has most of and the types it gives, thicker if it has hooks. Arrows tell the bytes that
-    /// cross, or that only the order of hooks matters.
+    /// Draws the stages: a box for the inputs and for each stage, with its most frequent operations
+    /// and its output types. The border is thick if the stage has hooks. Arrows show the
+    /// transferred bytes, or an order that only hooks require.
     pub fn to_svg(&self) -> String {
         let mut nodes = vec![input_box(self.inputs())];
         nodes.extend(self.stages().iter().map(stage_box));
@@ -150,7 +150,7 @@ impl StageGraph {
         )
     }
 
-    /// How long the stages take, one by one and side by side.
+    /// Formats the estimated time of the stages, sequentially and in parallel.
     fn estimate(&self) -> String {
         let seconds = self.seconds(&Speed::default());
         let alone: f64 = seconds.iter().sum();
@@ -167,7 +167,7 @@ impl StageGraph {
     }
 }
 
-/// A time with its unit.
+/// Formats a time with its unit.
 fn seconds_text(seconds: f64) -> String {
     match seconds {
         ..1e-3 => format!("{:.1} µs", seconds * 1e6),
@@ -176,7 +176,7 @@ fn seconds_text(seconds: f64) -> String {
     }
 }
 
-/// A number of operations, to three digits.
+/// Formats a number of operations with three digits.
 fn count_text(count: u64) -> String {
     const UNITS: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
     if count < 1000 {
@@ -195,7 +195,7 @@ fn count_text(count: u64) -> String {
     format!("{scaled:.digits$} {}", UNITS[power as usize - 1])
 }
 
-/// The position of the box of a stage, or of the inputs.
+/// Returns the index of the box of a stage, or of the inputs.
 fn box_of(stage: Option<StageId>) -> usize {
     stage.map_or(0, |stage| stage.index() + 1)
 }
@@ -236,7 +236,7 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-/// Lines of a table: numbers to the right, lists to the left.
+/// Aligns the columns of a table: numbers to the right, lists to the left.
 fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     const LEFT: [&str; 4] = ["takes", "gives", "same", "after"];
     let width =

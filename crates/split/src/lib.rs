@@ -1,39 +1,39 @@
-//! Cutting a program into stages that run one after another, side by side, or elsewhere.
+//! Splitting a program into stages that run sequentially, in parallel, or on other machines.
 //!
-//! [`split`] visits the nodes of a [`Program`] and asks where to cut. What comes back is a
-//! [`StageGraph`]: programs of their own, and for each of their inputs where it comes from.
-//! Nothing is computed twice: a value that an earlier stage computes and a later one needs is an
-//! output of the earlier one.
+//! [`split`] visits the nodes of a [`Program`] and asks the caller where to cut. The result is a
+//! [`StageGraph`]: separate programs with the sources of their inputs. No value is computed twice:
+//! a value that an earlier stage computes and a later stage needs is an output of the earlier
+//! stage.
 //!
-//! A [`Policy`] cuts a whole program by a rule: by number, time or memory of the stages, at marks, at
-//! layers that repeat themselves, at the passes of a training step.
+//! A [`Policy`] cuts a whole program by a rule: by the number of operations, the time or the memory
+//! of the stages, at marks, at repeated layers, or at the passes of a training step.
 //!
-//! The modules follow the steps: `cut` decides which stage owns which node (`partition`, if a policy
-//! has decided about all of them), `wire` finds the values that cross, `assemble` builds the programs;
-//! `plan` and [`Schedule`] say in which order they run, and where their values go. `cost` and `memory`
-//! estimate what stages take, and `simulate` how long a cluster takes with them.
+//! The modules follow the steps. `cut` assigns nodes to stages (`partition` for the result of a
+//! policy), `wire` finds the values that cross, and `assemble` builds the programs. `plan` and
+//! [`Schedule`] determine the order of stages and the lifetime of values. `cost` and `memory`
+//! estimate stages, and `simulate` predicts the time on a cluster.
 //!
-//! # Where the cuts are
+//! # Cuts
 //!
-//! The caller is asked about every node that an output or a hook needs, depth first from the
-//! outputs, operands before users, each node once. Parameters, parts of tuples (`elem`) and the
-//! insides of regions are not asked about; literals are. At a node, [`Decision`] says where the
-//! stage that is being built ends, and so which values it gives: these are its first outputs, in
-//! operand order. Values that turn out to be needed later as well are appended.
+//! The callback is called once for every node that an output or a hook needs, depth first from the
+//! outputs, operands before users. It is not called for parameters, elements of tuples (`elem`) and
+//! nodes inside regions, but for literals. The [`Decision`] at a node determines where the current
+//! stage ends, and thus its first outputs, in operand order. Values that later stages need too are
+//! appended to the outputs.
 //!
 //! # Differences from Nx
 //!
-//! The rules are those of `Nx.Defn.Graph.split`, and stages are numbered and wired alike, with
-//! these exceptions:
+//! The rules are those of `Nx.Defn.Graph.split`, and stages have the same numbers and connections,
+//! with these exceptions:
 //!
-//! * A node that two stages need is computed by the first, which hands it on, not by both. Only
-//!   literals and annotations, which cost nothing, are made where they are needed.
-//! * A value crosses a boundary once, even if the node at the boundary has it twice as an operand
-//!   (`x * x`), and is not handed through a stage that does not need it.
-//! * Operands in lists (`concatenate`, `stack`, dynamic starts of slices, a function's captures)
-//!   and operands of blocks and hooks are operands like any other.
-//! * What a conditional captures are its operands, and they are asked about.
-//! * Stages form a graph, not a chain; hooks keep their order by [`Stage::follows`].
+//! * A node that two stages need is computed by the first stage, which passes it on, instead of by
+//!   both. Only literals and annotations, which cost nothing, are copied.
+//! * A value crosses a boundary once, even if it is an operand twice (`x * x`), and it does not
+//!   pass through a stage that does not need it.
+//! * Operands in lists (`concatenate`, `stack`, dynamic starts of slices, captures) and operands of
+//!   blocks and hooks are treated like other operands.
+//! * The captures of a conditional are its operands, and the callback is called for them.
+//! * Stages form a graph, not a chain; [`Stage::follows`] preserves the order of hooks.
 #![forbid(unsafe_code)]
 
 mod assemble;
@@ -60,27 +60,27 @@ pub use schedule::{Schedule, ScheduleError, Task};
 pub use simulate::{Cluster, Run, Timeline};
 pub use stage::{Edge, Source, Stage, StageGraph, StageId};
 
-/// Where to cut at a node.
+/// The position of a cut relative to a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Decision {
-    /// A stage ends with the operands of the node: those that no earlier stage provides are its
-    /// outputs, and the node itself comes later. If all are provided, or there are none, the node
-    /// becomes the output of the stage, as with `After`; but a loop stays where it is. A
-    /// conditional is cut out whole, as with `After`.
+    /// A stage ends with the operands of the node: operands that no earlier stage provides are its
+    /// outputs, and the node belongs to a later stage. If all operands are provided, or there are
+    /// none, the node becomes the output of the stage, as with `After`, except for a loop. A
+    /// conditional becomes a stage as a whole, as with `After`.
     Before,
-    /// A stage ends with the node, which is its output: one for each part if it has several.
+    /// A stage ends with the node, whose results are its outputs.
     After,
-    /// `Before`, then `After`: the node gets a stage for itself.
+    /// `Before`, then `After`: the node has its own stage.
     Both,
     /// No cut.
     #[default]
     None,
 }
 
-/// Cuts a program where `decide` says so.
+/// Cuts a program as `decide` requests.
 ///
 /// # Errors
-/// None for programs that keep their graph's invariants.
+/// Cannot fail for programs that satisfy the invariants of their graph.
 ///
 /// # Examples
 /// ```
@@ -115,11 +115,11 @@ pub fn split(
     try_split(program, |node| Ok(decide(node)))
 }
 
-/// Cuts a program where `decide` says so, which also gets what its last call gave, beginning with
-/// `init`. Gives the last such value as well.
+/// Cuts a program as `decide` requests. `decide` also receives the value that its previous call
+/// returned, starting with `init`; the last value is returned too.
 ///
 /// # Errors
-/// None for programs that keep their graph's invariants.
+/// Cannot fail for programs that satisfy the invariants of their graph.
 pub fn split_with<A>(
     program: &Program,
     init: A,
@@ -128,10 +128,10 @@ pub fn split_with<A>(
     try_split_with(program, init, |node, state| Ok(decide(node, state)))
 }
 
-/// Like [`split`], with a `decide` that can fail.
+/// Does the same as [`split`] with a fallible `decide`.
 ///
 /// # Errors
-/// The first error of `decide`, which is not called again.
+/// Returns the first error of `decide`, which is not called again.
 pub fn try_split<E: From<SplitError>>(
     program: &Program,
     decide: impl FnMut(Node<'_>) -> Result<Decision, E>,
@@ -140,10 +140,10 @@ pub fn try_split<E: From<SplitError>>(
     Ok(assemble::assemble(program, &cut)?)
 }
 
-/// Like [`split_with`], with a `decide` that can fail.
+/// Does the same as [`split_with`] with a fallible `decide`.
 ///
 /// # Errors
-/// The first error of `decide`, which is not called again.
+/// Returns the first error of `decide`, which is not called again.
 pub fn try_split_with<A, E: From<SplitError>>(
     program: &Program,
     init: A,

@@ -1,4 +1,4 @@
-//! How much memory a stage takes while it runs.
+//! Memory estimates of stages.
 
 use nxla_expr::{ExprId, Op, Program};
 
@@ -6,8 +6,8 @@ use crate::cost::result_bytes;
 use crate::partition::Sequence;
 use crate::stage::bytes_of;
 
-/// The memory that a stage takes if each value is freed after its last use: what it takes and what
-/// it gives stay until it ends, since they belong to others.
+/// The memory of a stage if each value is freed after its last use. Arguments and outputs remain
+/// until the stage ends, because the caller owns them.
 #[derive(Default)]
 pub(crate) struct Footprint {
     held: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    /// Something that stays until the end, or until it is freed.
+    /// Counts a value that is not freed yet.
     pub(crate) fn allocate(&mut self, bytes: u64) {
         self.held = self.held.saturating_add(bytes);
         self.peak = self.peak.max(self.held);
@@ -26,8 +26,8 @@ impl Footprint {
     }
 }
 
-/// The largest number of bytes that a program holds at once if it runs node by node, its inputs and
-/// outputs among them. An engine that fuses nodes takes less.
+/// Returns the peak memory of a program that runs node by node, including its inputs and outputs. A
+/// backend that fuses nodes needs less.
 pub(crate) fn peak_bytes(program: &Program) -> u64 {
     let graph = program.graph();
     let mut last_use: Vec<Option<ExprId>> = vec![None; graph.len()];
@@ -60,17 +60,17 @@ pub(crate) fn peak_bytes(program: &Program) -> u64 {
     footprint.peak
 }
 
-/// Whether a node has no memory of its own: an input is counted as such, and parts and annotations
-/// are names. (What they name is then held until the end, which errs to the safe side.)
+/// Returns whether a node has no memory: inputs are counted separately, and elements and
+/// annotations are names. The named values count as alive until the end, which is an upper bound.
 fn names_another(op: &Op) -> bool {
     matches!(op, Op::Parameter(_) | Op::Elem(_) | Op::Metadata(_))
 }
 
-/// Measures stages that grow node by node.
+/// Measures the memory of stages that grow node by node.
 pub(crate) struct Growing<'s> {
     sequence: &'s Sequence<'s>,
     footprint: Footprint,
-    /// The stage, counted from 1, that took a value of the program last; by node.
+    /// For each node, the number (from 1) of the last stage that took its value.
     taken: Vec<u32>,
     stage: u32,
     start: usize,
@@ -82,14 +82,14 @@ impl<'s> Growing<'s> {
         Self { sequence, footprint: Footprint::default(), taken, stage: 1, start: 0 }
     }
 
-    /// Begins a stage at a position.
+    /// Starts a stage at a position.
     pub(crate) fn begin(&mut self, start: usize) {
         self.footprint = Footprint::default();
         self.stage += 1;
         self.start = start;
     }
 
-    /// Adds the node at the next position, and gives the peak of the stage with it.
+    /// Adds the node at the next position, and returns the peak memory of the stage with it.
     pub(crate) fn add(&mut self, position: usize) -> u64 {
         let sequence = self.sequence;
         let graph = sequence.graph();

@@ -1,4 +1,4 @@
-//! Cutting a program into parts that somebody has worked out for all nodes at once.
+//! Cutting a program by a given assignment of nodes to parts.
 
 use nxla_expr::{ExprId, Graph, Op, Program};
 
@@ -8,16 +8,16 @@ use crate::cut::{Cut, Value, is_copied};
 use crate::error::SplitError;
 use crate::stage::StageGraph;
 
-/// Stands for the absence of a position.
+/// The code for no position.
 const NOWHERE: u32 = u32::MAX;
 
-/// The nodes of a program that belong to a stage, in an order in which they can run: what is neither
-/// an input, nor a name for a part, nor so cheap that each stage makes its own.
+/// The nodes of a program that belong to stages, in an order in which they can run. Inputs, names
+/// of elements and copied nodes are excluded.
 pub(crate) struct Sequence<'p> {
     pub(crate) program: &'p Program,
     pub(crate) nodes: Vec<ExprId>,
     positions: Vec<u32>,
-    /// The position of the last user of each node; the length of the sequence if it is an output.
+    /// The position of the last user of each node; the length of the sequence for an output.
     pub(crate) last_use: Vec<usize>,
 }
 
@@ -55,7 +55,8 @@ impl<'p> Sequence<'p> {
         self.nodes.len()
     }
 
-    /// Where the node is computed that an operand names, looking through parts and annotations.
+    /// Returns the position at which an operand is computed, looking through elements and
+    /// annotations.
     pub(crate) fn position_of(&self, operand: ExprId) -> Option<usize> {
         let graph = self.graph();
         let mut id = operand;
@@ -71,14 +72,14 @@ impl<'p> Sequence<'p> {
         }
     }
 
-    /// Where the operands of the node at a position are computed, but for inputs and copies.
+    /// Returns the positions of the operands of a node, without inputs and copies.
     pub(crate) fn operands(&self, position: usize) -> impl Iterator<Item = usize> {
         let operands = self.graph().operands(self.nodes[position]).iter();
         operands.filter_map(|&operand| self.position_of(operand))
     }
 
-    /// For each position the bytes that go past it if the program is cut there: of values that are
-    /// computed before and used at it or after.
+    /// Returns for each position the bytes that cross a cut there: of values that are computed
+    /// before it and used at or after it.
     pub(crate) fn crossing(&self) -> Vec<u64> {
         let mut changes = vec![(0_u64, 0_u64); self.len() + 2];
         for (position, &id) in self.nodes.iter().enumerate() {
@@ -94,20 +95,19 @@ impl<'p> Sequence<'p> {
         running.take(self.len() + 1).collect()
     }
 
-    /// Whether a node computes something that is worth counting.
+    /// Returns whether a node counts as an operation.
     pub(crate) fn counts(&self, position: usize) -> bool {
         !matches!(self.graph().op(self.nodes[position]), Op::Metadata(_))
     }
 
-    /// The estimated seconds of each node, without what a stage takes beside its work.
+    /// Returns the estimated seconds of each node, without the overhead of stages.
     pub(crate) fn seconds(&self) -> Vec<f64> {
         let speed = crate::cost::Speed { overhead: 0.0, ..Default::default() };
         let graph = self.graph();
         self.nodes.iter().map(|&id| speed.seconds(node_cost(graph, id))).collect()
     }
 
-    /// Stages that each hold the nodes from one of these positions to the next. The first begins at
-    /// the beginning.
+    /// Creates stages from ranges between these positions; the first range starts at 0.
     pub(crate) fn cut_at(&self, mut starts: Vec<usize>) -> Result<StageGraph, SplitError> {
         starts.retain(|&start| start > 0 && start < self.len());
         starts.sort_unstable();
@@ -124,7 +124,8 @@ impl<'p> Sequence<'p> {
         self.assemble(&parts)
     }
 
-    /// Puts nodes into later parts where they need something of one, or run after an effect in one.
+    /// Moves nodes to later parts if they depend on a later part or follow an effect in a later
+    /// part.
     fn settle(&self, parts: &mut [u32]) {
         let mut effects = self.program.effects().iter().filter_map(|&id| self.position_of(id));
         let mut next = effects.next();
@@ -140,13 +141,13 @@ impl<'p> Sequence<'p> {
         }
     }
 
-    /// Stages that each hold the nodes of one part, or of a later one if they need something of it.
-    /// Parts without nodes make no stage.
+    /// Creates a stage for each part. Nodes are moved to later parts if they depend on them; empty
+    /// parts are skipped.
     pub(crate) fn assemble(&self, parts: &[u32]) -> Result<StageGraph, SplitError> {
         self.assemble_parts(parts).map(|(stages, _)| stages)
     }
 
-    /// The same, with the part that each stage is.
+    /// Does the same as `assemble`, and returns the part of each stage.
     pub(crate) fn assemble_parts(
         &self,
         parts: &[u32],

@@ -1,4 +1,4 @@
-//! What scheduling needs to know about the stages, worked out once for all runs.
+//! The dependencies of stages in the form that schedules need, computed once for all runs.
 //!
 //! Every value has a *slot*: inputs first, then the outputs of each stage. Lists of lists are
 //! stored flat, as the ends of the inner lists and their entries.
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use crate::stage::{Source, Stage};
 
-/// Lists of positions, one after the other.
+/// Consecutive lists of positions.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Lists {
     first: Vec<usize>,
@@ -24,12 +24,12 @@ impl Lists {
         self.first.push(self.entries.len());
     }
 
-    /// One list.
+    /// Returns one list.
     pub(crate) fn of(&self, index: usize) -> &[usize] {
         &self.entries[self.first[index]..self.first[index + 1]]
     }
 
-    /// For each of `count` positions the lists that hold it.
+    /// Returns for each of `count` positions the lists that contain it.
     fn inverse(&self, count: usize) -> Self {
         let mut first = vec![0; count + 1];
         for &entry in &self.entries {
@@ -50,25 +50,25 @@ impl Lists {
     }
 }
 
-/// The shape of a graph of stages.
+/// The dependencies of a graph of stages.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// The number of inputs.
     pub(crate) inputs: usize,
     /// The first output slot of each stage, and the number of slots.
     pub(crate) first_slot: Vec<usize>,
-    /// The slots that each stage takes.
+    /// The argument slots of each stage.
     pub(crate) arguments: Lists,
-    /// How many stages and final outputs take each slot.
+    /// The number of stages and final outputs that take each slot.
     pub(crate) uses: Vec<u32>,
-    /// How many stages each stage waits for.
+    /// The number of dependencies of each stage.
     pub(crate) waits: Vec<u32>,
-    /// The stages that wait for each stage.
+    /// The stages that depend on each stage.
     pub(crate) dependents: Lists,
     /// The slots of the final outputs.
     pub(crate) outputs: Vec<usize>,
-    /// The place of each stage in the order of [`StageGraph::ranks`](crate::StageGraph::ranks), once
-    /// somebody has asked for it.
+    /// The rank of each stage, see [`StageGraph::ranks`](crate::StageGraph::ranks); computed on
+    /// first use.
     pub(crate) ranks: OnceLock<Vec<usize>>,
 }
 
@@ -102,7 +102,7 @@ impl Plan {
         Self { inputs, first_slot, arguments, uses, waits, dependents, outputs, ranks }
     }
 
-    /// The number of stages.
+    /// Returns the number of stages.
     pub(crate) fn stages(&self) -> usize {
         self.waits.len()
     }

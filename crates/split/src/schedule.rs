@@ -1,8 +1,8 @@
-//! Running stages step by step, whoever runs them.
+//! Step-by-step execution of stages by any executor.
 //!
-//! A [`Schedule`] hands out stages that are ready and takes their results. It holds each value
-//! from the moment it is there until the last stage that needs it has been handed out, which gets
-//! it by move: if nobody else holds the value, its memory can be reused for the results.
+//! A [`Schedule`] returns stages that are ready and receives their results. It holds each value
+//! until the last stage that needs it starts. This stage receives the value by move, so the value's
+//! memory can be reused for results if there are no other references.
 //!
 //! ```
 //! # use nxla_split::{Schedule, StageGraph};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use crate::plan::Plan;
 use crate::stage::{StageGraph, StageId};
 
-/// A stage that can run now, with its arguments.
+/// A stage that can run, with its arguments.
 #[derive(Clone, Debug)]
 pub struct Task<V> {
     /// The stage.
@@ -36,31 +36,31 @@ pub struct Task<V> {
 /// Values that do not fit the stages, or steps in the wrong order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    /// Another number of values than the program has inputs.
+    /// The number of values differs from the number of inputs of the program.
     #[error("the program takes {expected} inputs, got {found}")]
     Inputs {
-        /// Inputs of the program.
+        /// The number of inputs.
         expected: usize,
-        /// Values given.
+        /// The number of values.
         found: usize,
     },
-    /// Another number of results than the stage has outputs.
+    /// The number of results differs from the number of outputs of the stage.
     #[error("{stage} gives {expected} outputs, got {found}")]
     Outputs {
         /// The stage.
         stage: StageId,
-        /// Outputs of its program.
+        /// The number of outputs.
         expected: usize,
-        /// Results given.
+        /// The number of results.
         found: usize,
     },
-    /// Results of a stage that was not handed out, or that has been completed before.
+    /// Results of a stage that is not running.
     #[error("{0} is not running")]
     NotRunning(StageId),
-    /// The end was asked for while stages were still to run.
+    /// The outputs were requested before all stages completed.
     #[error("{left} stages have not been completed")]
     Unfinished {
-        /// How many.
+        /// The number of remaining stages.
         left: usize,
     },
 }
@@ -72,17 +72,17 @@ enum State {
     Completed,
 }
 
-/// The progress of one run.
+/// The progress of a run.
 #[derive(Debug)]
 pub struct Schedule<V> {
     plan: Arc<Plan>,
     values: Vec<Option<V>>,
-    /// How many stages and outputs have yet to take each value.
+    /// The number of stages and outputs that have yet to take each value.
     uses: Vec<u32>,
-    /// How many stages each stage still waits for.
+    /// The number of dependencies for which each stage waits.
     waits: Vec<u32>,
     states: Vec<State>,
-    /// Stages that are ready, by their rank.
+    /// The ready stages by rank.
     ready: BinaryHeap<Reverse<(usize, usize)>>,
     urgent: bool,
     running: usize,
@@ -90,20 +90,20 @@ pub struct Schedule<V> {
 }
 
 impl<V: Clone> Schedule<V> {
-    /// Starts a run that hands out stages in the order of the program, in which few values wait for
-    /// their use. Inputs that no stage needs are dropped at once.
+    /// Starts a run in the order of the program, in which few values are alive. Inputs that no
+    /// stage needs are dropped immediately.
     ///
     /// # Errors
-    /// [`ScheduleError::Inputs`].
+    /// Returns [`ScheduleError::Inputs`] for a wrong number of inputs.
     pub fn new(graph: &StageGraph, inputs: Vec<V>) -> Result<Self, ScheduleError> {
         Self::begin(graph, inputs, false)
     }
 
-    /// Starts a run that hands out those stages first after which most is to be done, as
-    /// [`StageGraph::ranks`] has them: several workers are done sooner that way.
+    /// Starts a run that prefers stages with the most remaining work, see [`StageGraph::ranks`].
+    /// This order shortens runs on several workers.
     ///
     /// # Errors
-    /// [`ScheduleError::Inputs`].
+    /// Returns [`ScheduleError::Inputs`] for a wrong number of inputs.
     pub fn by_urgency(graph: &StageGraph, inputs: Vec<V>) -> Result<Self, ScheduleError> {
         graph.ranks();
         Self::begin(graph, inputs, true)
@@ -142,8 +142,8 @@ impl<V: Clone> Schedule<V> {
         self.ready.push(Reverse((rank, stage)));
     }
 
-    /// Hands out the first stage that is ready, or `None` if every stage that is left waits for
-    /// one that is running, or none is left.
+    /// Returns the next ready stage, or `None` if there are no stages left or all of them wait for
+    /// running stages.
     pub fn next_ready(&mut self) -> Option<Task<V>> {
         let Reverse((_, stage)) = self.ready.pop()?;
         self.states[stage] = State::Running;
@@ -153,26 +153,27 @@ impl<V: Clone> Schedule<V> {
         Some(Task { stage: StageId::from_index(stage), arguments })
     }
 
-    /// Whether [`Schedule::next_ready`] would give a stage.
+    /// Returns whether [`Schedule::next_ready`] would return a stage.
     pub fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// How many stages have been handed out and not completed.
+    /// Returns the number of running stages.
     pub fn running(&self) -> usize {
         self.running
     }
 
-    /// Whether every stage has been completed.
+    /// Returns whether every stage has completed.
     pub fn is_finished(&self) -> bool {
         self.completed == self.plan.stages()
     }
 
-    /// Takes the results of a stage; stages that waited only for them become ready. Results that
-    /// no stage needs are dropped at once.
+    /// Receives the results of a stage; stages that waited only for them become ready. Results that
+    /// no stage needs are dropped immediately.
     ///
     /// # Errors
-    /// [`ScheduleError::NotRunning`], [`ScheduleError::Outputs`]; nothing changes then.
+    /// Returns [`ScheduleError::NotRunning`] or [`ScheduleError::Outputs`]; the schedule is then
+    /// unchanged.
     pub fn complete(&mut self, stage: StageId, outputs: Vec<V>) -> Result<(), ScheduleError> {
         let index = stage.index();
         if self.states.get(index) != Some(&State::Running) {
@@ -199,10 +200,10 @@ impl<V: Clone> Schedule<V> {
         Ok(())
     }
 
-    /// The outputs of the original program.
+    /// Returns the outputs of the original program.
     ///
     /// # Errors
-    /// [`ScheduleError::Unfinished`].
+    /// Returns [`ScheduleError::Unfinished`] if stages remain.
     pub fn finish(mut self) -> Result<Vec<V>, ScheduleError> {
         if !self.is_finished() {
             let left = self.plan.stages() - self.completed;
@@ -212,7 +213,7 @@ impl<V: Clone> Schedule<V> {
         Ok(plan.outputs.iter().map(|&slot| self.take(slot)).collect())
     }
 
-    /// A copy of a value, or for the last user the value itself.
+    /// Returns a copy of a value, or the value itself for the last user.
     fn take(&mut self, slot: usize) -> V {
         self.uses[slot] -= 1;
         let value = &mut self.values[slot];

@@ -1,9 +1,9 @@
-//! How long a cluster takes for the stages: a schedule worked out ahead.
+//! Simulation of stages on a cluster by list scheduling.
 //!
-//! Stages are placed one by one, those with the longest way to the end first, each where it ends
-//! soonest, counting the time that its arguments need to get there: the heuristic of Topcuoglu,
-//! Hariri and Wu, *Performance-effective and low-complexity task scheduling for heterogeneous
-//! computing*, IEEE TPDS 13 (2002), for workers that are alike.
+//! Stages with the longest path to the end are assigned first, each to the worker on which it ends
+//! first, including the transfer of its arguments. This is the heuristic of Topcuoglu, Hariri and
+//! Wu, *Performance-effective and low-complexity task scheduling for heterogeneous computing*, IEEE
+//! TPDS 13 (2002), for identical workers.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -11,48 +11,48 @@ use std::fmt;
 use crate::cost::{Speed, cost_of};
 use crate::stage::{StageGraph, StageId, bytes_of};
 
-/// Workers that are alike, each of which runs one stage at a time.
+/// Identical workers, each of which runs one stage at a time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cluster {
-    /// How many there are.
+    /// The number of workers.
     pub workers: usize,
-    /// How many bytes go from one to another in a second.
+    /// The bandwidth between workers in bytes per second.
     pub bandwidth: f64,
-    /// Seconds until the first of them arrives.
+    /// The latency of a transfer in seconds.
     pub latency: f64,
 }
 
-/// One stage on one worker, in seconds from the beginning.
+/// The run of a stage on a worker, in seconds from the start.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Run {
     /// The stage.
     pub stage: StageId,
-    /// The worker, counted from 0.
+    /// The worker, starting at 0.
     pub worker: usize,
-    /// When its arguments are there and it begins.
+    /// The time at which its arguments are available and it starts.
     pub start: f64,
-    /// When it ends.
+    /// The time at which it ends.
     pub end: f64,
-    /// The bytes of arguments that came from other workers.
+    /// The bytes of arguments that other workers sent.
     pub received: u64,
 }
 
-/// What every worker does, and when.
+/// The runs of all stages.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Timeline {
-    /// One entry for each stage, in their order.
+    /// The runs in the order of the stages.
     pub runs: Vec<Run>,
-    /// When the last one ends, in seconds.
+    /// The end of the last run in seconds.
     pub makespan: f64,
 }
 
-/// How many characters wide the chart of a timeline is.
+/// The width of the chart of a timeline in characters.
 const WIDTH: usize = 60;
-/// The most workers in a chart.
+/// The maximum number of workers in a chart.
 const SHOWN: usize = 32;
 
-/// A chart: a line for each worker, with the last digit of its stages where they run and a dot where
-/// it waits.
+/// Writes a chart with a line for each worker: the last digit of the running stage, or a dot while
+/// the worker waits.
 impl fmt::Display for Timeline {
     #[expect(
         clippy::cast_precision_loss,
@@ -82,17 +82,16 @@ impl fmt::Display for Timeline {
 }
 
 impl StageGraph {
-    /// How long each stage takes on a processor of this speed, in seconds, by the estimate of its
-    /// work.
+    /// Returns the estimated time of each stage on a processor of this speed in seconds.
     pub fn seconds(&self, speed: &Speed) -> Vec<f64> {
         self.stages().iter().map(|stage| speed.seconds(cost_of(&stage.program))).collect()
     }
 
-    /// When each stage would run where, if stage `s` takes `seconds[s]`. Inputs are taken to be on
-    /// every worker.
+    /// Simulates the stages on a cluster, where stage `s` takes `seconds[s]`. Inputs are available
+    /// on every worker.
     ///
     /// # Panics
-    /// If there is no worker, or not one time for each stage.
+    /// Panics if there are no workers, or if the number of times differs from the number of stages.
     pub fn simulate(&self, cluster: &Cluster, seconds: &[f64]) -> Timeline {
         assert!(cluster.workers > 0, "somebody has to work");
         assert_eq!(seconds.len(), self.stages().len(), "one time for each stage");
@@ -111,8 +110,9 @@ impl StageGraph {
         Timeline { runs, makespan }
     }
 
-    /// The place of each stage in an order for several workers: stages first after which most is to be
-    /// done, by the estimate of their work. It is that of [`StageGraph::simulate`] with such estimates.
+    /// Returns the rank of each stage in an order for several workers: stages with the most
+    /// remaining work come first. This is the order of [`StageGraph::simulate`] with estimated
+    /// times.
     pub fn ranks(&self) -> &[usize] {
         self.plan.ranks.get_or_init(|| {
             let order = self.by_urgency(&self.seconds(&Speed::default()));
@@ -124,7 +124,7 @@ impl StageGraph {
         })
     }
 
-    /// The stages, those first after which most is to be done. Each comes after those it needs.
+    /// Returns the stages in decreasing order of remaining work, after their dependencies.
     fn by_urgency(&self, seconds: &[f64]) -> Vec<usize> {
         let count = self.stages().len();
         let mut left = vec![0.0_f64; count];
@@ -134,7 +134,7 @@ impl StageGraph {
             left[stage] = after + seconds[stage];
         }
         let mut order: Vec<usize> = (0..count).collect();
-        // Where stages take no time the numbers decide, which are in an order that can run.
+        // For stages without time, the order of numbers decides, in which stages can run.
         order.sort_by(|&one, &other| left[other].total_cmp(&left[one]).then(one.cmp(&other)));
         order
     }
@@ -143,15 +143,15 @@ impl StageGraph {
 struct Simulation<'g> {
     graph: &'g StageGraph,
     cluster: &'g Cluster,
-    /// When each worker is done with what it was given so far.
+    /// The time at which each worker has finished its assigned stages.
     free: Vec<f64>,
-    /// For each value the workers that have it, and since when.
+    /// For each value, the workers that have it and since when.
     places: Vec<Vec<(usize, f64)>>,
     runs: Vec<Option<Run>>,
 }
 
 impl Simulation<'_> {
-    /// Places a stage where it ends soonest.
+    /// Assigns a stage to the worker on which it ends first.
     fn place(&mut self, stage: usize, seconds: f64) {
         let plan = &self.graph.plan;
         let arguments = plan.arguments.of(stage).iter().filter(|&&slot| slot >= plan.inputs);
@@ -165,7 +165,7 @@ impl Simulation<'_> {
             let arrived = arguments.iter().map(|&slot| self.arrival(slot, worker).0);
             arrived.fold(self.free[worker].max(self.earliest(stage)), f64::max)
         };
-        // Of equal ones that which has most of the arguments, so that little travels.
+        // Of equal workers, the one with most of the arguments, to reduce transfers.
         let (start, Reverse(_), worker) = workers
             .map(|worker| {
                 let here = arguments.iter().filter(|&&slot| self.arrival(slot, worker).1 == 0);
@@ -192,13 +192,13 @@ impl Simulation<'_> {
         self.runs[stage.index()] = Some(Run { stage, worker, start, end, received });
     }
 
-    /// When a stage may begin at the earliest because of one that it follows.
+    /// Returns the earliest start of a stage after the stage that it follows.
     fn earliest(&self, stage: usize) -> f64 {
         let before = self.graph.stages()[stage].follows;
         before.and_then(|before| self.runs[before.index()]).map_or(0.0, |run| run.end)
     }
 
-    /// When a worker can have a value, and how many bytes have to travel for that.
+    /// Returns the time at which a worker can have a value, and the bytes to transfer.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn arrival(&self, slot: usize, worker: usize) -> (f64, u64) {
         let places = &self.places[slot];
@@ -212,7 +212,7 @@ impl Simulation<'_> {
 }
 
 impl StageGraph {
-    /// The size of the value in a slot, which an output of a stage has.
+    /// Returns the size of the value in a slot, which is an output of a stage.
     fn slot_bytes(&self, slot: usize) -> u64 {
         let firsts = &self.plan.first_slot;
         let stage = firsts.partition_point(|&first| first <= slot) - 1;

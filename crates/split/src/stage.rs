@@ -1,4 +1,4 @@
-//! Stages and how they are connected.
+//! Stages and their connections.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use rustc_hash::FxHashSet;
 use crate::error::SplitError;
 use crate::plan::Plan;
 
-/// The number of a stage. Stages are numbered in an order in which they can run one by one.
+/// The number of a stage. The order of numbers is an order in which stages can run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StageId(u32);
 
 impl StageId {
-    /// The position in [`StageGraph::stages`].
+    /// Returns the index in [`StageGraph::stages`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The stage at this position.
+    /// Returns the stage number for an index.
     pub fn from_index(index: usize) -> Self {
         Self(u32::try_from(index).expect("a program has fewer than 2^32 nodes, so stages"))
     }
@@ -37,29 +37,29 @@ impl fmt::Debug for StageId {
     }
 }
 
-/// Where a value comes from. Inputs sort before outputs of stages.
+/// The source of a value. Inputs sort before outputs of stages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Source {
-    /// The stage that gives it; `None` for an input of the original program.
+    /// The stage that computes the value; `None` for an input of the original program.
     pub stage: Option<StageId>,
-    /// The position among the outputs of that stage, or among the inputs.
+    /// The index among the outputs of the stage, or among the inputs.
     pub index: usize,
 }
 
 impl Source {
-    /// An input of the original program.
+    /// Creates the source of an input of the original program.
     pub fn input(index: usize) -> Self {
         Self { stage: None, index }
     }
 
-    /// An output of a stage.
+    /// Creates the source of an output of a stage.
     pub fn output(stage: StageId, index: usize) -> Self {
         Self { stage: Some(stage), index }
     }
 }
 
 impl fmt::Display for Source {
-    /// `in0` for an input, `s2.1` for an output of a stage.
+    /// Writes `in0` for an input, `s2.1` for an output of a stage.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.stage {
             None => write!(f, "in{}", self.index),
@@ -68,27 +68,27 @@ impl fmt::Display for Source {
     }
 }
 
-/// One stage: a program, and where its inputs come from.
+/// A stage: a program and the sources of its inputs.
 ///
-/// It does not refer to other stages but by number, so it can be sent elsewhere as bytes (see
-/// [`Stage::to_bytes`]) and run by whatever runs programs. Stages that compute the same function
-/// have equal programs, whose digest an executor can cache by.
+/// A stage refers to other stages only by number, so it can be serialized (see [`Stage::to_bytes`])
+/// and run by any executor. Stages that compute the same function have equal programs, so an
+/// executor can cache compiled programs by digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// Its number.
+    /// The stage number.
     pub id: StageId,
-    /// What it computes.
+    /// The program of the stage.
     pub program: Arc<Program>,
-    /// For each input of the program where it comes from, each source once.
+    /// The source of each input of the program; the sources are distinct.
     pub arguments: Vec<Source>,
-    /// A stage that must have run before although no value comes from it: both have hooks.
+    /// A stage that must run before this stage although no value comes from it: both have hooks.
     pub follows: Option<StageId>,
-    /// What people call it: the mark that it ends at, or the pass of a training step.
+    /// The name: the annotation at its end, or the pass of a training step.
     pub name: Option<Arc<str>>,
 }
 
 impl Stage {
-    /// The stages that must have run before this one, in increasing order.
+    /// Returns the stages that must run before this one, in increasing order.
     pub fn dependencies(&self) -> Vec<StageId> {
         let sources = self.arguments.iter().filter_map(|source| source.stage);
         let mut stages: Vec<StageId> = sources.chain(self.follows).collect();
@@ -98,24 +98,24 @@ impl Stage {
     }
 }
 
-/// A value on its way into a stage.
+/// A value that a stage takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Edge {
-    /// Where it comes from.
+    /// The source of the value.
     pub source: Source,
-    /// The stage that takes it.
+    /// The stage that takes the value.
     pub stage: StageId,
-    /// The position among the arguments of that stage.
+    /// The index among the arguments of the stage.
     pub argument: usize,
-    /// Its size.
+    /// The size of the value.
     pub bytes: u64,
 }
 
-/// A program cut into stages: an acyclic graph, in an order in which it can run.
+/// The stages of a program: an acyclic graph in an order in which it can run.
 ///
-/// Where somebody decided about each node, the last stage gives the outputs of the original program,
-/// those that an earlier stage computes by handing a parameter through. After a policy each output
-/// comes from the stage that computes it.
+/// After [`split`](crate::split), the last stage returns all outputs of the original program and
+/// passes outputs of earlier stages through. After a policy, each output comes from the stage that
+/// computes it.
 #[derive(Clone, Debug)]
 pub struct StageGraph {
     inputs: Vec<TensorType>,
@@ -125,7 +125,7 @@ pub struct StageGraph {
 }
 
 impl StageGraph {
-    /// Puts stages together that are known to fit.
+    /// Assembles stages that are known to fit together.
     pub(crate) fn from_parts(
         inputs: Vec<TensorType>,
         stages: Vec<Stage>,
@@ -135,10 +135,10 @@ impl StageGraph {
         Self { inputs, stages, outputs, plan }
     }
 
-    /// Puts stages together that were made or received one by one.
+    /// Assembles stages that were built or received separately.
     ///
     /// # Errors
-    /// Stages that do not fit together, see [`StageGraph::verify`].
+    /// Returns an error if the stages do not fit together, see [`StageGraph::verify`].
     pub fn new(
         inputs: Vec<TensorType>,
         stages: Vec<Stage>,
@@ -148,34 +148,35 @@ impl StageGraph {
         Ok(Self::from_parts(inputs, stages, outputs))
     }
 
-    /// Gives the stages names, from the first on.
+    /// Sets the names of the stages, from the first stage on.
     pub(crate) fn name(&mut self, names: impl IntoIterator<Item = Arc<str>>) {
         for (stage, name) in self.stages.iter_mut().zip(names) {
             stage.name = Some(name);
         }
     }
 
-    /// The stages, in an order in which they can run one by one.
+    /// Returns the stages, in an order in which they can run.
     pub fn stages(&self) -> &[Stage] {
         &self.stages
     }
 
-    /// The stage with this number.
+    /// Returns the stage with this number.
     pub fn stage(&self, id: StageId) -> &Stage {
         &self.stages[id.index()]
     }
 
-    /// The types of the inputs of the original program. A stage takes only those it needs.
+    /// Returns the types of the inputs of the original program. A stage takes only the inputs that
+    /// it needs.
     pub fn inputs(&self) -> &[TensorType] {
         &self.inputs
     }
 
-    /// Where the outputs of the original program come from.
+    /// Returns the sources of the outputs of the original program.
     pub fn outputs(&self) -> &[Source] {
         &self.outputs
     }
 
-    /// The type of what a source gives.
+    /// Returns the type of a source.
     pub fn type_of(&self, source: Source) -> &TensorType {
         match source.stage {
             None => &self.inputs[source.index],
@@ -186,7 +187,7 @@ impl StageGraph {
         }
     }
 
-    /// Every value that a stage takes, by stage and argument.
+    /// Returns every value that a stage takes, by stage and argument.
     pub fn edges(&self) -> impl Iterator<Item = Edge> {
         self.stages.iter().flat_map(move |stage| {
             stage.arguments.iter().enumerate().map(move |(argument, &source)| Edge {
@@ -198,13 +199,13 @@ impl StageGraph {
         })
     }
 
-    /// The stages that must have run before this one, in increasing order.
+    /// Returns the stages that must run before this one, in increasing order.
     pub fn dependencies(&self, id: StageId) -> Vec<StageId> {
         self.stage(id).dependencies()
     }
 
-    /// The stages by the length of the longest way to them. Those of one level do not need each
-    /// other and can run at the same time.
+    /// Returns the stages by the length of the longest path to them. Stages of one level are
+    /// independent and can run at the same time.
     pub fn levels(&self) -> Vec<Vec<StageId>> {
         let mut level_of = vec![0; self.stages.len()];
         let mut levels: Vec<Vec<StageId>> = Vec::new();
@@ -220,11 +221,11 @@ impl StageGraph {
         levels
     }
 
-    /// Checks that the stages fit together and that each program keeps the invariants of its
+    /// Checks that the stages fit together and that each program satisfies the invariants of its
     /// graph.
     ///
     /// # Errors
-    /// The first thing that does not fit.
+    /// Returns the first violation.
     pub fn verify(&self) -> Result<(), SplitError> {
         verify(&self.inputs, &self.stages, &self.outputs)?;
         for stage in &self.stages {
@@ -237,7 +238,7 @@ impl StageGraph {
     }
 }
 
-/// The size of a tensor.
+/// Returns the size of a tensor in bytes.
 pub(crate) fn bytes_of(ty: &TensorType) -> u64 {
     ty.shape.size() as u64 * ty.dtype.size() as u64
 }
@@ -278,7 +279,7 @@ fn verify(inputs: &[TensorType], stages: &[Stage], outputs: &[Source]) -> Result
     Ok(())
 }
 
-/// The type of what a source gives, if there is such a source.
+/// Returns the type of a source, if the source exists.
 fn given<'a>(
     inputs: &'a [TensorType],
     stages: &'a [Stage],

@@ -1,12 +1,12 @@
-//! Connecting the stages: which values cross from one to another.
+//! Wiring of stages: finding the values that cross from one stage to another.
 //!
-//! A stage gives its declared outputs first, in the order of the boundary. Behind them come *extra
-//! outputs*: values that it computes on the way and that a later stage turns out to need as well.
-//! They are appended in the order in which the later stages, and the nodes in them, ask. A stage
-//! takes each value once. Where the caller decides about each node, arguments are sorted as Nx does:
-//! inputs of the program first, by position, then outputs of earlier stages, by stage and position.
-//! Where a program is cut as a whole, they come in the order in which the stage first needs them, so
-//! that stages that compute the same have the same program, wherever their arguments come from.
+//! The outputs of a stage are its declared outputs, in the order of the boundary, followed by
+//! *extra outputs*: values that a later stage needs too. Extra outputs are appended in the order in
+//! which later stages, and their nodes, need them. A stage takes each value once. After
+//! [`split`](crate::split), arguments are sorted: inputs of the program by index, then outputs of
+//! earlier stages by stage and index. After a policy, they are in the order in which the stage
+//! first needs them, so that stages with equal functions have equal programs for any sources of
+//! arguments.
 
 use nxla_expr::{Op, Program, TensorType};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,19 +14,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::cut::{Cut, NodesByStage, Value, is_constant, is_copied};
 use crate::stage::{Source, StageId};
 
-/// What each stage takes and gives.
+/// The arguments and outputs of each stage.
 pub(crate) struct Wiring {
-    /// For each stage the values it gives.
+    /// The outputs of each stage.
     pub(crate) outputs: Vec<Vec<Value>>,
-    /// For each stage where its arguments come from, each once.
+    /// The sources of the arguments of each stage; distinct.
     pub(crate) arguments: Vec<Vec<Source>>,
-    /// Where the outputs of the program come from.
+    /// The sources of the outputs of the program.
     pub(crate) results: Vec<Source>,
     source_of: FxHashMap<Value, Source>,
 }
 
 impl Wiring {
-    /// Wires up a cut program.
+    /// Wires the stages of a cut program.
     pub(crate) fn new(program: &Program, cut: &Cut, nodes: &NodesByStage) -> Self {
         let mut wiring = Wiring {
             outputs: cut.declared.clone(),
@@ -34,7 +34,7 @@ impl Wiring {
             results: Vec::new(),
             source_of: FxHashMap::default(),
         };
-        // What the last stage gives is nobody's argument.
+        // No stage takes the outputs of the last stage.
         let inner = &cut.declared[..cut.declared.len() - 1];
         for (stage, declared) in inner.iter().enumerate() {
             for (index, &value) in declared.iter().enumerate() {
@@ -71,7 +71,7 @@ impl Wiring {
         wiring
     }
 
-    /// Where an output of the program comes from.
+    /// Returns the source of an output of the program.
     fn result(&mut self, program: &Program, cut: &Cut, position: usize, value: Value) -> Source {
         let last = cut.declared.len() - 1;
         if cut.gathers {
@@ -80,7 +80,7 @@ impl Wiring {
         match (program.graph().op(value.node), cut.owner(value.node)) {
             (Op::Parameter(parameter), _) => Source::input(parameter.index as usize),
             (_, Some(owner)) => self.output_of(owner, value),
-            // The last stage declares what no stage owns.
+            // The last stage declares values without an owner.
             (_, None) => {
                 let position = self.outputs[last].iter().position(|&output| output == value);
                 let position = position.expect("an output that nobody owns is declared");
@@ -89,7 +89,7 @@ impl Wiring {
         }
     }
 
-    /// A value as an output of its owner, an extra one if need be.
+    /// Returns a value as an output of its owner, adding an extra output if necessary.
     fn output_of(&mut self, owner: usize, value: Value) -> Source {
         let outputs = &mut self.outputs[owner];
         *self.source_of.entry(value).or_insert_with(|| {
@@ -98,8 +98,8 @@ impl Wiring {
         })
     }
 
-    /// What a stage takes in order to have a value. What its owner does not give yet becomes an
-    /// extra output there.
+    /// Adds the arguments that a stage needs for a value. If the owner does not return the value
+    /// yet, it becomes an extra output.
     fn import(
         &mut self,
         program: &Program,
@@ -113,7 +113,7 @@ impl Wiring {
         }
         let source = self.source(program, cut, stage, value);
         match graph.operands(value.node) {
-            // The stage copies the annotation and takes what is annotated.
+            // The stage copies the annotation and takes the annotated value.
             &[operand] if source.is_none() && is_copied(graph, value.node) => {
                 self.import(program, cut, stage, Value::of(graph, operand))
             }
@@ -121,7 +121,7 @@ impl Wiring {
         }
     }
 
-    /// Where a stage gets a value from once everything is wired up; `None` if it makes it itself.
+    /// Returns the source of a value after wiring, or `None` if the stage computes it itself.
     pub(crate) fn source(
         &self,
         program: &Program,
@@ -133,7 +133,7 @@ impl Wiring {
         if let Op::Parameter(parameter) = graph.op(value.node) {
             return Some(Source::input(parameter.index as usize));
         }
-        // A stage that took a constant as an input could not simplify as the whole program does.
+        // A stage with a constant as an input could not simplify as the whole program does.
         if is_constant(graph, value.node) || cut.owner(value.node) == Some(stage) {
             return None;
         }
@@ -141,7 +141,7 @@ impl Wiring {
         self.source_of.get(&value).copied().filter(before)
     }
 
-    /// The type of what a source gives.
+    /// Returns the type of a source.
     pub(crate) fn type_of(&self, program: &Program, source: Source) -> TensorType {
         match source.stage {
             None => program.inputs()[source.index].clone(),
@@ -153,7 +153,7 @@ impl Wiring {
     }
 }
 
-/// Keeps the first of equal entries.
+/// Removes all but the first of equal entries.
 fn keep_first(sources: &mut Vec<Source>) {
     let mut seen = FxHashSet::default();
     sources.retain(|&source| seen.insert(source));

@@ -1,4 +1,4 @@
-//! Where cuts go, what crosses them, and how stages are numbered and wired.
+//! Positions of cuts, values that cross them, and the numbers and wiring of stages.
 
 mod common;
 
@@ -11,7 +11,7 @@ fn two(graph: &mut Graph, value: i64) -> Result<ExprId> {
     graph.number(Number::Int(value.into()))
 }
 
-/// `cos(sin(-x)) + y`.
+/// Builds `cos(sin(-x)) + y`.
 fn chain() -> Program {
     program(vec![s32([]), s32([])], |graph, inputs| {
         let x = graph.negate(inputs[0])?;
@@ -21,7 +21,7 @@ fn chain() -> Program {
     })
 }
 
-/// `dot(x + y, x - y) * 2 / 4`.
+/// Builds `dot(x + y, x - y) * 2 / 4`.
 fn dot_of_sum_and_difference() -> Program {
     program(vec![s32([2]), s32([2])], |graph, inputs| {
         let sum = graph.add(inputs[0], inputs[1])?;
@@ -55,7 +55,7 @@ fn before_ends_a_stage_with_the_operands() -> Test {
     Ok(())
 }
 
-/// The same lines with the operations of each in alphabetical order.
+/// Returns the same lines with the operations of each in alphabetical order.
 fn ops_sorted(lines: &[String]) -> Vec<String> {
     let sorted = |line: &String| {
         let parts: Vec<&str> = line.split(" | ").collect();
@@ -136,7 +136,7 @@ fn constants_are_operands_of_a_boundary_and_copied_elsewhere() -> Test {
     let lines = ops_sorted(&shown(&stages));
     assert_eq!(lines[0], "in0, in1 | add, constant, dot, subtract | s32, s32");
     assert_eq!(lines[1], "s0.1 | constant, constant, divide, multiply | f32");
-    // The 2 on both sides of a cut elsewhere is made twice rather than passed.
+    // The constant 2 on both sides of another cut is copied instead of being passed.
     let twice = common::program(vec![s32([3])], |graph, inputs| {
         let constant = two(graph, 2)?;
         let x = graph.multiply(constant, inputs[0])?;
@@ -178,7 +178,7 @@ fn a_value_crosses_once() -> Test {
 
 #[test]
 fn what_a_later_stage_needs_too_becomes_an_extra_output() -> Test {
-    // sin(x) is needed by the stage of exp and by the last one.
+    // The stage of `exp` and the last stage need `sin(x)`.
     let program = program(vec![f32([2])], |graph, inputs| {
         let shared = graph.sin(inputs[0])?;
         let x = graph.exp(shared)?;
@@ -207,7 +207,7 @@ fn a_chain_of_doublings_is_not_unfolded() -> Test {
     Ok(())
 }
 
-/// Three sums over five inputs, each building on the one before.
+/// Builds three sums over five inputs, each of which uses the previous one.
 fn three_sums() -> Program {
     program(vec![s32([]); 5], |graph, inputs| {
         let x = graph.add(inputs[1], inputs[2])?;
@@ -271,7 +271,7 @@ fn visits_are_depth_first_and_skip_parameters() -> Test {
 
 #[test]
 fn forks_and_joins() -> Test {
-    // a = x * y; a / y + a * y, with a mark around each product and quotient.
+    // `a = x * y; a / y + a * y`, with an annotation of each product and quotient.
     let program = program(vec![s32([2]), s32([2])], |graph, inputs| {
         let mark = |graph: &mut Graph, x| graph.metadata(&[x], Metadata::default());
         let a = graph.multiply(inputs[0], inputs[1])?;

@@ -1,4 +1,5 @@
-//! Golden files of every version of the format: those that can be are read, others are named.
+//! Golden files of all format versions: supported versions are read, and other versions are
+//! rejected.
 
 mod common;
 
@@ -11,14 +12,14 @@ use nxla_split::{SplitError, Stage, StageGraph};
 
 /// A golden file.
 struct File {
-    /// The versions in its name: of the stages, and of the programs in it.
+    /// The versions in its name: of the stages, and of the contained programs.
     versions: Vec<u32>,
     bytes: Vec<u8>,
-    /// What has to come of the files of these versions, as text.
+    /// The expected contents of files of these versions, as a string.
     facts: String,
 }
 
-/// The files whose names begin like that.
+/// Returns the files with a name prefix.
 fn files(kind: &str) -> Vec<File> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/formats");
     let entries = fs::read_dir(&folder).expect("the golden files are there");
@@ -79,7 +80,8 @@ fn golden_graphs_of_stages_are_read_or_refused_by_their_version() {
     for File { versions, bytes, facts } in files("stages-") {
         match StageGraph::from_bytes(&bytes) {
             Ok(graph) => {
-                // What was written by the book, in Python, is what we write.
+                // The file that an independent Python script wrote equals the bytes that nxla
+                // writes.
                 read += usize::from(graph.to_bytes() == bytes);
                 assert!(graph.stages().iter().all(|s| facts.contains(&s.digest().to_string())));
                 graph.verify().expect("the stages fit together");

@@ -1,5 +1,5 @@
-//! Random programs with hooks, in loops, branches and composites too: whatever is done with a
-//! program, its hooks are called as often as they are written, and in that order.
+//! Random programs with hooks, also in loops, branches and blocks. Every transformation preserves
+//! the number and the order of hook calls.
 
 mod common;
 
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 /// The hooks of the generated programs.
 const NAMES: [&str; 4] = ["one", "two", "loop", "branch"];
 
-/// What the hooks are shown, in order.
+/// Returns the values that the hooks receive, in order.
 fn calls(run: impl FnOnce(&Hooks)) -> Vec<String> {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let mut hooks = Hooks::new();
@@ -44,7 +44,7 @@ fn run(program: Program, values: &[f32]) -> Vec<String> {
     })
 }
 
-/// Tensors of these types that hold these numbers.
+/// Creates tensors of these types from values.
 fn inputs(types: &[TensorType], values: &[f32]) -> Vec<HostTensor> {
     let mut rest = values;
     let take = |ty: &TensorType| {
@@ -55,7 +55,7 @@ fn inputs(types: &[TensorType], values: &[f32]) -> Vec<HostTensor> {
     types.iter().map(take).collect()
 }
 
-/// A graph with the parameters of a generated program.
+/// Creates a graph with the parameters of a generated program.
 fn open() -> (Graph, Vec<ExprId>) {
     let mut graph = Graph::new();
     let types = input_types().into_iter().enumerate();
@@ -79,17 +79,17 @@ proptest! {
         let program = build(&steps);
         let expected = run(program.clone(), &values);
 
-        // Nobody uses a result.
+        // The results are unused.
         let (mut graph, parameters) = open();
         program.inline(&mut graph, &parameters).expect("it fits");
         prop_assert_eq!(&run(close(&graph, &[]), &values), &expected);
 
-        // The same again is the same again, not the same.
+        // Inlining the program again repeats its calls.
         let outputs = program.inline(&mut graph, &parameters).expect("it fits");
         let twice = [&expected[..], &expected].concat();
         prop_assert_eq!(&run(close(&graph, &outputs), &values), &twice);
 
-        // Nodes that depend on the second input are made again with another value for it.
+        // Nodes that depend on the second input are recreated with another value for it.
         let (mut graph, parameters) = open();
         let other = graph.sin(parameters[0]).expect("it is a number");
         let outputs = program.inline(&mut graph, &[parameters[0], other, parameters[2]]);

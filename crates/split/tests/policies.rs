@@ -1,4 +1,4 @@
-//! Policies: what each promises of the stages, and that they compute what the program computes.
+//! Policies: the guarantees of each policy, and equality of the results with the whole program.
 
 mod common;
 
@@ -10,7 +10,7 @@ use nxla_split::{Cluster, Policy, Source, Speed, StageGraph, cost_of, seconds_of
 use nxla_tensor::{DType, Number};
 use proptest::prelude::*;
 
-/// So many sines in a row.
+/// Builds a chain of sines.
 fn chain(length: usize) -> Program {
     program(vec![f32([4])], |graph, inputs| {
         let mut x = inputs[0];
@@ -25,8 +25,8 @@ fn annotate(graph: &mut Graph, x: ExprId, note: &str) -> nxla_expr::Result<ExprI
     graph.metadata(&[x], Metadata { inspect: Some(note.into()), ..Metadata::default() })
 }
 
-/// One layer: a product with weights, a nonlinearity, a mask, a connection around all that, and a
-/// normalisation.
+/// Builds one layer: a product with weights, a nonlinearity, a mask, a residual connection and a
+/// normalization.
 fn layer(graph: &mut Graph, x: ExprId, weights: ExprId, mask: ExprId) -> nxla_expr::Result<ExprId> {
     let y = graph.matmul(x, weights)?;
     let y = graph.tanh(y)?;
@@ -40,7 +40,7 @@ fn layer(graph: &mut Graph, x: ExprId, weights: ExprId, mask: ExprId) -> nxla_ex
     graph.log(y)
 }
 
-/// An embedding, so many layers that share a mask, and a head.
+/// Builds an embedding, layers that share a mask, and a head.
 fn model(layers: usize) -> Program {
     let mut inputs = vec![f32([2, 8]), f32([2, 8]), f32([8, 3])];
     inputs.extend(vec![f32([8, 8]); layers]);
@@ -114,7 +114,7 @@ fn no_stage_takes_more_memory_than_it_may() -> Test {
             let next = graph.sin(values[index])?;
             values.push(next);
         }
-        // All of them are alive before the last is there, which is added first.
+        // All values are alive before the last one is computed, which is added first.
         let mut sum = values[6];
         for &value in values[..6].iter().rev() {
             sum = graph.add(sum, value)?;
@@ -152,7 +152,7 @@ fn marks_end_stages_and_name_them() -> Test {
     let error = Policy::Marks(vec!["head".into()]).split(&program).expect_err("no such mark");
     let expected = "no value has the mark \"head\"; the marks of this expression: encoder, decoder";
     assert_eq!(error.to_string(), expected);
-    // Names are part of the bytes.
+    // Names are serialized.
     assert_eq!(StageGraph::from_bytes(&stages.to_bytes())?.stages(), stages.stages());
     Ok(())
 }
@@ -218,7 +218,7 @@ fn costs_follow_the_textbook() -> Test {
     Ok(())
 }
 
-/// Adds a number until a sum is no longer below `end`, if there is one, or at most 100 times.
+/// Adds a constant until a sum reaches `end`, if there is one, or at most 100 times.
 fn adding(end: Option<f64>) -> Program {
     let types = vec![TensorType::scalar(DType::S32), f32([])];
     program(types.clone(), |graph, inputs| {
@@ -256,7 +256,7 @@ fn a_block_takes_as_long_as_its_algorithm() {
     });
     let cost = cost_of(&running);
     assert_eq!((cost.flops, cost.bytes), (1 << 16, 2 * (4 << 16)));
-    // Its body has a loop whose end is not known; the algorithm is there all the same.
+    // The trip count of the loop in the body is unknown, but the cost of the algorithm is known.
     let sorted = program(vec![f32([1 << 10]), f32([1 << 6])], |graph, inputs| {
         Ok(vec![graph.searchsorted(inputs[0], inputs[1], Side::Left)?])
     });
@@ -264,7 +264,7 @@ fn a_block_takes_as_long_as_its_algorithm() {
     assert!(seconds_of(&sorted, &Speed::default()).is_some());
 }
 
-/// Two chains that do not need each other, and their sum.
+/// Builds two independent chains and their sum.
 fn branches() -> Test<StageGraph> {
     let ty: TensorType = f32([4]);
     let program = program(vec![ty.clone(), ty], |graph, inputs| {
@@ -290,7 +290,7 @@ fn a_simulation_knows_workers_and_distances() -> Test {
     close(makespan(1, 1.0, 0.0), 5.0);
     close(makespan(2, f64::INFINITY, 0.0), 3.0);
     close(makespan(1000, f64::INFINITY, 0.5), 3.5);
-    // 16 bytes need 1.6 s: still better than one after the other.
+    // A transfer of 16 bytes takes 1.6 s, which is still faster than sequential execution.
     close(makespan(2, 10.0, 0.0), 4.6);
     Ok(())
 }
@@ -318,7 +318,7 @@ proptest! {
         let seconds = stages.seconds(&Speed::default());
         let timeline = stages.simulate(&cluster, &seconds);
         let alone: f64 = seconds.iter().sum();
-        // Waiting for a value is the only thing that takes longer than on one worker.
+        // Only waiting for values can make a run slower than on one worker.
         prop_assert!(timeline.makespan <= alone + 1e-5 * seconds.len() as f64);
         prop_assert_eq!(timeline.runs.len(), stages.stages().len());
     }

@@ -1,5 +1,5 @@
-//! Random programs, cut at random: stages compute what the whole program computes, each operation
-//! once, and hooks keep their order.
+//! Random programs with random cuts: stages compute the results of the whole program, each
+//! operation once, and hooks keep their order.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn cut(program: &Program, decisions: &[Decision]) -> StageGraph {
     split_with(program, 0, next).expect("the program can be split").0
 }
 
-/// Numbers of all kinds.
+/// Values of all kinds.
 fn value() -> impl Strategy<Value = f32> {
     prop_oneof![
         4 => -4.0_f32..4.0,
@@ -28,7 +28,7 @@ fn value() -> impl Strategy<Value = f32> {
     ]
 }
 
-/// Tensors of the inputs' types that hold these numbers.
+/// Creates tensors of the input types from values.
 fn inputs(values: &[f32]) -> Vec<HostTensor> {
     let mut rest = values;
     let take = |ty: &nxla_expr::TensorType| {
@@ -39,8 +39,8 @@ fn inputs(values: &[f32]) -> Vec<HostTensor> {
     input_types().iter().map(take).collect()
 }
 
-/// Whether tensors hold the same bits, but for those of NaN: which of two operands a sum takes them from
-/// is left to the compiler, which may see the sum alone here and among others there.
+/// Returns whether tensors have the same bits, except for NaN: compilers may choose the operand
+/// from which a sum takes the bits of a NaN.
 fn same(x: &HostTensor, y: &HostTensor) -> bool {
     let element = |tensor: &HostTensor, at| tensor.get(at).as_f64();
     let alike = |(x, y): (f64, f64)| x.to_bits() == y.to_bits() || (x.is_nan() && y.is_nan());
@@ -49,7 +49,7 @@ fn same(x: &HostTensor, y: &HostTensor) -> bool {
         && (0..x.size()).all(|at| alike((element(x, at), element(y, at))))
 }
 
-/// Runs something with hooks that write down what they are shown, in order.
+/// Runs a program with hooks that record the values that they receive, in order.
 fn recorded(run: impl FnOnce(&Hooks) -> Vec<HostTensor>) -> (Vec<HostTensor>, Vec<String>) {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let mut hooks = Hooks::new();
@@ -119,7 +119,7 @@ proptest! {
     }
 }
 
-/// A node as it was when it was made.
+/// A node at the time of its creation.
 type Made = (Op, Vec<ExprId>, Type);
 
 proptest! {

@@ -1,4 +1,4 @@
-//! Schedules: the order of stages, and the values on their way.
+//! Schedules: the order of stages, and the lifetime of values.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use common::{Test, at, f32, program, run_in_order};
 use nxla_split::{Decision, Schedule, ScheduleError, Stage, StageGraph, StageId, split};
 
-/// `sin x`, then `width` branches that each need only that, then their sum.
+/// Builds `sin x`, `width` branches that need only this value, and the sum of the branches.
 fn fan(width: i32) -> StageGraph {
     let program = program(vec![f32([]), f32([])], |graph, inputs| {
         let root = graph.sin(inputs[0])?;
@@ -30,8 +30,8 @@ fn fan(width: i32) -> StageGraph {
 
 #[test]
 fn a_value_is_moved_into_its_last_use() {
-    // Each stage holds the only reference to what it gets, except that the root is needed by all
-    // three branches: only the last of them owns it.
+    // Each stage holds the only reference to its arguments. All three branches need the root, so
+    // only the last branch owns it.
     let graph = fan(3);
     let mut owned = Vec::new();
     let run = |stage: &Stage, arguments: Vec<Arc<()>>| {
@@ -87,7 +87,7 @@ fn a_schedule_checks_its_steps() -> Test {
     );
     let branches = [schedule.next_ready(), schedule.next_ready()].map(|task| task.expect("ready"));
     assert!(!schedule.has_ready());
-    // Results may come in any order.
+    // Results may arrive in any order.
     for task in branches.into_iter().rev() {
         schedule.complete(task.stage, vec![1])?;
     }
@@ -98,7 +98,7 @@ fn a_schedule_checks_its_steps() -> Test {
 
 #[test]
 fn what_most_depends_on_goes_first() -> Test {
-    // The second branch has three products of matrices, the first one sine.
+    // The second branch has three matrix products, the first one a sine.
     let program = program(vec![f32([64, 64]), f32([64, 64])], |graph, inputs| {
         let short = graph.sin(inputs[0])?;
         let mut long = inputs[1];

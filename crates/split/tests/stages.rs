@@ -1,4 +1,4 @@
-//! Stages as data: text, tables, pictures, edges, bytes, checks, and size.
+//! Stages as data: strings, tables, drawings, edges, bytes, checks, and size.
 
 mod common;
 
@@ -8,7 +8,7 @@ use nxla_split::{
     Decision, Edge, Source, SplitError, Stage, StageGraph, StageId, split, split_with,
 };
 
-/// `cos(sin(-x)) + y`, cut before the cosine.
+/// Splits `cos(sin(-x)) + y` before the cosine.
 fn example() -> StageGraph {
     let program = program(vec![s32([]), s32([])], |graph, inputs| {
         let x = graph.negate(inputs[0])?;
@@ -113,7 +113,7 @@ fn edges_and_dependencies() {
 
 #[test]
 fn equal_stages_have_equal_digests() -> Test {
-    // sin(exp(x)) and sin(exp(y)), each pair cut in two.
+    // `sin(exp(x))` and `sin(exp(y))`, each split in two.
     let program = program(vec![f32([]), f32([])], |graph, inputs| {
         let mut results = Vec::new();
         for &input in inputs {
@@ -144,7 +144,7 @@ fn damaged_bytes_are_refused() {
     let mut longer = bytes.clone();
     longer.push(0);
     assert!(Stage::from_bytes(&longer).is_err());
-    // The digest stands before the length of the program.
+    // The digest precedes the length of the program.
     let program = nxla_expr::serialize::to_bytes(&stage.program).len();
     let mut other = bytes.clone();
     other[bytes.len() - program - 9] ^= 1;

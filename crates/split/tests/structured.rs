@@ -14,7 +14,7 @@ fn number(graph: &mut Graph, value: i64) -> Result<ExprId> {
     graph.number(Number::Int(value.into()))
 }
 
-/// `while x < 10 { x + 1, y + 2 }`, giving both.
+/// Builds `while x < 10 { x + 1, y + 2 }` and returns both results.
 fn count_up(graph: &mut Graph, x: ExprId, y: ExprId) -> Result<Vec<ExprId>> {
     let mark = graph.mark();
     let types = [x, y].map(|id| graph.tensor_type(id).clone());
@@ -76,7 +76,7 @@ fn a_loop_over_inputs_is_not_cut_before() -> Test {
 
 #[test]
 fn parts_of_a_loop_cross_on_their_own() -> Test {
-    // Only the second part is needed on both sides of the cut.
+    // Both sides of the cut need only the second result.
     let program = program(vec![s32([]), s32([])], |graph, inputs| {
         let results = count_up(graph, inputs[0], inputs[1])?;
         let x = graph.negate(results[1])?;
@@ -130,7 +130,7 @@ fn conditionals_are_cut_out_whole() -> Test {
     }
     let stages = split(&conditional(), at("add", Decision::After))?;
     assert_eq!(shown(&stages), ["in0, in1 | add | s32", "s0.0 | constant, cond, multiply | f32"]);
-    // What is computed only in a branch is part of the conditional.
+    // Nodes that are computed only in a branch are part of the conditional.
     let stages = split(&conditional(), at("exp", Decision::After))?;
     assert_eq!(stages.stages().len(), 1);
     Ok(())
@@ -200,7 +200,7 @@ fn blocks_are_nodes_like_any_other() -> Test {
     Ok(())
 }
 
-/// Three hooks: on `sin x`, on `y` with the result unused, and on the result.
+/// Builds three hooks: on `sin x`, on `y` with an unused result, and on the result.
 fn hooked() -> Program {
     program(vec![f32([]), f32([])], |graph, inputs| {
         let x = graph.sin(inputs[0])?;
@@ -226,7 +226,7 @@ fn hooks_run_once_and_in_order() -> Test {
 
 #[test]
 fn a_stage_that_pulls_in_a_hook_pulls_in_those_before() -> Test {
-    // The third hook is the only one that the output needs, but the second must run before it.
+    // The output needs only the third hook, but the second hook must run before it.
     let stages = split(&hooked(), |node| match node.op {
         nxla_expr::Op::Hook(hook) if hook.name.as_deref() == Some("third") => Decision::After,
         _ => Decision::None,

@@ -1,27 +1,26 @@
-//! A graph that is being extended for a batch, and what rules are written with.
+//! The graph that batching extends, and helpers for batching rules.
 
 use nxla_tensor::{Names, Shape};
 use smallvec::SmallVec;
 
 use crate::graph::{Axes, ExprId, Graph, Op, Operands, Reshape, Result, TensorType};
 
-/// A tensor in a graph that computes for a batch.
+/// A value in a graph that computes a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Batched {
     /// The node.
     pub id: ExprId,
-    /// Whether it has the batch axes in front of its own. Without them it is shared: the same for
-    /// all entries.
+    /// Whether the value has leading batch axes. Otherwise all entries share it.
     pub batched: bool,
 }
 
 impl Batched {
-    /// A value with the batch axes.
+    /// Creates a value with batch axes.
     pub fn each(id: ExprId) -> Self {
         Self { id, batched: true }
     }
 
-    /// A value that all entries share.
+    /// Creates a value that all entries share.
     pub fn shared(id: ExprId) -> Self {
         Self { id, batched: false }
     }
@@ -30,7 +29,7 @@ impl Batched {
 /// The results of one node.
 pub(super) type Parts = SmallVec<[Batched; 1]>;
 
-/// A type with the batch axes, which have no names, in front.
+/// Returns a type with leading batch axes, which have no names.
 pub fn batched_type(ty: &TensorType, sizes: &[usize]) -> TensorType {
     let shape = sizes.iter().chain(&ty.shape).copied().collect();
     let names = ty.names.as_ref().map(|names| {
@@ -40,55 +39,55 @@ pub fn batched_type(ty: &TensorType, sizes: &[usize]) -> TensorType {
     TensorType { dtype: ty.dtype, shape, names }
 }
 
-/// A graph that is being extended, and the batch.
+/// The graph that is being extended, and the batch sizes.
 pub(super) struct Batcher<'a> {
     pub(super) graph: &'a mut Graph,
     pub(super) sizes: &'a [usize],
 }
 
 impl Batcher<'_> {
-    /// The number of batch axes.
+    /// Returns the number of batch axes.
     pub(super) fn depth(&self) -> usize {
         self.sizes.len()
     }
 
-    /// An op on nodes.
+    /// Creates a node.
     pub(super) fn make(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
         self.graph.make(op, operands)
     }
 
-    /// The shape of one entry.
+    /// Returns the shape of one entry.
     pub(super) fn entry_shape(&self, x: Batched) -> Shape {
         let shape = self.graph.shape(x.id);
         if x.batched { Shape::from(&shape[self.depth()..]) } else { shape.clone() }
     }
 
-    /// A shape with the batch axes in front.
+    /// Returns a shape with leading batch axes.
     pub(super) fn batch_shape(&self, entry: &[usize]) -> Shape {
         self.sizes.iter().chain(entry).copied().collect()
     }
 
-    /// One value per batch axis, then the entry's.
+    /// Returns a list with one value per batch axis, then the values of the entry.
     pub(super) fn prefixed<T: Clone>(&self, value: T, entry: &[T]) -> Box<[T]> {
         std::iter::repeat_n(value, self.depth()).chain(entry.iter().cloned()).collect()
     }
 
-    /// An axis of an entry as an axis of the batch.
+    /// Converts an axis of an entry to an axis of the batch.
     pub(super) fn shift(&self, axis: usize) -> usize {
         axis + self.depth()
     }
 
-    /// Axes of an entry as axes of the batch.
+    /// Converts axes of an entry to axes of the batch.
     pub(super) fn shift_all(&self, axes: &[usize]) -> Axes {
         axes.iter().map(|&axis| self.shift(axis)).collect()
     }
 
-    /// The batch axes, then axes of an entry.
+    /// Returns the batch axes, then converted axes of an entry.
     pub(super) fn with_batch_axes(&self, axes: &[usize]) -> Axes {
         (0..self.depth()).chain(axes.iter().map(|&axis| self.shift(axis))).collect()
     }
 
-    /// The value with the batch axes, repeated if it is shared.
+    /// Returns the value with batch axes, broadcast if it is shared.
     pub(super) fn lift(&mut self, x: Batched) -> Result<ExprId> {
         if x.batched {
             return Ok(x.id);
@@ -97,13 +96,13 @@ impl Batcher<'_> {
         self.graph.broadcast_named(x.id, ty.shape, ty.names)
     }
 
-    /// All values with the batch axes.
+    /// Returns all values with batch axes.
     pub(super) fn lift_all(&mut self, operands: &[Batched]) -> Result<Operands> {
         operands.iter().map(|&operand| self.lift(operand)).collect()
     }
 
-    /// The value such that it broadcasts with entries of a rank that is not smaller than its own:
-    /// axes of size 1 come between the batch axes and its own. Shared values do so as they are.
+    /// Returns the value such that it broadcasts with entries of rank `rank`: axes of size 1 are
+    /// inserted between the batch axes and the entry axes. Shared values are returned unchanged.
     pub(super) fn widen(&mut self, x: Batched, rank: usize) -> Result<ExprId> {
         let entry = self.entry_shape(x);
         if !x.batched || entry.rank() == rank {
@@ -120,14 +119,14 @@ impl Batcher<'_> {
         self.make(Op::Reshape(Box::new(Reshape { shape, names })), &[x.id])
     }
 
-    /// Operands whose entries broadcast with each other, as operands that do so themselves.
+    /// Aligns the ranks of operands, so that the batches broadcast as the entries do.
     pub(super) fn aligned(&mut self, operands: &[Batched]) -> Result<Operands> {
         let ranks = operands.iter().map(|&operand| self.entry_shape(operand).rank());
         let rank = ranks.max().unwrap_or(0);
         operands.iter().map(|&operand| self.widen(operand, rank)).collect()
     }
 
-    /// The value with the batch axes, which begin at `position`, moved to the front.
+    /// Moves the batch axes, which start at `position`, to the front.
     pub(super) fn bring_forward(&mut self, x: ExprId, position: usize) -> Result<ExprId> {
         let (depth, rank) = (self.depth(), self.graph.shape(x).rank());
         let batch = position..position + depth;
@@ -135,13 +134,13 @@ impl Batcher<'_> {
         self.make(Op::Transpose(order), &[x])
     }
 
-    /// The value with an entry's axes in this order; batch axes stay in front.
+    /// Permutes the axes of the entries; batch axes stay in front.
     pub(super) fn permute_entry(&mut self, x: ExprId, order: &[usize]) -> Result<ExprId> {
         let order = self.with_batch_axes(order);
         self.make(Op::Transpose(order), &[x])
     }
 
-    /// The value, which has the batch axes, without axis names.
+    /// Returns the value, which has batch axes, without axis names.
     pub(super) fn unnamed(&mut self, x: ExprId) -> Result<ExprId> {
         self.graph.rename(x, None)
     }

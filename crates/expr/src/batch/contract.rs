@@ -1,6 +1,6 @@
-//! Products: batch axes become batch axes of the product where both sides have them, free axes
-//! where one does. Convolutions have no batch axes to spare for kernels; there entries become
-//! groups.
+//! Batching rules of contractions. For `dot`, batch axes become batch axes of the product if both
+//! operands have them, and free axes otherwise. Convolutions have no batch axes for kernels, so
+//! entries become groups.
 
 use nxla_tensor::Shape;
 
@@ -28,8 +28,8 @@ fn dot(b: &mut Batcher<'_>, dot: &Dot, left: Batched, right: Batched) -> Result<
         };
         return b.make(Op::Dot(Box::new(attributes)), &[left_id, right_id]);
     }
-    // The op's own batch axes have to lead, so the batch goes behind them: from there on it is
-    // free, and comes out first among the free axes of its side.
+    // The batch axes of the op must lead, so the batch follows them: it is then a free axis, and
+    // the first free axis of its operand in the result.
     let mut attributes = dot.clone();
     let position = if left.batched {
         attributes.left_contract = b.shift_all(&dot.left_contract);
@@ -45,17 +45,17 @@ fn dot(b: &mut Batcher<'_>, dot: &Dot, left: Batched, right: Batched) -> Result<
     b.bring_forward(product, position)
 }
 
-/// The value with the batch axes behind `own` leading axes of the entry.
+/// Moves the batch axes behind `own` leading axes of the entry.
 fn behind(b: &mut Batcher<'_>, x: ExprId, own: usize) -> Result<ExprId> {
     let (depth, rank) = (b.depth(), b.graph.shape(x).rank());
     let order: Axes = (depth..depth + own).chain(0..depth).chain(depth + own..rank).collect();
     b.make(Op::Transpose(order), &[x])
 }
 
-/// Entries are folded into an axis that keeps them apart: those of the input alone into the batch
-/// of the convolution, those of the kernel alone into its output channels, those of both into
-/// groups. Where the convolution has groups of its own, entries go inside of a group if only one
-/// side has them, so that each group still meets its own part of the other side.
+/// Merges the entries of a convolution into another axis. Entries of the input alone are merged
+/// into the batch of the convolution, entries of the kernel alone into its output channels, and
+/// entries of both into groups. If the convolution has groups and only one operand has entries, the
+/// entries are merged inside each group, so that each group still combines corresponding channels.
 fn conv(b: &mut Batcher<'_>, conv: &Conv, input: Batched, kernel: Batched) -> Result<ExprId> {
     let count: usize = b.sizes.iter().product();
     if count == 0 {
@@ -71,7 +71,7 @@ fn conv(b: &mut Batcher<'_>, conv: &Conv, input: Batched, kernel: Batched) -> Re
         output_permutation: identity,
         ..conv.clone()
     };
-    // `at` is where the entries come out: the axis, and how many groups are before them.
+    // `axis` of the result contains the entries, inside of `groups` groups.
     let (input_id, kernel_id, (axis, groups)) = match (input.batched, kernel.batched) {
         (true, false) => {
             let groups = conv.batch_groups;
@@ -93,7 +93,7 @@ fn conv(b: &mut Batcher<'_>, conv: &Conv, input: Batched, kernel: Batched) -> Re
     };
     let result = b.make(Op::Conv(Box::new(attributes)), &[input_id, kernel_id])?;
 
-    // Split the axis again and bring the entries to the front.
+    // Splits the axis and moves the entries to the front.
     let mut sizes = b.graph.shape(result).to_vec();
     let own = sizes[axis] / count;
     sizes.splice(axis..=axis, [groups, count, own / groups]);
@@ -112,7 +112,7 @@ fn conv(b: &mut Batcher<'_>, conv: &Conv, input: Batched, kernel: Batched) -> Re
     b.permute_entry(unfolded, &order)
 }
 
-/// The operand in canonical layout without names; a batch becomes one leading axis.
+/// Returns the operand in canonical layout without names; a batch becomes one leading axis.
 fn canonical(b: &mut Batcher<'_>, x: Batched, order: &[usize], count: usize) -> Result<ExprId> {
     let id = b.unnamed(x.id)?;
     if !x.batched {
@@ -124,7 +124,7 @@ fn canonical(b: &mut Batcher<'_>, x: Batched, order: &[usize], count: usize) -> 
     b.graph.reshape(id, shape)
 }
 
-/// Merges the leading axis, of entries, into another one, inside of the groups that it has.
+/// Merges the leading axis of entries into another axis, inside each of its groups.
 fn fold(b: &mut Batcher<'_>, x: ExprId, axis: usize, groups: usize) -> Result<ExprId> {
     let mut sizes = b.graph.shape(x).to_vec();
     let (count, own) = (sizes[0], sizes[axis]);
@@ -137,7 +137,7 @@ fn fold(b: &mut Batcher<'_>, x: ExprId, axis: usize, groups: usize) -> Result<Ex
     b.graph.reshape(moved, sizes)
 }
 
-/// The result for no entries at all, which could be no groups either.
+/// Returns the result for a batch without entries, for which the number of groups would be zero.
 fn empty(b: &mut Batcher<'_>, conv: &Conv, input: Batched, kernel: Batched) -> Result<ExprId> {
     let one = |b: &mut Batcher<'_>, x: Batched| -> Result<ExprId> {
         let (dtype, shape) = (b.graph.dtype(x.id), b.entry_shape(x));

@@ -1,7 +1,7 @@
-//! Regions, annotations and hooks.
+//! Batching rules of control ops: regions, annotations and hooks.
 //!
-//! A region whose decision is the same for all entries stays one, with a batched program inside.
-//! Where entries decide differently, the decision becomes a selection between results.
+//! If all entries share the predicate, the region remains and contains a batched program. If
+//! predicates differ between entries, the conditional becomes a selection between results.
 
 use std::sync::Arc;
 
@@ -43,32 +43,32 @@ pub(super) fn batch(
 }
 
 impl Batcher<'_> {
-    /// The results of a node.
+    /// Returns the results of a node.
     fn parts(&mut self, node: ExprId, marks: impl IntoIterator<Item = bool>) -> Result<Parts> {
         let ids = self.graph.parts(node)?;
         Ok(ids.into_iter().zip(marks).map(|(id, batched)| Batched { id, batched }).collect())
     }
 
-    /// The nodes of a program here.
+    /// Copies the nodes of a program.
     fn inline(&mut self, program: &Program, arguments: &[Batched]) -> Result<Vec<Batched>> {
         self.run(program.graph(), program.outputs(), arguments)
     }
 
-    /// A predicate as `pred` with one value for each entry.
+    /// Converts a predicate to `pred` with one value for each entry.
     fn truth(&mut self, predicate: Batched) -> Result<ExprId> {
         let id = self.lift(predicate)?;
         self.graph.as_type(id, DType::Pred)
     }
 
-    /// `on_true` for the entries where `mask` holds.
+    /// Selects `on_true` for the entries where `mask` is true.
     fn choose(&mut self, mask: ExprId, on_true: ExprId, on_false: ExprId) -> Result<ExprId> {
         let rank = self.graph.shape(on_true).rank() - self.depth();
         let mask = self.widen(Batched::each(mask), rank)?;
         self.graph.select(mask, on_true, on_false)
     }
 
-    /// The operands that are used, in each of which an entry that `mask` leaves out has the values of
-    /// another one.
+    /// Returns the used operands with safe values: entries outside `mask` have the values of
+    /// another entry.
     fn fill_lanes(
         &mut self,
         mask: ExprId,
@@ -82,7 +82,7 @@ impl Batcher<'_> {
         Ok(filled)
     }
 
-    /// Operands with the batch axes where the marks say so.
+    /// Lifts the operands that are marked.
     fn marked(&mut self, operands: &[Batched], marks: &[bool]) -> Result<Vec<Batched>> {
         let mut result = operands.to_vec();
         for (operand, &mark) in result.iter_mut().zip(marks) {
@@ -117,8 +117,8 @@ fn annotation(b: &mut Batcher<'_>, metadata: &Metadata, operands: &[Batched]) ->
     b.parts(node, marks(operands).into_iter().take(custom.outputs))
 }
 
-/// A rule for tangents for all entries. A result that entries share changes differently for each of
-/// them if an input, or something that the rule captures, differs: it is no longer shared then.
+/// Batches a custom rule for tangents. If an input or a capture of the rule differs between
+/// entries, the tangent of a shared result differs too, so the result is not shared any more.
 fn tangents(
     b: &mut Batcher<'_>,
     metadata: &Metadata,
@@ -140,8 +140,7 @@ fn tangents(
     b.parts(node, marks)
 }
 
-/// The user's derivative for all entries: what several entries say of an input that they share
-/// adds up.
+/// Batches a custom rule for cotangents. The cotangents of an input that entries share add up.
 fn cotangents(b: &Batcher<'_>, custom: &CustomGrad, operands: &[Batched]) -> Result<Program> {
     let (outputs, rest) = operands.split_at(custom.outputs);
     let (inputs, captures) = rest.split_at(custom.inputs);
@@ -205,8 +204,8 @@ fn conditional(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type
     b.parts(node, results)
 }
 
-/// Entries take different branches: each branch that some entry takes is computed for all of
-/// them, and each entry gets the result of its own.
+/// Batches a conditional whose entries take different branches: each branch that some entry takes
+/// is computed for all entries, and each entry selects its result.
 fn choice(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type) -> Result<Parts> {
     let truth = TensorType::new(DType::Pred, b.sizes.to_vec());
     let mut undecided = b.graph.constant(Scalar::one(DType::Pred), truth)?;
@@ -228,7 +227,7 @@ fn choice(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type) -> 
     Ok(results.into_iter().map(Batched::each).collect())
 }
 
-/// The results of a branch if any entry takes it, zeros otherwise.
+/// Returns the results of a branch if any entry takes it, and zeros otherwise.
 fn taken(
     b: &mut Batcher<'_>,
     takes: ExprId,
@@ -255,7 +254,7 @@ fn taken(
 
 fn repetition(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<Parts> {
     let mut inputs = marks(operands);
-    // What the body makes of the state may differ between entries although the start does not.
+    // The body can make a state differ between entries even if its initial value is shared.
     let (condition, body) = loop {
         let (condition, differs) = op.condition.batched(&inputs, b.sizes)?;
         if differs[0] {
@@ -275,12 +274,12 @@ fn repetition(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<P
     b.parts(node, state)
 }
 
-/// Entries go on for different numbers of iterations: the loop runs while any of them does. The
-/// mask of those that do is part of the state.
+/// Batches a loop whose entries have different trip counts: the loop runs while any entry
+/// continues. The mask of the continuing entries is part of the state.
 ///
-/// An entry that is done is computed again from the state before its last iteration, at which the
-/// body is known to be defined. That state is part of the state too. An entry that never begins is
-/// computed with the values of one that does.
+/// A finished entry is recomputed from the state before its last iteration, for which the body is
+/// defined; this state is part of the state too. An entry without iterations uses the values of an
+/// entry with iterations.
 fn masked(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<Parts> {
     let (state, captures) = operands.split_at(op.state);
     let initial: Vec<Batched> = b.lift_all(state)?.into_iter().map(Batched::each).collect();
@@ -325,8 +324,8 @@ fn masked(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<Parts
 }
 
 impl Batcher<'_> {
-    /// The state that an iteration is computed from: for entries that are done, the one that their
-    /// last iteration was computed from, as a constant.
+    /// Returns the state from which an iteration is computed. For finished entries, it is a
+    /// constant copy of the state before their last iteration.
     fn safe_state(
         &mut self,
         mask: ExprId,

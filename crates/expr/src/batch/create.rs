@@ -1,4 +1,4 @@
-//! Ops without operands give the same tensor to every entry, so there is nothing to batch.
+//! Creation ops have no operands, so all entries share their results.
 
 use crate::graph::{ExprId, Op, Result};
 

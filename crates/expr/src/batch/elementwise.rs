@@ -1,4 +1,4 @@
-//! Element-wise ops work on the batch as they are, once ranks are aligned: entries broadcast from
+//! Batching rules of element-wise ops: the same op, after ranks are aligned. Entries broadcast from
 //! the right, so batch axes must stay left of the longest entry.
 
 use super::batcher::{Batched, Batcher};
@@ -18,8 +18,8 @@ pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) ->
     }
 }
 
-/// The op takes scalar bounds only; bounds that differ between entries are a maximum and a
-/// minimum, which is what the op computes.
+/// Batches a clip, whose bounds must be scalars. Bounds that differ between entries become the
+/// equivalent maximum and minimum.
 fn clip(batcher: &mut Batcher<'_>, operands: &[Batched]) -> Result<ExprId> {
     let [x, min, max] = operands else { unreachable!("clip has three operands") };
     if !min.batched && !max.batched {

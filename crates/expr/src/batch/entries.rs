@@ -1,5 +1,4 @@
-//! One entry after the other, in a loop: what is left for ops that cannot be said for all entries
-//! at once.
+//! Fallback for ops that cannot compute all entries at once: a loop over the entries.
 
 use nxla_tensor::{DType, Scalar, Shape};
 
@@ -7,7 +6,7 @@ use super::batcher::{Batched, Batcher, batched_type};
 use crate::build::SliceStart;
 use crate::graph::{ExprId, Op, Operands, Result, TensorType, Type};
 
-/// The op applied to each entry by a loop that writes the results where they belong.
+/// Applies the op to each entry in a loop that writes the results to a stack.
 pub(super) fn one_by_one(
     batcher: &mut Batcher<'_>,
     op: &Op,
@@ -55,7 +54,7 @@ impl Batcher<'_> {
         self.graph.scalar_constant(Scalar::Int(value), DType::S64)
     }
 
-    /// The state after the entry `index`.
+    /// Returns the loop state after entry `index`.
     fn next_entry(
         &mut self,
         op: &Op,

@@ -1,5 +1,5 @@
-//! Slices, gathers and scatters: a position that differs between entries becomes an index, with
-//! the number of the entry as a coordinate for each batch axis.
+//! Batching rules of slices, gathers and scatters: a start that differs between entries becomes an
+//! index, with the entry number as a coordinate for each batch axis.
 
 use nxla_tensor::{DType, Scalar, Shape};
 
@@ -25,7 +25,7 @@ pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) ->
     }
 }
 
-/// Where a range begins along one axis of an entry.
+/// The start of a range along one axis of an entry.
 #[derive(Clone, Copy)]
 enum Begin {
     Static(i64),
@@ -33,7 +33,7 @@ enum Begin {
 }
 
 impl Begin {
-    /// The starts of an op with the operands that give the dynamic ones.
+    /// Returns the starts of an op with the operands of the dynamic starts.
     fn all(starts: &[Start], operands: &[Batched]) -> Vec<Begin> {
         let mut operands = operands.iter();
         let begin = |start: &Start| match start {
@@ -48,7 +48,7 @@ impl Begin {
     }
 }
 
-/// Axes whose start is the same for all entries are sliced, the others gathered.
+/// Slices the axes whose start is the same for all entries, and gathers the other axes.
 fn slice(b: &mut Batcher<'_>, slice: &Slice, operands: &[Batched]) -> Result<ExprId> {
     let (&x, dynamic) = operands.split_first().expect("a slice has an operand");
     let begins = Begin::all(&slice.starts, dynamic);
@@ -85,7 +85,7 @@ fn slice(b: &mut Batcher<'_>, slice: &Slice, operands: &[Batched]) -> Result<Exp
     let indices = b.coordinates(columns, &grid, x.batched)?;
     let indexed = if x.batched { b.with_batch_axes(&axes) } else { axes.clone().into() };
     let gathered = b.make(Op::Gather(indexed), &[x.id, indices])?;
-    // Gathered axes come first; they belong where they were.
+    // A gather moves the gathered axes to the front; the result restores their positions.
     let mut rest = axes.len()..;
     let mut order = Vec::with_capacity(sizes.rank());
     for axis in 0..sizes.rank() {
@@ -95,7 +95,7 @@ fn slice(b: &mut Batcher<'_>, slice: &Slice, operands: &[Batched]) -> Result<Exp
     b.permute_entry(gathered, &order)
 }
 
-/// With starts that differ between entries, each of them scatters its update.
+/// If starts differ between entries, each entry scatters its update.
 fn put_slice(b: &mut Batcher<'_>, starts: &[Start], operands: &[Batched]) -> Result<ExprId> {
     let [x, update, dynamic @ ..] = operands else { unreachable!("there is an update") };
     let begins = Begin::all(starts, dynamic);
@@ -107,7 +107,7 @@ fn put_slice(b: &mut Batcher<'_>, starts: &[Start], operands: &[Batched]) -> Res
             [x, update].into_iter().chain(dynamic.iter().map(|start| start.id)).collect();
         return b.make(Op::PutSlice(starts), &ids);
     }
-    // An update that is shorter than an axis fills its beginning, so that needs no index.
+    // An update that is shorter than an axis fills a prefix, so the axis needs no index.
     let (axes, rest): (Vec<usize>, Vec<usize>) =
         (0..begins.len()).partition(|&axis| !matches!(begins[axis], Begin::Static(..=0)));
     let grid: Vec<usize> = axes.iter().map(|&axis| taken[axis]).collect();
@@ -128,7 +128,7 @@ fn gather(b: &mut Batcher<'_>, axes: &Axes, operands: &[Batched]) -> Result<Expr
     let [x, indices] = *operands else { unreachable!("a gather has two operands") };
     match (x.batched, indices.batched) {
         (_, false) => {
-            // The batch is among the axes that are not indexed: the first ones of the window.
+            // The batch axes are among the axes that are not indexed, at the front of the window.
             let position = b.graph.shape(indices.id).rank() - 1;
             let axes = b.shift_all(axes);
             let gathered = b.make(Op::Gather(axes), &[x.id, indices.id])?;
@@ -143,7 +143,7 @@ fn gather(b: &mut Batcher<'_>, axes: &Axes, operands: &[Batched]) -> Result<Expr
     }
 }
 
-/// Scatters: shared indices move whole batches, others need the number of their entry.
+/// Batches a scatter: shared indices apply to whole batches, other indices need their entry number.
 fn indexed(
     b: &mut Batcher<'_>,
     axes: &Axes,
@@ -157,7 +157,7 @@ fn indexed(
         let indices = b.with_entry_numbers(indices.id)?;
         return b.make(op(axes), &[x, indices, updates]);
     }
-    // The leading axes of the indices lead the updates; then comes the window with the batch.
+    // The updates have the leading axes of the indices, then the window with the batch axes.
     let (depth, rank) = (b.depth(), b.graph.shape(updates).rank());
     let leading = b.graph.shape(indices.id).rank() - 1;
     let order: Axes =
@@ -168,7 +168,8 @@ fn indexed(
     b.make(op(axes), &[x, indices.id, updates])
 }
 
-/// Vectors combined with updates: one vector of all entries, of which each has a range of places.
+/// Combines vectors with updates: the vectors of all entries are concatenated, with a range per
+/// entry.
 pub(super) fn scatter(b: &mut Batcher<'_>, op: Combine, operands: &[Batched]) -> Result<ExprId> {
     let [x, indices, updates] = *operands else { unreachable!("a scatter has three operands") };
     let size = b.entry_shape(x)[0];
@@ -186,7 +187,7 @@ pub(super) fn scatter(b: &mut Batcher<'_>, op: Combine, operands: &[Batched]) ->
     let entry = graph.iota([entries, count], Some(0), DType::S64)?;
     let first = graph.multiply(entry, size)?;
     let place = graph.add(first, indices)?;
-    // What is out of its entry's range must not fall into another's.
+    // An index out of range for its entry must not update another entry.
     let (low, high) = (graph.greater_equal(indices, zero)?, graph.less(indices, size)?);
     let is_inside = graph.logical_and(low, high)?;
     let place = graph.select(is_inside, place, nowhere)?;
@@ -197,7 +198,8 @@ pub(super) fn scatter(b: &mut Batcher<'_>, op: Combine, operands: &[Batched]) ->
 }
 
 impl Batcher<'_> {
-    /// Integers as `s64`, which counts everything; what does not fit is out of range anyway.
+    /// Converts integers to `s64`, which represents all sizes; larger values are out of range
+    /// anyway.
     fn wide(&mut self, x: ExprId) -> Result<ExprId> {
         if self.graph.dtype(x) != DType::U64 {
             return self.graph.as_type(x, DType::S64);
@@ -208,7 +210,7 @@ impl Batcher<'_> {
         self.graph.as_type(limited, DType::S64)
     }
 
-    /// A start limited to `[0, limit]`, such that it broadcasts with a grid of a rank.
+    /// Returns a start clamped to `[0, limit]` that broadcasts with a grid of rank `rank`.
     fn clamped(&mut self, begin: Begin, limit: usize, rank: usize) -> Result<ExprId> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let start = match begin {
@@ -225,7 +227,7 @@ impl Batcher<'_> {
         self.widen(Batched { id, ..start }, rank)
     }
 
-    /// `start + stride * i` along one axis of a grid.
+    /// Returns `start + stride * i` along one axis of a grid.
     fn range(
         &mut self,
         start: ExprId,
@@ -241,14 +243,14 @@ impl Batcher<'_> {
         self.graph.add(start, steps)
     }
 
-    /// The number of its entry along each batch axis, over the batch and further axes.
+    /// Returns the entry number along each batch axis, over the batch and further axes.
     fn entry_numbers(&mut self, entry: &[usize]) -> Result<Operands> {
         let shape = self.batch_shape(entry);
         let axes = (0..).take(self.depth());
         axes.map(|axis| self.graph.iota(shape.clone(), Some(axis), DType::S64)).collect()
     }
 
-    /// Columns over a grid as the last axis of indices, after those of the entries' numbers.
+    /// Stacks coordinate columns over a grid as the last axis of indices, after the entry numbers.
     fn coordinates(&mut self, columns: Operands, grid: &[usize], numbered: bool) -> Result<ExprId> {
         let mut all = if numbered { self.entry_numbers(grid)? } else { Operands::new() };
         let shape = self.batch_shape(grid);
@@ -258,7 +260,7 @@ impl Batcher<'_> {
         self.make(Op::Stack(Box::new(Stack { axis: shape.rank(), name: None })), &all)
     }
 
-    /// Indices with a coordinate for each batch axis before their own.
+    /// Prepends a coordinate for each batch axis to indices.
     fn with_entry_numbers(&mut self, indices: ExprId) -> Result<ExprId> {
         let indices = self.unnamed(indices)?;
         let indices = self.wide(indices)?;

@@ -1,22 +1,22 @@
 //! Safe values for the entries of a batch that do not take a branch.
 //!
-//! A region whose condition differs between entries is computed for all entries of the batch, and
-//! a selection drops the results of the entries that did not take it. A derivative still evaluates
-//! the region there: `0 * inf` at such an entry would make NaN of every sum that it is part of.
-//! So these entries are computed with the values of an entry that takes the region.
+//! A region whose predicate differs between entries is computed for all entries, and a selection
+//! drops unused results. A derivative still evaluates the region for the other entries, and `0 *
+//! inf` there would make sums over the batch NaN. These entries are therefore computed with the
+//! values of an entry that takes the branch.
 
 use crate::graph::{ExprId, Graph, Result};
 use nxla_tensor::{DType, Shape};
 
 impl Graph {
-    /// `x` with the values of the first entry for which `mask` holds, in place of those of all
-    /// entries for which it does not. The axes of the mask are the first axes of `x`. No gradient
-    /// flows to what takes the place.
+    /// Replaces the entries of `x` for which `mask` is false by the first entry for which it is
+    /// true. The axes of the mask are the leading axes of `x`. No gradient flows to the replacing
+    /// values.
     ///
-    /// Where the mask holds for no entry, the result is `x` with its first entry in place of all.
+    /// If the mask is false for all entries, the first entry replaces all entries.
     ///
     /// # Errors
-    /// A mask whose axes are not the first ones of `x`.
+    /// Returns an error if the axes of the mask are not the leading axes of `x`.
     pub fn fill_lanes(&mut self, mask: ExprId, x: ExprId) -> Result<ExprId> {
         let (sizes, ty) = (self.shape(mask).clone(), self.tensor_type(x).clone());
         let count = sizes.size();

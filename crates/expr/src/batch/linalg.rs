@@ -1,4 +1,5 @@
-//! Fourier transforms and factorisations, which are batched over leading axes already.
+//! Batching rules of Fourier transforms and factorizations, which already support leading batch
+//! axes.
 
 use super::batcher::{Batched, Batcher};
 use crate::graph::{ExprId, Fft, Op, Result};

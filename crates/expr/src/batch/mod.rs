@@ -1,20 +1,20 @@
-//! Batching: a graph for one entry becomes a graph for many entries at once.
+//! Batching: converting a graph for one entry to a graph for many entries.
 //!
-//! Some of a function's arguments get *batch axes* in front of their own; the others are shared by
-//! all entries. Every node that depends on an argument of the first kind is made again so that it
-//! does for each entry what it did for one; nodes that do not are copied and computed once. The
-//! result is made of the same ops: no engine, and no derivative, knows that there was a batch.
+//! Some arguments of a function have *batch axes* in front of their own axes; all entries share the
+//! other arguments. Every node that depends on an argument with batch axes is recreated such that
+//! it computes all entries. Other nodes are copied and computed once. The result consists of the
+//! same ops, so backends and derivatives need no knowledge of batches.
 //!
-//! Each op owes one rule, in the file of its family, and rules are exhaustive. A rule sees which
-//! operands have the batch axes and gives a node that has them. What it gives must be of the
-//! entry's type with the batch axes in front: this is asserted, and axis names are restored, for
-//! all rules in one place. A few combinations that no op expresses (a fold whose initial value
-//! differs between entries) go through the entries in a loop.
+//! Each op has a batching rule in the file of its family, and the matches are exhaustive. A rule
+//! receives the operands, knows which have batch axes, and returns a node with batch axes. The type
+//! of the node must be the type of the entry with leading batch axes. One function asserts this for
+//! all rules and restores axis names. A few combinations that no op can express, such as a fold
+//! whose initial value differs between entries, become loops over the entries.
 //!
-//! Regions are batched as programs of their own. A condition that differs between entries becomes
-//! a choice: a conditional computes every branch that some entry takes and selects, a loop goes on
-//! while some entry does, and entries that are done keep their state. Entries that do not take a
-//! branch, or are done, are computed with values at which the region is defined.
+//! Regions are batched as separate programs. A conditional whose predicate differs between entries
+//! computes every branch that some entry takes and selects the results. A loop runs while some
+//! entry continues, and finished entries keep their state. Entries that do not take a branch, or
+//! are finished, are computed with values for which the region is defined.
 
 mod batcher;
 mod contract;
@@ -37,10 +37,10 @@ use crate::graph::{
 };
 
 impl Graph {
-    /// Appends what `roots` of another graph need, with `arguments` for the inputs of its program,
-    /// for a batch of these sizes. Gives what the roots became; those that depend on no batched
-    /// argument are shared. Hooks of the other graph become hooks of this one, called once with
-    /// the values of all entries.
+    /// Appends the nodes that `roots` of another graph need, for a batch of these sizes, with
+    /// `arguments` for the inputs. Returns the values of the roots; values that depend on no
+    /// batched argument are shared. Hooks of the other graph become hooks of this graph, which are
+    /// called once with all entries.
     ///
     /// ```
     /// use nxla_expr::batch::Batched;
@@ -65,7 +65,7 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// If the number or the types of the arguments do not fit.
+    /// Returns an error if the number or the types of the arguments do not fit.
     pub fn batch(
         &mut self,
         from: &Graph,
@@ -79,26 +79,27 @@ impl Graph {
         results
     }
 
-    /// The value with the batch axes, repeated over them if it is shared.
+    /// Returns the value with batch axes, broadcast if it is shared.
     ///
     /// # Errors
-    /// None; the result is fallible like that of every builder.
+    /// Cannot fail in practice.
     pub fn lift(&mut self, x: Batched, sizes: &[usize]) -> Result<ExprId> {
         Batcher { graph: self, sizes }.lift(x)
     }
 }
 
 impl Program {
-    /// The program for a batch of these sizes: inputs that are marked, and the outputs that
-    /// depend on them, have the batch axes in front. Tells which outputs do.
+    /// Returns the program for a batch of these sizes, in which the marked inputs and the outputs
+    /// that depend on them have leading batch axes, and a flag for each output.
     ///
     /// # Errors
-    /// If there is not one mark for each input.
+    /// Returns an error if the number of marks differs from the number of inputs.
     pub fn batched(&self, inputs: &[bool], sizes: &[usize]) -> Result<(Program, Vec<bool>)> {
         self.batched_as(inputs, sizes, None)
     }
 
-    /// [`Program::batched`] whose outputs have the batch axes where `outputs` says so, too.
+    /// Does the same as [`Program::batched`], and adds batch axes to the outputs marked in
+    /// `outputs`.
     pub(crate) fn batched_as(
         &self,
         inputs: &[bool],
@@ -178,7 +179,7 @@ impl Batcher<'_> {
         Ok(roots.iter().map(|root| made[root.index()][0]).collect())
     }
 
-    /// One node for all entries.
+    /// Creates a node for all entries.
     fn node(&mut self, op: &Op, operands: &[Batched], ty: &Type) -> Result<Parts> {
         if !operands.iter().any(|operand| operand.batched) {
             let ids: Operands = operands.iter().map(|operand| operand.id).collect();
@@ -207,12 +208,12 @@ impl Batcher<'_> {
         parts.zip(ty.parts()).map(|(part, ty)| self.named(part, ty)).collect()
     }
 
-    /// A node as it was; one with effects takes its place after those made so far.
+    /// Copies a node; a node with effects is ordered after the effects so far.
     fn copy(&mut self, op: &Op, operands: &[ExprId]) -> Result<ExprId> {
         self.graph.make(op.clone(), operands)
     }
 
-    /// The result with the names of the entry's axes. Rules may lose names, nothing else.
+    /// Restores the axis names of the entry. A rule may change nothing but names.
     fn named(&mut self, part: Batched, ty: &TensorType) -> Result<Batched> {
         let expected = if part.batched { batched_type(ty, self.sizes) } else { ty.clone() };
         let found = self.graph.tensor_type(part.id);

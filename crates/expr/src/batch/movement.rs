@@ -1,4 +1,4 @@
-//! Ops that move elements: axes shift by the number of batch axes.
+//! Batching rules of movement ops: axes shift by the number of batch axes.
 
 use nxla_tensor::{DType, Names, Scalar};
 
@@ -50,8 +50,8 @@ fn prefixed_names(batcher: &Batcher<'_>, names: Option<&Names>) -> Option<Names>
     names.map(|names| Names::new(batcher.prefixed(None, names)))
 }
 
-/// The op fills in one number. Numbers that differ between entries are selected where padding a
-/// mask says that there is none of the tensor's own elements.
+/// Batches a pad with one padding value per op. Padding values that differ between entries are
+/// selected by a mask that is false at the elements of the tensor.
 fn pad(batcher: &mut Batcher<'_>, config: &[Padding], operands: &[Batched]) -> Result<ExprId> {
     let [x, value] = *operands else { unreachable!("pad has two operands") };
     let around = batcher.prefixed(Padding { low: 0, high: 0, interior: 0 }, config);

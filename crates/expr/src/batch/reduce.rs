@@ -1,4 +1,4 @@
-//! Reductions: the reduced axes shift, and "all axes" are all of an entry.
+//! Batching rules of reductions: reduced axes shift, and "all axes" means all axes of an entry.
 
 use super::batcher::{Batched, Batcher};
 use super::entries;
@@ -31,8 +31,8 @@ pub(super) fn batch(
             batcher.make(Op::ArgReduce(*extremum, Box::new(attributes)), &[x])
         }
         Op::ReduceFun(attributes) => {
-            // One function folds all entries, so it can start from one value only, and know one
-            // value of each capture.
+            // One function folds all entries, so all entries must share the initial value and the
+            // captures.
             if operands[1..].iter().any(|operand| operand.batched) {
                 return entries::one_by_one(batcher, op, operands, ty);
             }

@@ -1,4 +1,4 @@
-//! Windows: one element wide along the batch axes.
+//! Batching rules of windows: the windows have size 1 along batch axes.
 
 use nxla_tensor::Scalar;
 
@@ -18,7 +18,7 @@ pub(super) fn batch(
             batcher.make(Op::Window(*reduction, Box::new(window)), &[operands[0].id])
         }
         Op::WindowFun(attributes) => {
-            // As for `reduce`: one function folds all entries.
+            // As for `reduce`, one function folds all entries.
             if operands[1..].iter().any(|operand| operand.batched) {
                 return entries::one_by_one(batcher, op, operands, ty);
             }
@@ -41,8 +41,8 @@ fn widened(batcher: &Batcher<'_>, window: &Window) -> Window {
     }
 }
 
-/// What lands on a position is added to the initial value, so one that differs between entries
-/// can just as well be added afterwards.
+/// Batches a window scatter. The initial value is only added, so one that differs between entries
+/// is added after the scatter.
 fn scatter(
     batcher: &mut Batcher<'_>,
     extremum: ScatterOp,

@@ -1,4 +1,4 @@
-//! Functions that move elements, composed of those that have an op.
+//! Functions that move elements, as compositions of ops.
 
 use nxla_tensor::{DType, HostTensor, Shape, broadcast_shapes};
 
@@ -6,10 +6,10 @@ use super::SliceStart;
 use crate::graph::{ErrorKind, ExprId, Graph, Op, Result};
 
 impl Graph {
-    /// Values broadcast to the shape that they have together.
+    /// Broadcasts values to their common shape.
     ///
     /// # Errors
-    /// Shapes that do not broadcast.
+    /// Returns an error for shapes that do not broadcast.
     pub fn broadcast_together(&mut self, values: &[ExprId]) -> Result<Vec<ExprId>> {
         let mut shape = Shape::scalar();
         for &id in values {
@@ -19,11 +19,11 @@ impl Graph {
         values.iter().map(|&id| self.broadcast(id, shape.clone(), None)).collect()
     }
 
-    /// Vectors spread over a grid: the result `i` has the elements of vector `i` along axis `i`,
-    /// and repeats them along the others.
+    /// Broadcasts vectors over a grid: result `i` has the elements of vector `i` along axis `i`,
+    /// repeated along the other axes.
     ///
     /// # Errors
-    /// Something that has not one axis.
+    /// Returns an error if an operand is not a vector.
     pub fn meshgrid(&mut self, vectors: &[ExprId]) -> Result<Vec<ExprId>> {
         let mut shape = Vec::with_capacity(vectors.len());
         for &vector in vectors {
@@ -38,10 +38,10 @@ impl Graph {
         vectors.iter().zip(0..).map(spread).collect()
     }
 
-    /// `x` with the axes `from` at the positions `to`; the others keep their order.
+    /// Moves the axes `from` of `x` to the positions `to`; the other axes keep their order.
     ///
     /// # Errors
-    /// Axes out of range or named twice; lists of different lengths.
+    /// Returns an error for axes out of range or named twice or lists of different lengths.
     pub fn move_axes(&mut self, x: ExprId, from: &[i64], to: &[i64]) -> Result<ExprId> {
         const OP: &str = "move_axes";
         if from.len() != to.len() {
@@ -62,10 +62,10 @@ impl Graph {
         self.transpose(x, Some(&order))
     }
 
-    /// `x` with two axes in each other's place.
+    /// Exchanges two axes of `x`.
     ///
     /// # Errors
-    /// An axis out of range.
+    /// Returns an error for an axis out of range.
     pub fn swap_axes(&mut self, x: ExprId, first: i64, second: i64) -> Result<ExprId> {
         let op = "swapaxes";
         let (first, second) = (self.axis(op, x, first)?, self.axis(op, x, second)?);
@@ -74,10 +74,11 @@ impl Graph {
         self.make(Op::Transpose(order.into()), &[x])
     }
 
-    /// `x` turned by `quarters` of a circle in the plane of two axes, from the first to the second.
+    /// Rotates `x` by `quarters` times 90 degrees in the plane of two axes, from the first to the
+    /// second.
     ///
     /// # Errors
-    /// An axis out of range; the same axis twice.
+    /// Returns an error for an axis out of range or the same axis twice.
     pub fn rotate(&mut self, x: ExprId, quarters: i64, [from, to]: [i64; 2]) -> Result<ExprId> {
         self.axes("rot90", x, &[from, to])?;
         match quarters.rem_euclid(4) {
@@ -94,10 +95,10 @@ impl Graph {
         }
     }
 
-    /// `x` moved by `shift` along an axis; what leaves at one end enters at the other.
+    /// Shifts `x` by `shift` along an axis; elements beyond one end enter at the other end.
     ///
     /// # Errors
-    /// An axis out of range.
+    /// Returns an error for an axis out of range.
     pub fn roll(&mut self, x: ExprId, shift: i64, axis: i64) -> Result<ExprId> {
         let position = self.axis("roll", x, axis)?;
         let size = i64::try_from(self.shape(x)[position]).expect("an axis has below 2^63 elements");
@@ -109,11 +110,12 @@ impl Graph {
         self.concatenate(&[right, left], axis)
     }
 
-    /// `x` with each element along an axis as many times as `counts` says: one number for each
-    /// element, or one for all.
+    /// Repeats each element of `x` along an axis. `counts` holds a count for each element, or one
+    /// for all.
     ///
     /// # Errors
-    /// An axis out of range; another number of counts than the axis has elements.
+    /// Returns an error for an axis out of range or another number of counts than the axis has
+    /// elements.
     pub fn repeat(&mut self, x: ExprId, counts: &[usize], axis: i64) -> Result<ExprId> {
         let position = self.axis("repeat", x, axis)?;
         let size = self.shape(x)[position];
@@ -136,7 +138,7 @@ impl Graph {
         self.take(x, places, axis)
     }
 
-    /// `x` with each element along an axis so many times: a new axis beside it has the copies.
+    /// Repeats each element of `x` along an axis `count` times, through a new axis for the copies.
     fn repeat_each(&mut self, x: ExprId, count: usize, axis: usize) -> Result<ExprId> {
         let (shape, names) = (self.shape(x).to_vec(), self.tensor_type(x).names.clone());
         let Some(length) = shape[axis].checked_mul(count) else {
@@ -153,10 +155,10 @@ impl Graph {
         self.rename(x, names)
     }
 
-    /// The parts of `x` along an axis, each without that axis.
+    /// Splits `x` along an axis into parts without this axis.
     ///
     /// # Errors
-    /// An axis out of range.
+    /// Returns an error for an axis out of range.
     pub fn unstack(&mut self, x: ExprId, axis: i64) -> Result<Vec<ExprId>> {
         let position = self.axis("unstack", x, axis)?;
         let size = self.shape(x)[position];

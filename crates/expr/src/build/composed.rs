@@ -1,46 +1,46 @@
-//! Element-wise functions that are composed of others.
+//! Element-wise functions that are compositions of ops.
 
 use nxla_tensor::{DType, Number, Scalar, promote};
 
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
-    /// A number as it stands next to `x`.
+    /// Creates a scalar constant in the dtype of `x`.
     pub(super) fn near(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
         self.weak_number(Number::Float(number), x)
     }
 
-    /// `x * x`.
+    /// Returns `x * x`.
     ///
     /// # Errors
-    /// None of its own.
+    /// Cannot fail for valid operands.
     pub fn square(&mut self, x: ExprId) -> Result<ExprId> {
         self.multiply(x, x)
     }
 
-    /// `1 / x`; integers become floats.
+    /// Returns `1 / x`; integers become floats.
     ///
     /// # Errors
-    /// None of its own.
+    /// Cannot fail for valid operands.
     pub fn reciprocal(&mut self, x: ExprId) -> Result<ExprId> {
         let one = self.near(x, 1.0)?;
         self.divide(one, x)
     }
 
-    /// Where elements are neither infinite nor NaN.
+    /// Returns where elements are neither infinite nor NaN.
     ///
     /// # Errors
-    /// None of its own.
+    /// Cannot fail for valid operands.
     pub fn is_finite(&mut self, x: ExprId) -> Result<ExprId> {
         let (nan, infinite) = (self.is_nan(x)?, self.is_infinity(x)?);
         let either = self.logical_or(nan, infinite)?;
         self.logical_not(either)
     }
 
-    /// `x` without what is behind the point.
+    /// Rounds `x` toward zero.
     ///
     /// # Errors
-    /// Complex dtypes.
+    /// Returns an error for complex dtypes.
     pub fn truncate(&mut self, x: ExprId) -> Result<ExprId> {
         let zero = self.zero_like(x)?;
         let negative = self.less(x, zero)?;
@@ -48,26 +48,26 @@ impl Graph {
         self.select(negative, up, down)
     }
 
-    /// Where the sign bit is set, also that of a zero or a NaN.
+    /// Returns where the sign bit is set, also for zeros and NaN.
     ///
     /// # Errors
-    /// Complex dtypes.
+    /// Returns an error for complex dtypes.
     pub fn sign_bit(&mut self, x: ExprId) -> Result<ExprId> {
         let x = self.bitcast(x, bits_of(self.dtype(x)))?;
         let zero = self.zero_like(x)?;
         self.less(x, zero)
     }
 
-    /// Two operands as floats of their common dtype, which have a sign and do not wrap.
+    /// Converts two operands to floats of their common dtype, which have a sign and do not wrap.
     fn as_floats(&mut self, x: ExprId, y: ExprId) -> Result<[ExprId; 2]> {
         let dtype = promote(self.dtype(x), self.dtype(y)).to_floating();
         Ok([self.as_type(x, dtype)?, self.as_type(y, dtype)?])
     }
 
-    /// The magnitude of `x` with the sign of `sign`; integers become floats.
+    /// Returns the magnitude of `x` with the sign of `sign`; integers become floats.
     ///
     /// # Errors
-    /// Complex dtypes; shapes that do not broadcast.
+    /// Returns an error for complex dtypes or shapes that do not broadcast.
     pub fn copy_sign(&mut self, x: ExprId, sign: ExprId) -> Result<ExprId> {
         let is_negative = self.sign_bit(sign)?;
         let [x, _] = self.as_floats(x, sign)?;
@@ -76,10 +76,10 @@ impl Graph {
         self.select(is_negative, negative, magnitude)
     }
 
-    /// `log(exp(x) + exp(y))` without overflow; integers become floats.
+    /// Returns `log(exp(x) + exp(y))` without overflow; integers become floats.
     ///
     /// # Errors
-    /// Complex dtypes; shapes that do not broadcast.
+    /// Returns an error for complex dtypes or shapes that do not broadcast.
     pub fn log_add_exp(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let [x, y] = self.as_floats(x, y)?;
         let larger = self.max(x, y)?;
@@ -95,10 +95,11 @@ impl Graph {
         self.select(same, larger, total)
     }
 
-    /// The number of the dtype that comes after `x` on the way to `y`; `y` where both are equal.
+    /// Returns the next value of the dtype after `x` in the direction of `y`, or `y` if both are
+    /// equal.
     ///
     /// # Errors
-    /// Complex dtypes; shapes that do not broadcast.
+    /// Returns an error for complex dtypes or shapes that do not broadcast.
     pub fn next_after(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let [x, y] = self.as_floats(x, y)?;
         let dtype = self.dtype(x);
@@ -112,7 +113,7 @@ impl Graph {
         let (one, back) = (number(self, 1)?, number(self, -1)?);
         let lowest = i64::MIN >> (64 - bits.bits());
         let (magnitude, negative) = (number(self, !lowest)?, number(self, lowest + 1)?);
-        // The bits of a float count up with its magnitude.
+        // The bits of a float, as an integer, increase with its magnitude.
         let at = self.bitcast(x, bits)?;
         let (zero, none) = (self.zero_like(x)?, number(self, 0)?);
         let (up, positive) = (self.greater(y, x)?, self.greater(x, zero)?);
@@ -132,11 +133,11 @@ impl Graph {
         self.select(unordered, nan, next)
     }
 
-    /// The distance of the point `(x, y)` from the origin, without overflow. It is infinite where
-    /// a coordinate is, even if the other one is NaN.
+    /// Returns the distance of the point `(x, y)` from the origin without overflow. It is infinite
+    /// if a coordinate is infinite, even if the other one is NaN.
     ///
     /// # Errors
-    /// Complex dtypes; shapes that do not broadcast.
+    /// Returns an error for complex dtypes or shapes that do not broadcast.
     pub fn hypot(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let expected = "a real dtype";
         for (argument, id) in [("left", x), ("right", y)] {
@@ -166,7 +167,7 @@ impl Graph {
     }
 }
 
-/// The signed integer as wide as a float; integers stay what they are.
+/// Returns the signed integer dtype of the same width as a float; integers are unchanged.
 pub(super) fn bits_of(dtype: DType) -> DType {
     match dtype {
         DType::F8E5M2 | DType::F8E4M3FN => DType::S8,

@@ -8,44 +8,45 @@ use super::options::options;
 use crate::graph::{Axes, Conv, Dot, ErrorKind, ExprId, Graph, Op, Result};
 
 options! {
-    /// How a kernel slides over an input: see [`Graph::conv`]. By default it moves by 1 over an input
-    /// without anything around it, and the axes are batch, channel and space.
+    /// Options of [`Graph::conv`]. The defaults are strides and dilations of 1 without padding, and
+    /// axes in the order batch, channel, spatial axes.
     pub struct ConvOptions {
-        /// By how much the kernel moves along each axis of space; 1 for `None`.
+        /// The strides of the kernel along each spatial axis; 1 for `None`.
         strides(Vec<usize>): Option<Vec<usize>> = None,
-        /// What is around the input along each axis of space.
+        /// The padding of the input along each spatial axis.
         padding(WindowPadding): WindowPadding = WindowPadding::Valid,
-        /// How far elements of the input are apart, zeros in between; 1 for `None`.
+        /// The distance between elements of the input, with zeros in between; 1 for `None`.
         input_dilation(Vec<usize>): Option<Vec<usize>> = None,
-        /// How far elements of the kernel are apart, zeros in between; 1 for `None`.
+        /// The distance between elements of the kernel, with zeros in between; 1 for `None`.
         kernel_dilation(Vec<usize>): Option<Vec<usize>> = None,
-        /// Groups of channels of the input and of the result that do not mix.
+        /// The number of independent groups of input and output channels.
         feature_groups(usize): usize = 1,
-        /// Groups of the batch, each with channels of the result of its own.
+        /// The number of groups of the batch with separate output channels.
         batch_groups(usize): usize = 1,
-        /// Which axes of the input are batch, channel and space, in this order.
+        /// The batch axis, the channel axis and the spatial axes of the input.
         input_permutation(Vec<i64>): Option<Vec<i64>> = None,
-        /// Which axes of the kernel are output channel, input channel and space, in this order.
+        /// The output channel axis, the input channel axis and the spatial axes of the kernel.
         kernel_permutation(Vec<i64>): Option<Vec<i64>> = None,
-        /// Which axes of the result are batch, channel and space, in this order.
+        /// The batch axis, the channel axis and the spatial axes of the result.
         output_permutation(Vec<i64>): Option<Vec<i64>> = None,
     }
 }
 
 impl ConvOptions {
-    /// Without padding: only where the kernel fits.
+    /// Creates options without padding.
     #[must_use]
     pub fn valid() -> Self {
         Self::default()
     }
 
-    /// With as much around the input as makes the result as large as the input, for strides of 1.
+    /// Creates options with the padding that makes the result as large as the input for strides of
+    /// 1.
     #[must_use]
     pub fn same() -> Self {
         Self::default().padding(WindowPadding::Same)
     }
 
-    /// With so much before and after the input along each axis of space.
+    /// Creates options with explicit padding before and after each spatial axis.
     #[must_use]
     pub fn padded(around: impl Into<Vec<(i64, i64)>>) -> Self {
         Self::default().padding(WindowPadding::Explicit(around.into()))
@@ -53,8 +54,8 @@ impl ConvOptions {
 }
 
 impl Graph {
-    /// The dot product: contracts the last axis of `x` with the last but one axis of `y` (its only
-    /// one if `y` is a vector). A scalar multiplies. The dtypes promote.
+    /// Returns the dot product: contracts the last axis of `x` with the second-to-last axis of `y`
+    /// (the only axis of a vector). A scalar multiplies. The dtypes are promoted.
     ///
     /// ```
     /// # use nxla_expr::{Graph, TensorType};
@@ -73,7 +74,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Contracted axes of different sizes; a name that two axes of the result would share.
+    /// Returns an error for contracted axes of different sizes or a name that two axes of the
+    /// result would share.
     pub fn dot(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let (x_rank, y_rank) = (self.shape(x).rank(), self.shape(y).rank());
         if x_rank == 0 || y_rank == 0 {
@@ -84,12 +86,12 @@ impl Graph {
     }
 
     /// Multiplies and sums over pairs of contracted axes, separately for each index of the batch
-    /// axes, which must lead. The result has the batch axes, then the free axes of `x`, then
-    /// those of `y`. The dtypes promote.
+    /// axes, which must lead. The axes of the result are the batch axes, the free axes of `x` and
+    /// the free axes of `y`. The dtypes are promoted.
     ///
     /// # Errors
-    /// Axes out of range or used twice; different numbers or sizes of paired axes; batch axes
-    /// that do not lead; a name that two axes of the result would share.
+    /// Returns an error for axes out of range or used twice, different numbers or sizes of paired
+    /// axes, batch axes that do not lead, or a name that two axes of the result would share.
     pub fn dot_general(
         &mut self,
         x: ExprId,
@@ -108,11 +110,12 @@ impl Graph {
         self.make(Op::Dot(Box::new(dot)), &[x, y])
     }
 
-    /// The sum of products along an axis of the result of multiplying, which has one size in both;
-    /// the others broadcast. Complex numbers of `x` are conjugated. The dtypes promote.
+    /// Returns the sum of products along an axis, which must have equal sizes; the other axes
+    /// broadcast. Complex numbers of `x` are conjugated. The dtypes are promoted.
     ///
     /// # Errors
-    /// Shapes that do not broadcast; an axis out of range, or of another size in each.
+    /// Returns an error for shapes that do not broadcast; for an axis out of range, or of another
+    /// size in each.
     pub fn vecdot(&mut self, x: ExprId, y: ExprId, axis: i64) -> Result<ExprId> {
         let op = "vecdot";
         let left = if self.dtype(x).is_complex() { self.conjugate(x)? } else { x };
@@ -133,15 +136,16 @@ impl Graph {
         self.as_type(sum, self.dtype(products))
     }
 
-    /// Matrix products over the last two axes; those before are batches, which broadcast. A vector
-    /// counts as one row on the left and as one column on the right, which the result loses. The
-    /// dtypes promote.
+    /// Returns matrix products over the last two axes; leading axes are batches, which broadcast. A
+    /// vector on the left is a row and a vector on the right is a column; the result does not have
+    /// this axis. The dtypes are promoted.
     ///
-    /// A batch that only the left operand has is contracted as it is, with one right operand for
-    /// all: `[8][64][384]` by `[384][384]` is a product of 512 rows.
+    /// If only the left operand has a batch, it is contracted directly with the single right
+    /// operand: `[8][64][384]` by `[384][384]` is a product of 512 rows.
     ///
     /// # Errors
-    /// A scalar; shapes that do not fit; a name that two axes of the result would share.
+    /// Returns an error for a scalar, shapes that do not fit, or a name that two axes of the result
+    /// would share.
     pub fn matmul(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let (x_rank, y_rank) = (self.shape(x).rank(), self.shape(y).rank());
         if x_rank == 0 || y_rank == 0 {
@@ -149,7 +153,7 @@ impl Graph {
             let argument = if x_rank == 0 { "left" } else { "right" };
             return Err(self.error("matmul", ErrorKind::Shape { argument, found, expected }));
         }
-        // Vectors, and one right operand for all rows, leave no batch to pair.
+        // With vectors or a single right operand for all rows, there is no batch to pair.
         if x_rank == 1 || y_rank <= 2 {
             return self.dot(x, y);
         }
@@ -171,7 +175,7 @@ impl Graph {
         self.dot_general(left, &[-1], &batch, right, &[-2], &batch)
     }
 
-    /// The matrices of `x` for each index of a batch that its own broadcasts to.
+    /// Broadcasts the matrices of `x` to a batch.
     fn spread(&mut self, x: ExprId, batch: &Shape) -> Result<ExprId> {
         let own = self.shape(x);
         let matrix = &own[own.rank() - 2..];
@@ -179,19 +183,19 @@ impl Graph {
         self.broadcast(x, shape, None)
     }
 
-    /// `y` without the batch axes, all of size 1, that follow the first `shared` ones of a batch
-    /// which has `added` more axes in front.
+    /// Removes from `y` the batch axes of size 1 after the first `shared` axes of a batch that has
+    /// `added` more leading axes.
     fn without_ones(&mut self, y: ExprId, added: usize, shared: usize) -> Result<ExprId> {
         let batch = self.shape(y).rank() - 2;
         let ones: Axes = (shared.saturating_sub(added)..batch).collect();
         if ones.is_empty() { Ok(y) } else { self.make(Op::Squeeze(ones), &[y]) }
     }
 
-    /// Every element of `x` times every element of `y` (conjugated if complex), both flattened:
-    /// a matrix of `x.size` rows and `y.size` columns.
+    /// Multiplies every element of `x` with every element of `y` (conjugated if complex), both
+    /// flattened. The result is a matrix of `x.size` rows and `y.size` columns.
     ///
     /// # Errors
-    /// None for tensors; the result is fallible like that of every builder.
+    /// Cannot fail for valid operands.
     pub fn outer(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let (rows, columns) = (self.shape(x).size(), self.shape(y).size());
         let (row_name, column_name) = (self.vector_name(x), self.vector_name(y));
@@ -201,11 +205,11 @@ impl Graph {
         self.multiply(x, y)
     }
 
-    /// The product of Kronecker: each element of `x` times all of `y`, in a block at its place. The
-    /// operand with fewer axes gets leading ones; names are dropped.
+    /// Returns the Kronecker product: a block `x[i] * y` for each element of `x`. The operand with
+    /// fewer axes is extended by leading axes; names are dropped.
     ///
     /// # Errors
-    /// A result too large to count.
+    /// Returns an error for a result too large to count.
     pub fn kron(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let rank = self.shape(x).rank().max(self.shape(y).rank());
         let sizes = |graph: &Graph, id: ExprId| -> Vec<usize> {
@@ -223,7 +227,7 @@ impl Graph {
         self.reshape(product, result)
     }
 
-    /// The name of the only axis.
+    /// Returns the name of the only axis.
     fn vector_name(&self, x: ExprId) -> Option<AxisName> {
         match self.tensor_type(x).names.as_deref() {
             Some([name]) => name.clone(),
@@ -231,12 +235,13 @@ impl Graph {
         }
     }
 
-    /// The convolution (in fact cross-correlation: the kernel is not flipped) over all axes but
-    /// batch and channel. The dtypes promote to a float.
+    /// Returns the convolution (in fact cross-correlation: the kernel is not reversed) over all
+    /// axes except batch and channel. The dtypes are promoted to a float.
     ///
     /// # Errors
-    /// Fewer than three axes or different ranks; channels that do not fit; groups that do not
-    /// divide, or groups of both kinds; permutations that are none; strides or dilations of 0.
+    /// Returns an error for fewer than three axes or different ranks; for channels that do not fit;
+    /// for groups that do not divide, or groups of both kinds; for permutations that are none; for
+    /// strides or dilations of 0.
     pub fn conv(&mut self, input: ExprId, kernel: ExprId, options: &ConvOptions) -> Result<ExprId> {
         let spatial = self.shape(input).rank().saturating_sub(2);
         let ones = |values: &Option<Vec<usize>>| values.clone().unwrap_or_else(|| vec![1; spatial]);
@@ -265,7 +270,7 @@ impl Graph {
         self.make(Op::Conv(Box::new(conv)), &[input, kernel])
     }
 
-    /// A permutation of the axes of `x`; the identity for `None`.
+    /// Resolves a permutation of the axes of `x`; the identity for `None`.
     fn permutation(&self, argument: &'static str, x: ExprId, axes: Option<&[i64]>) -> Result<Axes> {
         match axes {
             Some(axes) => nxla_tensor::normalize_axes(axes, self.shape(x).rank())
@@ -276,8 +281,8 @@ impl Graph {
     }
 }
 
-/// How many leading axes of `common` an operand has in full whose batch is `own`, if it repeats
-/// along all the others.
+/// Returns the number of leading axes of `common` that the batch `own` of an operand has in full,
+/// if the operand is broadcast along all other axes.
 fn shared_prefix(common: &Shape, own: &Shape) -> Option<usize> {
     let added = common.rank() - own.rank();
     let has = |axis: usize| axis >= added && own[axis - added] == common[axis];

@@ -1,8 +1,8 @@
-//! Conditionals, loops, hooks, annotations and composites.
+//! Conditionals, loops, hooks, annotations and blocks.
 //!
 //! A region is traced in steps, so that a caller in another language can run the user's function
-//! in between: take a [`Mark`], open a [`Scope`] where the region has parameters, build its nodes
-//! as usual, and hand the results over with [`Graph::traced`].
+//! between them: take a [`Mark`], open a [`Scope`] if the region has parameters, build the nodes,
+//! and pass the results to [`Graph::traced`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::graph::{
     Traced, While,
 };
 
-/// A user's derivative that is being traced, see [`Graph::open_custom_grad`].
+/// A custom rule that is being traced, see [`Graph::open_custom_grad`].
 #[derive(Clone, Debug)]
 pub struct OpenRule {
     mark: Mark,
@@ -23,13 +23,13 @@ pub struct OpenRule {
 }
 
 impl OpenRule {
-    /// The parameters that stand for the cotangents of the outputs, or the tangents of the inputs.
+    /// Returns the parameters for the cotangents of the outputs, or for the tangents of the inputs.
     pub fn changes(&self) -> &[ExprId] {
         &self.scope.parameters
     }
 }
 
-/// A composite in the making: what stands for its operands, see [`Graph::open_block`].
+/// A block that is being traced, see [`Graph::open_block`].
 pub struct OpenBlock {
     mark: Mark,
     scope: Scope,
@@ -37,25 +37,25 @@ pub struct OpenBlock {
 }
 
 impl OpenBlock {
-    /// What the body is built from, one for each operand.
+    /// Returns the parameters of the body, one for each operand.
     pub fn parameters(&self) -> &[ExprId] {
         &self.scope.parameters
     }
 }
 
 impl Graph {
-    /// One part of a node with several results.
+    /// Returns one element of a tuple node.
     ///
     /// # Errors
-    /// A node that is no tuple or has no such part.
+    /// Returns an error for a node that is not a tuple or has no such part.
     pub fn elem(&mut self, tuple: ExprId, index: usize) -> Result<ExprId> {
         self.make(Op::Elem(index), &[tuple])
     }
 
-    /// The results of a node: its parts, or the node itself when it has a single one.
+    /// Returns the results of a node: the elements of a tuple, or the node itself.
     ///
     /// # Errors
-    /// None; the result is fallible like that of every builder.
+    /// Cannot fail in practice.
     pub fn parts(&mut self, id: ExprId) -> Result<Vec<ExprId>> {
         if self.ty(id).as_tensor().is_some() {
             return Ok(vec![id]);
@@ -63,28 +63,29 @@ impl Graph {
         (0..self.ty(id).parts().len()).map(|index| self.elem(id, index)).collect()
     }
 
-    /// `values`, annotated; several values give a tuple (see [`Graph::parts`]).
+    /// Annotates `values`; several values become a tuple (see [`Graph::parts`]).
     ///
     /// # Errors
-    /// Values that are tuples.
+    /// Returns an error for values that are tuples.
     pub fn metadata(&mut self, values: &[ExprId], metadata: Metadata) -> Result<ExprId> {
         self.make(Op::Metadata(Box::new(metadata)), values)
     }
 
-    /// `x`, through which no gradient flows.
+    /// Returns `x` as a constant for gradients.
     ///
     /// # Errors
-    /// A tuple.
+    /// Returns an error for a tuple.
     pub fn stop_grad(&mut self, x: ExprId) -> Result<ExprId> {
         let inspect = Some("stop_grad".into());
         self.metadata(&[x], Metadata { stop_grad: true, inspect, ..Metadata::default() })
     }
 
-    /// `outputs` with a derivative of the user's: `rule` gets their cotangents and gives those of
-    /// `inputs`, one each. Gives the outputs.
+    /// Returns `outputs` with a custom derivative: `rule` maps their cotangents to the cotangents
+    /// of `inputs`.
     ///
     /// # Errors
-    /// A rule that gives another number of cotangents, and what the rule itself raises.
+    /// Returns an error for a rule that gives another number of cotangents, and what the rule
+    /// itself raises.
     pub fn custom_grad<E: From<crate::Error>>(
         &mut self,
         outputs: &[ExprId],
@@ -96,19 +97,19 @@ impl Graph {
         Ok(self.close_custom_grad(open, outputs, inputs, cotangents)?)
     }
 
-    /// Begins the tracing of the rule of [`Graph::custom_grad`] for callers that cannot pass it as
-    /// a closure. [`Graph::close_custom_grad`] ends it.
+    /// Starts the tracing of the rule of [`Graph::custom_grad`], for callers that cannot pass a
+    /// closure. [`Graph::close_custom_grad`] ends the tracing.
     pub fn open_custom_grad(&mut self, outputs: &[ExprId]) -> OpenRule {
         self.open_rule(outputs)
     }
 
-    /// Begins the tracing of a rule that takes tangents of these inputs on to the outputs.
-    /// [`Graph::close_custom_jvp`] ends it.
+    /// Starts the tracing of a rule that maps tangents of these inputs to tangents of the outputs.
+    /// [`Graph::close_custom_jvp`] ends the tracing.
     pub fn open_custom_jvp(&mut self, inputs: &[ExprId]) -> OpenRule {
         self.open_rule(inputs)
     }
 
-    /// Opens a scope with a parameter for the change of each value.
+    /// Opens a scope with a parameter for the cotangent or tangent of each value.
     fn open_rule(&mut self, values: &[ExprId]) -> OpenRule {
         let mark = self.mark();
         let types: Vec<TensorType> = values
@@ -121,10 +122,10 @@ impl Graph {
         OpenRule { mark, scope: self.open_scope(&types) }
     }
 
-    /// Ends the tracing of a rule that gave these cotangents of the inputs.
+    /// Ends the tracing of a rule that returned these cotangents of the inputs.
     ///
     /// # Errors
-    /// Another number of cotangents than of inputs.
+    /// Returns an error for another number of cotangents than of inputs.
     pub fn close_custom_grad(
         &mut self,
         open: OpenRule,
@@ -142,10 +143,11 @@ impl Graph {
         self.close_rule(open, RuleFor::Cotangents, (outputs, inputs), cotangents)
     }
 
-    /// Ends the tracing of a rule that gave these tangents of the outputs.
+    /// Ends the tracing of a rule that returned these tangents of the outputs.
     ///
     /// # Errors
-    /// Another number of tangents than of outputs, or one that does not broadcast to its output.
+    /// Returns an error for another number of tangents than of outputs, or one that does not
+    /// broadcast to its output.
     pub fn close_custom_jvp(
         &mut self,
         open: OpenRule,
@@ -163,7 +165,7 @@ impl Graph {
         self.close_rule(open, RuleFor::Tangents, (outputs, inputs), tangents)
     }
 
-    /// Checks that what a rule gave broadcasts to the value that it belongs to.
+    /// Checks that a cotangent or tangent of a rule broadcasts to its value.
     fn check_change(
         &self,
         function: &'static str,
@@ -180,7 +182,7 @@ impl Graph {
         Err(self.invalid(function, "rule", why))
     }
 
-    /// The outputs with a user's derivative, of which the results are these.
+    /// Creates the outputs with a custom rule that returned these results.
     fn close_rule(
         &mut self,
         open: OpenRule,
@@ -205,13 +207,13 @@ impl Graph {
         self.parts(node)
     }
 
-    /// Shows values to a host function whenever they are computed, and gives them back.
+    /// Passes values to a host function whenever they are computed, and returns the values.
     ///
-    /// A named hook can be given another function for each call of the program; without a name
-    /// `default` is the only one.
+    /// A caller can attach a listener to a named hook for each call of the program; an unnamed hook
+    /// always calls `default`.
     ///
     /// # Errors
-    /// Neither a name nor a function; no values.
+    /// Returns an error if there is neither a name nor a function, or no values.
     pub fn hook(
         &mut self,
         values: &[ExprId],
@@ -230,14 +232,14 @@ impl Graph {
         self.parts(node)
     }
 
-    /// Calls a host function on values whenever they are computed: what it gives are the results,
-    /// which must have these types.
+    /// Calls a host function on values whenever they are computed, and returns its results, which
+    /// must have these types.
     ///
-    /// Like a hook, the call is never merged with another one, dropped, or moved past a hook. No
-    /// gradient flows through it.
+    /// Like a hook, the call is never merged, dropped, or moved past another hook. No gradient
+    /// flows through it.
     ///
     /// # Errors
-    /// No results.
+    /// Returns an error if there are no results.
     pub fn runtime_call(
         &mut self,
         values: &[ExprId],
@@ -253,11 +255,11 @@ impl Graph {
         self.parts(node)
     }
 
-    /// A named composite: `body` builds its default from parameters that stand for `operands`.
-    /// A compiler may know a better way to compute it.
+    /// Creates a named block: `body` builds its default from parameters for `operands`. A backend
+    /// may have a faster implementation.
     ///
     /// # Errors
-    /// What `body` raises.
+    /// Returns the errors of `body`.
     pub fn block<E: From<crate::Error>>(
         &mut self,
         name: &str,
@@ -268,7 +270,7 @@ impl Graph {
         self.known_block(BlockKind::Named { name: name.into(), attributes }, operands, body)
     }
 
-    /// A [`Graph::block`] that engines know.
+    /// Creates a [`Graph::block`] of a kind that backends know.
     pub(crate) fn known_block<E: From<crate::Error>>(
         &mut self,
         kind: BlockKind,
@@ -280,7 +282,7 @@ impl Graph {
         Ok(self.close_known(open, kind, results)?)
     }
 
-    /// A [`Graph::block`] of one result.
+    /// Creates a [`Graph::block`] with one result.
     pub(super) fn composite<const N: usize>(
         &mut self,
         name: &str,
@@ -297,7 +299,7 @@ impl Graph {
         Ok(results[0])
     }
 
-    /// The first half of [`Graph::block`], for callers that build the body outside of a closure.
+    /// Starts a [`Graph::block`], for callers that build the body outside of a closure.
     pub fn open_block(&mut self, operands: &[ExprId]) -> OpenBlock {
         let mark = self.mark();
         let types: Vec<TensorType> =
@@ -305,10 +307,10 @@ impl Graph {
         OpenBlock { mark, scope: self.open_scope(&types), operands: operands.into() }
     }
 
-    /// The second half of [`Graph::block`]: `results` is what the body gives.
+    /// Ends a [`Graph::block`] whose body returned `results`.
     ///
     /// # Errors
-    /// A result that is not of this trace.
+    /// Returns an error for a result that is not of this trace.
     pub fn close_block(
         &mut self,
         open: OpenBlock,
@@ -319,11 +321,11 @@ impl Graph {
         self.close_known(open, BlockKind::Named { name: name.into(), attributes }, results)
     }
 
-    /// The second half of [`Graph::block`] for one whose derivative computes again what is not kept
-    /// of it.
+    /// Ends a [`Graph::block`] as a checkpoint, whose derivative recomputes the values that are not
+    /// stored.
     ///
     /// # Errors
-    /// A result that is not of this trace.
+    /// Returns an error for a result that is not of this trace.
     pub fn close_checkpoint(
         &mut self,
         open: OpenBlock,
@@ -348,7 +350,7 @@ impl Graph {
         self.parts(node)
     }
 
-    /// The truth of a predicate that is known while tracing.
+    /// Returns the value of a constant predicate.
     pub fn known_truth(&self, predicate: ExprId) -> Option<bool> {
         match self.op(predicate) {
             Op::Constant(constant) => Some(!constant.value.is_zero()),
@@ -356,7 +358,7 @@ impl Graph {
         }
     }
 
-    /// The value of an integer that is known while tracing.
+    /// Returns the value of a constant integer.
     pub(super) fn known_integer(&self, id: ExprId) -> Option<i128> {
         match self.op(id) {
             Op::Constant(constant) if constant.ty.rank() == 0 && constant.ty.dtype.is_integer() => {
@@ -366,15 +368,17 @@ impl Graph {
         }
     }
 
-    /// Takes the body of the first clause whose predicate is non-zero, else `otherwise`.
+    /// Creates a conditional: the body of the first clause whose predicate is nonzero, otherwise
+    /// `otherwise`.
     ///
-    /// `mark` is the position before the first branch was traced; everything built since goes
-    /// into the branches and is computed only there. Results are unified position by position:
-    /// dtypes promote, shapes broadcast. A clause whose predicate is a constant is decided now.
+    /// `mark` is the position before the first branch was traced. All later nodes become part of
+    /// the branches and are computed only there. The results of the branches are unified: dtypes
+    /// are promoted and shapes broadcast. A clause with a constant predicate is resolved
+    /// immediately.
     ///
     /// # Errors
-    /// A predicate that is no scalar; branches with different numbers of results, or whose
-    /// results do not broadcast ([`ErrorKind::Misfit`]).
+    /// Returns an error for a predicate that is not a scalar; for branches with different numbers
+    /// of results, or whose results do not broadcast ([`ErrorKind::Misfit`]).
     pub fn cond(
         &mut self,
         mark: Mark,
@@ -451,7 +455,7 @@ impl Graph {
         Ok(())
     }
 
-    /// The type that the results of branches, each with its number, have at one position.
+    /// Returns the common type of the results of all branches at one position.
     fn common_type(&self, leaves: &[(usize, ExprId)], position: usize) -> Result<TensorType> {
         let mut common = self.tensor_type(leaves[0].1).clone();
         for &(number, leaf) in &leaves[1..] {
@@ -477,7 +481,7 @@ impl Graph {
         Ok(common)
     }
 
-    /// Checks that a body gives results of the types of the state, as far as their number allows.
+    /// Checks that the results of a body have the types of the state.
     fn check_state(&self, state: &[ExprId], body: &Traced) -> Result<()> {
         for (result, (&old, &new)) in state.iter().zip(&body.outputs).enumerate() {
             let (expected, found) = (self.tensor_type(old), self.tensor_type(new));
@@ -491,12 +495,13 @@ impl Graph {
         Ok(())
     }
 
-    /// Repeats `body` while `condition` is non-zero, starting from `initial`. Outer values that
-    /// the regions mention are captured; what depends on no state is computed once, before.
+    /// Creates a loop that repeats `body` while `condition` is nonzero, starting from `initial`.
+    /// Outer values that the regions use are captured; nodes that depend on no state are computed
+    /// once, before the loop.
     ///
     /// # Errors
-    /// A condition that is no scalar; a body whose results differ in number from `initial`, or in
-    /// dtype, shape or names ([`ErrorKind::Misfit`]).
+    /// Returns an error for a condition that is not a scalar; for a body whose results differ in
+    /// number from `initial`, or in dtype, shape or names ([`ErrorKind::Misfit`]).
     pub fn while_loop(
         &mut self,
         mark: Mark,
@@ -508,10 +513,10 @@ impl Graph {
         self.while_loop_with(mark, scope, initial, (condition, body), Replay::default())
     }
 
-    /// [`Graph::while_loop`], which says what its derivative keeps of the trips.
+    /// Creates a [`Graph::while_loop`] with a replay method for its derivative.
     ///
     /// # Errors
-    /// As for [`Graph::while_loop`].
+    /// Returns the errors of [`Graph::while_loop`].
     pub fn while_loop_with(
         &mut self,
         mark: Mark,

@@ -1,4 +1,4 @@
-//! Counts and sums by number: histograms, segments, and positions in a sorted list.
+//! Histograms, segment reductions, searches in sorted vectors and interpolation.
 
 use nxla_tensor::{DType, Number, Scalar, Shape, promote, promote_keep_pred};
 
@@ -6,55 +6,56 @@ use super::index::counting_dtype;
 use super::{SliceStart, of_op};
 use crate::graph::{BlockKind, Combine, ErrorKind, ExprId, Graph, Order, Result};
 
-/// What is done with the entries of a segment, see [`Graph::segment`].
+/// The reduction of the entries of a segment, see [`Graph::segment`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Segment {
-    /// Their sum; 0 for none.
+    /// The sum; 0 for no entries.
     Sum,
-    /// Their product; 1 for none.
+    /// The product; 1 for no entries.
     Product,
-    /// The largest; the least value of the dtype for none.
+    /// The largest entry; the smallest value of the dtype for no entries.
     Max,
-    /// The smallest; the largest value of the dtype for none.
+    /// The smallest entry; the largest value of the dtype for no entries.
     Min,
 }
 
-/// On which side of what equals it a number is put, see [`Graph::searchsorted`].
+/// The side of equal elements on which a value is inserted, see [`Graph::searchsorted`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// In front.
+    /// Before equal elements.
     Left,
-    /// Behind.
+    /// After equal elements.
     Right,
 }
 
-/// How far beyond its ends a function is known, see [`Graph::interpolate`].
+/// The values of an interpolated function beyond its points, see [`Graph::interpolate`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beyond {
-    /// The value before the first point; that of the first point by default.
+    /// The value before the first point; by default the value at the first point.
     pub left: Option<ExprId>,
-    /// The value after the last point; that of the last point by default.
+    /// The value after the last point; by default the value at the last point.
     pub right: Option<ExprId>,
-    /// The period after which the function repeats itself, which leaves nothing beyond.
+    /// The period of a periodic function, which has values everywhere.
     pub period: Option<f64>,
 }
 
 impl Graph {
-    /// Where each of `x` would have to be put into an increasing vector, in which NaN is last: in front of
-    /// what equals it, or behind. As `s32` (or `s64`).
+    /// Returns the indices at which the elements of `x` have to be inserted into an increasing
+    /// vector, before or after equal elements. NaN is largest. The result is `s32` (or `s64`).
     ///
     /// # Errors
-    /// A `sorted` that is no vector; complex numbers.
+    /// Returns an error for a `sorted` that is not a vector or complex numbers.
     pub fn searchsorted(&mut self, sorted: ExprId, x: ExprId, side: Side) -> Result<ExprId> {
         let order = Order { equal: side == Side::Right, nan_last: self.dtype(x).is_float() };
         self.count_in_order("searchsorted", sorted, x, order)
     }
 
-    /// How many elements of an increasing vector come before each of `x`: those that are less, or,
-    /// with `equal`, those that are not greater. As `s32` (or `s64`), by bisection. NaN comes before nothing.
+    /// Returns for each element of `x` the number of smaller elements of an increasing vector, or
+    /// with `equal` the number of elements that are not greater. The result is `s32` (or `s64`), by
+    /// bisection. NaN precedes nothing.
     ///
     /// # Errors
-    /// A `sorted` that is no vector; complex numbers.
+    /// Returns an error for a `sorted` that is not a vector or complex numbers.
     pub(super) fn count_before(
         &mut self,
         op: &'static str,
@@ -85,8 +86,8 @@ impl Graph {
         if is_known { self.search(sorted, x, order) } else { self.bisect(op, sorted, x, order) }
     }
 
-    /// Two operands in the dtype in which they are compared. `u64` and a signed dtype have none: see
-    /// `make/signs.rs`.
+    /// Converts two operands to the dtype in which they are compared. `u64` and a signed dtype have
+    /// no such dtype: see `make/signs.rs`.
     fn comparable(&mut self, x: ExprId, y: ExprId) -> Result<(ExprId, ExprId)> {
         let dtypes = [self.dtype(x), self.dtype(y)];
         let has_mixed_signs =
@@ -98,7 +99,7 @@ impl Graph {
         Ok((self.as_type(x, common)?, self.as_type(y, common)?))
     }
 
-    /// [`Graph::count_in_order`] of real numbers of one dtype, as a block.
+    /// Creates the block for [`Graph::count_in_order`], for real operands of one dtype.
     pub(crate) fn search(&mut self, sorted: ExprId, x: ExprId, order: Order) -> Result<ExprId> {
         let kind = BlockKind::Search(order);
         let results = self.known_block(kind, &[sorted, x], |graph, parameters| {
@@ -108,7 +109,7 @@ impl Graph {
         Ok(results[0])
     }
 
-    /// [`Graph::count_in_order`], spelled out.
+    /// The body of the block: bisection as a composition.
     fn bisect(
         &mut self,
         op: &'static str,
@@ -124,7 +125,8 @@ impl Graph {
         };
         let zero = number(self, 0)?;
         let mut before = zero;
-        // As many elements are left for all of `x`, so that no index is out of range.
+        // The remaining number of elements is equal for all of `x`, so that no index is out of
+        // range.
         let mut left = count;
         while left > 0 {
             let half = (left / 2).max(1);
@@ -148,7 +150,7 @@ impl Graph {
         if !order.nan_last {
             return Ok(before);
         }
-        // NaN equals NaN here, and all numbers come before it.
+        // NaN equals NaN here and is larger than all numbers.
         let numbers = match order.equal {
             true => self.weak_number(Number::Int(count as i128), before)?,
             false => {
@@ -162,14 +164,14 @@ impl Graph {
         self.select(is_nan, numbers, before)
     }
 
-    /// Combines the entries of `x` along its first axis that have the same number in `numbers`,
-    /// as one entry for each number below `count`. Entries with other numbers are left out.
+    /// Reduces the entries of `x` along its first axis that have equal segment numbers, to one
+    /// entry for each number below `count`. Entries with other numbers are ignored.
     ///
-    /// Sums, largest and smallest entries are scattered. For products, entries are sorted by number.
+    /// Sums and extrema use scatters. Products sort the entries by number.
     ///
     /// # Errors
-    /// Numbers that are no vector of integers with one for each entry; complex numbers but for
-    /// sums and products.
+    /// Returns an error for numbers that are not a vector of integers with one for each entry or
+    /// complex numbers but for sums and products.
     pub fn segment(
         &mut self,
         kind: Segment,
@@ -209,14 +211,14 @@ impl Graph {
         Err(self.error(op, ErrorKind::Shape { argument, found: found.to_string(), expected }))
     }
 
-    /// `mask`, which has the first axis of `x`, with its other axes.
+    /// Reshapes `mask`, which has the first axis of `x`, to the rank of `x`.
     fn along_first(&mut self, mask: ExprId, x: ExprId) -> Result<ExprId> {
         let shape = self.shape(x).clone();
         self.broadcast(mask, shape, Some(&[0]))
     }
 
     fn segment_sum(&mut self, x: ExprId, numbers: ExprId, count: usize) -> Result<ExprId> {
-        // Truth values count.
+        // Booleans are counted.
         let x = if self.dtype(x).is_pred() { self.as_type(x, DType::S32)? } else { x };
         let zero = self.zero_like(x)?;
         let mut shape = self.shape(x).clone();
@@ -225,16 +227,16 @@ impl Graph {
         if count == 0 {
             return Ok(zeros);
         }
-        // Narrow numbers could not be compared with a large count; what is outside is dropped.
+        // A large count may not fit in a narrow dtype; out-of-range numbers are ignored.
         let numbers = self.as_type(numbers, DType::S64)?;
         let numbers = self.new_axis(numbers, -1, None)?;
         self.indexed_add(zeros, numbers, x, Some(&[0]))
     }
 
-    /// Multiplies the entries of each segment together, such that its last entry in the order of the
-    /// numbers has the product of all.
+    /// Multiplies the entries of each segment, such that its last entry in the order of the numbers
+    /// is the product of all.
     fn segment_product(&mut self, x: ExprId, numbers: ExprId, count: usize) -> Result<ExprId> {
-        // Booleans are multiplied as numbers.
+        // Booleans are converted to integers.
         let x = self.as_type(x, promote(self.dtype(x), self.dtype(x)))?;
         let order = self.argsort(numbers, 0, false, true, DType::S32)?;
         let entries = self.take(x, order, 0)?;
@@ -272,8 +274,9 @@ impl Graph {
         self.reshape(extreme, shape)
     }
 
-    /// The row-major place in a tensor of segments of each element of `x`, as a column of indices.
-    /// Elements of entries without a segment get a place behind the end, where nothing is written.
+    /// Returns the row-major position, in a tensor of segments, of each element of `x`, as a column
+    /// of indices. Elements of entries without a segment have a position beyond the end, which is
+    /// ignored.
     fn segment_places(&mut self, x: ExprId, numbers: ExprId, segments: &Shape) -> Result<ExprId> {
         let wide = self.as_type(numbers, DType::S64)?;
         let number = |graph: &mut Graph, value: usize, dtype| {
@@ -298,7 +301,7 @@ impl Graph {
         self.new_axis(places, -1, None)
     }
 
-    /// The last entry of each segment, where entries are in the order of their numbers.
+    /// Returns the last entry of each segment, for entries in the order of their numbers.
     fn last_of_segments(
         &mut self,
         op: &'static str,
@@ -327,11 +330,11 @@ impl Graph {
         self.select(occurs, taken, none)
     }
 
-    /// How often each number below `count` occurs among integers, as `s32`, or the sum of the
-    /// weights at these places. Other numbers are left out.
+    /// Counts the occurrences of each number below `count` among integers, as `s32`, or sums their
+    /// weights. Other numbers are ignored.
     ///
     /// # Errors
-    /// A tensor that is no vector of integers; weights of another shape.
+    /// Returns an error for a tensor that is not a vector of integers or weights of another shape.
     pub fn bincount(&mut self, x: ExprId, weights: Option<ExprId>, count: usize) -> Result<ExprId> {
         let op = "bincount";
         let weights = match weights {
@@ -349,11 +352,12 @@ impl Graph {
         self.segment(Segment::Sum, weights, x, count).map_err(of_op(op))
     }
 
-    /// Where the bins of a histogram begin and end: `bins + 1` numbers that are evenly spaced over
-    /// a range, by default that of the elements. A range without extent gets one of 1.
+    /// Returns the edges of the bins of a histogram: `bins + 1` evenly spaced values over a range,
+    /// by default the range of the elements. An empty range is widened to a length of 1.
     ///
     /// # Errors
-    /// No bins; a range that ends before it begins; no elements to have a range.
+    /// Returns an error without bins, or for a range that ends before it begins or for no elements
+    /// to have a range.
     pub fn bin_edges(
         &mut self,
         x: ExprId,
@@ -384,18 +388,20 @@ impl Graph {
         let widened = self.select(flat, half, none)?;
         let (low, high) = (self.subtract(low, widened)?, self.add(high, widened)?);
         let edges = self.linspace_between(low, high, bins + 1, true, dtype, None)?;
-        // The last one is not to be missed by a rounding error.
+        // The last edge must not be affected by rounding.
         let last = self.new_axis(high, 0, None)?;
         let others = self.slice_along_axis(edges, 0, bins, 0, 1)?;
         self.concatenate(&[others, last], 0)
     }
 
-    /// How many elements are in each bin, as `s32`, or the sum of their weights; with `density`
-    /// the share of the whole, divided by the width of the bin. A bin has its first edge and not
-    /// its last one, but for the last bin, which has both. Elements outside are left out.
+    /// Counts the elements in each bin, as `s32`, or sums their weights. With `density`, the
+    /// fraction of the total is divided by the width of the bin. A bin includes its first edge and
+    /// excludes its last edge, except the last bin, which includes both. Elements outside of the
+    /// bins are ignored.
     ///
     /// # Errors
-    /// Edges that are no vector of at least two; weights of another shape; complex numbers.
+    /// Returns an error for edges that are not a vector of at least two, weights of another shape,
+    /// or complex numbers.
     pub fn histogram(
         &mut self,
         x: ExprId,
@@ -441,11 +447,12 @@ impl Graph {
         self.divide(share, widths)
     }
 
-    /// The value at each `x` of the function that is linear between the points `(xs, ys)`, whose
-    /// `xs` increase.
+    /// Returns the values at `x` of the piecewise linear function through the points `(xs, ys)`
+    /// with increasing `xs`.
     ///
     /// # Errors
-    /// Points that are no two vectors of one length, or none; a period of 0; complex `x`.
+    /// Returns an error for points that are not two vectors of one length, or none; for a period of
+    /// 0; for complex `x`.
     pub fn interpolate(
         &mut self,
         x: ExprId,
@@ -514,7 +521,7 @@ impl Graph {
         self.add(y0, climbed)
     }
 
-    /// Positions within one period, and points in order with a neighbour on each side.
+    /// Returns positions within one period, and the points in order with a neighbor on each side.
     fn one_period(
         &mut self,
         x: ExprId,

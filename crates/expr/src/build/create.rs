@@ -1,4 +1,4 @@
-//! Constants, literals and tensors made by a formula.
+//! Constants, literals and tensors that are computed by a formula.
 
 use nxla_tensor::{AxisName, DType, HostTensor, Names, Number, Scalar, Shape};
 
@@ -7,40 +7,41 @@ use crate::graph::{
 };
 
 impl Graph {
-    /// `value` repeated over a type's shape. The value keeps the precision it is written with, so
-    /// that `0.1` prints as `0.1` whatever the dtype; engines round it.
+    /// Creates a constant that repeats `value` over the shape of a type. The value keeps the
+    /// precision of the literal, so `0.1` prints as `0.1` in any dtype; backends round it.
     pub fn constant(&mut self, value: Scalar, ty: TensorType) -> Result<ExprId> {
         let value = value.canonical(ty.dtype);
         self.make(Op::Constant(Box::new(Constant { value, ty })), &[])
     }
 
-    /// One number of a dtype.
+    /// Creates a scalar constant of a dtype.
     pub fn scalar_constant(&mut self, value: Scalar, dtype: DType) -> Result<ExprId> {
         self.constant(value, TensorType::scalar(dtype))
     }
 
-    /// One number that stands alone: integers are `s32` (or wider if they must), floats `f32`,
-    /// complex numbers `c64`, truth values `pred`.
+    /// Creates a constant of the default dtype of a scalar: `s32` for integers (or a wider dtype
+    /// for large values), `f32` for floats, `c64` for complex numbers and `pred` for booleans.
     ///
     /// # Errors
-    /// An integer that no dtype holds.
+    /// Returns an error for an integer that no dtype holds.
     pub fn number(&mut self, number: Number) -> Result<ExprId> {
         self.number_beside(number, None)
     }
 
-    /// One number next to `other`, whose dtype it takes as far as it can: `x + 1` stays `f16` for
-    /// an `f16` tensor and `u8` for a `u8` one. This is how the operators treat plain numbers.
+    /// Creates a constant for a scalar that is combined with `other`, whose dtype it takes if
+    /// possible: `x + 1` remains `f16` for an `f16` tensor and `u8` for a `u8` tensor.
     ///
     /// # Errors
-    /// An integer that no dtype holds.
+    /// Returns an error for an integer that no dtype holds.
     pub fn weak_number(&mut self, number: Number, other: ExprId) -> Result<ExprId> {
         self.number_beside(number, Some(self.dtype(other)))
     }
 
-    /// One number next to a dtype, or by itself; see [`Number::beside`].
+    /// Creates a constant for a scalar that is combined with a dtype, if any; see
+    /// [`Number::beside`].
     ///
     /// # Errors
-    /// An integer that no dtype holds.
+    /// Returns an error for an integer that no dtype holds.
     pub fn number_beside(&mut self, number: Number, other: Option<DType>) -> Result<ExprId> {
         let (value, dtype) = number
             .beside(other)
@@ -48,7 +49,7 @@ impl Graph {
         self.scalar_constant(value, dtype)
     }
 
-    /// A literal tensor. A single number becomes a constant.
+    /// Creates a literal tensor. A scalar becomes a constant.
     pub fn tensor(&mut self, tensor: HostTensor) -> Result<ExprId> {
         if tensor.rank() == 0 {
             return self.scalar_constant(tensor.get(0), tensor.dtype());
@@ -56,10 +57,10 @@ impl Graph {
         self.make(Op::Tensor(Literal(Box::new(tensor))), &[])
     }
 
-    /// Counts 0, 1, 2… along `axis`, or through the whole tensor in row-major order.
+    /// Creates the values 0, 1, 2… along `axis`, or over the whole tensor in row-major order.
     ///
     /// # Errors
-    /// An axis out of range; the dtype `pred`.
+    /// Returns an error for an axis out of range or the dtype `pred`.
     pub fn iota(
         &mut self,
         shape: impl Into<Shape>,
@@ -69,10 +70,10 @@ impl Graph {
         self.iota_of(TensorType::new(dtype, shape), axis)
     }
 
-    /// [`Graph::iota`] of a type, whose axes may have names.
+    /// Does the same as [`Graph::iota`] for a type with axis names.
     ///
     /// # Errors
-    /// As for [`Graph::iota`].
+    /// Returns the errors of [`Graph::iota`].
     pub fn iota_of(&mut self, ty: TensorType, axis: Option<i64>) -> Result<ExprId> {
         let axis = match axis {
             None => None,
@@ -86,47 +87,47 @@ impl Graph {
         self.make(Op::Iota(Box::new(Iota { axis, ty })), &[])
     }
 
-    /// Ones on the diagonal of the last two axes, zeros elsewhere.
+    /// Creates ones on the diagonal of the last two axes, and zeros elsewhere.
     ///
     /// # Errors
-    /// Fewer than two axes.
+    /// Returns an error for fewer than two axes.
     pub fn eye(&mut self, shape: impl Into<Shape>, dtype: DType) -> Result<ExprId> {
         self.eye_of(TensorType::new(dtype, shape))
     }
 
-    /// [`Graph::eye`] of a type, whose axes may have names.
+    /// Does the same as [`Graph::eye`] for a type with axis names.
     ///
     /// # Errors
-    /// Fewer than two axes.
+    /// Returns an error for fewer than two axes.
     pub fn eye_of(&mut self, ty: TensorType) -> Result<ExprId> {
         self.make(Op::Eye(Box::new(ty)), &[])
     }
 
-    /// A `pred` mask of `rows` by `columns`, true where `column <= row + offset`.
+    /// Creates a `pred` mask of `rows` by `columns`, true where `column <= row + offset`.
     pub fn tri(&mut self, rows: usize, columns: usize, offset: i64) -> Result<ExprId> {
         let row = self.iota([rows, columns], Some(0), DType::S32)?;
         let column = self.iota([rows, columns], Some(1), DType::S32)?;
-        // Beyond all axes it makes no difference how far; added to a row it stays an `s32`.
+        // A larger offset is equivalent; the clamped offset plus a row index fits in `s32`.
         let offset = offset.clamp(-(1 << 30), 1 << 30);
         let offset = self.scalar_constant(Scalar::Int(offset), DType::S32)?;
         let last = self.add(row, offset)?;
         self.less_equal(column, last)
     }
 
-    /// The lower triangle of the last two axes, zeros above the diagonal `offset`.
+    /// Returns the lower triangle of the last two axes, with zeros above the diagonal `offset`.
     ///
     /// # Errors
-    /// Fewer than two axes.
+    /// Returns an error for fewer than two axes.
     pub fn tril(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
         let mask = self.triangle("tril", x, offset)?;
         let zero = self.zero_like(x)?;
         self.select(mask, x, zero)
     }
 
-    /// The upper triangle of the last two axes, zeros below the diagonal `offset`.
+    /// Returns the upper triangle of the last two axes, with zeros below the diagonal `offset`.
     ///
     /// # Errors
-    /// Fewer than two axes.
+    /// Returns an error for fewer than two axes.
     pub fn triu(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
         let mask = self.triangle("triu", x, offset.saturating_sub(1))?;
         let zero = self.zero_like(x)?;
@@ -141,11 +142,11 @@ impl Graph {
         self.tri(rows, columns, offset)
     }
 
-    /// `steps` evenly spaced numbers from `start` to `stop`, the last one included, to the bit, if
-    /// `endpoint`. Narrow floats are computed in 32 bits.
+    /// Creates `steps` evenly spaced values from `start` to `stop`. With `endpoint`, the last value
+    /// is exactly `stop`. Narrow floats are computed in 32 bits.
     ///
     /// # Errors
-    /// A dtype that is neither a float nor complex.
+    /// Returns an error for a dtype that is neither a float nor complex.
     pub fn linspace(
         &mut self,
         start: impl Into<Number>,
@@ -178,7 +179,7 @@ impl Graph {
         self.as_type(numbers, narrow)
     }
 
-    /// Numbers whose last one along the last axis, if it is not the only one, is `stop`.
+    /// Replaces the last value along the last axis by `stop`, unless it is the only value.
     fn ending_at(&mut self, numbers: ExprId, stop: ExprId) -> Result<ExprId> {
         let steps = *self.shape(numbers).last().expect("there is an axis of steps");
         if steps < 2 {
@@ -191,10 +192,10 @@ impl Graph {
         self.select(is_last, stop, numbers)
     }
 
-    /// `start, start + step, …` up to, and without, `stop`.
+    /// Creates `start, start + step, …` up to and excluding `stop`.
     ///
     /// # Errors
-    /// A step of 0; the dtype `pred`.
+    /// Returns an error for a step of 0 or the dtype `pred`.
     pub fn arange(&mut self, start: f64, stop: f64, step: f64, dtype: DType) -> Result<ExprId> {
         if step == 0.0 || !(stop - start).is_finite() {
             let why = format!("must not be 0, with finite ends; got {start}, {stop}, {step}");
@@ -202,7 +203,7 @@ impl Graph {
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative")]
         let count = ((stop - start) / step).ceil().max(0.0) as usize;
-        // Fractions are added up before they are dropped.
+        // Fractions are summed before they are truncated.
         let whole = start.fract() == 0.0 && step.fract() == 0.0;
         let counted = if dtype.is_integer() && !whole { DType::F64 } else { places_in(dtype) };
         let mut numbers = self.iota([count], None, counted)?;
@@ -226,11 +227,11 @@ impl Graph {
         self.as_type(numbers, dtype)
     }
 
-    /// [`Graph::linspace`] from each element of one tensor to that of another of the same shape:
-    /// a last axis of `steps` elements is added, which may get a name.
+    /// Creates evenly spaced values from each element of one tensor to that of another tensor of
+    /// equal shape, along a new last axis of `steps` elements, which may have a name.
     ///
     /// # Errors
-    /// Shapes that differ; a dtype that is neither a float nor complex.
+    /// Returns an error for shapes that differ or a dtype that is neither a float nor complex.
     pub fn linspace_between(
         &mut self,
         start: ExprId,
@@ -274,19 +275,19 @@ impl Graph {
         Err(self.error("linspace", kind))
     }
 
-    /// Zero of the dtype of `x`.
+    /// Returns zero in the dtype of `x`.
     pub fn zero_like(&mut self, x: ExprId) -> Result<ExprId> {
         let dtype = self.dtype(x);
         self.scalar_constant(Scalar::zero(dtype), dtype)
     }
 
-    /// One of the dtype of `x`.
+    /// Returns one in the dtype of `x`.
     pub fn one_like(&mut self, x: ExprId) -> Result<ExprId> {
         let dtype = self.dtype(x);
         self.scalar_constant(Scalar::one(dtype), dtype)
     }
 
-    /// `x` broadcast to a shape, its axes aligned from the right, with these names.
+    /// Broadcasts `x` to a shape, aligned from the right, and sets the axis names.
     pub(crate) fn broadcast_named(
         &mut self,
         x: ExprId,
@@ -306,8 +307,8 @@ impl Graph {
     }
 }
 
-/// The dtype in which the places of evenly spaced numbers are counted and multiplied: a narrow float
-/// has neither all of them nor the digits of a step that is taken many times.
+/// Returns the dtype in which evenly spaced values are counted and multiplied. A narrow float could
+/// neither represent all counts nor the accumulated steps.
 fn places_in(dtype: DType) -> DType {
     if dtype.is_float() && dtype.bits() < 32 { DType::F32 } else { dtype }
 }

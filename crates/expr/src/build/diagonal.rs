@@ -1,4 +1,4 @@
-//! Diagonals of matrices, as gathers and scatters at coordinates that the program spells out.
+//! Diagonals of matrices, as gathers and scatters at constant coordinates.
 
 use nxla_tensor::{DType, Scalar, Shape, promote};
 
@@ -6,25 +6,26 @@ use super::index::counting_dtype;
 use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result, TensorType};
 
 impl Graph {
-    /// The elements of a diagonal of the last two axes, `offset` columns right of the main one.
-    /// Leading axes stay; names are dropped.
+    /// Returns a diagonal of the last two axes, `offset` columns right of the main diagonal.
+    /// Leading axes remain; names are dropped.
     ///
     /// # Errors
-    /// Fewer than two axes; an offset outside of the matrix.
+    /// Returns an error for fewer than two axes or an offset outside of the matrix.
     pub fn take_diagonal(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
         let op = "take_diagonal";
         let (rank, [rows, columns]) = self.matrix(op, x)?;
         let indices = self.diagonal(op, rows, columns, offset)?;
         let axes: Axes = [rank - 2, rank - 1].into();
         let taken = self.make(Op::Gather(axes), &[x, indices])?;
-        // Gathering puts the axis of the indices first.
+        // Gathering moves the axis of the indices to the front.
         self.make(Op::Transpose((1..rank - 1).chain([0]).collect()), &[taken])
     }
 
-    /// [`Graph::take_diagonal`], without elements where the offset is outside of the matrix.
+    /// Does the same as [`Graph::take_diagonal`], and returns no elements if the offset is out of
+    /// range.
     ///
     /// # Errors
-    /// Fewer than two axes.
+    /// Returns an error for fewer than two axes.
     pub fn diagonal_or_none(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
         let (rank, [rows, columns]) = self.matrix("diagonal", x)?;
         let (high, low) = (i64::try_from(columns), i64::try_from(rows));
@@ -38,11 +39,12 @@ impl Graph {
         self.constant(Scalar::zero(dtype), TensorType::new(dtype, shape))
     }
 
-    /// A square matrix with the vector `x` on a diagonal and zeros elsewhere. Integers narrower
-    /// than 32 bits widen, as in Nx.
+    /// Returns a square matrix with the vector `x` on a diagonal and zeros elsewhere. Integers
+    /// narrower than 32 bits widen.
     ///
     /// # Errors
-    /// An operand that is no vector; an offset that makes the matrix too large.
+    /// Returns an error for an operand that is not a vector or an offset that makes the matrix too
+    /// large.
     pub fn make_diagonal(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
         let op = "make_diagonal";
         let &[length] = self.shape(x).as_slice() else {
@@ -52,7 +54,7 @@ impl Graph {
         let Some(side) = distance.and_then(|distance| length.checked_add(distance)) else {
             return Err(self.invalid(op, "offset", format!("{offset} is too large")));
         };
-        // No signed dtype holds all of `u64`, so that one stays.
+        // Signed dtypes cannot represent all of `u64`, so `u64` does not change.
         let dtype = self.dtype(x);
         let dtype = if dtype == DType::U64 { dtype } else { DType::S32 };
         let zero = self.scalar_constant(Scalar::zero(dtype), dtype)?;
@@ -64,11 +66,11 @@ impl Graph {
         self.indexed_put(zeros, indices, x, Some(&[0, 1]))
     }
 
-    /// The matrix `x` with the vector `diagonal` written over a diagonal. The dtypes promote.
+    /// Writes the vector `diagonal` over a diagonal of the matrix `x`. The dtypes are promoted.
     ///
     /// # Errors
-    /// An operand that is no matrix; a diagonal that is no vector of the right length; an offset
-    /// outside of the matrix.
+    /// Returns an error for an operand that is not a matrix, a diagonal that is not a vector of the
+    /// right length, or an offset outside of the matrix.
     pub fn put_diagonal(&mut self, x: ExprId, diagonal: ExprId, offset: i64) -> Result<ExprId> {
         let op = "put_diagonal";
         let &[rows, columns] = self.shape(x).as_slice() else {
@@ -92,7 +94,7 @@ impl Graph {
         self.error(op, ErrorKind::Shape { argument, found, expected })
     }
 
-    /// The rank, and the sizes of the last two axes.
+    /// Returns the rank and the sizes of the last two axes.
     pub(super) fn matrix(&self, op: &str, x: ExprId) -> Result<(usize, [usize; 2])> {
         let shape = self.shape(x);
         if let [.., rows, columns] = shape[..] {
@@ -102,7 +104,7 @@ impl Graph {
         Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }))
     }
 
-    /// The coordinates of a diagonal, one row each.
+    /// Returns the coordinates of a diagonal, one row each.
     fn diagonal(&mut self, op: &str, rows: usize, columns: usize, offset: i64) -> Result<ExprId> {
         let distance = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);
         let (first_row, first_column) = if offset < 0 { (distance, 0) } else { (0, distance) };

@@ -1,4 +1,4 @@
-//! Division and rounding in the ways that have no op of their own.
+//! Division and rounding functions without an op.
 
 use std::fmt;
 
@@ -8,10 +8,11 @@ use super::of_op;
 use crate::graph::{ExprId, Graph, Op, Result};
 
 impl Graph {
-    /// The quotient rounded towards minus infinity: `-7 / 2` is `-4`. Integers stay integers.
+    /// Returns the quotient rounded toward minus infinity: `-7 / 2` is `-4`. Integers remain
+    /// integers.
     ///
     /// # Errors
-    /// Shapes that do not broadcast; complex dtypes.
+    /// Returns an error for shapes that do not broadcast or complex dtypes.
     pub fn floor_divide(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let promoted = promote(self.dtype(x), self.dtype(y));
         if !promoted.is_integer() {
@@ -26,8 +27,8 @@ impl Graph {
         self.subtract(quotient, correction)
     }
 
-    /// The quotient is taken of what the remainder leaves, which is a multiple of the divisor: that of
-    /// numbers near to one may be rounded to the next whole number, and be off by one.
+    /// Subtracts the remainder before dividing, which makes the dividend a multiple of the divisor.
+    /// Otherwise a rounded quotient could reach the next integer and be off by one.
     fn floor_divide_floats(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let quotient = self.divide(x, y)?;
         let floor = self.floor(quotient)?;
@@ -40,18 +41,18 @@ impl Graph {
         let correction = self.as_type(correction, dtype)?;
         let whole = self.subtract(whole, correction)?;
         let whole = self.round(whole)?;
-        // The multiple may have lost the sign of a quotient that is zero.
+        // The multiple may have lost the sign of a zero quotient.
         let whole = self.zeros_signed_as(whole, quotient)?;
-        // Infinities and zeros leave no remainder, but have a quotient.
+        // Infinities and zeros have no remainder, but they have a quotient.
         let has_none = self.is_nan(remainder)?;
         self.select(has_none, floor, whole)
     }
 
-    /// What [`Graph::floor_divide`] leaves over: it has the sign of the divisor, also where it is
-    /// zero.
+    /// Returns the remainder of [`Graph::floor_divide`], which has the sign of the divisor, even if
+    /// it is zero.
     ///
     /// # Errors
-    /// Shapes that do not broadcast; complex dtypes.
+    /// Returns an error for shapes that do not broadcast or complex dtypes.
     pub fn floor_remainder(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let remainder = self.remainder(x, y).map_err(of_op("floor_remainder"))?;
         let dtype = self.dtype(remainder);
@@ -72,12 +73,13 @@ impl Graph {
         self.select(vanished, signed, result)
     }
 
-    /// Whether the quotient is not whole and negative, so that truncation rounds it up.
+    /// Returns whether the quotient is negative and not an integer, so that truncation rounds it
+    /// up.
     fn truncation_rounds_up(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let remainder = self.remainder(x, y)?;
         let dtype = self.dtype(remainder);
         let zero = self.scalar_constant(Scalar::zero(dtype), dtype)?;
-        // The sign of a number is known.
+        // The sign of a constant is known.
         if let Op::Constant(divisor) = self.op(y) {
             match divisor.value.as_f64() {
                 divisor if divisor > 0.0 => return self.less(remainder, zero),
@@ -92,7 +94,7 @@ impl Graph {
         self.logical_and(left, signs_differ)
     }
 
-    /// The floats of `x`, of which those that are zero take the sign of finite numbers of the same dtype.
+    /// Replaces the sign of zeros in `x` by the sign of finite values of the same dtype.
     fn zeros_signed_as(&mut self, x: ExprId, signs: ExprId) -> Result<ExprId> {
         let zero = self.scalar_constant(Scalar::Float(0.0), self.dtype(x))?;
         let vanished = self.equal(x, zero)?;
@@ -100,11 +102,11 @@ impl Graph {
         self.select(vanished, signed_zero, x)
     }
 
-    /// Whether all elements of `x` are as near to `y` as `absolute + relative * |y|`. Infinities
-    /// are near to themselves; NaN is near to NaN with `equal_nan`. A block.
+    /// Returns whether all elements of `x` differ from `y` by at most `absolute + relative * |y|`.
+    /// Equal infinities are close; NaN is close to NaN with `equal_nan`. This is a block.
     ///
     /// # Errors
-    /// Shapes that do not broadcast.
+    /// Returns an error for shapes that do not broadcast.
     pub fn all_close(
         &mut self,
         x: ExprId,
@@ -122,10 +124,10 @@ impl Graph {
         })
     }
 
-    /// Where elements are as near as [`Graph::all_close`] says.
+    /// Returns where elements are close as defined by [`Graph::all_close`].
     ///
     /// # Errors
-    /// Shapes that do not broadcast.
+    /// Returns an error for shapes that do not broadcast.
     pub fn is_close(
         &mut self,
         x: ExprId,
@@ -150,7 +152,7 @@ impl Graph {
         relative: f64,
         absolute: f64,
     ) -> Result<ExprId> {
-        // Differences of integers may not fit in their dtype.
+        // Differences of integers may overflow their dtype.
         let [x, y] = match self.dtype(x).is_integer() && self.dtype(y).is_integer() {
             true => [self.as_type(x, DType::F64)?, self.as_type(y, DType::F64)?],
             false => [x, y],
@@ -163,7 +165,7 @@ impl Graph {
         let difference = self.subtract(x, y)?;
         let distance = self.abs(difference)?;
         let near = self.less_equal(distance, bound)?;
-        // An infinite bound would call everything close to infinity.
+        // An infinite bound would make all values close to infinity.
         let (x_infinite, y_infinite) = (self.is_infinity(x)?, self.is_infinity(y)?);
         let infinite = self.logical_or(x_infinite, y_infinite)?;
         let equal = self.equal(x, y)?;

@@ -1,5 +1,5 @@
-//! Einstein's sum convention: products over labelled axes, added up along those that the result
-//! does not name.
+//! Einstein summation: products over labeled axes, summed along labels that the result does not
+//! have.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use nxla_tensor::promote;
 
 use crate::graph::{Error, ExprId, Graph, Result};
 
-/// The label of an axis: a letter, or a place under the ellipsis, counted from its end.
+/// The label of an axis: a letter, or a position under the ellipsis, counted from its end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Label {
     Covered(usize),
@@ -25,16 +25,16 @@ impl fmt::Display for Label {
     }
 }
 
-/// An operand on its way into the result.
+/// An operand or an intermediate product.
 #[derive(Clone, Debug)]
 struct Term {
     id: ExprId,
     labels: Vec<Label>,
 }
 
-/// What is written for one operand, or for the result.
+/// The subscripts of one operand or of the result.
 struct Written {
-    /// `None` stands for the ellipsis.
+    /// The letters; `None` is the ellipsis.
     places: Vec<Option<char>>,
 }
 
@@ -43,7 +43,7 @@ impl Written {
         self.places.contains(&None)
     }
 
-    /// The labels of so many axes.
+    /// Returns the labels, with `covered` axes under the ellipsis.
     fn labels(&self, covered: usize) -> Vec<Label> {
         let mut labels = Vec::new();
         for place in &self.places {
@@ -57,15 +57,17 @@ impl Written {
 }
 
 impl Graph {
-    /// The sum of products that `subscripts` write, as `numpy.einsum` reads them: `ij,jk->ik` is a
-    /// matrix product. Without an arrow the result has the axes under an ellipsis, then the labels
-    /// that occur once, in alphabetic order. Axes of size 1 broadcast. The dtypes promote.
+    /// Returns the sum of products for `subscripts` in the notation of `numpy.einsum`: `ij,jk->ik`
+    /// is a matrix product. Without an arrow, the result has the axes under an ellipsis, then the
+    /// labels that occur once, in alphabetical order. Axes of size 1 broadcast. The dtypes are
+    /// promoted.
     ///
-    /// `order` says which terms to multiply, as lists of positions: these terms are taken out, and
-    /// their product is put at the end. By default a pair that frees the most memory comes first.
+    /// `order` lists the terms to multiply by position: these terms are removed, and their product
+    /// is appended. By default, the pair whose product frees the most memory comes first.
     ///
     /// # Errors
-    /// Subscripts that cannot be read or do not fit the operands; an order that is none.
+    /// Returns an error for subscripts that cannot be read or do not fit the operands or an order
+    /// that is none.
     pub fn einsum(
         &mut self,
         subscripts: &str,
@@ -105,7 +107,7 @@ impl Graph {
         self.as_type(placed, dtype)
     }
 
-    /// What is written for the operands, and for the result if there is an arrow.
+    /// Parses the subscripts of the operands, and of the result if there is an arrow.
     fn read_subscripts(&self, subscripts: &str) -> Result<(Vec<Written>, Option<Written>)> {
         let text: String = subscripts.chars().filter(|letter| !letter.is_whitespace()).collect();
         let (inputs, output) = match text.split_once("->") {
@@ -138,7 +140,7 @@ impl Graph {
         Ok(Written { places })
     }
 
-    /// How many axes of an operand are under the ellipsis.
+    /// Returns the number of axes of an operand that the ellipsis covers.
     fn covered_by_ellipsis(&self, written: &Written, id: ExprId) -> Result<usize> {
         let rank = self.shape(id).rank();
         let letters = written.places.iter().flatten().count();
@@ -179,7 +181,7 @@ impl Graph {
         Ok(labels)
     }
 
-    /// The size of each label; an axis of size 1 goes with any.
+    /// Returns the size of each label; an axis of size 1 broadcasts.
     fn sizes_of_labels(&self, terms: &[Term]) -> Result<BTreeMap<Label, usize>> {
         let mut sizes = BTreeMap::<Label, usize>::new();
         for term in terms {
@@ -197,7 +199,7 @@ impl Graph {
         Ok(sizes)
     }
 
-    /// Takes diagonals where a label is repeated, and drops axes of size 1 that broadcast.
+    /// Takes diagonals for repeated labels, and removes axes of size 1 that broadcast.
     fn one_axis_a_label(&mut self, term: &mut Term, sizes: &BTreeMap<Label, usize>) -> Result<()> {
         let broadcast: Vec<usize> = (0..term.labels.len())
             .filter(|&axis| self.shape(term.id)[axis] == 1 && sizes[&term.labels[axis]] != 1)
@@ -225,7 +227,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Multiplies terms, a few at a time, until one is left.
+    /// Multiplies terms until one remains.
     fn multiply_terms(
         &mut self,
         mut terms: Vec<Term>,
@@ -262,7 +264,7 @@ impl Graph {
         Ok(terms.pop().expect("there is a term"))
     }
 
-    /// The pair whose product needs the least memory beyond its own.
+    /// Returns the pair whose product needs the least additional memory.
     fn best_pair(&self, terms: &[Term], result: &[Label]) -> (usize, usize) {
         let elements = |labels: &[(Label, usize)]| -> f64 {
             #[expect(clippy::cast_precision_loss, reason = "it is an estimate")]
@@ -289,7 +291,7 @@ impl Graph {
         pairs.min_by(|left, right| cost(left).total_cmp(&cost(right))).expect("there are two terms")
     }
 
-    /// The product of two terms, added up along labels that nothing else needs.
+    /// Multiplies two terms and sums along labels that are not needed.
     fn product_of(&mut self, left: Term, right: Term, kept: &[Label]) -> Result<Term> {
         let needed = |other: &Term| -> Vec<Label> { [kept, &other.labels].concat() };
         let left = self.reduced(left.clone(), &needed(&right))?;
@@ -325,7 +327,7 @@ impl Graph {
         Ok(Term { id, labels })
     }
 
-    /// A term, added up along the labels that nothing needs.
+    /// Sums a term along the labels that are not needed.
     fn reduced(&mut self, term: Term, kept: &[Label]) -> Result<Term> {
         let (labels, summed): (Vec<Label>, Vec<Label>) =
             term.labels.iter().partition(|label| kept.contains(label));

@@ -36,26 +36,27 @@ macro_rules! binary_methods {
 for_each_binary!(binary_methods);
 
 impl Graph {
-    /// A unary op of the table.
+    /// Creates a unary op of the table.
     ///
     /// # Errors
-    /// An operand of a dtype that the op refuses.
+    /// Returns an error for an operand of an unsupported dtype.
     pub fn unary(&mut self, op: UnaryOp, x: ExprId) -> Result<ExprId> {
         self.make(Op::Unary(op), &[x])
     }
 
-    /// A binary op of the table.
+    /// Creates a binary op of the table.
     ///
     /// # Errors
-    /// Shapes that do not broadcast; operands of dtypes that the op refuses.
+    /// Returns an error for shapes that do not broadcast or operands of unsupported dtypes.
     pub fn binary(&mut self, op: BinaryOp, x: ExprId, y: ExprId) -> Result<ExprId> {
         self.make(Op::Binary(op), &[x, y])
     }
 
-    /// `on_true` where `predicate` is non-zero, else `on_false`. All three broadcast.
+    /// Returns `on_true` where `predicate` is nonzero, and `on_false` elsewhere. The operands
+    /// broadcast.
     ///
     /// # Errors
-    /// Shapes that do not broadcast.
+    /// Returns an error for shapes that do not broadcast.
     pub fn select(
         &mut self,
         predicate: ExprId,
@@ -65,42 +66,42 @@ impl Graph {
         self.make(Op::Select, &[predicate, on_true, on_false])
     }
 
-    /// `x` limited to `[min, max]`, both scalar. NaN stays NaN.
+    /// Clamps `x` to `[min, max]`, both scalars. NaN remains NaN.
     ///
     /// # Errors
-    /// Bounds that are not scalar; complex operands.
+    /// Returns an error for bounds that are not a scalar or complex operands.
     pub fn clip(&mut self, x: ExprId, min: ExprId, max: ExprId) -> Result<ExprId> {
         self.make(Op::Clip, &[x, min, max])
     }
 
-    /// `x` converted to a dtype by the rules of [`Scalar::cast`](nxla_tensor::Scalar::cast).
+    /// Converts `x` to a dtype by the rules of [`Scalar::cast`](nxla_tensor::Scalar::cast).
     ///
     /// # Errors
-    /// None for tensors; the result is fallible like that of every builder.
+    /// Cannot fail for valid operands.
     pub fn as_type(&mut self, x: ExprId, dtype: DType) -> Result<ExprId> {
         self.make(Op::AsType(dtype), &[x])
     }
 
-    /// The bits of `x` read as another dtype of the same width.
+    /// Interprets the bits of `x` as another dtype of the same width.
     ///
     /// # Errors
-    /// A dtype of another width; complex dtypes.
+    /// Returns an error for a dtype of another width or complex dtypes.
     pub fn bitcast(&mut self, x: ExprId, dtype: DType) -> Result<ExprId> {
         self.make(Op::Bitcast(dtype), &[x])
     }
 
-    /// The base-2 logarithm, as `log(x) / log(2)`.
+    /// Returns the base-2 logarithm, as `log(x) / log(2)`.
     ///
     /// # Errors
-    /// As for [`Graph::log`].
+    /// Returns the errors of [`Graph::log`].
     pub fn log2(&mut self, x: ExprId) -> Result<ExprId> {
         self.log_of_base(x, 2.0)
     }
 
-    /// The base-10 logarithm, as `log(x) / log(10)`.
+    /// Returns the base-10 logarithm, as `log(x) / log(10)`.
     ///
     /// # Errors
-    /// As for [`Graph::log`].
+    /// Returns the errors of [`Graph::log`].
     pub fn log10(&mut self, x: ExprId) -> Result<ExprId> {
         self.log_of_base(x, 10.0)
     }
@@ -112,17 +113,18 @@ impl Graph {
             let scale = self.weak_number(scale, log)?;
             return self.divide(log, scale);
         }
-        // Part by part: a division of complex numbers makes NaN of a part next to an infinity.
+        // Divides the parts separately: a complex division would make a part NaN if the other is
+        // infinite.
         let parts = [self.real(log)?, self.imag(log)?];
         let scale = self.weak_number(scale, parts[0])?;
         let (re, im) = (self.divide(parts[0], scale)?, self.divide(parts[1], scale)?);
         self.complex(re, im)
     }
 
-    /// The angle of a complex number in radians, in `(-pi, pi]`.
+    /// Returns the angle of a complex number in radians, in `(-pi, pi]`.
     ///
     /// # Errors
-    /// None for tensors; the result is fallible like that of every builder.
+    /// Cannot fail for valid operands.
     pub fn phase(&mut self, x: ExprId) -> Result<ExprId> {
         self.composite("phase", &[], [x], |graph, [x]| {
             let (im, re) = (graph.imag(x)?, graph.real(x)?);

@@ -34,30 +34,32 @@ const COEFFICIENTS: [f64; 8] = [
     1.505_632_735_149_311_6e-7,
 ];
 
-/// What both functions are made of, for an argument that has been reflected if it has to be.
+/// Intermediate values of both functions, for a reflected argument if necessary.
 struct Parts {
-    /// The argument as a float that is wide enough, where it lies, and what the result is rounded to.
+    /// The argument as a sufficiently wide float, whether it is reflected, and the dtype of the
+    /// result.
     x: ExprId,
     is_reflected: ExprId,
     dtype: DType,
-    /// One less than the argument, after reflection.
+    /// The argument minus one, after reflection.
     z: ExprId,
-    /// z + g + ½ and its logarithm.
+    /// `z + g + ½` and its logarithm.
     shifted: ExprId,
     log: ExprId,
-    /// A(z).
+    /// `A(z)`.
     series: ExprId,
 }
 
 impl Graph {
-    /// The logarithm of the absolute value of the gamma function; integers become floats. It is
-    /// infinite at zero and at negative whole numbers.
+    /// Returns the logarithm of the absolute value of the gamma function; integers become floats.
+    /// It is infinite at zero and at negative integers.
     ///
     /// # Errors
-    /// Complex dtypes.
+    /// Returns an error for complex dtypes.
     pub fn log_gamma(&mut self, x: ExprId) -> Result<ExprId> {
         let parts = self.lanczos("log_gamma", x)?;
-        // (z + ½) log t - t + log √(2π) + log A, where the first two cancel less if joined.
+        // `(z + ½) log t - t + log √(2π) + log A`; combining the first two terms reduces
+        // cancellation.
         let half = self.near(parts.z, 0.5)?;
         let power = self.add(parts.z, half)?;
         let one_less = self.divide(parts.shifted, parts.log)?;
@@ -67,7 +69,8 @@ impl Graph {
         let series = self.log(parts.series)?;
         let rest = self.add(series, root)?;
         let plain = self.add(main, rest)?;
-        // log π - log |sin πx| - the value for 1 - x. The unused side gets a number that does no harm.
+        // `log π - log |sin πx| -` the value for `1 - x`. The unused branch receives a safe
+        // argument.
         let distance = self.distance_from_whole(&parts)?;
         let pi = self.near(distance, PI)?;
         let angle = self.multiply(distance, pi)?;
@@ -84,11 +87,11 @@ impl Graph {
         self.as_type(value, parts.dtype)
     }
 
-    /// The derivative of [`Graph::log_gamma`]; integers become floats. It is NaN at negative whole
-    /// numbers, and infinite at zero, with the other sign.
+    /// Returns the derivative of [`Graph::log_gamma`]; integers become floats. It is NaN at
+    /// negative integers, and infinite at zero with the opposite sign.
     ///
     /// # Errors
-    /// Complex dtypes.
+    /// Returns an error for complex dtypes.
     pub fn digamma(&mut self, x: ExprId) -> Result<ExprId> {
         let parts = self.lanczos("digamma", x)?;
         // log t + A' / A - g / t.
@@ -123,7 +126,7 @@ impl Graph {
         self.poles_of_digamma(&parts, value)
     }
 
-    /// Puts in what the derivative is where there is no number.
+    /// Sets the values of the derivative at its poles and at infinity.
     fn poles_of_digamma(&mut self, parts: &Parts, value: ExprId) -> Result<ExprId> {
         let dtype = self.dtype(value);
         let floor = self.floor(parts.x)?;
@@ -137,21 +140,21 @@ impl Graph {
         let signed = self.copy_sign(infinity, parts.x)?;
         let signed = self.negate(signed)?;
         let value = self.select(at_zero, signed, value)?;
-        // At infinity it grows as the logarithm does.
+        // At infinity, the derivative grows like the logarithm.
         let infinity = self.scalar_constant(Scalar::Float(f64::INFINITY), dtype)?;
         let at_infinity = self.equal(parts.x, infinity)?;
         let value = self.select(at_infinity, infinity, value)?;
         self.as_type(value, parts.dtype)
     }
 
-    /// The argument where it is reflected, and elsewhere a number at which nothing is special: what a
-    /// selection leaves out still has a derivative, which must be finite.
+    /// Returns the argument where it is reflected, and a safe value elsewhere: the branch that is
+    /// not selected must have a finite derivative.
     fn reflected_argument(&mut self, parts: &Parts) -> Result<ExprId> {
         let quarter = self.near(parts.x, 0.25)?;
         self.select(parts.is_reflected, parts.x, quarter)
     }
 
-    /// How far the argument is from the nearest whole number.
+    /// Returns the distance of the argument from the nearest integer.
     fn distance_from_whole(&mut self, parts: &Parts) -> Result<ExprId> {
         let safe = self.reflected_argument(parts)?;
         let whole = self.round_half_even(safe)?;
@@ -183,7 +186,7 @@ impl Graph {
         }
         let offset = self.near(z, G + 0.5)?;
         let shifted = self.add(z, offset)?;
-        // log (g + ½) + log1p (z / (g + ½)), which is more precise for small z.
+        // `log (g + ½) + log1p (z / (g + ½))`, which is more accurate for small `z`.
         let relative = self.divide(z, offset)?;
         let relative = self.log1p(relative)?;
         let first = self.near(z, (G + 0.5).ln())?;

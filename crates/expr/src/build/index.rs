@@ -1,7 +1,7 @@
 //! Slices, gathers, scatters and sorts.
 //!
-//! Indices that are out of range when a program runs are no error: slices and gathers clamp them,
-//! scatters drop what would land outside.
+//! An out-of-range index at run time is not an error: slices and gathers clamp it, and scatters
+//! ignore its update.
 
 use nxla_tensor::{DType, Names};
 
@@ -9,12 +9,12 @@ use super::of_op;
 use super::reduce::index_dtype;
 use crate::graph::{Axes, BlockKind, ErrorKind, ExprId, Graph, Op, Result, Slice, Sort, Start};
 
-/// Where a slice begins along one axis; clamped so that the slice fits.
+/// The start of a slice along one axis; clamped so that the slice fits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SliceStart {
-    /// At this index.
+    /// A constant index.
     Static(i64),
-    /// At the value of a scalar integer tensor.
+    /// The value of a scalar integer tensor.
     Dynamic(ExprId),
 }
 
@@ -25,8 +25,8 @@ impl From<i64> for SliceStart {
 }
 
 impl SliceStart {
-    /// At a position that is known not to be negative. Past the end of every axis means the
-    /// same as just past the end, so that a huge position may become a smaller one.
+    /// Creates a start at a nonnegative position. Positions beyond `i64::MAX` are equivalent to
+    /// smaller positions beyond the end, so they are clamped.
     pub fn at(start: usize) -> Self {
         SliceStart::Static(i64::try_from(start).unwrap_or(i64::MAX))
     }
@@ -39,12 +39,12 @@ impl From<ExprId> for SliceStart {
 }
 
 impl Graph {
-    /// The elements of a range of each axis: `lengths` elements from `starts` on, of which every
-    /// `strides`-th is taken (all of them for `None`).
+    /// Returns the elements of a range of each axis: `lengths` elements from `starts`, of which
+    /// every `strides`-th is taken (all for `None`).
     ///
     /// # Errors
-    /// Lists without one entry per axis; a length beyond the axis; a stride of 0; a dynamic start
-    /// that is no scalar integer.
+    /// Returns an error for lists without one entry per axis, a length beyond the axis, a stride of
+    /// 0, or a dynamic start that is not a scalar integer.
     pub fn slice(
         &mut self,
         x: ExprId,
@@ -62,7 +62,7 @@ impl Graph {
         self.make(Op::Slice(Box::new(slice)), &operands)
     }
 
-    /// Splits starts into attributes and operands. A constant is no operand: its value is known.
+    /// Splits starts into attributes and operands. A constant start becomes an attribute.
     fn starts(&self, starts: &[SliceStart]) -> (Box<[Start]>, Vec<ExprId>) {
         let mut dynamic = Vec::new();
         let starts = starts.iter().map(|&start| match start {
@@ -78,10 +78,10 @@ impl Graph {
         (starts.collect(), dynamic)
     }
 
-    /// [`Graph::slice`] of one axis, all others kept whole.
+    /// Slices one axis as [`Graph::slice`] does, and keeps the other axes.
     ///
     /// # Errors
-    /// An axis out of range, and as for [`Graph::slice`].
+    /// Returns an error for an axis out of range, and the errors of [`Graph::slice`].
     pub fn slice_along_axis(
         &mut self,
         x: ExprId,
@@ -101,10 +101,12 @@ impl Graph {
         self.slice(x, &starts, &lengths, Some(&strides)).map_err(of_op("slice_along_axis"))
     }
 
-    /// `x` with `update` written over the elements from `starts` on. Dtypes promote, names merge.
+    /// Writes `update` over the elements of `x` from `starts` on. Dtypes are promoted, names are
+    /// merged.
     ///
     /// # Errors
-    /// An update of another rank or larger than `x`; starts as for [`Graph::slice`].
+    /// Returns an error for an update of another rank or larger than `x` or starts as for
+    /// [`Graph::slice`].
     pub fn put_slice(
         &mut self,
         x: ExprId,
@@ -116,10 +118,10 @@ impl Graph {
         self.make(Op::PutSlice(starts), &operands)
     }
 
-    /// `x` with `update` in the place of as many elements along one axis, from `start` on.
+    /// Writes `update` over elements along one axis of `x`, from `start` on.
     ///
     /// # Errors
-    /// As for [`Graph::put_slice`]; an axis out of range.
+    /// Returns the errors of [`Graph::put_slice`], and an error for an axis out of range.
     pub fn put_slice_along_axis(
         &mut self,
         x: ExprId,
@@ -133,18 +135,19 @@ impl Graph {
         self.put_slice(x, &starts, update)
     }
 
-    /// Elements at indices: the last axis of `indices` holds one coordinate for each of `axes`
-    /// (the first axes of `x` for `None`). The result has the other axes of `indices`, then the
+    /// Reads elements at indices: the last axis of `indices` holds a coordinate for each of `axes`
+    /// (the leading axes of `x` for `None`). The result has the other axes of `indices`, then the
     /// axes of `x` that are not indexed, and no names.
     ///
     /// # Errors
-    /// Axes that are not increasing or not as many as coordinates; indices that are no integers.
+    /// Returns an error for axes that are not increasing or not as many as coordinates or indices
+    /// that are not integers.
     pub fn gather(&mut self, x: ExprId, indices: ExprId, axes: Option<&[i64]>) -> Result<ExprId> {
         let axes = self.indexed_axes("gather", x, indices, axes)?;
         self.make(Op::Gather(axes), &[x, indices])
     }
 
-    /// The axes of `x` that the coordinates in the last axis of `indices` refer to.
+    /// Returns the axes of `x` to which the coordinates in the last axis of `indices` refer.
     pub(super) fn indexed_axes(
         &self,
         op: &str,
@@ -169,12 +172,12 @@ impl Graph {
         }
     }
 
-    /// `x` with `updates` added at indices, laid out as for [`Graph::gather`]: `updates` has the
-    /// shape that gathering would give, except that it may cover less of an axis that is not
-    /// indexed. What meets at one index adds up. The dtypes promote.
+    /// Adds `updates` to `x` at indices with the layout of [`Graph::gather`]. `updates` has the
+    /// shape of the gathered elements, but may be shorter along an axis that is not indexed.
+    /// Updates at equal indices add up. The dtypes are promoted.
     ///
     /// # Errors
-    /// As for [`Graph::gather`]; updates of another shape.
+    /// Returns the errors of [`Graph::gather`], and an error for updates of another shape.
     pub fn indexed_add(
         &mut self,
         x: ExprId,
@@ -187,11 +190,11 @@ impl Graph {
         self.make(Op::IndexedAdd(axes), &[x, indices, updates])
     }
 
-    /// `x` with `updates` written over the elements at indices, as for [`Graph::indexed_add`];
-    /// which of several updates of one element wins is not defined.
+    /// Writes `updates` over the elements of `x` at indices, as [`Graph::indexed_add`] does. The
+    /// result for several updates of one element is unspecified.
     ///
     /// # Errors
-    /// As for [`Graph::indexed_add`].
+    /// Returns the errors of [`Graph::indexed_add`].
     pub fn indexed_put(
         &mut self,
         x: ExprId,
@@ -204,7 +207,7 @@ impl Graph {
         self.make(Op::IndexedPut(axes), &[x, indices, updates])
     }
 
-    /// A lone index and its update as a batch of one.
+    /// Converts a single index and its update to a batch of one.
     fn as_batch(&mut self, indices: ExprId, updates: ExprId) -> Result<(ExprId, ExprId)> {
         if self.shape(indices).rank() != 1 {
             return Ok((indices, updates));
@@ -212,11 +215,11 @@ impl Graph {
         Ok((self.new_axis(indices, 0, None)?, self.new_axis(updates, 0, None)?))
     }
 
-    /// The elements of one axis at `indices`, whose axes take its place. Their names do too; a
-    /// vector of indices merges its name with that of the axis. A block, whose default gathers.
+    /// Reads the elements of one axis at `indices`, whose axes and names replace it. A vector of
+    /// indices merges its name with that of the axis. This is a block whose default gathers.
     ///
     /// # Errors
-    /// An axis out of range; indices that are no integers.
+    /// Returns an error for an axis out of range or indices that are not integers.
     pub fn take(&mut self, x: ExprId, indices: ExprId, axis: i64) -> Result<ExprId> {
         let at = self.axis("take", x, axis)?;
         self.composite("take", &[("axis", &at)], [x, indices], |graph, [x, indices]| {
@@ -230,7 +233,7 @@ impl Graph {
         let count = self.shape(indices).rank();
         let columns = self.new_axis(indices, -1, None)?;
         let taken = self.make(Op::Gather([at].into()), &[x, columns]).map_err(of_op("take"))?;
-        // Gathering puts the axes of the indices first; they belong where the axis was.
+        // Gathering moves the axes of the indices to the front; the result restores their position.
         let others = count..self.shape(taken).rank();
         let order: Axes = others.clone().take(at).chain(0..count).chain(others.skip(at)).collect();
         let placed = self.make(Op::Transpose(order), &[taken])?;
@@ -257,13 +260,13 @@ impl Graph {
         Ok(Some(before.iter().cloned().chain(inserted).chain(after.iter().cloned()).collect()))
     }
 
-    /// At each position of `indices`, the element of `x` at the same position but for one axis,
-    /// where the index says. The result has the shape of `indices` and the names of `x`. A block,
-    /// whose default gathers.
+    /// Reads for each position of `indices` the element of `x` at the same position, except along
+    /// one axis, where the index is used. The result has the shape of `indices` and the names of
+    /// `x`. This is a block whose default gathers.
     ///
     /// # Errors
-    /// An axis out of range; indices that are no integers, or whose shape differs from that of
-    /// `x` on another axis.
+    /// Returns an error for an axis out of range; for indices that are not integers, or whose shape
+    /// differs from that of `x` on another axis.
     pub fn take_along_axis(&mut self, x: ExprId, indices: ExprId, axis: i64) -> Result<ExprId> {
         let op = "take_along_axis";
         let axis = self.axis(op, x, axis)?;
@@ -283,8 +286,8 @@ impl Graph {
         })
     }
 
-    /// Coordinates, in a new last axis, that say where each element of `indices` is, but for one
-    /// axis, where the element itself says it.
+    /// Returns the coordinates, in a new last axis, of each element of `indices`. Along one axis,
+    /// the coordinate is the element itself.
     pub(super) fn coordinates_along(&mut self, indices: ExprId, axis: usize) -> Result<ExprId> {
         let indices = self.rename(indices, None)?;
         let shape = self.shape(indices).clone();
@@ -301,11 +304,11 @@ impl Graph {
         self.stack(&columns, -1, None)
     }
 
-    /// Differences of neighbours along an axis, `order` times over; the axis gets shorter by
-    /// `order`, down to 0.
+    /// Computes differences of neighbors along an axis, `order` times; the size of the axis
+    /// decreases by `order`, down to 0.
     ///
     /// # Errors
-    /// An axis out of range.
+    /// Returns an error for an axis out of range.
     pub fn diff(&mut self, x: ExprId, order: usize, axis: i64) -> Result<ExprId> {
         let at = self.axis("diff", x, axis)?;
         let mut result = x;
@@ -318,21 +321,21 @@ impl Graph {
         Ok(result)
     }
 
-    /// The elements in increasing order along an axis, or in decreasing order. NaN counts as
-    /// largest. Equal elements keep their order; `stable` says that the caller relies on it.
+    /// Sorts an axis in increasing or decreasing order. NaN is the largest value. Equal elements
+    /// keep their order; `stable` states that the caller relies on it.
     ///
     /// # Errors
-    /// An axis out of range; complex numbers.
+    /// Returns an error for an axis out of range or complex numbers.
     pub fn sort(&mut self, x: ExprId, axis: i64, descending: bool, stable: bool) -> Result<ExprId> {
         let axis = self.axis("sort", x, axis)?;
         self.make(Op::Sort(Sort { axis, descending, stable }), &[x])
     }
 
-    /// The indices that [`Graph::sort`] an axis. A `dtype` that is no integer is converted to from
-    /// `s32`.
+    /// Returns the indices that [`Graph::sort`] an axis. For a `dtype` that is not an integer, they
+    /// are converted from `s32`.
     ///
     /// # Errors
-    /// As for [`Graph::sort`].
+    /// Returns the errors of [`Graph::sort`].
     pub fn argsort(
         &mut self,
         x: ExprId,
@@ -347,11 +350,11 @@ impl Graph {
         self.as_type(order, dtype)
     }
 
-    /// The `k` largest elements of the last axis, largest first, and their indices as `s32`. A
-    /// block, whose default sorts.
+    /// Returns the `k` largest elements of the last axis, largest first, and their indices as
+    /// `s32`. This is a block whose default sorts.
     ///
     /// # Errors
-    /// A scalar; `k` of 0 or more than there are elements; complex numbers.
+    /// Returns an error for a scalar, `k` of 0 or more than there are elements, or complex numbers.
     pub fn top_k(&mut self, x: ExprId, k: usize) -> Result<(ExprId, ExprId)> {
         let Some(&size) = self.shape(x).last() else {
             return Err(self.invalid("top_k", "operand", "must have at least one axis"));
@@ -373,7 +376,7 @@ impl Graph {
     }
 }
 
-/// The dtype that can count along axes of these sizes.
+/// Returns the dtype that can count along axes of these sizes.
 pub(super) fn counting_dtype(sizes: &[usize]) -> DType {
     let fits = sizes.iter().all(|&size| i32::try_from(size).is_ok());
     if fits { DType::S32 } else { DType::S64 }

@@ -1,7 +1,7 @@
-//! Builders: one method of [`Graph`] per function that users call.
+//! Builders: a method of [`Graph`] for each function that users call.
 //!
-//! They resolve negative axes and defaults, turn what has no op of its own into a composition,
-//! and end in [`Graph::make`](crate::Graph::make). One file per family, like every layer.
+//! Builders resolve negative axes and defaults, compose functions that have no op, and call
+//! [`Graph::make`](crate::Graph::make). There is one file per family.
 
 mod arrange;
 mod composed;
@@ -54,7 +54,7 @@ impl Graph {
         })
     }
 
-    /// Resolves axes that may be negative; each may be given once.
+    /// Resolves axes that may be negative and must be distinct.
     pub(crate) fn axes(&self, op: &str, x: ExprId, axes: &[i64]) -> Result<Vec<usize>> {
         let mut resolved = Vec::with_capacity(axes.len());
         for &axis in axes {
@@ -68,7 +68,7 @@ impl Graph {
         Ok(resolved)
     }
 
-    /// An argument whose value is wrong.
+    /// Creates an error for an argument with an invalid value.
     pub(crate) fn invalid(
         &self,
         op: &str,
@@ -79,7 +79,7 @@ impl Graph {
     }
 }
 
-/// Gives an error of a step the name of the function that the user called.
+/// Replaces the op of an error of a step by the name of the function that the user called.
 fn of_op(op: &'static str) -> impl Fn(Error) -> Error {
     move |error| Error { op: op.into(), ..error }
 }

@@ -1,8 +1,8 @@
 //! Functions that move elements without computing.
 //!
-//! What leaves a tensor as it is leaves no node. `None` for axes means all of them. Axis names
-//! are dropped where a shape is given anew (`reshape`, `broadcast`, `tile`), as in Nx; the
-//! functions ending in `_named` take new ones.
+//! A movement without effect creates no node. `None` for axes means all axes. Functions with a new
+//! shape (`reshape`, `broadcast`, `tile`) drop axis names; the functions ending in `_named` set new
+//! names.
 
 use nxla_tensor::{AxisName, Names, Shape, ShapeError};
 
@@ -12,18 +12,19 @@ use crate::graph::{
 };
 
 impl Graph {
-    /// The elements of `x` in row-major order under another shape of the same size.
+    /// Returns the elements of `x` in row-major order with another shape of equal size.
     ///
     /// # Errors
-    /// A shape of another size.
+    /// Returns an error for a shape of another size.
     pub fn reshape(&mut self, x: ExprId, shape: impl Into<Shape>) -> Result<ExprId> {
         self.reshape_named(x, shape, None)
     }
 
-    /// [`Graph::reshape`] that also names the new axes.
+    /// Does the same as [`Graph::reshape`], and names the new axes.
     ///
     /// # Errors
-    /// A shape of another size; not one entry of `names` per axis.
+    /// Returns an error for a shape of another size or a wrong number of entries of `names` per
+    /// axis.
     pub fn reshape_named(
         &mut self,
         x: ExprId,
@@ -34,10 +35,11 @@ impl Graph {
         self.make(Op::Reshape(Box::new(Reshape { shape, names })), &[x])
     }
 
-    /// [`Graph::reshape`] where one size, given as `None`, is what the others leave.
+    /// Does the same as [`Graph::reshape`], with one unknown size (`None`) that follows from the
+    /// others.
     ///
     /// # Errors
-    /// Several unknown sizes, or one that the others do not determine.
+    /// Returns an error for several unknown sizes, or one that the others do not determine.
     pub fn reshape_auto(&mut self, x: ExprId, sizes: &[Option<usize>]) -> Result<ExprId> {
         let known: Shape = sizes.iter().copied().flatten().collect();
         let unknown = sizes.len() - known.rank();
@@ -45,7 +47,7 @@ impl Graph {
             return self.reshape(x, known);
         }
         let size = self.shape(x).size();
-        // As it is written in Python, where -1 stands for what is not known.
+        // The notation of Python, in which -1 is the unknown size.
         let written = || {
             let sizes = sizes.iter().map(|size| size.map_or("-1".into(), |size| size.to_string()));
             format!("[{}]", sizes.collect::<Vec<_>>().join(", "))
@@ -64,19 +66,19 @@ impl Graph {
         self.reshape(x, sizes.iter().map(|size| size.unwrap_or(fit)).collect::<Shape>())
     }
 
-    /// `x` with other axis names.
+    /// Replaces the axis names of `x`.
     ///
     /// # Errors
-    /// Not one entry of `names` per axis.
+    /// Returns an error unless there is one entry of `names` per axis.
     pub fn rename(&mut self, x: ExprId, names: Option<Names>) -> Result<ExprId> {
         let shape = self.shape(x).clone();
         self.reshape_named(x, shape, names)
     }
 
-    /// `x` without these axes of size 1; without any of size 1 for `None`.
+    /// Removes these axes of size 1, or all axes of size 1 for `None`.
     ///
     /// # Errors
-    /// An axis out of range, given twice, or of another size.
+    /// Returns an error for an axis out of range, repeated, or of another size.
     pub fn squeeze(&mut self, x: ExprId, axes: Option<&[i64]>) -> Result<ExprId> {
         let axes = match axes {
             Some(axes) => self.axis_set("squeeze", x, axes)?,
@@ -88,11 +90,11 @@ impl Graph {
         self.make(Op::Squeeze(axes), &[x])
     }
 
-    /// `x` with an axis of size 1 before `axis`; negative positions count from the end of the
+    /// Inserts an axis of size 1 before `axis`; negative positions count from the end of the
     /// result, so that -1 appends.
     ///
     /// # Errors
-    /// A position outside of the result.
+    /// Returns an error for a position outside of the result.
     pub fn new_axis(&mut self, x: ExprId, axis: i64, name: Option<AxisName>) -> Result<ExprId> {
         let axis = self.new_position("new_axis", x, axis)?;
         let ty = self.tensor_type(x);
@@ -103,10 +105,10 @@ impl Graph {
         self.reshape_named(x, shape, Some(Names::new(names)))
     }
 
-    /// `x` with new axes of size 1 at these positions of the result.
+    /// Inserts new axes of size 1 at these positions of the result.
     ///
     /// # Errors
-    /// A position that is out of range, or that is there twice.
+    /// Returns an error for a position that is out of range, or that is repeated.
     pub fn new_axes(&mut self, x: ExprId, axes: &[i64]) -> Result<ExprId> {
         let rank = self.shape(x).rank() + axes.len();
         let mut positions = nxla_tensor::normalize_axes(axes, rank).map_err(|error| {
@@ -128,7 +130,7 @@ impl Graph {
         })
     }
 
-    /// The position of a new axis in a result that has one axis more than `x`.
+    /// Returns the position of a new axis in a result with one more axis than `x`.
     fn new_position(&self, op: &str, x: ExprId, axis: i64) -> Result<usize> {
         let rank = self.shape(x).rank();
         nxla_tensor::normalize_axis(axis, rank + 1).map_err(|_| {
@@ -141,11 +143,11 @@ impl Graph {
         })
     }
 
-    /// `x` with its axes in another order: axis `i` of the result is axis `axes[i]` of `x`.
-    /// `None` reverses them.
+    /// Permutes the axes of `x`: axis `i` of the result is axis `axes[i]` of `x`. `None` reverses
+    /// the axes.
     ///
     /// # Errors
-    /// Axes that are no permutation.
+    /// Returns an error for axes that are not a permutation.
     pub fn transpose(&mut self, x: ExprId, axes: Option<&[i64]>) -> Result<ExprId> {
         let permutation: Axes = match axes {
             Some(axes) => self.axes("transpose", x, axes)?.into(),
@@ -154,10 +156,10 @@ impl Graph {
         self.make(Op::Transpose(permutation), &[x])
     }
 
-    /// `x` with the order of elements along these axes reversed.
+    /// Reverses the elements along these axes.
     ///
     /// # Errors
-    /// An axis out of range or given twice.
+    /// Returns an error for an axis out of range or repeated.
     pub fn reverse(&mut self, x: ExprId, axes: Option<&[i64]>) -> Result<ExprId> {
         let axes = match axes {
             Some(axes) => self.axis_set("reverse", x, axes)?,
@@ -166,11 +168,11 @@ impl Graph {
         self.make(Op::Reverse(axes), &[x])
     }
 
-    /// `x` repeated to a shape. Axis `i` of `x`, of size 1 or of the final size, becomes axis
-    /// `axes[i]` of the result; `None` aligns the axes at the right.
-    ///
+    /// Broadcasts `x` to a shape. Axis `i` of `x`, of size 1 or of the final size, becomes axis
+    /// `axes[i]` of the result; `None` aligns the axes from the right.
     /// # Errors
-    /// Sizes that do not fit; axes that are not increasing or not one per axis of `x`.
+    /// Returns an error for sizes that do not fit or axes that are not increasing or not one per
+    /// axis of `x`.
     pub fn broadcast(
         &mut self,
         x: ExprId,
@@ -180,10 +182,11 @@ impl Graph {
         self.broadcast_and_name(x, shape, axes, None)
     }
 
-    /// [`Graph::broadcast`] that also names the axes of the result.
+    /// Does the same as [`Graph::broadcast`], and names the axes of the result.
     ///
     /// # Errors
-    /// As for [`Graph::broadcast`]; not one entry of `names` per axis.
+    /// Returns the errors of [`Graph::broadcast`], and an error unless there is one entry of
+    /// `names` per axis.
     pub fn broadcast_and_name(
         &mut self,
         x: ExprId,
@@ -199,30 +202,33 @@ impl Graph {
         self.make(Op::Broadcast(Box::new(Broadcast { shape, axes, names })), &[x])
     }
 
-    /// `x` with the scalar `value` around and between its elements; see [`Padding`]. The dtypes
-    /// promote.
+    /// Pads `x` with the scalar `value` around and between its elements; see [`Padding`]. The
+    /// dtypes are promoted.
     ///
     /// # Errors
-    /// Not one entry per axis; trimming more than there is; a value that is no scalar.
+    /// Returns an error unless there is one entry per axis, or for trimming more than there is or
+    /// for a value that is not a scalar.
     pub fn pad(&mut self, x: ExprId, value: ExprId, padding: &[Padding]) -> Result<ExprId> {
         self.make(Op::Pad(padding.into()), &[x, value])
     }
 
-    /// Tensors joined along an axis. Dtypes promote, names merge.
+    /// Concatenates tensors along an axis. Dtypes are promoted, names are merged.
     ///
     /// # Errors
-    /// No tensors; ranks or sizes of other axes that differ; scalars.
+    /// Returns an error without tensors, or for ranks or sizes of other axes that differ or for
+    /// scalars.
     pub fn concatenate(&mut self, parts: &[ExprId], axis: i64) -> Result<ExprId> {
         let Some(&first) = parts.first() else { return Err(self.no_parts("concatenate")) };
         let axis = self.axis("concatenate", first, axis)?;
         self.make(Op::Concatenate(axis), parts)
     }
 
-    /// Tensors of one shape joined along a new axis, which may get a name. Negative axes count
+    /// Stacks tensors of one shape along a new axis, which may have a name. Negative axes count
     /// from the end of the result.
     ///
     /// # Errors
-    /// No tensors; shapes that differ; a position outside of the result.
+    /// Returns an error without tensors, or for shapes that differ or for a position outside of the
+    /// result.
     pub fn stack(&mut self, parts: &[ExprId], axis: i64, name: Option<AxisName>) -> Result<ExprId> {
         let Some(&first) = parts.first() else { return Err(self.no_parts("stack")) };
         let axis = self.new_position("stack", first, axis)?;
@@ -233,11 +239,11 @@ impl Graph {
         self.error(op, ErrorKind::Arity { expected: "one or more".into(), found: 0 })
     }
 
-    /// The parts of `x` before and from an index of an axis; a negative index counts from the
-    /// end. Either part may be empty.
+    /// Splits `x` before an index of an axis; a negative index counts from the end. Either part may
+    /// be empty.
     ///
     /// # Errors
-    /// An axis or an index out of range.
+    /// Returns an error for an axis or an index out of range.
     pub fn split(&mut self, x: ExprId, index: i64, axis: i64) -> Result<(ExprId, ExprId)> {
         let at = self.axis("split", x, axis)?;
         let size = self.shape(x)[at];
@@ -254,11 +260,11 @@ impl Graph {
         Ok((low, high))
     }
 
-    /// The elements in row-major order under one axis; with axes, which must be neighbours, only
-    /// those are merged, and the merged axis has no name.
+    /// Flattens `x` in row-major order. With axes, which must be adjacent, only these are merged,
+    /// and the merged axis has no name.
     ///
     /// # Errors
-    /// Axes that are not consecutive.
+    /// Returns an error for axes that are not consecutive.
     pub fn flatten(&mut self, x: ExprId, axes: Option<&[i64]>) -> Result<ExprId> {
         let Some(axes) = axes else {
             let size = self.shape(x).size();
@@ -282,11 +288,11 @@ impl Graph {
         self.reshape_named(x, shape, names)
     }
 
-    /// `x` repeated as a whole along each axis; shorter lists apply to the last axes, longer ones
+    /// Repeats `x` as a whole along each axis; shorter lists apply to the last axes, longer lists
     /// add leading axes.
     ///
     /// # Errors
-    /// A result too large to count.
+    /// Returns an error for a result too large to count.
     pub fn tile(&mut self, x: ExprId, repetitions: &[usize]) -> Result<ExprId> {
         let shape = self.shape(x);
         let rank = shape.rank().max(repetitions.len());
@@ -309,7 +315,7 @@ impl Graph {
         self.reshape(repeated, tiled)
     }
 
-    /// Axes that form a set: resolved, checked and sorted.
+    /// Resolves, checks and sorts a set of axes.
     pub(super) fn axis_set(&self, op: &str, x: ExprId, axes: &[i64]) -> Result<Axes> {
         let mut axes = self.axes(op, x, axes)?;
         axes.sort_unstable();

@@ -1,7 +1,7 @@
-//! Options of functions, declared once for the engine, for Rust and for Python.
+//! A macro that declares option structs once for the backend, Rust and Python.
 
-/// Declares a struct of options. `name(Given): Type = default` is a field, and a method that sets it
-/// from anything that becomes a `Given`.
+/// Declares an option struct. `name(Given): Type = default` declares a field and a method that sets
+/// it from any value that converts to `Given`.
 macro_rules! options {
     (
         $(#[$doc:meta])*

@@ -1,25 +1,25 @@
-//! Padding with the tensor's own elements: each axis is taken again at places beyond its ends.
+//! Padding with elements of the tensor itself.
 
 use nxla_tensor::{DType, HostTensor, Shape};
 
 use super::index::counting_dtype;
 use crate::graph::{ExprId, Graph, Result};
 
-/// Which elements stand beyond the ends of an axis; for `abc`, three on each side:
+/// The elements beyond the ends of an axis; for `abc`, three on each side:
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OuterPadding {
     /// `abc|abc|abc`
     Cyclic,
-    /// `cba|abc|cba`: the outermost element twice.
+    /// `cba|abc|cba`: the outermost element is repeated.
     Mirror,
-    /// `bcb|abc|bab`: the outermost element once.
+    /// `bcb|abc|bab`: the outermost element is not repeated.
     Reflect,
     /// `aaa|abc|ccc`
     Replicate,
 }
 
 impl OuterPadding {
-    /// Every rule.
+    /// All rules.
     pub const ALL: [OuterPadding; 4] = [
         OuterPadding::Cyclic,
         OuterPadding::Mirror,
@@ -27,7 +27,7 @@ impl OuterPadding {
         OuterPadding::Replicate,
     ];
 
-    /// The name of the rule, which is Nx's.
+    /// Returns the name of the rule.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl OuterPadding {
         }
     }
 
-    /// The element that stands at a place, which may be outside of `0..size`.
+    /// Returns the index of the element at a position, which may be outside of `0..size`.
     fn source(self, place: i64, size: i64) -> i64 {
         match self {
             OuterPadding::Cyclic => place.rem_euclid(size),
@@ -47,7 +47,7 @@ impl OuterPadding {
                 let place = place.rem_euclid(2 * size);
                 place.min(2 * size - 1 - place)
             }
-            // One element is its own reflection.
+            // A single element is its own reflection.
             OuterPadding::Reflect if size == 1 => 0,
             OuterPadding::Reflect => {
                 let place = place.rem_euclid(2 * (size - 1));
@@ -58,7 +58,7 @@ impl OuterPadding {
 }
 
 impl Graph {
-    /// `x` with so many of its own elements before and after those of each axis.
+    /// Pads `x` with its own elements before and after each axis.
     ///
     /// ```
     /// # use nxla_expr::{Graph, TensorType, build::OuterPadding};
@@ -71,8 +71,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Not one entry for each axis; a scalar; an axis without elements that would have to give
-    /// some.
+    /// Returns an error unless there is one entry for each axis, or for a scalar or for an axis
+    /// without elements that would have to give some.
     pub fn pad_outer(
         &mut self,
         x: ExprId,
@@ -110,7 +110,7 @@ impl Graph {
         Ok(padded)
     }
 
-    /// A literal of positions.
+    /// Creates a literal of positions.
     pub(super) fn positions(
         &mut self,
         positions: &[i64],
@@ -124,8 +124,8 @@ impl Graph {
     }
 }
 
-/// The elements of a padded axis; `None` for more of them than can be counted, or than there is
-/// memory for.
+/// Returns the indices of the elements of a padded axis, or `None` if their number overflows or
+/// exceeds the memory.
 fn places(rule: OuterPadding, size: usize, low: usize, high: usize) -> Option<Vec<i64>> {
     let (size, low) = (i64::try_from(size).ok()?, i64::try_from(low).ok()?);
     let end = size.checked_add(i64::try_from(high).ok()?)?;

@@ -1,45 +1,45 @@
-//! Quantiles, and reductions that leave NaN out.
+//! Quantiles, and reductions that ignore NaN.
 
 use nxla_tensor::{DType, Number, Scalar, Shape};
 
 use super::{Cumulative, of_op};
 use crate::graph::{ErrorKind, ExprId, Graph, ReduceOp, Result};
 
-/// What a quantile is where it falls between two elements.
+/// The value of a quantile between two elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Between {
-    /// As far from one to the other as the quantile is.
+    /// Linear interpolation.
     #[default]
     Linear,
-    /// The one before.
+    /// The lower element.
     Lower,
-    /// The one after.
+    /// The higher element.
     Higher,
-    /// The mean of both.
+    /// The mean of both elements.
     Midpoint,
-    /// The nearer one; of two equally near the one with the even position.
+    /// The nearest element, and in a tie the element with the even position.
     Nearest,
 }
 
-/// How a quantile is taken, see [`Graph::quantile`].
+/// Options of [`Graph::quantile`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Quantile {
-    /// What is taken where it falls between two elements.
+    /// The value between two elements.
     pub between: Between,
-    /// Whether the axes stay, with size 1.
+    /// Whether the axes remain with size 1.
     pub keep_axes: bool,
-    /// Whether NaN is left out, rather than the result.
+    /// Whether NaN is ignored instead of being the result.
     pub ignore_nan: bool,
 }
 
 impl Graph {
-    /// The values below which shares `q` of the elements are, along axes: `q` from 0 to 1, whose
-    /// axes come first in the result. A float. NaN where an element is, or with `ignore_nan` where
-    /// all are; NaN for a `q` outside of its range.
+    /// Returns quantiles along axes: `q` holds fractions from 0 to 1, and its axes come first in
+    /// the result. The result is a float. It is NaN if an element is NaN (with `ignore_nan`, if all
+    /// elements are NaN) or if `q` is out of range.
     ///
     /// # Errors
-    /// Axes out of range, given twice or without elements; more than one axis of `q`; complex
-    /// numbers.
+    /// Returns an error for axes out of range, repeated or without elements; for more than one axis
+    /// of `q`; for complex numbers.
     pub fn quantile(
         &mut self,
         x: ExprId,
@@ -66,7 +66,7 @@ impl Graph {
         let x = self.as_type(last, dtype)?;
         let sorted = self.sort(x, -1, false, false)?;
         let is_nan = self.is_nan(sorted)?;
-        // How many elements count, less one, and where there is no quantile.
+        // The index of the last valid element, and where there is none.
         let (limit, missing) = self.last_position(is_nan, options.ignore_nan)?;
         let several = self.shape(q).rank() == 1;
         let q = self.as_type(q, DType::F64)?;
@@ -88,8 +88,8 @@ impl Graph {
         self.reshape(first, shape)
     }
 
-    /// `x` without names and with these axes as one last axis; the shape of the others, and that
-    /// with ones for the axes.
+    /// Moves these axes to one last axis without names. Returns the tensor, the shape of the other
+    /// axes, and this shape with ones for the moved axes.
     fn axes_last(
         &mut self,
         op: &'static str,
@@ -117,7 +117,7 @@ impl Graph {
         Ok((self.reshape(x, last)?, rest, kept))
     }
 
-    /// The position of the last of sorted elements that counts, and where none does.
+    /// Returns the index of the last valid element of a sorted axis, and where there is none.
     fn last_position(&mut self, is_nan: ExprId, ignore: bool) -> Result<(ExprId, ExprId)> {
         let one = self.scalar_constant(Scalar::Int(1), DType::S32)?;
         if ignore {
@@ -137,7 +137,7 @@ impl Graph {
         Ok((self.broadcast(limit, shape, None)?, missing))
     }
 
-    /// The value at places between the sorted elements of the last axis.
+    /// Returns the values at fractional positions of the sorted last axis.
     fn value_at(
         &mut self,
         sorted: ExprId,
@@ -188,7 +188,7 @@ impl Graph {
         }
     }
 
-    /// `x` with another number where it is NaN.
+    /// Replaces NaN in `x`.
     fn without_nan(&mut self, x: ExprId, other: Scalar) -> Result<ExprId> {
         let dtype = self.dtype(x);
         if dtype.is_integer() {
@@ -199,11 +199,11 @@ impl Graph {
         self.select(is_nan, other, x)
     }
 
-    /// The sum, the product, the largest or the smallest of the elements that are not NaN. The
-    /// last two are NaN where all elements are; sums and products leave nothing to add up then.
+    /// Returns the sum, the product, the largest or the smallest of the elements that are not NaN.
+    /// If all elements are NaN, extrema are NaN, and sums and products are those of no elements.
     ///
     /// # Errors
-    /// As for [`Graph::reduction`].
+    /// Returns the errors of [`Graph::reduction`].
     pub fn nan_reduction(
         &mut self,
         op: ReduceOp,
@@ -229,7 +229,7 @@ impl Graph {
         self.select(none, nan, result)
     }
 
-    /// How many elements are not NaN, as a float next to `x`.
+    /// Counts the elements that are not NaN, as a float for use with `x`.
     fn count_of_known(
         &mut self,
         x: ExprId,
@@ -246,11 +246,11 @@ impl Graph {
         self.as_type(count, dtype)
     }
 
-    /// The mean of the elements that are not NaN, as a float; NaN where all are. Narrow floats are
-    /// added up in 32 bits.
+    /// Returns the mean of the elements that are not NaN, as a float; NaN if all are NaN. Narrow
+    /// floats are summed in 32 bits.
     ///
     /// # Errors
-    /// An axis out of range or given twice.
+    /// Returns an error for an axis out of range or repeated.
     pub fn nan_mean(&mut self, x: ExprId, axes: Option<&[i64]>, keep_axes: bool) -> Result<ExprId> {
         let dtype = self.dtype(x).to_floating();
         let count = self.count_of_known(x, axes, keep_axes)?;
@@ -262,11 +262,11 @@ impl Graph {
         self.as_type(mean, dtype)
     }
 
-    /// The mean squared distance from the mean of the elements that are not NaN, divided by their
-    /// number less `correction`; NaN where there are no more than that.
+    /// Returns the mean squared distance from the mean of the elements that are not NaN, divided by
+    /// their number minus `correction`; NaN if this is not positive.
     ///
     /// # Errors
-    /// An axis out of range or given twice.
+    /// Returns an error for an axis out of range or repeated.
     pub fn nan_variance(
         &mut self,
         x: ExprId,
@@ -280,7 +280,7 @@ impl Graph {
         let x = self.as_type(x, wide)?;
         let all: Vec<i64> = (0..).take(self.shape(x).rank()).collect();
         let mean = self.nan_mean(x, Some(axes.unwrap_or(&all)), true)?;
-        // NaN is taken out before anything is computed with it, for the sake of derivatives.
+        // NaN is replaced before the computation, so that derivatives are finite.
         let (known, is_known) = (self.without_nan(x, Scalar::zero(wide))?, self.equal(x, x)?);
         let distance = self.subtract(known, mean)?;
         let zero = self.zero_like(distance)?;
@@ -301,10 +301,11 @@ impl Graph {
         self.as_type(variance, dtype.to_real())
     }
 
-    /// The square root of [`Graph::nan_variance`], which may be too large for a narrow float itself.
+    /// Returns the square root of [`Graph::nan_variance`], also if the variance overflows a narrow
+    /// float.
     ///
     /// # Errors
-    /// An axis out of range or given twice.
+    /// Returns an error for an axis out of range or repeated.
     pub fn nan_standard_deviation(
         &mut self,
         x: ExprId,
@@ -319,11 +320,11 @@ impl Graph {
         self.as_type(deviation, dtype.to_floating().to_real())
     }
 
-    /// Where the largest (or smallest) element that is not NaN is, as [`Graph::argmax`] tells it;
-    /// -1 where all are NaN.
+    /// Returns the index of the largest (or smallest) element that is not NaN, as [`Graph::argmax`]
+    /// does; -1 if all are NaN.
     ///
     /// # Errors
-    /// As for [`Graph::argmax`].
+    /// Returns the errors of [`Graph::argmax`].
     pub fn nan_arg(
         &mut self,
         x: ExprId,
@@ -344,7 +345,7 @@ impl Graph {
             return Ok(index);
         }
         let is_nan = self.is_nan(x)?;
-        // A NaN became the neutral element, which an infinity may equal that comes after it.
+        // NaN was replaced by the neutral element, which a later infinity may equal.
         let infinite = self.scalar_constant(neutral, dtype)?;
         let is_neutral = self.equal(x, infinite)?;
         let mark = self.as_type(is_neutral, DType::S32)?;
@@ -361,10 +362,10 @@ impl Graph {
         self.select(some, index, none)
     }
 
-    /// Cumulative sums or products in which NaN counts as nothing.
+    /// Returns cumulative sums or products that ignore NaN.
     ///
     /// # Errors
-    /// As for [`Graph::cumulative`].
+    /// Returns the errors of [`Graph::cumulative`].
     pub fn nan_cumulative(&mut self, op: Cumulative, x: ExprId, axis: i64) -> Result<ExprId> {
         let dtype = self.dtype(x);
         let neutral = match op {

@@ -1,8 +1,7 @@
 //! Reductions along axes.
 //!
-//! `None` for axes reduces all of them, an empty list none. With `keep_axes` a reduced axis stays
-//! with size 1. Means, variances and the like are compositions of these, see
-//! `statistics.rs`.
+//! `None` for axes reduces all axes, an empty list reduces none. With `keep_axes`, reduced axes
+//! remain with size 1. `statistics.rs` contains compositions such as means and variances.
 
 use std::sync::Arc;
 
@@ -23,22 +22,23 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// The parameter that stands for an element.
+    /// Returns the parameter for an element.
     pub fn element(&self) -> ExprId {
         self.scope.parameters[0]
     }
 
-    /// The parameter that stands for what has been folded so far.
+    /// Returns the parameter for the accumulator.
     pub fn accumulator(&self) -> ExprId {
         self.scope.parameters[1]
     }
 }
 
 impl Graph {
-    /// A reduction of the table.
+    /// Creates a reduction of the table.
     ///
     /// # Errors
-    /// An axis out of range or given twice; a complex operand of a maximum or minimum.
+    /// Returns an error for an axis out of range or repeated or a complex operand of a maximum or
+    /// minimum.
     pub fn reduction(
         &mut self,
         op: ReduceOp,
@@ -50,43 +50,45 @@ impl Graph {
         self.make(Op::Reduce(op, Box::new(Reduce { axes, keep_axes })), &[x])
     }
 
-    /// The sum. Narrow integers widen to 32 bits ([`DType::to_aggregate`]); no elements give 0.
+    /// Returns the sum. Narrow integers widen to 32 bits ([`DType::to_aggregate`]); an empty sum is
+    /// 0.
     ///
     /// # Errors
-    /// An axis out of range or given twice.
+    /// Returns an error for an axis out of range or repeated.
     pub fn sum(&mut self, x: ExprId, axes: Option<&[i64]>, keep_axes: bool) -> Result<ExprId> {
         self.reduction(ReduceOp::Sum, x, axes, keep_axes)
     }
 
-    /// The product. Narrow integers widen to 32 bits ([`DType::to_aggregate`]); no elements
-    /// give 1.
+    /// Returns the product. Narrow integers widen to 32 bits ([`DType::to_aggregate`]); an empty
+    /// product is 1.
     ///
     /// # Errors
-    /// An axis out of range or given twice.
+    /// Returns an error for an axis out of range or repeated.
     pub fn product(&mut self, x: ExprId, axes: Option<&[i64]>, keep_axes: bool) -> Result<ExprId> {
         self.reduction(ReduceOp::Product, x, axes, keep_axes)
     }
 
-    /// Whether every element is non-zero, as `pred`; true for no elements.
+    /// Returns whether all elements are nonzero, as `pred`; true for no elements.
     ///
     /// # Errors
-    /// An axis out of range or given twice.
+    /// Returns an error for an axis out of range or repeated.
     pub fn all(&mut self, x: ExprId, axes: Option<&[i64]>, keep_axes: bool) -> Result<ExprId> {
         self.reduction(ReduceOp::All, x, axes, keep_axes)
     }
 
-    /// Whether an element is non-zero, as `pred`; false for no elements.
+    /// Returns whether any element is nonzero, as `pred`; false for no elements.
     ///
     /// # Errors
-    /// An axis out of range or given twice.
+    /// Returns an error for an axis out of range or repeated.
     pub fn any(&mut self, x: ExprId, axes: Option<&[i64]>, keep_axes: bool) -> Result<ExprId> {
         self.reduction(ReduceOp::Any, x, axes, keep_axes)
     }
 
-    /// The largest element; NaN if there is one; the smallest value of the dtype for no elements.
+    /// Returns the largest element: NaN if there is one, and the smallest value of the dtype for no
+    /// elements.
     ///
     /// # Errors
-    /// An axis out of range or given twice; complex numbers.
+    /// Returns an error for an axis out of range or repeated or complex numbers.
     pub fn reduce_max(
         &mut self,
         x: ExprId,
@@ -96,10 +98,11 @@ impl Graph {
         self.reduction(ReduceOp::Max, x, axes, keep_axes)
     }
 
-    /// The smallest element; NaN if there is one; the largest value of the dtype for no elements.
+    /// Returns the smallest element: NaN if there is one, and the largest value of the dtype for no
+    /// elements.
     ///
     /// # Errors
-    /// An axis out of range or given twice; complex numbers.
+    /// Returns an error for an axis out of range or repeated or complex numbers.
     pub fn reduce_min(
         &mut self,
         x: ExprId,
@@ -109,12 +112,13 @@ impl Graph {
         self.reduction(ReduceOp::Min, x, axes, keep_axes)
     }
 
-    /// The index of the largest element along an axis, or in the flattened tensor for `None`
-    /// (always a scalar). The first of several wins, or the last with `tie_high`; NaN is largest.
-    /// A `dtype` that is no integer is converted to from `s32`.
+    /// Returns the index of the largest element along an axis, or in the flattened tensor for
+    /// `None` (always a scalar). Of several equal elements, the first wins, or the last with
+    /// `tie_high`. NaN is largest. For a `dtype` that is not an integer, the index is converted
+    /// from `s32`.
     ///
     /// # Errors
-    /// An axis out of range or without elements; complex numbers.
+    /// Returns an error for an axis out of range or without elements or complex numbers.
     pub fn argmax(
         &mut self,
         x: ExprId,
@@ -126,10 +130,11 @@ impl Graph {
         self.arg_reduction(ArgReduceOp::Argmax, x, axis, keep_axis, tie_high, dtype)
     }
 
-    /// The index of the smallest element; as [`Graph::argmax`], NaN counting as smallest.
+    /// Returns the index of the smallest element as [`Graph::argmax`] does, with NaN as the
+    /// smallest value.
     ///
     /// # Errors
-    /// As for [`Graph::argmax`].
+    /// Returns the errors of [`Graph::argmax`].
     pub fn argmin(
         &mut self,
         x: ExprId,
@@ -164,9 +169,9 @@ impl Graph {
         }
     }
 
-    /// Folds elements with `function(element, accumulator)`, starting from the scalar `initial`,
-    /// in an order that is not defined. `x` and `initial` promote to one dtype, to which the
-    /// function's result is converted.
+    /// Folds elements with `function(element, accumulator)`, starting from the scalar `initial`, in
+    /// an unspecified order. `x` and `initial` are promoted to one dtype, to which the function's
+    /// result is converted.
     ///
     /// ```
     /// # use nxla_expr::{Graph, TensorType};
@@ -182,8 +187,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// An initial value that is no scalar; a function whose result is no scalar, or which holds a
-    /// hook; what the function raises.
+    /// Returns an error for an initial value that is not a scalar; for a function whose result is
+    /// not a scalar, or which holds a hook; for what the function raises.
     pub fn reduce_fun<E: From<crate::Error>>(
         &mut self,
         x: ExprId,
@@ -197,11 +202,11 @@ impl Graph {
         Ok(self.close_reduce(fold, result, axes, keep_axes)?)
     }
 
-    /// Begins the tracing of the function of [`Graph::reduce_fun`] for callers that cannot pass
-    /// it as a closure. [`Graph::close_reduce`] ends it.
+    /// Starts the tracing of the function of [`Graph::reduce_fun`], for callers that cannot pass a
+    /// closure. [`Graph::close_reduce`] ends the tracing.
     ///
     /// # Errors
-    /// None for tensors; the result is fallible like that of every builder.
+    /// Cannot fail for valid operands.
     pub fn open_fold(&mut self, x: ExprId, initial: ExprId) -> Result<Fold> {
         let dtype = promote_keep_pred(self.dtype(x), self.dtype(initial));
         let (x, initial) = (self.as_type(x, dtype)?, self.as_type(initial, dtype)?);
@@ -211,10 +216,10 @@ impl Graph {
         Ok(Fold { x, initial, mark, scope })
     }
 
-    /// Ends the tracing of a function that gave `result`; see [`Graph::reduce_fun`].
+    /// Ends the tracing of a function that returned `result`; see [`Graph::reduce_fun`].
     ///
     /// # Errors
-    /// As for [`Graph::reduce_fun`].
+    /// Returns the errors of [`Graph::reduce_fun`].
     pub fn close_reduce(
         &mut self,
         fold: Fold,
@@ -226,10 +231,11 @@ impl Graph {
         self.reduce_with(function, &operands, axes, keep_axes)
     }
 
-    /// Folds the first operand with a function of [`Graph::close_fold`], which takes the others.
+    /// Folds the first operand with a function of [`Graph::close_fold`], which receives the other
+    /// operands.
     ///
     /// # Errors
-    /// As for [`Graph::reduce_fun`].
+    /// Returns the errors of [`Graph::reduce_fun`].
     pub fn reduce_with(
         &mut self,
         function: Arc<Program>,
@@ -242,11 +248,11 @@ impl Graph {
         self.make(Op::ReduceFun(Box::new(ReduceFun { reduce, function })), operands)
     }
 
-    /// The function of a fold that gave `result`, and the operands of the node that is to hold
-    /// it: what is folded, the initial value, and what the function mentions.
+    /// Closes the function of a fold that returned `result`. Returns the function and the operands
+    /// of its node: the folded tensor, the initial value and the captures.
     ///
     /// # Errors
-    /// A result that is of another scope.
+    /// Returns an error for a result that is of another scope.
     pub fn close_fold(&mut self, fold: &Fold, result: ExprId) -> Result<(Arc<Program>, Operands)> {
         let result = self.as_type(result, self.dtype(fold.element()))?;
         let traced = self.traced(fold.mark, vec![result]);
@@ -256,7 +262,7 @@ impl Graph {
     }
 }
 
-/// The dtype in which indices are found when they are asked for in `dtype`.
+/// Returns the dtype in which indices are computed before they are converted to `dtype`.
 pub(super) fn index_dtype(dtype: DType) -> DType {
     if dtype.is_integer() { dtype } else { DType::S32 }
 }

@@ -1,4 +1,4 @@
-//! Scatters that combine all updates of an element by an op other than a sum.
+//! Scatters that combine updates by an op other than addition.
 
 use nxla_tensor::{DType, Scalar};
 
@@ -6,8 +6,9 @@ use super::SliceStart;
 use crate::graph::{BlockKind, Combine, ExprId, Graph, Op, Result};
 
 impl Graph {
-    /// Each element of the vector `x` combined with all elements of `updates` whose index is its place;
-    /// `indices` has a last axis of one, as in [`Graph::indexed_add`]. Indices out of range update nothing. A block, whose default sorts.
+    /// Combines each element of the vector `x` with all elements of `updates` at its index;
+    /// `indices` has a last axis of size 1, as in [`Graph::indexed_add`]. Out-of-range updates are
+    /// ignored. This is a block whose default sorts.
     pub(crate) fn scatter(
         &mut self,
         x: ExprId,
@@ -28,8 +29,8 @@ impl Graph {
         Ok(results[0])
     }
 
-    /// Sorts the updates by place, combines each with those before it at the same place, and writes
-    /// the last one of each place.
+    /// Sorts the updates by index, combines each with the earlier updates at the same index, and
+    /// writes the last update of each index.
     fn scattered_runs(
         &mut self,
         x: ExprId,
@@ -45,7 +46,7 @@ impl Graph {
         let old = self.take(x, places, 0)?;
         let new = self.binary(op.binary(), old, value)?;
         let new = self.as_type(new, self.dtype(x))?;
-        // Those that are not the last of their place are sent where nothing is written.
+        // Other updates have an index that is out of range, so they are ignored.
         let next = self.slice_along_axis(places, 1, count - 1, 0, 1)?;
         let nowhere = i64::try_from(self.shape(x)[0]).expect("an axis has below 2^63 elements");
         let nowhere = self.scalar_constant(Scalar::Int(nowhere), self.dtype(places))?;
@@ -57,12 +58,12 @@ impl Graph {
         self.make(Op::IndexedPut([0].into()), &[x, target, new])
     }
 
-    /// Combines each entry along the first axis with all entries before it at the same place. Places
-    /// are a sorted vector.
+    /// Combines each entry along the first axis with all earlier entries of equal index, for sorted
+    /// indices.
     ///
-    /// Iteration `i` combines entries at distance `2^i` (W. D. Hillis and G. L. Steele, Data parallel
-    /// algorithms, 1986). The iterations are a loop rather than unrolled: otherwise the time that XLA
-    /// takes to compile a derivative would grow with the number of entries.
+    /// Iteration `i` combines entries at distance `2^i` (W. D. Hillis and G. L. Steele, Data
+    /// parallel algorithms, 1986). The iterations are a loop instead of being unrolled, so that the
+    /// compile time of derivatives on XLA does not depend on the number of entries.
     pub(super) fn combined_runs(
         &mut self,
         places: ExprId,

@@ -1,4 +1,4 @@
-//! Statistics along axes. They are compositions, as in Nx, and leave no node of their own.
+//! Statistics along axes, as compositions of ops.
 
 use nxla_tensor::{DType, Number, Scalar, Shape, promote};
 
@@ -6,11 +6,11 @@ use super::{Cumulative, SliceStart, of_op};
 use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result};
 
 impl Graph {
-    /// The arithmetic mean, as a float; NaN for no elements. The sum is taken in a dtype that holds
-    /// it: 64 bits for integers whose sum might not fit in 32, and 32 for narrow floats.
+    /// Returns the arithmetic mean as a float; NaN for no elements. Sums use a sufficient dtype: 64
+    /// bits for integers whose sum might overflow 32 bits, and 32 bits for narrow floats.
     ///
     /// # Errors
-    /// An axis out of range or given twice.
+    /// Returns an error for an axis out of range or repeated.
     pub fn mean(&mut self, x: ExprId, axes: Option<&[i64]>, keep_axes: bool) -> Result<ExprId> {
         let count = self.reduced_size("mean", x, axes)?;
         let dtype = self.dtype(x);
@@ -20,11 +20,11 @@ impl Graph {
         self.as_type(mean, dtype.to_floating())
     }
 
-    /// The mean weighted by `weights`, which have the shape of `x` or one axis for each of
-    /// `axes`. Narrow floats are added up in 32 bits.
+    /// Returns the mean with `weights`, which have the shape of `x` or one axis for each of `axes`.
+    /// Narrow floats are summed in 32 bits.
     ///
     /// # Errors
-    /// Weights of another shape; an axis out of range or given twice.
+    /// Returns an error for weights of another shape or an axis out of range or repeated.
     pub fn weighted_mean(
         &mut self,
         x: ExprId,
@@ -42,14 +42,13 @@ impl Graph {
         self.as_type(mean, dtype.to_floating())
     }
 
-    /// A tensor as it is added up where the result has a dtype: wider if many numbers of that dtype
-    /// might not have their sum in it.
+    /// Converts a tensor to a dtype in which many elements can be summed for a result dtype.
     pub(super) fn countable(&mut self, x: ExprId, dtype: DType) -> Result<ExprId> {
         let wide = dtype.to_counting();
         if wide == dtype { Ok(x) } else { self.as_type(x, wide) }
     }
 
-    /// Weights with the rank of `x`.
+    /// Returns weights with the rank of `x`.
     fn aligned_weights(
         &mut self,
         x: ExprId,
@@ -72,7 +71,8 @@ impl Graph {
             let kind = ErrorKind::Shape { argument: "weights", found, expected };
             return Err(self.error("weighted_mean", kind));
         }
-        // The weights' axes come in the order of `axes`, those of the tensor in increasing order.
+        // The axes of the weights are in the order of `axes`, those of the tensor in increasing
+        // order.
         let mut order: Vec<usize> = (0..axes.len()).collect();
         order.sort_by_key(|&position| axes[position]);
         let weights = self.make(Op::Transpose(order.into()), &[weights])?;
@@ -82,11 +82,11 @@ impl Graph {
         self.reshape(weights, shape)
     }
 
-    /// The mean squared distance from the mean, divided by `count - ddof` rather than `count`: a
-    /// real number, also of complex ones. Narrow floats are added up in 32 bits.
+    /// Returns the mean squared distance from the mean, divided by `count - ddof` instead of
+    /// `count`. The result is real, also for complex numbers. Narrow floats are summed in 32 bits.
     ///
     /// # Errors
-    /// An axis out of range or given twice.
+    /// Returns an error for an axis out of range or repeated.
     pub fn variance(
         &mut self,
         x: ExprId,
@@ -106,7 +106,7 @@ impl Graph {
         self.as_type(variance, dtype.to_floating().to_real())
     }
 
-    /// `|x|²`.
+    /// Returns `|x|²`.
     fn squared_magnitude(&mut self, x: ExprId) -> Result<ExprId> {
         if self.dtype(x).is_complex() {
             let (real, imag) = (self.real(x)?, self.imag(x)?);
@@ -117,10 +117,11 @@ impl Graph {
         self.pow(x, two)
     }
 
-    /// The square root of [`Graph::variance`], which may be too large for a narrow float itself.
+    /// Returns the square root of [`Graph::variance`], also if the variance overflows a narrow
+    /// float.
     ///
     /// # Errors
-    /// As for [`Graph::variance`].
+    /// Returns the errors of [`Graph::variance`].
     pub fn standard_deviation(
         &mut self,
         x: ExprId,
@@ -135,11 +136,12 @@ impl Graph {
         self.as_type(deviation, dtype.to_floating().to_real())
     }
 
-    /// `log(sum(scale * exp(x)))` without overflow: the maximum, through which no gradient flows,
-    /// is taken out first. `scale` is 1 for `None`. Narrow floats are added up in 32 bits.
+    /// Returns `log(sum(scale * exp(x)))` without overflow, by subtracting the maximum, through
+    /// which no gradient flows. `scale` is 1 for `None`. Narrow floats are summed in 32 bits.
     ///
     /// # Errors
-    /// An axis out of range or given twice; complex numbers; a scale that does not broadcast.
+    /// Returns an error for an axis out of range or repeated, complex numbers, or a scale that does
+    /// not broadcast.
     pub fn logsumexp(
         &mut self,
         x: ExprId,
@@ -153,7 +155,7 @@ impl Graph {
         let reduced = axes.unwrap_or(&all);
         let max = self.reduce_max(x, Some(reduced), true).map_err(of_op("logsumexp"))?;
         let max = self.stop_grad(max)?;
-        // An infinite maximum must not become `inf - inf`.
+        // An infinite maximum must not cause `inf - inf`.
         let infinite = self.is_infinity(max)?;
         let dtype = self.dtype(max).to_floating();
         let zero = self.scalar_constant(Scalar::zero(dtype), dtype)?;
@@ -170,13 +172,14 @@ impl Graph {
         self.as_type(result, given.to_floating())
     }
 
-    /// The covariance matrix of the columns of `x`, whose last axis but one counts observations:
-    /// `(x - mean)^T conj(x - mean) / (rows - ddof)`, batched over leading axes. `mean` has one
-    /// number per column; it is computed for `None`. A float without axis names. Narrow floats are
-    /// added up in 32 bits.
+    /// Returns the covariance matrix of the columns of `x`, whose second-to-last axis holds
+    /// observations: `(x - mean)^T conj(x - mean) / (rows - ddof)`, batched over leading axes.
+    /// `mean` has a value per column; it is computed for `None`. The result is a float without axis
+    /// names. Narrow floats are summed in 32 bits.
     ///
     /// # Errors
-    /// Fewer than two axes; a mean that is a scalar or does not broadcast; a negative `ddof`.
+    /// Returns an error for fewer than two axes, a mean that is a scalar or does not broadcast, or
+    /// a negative `ddof`.
     pub fn covariance(&mut self, x: ExprId, mean: Option<ExprId>, ddof: i64) -> Result<ExprId> {
         let op = "covariance";
         if ddof < 0 {
@@ -204,11 +207,11 @@ impl Graph {
         self.as_type(covariance, dtype.to_floating())
     }
 
-    /// The middle element in order of size, or the mean of the two middle ones; NaN where there is
-    /// one. `None` takes the flattened tensor.
+    /// Returns the median, which is the mean of the two middle elements for an even number; NaN if
+    /// there is one. `None` uses the flattened tensor.
     ///
     /// # Errors
-    /// An axis out of range or without elements; complex numbers.
+    /// Returns an error for an axis out of range or without elements or complex numbers.
     pub fn median(&mut self, x: ExprId, axis: Option<i64>, keep_axis: bool) -> Result<ExprId> {
         let Some(axis) = axis else {
             let flat = self.flatten(x, None)?;
@@ -239,14 +242,14 @@ impl Graph {
         self.select(has_nan, last, median)
     }
 
-    /// The element that occurs most often, the smallest of several. `None` takes the flattened
+    /// Returns the most frequent element, the smallest of several. `None` uses the flattened
     /// tensor.
     ///
-    /// Sorting brings equal elements together; each run of them gets a number, which counts how
-    /// often the run's element occurs.
+    /// After sorting, equal elements are adjacent. Each run of equal elements has a number, and
+    /// counting these numbers yields the frequencies.
     ///
     /// # Errors
-    /// An axis out of range or without elements; complex numbers.
+    /// Returns an error for an axis out of range or without elements or complex numbers.
     pub fn mode(&mut self, x: ExprId, axis: Option<i64>, keep_axis: bool) -> Result<ExprId> {
         let op = "mode";
         let Some(axis) = axis else {
@@ -277,7 +280,7 @@ impl Graph {
         if keep_axis { Ok(mode) } else { self.squeeze(mode, Some(&[axis])) }
     }
 
-    /// For each element of a sorted axis, how many different ones come before it.
+    /// Returns for each element of a sorted axis the number of distinct smaller elements.
     fn run_numbers(&mut self, sorted: ExprId, axis: i64) -> Result<ExprId> {
         let at = self.axis("mode", sorted, axis)?;
         let mut first = self.shape(sorted).clone();
@@ -303,7 +306,7 @@ impl Graph {
         if keep_axis { Ok(element) } else { self.squeeze(element, Some(&[axis])) }
     }
 
-    /// How many elements go into one element of the result.
+    /// Returns the number of elements that are reduced to one element.
     fn reduced_size(&self, op: &str, x: ExprId, axes: Option<&[i64]>) -> Result<i128> {
         let axes: Axes = match axes {
             Some(axes) => self.axis_set(op, x, axes)?,
@@ -313,7 +316,7 @@ impl Graph {
         Ok(i128::try_from(size.size()).expect("a size fits in 128 bits"))
     }
 
-    /// A scalar with the axes of `x`, all of size 1.
+    /// Reshapes a scalar to the rank of `x`, with all axes of size 1.
     pub(super) fn with_axes_of(&mut self, scalar: ExprId, x: ExprId) -> Result<ExprId> {
         let (rank, names) = (self.shape(x).rank(), self.tensor_type(x).names.clone());
         let spread = self.reshape(scalar, vec![1; rank])?;
@@ -324,14 +327,14 @@ impl Graph {
         (0..).take(self.shape(x).rank()).collect()
     }
 
-    /// `x / count`, as a float.
+    /// Returns `x / count` as a float.
     pub(super) fn divide_by(&mut self, x: ExprId, count: i128) -> Result<ExprId> {
         let count = self.weak_number(Number::Int(count), x)?;
         self.divide(x, count)
     }
 }
 
-/// A dtype in which `count` numbers can be added up.
+/// Returns a dtype in which `count` elements can be summed.
 fn dtype_of_sum(dtype: DType, count: i128) -> DType {
     let bits_of_count = i128::BITS - count.leading_zeros();
     match dtype {

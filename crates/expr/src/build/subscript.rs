@@ -1,8 +1,7 @@
-//! Subscripts: what `x[…]` reads and writes, with the rules of numpy's basic and advanced indexing.
+//! Subscripts: reading and writing `x[…]` by the rules of NumPy's basic and advanced indexing.
 //!
-//! Indices that are negative when a program runs count from the end here; the nodes below, as in Nx,
-//! clamp them (gathers) or drop what they would write (scatters). What is out of range even so is
-//! treated by these rules.
+//! Negative indices at run time count from the end. Indices that are still out of range are clamped
+//! by gathers, and their updates are ignored by scatters.
 
 use nxla_tensor::{DType, Scalar, Shape, broadcast_shapes};
 
@@ -12,22 +11,21 @@ use crate::graph::{Axes, BinaryOp, Combine, ErrorKind, ExprId, Graph, Op, Result
 
 const OP: &str = "index";
 
-/// One entry of a subscript. Those but [`Subscript::New`] and [`Subscript::Nothing`] take an axis each, in
-/// order, and cover all axes together.
+/// An entry of a subscript. All entries except [`Subscript::New`] and [`Subscript::Nothing`]
+/// consume one axis each, in order, and together they consume all axes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subscript {
-    /// One index that is known and in range; the axis goes.
+    /// A constant index in range; removes the axis.
     At(usize),
-    /// One index, a scalar of the program; the axis goes.
+    /// A scalar index of the program; removes the axis.
     Dynamic(ExprId),
     /// `start, span, stride`, and whether the order is reversed.
     Range(usize, usize, usize, bool),
-    /// Elements by index. All such entries of a subscript broadcast against each other, and single
-    /// indices beside them take part.
+    /// Elements by index. All such entries broadcast against each other and against scalar indices.
     Take(ExprId),
-    /// An axis of size 1 that the operand does not have.
+    /// A new axis of size 1.
     New,
-    /// An ellipsis that covers no axis. Like a range it comes between the indices on its sides.
+    /// An ellipsis that covers no axis. Like a range, it separates the indices on its sides.
     Nothing,
 }
 
@@ -37,34 +35,34 @@ impl Subscript {
     }
 }
 
-/// What writing does with an element that is there.
+/// The effect of writing on the existing element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Update {
-    /// It is replaced; which of several updates of one element wins is not defined. The gradient
-    /// goes to the one that wins.
+    /// Replaces the element. The result of several updates of one element is unspecified, and the
+    /// gradient goes to the update that remains.
     Set,
-    /// All updates of the element are added to it.
+    /// Adds all updates to the element.
     Add,
-    /// It is combined with all updates of the element.
+    /// Combines all updates with the element.
     Combine(Combine),
 }
 
-/// Where the axes of the result come from.
+/// The origin of an axis of the result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// All axes of the indices together.
+    /// All axes of the indices.
     Indices,
     /// An axis of a range.
     Range,
-    /// A new one.
+    /// A new axis.
     New,
 }
 
 impl Graph {
-    /// `indices` into an axis of so many elements, of which negative ones count from the end.
+    /// Converts negative `indices` into an axis of size `size`, which count from its end.
     ///
     /// # Errors
-    /// None for integers; the result is fallible like that of every builder.
+    /// Cannot fail for valid operands.
     pub fn from_end(&mut self, indices: ExprId, size: usize) -> Result<ExprId> {
         if !self.may_be_negative(indices) {
             return Ok(indices);
@@ -77,10 +75,10 @@ impl Graph {
         self.shifted_where_negative(indices, size)
     }
 
-    /// Tuples of indices in the last axis, into axes of these sizes.
+    /// Converts negative coordinates in the last axis, for axes of these sizes.
     fn tuples_from_end(&mut self, indices: ExprId, sizes: &[usize]) -> Result<ExprId> {
         if !self.may_be_negative(indices) || self.shape(indices).last() != Some(&sizes.len()) {
-            // What does not fit is refused by the node.
+            // The node rejects a wrong number of coordinates.
             return Ok(indices);
         }
         let dtype = counting_dtype(sizes);
@@ -112,22 +110,22 @@ impl Graph {
         self.rename(counted, names)
     }
 
-    /// [`Graph::take`] with indices that may count from the end.
+    /// Does the same as [`Graph::take`], with indices that may count from the end.
     ///
     /// # Errors
-    /// As for [`Graph::take`].
+    /// Returns the errors of [`Graph::take`].
     pub fn take_from_end(&mut self, x: ExprId, indices: ExprId, axis: i64) -> Result<ExprId> {
         let at = self.axis("take", x, axis)?;
         let indices = self.from_end(indices, self.shape(x)[at])?;
         self.take(x, indices, axis)
     }
 
-    /// [`Graph::take_along_axis`] with indices that may count from the end, and where the other axes
-    /// broadcast.
+    /// Does the same as [`Graph::take_along_axis`], with indices that may count from the end and
+    /// other axes that broadcast.
     ///
     /// # Errors
-    /// An axis out of range; ranks that differ; axes that do not broadcast; indices that are no
-    /// integers.
+    /// Returns an error for an axis out of range, ranks that differ, axes that do not broadcast, or
+    /// indices that are not integers.
     pub fn take_along_broadcast(
         &mut self,
         x: ExprId,
@@ -154,7 +152,7 @@ impl Graph {
         self.take_along_axis(x, indices, axis)
     }
 
-    /// Broadcast to a shape of the same rank, with the names that were there.
+    /// Broadcasts to a shape of the same rank, keeping names.
     fn stretched(&mut self, x: ExprId, shape: Shape) -> Result<ExprId> {
         if *self.shape(x) == shape {
             return Ok(x);
@@ -163,10 +161,11 @@ impl Graph {
         self.broadcast_named(x, shape, names)
     }
 
-    /// The indices of [`Graph::gather`] and its like, of which negative ones count from the end.
+    /// Converts negative indices of [`Graph::gather`] and similar functions, which count from the
+    /// end.
     ///
     /// # Errors
-    /// As for [`Graph::gather`].
+    /// Returns the errors of [`Graph::gather`].
     pub fn coordinates_from_end(
         &mut self,
         op: &str,
@@ -179,10 +178,10 @@ impl Graph {
         self.tuples_from_end(indices, &sizes)
     }
 
-    /// `x[items]`.
+    /// Returns `x[items]`.
     ///
     /// # Errors
-    /// Indices that are no integers, or do not broadcast.
+    /// Returns an error for indices that are not integers, or do not broadcast.
     ///
     /// ```
     /// use nxla_expr::build::Subscript;
@@ -208,7 +207,7 @@ impl Graph {
         let place = slots.iter().take_while(|&&slot| slot != Slot::Indices);
         let at = place.filter(|&&slot| slot == Slot::Range).count();
         let taken = match (&indices[..], &axes[..]) {
-            // The names of axes stay.
+            // This case preserves axis names.
             (&[only], &[axis]) => {
                 self.take(ranges, only, i64::try_from(axis).expect("an axis is small"))?
             }
@@ -221,7 +220,7 @@ impl Graph {
         self.with_new_axes(taken, slots)
     }
 
-    /// Slices the ranges, and single indices too where there are no others.
+    /// Slices the ranges, and also scalar indices if there are no index tensors.
     fn ranges(&mut self, x: ExprId, items: &[Subscript], singles: bool) -> Result<ExprId> {
         let shape = self.shape(x).clone();
         let (mut starts, mut lengths, mut strides) = (Vec::new(), Vec::new(), Vec::new());
@@ -265,7 +264,7 @@ impl Graph {
         if squeezed.is_empty() { Ok(x) } else { self.squeeze(x, Some(&squeezed)) }
     }
 
-    /// The indices of all axes that are no ranges, not broadcast yet, and these axes.
+    /// Returns the indices of all axes without ranges, before broadcasting, and these axes.
     fn index_tensors(
         &mut self,
         x: ExprId,
@@ -289,7 +288,7 @@ impl Graph {
         Ok((indices, axes))
     }
 
-    /// The shape that indices broadcast to.
+    /// Returns the shape to which indices broadcast.
     fn index_shape(&self, indices: &[ExprId]) -> Result<Shape> {
         let mut common = Shape::scalar();
         for &index in indices {
@@ -299,7 +298,8 @@ impl Graph {
         Ok(common)
     }
 
-    /// The elements at indices into these axes: the axes of the indices come at position `at`.
+    /// Gathers the elements at indices into these axes, and moves the axes of the indices to
+    /// position `at`.
     fn gathered_at(
         &mut self,
         x: ExprId,
@@ -316,7 +316,8 @@ impl Graph {
         self.make(Op::Transpose(order), &[taken])
     }
 
-    /// Indices into several axes, broadcast to a shape, as tuples in a last axis.
+    /// Broadcasts indices into several axes to a shape, and stacks them as coordinates in a last
+    /// axis.
     fn coordinates(&mut self, indices: &[ExprId], shape: &Shape) -> Result<ExprId> {
         let bits = indices.iter().map(|&index| self.dtype(index).bits()).max().unwrap_or(32);
         let dtype = if bits > 32 { DType::S64 } else { DType::S32 };
@@ -332,7 +333,7 @@ impl Graph {
         }
     }
 
-    /// Puts new axes where the slots say; the others are there.
+    /// Inserts the new axes of the slots.
     fn with_new_axes(
         &mut self,
         mut x: ExprId,
@@ -346,10 +347,12 @@ impl Graph {
         Ok(x)
     }
 
-    /// `x` with `value`, which broadcasts to the shape of `x[items]`, written there. The dtype stays.
+    /// Writes `value`, which broadcasts to the shape of `x[items]`, to these elements of `x`. The
+    /// dtype is unchanged.
     ///
     /// # Errors
-    /// As for [`Graph::subscript`]; a value that does not broadcast.
+    /// Returns the errors of [`Graph::subscript`], and an error for a value that does not
+    /// broadcast.
     pub fn subscript_update(
         &mut self,
         x: ExprId,
@@ -372,7 +375,7 @@ impl Graph {
         self.scattered(x, places, value, update)
     }
 
-    /// Whether all axes that have no indices are taken whole.
+    /// Returns whether all axes without indices are taken as a whole.
     fn takes_windows(&self, x: ExprId, items: &[Subscript]) -> bool {
         let axes = items.iter().filter(|item| item.takes_axis()).zip(self.shape(x).iter());
         axes.into_iter().all(|(item, &size)| match *item {
@@ -384,7 +387,7 @@ impl Graph {
         })
     }
 
-    /// [`Graph::subscript_update`] of whole windows at indices.
+    /// Writes whole windows at indices, for [`Graph::subscript_update`].
     fn window_update(
         &mut self,
         x: ExprId,
@@ -415,7 +418,7 @@ impl Graph {
         if shape.size() == 0 || common.size() == 0 {
             return Ok(x);
         }
-        // A scatter wants the axes of the indices first.
+        // A scatter requires the axes of the indices first.
         let value = self.reshape(value, Shape::from(kept))?;
         let (count, rank) = (common.rank(), self.shape(value).rank());
         let order = (at..at + count).chain(0..at).chain(at + count..rank);
@@ -439,8 +442,8 @@ impl Graph {
         self.rename(updated, names)
     }
 
-    /// Where in a flat tensor of this shape the elements of the windows at indices are: the axes of the
-    /// indices come first.
+    /// Returns the row-major positions, in a tensor of this shape, of the elements of the windows
+    /// at indices. The axes of the indices come first.
     fn places(
         &mut self,
         shape: &Shape,
@@ -478,7 +481,7 @@ impl Graph {
         Ok(places)
     }
 
-    /// Indices of which those that are out of range stand for the nearest one that is not.
+    /// Clamps indices.
     fn nearest(&mut self, indices: ExprId, size: usize) -> Result<ExprId> {
         let dtype = self.dtype(indices);
         let last = i64::try_from(size - 1).expect("an axis has below 2^63 elements");
@@ -493,8 +496,8 @@ impl Graph {
         self.clip(indices, first, last)
     }
 
-    /// A value broadcast to the shape of what it replaces, which has no more axes but for such of
-    /// size 1 in front.
+    /// Broadcasts a value to the shape of the elements that it replaces. Additional leading axes
+    /// must have size 1.
     fn fitted(&mut self, value: ExprId, target: Shape) -> Result<ExprId> {
         let shape = self.shape(value).clone();
         let extra = shape.rank().saturating_sub(target.rank());
@@ -510,13 +513,13 @@ impl Graph {
         self.broadcast(value, target, None)
     }
 
-    /// An op of numbers of one dtype, in this dtype.
+    /// Applies an op to values of one dtype, and casts the result to this dtype.
     fn combined(&mut self, op: BinaryOp, old: ExprId, value: ExprId) -> Result<ExprId> {
         let combined = self.binary(op, old, value)?;
         self.as_type(combined, self.dtype(old))
     }
 
-    /// [`Graph::subscript_update`] of places that are all different.
+    /// Does the same as [`Graph::subscript_update`] for distinct elements.
     fn block_update(
         &mut self,
         x: ExprId,
@@ -571,8 +574,8 @@ impl Graph {
         self.rename(updated, names)
     }
 
-    /// Updates at places, some of which may be the same, that count the elements of `x` in row-major
-    /// order. There are as many values as places.
+    /// Writes updates at row-major positions of `x`, which may be equal. There is one value for
+    /// each position.
     fn scattered(
         &mut self,
         x: ExprId,
@@ -613,8 +616,8 @@ fn is_index(item: &Subscript) -> bool {
     matches!(item, Subscript::At(_) | Subscript::Dynamic(_) | Subscript::Take(_))
 }
 
-/// The axes of the result in order. Those of the indices stand where the first of them was, or in
-/// front if ranges or new axes are between them.
+/// Returns the axes of the result in order. The axes of the indices are at the position of the
+/// first index, or in front if ranges or new axes separate the indices.
 fn slots(items: &[Subscript]) -> Vec<Slot> {
     let first = items.iter().position(is_index);
     let last = items.iter().rposition(is_index);

@@ -1,6 +1,6 @@
-//! Reductions of sliding windows, and cumulative ones.
+//! Window reductions and cumulative reductions.
 //!
-//! A window has one size per axis of the tensor; an axis that is not to be mixed has size 1.
+//! A window has a size for each axis of the tensor; the size is 1 for axes that are not reduced.
 
 use std::sync::Arc;
 
@@ -14,33 +14,33 @@ use crate::graph::{
     ScatterOp, Window, WindowFun, WindowOp,
 };
 
-/// How a tensor is extended before windows are laid over it.
+/// The padding of a tensor for windows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WindowPadding {
-    /// Not at all.
+    /// No padding.
     #[default]
     Valid,
-    /// So that as many windows fit as there are elements when strides are 1. An odd element goes
-    /// to the end. Strides do not matter, unlike in other libraries.
+    /// The padding with which there are as many windows as elements for strides of 1. An odd
+    /// element is added at the end. Unlike in other libraries, strides have no influence.
     Same,
-    /// By this many elements before and after each axis; negative numbers trim.
+    /// These numbers of elements before and after each axis; negative numbers remove elements.
     Explicit(Vec<(i64, i64)>),
 }
 
 options! {
-    /// How windows slide over a tensor. By default they move by 1, and there is nothing around it.
+    /// Options of windows. The defaults are strides and dilations of 1 without padding.
     pub struct WindowOptions {
-        /// Elements between the starts of neighbouring windows, one number for each axis; 1 for `None`.
+        /// The distance between the starts of neighboring windows for each axis; 1 for `None`.
         strides(Vec<usize>): Option<Vec<usize>> = None,
-        /// What is around the elements along each axis.
+        /// The padding of each axis.
         padding(WindowPadding): WindowPadding = WindowPadding::Valid,
-        /// Elements between neighbours inside a window, plus one; 1 for `None`.
+        /// The distance between neighboring elements inside a window; 1 for `None`.
         dilations(Vec<usize>): Option<Vec<usize>> = None,
     }
 }
 
 impl WindowPadding {
-    /// The padding of each axis for windows of these sizes and dilations.
+    /// Returns the padding of each axis for windows of these sizes and dilations.
     pub(super) fn resolve(&self, sizes: &[usize], dilations: &[usize]) -> Box<[(i64, i64)]> {
         match self {
             WindowPadding::Valid => vec![(0, 0); sizes.len()].into(),
@@ -69,7 +69,7 @@ impl WindowOptions {
     }
 }
 
-/// How two elements are folded.
+/// Returns the op that combines two elements.
 fn step(op: Cumulative) -> BinaryOp {
     match op {
         Cumulative::Sum => BinaryOp::Add,
@@ -79,7 +79,7 @@ fn step(op: Cumulative) -> BinaryOp {
     }
 }
 
-/// What changes nothing when it is folded with an element.
+/// Returns the neutral element of the op.
 fn neutral(op: Cumulative, dtype: DType) -> Scalar {
     match op {
         Cumulative::Sum => Scalar::zero(dtype),
@@ -90,12 +90,12 @@ fn neutral(op: Cumulative, dtype: DType) -> Scalar {
 }
 
 impl Graph {
-    /// A window reduction of the table. The dtype stays, unlike in full reductions; padding
-    /// counts as the neutral element.
+    /// Creates a window reduction of the table. Unlike full reductions, it keeps the dtype; padding
+    /// has the value of the neutral element.
     ///
     /// # Errors
-    /// Lists without one entry per axis; sizes, strides or dilations of 0; trimming more than
-    /// there is; a complex operand of a maximum or minimum.
+    /// Returns an error for lists without one entry per axis; for sizes, strides or dilations of 0;
+    /// for trimming more than there is; for a complex operand of a maximum or minimum.
     pub fn window_reduction(
         &mut self,
         op: WindowOp,
@@ -106,10 +106,10 @@ impl Graph {
         self.make(Op::Window(op, Box::new(options.window(dimensions))), &[x])
     }
 
-    /// The sum of each window. See [`Graph::window_reduction`].
+    /// Returns the sum of each window. See [`Graph::window_reduction`].
     ///
     /// # Errors
-    /// As for [`Graph::window_reduction`].
+    /// Returns the errors of [`Graph::window_reduction`].
     pub fn window_sum(
         &mut self,
         x: ExprId,
@@ -119,10 +119,10 @@ impl Graph {
         self.window_reduction(WindowOp::Sum, x, dimensions, options)
     }
 
-    /// The product of each window. See [`Graph::window_reduction`].
+    /// Returns the product of each window. See [`Graph::window_reduction`].
     ///
     /// # Errors
-    /// As for [`Graph::window_reduction`].
+    /// Returns the errors of [`Graph::window_reduction`].
     pub fn window_product(
         &mut self,
         x: ExprId,
@@ -132,10 +132,10 @@ impl Graph {
         self.window_reduction(WindowOp::Product, x, dimensions, options)
     }
 
-    /// The largest element of each window. See [`Graph::window_reduction`].
+    /// Returns the largest element of each window. See [`Graph::window_reduction`].
     ///
     /// # Errors
-    /// As for [`Graph::window_reduction`].
+    /// Returns the errors of [`Graph::window_reduction`].
     pub fn window_max(
         &mut self,
         x: ExprId,
@@ -145,10 +145,10 @@ impl Graph {
         self.window_reduction(WindowOp::Max, x, dimensions, options)
     }
 
-    /// The smallest element of each window. See [`Graph::window_reduction`].
+    /// Returns the smallest element of each window. See [`Graph::window_reduction`].
     ///
     /// # Errors
-    /// As for [`Graph::window_reduction`].
+    /// Returns the errors of [`Graph::window_reduction`].
     pub fn window_min(
         &mut self,
         x: ExprId,
@@ -158,11 +158,11 @@ impl Graph {
         self.window_reduction(WindowOp::Min, x, dimensions, options)
     }
 
-    /// The mean of each window as a float: its sum divided by its size, padding included. Narrow
-    /// floats are added up in 32 bits.
+    /// Returns the mean of each window as a float: the sum divided by the size, including padding.
+    /// Narrow floats are summed in 32 bits.
     ///
     /// # Errors
-    /// As for [`Graph::window_reduction`].
+    /// Returns the errors of [`Graph::window_reduction`].
     pub fn window_mean(
         &mut self,
         x: ExprId,
@@ -177,12 +177,12 @@ impl Graph {
         self.as_type(mean, dtype.to_floating())
     }
 
-    /// Folds each window with `function(element, accumulator)`, starting from the scalar
-    /// `initial`, which is also the padding. The dtype is that of `x`.
+    /// Folds each window with `function(element, accumulator)`, starting from the scalar `initial`,
+    /// which is also the padding. The result has the dtype of `x`.
     ///
     /// # Errors
-    /// As for [`Graph::window_reduction`] and [`Graph::reduce_fun`]; an initial value that does
-    /// not promote to the dtype of `x`.
+    /// Returns the errors of [`Graph::window_reduction`] and [`Graph::reduce_fun`], and an error
+    /// for an initial value that does not promote to the dtype of `x`.
     pub fn window_reduce<E: From<crate::Error>>(
         &mut self,
         x: ExprId,
@@ -196,11 +196,11 @@ impl Graph {
         Ok(self.close_window_reduce(fold, result, dimensions, options)?)
     }
 
-    /// Begins the tracing of the function of [`Graph::window_reduce`] for callers that cannot
-    /// pass it as a closure. [`Graph::close_window_reduce`] ends it.
+    /// Starts the tracing of the function of [`Graph::window_reduce`], for callers that cannot pass
+    /// a closure. [`Graph::close_window_reduce`] ends the tracing.
     ///
     /// # Errors
-    /// An initial value that does not promote to the dtype of `x`.
+    /// Returns an error for an initial value that does not promote to the dtype of `x`.
     pub fn open_window_fold(&mut self, x: ExprId, initial: ExprId) -> Result<Fold> {
         let (dtype, found) = (self.dtype(x), self.dtype(initial));
         if promote_keep_pred(dtype, found) != dtype {
@@ -213,10 +213,10 @@ impl Graph {
         self.open_fold(x, initial)
     }
 
-    /// Ends the tracing of a function that gave `result`; see [`Graph::window_reduce`].
+    /// Ends the tracing of a function that returned `result`; see [`Graph::window_reduce`].
     ///
     /// # Errors
-    /// As for [`Graph::window_reduce`].
+    /// Returns the errors of [`Graph::window_reduce`].
     pub fn close_window_reduce(
         &mut self,
         fold: Fold,
@@ -228,11 +228,11 @@ impl Graph {
         self.window_reduce_with(function, &operands, dimensions, options)
     }
 
-    /// Folds windows of the first operand with a function of [`Graph::close_fold`], which takes
-    /// the others.
+    /// Folds windows of the first operand with a function of [`Graph::close_fold`], which receives
+    /// the other operands.
     ///
     /// # Errors
-    /// As for [`Graph::window_reduce`].
+    /// Returns the errors of [`Graph::window_reduce`].
     pub fn window_reduce_with(
         &mut self,
         function: Arc<Program>,
@@ -244,13 +244,13 @@ impl Graph {
         self.make(Op::WindowFun(Box::new(WindowFun { window, function })), operands)
     }
 
-    /// Sends each element of `source` to the position of the largest element of its window of
-    /// `x` (the last one of equals); what lands on one position adds up, starting from `initial`.
-    /// The dtype is the promoted one of `source` and `initial`.
+    /// Adds each element of `source` at the position of the largest element (the last of equal
+    /// elements) of its window of `x`, starting from `initial`. The dtype is the promoted dtype of
+    /// `source` and `initial`.
     ///
     /// # Errors
-    /// As for [`Graph::window_reduction`]; a source without one element per window; an initial
-    /// value that is no scalar.
+    /// Returns the errors of [`Graph::window_reduction`], and an error for a source without one
+    /// element per window or an initial value that is not a scalar.
     pub fn window_scatter_max(
         &mut self,
         x: ExprId,
@@ -263,10 +263,10 @@ impl Graph {
         self.make(op, &[x, source, initial])
     }
 
-    /// [`Graph::window_scatter_max`] with the smallest element.
+    /// Does the same as [`Graph::window_scatter_max`] with the smallest element.
     ///
     /// # Errors
-    /// As for [`Graph::window_scatter_max`].
+    /// Returns the errors of [`Graph::window_scatter_max`].
     pub fn window_scatter_min(
         &mut self,
         x: ExprId,
@@ -279,12 +279,12 @@ impl Graph {
         self.make(op, &[x, source, initial])
     }
 
-    /// At each index along an axis, the reduction of all elements up to it, or from it on with
-    /// `reverse`. The dtype stays (`pred` counts as `u8`). A block, whose default doubles the
-    /// reach of every element in each of its log2(size) steps.
+    /// Returns the cumulative reduction along an axis, or from the end with `reverse`. The dtype is
+    /// unchanged (`pred` becomes `u8`). This is a block whose default takes log2(size) steps, each
+    /// of which doubles the reach of every element.
     ///
     /// # Errors
-    /// An axis out of range; a complex operand of a maximum or minimum.
+    /// Returns an error for an axis out of range or a complex operand of a maximum or minimum.
     pub fn cumulative(
         &mut self,
         op: Cumulative,
@@ -307,7 +307,8 @@ impl Graph {
         Ok(results[0])
     }
 
-    /// The body of [`Graph::cumulative`]: combines each element with the one at distance 1, 2, 4…
+    /// The body of [`Graph::cumulative`]: combines each element with the element at distance 1, 2,
+    /// 4…
     fn scan(&mut self, op: Cumulative, x: ExprId, axis: usize, reverse: bool) -> Result<ExprId> {
         let ty = self.tensor_type(x);
         let (size, rank, dtype) = (ty.shape[axis], ty.rank(), ty.dtype);

@@ -1,9 +1,10 @@
-//! Eigenvalues and singular values by rotations (Jacobi).
+//! Eigenvalues and singular values by Jacobi rotations.
 //!
-//! A rotation of two columns makes them orthogonal; repeated for all pairs it converges, in the
-//! end quadratically. The pairs `(i, i + n/2)` are disjoint and are rotated all at once. Between
-//! such rounds the columns change places like the players of a tournament, so that after `n - 1`
-//! rounds, a sweep, each has met each other and is back in its place. An odd column out plays
+//! A rotation makes two columns orthogonal. Rotating all pairs repeatedly converges, eventually
+//! quadratically. The pairs `(i, i + n/2)` are disjoint and are rotated in one round. Between
+//! rounds, the columns are permuted as in a round-robin tournament: after `n - 1` rounds, a sweep,
+//! all columns have been paired and are back in their places. An odd number of columns is padded
+//! with a column of zeros, which rotations do not change.
 //! against one of zeros, which no rotation changes.
 
 use nxla_tensor::{DType, HostTensor};
@@ -12,10 +13,10 @@ use super::parts::{conjugate, integer, lengths, number, phase, repeat, repeat_wh
 use super::qr::qr;
 use crate::graph::{ExprId, Graph, Padding, Result};
 
-/// More sweeps than any matrix needs; NaN ends the loop by itself.
+/// An upper bound on the sweeps that any matrix needs; the loop also ends at NaN.
 const MOST_SWEEPS: usize = 30;
 
-/// Eigenvalues, which increase, and eigenvectors of `[batch][n][n]`.
+/// Returns the eigenvalues, in increasing order, and the eigenvectors of `[batch][n][n]`.
 pub(super) fn eigh(graph: &mut Graph, a: ExprId) -> Result<[ExprId; 2]> {
     let &[batch, side, _] = graph.shape(a).as_slice() else { unreachable!("three axes") };
     let scale = scale(graph, a)?;
@@ -41,7 +42,7 @@ pub(super) fn eigh(graph: &mut Graph, a: ExprId) -> Result<[ExprId; 2]> {
             let rotation = Rotation::of_matrix(graph, state[0])?;
             let turned = rotation.columns(graph, state[0])?;
             let turned = graph.adjoint(turned)?;
-            // The matrix is Hermitian, so rotating the columns of the adjoint does the rows.
+            // The matrix is Hermitian, so rotating the columns of the adjoint rotates the rows.
             let turned = rotation.columns(graph, turned)?;
             let v = rotation.columns(graph, state[1])?;
             let turned = advance(graph, turned, 1)?;
@@ -63,7 +64,7 @@ pub(super) fn eigh(graph: &mut Graph, a: ExprId) -> Result<[ExprId; 2]> {
     Ok([scaled(graph, w, scale)?, v])
 }
 
-/// `u`, singular values and `v^H` of `[batch][rows][columns]`.
+/// Returns `u`, the singular values and `v^H` of `[batch][rows][columns]`.
 pub(super) fn svd(graph: &mut Graph, a: ExprId, full: bool) -> Result<[ExprId; 3]> {
     let &[_, rows, columns] = graph.shape(a).as_slice() else { unreachable!("three axes") };
     if rows < columns {
@@ -78,8 +79,8 @@ pub(super) fn svd(graph: &mut Graph, a: ExprId, full: bool) -> Result<[ExprId; 3
     let length = graph.squeeze(length, Some(&[1]))?;
     let order = graph.argsort(length, 1, true, true, DType::S32)?;
     let (turned, v) = (reorder(graph, turned, order)?, reorder(graph, v, order)?);
-    // The columns are orthogonal: normalising them is a factorisation with diagonal `r`, which
-    // also completes them where there are zeros or columns missing.
+    // The columns are orthogonal, so their QR factorization normalizes them with a diagonal `r`,
+    // and adds orthonormal columns for zero or missing columns.
     let [u, r] = qr(graph, turned, if full { rows } else { columns })?;
     let r = shrink(graph, r, columns, columns)?;
     let s = graph.take_diagonal(r, 0)?;
@@ -87,13 +88,13 @@ pub(super) fn svd(graph: &mut Graph, a: ExprId, full: bool) -> Result<[ExprId; 3
     Ok([u, scaled(graph, s, scale)?, graph.adjoint(v)?])
 }
 
-/// Values of `[batch][n]` by a scale of each matrix.
+/// Multiplies the values of `[batch][n]` by the scale of each matrix.
 fn scaled(graph: &mut Graph, values: ExprId, scale: ExprId) -> Result<ExprId> {
     let scale = graph.squeeze(scale, Some(&[1]))?;
     graph.multiply(values, scale)
 }
 
-/// `a v` with orthogonal columns, and the unitary `v`.
+/// Returns `a v` with orthogonal columns, and the unitary `v`.
 fn orthogonal_columns(graph: &mut Graph, a: ExprId) -> Result<(ExprId, ExprId)> {
     let &[batch, rows, columns] = graph.shape(a).as_slice() else { unreachable!("three axes") };
     let all = columns.next_multiple_of(2);
@@ -131,12 +132,12 @@ fn orthogonal_columns(graph: &mut Graph, a: ExprId) -> Result<(ExprId, ExprId)> 
 struct Rotation {
     cosine: ExprId,
     sine: ExprId,
-    /// The phase `e` of the product that is rotated away.
+    /// The phase `e` of the inner product that the rotation eliminates.
     phase: ExprId,
 }
 
 impl Rotation {
-    /// From the diagonal and the products of the pairs of a Hermitian matrix.
+    /// Computes the rotations from the diagonal and the paired elements of a Hermitian matrix.
     fn of_matrix(graph: &mut Graph, a: ExprId) -> Result<Self> {
         let half = graph.shape(a)[1] / 2;
         let squares = graph.take_diagonal(a, 0)?;
@@ -148,8 +149,8 @@ impl Rotation {
         Self::new(graph, p, q, products)
     }
 
-    /// From the columns themselves, of which the squares are the diagonal of `a^H a`. Also the
-    /// largest cosine between two columns that are not negligible, as a scalar.
+    /// Computes the rotations from the columns, whose squared norms are the diagonal of `a^H a`.
+    /// Also returns the largest cosine between two non-negligible columns, as a scalar.
     fn of_columns(graph: &mut Graph, a: ExprId, negligible: ExprId) -> Result<(Self, ExprId)> {
         let (p, q) = halves(graph, a)?;
         let squares = |graph: &mut Graph, x| {
@@ -176,7 +177,7 @@ impl Rotation {
         Ok((Self::new(graph, pp, qq, products)?, cosine))
     }
 
-    /// The smaller of the two angles that diagonalise `[[p, x], [x^H, q]]`.
+    /// Computes the smaller angle that diagonalizes `[[p, x], [x^H, q]]`.
     fn new(graph: &mut Graph, p: ExprId, q: ExprId, products: ExprId) -> Result<Self> {
         let phase = phase(graph, products)?;
         let size = graph.abs(products)?;
@@ -186,7 +187,7 @@ impl Rotation {
         let twice = graph.add(safe, safe)?;
         let difference = graph.subtract(q, p)?;
         let ratio = graph.divide(difference, twice)?;
-        // The root of t^2 + 2 ratio t = 1 nearer to 0.
+        // The root of `t^2 + 2 ratio t = 1` of smaller magnitude.
         let square = graph.multiply(ratio, ratio)?;
         let square = graph.add(one, square)?;
         let root = graph.sqrt(square)?;
@@ -204,7 +205,7 @@ impl Rotation {
         Ok(Self { cosine, sine, phase })
     }
 
-    /// The columns rotated in pairs.
+    /// Rotates the paired columns.
     fn columns(&self, graph: &mut Graph, x: ExprId) -> Result<ExprId> {
         let (p, q) = halves(graph, x)?;
         let p = graph.multiply(self.phase, p)?;
@@ -225,7 +226,7 @@ fn signed(size: usize) -> i64 {
     i64::try_from(size).expect("a size of a tensor fits")
 }
 
-/// The players after one round: the first stays, the others move on by one place.
+/// Permutes the columns for the next round: the first stays, the others rotate by one place.
 fn advance(graph: &mut Graph, x: ExprId, axis: usize) -> Result<ExprId> {
     let half = graph.shape(x)[axis] / 2;
     if half == 1 {
@@ -243,7 +244,7 @@ fn advance(graph: &mut Graph, x: ExprId, axis: usize) -> Result<ExprId> {
     graph.take(x, places, signed(axis))
 }
 
-/// The Hermitian matrix with this lower triangle.
+/// Returns the Hermitian matrix with this lower triangle.
 fn hermitian(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
     let strict = graph.tril(a, -1)?;
     let mirrored = graph.adjoint(strict)?;
@@ -256,7 +257,7 @@ fn hermitian(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
     graph.add(sum, diagonal)
 }
 
-/// Zeros behind the last row and column.
+/// Appends rows and columns of zeros.
 fn grow(graph: &mut Graph, a: ExprId, rows: usize, columns: usize) -> Result<ExprId> {
     let shape = graph.shape(a).clone();
     let by = |more: usize| Padding { low: 0, high: signed(more), interior: 0 };
@@ -265,13 +266,13 @@ fn grow(graph: &mut Graph, a: ExprId, rows: usize, columns: usize) -> Result<Exp
     graph.pad(a, zero, &padding)
 }
 
-/// The first rows and columns.
+/// Returns the first rows and columns.
 fn shrink(graph: &mut Graph, a: ExprId, rows: usize, columns: usize) -> Result<ExprId> {
     let a = graph.slice_along_axis(a, 0, rows, 1, 1)?;
     graph.slice_along_axis(a, 0, columns, 2, 1)
 }
 
-/// Columns in the order of `[batch][columns]`.
+/// Reorders columns by the indices `[batch][columns]`.
 fn reorder(graph: &mut Graph, x: ExprId, order: ExprId) -> Result<ExprId> {
     let order = graph.new_axis(order, 1, None)?;
     let shape = graph.shape(x).clone();
@@ -279,20 +280,20 @@ fn reorder(graph: &mut Graph, x: ExprId, order: ExprId) -> Result<ExprId> {
     graph.take_along_axis(x, order, 2)
 }
 
-/// A batch of identities.
+/// Creates a batch of identity matrices.
 fn unit(graph: &mut Graph, batch: usize, side: usize, like: ExprId) -> Result<ExprId> {
     let eye = graph.eye([side, side], graph.dtype(like))?;
     graph.broadcast(eye, [batch, side, side], None)
 }
 
-/// The Frobenius norm of each matrix, as `[batch][1][1]` of a real dtype.
+/// Returns the Frobenius norm of each matrix, as `[batch][1][1]` of a real dtype.
 fn total(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
     let columns = lengths(graph, a)?;
     let rows = graph.transpose(columns, Some(&[0, 2, 1]))?;
     lengths(graph, rows)
 }
 
-/// The norm of what is beside the diagonal.
+/// Returns the norm of the off-diagonal elements.
 fn off_diagonal(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
     let side = graph.shape(a)[1];
     let eye = graph.eye([side, side], DType::Pred)?;
@@ -301,7 +302,7 @@ fn off_diagonal(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
     total(graph, off)
 }
 
-/// What rounding leaves of a zero, relative to the rest, in sums of this length.
+/// Returns the relative rounding error of sums of this length.
 fn epsilon(graph: &mut Graph, real: ExprId, length: usize) -> Result<ExprId> {
     let unit = if graph.dtype(real) == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
     number(graph, unit * (length as f64), real)

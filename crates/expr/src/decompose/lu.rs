@@ -1,4 +1,4 @@
-//! Gaussian elimination with exchange of rows, column by column.
+//! LU factorization by Gaussian elimination with row exchanges, column by column.
 
 use nxla_tensor::DType;
 
@@ -6,7 +6,7 @@ use super::parts::{number, positions, repeat};
 use crate::build::SliceStart;
 use crate::graph::{ExprId, Graph, Result};
 
-/// The factors of `[batch][n][n]` in one matrix, and the order of the rows.
+/// Returns the factors of `[batch][n][n]` in one matrix, and the order of the rows.
 pub(super) fn lu(graph: &mut Graph, a: ExprId) -> Result<[ExprId; 2]> {
     let &[batch, side, _] = graph.shape(a).as_slice() else { unreachable!("three axes") };
     let order = graph.iota([batch, side], Some(1), DType::S32)?;
@@ -17,7 +17,8 @@ pub(super) fn lu(graph: &mut Graph, a: ExprId) -> Result<[ExprId; 2]> {
     Ok([state[0], state[1]])
 }
 
-/// Brings the row with the largest element in column `step`, from that row on, up to that row.
+/// Exchanges row `step` with the row, from `step` on, that has the largest element in column
+/// `step`.
 fn exchange(graph: &mut Graph, step: ExprId, a: ExprId, order: ExprId) -> Result<(ExprId, ExprId)> {
     let shape = graph.shape(a).clone();
     let rows = positions(graph, shape[1], 1)?;
@@ -38,8 +39,8 @@ fn exchange(graph: &mut Graph, step: ExprId, a: ExprId, order: ExprId) -> Result
     Ok((a, order))
 }
 
-/// Takes multiples of row `step` from those below, and stores the multiples in the column that
-/// they clear. A column without pivot stays as it is.
+/// Subtracts multiples of row `step` from the rows below, and stores the multiples in the
+/// eliminated column. A column without a pivot is unchanged.
 fn eliminate(graph: &mut Graph, step: ExprId, a: ExprId) -> Result<ExprId> {
     let side = graph.shape(a)[1];
     let (rows, columns) = (positions(graph, side, 1)?, positions(graph, side, 2)?);

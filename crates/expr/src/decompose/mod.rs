@@ -1,10 +1,11 @@
-//! Programs in other words, which suit engines.
+//! Rewrites of programs for backends.
 //!
-//! [`decompose`] is for compilers that have no kernels for factorisations. It replaces every one by a
-//! block whose body computes it with products, masks and loops. The bodies work on whole batches at
-//! once and keep their shapes, so they suit accelerators; on a processor a kernel is faster by far.
+//! [`decompose`] is for backends without kernels for factorizations. It replaces each factorization
+//! by a block whose body uses products, masks and loops. The bodies compute whole batches with
+//! static shapes, which suits accelerators; a kernel is much faster on a CPU.
 //!
-//! [`direct_products`] is for all: products read their operands as they lie in memory.
+//! [`direct_products`] is for all backends: products read transposed and broadcast operands
+//! directly.
 
 mod jacobi;
 mod lu;
@@ -20,11 +21,11 @@ use rebuild::Rewrite;
 
 pub use products::direct_products;
 
-/// The same program without factorisations, or `None` if it has none, in its regions neither.
+/// Returns the program without factorizations, or `None` if there are none in the program and its
+/// regions.
 ///
 /// # Errors
-/// None for programs that were built by [`Graph::make`]; the result is fallible like that of
-/// every builder.
+/// Cannot fail for programs that were built by [`Graph::make`].
 ///
 /// ```
 /// use nxla_expr::{Factorization, Graph, Op, Program, TensorType, decompose};
@@ -36,7 +37,7 @@ pub use products::direct_products;
 /// let (q, _) = graph.qr(a, false)?;
 /// let program = Program::new(&graph, vec![ty], &[q])?;
 ///
-/// let decomposed = decompose(&program)?.expect("there is a factorisation");
+/// let decomposed = decompose(&program)?.expect("there is a factorization");
 /// let graph = decomposed.graph();
 /// assert!(graph.ids().all(|id| !matches!(graph.op(id), Op::Factorize(_))));
 /// assert!(decompose(&decomposed)?.is_none());
@@ -47,13 +48,13 @@ pub fn decompose(program: &Program) -> Result<Option<Program>> {
         changes: |graph, id| matches!(graph.op(id), Op::Factorize(_)),
         make: |graph, op, operands| match op {
             Op::Factorize(factorization) => block(graph, *factorization, operands[0]),
-            op => unreachable!("{} is no factorisation", op.name()),
+            op => unreachable!("{} is not a factorization", op.name()),
         },
     };
     rewrite.apply(program)
 }
 
-/// A block with the parts of a factorisation.
+/// Creates a block that computes the factors.
 fn block(graph: &mut Graph, factorization: Factorization, a: ExprId) -> Result<ExprId> {
     let parts = graph.known_block(BlockKind::Factorize(factorization), &[a], |graph, inputs| {
         compose(graph, factorization, inputs[0])
@@ -61,7 +62,7 @@ fn block(graph: &mut Graph, factorization: Factorization, a: ExprId) -> Result<E
     Ok(graph.operands(parts[0])[0])
 }
 
-/// The parts of a factorisation by simpler ops. Floats narrower than `f32` compute in `f32`.
+/// Builds the factors from simpler ops. Floats narrower than `f32` are computed in `f32`.
 fn compose(graph: &mut Graph, factorization: Factorization, a: ExprId) -> Result<Vec<ExprId>> {
     let ty = graph.tensor_type(a).clone();
     let types = factorization.parts(&ty).expect("the operand was checked when the op was made");

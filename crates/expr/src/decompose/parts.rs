@@ -1,4 +1,4 @@
-//! What the bodies are made of: matrices in the last two of three axes.
+//! Helpers for decompositions: batches of matrices with three axes `[batch][rows][columns]`.
 
 use nxla_tensor::{DType, Scalar};
 
@@ -48,13 +48,13 @@ pub(super) fn integer(graph: &mut Graph, value: usize) -> Result<ExprId> {
     graph.scalar_constant(Scalar::Int(value), DType::S32)
 }
 
-/// A number of the dtype of `like`.
+/// Creates a scalar constant of the dtype of `like`.
 pub(super) fn number(graph: &mut Graph, value: f64, like: ExprId) -> Result<ExprId> {
     let dtype = graph.dtype(like);
     graph.scalar_constant(Scalar::Float(value), dtype)
 }
 
-/// The number of each row (axis 1) or column (axis 2), in a shape that broadcasts.
+/// Returns the index of each row (axis 1) or column (axis 2), in a shape that broadcasts.
 pub(super) fn positions(graph: &mut Graph, size: usize, axis: usize) -> Result<ExprId> {
     let mut shape = [1; 3];
     shape[axis] = size;
@@ -88,8 +88,8 @@ pub(super) fn phase(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
     graph.select(is_zero, unit, ratio)
 }
 
-/// The length of each column, as rows of one, in a real dtype. Dividing by the largest element
-/// first keeps the squares in range.
+/// Returns the norm of each column, as rows of size 1 in a real dtype. Columns are first divided by
+/// their largest element, which avoids overflow and underflow of the squares.
 pub(super) fn lengths(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
     let size = graph.abs(x)?;
     let largest = graph.reduce_max(size, Some(&[1]), true)?;
@@ -103,8 +103,8 @@ pub(super) fn lengths(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
     graph.multiply(root, largest)
 }
 
-/// A power of two near the largest number of each matrix, as `[batch][1][1]` of a real dtype. Dividing by it
-/// is exact, and keeps squares and products in range.
+/// Returns a power of two near the largest element of each matrix, as `[batch][1][1]` in a real
+/// dtype. Dividing by it is exact and avoids overflow and underflow of squares and products.
 pub(super) fn scale(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
     let size = graph.abs(a)?;
     let largest = graph.reduce_max(size, Some(&[1, 2]), true)?;

@@ -1,18 +1,17 @@
-//! Products of operands as they lie in memory.
+//! Matrix products that read transposed or broadcast operands directly.
 //!
-//! Users write `x.T @ v`, and the derivative for each entry of a batch repeats a weight along the batch, so that
-//! there is one derivative of it for each entry. A product can say itself which axes it contracts, and of a
-//! batch with one operand for all it makes one product of a larger matrix.
+//! Users write `x.T @ v`, and the derivative for each entry of a batch broadcasts a weight along
+//! the batch. A product can contract any axes without a transposed copy. A batch of products with
+//! one shared operand is one product with a larger matrix.
 
 use super::rebuild::Rewrite;
 use crate::graph::{Axes, Dot, ExprId, Graph, Op, Program, Result, TensorType};
 
-/// The same program without products of what was transposed or repeated, as far as the products can say
-/// that themselves; `None` if it has none, in its regions neither.
+/// Returns the program with products that read the sources of transposed or broadcast operands, or
+/// `None` if there are no such products in the program and its regions.
 ///
 /// # Errors
-/// None for programs that were built by [`Graph::make`]; the result is fallible like that of
-/// every builder.
+/// Cannot fail for programs that were built by [`Graph::make`].
 ///
 /// ```
 /// use nxla_expr::{Graph, Op, Program, TensorType, direct_products};
@@ -46,7 +45,7 @@ pub fn direct_products(program: &Program) -> Result<Option<Program>> {
     rewrite.apply(program)
 }
 
-/// A product of the same type that reads other operands.
+/// Creates the product of the same type that reads other operands.
 fn make(graph: &mut Graph, product: Product) -> Result<ExprId> {
     let ty = product.ty(graph)?;
     let Some(direct) = product.direct(graph) else { unreachable!("its operands can be read") };
@@ -58,20 +57,20 @@ fn make(graph: &mut Graph, product: Product) -> Result<ExprId> {
     if *graph.tensor_type(made) == ty { Ok(made) } else { graph.rename(made, ty.names) }
 }
 
-/// One operand, and what a product does with its axes. Those of the batch come first.
+/// An operand, and the role of its axes in a product. Batch axes come first.
 #[derive(Clone)]
 struct Side {
     id: ExprId,
     contract: Axes,
 }
 
-/// A product with so many batch axes.
+/// A product with the number of its batch axes.
 #[derive(Clone)]
 struct Product {
     left: Side,
     right: Side,
     batch: usize,
-    /// Axis `i` of the result is axis `order[i]` of what is computed.
+    /// Axis `i` of the result is axis `order[i]` of the computed product.
     order: Option<Axes>,
 }
 
@@ -96,13 +95,13 @@ impl Product {
         graph.make(Op::Dot(Box::new(dot)), &[self.left.id, self.right.id])
     }
 
-    /// The type of the result. Making a product again costs nothing, since it is interned.
+    /// Returns the type of the result. Creating the product again is cheap, because it is interned.
     fn ty(&self, graph: &mut Graph) -> Result<TensorType> {
         let made = self.made(graph)?;
         Ok(graph.tensor_type(made).clone())
     }
 
-    /// The product that computes the same from what its operands were made of, if that is another one.
+    /// Returns the equivalent product of the operands' sources, or `None` if there is none.
     fn direct(&self, graph: &Graph) -> Option<Self> {
         let turned = self.turned(graph);
         let before = turned.as_ref().unwrap_or(self);
@@ -111,7 +110,7 @@ impl Product {
         last.or(single).or(turned)
     }
 
-    /// Without transposed operands.
+    /// Returns the product without transposed operands.
     fn turned(&self, graph: &Graph) -> Option<Self> {
         let (left, right) =
             (self.left.turned(graph, self.batch), self.right.turned(graph, self.batch));
@@ -125,7 +124,8 @@ impl Product {
         Some(Self { left, right, ..self.clone() })
     }
 
-    /// Without an operand that is repeated along the last batch axes, which become axes of the other.
+    /// Returns the product without an operand that is broadcast along the last batch axes. These
+    /// axes become free axes of the other operand.
     fn single(&self, graph: &Graph) -> Option<Self> {
         if let Some((right, added)) = self.right.single(graph, self.batch) {
             return Some(Self { right, batch: self.batch - added, ..self.clone() });
@@ -135,7 +135,7 @@ impl Product {
         let left_free = left.free(graph, batch);
         let right_free = self.right.free(graph, batch);
         if left_free == 0 || right_free == added {
-            // Then nothing is between the axes that change sides and their place in the result.
+            // The axes that become free axes are then already at their position in the result.
             let (left, right) = if left_free == 0 {
                 (left, self.right.clone())
             } else {
@@ -153,7 +153,7 @@ impl Product {
 }
 
 impl Side {
-    /// What was transposed, if the batch and the free axes are in the same order there.
+    /// Returns the source of a transposed operand, if its batch and free axes have the same order.
     fn turned(&self, graph: &Graph, batch: usize) -> Option<Self> {
         let Op::Transpose(order) = graph.op(self.id) else { return None };
         let free = (batch..order.len()).filter(|axis| !self.contract.contains(axis));
@@ -164,7 +164,8 @@ impl Side {
         })
     }
 
-    /// What is repeated along the last of the batch axes and nowhere else, and along how many.
+    /// Returns the source of an operand that is broadcast along its last batch axes only, and their
+    /// number.
     fn single(&self, graph: &Graph, batch: usize) -> Option<(Self, usize)> {
         let Op::Broadcast(broadcast) = graph.op(self.id) else { return None };
         let id = graph.operands(self.id)[0];
@@ -172,7 +173,7 @@ impl Side {
         let added = rank - broadcast.axes.len();
         let kept = (0..batch.checked_sub(added)?).chain(batch..rank);
         let mut sizes = broadcast.axes.iter().zip(graph.shape(id).iter());
-        // Names of its own might not go with those of the other operand.
+        // The names of the source might conflict with those of the other operand.
         let fits = added > 0
             && graph.tensor_type(id).names.is_none()
             && broadcast.axes.iter().copied().eq(kept)
@@ -181,7 +182,7 @@ impl Side {
         fits.then(|| (Self { id, contract: contract() }, added))
     }
 
-    /// How many axes are neither contracted nor of the batch.
+    /// Returns the number of axes that are neither contracted nor batch axes.
     fn free(&self, graph: &Graph, batch: usize) -> usize {
         graph.shape(self.id).rank() - batch - self.contract.len()
     }

@@ -1,4 +1,4 @@
-//! QR by reflections (Householder): each clears one column below the diagonal.
+//! QR factorization by Householder reflections, each of which clears a column below the diagonal.
 
 use super::parts::{
     adjoint_product, conjugate, integer, lengths, number, phase, positions, product, repeat,
@@ -6,7 +6,7 @@ use super::parts::{
 use crate::build::SliceStart;
 use crate::graph::{ExprId, Graph, Padding, Result};
 
-/// `q` with `inner` columns and `r` with as many rows, of `[batch][rows][columns]`.
+/// Returns `q` with `inner` columns and `r` with `inner` rows, of `[batch][rows][columns]`.
 pub(super) fn qr(graph: &mut Graph, a: ExprId, inner: usize) -> Result<[ExprId; 2]> {
     let &[batch, rows, columns] = graph.shape(a).as_slice() else { unreachable!("three axes") };
     let steps = rows.min(columns);
@@ -34,8 +34,8 @@ pub(super) fn qr(graph: &mut Graph, a: ExprId, inner: usize) -> Result<[ExprId; 
     turn(graph, q, r, steps)
 }
 
-/// The unit vector along which column `step` is reflected onto the diagonal, from that row on; 0
-/// for a column of zeros.
+/// Returns the unit vector whose reflection maps column `step`, from row `step` on, to the
+/// diagonal, or 0 for a column of zeros.
 fn mirror(graph: &mut Graph, step: ExprId, a: ExprId) -> Result<ExprId> {
     let rows = positions(graph, graph.shape(a)[1], 1)?;
     let column = graph.slice_along_axis(a, SliceStart::Dynamic(step), 1, 2, 1)?;
@@ -64,7 +64,7 @@ fn reflect(graph: &mut Graph, mirror: ExprId, x: ExprId) -> Result<ExprId> {
     graph.subtract(x, part)
 }
 
-/// Gives `r` a diagonal that is real and not negative.
+/// Makes the diagonal of `r` real and nonnegative.
 fn turn(graph: &mut Graph, q: ExprId, r: ExprId, steps: usize) -> Result<[ExprId; 2]> {
     let inner = graph.shape(q)[2];
     let diagonal = graph.take_diagonal(r, 0)?;

@@ -1,24 +1,24 @@
-//! A program made again, with others in place of some of its nodes.
+//! Rewriting of programs: recreating a program with replaced nodes.
 
 use std::sync::Arc;
 
 use crate::graph::{ExprId, Graph, IdMap, Op, Operands, Program, Result, SourceMap};
 
-/// What becomes of the nodes of a program, and of those of its regions.
+/// A rewrite of the nodes of a program and of its regions.
 pub(super) struct Rewrite {
-    /// Whether another node stands for one.
+    /// Returns whether a node is replaced.
     pub(super) changes: fn(&Graph, ExprId) -> bool,
-    /// That other node, of the same type, for an op on these operands.
+    /// Creates the replacement, of the same type, for an op on these operands.
     pub(super) make: fn(&mut Graph, &Op, &[ExprId]) -> Result<ExprId>,
 }
 
 impl Rewrite {
-    /// The program with those nodes in place of others, or `None` if none changes.
+    /// Returns the rewritten program, or `None` if no node is replaced.
     pub(super) fn apply(&self, program: &Program) -> Result<Option<Program>> {
         if self.changes_any(program) { self.rebuild(program).map(Some) } else { Ok(None) }
     }
 
-    /// Regions nest as deep as users nest loops and branches, and so does this call.
+    /// The recursion depth is the nesting depth of regions, which is limited.
     fn changes_any(&self, program: &Program) -> bool {
         let graph = program.graph();
         graph.ids().any(|id| {
@@ -49,7 +49,7 @@ impl Rewrite {
         Program::new(&graph, program.inputs().to_vec(), &outputs)
     }
 
-    /// The op with its regions made again.
+    /// Returns the op with rewritten regions.
     fn in_regions(&self, op: &Op) -> Result<Op> {
         let mut failure = None;
         let op = op.map_regions(|region| match self.apply(region) {

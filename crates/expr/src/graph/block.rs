@@ -1,8 +1,8 @@
-//! Composites: what engines may know how to compute better than by their bodies.
+//! Blocks: named composites for which a backend may have a faster implementation.
 //!
-//! A block is a program under a name. Whoever computes it may take the program, and has to where the
-//! name says nothing to it. The names that engines know are the variants of [`BlockKind`]; an engine
-//! matches on them without `_`, so that a new one asks each engine for its answer.
+//! A block contains a program that defines its result. A backend runs this program unless it knows
+//! a faster method for the kind of the block. The known kinds are the variants of [`BlockKind`];
+//! backends match on them without `_`, so each backend must handle a new kind.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,88 +12,90 @@ use serde::{Deserialize, Serialize};
 use super::factorization::Factorization;
 use super::table::BinaryOp;
 
-/// What a block computes, as far as engines are told.
+/// The function that a block computes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum BlockKind {
-    /// `[x]`: at each index along an axis, the fold of all elements up to it, or from it on.
+    /// `[x]`: cumulative reduction along an axis.
     Cumulative {
-        /// How two elements are folded.
+        /// The reduction.
         op: Cumulative,
         /// The axis.
         axis: usize,
-        /// From the last element to the first.
+        /// Whether the reduction starts at the last element.
         reverse: bool,
     },
-    /// `[x]`: the largest elements along the last axis, which decrease, and their indices.
+    /// `[x]`: the largest elements along the last axis in decreasing order, and their indices.
     TopK {
-        /// How many.
+        /// The number of elements.
         k: usize,
     },
-    /// A function whose derivative computes again what is not kept of it.
+    /// A function whose derivative recomputes the values that are not stored.
     Checkpoint {
-        /// What is kept.
+        /// The values that are stored.
         keep: Keep,
-        /// Whether this computes again, for a derivative, what something else has computed: it must
-        /// not be merged with that.
+        /// Whether this block recomputes values for a derivative. Such a block must not be merged
+        /// with the block that computed the values before.
         again: bool,
     },
-    /// What only its body tells.
+    /// A function that only its body defines.
     Named {
-        /// A name for readers, and for compilers of the user's.
+        /// The name in expression text, which a user-defined compiler can match.
         name: Arc<str>,
         /// Static configuration, printed in order as `key: value`.
         attributes: Vec<(Arc<str>, String)>,
     },
-    /// `[key]`: random bits by the cipher Threefry-2x32 of twenty rounds, for two words of a key. Words
-    /// of 32 bits are first those that the counters 0, 1, 2… come out as, paired with those after them,
-    /// then what their partners do; one of 64 bits is made of both.
+    /// `[key]`: random bits of the cipher Threefry-2x32 with 20 rounds, for a key of two words. The
+    /// counters 0, 1, 2… are encrypted in pairs of a counter of the first half and one of the
+    /// second half. 32-bit words are the first outputs of all pairs, then the second outputs; a
+    /// 64-bit word combines both.
     Threefry {
-        /// How many words.
+        /// The number of words.
         count: usize,
-        /// Whether they have 64 bits.
+        /// Whether words have 64 bits instead of 32.
         wide: bool,
     },
-    /// `[sorted, x]` of one dtype: for each of `x`, how many elements of an increasing vector come before
-    /// it, by bisection.
+    /// `[sorted, x]` of one dtype: for each element of `x`, the number of elements of an increasing
+    /// vector that precede it, by bisection.
     Search(Order),
-    /// `[x, indices, updates]` of vectors, of which `indices` has a last axis of one: each element of `x`
-    /// combined with all updates of its index. Indices out of range update nothing.
+    /// `[x, indices, updates]` with vectors `x` and `updates`, and `indices` with a last axis of
+    /// size 1. Each element of `x` is combined with all updates at its index. Out-of-range updates
+    /// are ignored.
     Scatter {
-        /// How two numbers are combined.
+        /// The combining function.
         op: Combine,
     },
-    /// `[a]`: the parts of a factorization by simpler ops, for engines that have no kernel for it. Its
-    /// products are to be as exact as the dtype, whatever products are elsewhere.
+    /// `[a]`: the factors of a matrix by simpler ops, for backends without a kernel. Products
+    /// inside have the full precision of the dtype, independent of the precision setting.
     Factorize(Factorization),
-    /// `[factors, order, b]`: the solutions of `a x = b`, from the triangular factors of `a` in one matrix and
-    /// the order of its rows. A singular matrix has no solution but NaN.
+    /// `[factors, order, b]`: the solutions of `a x = b`, from the triangular factors of `a` in one
+    /// matrix and the order of its rows. The solution for a singular matrix is NaN.
     Solve {
-        /// Whether those of the transposed matrix are wanted, which is not asked whether it is singular.
+        /// Whether to solve with the transposed matrix. Singularity is not checked in this case.
         transposed: bool,
     },
 }
 
-/// What comes before a number that is searched for.
+/// The order relation of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Order {
-    /// Whether what equals it does.
+    /// Whether equal elements precede the searched value.
     pub equal: bool,
-    /// Whether all numbers come before NaN, which equals itself then. Otherwise nothing does.
+    /// Whether NaN is larger than all numbers and equal to itself. Otherwise no element precedes
+    /// NaN.
     pub nan_last: bool,
 }
 
-/// What of the values inside of a function is kept for its derivative. All others are computed again
-/// when that needs them.
+/// The values inside a function that are stored for its derivative. Other values are recomputed.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum Keep {
-    /// Nothing but the arguments.
+    /// No value except the arguments.
     #[default]
     Nothing,
-    /// Products of matrices and convolutions, which take long to compute again.
+    /// Matrix products and convolutions, which are expensive to recompute.
     Products,
     /// Values with one of these notes.
     Named(Vec<Arc<str>>),
-    /// All that the derivative needs, as without a checkpoint.
+    /// All values that the derivative needs, as without a checkpoint.
     Everything,
 }
 
@@ -119,7 +121,7 @@ pub enum Cumulative {
 }
 
 impl Cumulative {
-    /// The name of the function and of its block.
+    /// Returns the name of the function and of its block.
     pub const fn name(self) -> &'static str {
         match self {
             Cumulative::Sum => "cumulative_sum",
@@ -130,7 +132,7 @@ impl Cumulative {
     }
 }
 
-/// How scatters combine two numbers. For sums there is [`Op::IndexedAdd`](super::Op::IndexedAdd).
+/// The combining functions of scatters. Sums have the op [`Op::IndexedAdd`](super::Op::IndexedAdd).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Combine {
@@ -140,10 +142,10 @@ pub enum Combine {
 }
 
 impl Combine {
-    /// Every one.
+    /// All variants.
     pub const ALL: &[Combine] = &[Combine::Multiply, Combine::Max, Combine::Min];
 
-    /// The op of two numbers.
+    /// Returns the op that combines two values.
     pub const fn binary(self) -> BinaryOp {
         match self {
             Combine::Multiply => BinaryOp::Multiply,
@@ -154,7 +156,7 @@ impl Combine {
 }
 
 impl BlockKind {
-    /// The name in text.
+    /// Returns the name in expression text.
     pub fn name(&self) -> &str {
         match self {
             BlockKind::Cumulative { op, .. } => op.name(),
@@ -169,8 +171,8 @@ impl BlockKind {
         }
     }
 
-    /// Whether there is an algorithm for it, which engines follow where the body would take them longer;
-    /// of others the body is all that is known.
+    /// Returns whether there is an algorithm for this kind that is faster than the body. Backends
+    /// run the body of other kinds.
     pub fn has_algorithm(&self) -> bool {
         match self {
             BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
@@ -184,7 +186,7 @@ impl BlockKind {
         }
     }
 
-    /// The configuration in text.
+    /// Returns the attributes in expression text.
     pub fn attributes(&self) -> Vec<(Arc<str>, String)> {
         match self {
             BlockKind::Cumulative { axis, reverse, .. } => {

@@ -1,7 +1,7 @@
 //! Programs without the functions of their hooks.
 //!
-//! What stands in their place are numbers, which each run resolves: a program is compiled once,
-//! whoever listens.
+//! Slot numbers replace the functions, and each run resolves the slots. A program is thus compiled
+//! once for all functions.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use super::program::Program;
 
 /// A program without the functions of its hooks.
 pub struct Detached {
-    /// The program, with [`HookOp::slot`] in place of [`HookOp::default`]. Its digest is the same.
+    /// The program, with [`HookOp::slot`] instead of [`HookOp::default`]. Its digest is unchanged.
     pub program: Arc<Program>,
     /// The functions, by slot.
     pub functions: Vec<Arc<dyn HostFn>>,
-    /// Which hooks are called, and which share a function. Programs of equal digest and equal
-    /// pattern can run as one another: slot by slot, their functions have the same places.
+    /// A number for each hook: whether it is called, and its slot. A compiled program can be reused
+    /// for another program of equal digest and equal pattern, because their slots correspond.
     pub pattern: Vec<u32>,
 }
 
 impl Program {
-    /// Takes the functions out of the program's hooks, those in its regions included. `listens`
-    /// says for which names the caller has functions.
+    /// Removes the functions from the hooks of the program and of its regions. `listens` returns
+    /// whether the caller has a listener for a name.
     ///
-    /// Looks at nodes with effects only; a program without any is given back as it is.
+    /// Visits only nodes with effects; a program without effects is returned unchanged.
     pub fn detach_hooks(self: &Arc<Self>, listens: &dyn Fn(&str) -> bool) -> Detached {
         let mut detacher = Detacher {
             listens,
@@ -45,10 +45,11 @@ impl Program {
 struct Detacher<'a> {
     listens: &'a dyn Fn(&str) -> bool,
     functions: Vec<Arc<dyn HostFn>>,
-    /// By the address of the function.
+    /// Slots by address of the function.
     slots: FxHashMap<*const (), u32>,
     pattern: Vec<u32>,
-    /// By the address of the program: what it became, and when it was met. Regions can be shared.
+    /// Results by address of the program, with a number in order of the first visit. Regions can be
+    /// shared.
     done: FxHashMap<*const Program, (Arc<Program>, u32)>,
 }
 
@@ -59,7 +60,7 @@ const SEEN_BEFORE: u32 = 2;
 const FIRST_SLOT: u32 = 3;
 
 impl Detacher<'_> {
-    /// Regions nest only as deep as the user's control flow is written, and so does this call.
+    /// The recursion depth is the nesting depth of regions, which is limited.
     fn program(&mut self, program: &Arc<Program>) -> Arc<Program> {
         if program.effects().is_empty() {
             return program.clone();
@@ -95,7 +96,7 @@ impl Detacher<'_> {
         detached
     }
 
-    /// The hook without its function; `None` if it has none to take out.
+    /// Returns the hook without its function, or `None` if it has no function.
     fn hook(&mut self, hook: &HookOp) -> Option<HookOp> {
         let named = || hook.name.as_deref().is_some_and(self.listens);
         let Some(function) = hook.default.as_ref().filter(|own| !own.is_silent() || named()) else {

@@ -1,13 +1,13 @@
-//! The canonical form of a program as bytes, and the digest that identifies it.
+//! The canonical encoding of programs, and the digests that identify programs.
 //!
-//! The inputs, the nodes in id order (operation, operands as distances back), the outputs and the
-//! hooks are written with `postcard`. The digest is the BLAKE3 hash of that; a region contributes its
-//! own digest, so a program is hashed in time linear in its own nodes however deep or shared its
-//! regions are. The encoding of an op is its place in the enum. Reordering [`Op`] or its attributes
-//! therefore calls for a new [`FORMAT`], and a new [`DIGESTS`].
+//! `postcard` writes the inputs, the nodes in id order (op, and operands as distances to earlier
+//! nodes), the outputs and the hooks. The digest is the BLAKE3 hash of these bytes. A region
+//! contributes its digest, so hashing takes time linear in the number of own nodes. The encoding of
+//! an op is its position in the enum. Reordering [`Op`] or its attributes therefore requires a new
+//! [`FORMAT`] and a new [`DIGESTS`].
 //!
-//! Notes follow at the end, where there are any: the digests of programs without are what they were
-//! before there were notes.
+//! Notes follow at the end if there are any, so programs without notes have the same digests as in
+//! versions without notes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use super::program::{Roots, empty_program};
 use super::store::Graph;
 use super::types::TensorType;
 
-/// The version of the encoding; bytes of later versions are refused.
+/// The version of the encoding; bytes of later versions are rejected.
 pub const FORMAT: u16 = 6;
 
-/// The earliest version whose bytes are read. It has no notes, and is else the same.
+/// The earliest version that can be read. It has no notes and is otherwise equal.
 pub const OLDEST: u16 = 5;
 
-/// The version of digests: the first [`FORMAT`] whose programs have the same digests still.
+/// The version of digests: the first [`FORMAT`] that has the same digests.
 const DIGESTS: u16 = 5;
 
-/// How much is written before it is handed to the hash.
+/// The number of bytes that are collected before they are hashed.
 const CHUNK: usize = 1 << 14;
 
 /// The identity of a program: equal for structurally equal programs, in every process.
@@ -49,7 +49,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The digest of the program with these parts.
+/// Returns the digest of the program with these parts.
 pub(super) fn digest_of(graph: &Graph, inputs: &[TensorType], roots: &Roots<'_>) -> Digest {
     let mut hasher = blake3::Hasher::new();
     let mut writer = Writer::default();
@@ -77,7 +77,7 @@ pub(super) fn digest_of(graph: &Graph, inputs: &[TensorType], roots: &Roots<'_>)
     Digest(*hasher.finalize().as_bytes())
 }
 
-/// What users have written on a node, if anything.
+/// Returns the notes of a node.
 pub(crate) fn notes_of(op: &Op) -> Option<&Notes> {
     match op {
         Op::Metadata(metadata) if !metadata.notes.is_empty() => Some(&metadata.notes),
@@ -85,7 +85,7 @@ pub(crate) fn notes_of(op: &Op) -> Option<&Notes> {
     }
 }
 
-/// What begins a note: all of it, or how many parts follow.
+/// The head of an encoded note: a scalar note, or the number of items that follow.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum NoteHead {
     Null,
@@ -109,7 +109,7 @@ impl Writer {
             .expect("every written type knows its length, and memory cannot refuse");
     }
 
-    /// An operation with its regions left empty.
+    /// Writes an op with its regions left empty.
     pub(crate) fn op(&mut self, op: &Op) {
         if op.regions().is_empty() {
             self.put(op);
@@ -122,12 +122,12 @@ impl Writer {
         let operands = graph.operands(id);
         self.put(&operands.len());
         for operand in operands {
-            // Wraps only in a corrupt graph, whose digest verification asks for.
+            // Wraps around only in a corrupt graph, whose digest `verify` computes.
             self.put(&id.index().wrapping_sub(operand.index()));
         }
     }
 
-    /// What is written on nodes: how many have notes, and for each its place and these.
+    /// Writes the number of nodes with notes, and for each its index and its notes.
     pub(crate) fn notes(&mut self, graph: &Graph) {
         let noted = || graph.ids().filter_map(|id| Some((id, notes_of(graph.op(id))?)));
         self.put(&noted().count());
@@ -145,7 +145,7 @@ impl Writer {
         }
     }
 
-    /// Calls itself as deep as notes nest, which inference has bounded.
+    /// The recursion depth is the depth of notes, which type inference limits.
     fn note(&mut self, note: &Note) {
         match note {
             Note::Null => self.put(&NoteHead::Null),

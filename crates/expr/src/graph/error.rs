@@ -1,7 +1,6 @@
-//! What can be wrong with an expression as the user wrote it.
+//! Errors in the expression that a user wrote.
 //!
-//! The text names the operation, the argument, the shapes or dtypes, and the user's line:
-//! `dot: axis 1 of left has size 3, axis 0 of right has size 4 (train.py:31)`.
+//! A message names the operation, the argument, the shapes or dtypes, and the user's source line.
 
 use std::fmt;
 
@@ -13,15 +12,15 @@ use super::types::{TensorType, Type};
 /// An operation that cannot be built.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
-    /// The operation as the user wrote it.
+    /// The operation in the user's program.
     pub op: String,
-    /// What is wrong.
+    /// The violated requirement.
     pub kind: ErrorKind,
-    /// The user's line, where known.
+    /// The user's source line, if known.
     pub line: Option<Line>,
 }
 
-/// The kinds of [`Error`], with their facts.
+/// The kinds of [`Error`] with their data.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each variant's text names its fields")]
@@ -64,47 +63,47 @@ pub enum ErrorKind {
     Trace(String),
 }
 
-/// A result of a branch, or of the body of a loop, that does not fit its place.
+/// A result of a branch, or of the body of a loop, whose type does not fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Misfit {
-    /// What gave it.
+    /// The branch or body.
     pub region: Region,
-    /// Which of the results it is, containers being flat.
+    /// The index of the result among the leaves.
     pub result: usize,
-    /// Where it is in the user's container. The graph knows no containers; who does fills it in,
-    /// see [`Error::locate`].
+    /// The path of the result in the user's container. Graphs have no containers, so a layer above
+    /// sets it with [`Error::locate`].
     pub path: Option<String>,
-    /// Its type.
+    /// The type of the result.
     pub found: String,
-    /// The type that it does not fit.
+    /// The required type.
     pub expected: String,
-    /// In what it does not fit.
+    /// The property that differs.
     pub difference: Difference,
 }
 
-/// The parts of conditionals and loops that give results.
+/// The parts of conditionals and loops that return results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
-    /// A branch of a conditional, counted from 0. Its results are compared with those of the
-    /// branches before it.
+    /// A branch of a conditional, starting at 0. Its results are compared with those of earlier
+    /// branches.
     Branch(usize),
-    /// The body of a loop. Its results are compared with the state that it was given.
+    /// The body of a loop. Its results are compared with the initial state.
     Body,
 }
 
-/// In what two types differ first.
+/// The first difference between two types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// The shapes.
+    /// The shapes differ.
     Shape,
-    /// The dtypes; the shapes are the same.
+    /// The dtypes differ and the shapes are equal.
     DType,
-    /// Only the names of axes.
+    /// Only the axis names differ.
     Names,
 }
 
 impl Difference {
-    /// How two types differ; `None` if they are the same.
+    /// Returns the difference between two types, or `None` if they are equal.
     pub fn between(found: &TensorType, expected: &TensorType) -> Option<Difference> {
         if found.shape != expected.shape {
             Some(Difference::Shape)
@@ -140,9 +139,9 @@ impl fmt::Display for Misfit {
 }
 
 impl Error {
-    /// Tells of a [`Misfit`] in the user's terms: the function that was called, the branch as the
-    /// user counts, and where the result is. Other errors stay as they are, and so does one that
-    /// comes out of a branch or body in which its place has been told already.
+    /// Adds the user's terms to a [`Misfit`]: the called function, the number of the branch and the
+    /// path of the result. Other errors are unchanged, and so is an error of a nested branch or
+    /// body whose path is set already.
     #[must_use]
     pub fn locate(
         mut self,
@@ -160,12 +159,12 @@ impl Error {
 }
 
 impl ErrorKind {
-    /// Wraps the facts with the operation's name; the line is added by the graph.
+    /// Creates an error for an operation; the graph adds the source line.
     pub fn of(self, op: impl Into<String>) -> Error {
         Error { op: op.into(), kind: self, line: None }
     }
 
-    /// An argument whose value (not its shape or dtype) is wrong.
+    /// Creates an error for an argument with an invalid value.
     pub fn invalid(argument: &'static str, why: impl Into<String>) -> Self {
         ErrorKind::Invalid { argument, why: why.into() }
     }

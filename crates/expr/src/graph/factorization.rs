@@ -1,36 +1,36 @@
-//! What matrices are taken apart into.
+//! Matrix factorizations and the properties of their factors.
 
 use serde::{Deserialize, Serialize};
 
-/// Factorisations of matrices with several factors, each with the parts that it gives. Engines
-/// agree on them up to rounding, and up to what each says is not determined.
+/// Matrix factorizations with several factors. The factors of all backends are equal up to rounding
+/// and up to the freedom that each variant documents.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Factorization {
-    /// Of a square matrix, with rows exchanged so that no factor is large: `l` without its
-    /// diagonal of ones and `u`, in one matrix, and the rows of `a` as they come in `l u`, as
-    /// `s32`. A singular matrix gives zeros on the diagonal of `u`.
+    /// LU factorization of a square matrix with row exchanges. The results are a matrix that holds
+    /// `l` without its unit diagonal and `u`, and the order of the rows of `a` in `l u`, as `s32`.
+    /// A singular matrix has zeros on the diagonal of `u`.
     Lu,
-    /// `q` with orthonormal columns and upper-triangular `r` with a real diagonal that is not
-    /// negative. Where that diagonal holds zeros, the column of `q` is not determined.
+    /// QR factorization: `q` with orthonormal columns and upper-triangular `r` with a real,
+    /// nonnegative diagonal. Columns of `q` at zeros of this diagonal are not determined.
     Qr {
-        /// Whether `q` is square: columns beyond those of `a` are not determined. Otherwise `q`
-        /// and `r` have as many columns and rows as the smaller side of `a`.
+        /// Whether `q` is square; columns beyond those of `a` are not determined. Otherwise `q` has
+        /// as many columns, and `r` as many rows, as the smaller side of `a`.
         complete: bool,
     },
-    /// Of a Hermitian matrix, of which the lower triangle is read: the real eigenvalues, which
-    /// increase, and the eigenvectors in columns, each determined up to its phase.
+    /// Eigenvalues in increasing order and eigenvectors in columns of a Hermitian matrix, whose
+    /// lower triangle is read. An eigenvector is determined up to its phase.
     Eigh,
-    /// `u`, the singular values `s`, which decrease, and `v^H`, such that `a = u diag(s) v^H`.
-    /// Pairs of columns of `u` and `v` are determined up to a common phase.
+    /// Singular value decomposition: `u`, the singular values `s` in decreasing order, and `v^H`
+    /// with `a = u diag(s) v^H`. Pairs of columns of `u` and `v` are determined up to a common
+    /// phase.
     Svd {
-        /// Whether `u` and `v` are square. Otherwise they have as many columns as there are
-        /// singular values.
+        /// Whether `u` and `v` are square. Otherwise they have a column for each singular value.
         full: bool,
     },
 }
 
 impl Factorization {
-    /// Every factorisation with every choice.
+    /// All factorizations with all options.
     pub const ALL: &[Factorization] = &[
         Factorization::Lu,
         Factorization::Qr { complete: false },
@@ -40,7 +40,7 @@ impl Factorization {
         Factorization::Svd { full: true },
     ];
 
-    /// The name in expression text.
+    /// Returns the name in expression text.
     pub const fn name(self) -> &'static str {
         match self {
             Factorization::Lu => "lu",

@@ -1,9 +1,9 @@
-//! Which ops each family has, as patterns.
+//! The ops of each family, as patterns.
 //!
-//! Every layer hands an op to the file of its family, and the match there has to say something
-//! about the ops of all other families: they cannot come. A `_` would say it, and would swallow an
-//! op that is new in this very family as well. [`outside!`](crate::outside) names the others
-//! instead, so that a new op does not compile until each layer has an arm for it.
+//! Every layer dispatches an op to the file of its family. The match in that file must also mention
+//! the ops of all other families, which cannot occur. A `_` arm would also match a new op of the
+//! same family. [`outside!`](crate::outside) lists the other ops instead, so a new op does not
+//! compile until each layer handles it.
 
 /// The ops of a family, as a pattern.
 #[macro_export]
@@ -66,7 +66,7 @@ macro_rules! family_ops {
     };
 }
 
-/// The ops of all families but one, as a pattern, for the last arm of a family's rules.
+/// The ops of all other families, as a pattern for the last arm of a family's rules.
 #[macro_export]
 macro_rules! outside {
     (create) => { $crate::outside!(@ elementwise movement reduce window contract index linalg control) };

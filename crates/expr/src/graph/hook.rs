@@ -1,9 +1,9 @@
-//! Hooks: host functions that see values while a program runs, and runtime calls, whose functions
-//! give values too.
+//! Hooks: host functions that receive values while a program runs; and runtime calls, whose host
+//! functions also return values.
 //!
-//! A hook has its identity from its place in the program, not from its function: a program is
-//! compiled once, whoever listens. [`Program::detach_hooks`](crate::Program::detach_hooks) takes the
-//! functions out of a program and leaves numbers in their place, which each run resolves.
+//! The identity of a hook is its position in the program, not its function, so a program is
+//! compiled once for all functions. [`Program::detach_hooks`](crate::Program::detach_hooks)
+//! replaces the functions of a program by slot numbers, which each run resolves.
 
 use std::any::Any;
 use std::fmt;
@@ -15,37 +15,38 @@ use serde::{Deserialize, Serialize};
 
 use super::types::TensorType;
 
-/// What a host function fails with; it reaches the caller of the program as it is.
+/// An error of a host function; the caller of the program receives it unchanged.
 pub type HostError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A host function that is shown values.
+/// A host function that receives values.
 pub trait HostFn: Any + Send + Sync {
-    /// Called once each time the hook is reached.
+    /// Called each time the hook is reached.
     ///
     /// # Errors
-    /// An error ends the program.
+    /// Returns an error for an error ends the run of the program.
     fn call(&self, values: &[HostTensor]) -> Result<(), HostError>;
 
-    /// Called each time a runtime call is reached; gives its results.
+    /// Called each time a runtime call is reached; returns its results.
     ///
     /// # Errors
-    /// An error ends the program. A function that is shown values only has no results to give.
+    /// Returns an error for an error ends the run of the program. The default implementation
+    /// returns an error, because hooks have no results.
     fn compute(&self, values: &[HostTensor]) -> Result<Vec<HostTensor>, HostError> {
         let _ = values;
         Err("the function gives no results: it is one of a hook".into())
     }
 
-    /// Whether this calls nobody: it only knows how values look, for a function that a caller
-    /// installs under the hook's name.
+    /// Returns whether this function does nothing and only describes the container of the values,
+    /// for a listener that a caller attaches.
     fn is_silent(&self) -> bool {
         false
     }
 
-    /// Shows values to the function that a caller has installed in place of this one. A function
-    /// that knows what container the values came in hands them over in it.
+    /// Passes values to the listener that replaces this function. A function that knows the
+    /// container of the values passes the container.
     ///
     /// # Errors
-    /// Those of the installed function.
+    /// Returns the errors of the listener.
     fn show_to(&self, installed: &dyn HostFn, values: &[HostTensor]) -> Result<(), HostError> {
         installed.call(values)
     }
@@ -57,7 +58,7 @@ impl<F: Fn(&[HostTensor]) -> Result<(), HostError> + Send + Sync + 'static> Host
     }
 }
 
-/// A host function of a runtime call, made of a closure.
+/// A host function of a runtime call, created from a closure.
 ///
 /// ```
 /// use nxla_expr::{Compute, HostFn};
@@ -85,43 +86,42 @@ where
 
 /// Attributes of [`Op::Hook`](crate::Op::Hook).
 ///
-/// Two hooks are never the same node, and they run in the order in which they were made. The host
-/// function is no part of what a hook is, nor of a program's digest: it is looked up for each call,
-/// so that one compiled program serves different listeners.
+/// Hooks are never merged, and they run in the order in which they were created. The host function
+/// is not part of the identity of a hook or of the digest of a program. It is resolved for each
+/// run, so one compiled program serves different listeners.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct HookOp {
-    /// The name under which a caller can install its own function.
+    /// The name under which a caller can attach a listener.
     pub name: Option<Arc<str>>,
-    /// Called unless the caller installed another one under the name, which gets the values as this
-    /// one would. It may be [silent](HostFn::is_silent).
+    /// The function that is called unless a listener is attached under the name. It may be
+    /// [silent](HostFn::is_silent).
     #[serde(skip)]
     pub default: Option<Arc<dyn HostFn>>,
-    /// In place of `default` in programs from
-    /// [`Program::detach_hooks`](crate::Program::detach_hooks): which function of the run it is.
+    /// The slot of the function in programs from
+    /// [`Program::detach_hooks`](crate::Program::detach_hooks), instead of `default`.
     #[serde(skip)]
     pub slot: Option<u32>,
-    /// The types of what the function gives: then it is a runtime call, and the results are those.
-    /// A hook has none, and gives back what it shows.
+    /// The result types of a runtime call. For a hook, `None`: its results are its operands.
     pub results: Option<Box<[TensorType]>>,
 }
 
 impl HookOp {
-    /// Whether the hook calls a function of its own.
+    /// Returns whether the hook calls its default function.
     pub fn has_function(&self) -> bool {
         self.slot.is_some() || self.default.as_ref().is_some_and(|own| !own.is_silent())
     }
 }
 
-/// Who is shown the values of a hook.
+/// The function that receives the values of a hook.
 #[derive(Clone, Copy)]
 pub struct Listener<'a> {
     function: &'a Arc<dyn HostFn>,
-    /// The hook's own function, where a caller has installed another.
+    /// The default function, if a listener replaces it.
     own: Option<&'a Arc<dyn HostFn>>,
 }
 
 impl<'a> Listener<'a> {
-    /// The function that a caller has installed, else the hook's own; `None` if neither is called.
+    /// Returns the listener, or the default function; `None` if neither is to be called.
     pub fn of(
         installed: Option<&'a Arc<dyn HostFn>>,
         own: Option<&'a Arc<dyn HostFn>>,
@@ -135,10 +135,10 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// Shows values.
+    /// Passes values to the function.
     ///
     /// # Errors
-    /// Those of the function.
+    /// Returns the errors of the function.
     pub fn call(self, values: &[HostTensor]) -> Result<(), HostError> {
         match self.own {
             Some(own) => own.show_to(&**self.function, values),
@@ -146,10 +146,11 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// Calls the function of a runtime call, and checks that it gives what it is meant to.
+    /// Calls the function of a runtime call and checks the number and types of its results.
     ///
     /// # Errors
-    /// That of the function; another number of results, or results of other types.
+    /// Returns the error of the function, or an error if the number or types of the results are
+    /// wrong.
     pub fn compute(
         self,
         values: &[HostTensor],

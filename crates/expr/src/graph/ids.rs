@@ -1,21 +1,21 @@
-//! The ids of nodes, and sets and maps of them.
+//! Node ids, and sets and maps of nodes.
 
 use std::fmt;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// A node of one graph. Prints as `%12`.
+/// The id of a node in one graph. Prints as `%12`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExprId(pub(super) u32);
 
 impl ExprId {
-    /// The position in the graph, for side tables.
+    /// Returns the position of the node in the graph, for side tables.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The node at this position; only meaningful for positions below the graph's length.
+    /// Returns the node at this position, which must be below the length of the graph.
     pub fn from_index(index: usize) -> Self {
         Self(u32::try_from(index).expect("a graph holds fewer than 2^32 nodes"))
     }
@@ -33,7 +33,7 @@ impl fmt::Debug for ExprId {
     }
 }
 
-/// Operands of a node that is about to be made.
+/// The operands of a node that is being created.
 pub type Operands = SmallVec<[ExprId; 4]>;
 
 /// A set of nodes of one graph.
@@ -43,12 +43,12 @@ pub struct IdSet {
 }
 
 impl IdSet {
-    /// An empty set with room for the nodes of a graph of this length.
+    /// Creates an empty set for a graph of this length.
     pub fn with_len(len: usize) -> Self {
         Self { words: vec![0; len.div_ceil(64)] }
     }
 
-    /// Adds a node; whether it was absent.
+    /// Adds a node, and returns whether it was absent.
     pub fn insert(&mut self, id: ExprId) -> bool {
         let (word, bit) = (id.index() / 64, 1 << (id.index() % 64));
         if word >= self.words.len() {
@@ -59,30 +59,30 @@ impl IdSet {
         absent
     }
 
-    /// Whether a node is in the set.
+    /// Returns whether a node is in the set.
     pub fn contains(&self, id: ExprId) -> bool {
         self.words.get(id.index() / 64).is_some_and(|word| word & (1 << (id.index() % 64)) != 0)
     }
 }
 
-/// A value for each node of one graph, `T::default()` until set.
+/// A map from the nodes of one graph to values, initially `T::default()`.
 #[derive(Clone, Default, Debug)]
 pub struct IdMap<T> {
     values: Vec<T>,
 }
 
 impl<T: Clone + Default> IdMap<T> {
-    /// A map with room for the nodes of a graph of this length.
+    /// Creates a map for a graph of this length.
     pub fn with_len(len: usize) -> Self {
         Self { values: vec![T::default(); len] }
     }
 
-    /// The value of a node.
+    /// Returns the value of a node.
     pub fn get(&self, id: ExprId) -> T {
         self.values.get(id.index()).cloned().unwrap_or_default()
     }
 
-    /// The value of a node, to be changed.
+    /// Returns a mutable reference to the value of a node.
     pub fn get_mut(&mut self, id: ExprId) -> &mut T {
         if id.index() >= self.values.len() {
             self.values.resize(id.index() + 1, T::default());
@@ -96,8 +96,8 @@ impl<T: Clone + Default> IdMap<T> {
     }
 }
 
-/// A value for each of the nodes from some position on, and for a few before it: side tables for
-/// what was built last in a long graph take no more room than that.
+/// A map for the nodes from some position on, and for a few earlier nodes. Its memory does not
+/// depend on the number of earlier nodes.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct TailMap<T> {
     first: usize,
@@ -106,12 +106,12 @@ pub(crate) struct TailMap<T> {
 }
 
 impl<T: Clone + Default> TailMap<T> {
-    /// A map whose nodes are mostly those from a position on.
+    /// Creates a map for the nodes from a position on.
     pub(crate) fn from_position(first: usize) -> Self {
         Self { first, tail: IdMap::default(), before: FxHashMap::default() }
     }
 
-    /// The value of a node, `T::default()` until set.
+    /// Returns the value of a node, `T::default()` by default.
     pub(crate) fn get(&self, id: ExprId) -> T {
         match id.index().checked_sub(self.first) {
             Some(index) => self.tail.get(ExprId::from_index(index)),

@@ -1,16 +1,16 @@
-//! How a tensor is divided over a mesh of devices, in words.
+//! Layouts: the notation for the sharding of a tensor over a mesh of devices.
 
 use std::fmt::Write;
 
-/// For each axis of a tensor the axes of the mesh along which it is divided, the outermost first.
-/// Axes beyond those are not divided.
+/// For each axis of a tensor, the mesh axes along which it is divided, the outermost first. Missing
+/// entries denote axes that are not divided.
 pub type Layout = Vec<Vec<String>>;
 
-/// What the text of [`Metadata::inspect`](super::Metadata::inspect) begins with to say how a value is
-/// divided. After it comes the layout as Shardy writes it: `[{"data"}, {}]`.
+/// The prefix of [`Metadata::inspect`](super::Metadata::inspect) for a sharding annotation. The
+/// layout follows in Shardy notation: `[{"data"}, {}]`.
 pub const SHARDING_NOTE: &str = "sharding ";
 
-/// The layout of a tensor of so many axes, as Shardy writes it.
+/// Formats the layout of a tensor with `rank` axes in Shardy notation.
 ///
 /// ```
 /// let layout = vec![vec!["data".to_owned()]];
@@ -28,7 +28,7 @@ pub fn layout_text(layout: &[Vec<String>], rank: usize) -> String {
     text
 }
 
-/// The note that says how a value of so many axes is divided.
+/// Returns the annotation for the layout of a value with `rank` axes.
 ///
 /// ```
 /// let layout = vec![vec!["data".to_owned()]];

@@ -1,9 +1,8 @@
-//! The graph: ops and their attributes, types, nodes, programs, and what identifies them.
+//! The graph: ops and their attributes, types, nodes, programs and digests.
 //!
-//! What is here stores and reads. Nothing here knows what type an op gives or how a node is
-//! simplified; the rules come to the graph in [`make`](crate::make). An op can hold a program, a
-//! program holds a graph, and a graph holds ops: these know each other, and so does the encoding that
-//! gives a program its identity. All else goes one way.
+//! This module stores and reads data. Type inference and simplification are in other modules and
+//! are applied in [`make`](crate::make). An op can contain a program, a program contains a graph,
+//! and a graph contains ops; these modules and the encoding import each other in a cycle.
 
 mod block;
 mod detach;

@@ -1,16 +1,15 @@
-//! The programs inside ops: which ones there are, ops with other programs in their place, and
-//! whether hooks are inside.
+//! The programs inside ops: listing them, replacing them, and finding effects.
 //!
-//! Everything that looks into regions without caring what holds them (digests, serialization,
-//! verification) goes through these methods, so that a new op with a region is added here once.
+//! All code that visits regions independently of the containing op (digests, serialization,
+//! verification) uses these methods, so a new op with a region is added here once.
 //!
-//! A hook, and an op with hooks in a region that runs, has *effects*. That is no attribute: it
-//! follows from [`Op::inside`]. The graph makes a new node for it each time, so that two of them are
-//! never one, and lists it among the roots of its program, so that it runs whether or not its results
-//! are used. Nodes with effects run in the order of their ids.
+//! A hook, and an op with a hook in a region that runs, has *effects*. This property is derived
+//! from [`Op::inside`]. A node with effects is never merged with another node. It is a root of its
+//! program, so it runs even if its results are unused. Nodes with effects run in the order of their
+//! ids.
 //!
-//! Regions *nest*: a branch of a conditional can hold another. What goes through programs goes into
-//! their regions by recursion, and so does dropping them, which is safe because there is a limit.
+//! Regions *nest*: a branch of a conditional can contain another conditional. Passes over programs,
+//! and dropping programs, recurse into regions, which is safe because the depth is limited.
 
 use std::sync::Arc;
 
@@ -20,28 +19,28 @@ use super::hook::HookOp;
 use super::op::{Block, Cond, CustomGrad, Metadata, Op, ReduceFun, While, WindowFun};
 use super::program::Program;
 
-/// How deep regions may nest, so that no walk of them exhausts a stack of 1 MB. Deeper nests are
-/// refused where they are built or read.
+/// The limit for the nesting of regions, chosen so that recursion fits in a stack of 1 MB. Building
+/// or reading a deeper nest is an error.
 pub const MAX_NESTING: usize = 64;
 
-/// The programs of one op, in a fixed order.
+/// The programs of an op, in a fixed order.
 pub type Regions<'a> = SmallVec<[&'a Arc<Program>; 3]>;
 
-/// What an op holds besides numbers.
+/// The program or function that an op contains.
 pub enum Inside<'a> {
-    /// Nothing: the value of a node is all there is to it.
+    /// Neither programs nor functions.
     Nothing,
     /// A host function, which is called.
     Hook(&'a HookOp),
-    /// Programs that run when the node does.
+    /// Programs that run when the node runs.
     Runs(Regions<'a>),
-    /// A program that is kept for whoever asks for it, and does not run with the node.
+    /// A program that is stored and does not run with the node.
     Keeps(&'a Arc<Program>),
 }
 
 impl Op {
-    /// What the op holds besides numbers. Whether a node has effects follows from the answer, so a
-    /// new op that holds a program or a function gives it here and nowhere else.
+    /// Returns the program or function that the op contains. The effects of a node follow from the
+    /// result, so a new op that contains a program or a function is added only here.
     #[inline]
     pub fn inside(&self) -> Inside<'_> {
         match self {
@@ -98,8 +97,8 @@ impl Op {
         }
     }
 
-    /// The programs inside this op: for `cond` each predicate and its body, then the last branch;
-    /// for `while` the condition, then the body.
+    /// Returns the programs inside this op: for `cond` each predicate and its body, then the last
+    /// branch; for `while` the condition, then the body.
     #[inline]
     pub fn regions(&self) -> Regions<'_> {
         match self.inside() {
@@ -109,8 +108,9 @@ impl Op {
         }
     }
 
-    /// Whether running the op can be seen from outside: it is a hook, or a program that runs with
-    /// it holds one. Programs list their own, so one look at each says it, however deep a hook is.
+    /// Returns whether running the op has an observable effect: it is a hook, or a program that
+    /// runs with it contains a hook. Programs list their own effects, so this takes constant time
+    /// at any depth.
     #[inline]
     pub fn has_effects(&self) -> bool {
         match self.inside() {
@@ -120,14 +120,14 @@ impl Op {
         }
     }
 
-    /// How deep regions nest in this op: 0 without any, 1 for regions that hold none themselves.
+    /// Returns the nesting depth of regions in this op: 0 without regions.
     #[inline]
     pub fn nesting(&self) -> usize {
         let regions = self.regions();
         regions.iter().map(|region| region.graph().nesting() + 1).max().unwrap_or(0)
     }
 
-    /// The same op with each program replaced, called in the order of [`Op::regions`].
+    /// Returns the same op with each program replaced, in the order of [`Op::regions`].
     #[must_use]
     pub fn map_regions(&self, mut replace: impl FnMut(&Arc<Program>) -> Arc<Program>) -> Op {
         if self.regions().is_empty() {

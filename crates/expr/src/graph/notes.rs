@@ -1,17 +1,17 @@
-//! What users write on values: a map from names to numbers, texts, and lists and maps of such.
+//! Notes of users on values: maps from names to scalars, strings, and lists and maps of notes.
 //!
-//! Notes are part of what a node is, so two that differ are two nodes, and programs that differ in a
-//! note have different digests. Nothing that computes looks at them.
+//! Notes are part of the identity of a node: nodes with different notes are distinct, and so are
+//! the digests of their programs. Computations ignore notes.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// How deep lists and maps may nest in notes: what reads and writes them calls itself.
+/// The limit for the nesting of lists and maps, because reading and writing is recursive.
 pub const MAX_NOTE_DEPTH: usize = 32;
 
-/// A value in [`Notes`]. Numbers compare by their bits, so that a note equals itself.
+/// A value in [`Notes`]. Floats compare by their bits, so that a note equals itself.
 ///
 /// ```
 /// use nxla_expr::Note;
@@ -21,26 +21,26 @@ pub const MAX_NOTE_DEPTH: usize = 32;
 /// ```
 #[derive(Clone, Debug)]
 pub enum Note {
-    /// That there is no value.
+    /// No value.
     Null,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer.
     Int(i64),
-    /// A real number.
+    /// A floating-point number.
     Float(f64),
-    /// A text.
+    /// A string.
     Text(Arc<str>),
-    /// Values in order.
+    /// A list of notes.
     List(Vec<Note>),
-    /// Values by name.
+    /// Notes by name.
     Map(Notes),
 }
 
 impl Note {
-    /// How deep lists and maps nest in this: 0 for a number.
+    /// Returns the nesting depth of lists and maps: 0 for a scalar.
     fn depth(&self) -> usize {
-        // Whoever made this need not have been asked about its depth yet.
+        // Iterative, because the depth of this note may not have been checked yet.
         let mut deepest = 0;
         let mut waiting = vec![(self, 0)];
         while let Some((note, depth)) = waiting.pop() {
@@ -130,7 +130,7 @@ impl<const N: usize> From<[Note; N]> for Note {
     }
 }
 
-/// What is written on a value: notes by name, in the order of the names.
+/// Notes on a value by name, in the order of the names.
 ///
 /// ```
 /// use nxla_expr::{Note, Notes};
@@ -142,32 +142,32 @@ impl<const N: usize> From<[Note; N]> for Note {
 pub struct Notes(BTreeMap<Arc<str>, Note>);
 
 impl Notes {
-    /// Nothing is written.
+    /// Returns whether there are no notes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// Returns the number of notes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The note of this name.
+    /// Returns the note with a name.
     pub fn get(&self, name: &str) -> Option<&Note> {
         self.0.get(name)
     }
 
-    /// Writes a note; gives the one that had the name.
+    /// Inserts a note and returns the previous note with the name.
     pub fn insert(&mut self, name: impl Into<Arc<str>>, note: impl Into<Note>) -> Option<Note> {
         self.0.insert(name.into(), note.into())
     }
 
-    /// The notes in the order of their names.
+    /// Returns the notes in the order of their names.
     pub fn iter(&self) -> btree_map::Iter<'_, Arc<str>, Note> {
         self.0.iter()
     }
 
-    /// How deep lists and maps nest: 0 for nothing but numbers and texts.
+    /// Returns the nesting depth of lists and maps: 0 if all notes are scalars.
     pub fn depth(&self) -> usize {
         self.0.values().map(Note::depth).max().unwrap_or(0)
     }

@@ -1,10 +1,10 @@
-//! The ops of the graph: one variant per operand shape, static attributes inside.
+//! The ops of a graph: a variant for each operand list, with static attributes.
 //!
-//! Operands never hide in here: they are on the node (see [`Node`](crate::Node)), in the order
+//! Operands are stored on the node (see [`Node`](crate::Node)) and never in the op, in the order
 //! that each variant documents. A region (the body of a loop, the branch of a conditional) is a
-//! closed [`Program`]: it names only its own parameters, and what it needs from outside is an
-//! operand of the node that holds it. Two equal ops with equal operands are the same node, so
-//! every attribute compares by value, numbers by their bits.
+//! closed [`Program`]: it refers only to its own parameters, and outer values are operands of the
+//! node that contains the region. Equal ops with equal operands are the same node, so every
+//! attribute compares by value, and floats compare by their bits.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::family_ops;
 /// Axes or sizes, one entry each.
 pub type Axes = Box<[usize]>;
 
-/// The nine families; the same name is a file in every layer.
+/// The nine families; every layer has a file for each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "the names say it; the list is in ARCHITECTURE.md")]
 pub enum Family {
@@ -38,11 +38,12 @@ pub enum Family {
     Control,
 }
 
-/// An operation with its static attributes.
+/// An op with its static attributes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Op {
     // --- create ---
-    /// Counts 0, 1, 2… along one axis, or through the whole tensor in row-major order. No operands.
+    /// The integers 0, 1, 2… along one axis, or over the whole tensor in row-major order. No
+    /// operands.
     Iota(Box<Iota>),
     /// The identity matrix in the last two axes. No operands.
     Eye(Box<TensorType>),
@@ -58,13 +59,13 @@ pub enum Op {
     Clip,
     /// `[x]`, converted; see [`Scalar::cast`] for the rules.
     AsType(DType),
-    /// `[x]`, the same bits read as another dtype of equal width.
+    /// `[x]`, the same bits interpreted as another dtype of equal width.
     Bitcast(DType),
 
     // --- movement ---
-    /// `[x]`, the same elements in row-major order under another shape.
+    /// `[x]`, the same elements in row-major order with another shape.
     Reshape(Box<Reshape>),
-    /// `[x]`, without these axes, each of size 1.
+    /// `[x]`, without these axes of size 1.
     Squeeze(Axes),
     /// `[x]`; axis `i` of the result is axis `permutation[i]` of `x`.
     Transpose(Axes),
@@ -74,9 +75,9 @@ pub enum Op {
     Broadcast(Box<Broadcast>),
     /// `[x, value]`, with the scalar `value` around and between elements.
     Pad(Box<[Padding]>),
-    /// `[x, y, …]`, joined along an existing axis.
+    /// `[x, y, …]`, concatenated along an existing axis.
     Concatenate(usize),
-    /// `[x, y, …]`, joined along a new axis.
+    /// `[x, y, …]`, stacked along a new axis.
     Stack(Box<Stack>),
 
     // --- reduce ---
@@ -92,8 +93,8 @@ pub enum Op {
     Window(WindowOp, Box<Window>),
     /// `[x, initial, captures…]`, folded with a function; `initial` is also the padding.
     WindowFun(Box<WindowFun>),
-    /// `[x, source, initial]`: each window of `x` sends its element of `source` to the position
-    /// of its extremum; what lands on one position adds up, starting from `initial`.
+    /// `[x, source, initial]`: each window of `x` adds its element of `source` at the position of
+    /// its extremum; the sums start from `initial`.
     WindowScatter(ScatterOp, Box<Window>),
 
     // --- contract ---
@@ -109,11 +110,11 @@ pub enum Op {
     PutSlice(Box<[Start]>),
     /// `[x, indices]`: the last axis of `indices` holds one coordinate for each of these axes.
     Gather(Axes),
-    /// `[x, indices, updates]`: updates are added; indices are laid out as for `Gather`.
+    /// `[x, indices, updates]`: adds the updates; indices have the layout of `Gather`.
     IndexedAdd(Axes),
-    /// `[x, indices, updates]`: updates replace; indices are laid out as for `Gather`.
+    /// `[x, indices, updates]`: writes the updates; indices have the layout of `Gather`.
     IndexedPut(Axes),
-    /// `[x]`, sorted along an axis; NaN counts as the largest.
+    /// `[x]`, sorted along an axis; NaN is larger than all numbers.
     Sort(Sort),
     /// `[x]`, the indices that sort it.
     Argsort(Sort, DType),
@@ -125,34 +126,35 @@ pub enum Op {
     TriangularSolve(TriangularSolve),
     /// `[a]`: the lower-triangular `l` with `l l^H = a`, batched over leading axes.
     Cholesky,
-    /// `[a]`: a product of simpler matrices that is `a`, batched over leading axes. Several parts.
+    /// `[a]`: the factors of `a`, batched over leading axes; several results.
     Factorize(Factorization),
 
     // --- control ---
     /// An input of the program or of a region. No operands.
     Parameter(Box<Parameter>),
-    /// One number, possibly repeated over a shape. No operands.
+    /// A scalar, possibly repeated over a shape. No operands.
     Constant(Box<Constant>),
     /// A literal tensor. No operands.
     Tensor(Literal),
-    /// `[x, …]`, unchanged but annotated; several operands give a tuple.
+    /// `[x, …]`, unchanged but annotated; a tuple for several operands.
     Metadata(Box<Metadata>),
-    /// `[tuple]`, one of its parts.
+    /// `[tuple]`, one of its elements.
     Elem(usize),
-    /// `[captures…]`: the first clause whose predicate holds gives the result.
+    /// `[captures…]`: the results of the body of the first clause whose predicate is true.
     Cond(Arc<Cond>),
     /// `[state…, captures…]`.
     While(Arc<While>),
-    /// `[x, …]`, shown to a host function when it is reached: unchanged, or what the function gives.
+    /// `[x, …]`, passed to a host function; the results are the operands or the results of the
+    /// function.
     Hook(Box<HookOp>),
-    /// `[x, …]`, a named composite with a default body.
+    /// `[x, …]`, a named block with a default body.
     Block(Arc<Block>),
 }
 
 /// Attributes of [`Op::Iota`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Iota {
-    /// The axis to count along; `None` counts through the whole tensor.
+    /// The axis along which the values increase; `None` for the whole tensor.
     pub axis: Option<usize>,
     /// The type of the result.
     pub ty: TensorType,
@@ -161,9 +163,9 @@ pub struct Iota {
 /// Attributes of [`Op::Reshape`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Reshape {
-    /// The new shape, of the same size.
+    /// The new shape, of equal size.
     pub shape: Shape,
-    /// Names of the new axes.
+    /// The names of the new axes.
     pub names: Option<Names>,
 }
 
@@ -172,33 +174,33 @@ pub struct Reshape {
 pub struct Broadcast {
     /// The shape of the result.
     pub shape: Shape,
-    /// For each axis of the operand, the axis of the result it becomes; strictly increasing.
+    /// For each axis of the operand, the corresponding axis of the result; strictly increasing.
     pub axes: Axes,
-    /// Names of the result's axes.
+    /// The axis names of the result.
     pub names: Option<Names>,
 }
 
-/// Padding of one axis; negative `low` and `high` trim.
+/// Padding of one axis; negative `low` and `high` remove elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Padding {
-    /// Elements before the first.
+    /// The number of elements before the first element.
     pub low: i64,
-    /// Elements after the last.
+    /// The number of elements after the last element.
     pub high: i64,
-    /// Elements between neighbours.
+    /// The number of elements between neighbors.
     pub interior: usize,
 }
 
 /// Attributes of [`Op::Stack`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Stack {
-    /// Position of the new axis in the result.
+    /// The position of the new axis in the result.
     pub axis: usize,
-    /// Name of the new axis.
+    /// The name of the new axis.
     pub name: Option<Arc<str>>,
 }
 
-/// The uniform reductions.
+/// The reductions that share one set of attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ReduceOp {
@@ -213,13 +215,13 @@ pub enum ReduceOp {
 /// Attributes of [`Op::Reduce`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Reduce {
-    /// The reduced axes as given, sorted; `None` means all.
+    /// The reduced axes in increasing order; `None` means all axes.
     pub axes: Option<Axes>,
-    /// Whether reduced axes stay with size 1.
+    /// Whether reduced axes remain with size 1.
     pub keep_axes: bool,
 }
 
-/// Which extremum an arg-reduction looks for.
+/// The extremum of an arg-reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ArgReduceOp {
@@ -232,9 +234,9 @@ pub enum ArgReduceOp {
 pub struct ArgReduce {
     /// The reduced axis; `None` searches the flattened tensor.
     pub axis: Option<usize>,
-    /// Whether the reduced axis stays with size 1.
+    /// Whether the reduced axis remains with size 1.
     pub keep_axis: bool,
-    /// Whether the last of several equal extrema wins, rather than the first.
+    /// Whether the result is the last of several equal extrema instead of the first.
     pub tie_high: bool,
     /// The integer dtype of the result.
     pub dtype: DType,
@@ -243,13 +245,13 @@ pub struct ArgReduce {
 /// Attributes of [`Op::ReduceFun`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct ReduceFun {
-    /// Axes and `keep_axes`.
+    /// The axes and `keep_axes`.
     pub reduce: Reduce,
-    /// `(element, accumulator, captures…) -> accumulator`, all but the captures scalar.
+    /// `(element, accumulator, captures…) -> accumulator`; all but the captures are scalars.
     pub function: Arc<Program>,
 }
 
-/// The uniform window reductions.
+/// The window reductions that share one set of attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum WindowOp {
@@ -262,13 +264,13 @@ pub enum WindowOp {
 /// Attributes of the window ops: one entry per axis in each list.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Window {
-    /// Size of the window.
+    /// The size of the window.
     pub dimensions: Axes,
-    /// Elements between the starts of neighbouring windows.
+    /// The distance between the starts of neighboring windows.
     pub strides: Axes,
-    /// Elements added before and after each axis; the neutral element fills them.
+    /// The padding before and after each axis, filled with the neutral element.
     pub padding: Box<[(i64, i64)]>,
-    /// Elements between neighbours inside a window, plus one.
+    /// The distance between neighboring elements inside a window.
     pub dilations: Axes,
 }
 
@@ -277,11 +279,11 @@ pub struct Window {
 pub struct WindowFun {
     /// The windows.
     pub window: Window,
-    /// `(element, accumulator, captures…) -> accumulator`, all but the captures scalar.
+    /// `(element, accumulator, captures…) -> accumulator`; all but the captures are scalars.
     pub function: Arc<Program>,
 }
 
-/// Which element of a window receives the source.
+/// The extremum whose position in a window receives the source element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ScatterOp {
@@ -289,36 +291,36 @@ pub enum ScatterOp {
     Min,
 }
 
-/// Attributes of [`Op::Dot`]. The result has the batch axes, then the free axes of the left
-/// operand, then those of the right one.
+/// Attributes of [`Op::Dot`]. The axes of the result are the batch axes, the free axes of the left
+/// operand and the free axes of the right operand.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Dot {
-    /// Axes of the left operand that are multiplied and summed.
+    /// The axes of the left operand that are multiplied and summed.
     pub left_contract: Axes,
-    /// Batch axes of the left operand.
+    /// The batch axes of the left operand.
     pub left_batch: Axes,
-    /// Axes of the right operand, matched in order with `left_contract`.
+    /// The contracted axes of the right operand, in the order of `left_contract`.
     pub right_contract: Axes,
-    /// Batch axes of the right operand, matched in order with `left_batch`.
+    /// The batch axes of the right operand, in the order of `left_batch`.
     pub right_batch: Axes,
 }
 
-/// Attributes of [`Op::Conv`]. In canonical layout the input is `[batch][channel][spatial…]`,
-/// the kernel `[output channel][input channel][spatial…]` and the result like the input; the
-/// permutations say where each canonical axis is found.
+/// Attributes of [`Op::Conv`]. In canonical layout, the input is `[batch][channel][spatial…]`, the
+/// kernel `[output channel][input channel][spatial…]` and the result `[batch][output
+/// channel][spatial…]`. The permutations map canonical axes to actual axes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Conv {
-    /// Window strides, one per spatial axis.
+    /// The window strides, one per spatial axis.
     pub strides: Axes,
-    /// Elements added before and after each spatial axis.
+    /// The padding before and after each spatial axis.
     pub padding: Box<[(i64, i64)]>,
-    /// Dilation of the input.
+    /// The dilation of the input.
     pub input_dilation: Axes,
-    /// Dilation of the kernel.
+    /// The dilation of the kernel.
     pub kernel_dilation: Axes,
-    /// Groups that split the input channels.
+    /// The number of groups of input channels.
     pub feature_groups: usize,
-    /// Groups that split the batch.
+    /// The number of groups of batch entries.
     pub batch_groups: usize,
     /// Canonical axis `i` of the input is its axis `input_permutation[i]`.
     pub input_permutation: Axes,
@@ -328,50 +330,50 @@ pub struct Conv {
     pub output_permutation: Axes,
 }
 
-/// Where a slice begins along one axis.
+/// The start of a slice along one axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Start {
-    /// At this index.
+    /// A constant index.
     Static(i64),
-    /// At the value of the next dynamic-start operand, a scalar integer.
+    /// The value of the next dynamic-start operand, an integer scalar.
     Dynamic,
 }
 
 /// Attributes of [`Op::Slice`]. Starts are clamped so that the slice fits.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Slice {
-    /// One start per axis.
+    /// The start of each axis.
     pub starts: Box<[Start]>,
-    /// Length of the range per axis, before striding.
+    /// The length of the range of each axis, before striding.
     pub lengths: Axes,
-    /// Stride per axis.
+    /// The stride of each axis.
     pub strides: Axes,
 }
 
 /// Attributes of [`Op::Sort`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Sort {
-    /// The axis along which elements are ordered.
+    /// The axis to sort.
     pub axis: usize,
-    /// Largest first.
+    /// Whether the largest element comes first.
     pub descending: bool,
-    /// Whether the user asked for equal elements to keep their order. Every engine keeps it
-    /// anyway; the flag is part of the text.
+    /// Whether the user requested a stable sort. Every backend sorts stably; the flag only appears
+    /// in expression text.
     pub stable: bool,
 }
 
 /// Attributes of [`Op::Fft`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Fft {
-    /// The transform of `length` points divided by `length`, with the opposite sign.
+    /// Whether to compute the inverse transform: the opposite sign, and division by `length`.
     pub inverse: bool,
-    /// Number of points; the input is cut or padded with zeros to it.
+    /// The number of points; the input is cut or padded with zeros to this length.
     pub length: usize,
-    /// The axis that is transformed.
+    /// The transformed axis.
     pub axis: usize,
 }
 
-/// What is done to the matrix of a triangular solve first.
+/// The transformation of the matrix of a triangular solve.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Transform {
@@ -383,36 +385,37 @@ pub enum Transform {
 /// Attributes of [`Op::TriangularSolve`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct TriangularSolve {
-    /// Whether `a` is lower triangular; the other half is not read.
+    /// Whether `a` is lower triangular; the other triangle is not read.
     pub lower: bool,
-    /// `a x = b` rather than `x a = b`.
+    /// Whether to solve `a x = b` instead of `x a = b`.
     pub left_side: bool,
-    /// Applied to `a` first.
+    /// The transformation of `a`.
     pub transform: Transform,
 }
 
 /// Attributes of [`Op::Parameter`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Parameter {
-    /// Whose parameter it is: 0 is the program itself, other numbers are regions that are still
-    /// being traced. A finished program holds scope 0 only.
+    /// The owner of the parameter: 0 for the program, other numbers for regions that are being
+    /// traced. A finished program has only scope 0.
     pub scope: u32,
-    /// Position among the inputs.
+    /// The position among the inputs.
     pub index: u32,
-    /// Type of the input.
+    /// The type of the input.
     pub ty: TensorType,
 }
 
 /// Attributes of [`Op::Constant`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Constant {
-    /// The number, in the dtype's variant of [`Scalar`] but with a literal's full precision.
+    /// The value, in the dtype's variant of [`Scalar`] but with the full precision of a literal.
     pub value: Scalar,
-    /// The type; a shape other than scalar repeats the number.
+    /// The type; a scalar is repeated over the shape.
     pub ty: TensorType,
 }
 
-/// A literal tensor, compared by its bits. Boxed, because every node is as large as the largest op.
+/// A constant tensor, compared by its bits. Boxed, because every node has the size of the largest
+/// op.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Literal(pub Box<HostTensor>);
 
@@ -433,51 +436,51 @@ impl std::hash::Hash for Literal {
 /// Attributes of [`Op::Metadata`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Metadata {
-    /// Shown in expression text; without it the node is invisible there.
+    /// The annotation in expression text; without it, the node is not printed.
     pub inspect: Option<Arc<str>>,
-    /// No gradient flows through.
+    /// Whether gradients are stopped.
     pub stop_grad: bool,
-    /// A derivative of the user's, in place of that of the expression.
+    /// A custom derivative rule.
     pub custom_grad: Option<CustomGrad>,
-    /// What else users have written on the values. In bytes it stands beside the nodes, see
+    /// Notes of the user. They are serialized separately from the nodes, see
     /// [`serialize`](crate::serialize).
     #[serde(skip)]
     pub notes: Notes,
 }
 
-/// A user's derivative, see [`Metadata::custom_grad`].
+/// A custom derivative rule, see [`Metadata::custom_grad`].
 ///
-/// The operands of the node are the outputs, then the declared inputs, then the captures of the
-/// program. The node's results are the outputs alone.
+/// The operands of the node are the outputs, the declared inputs, and the captures of the program.
+/// The results of the node are the outputs.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct CustomGrad {
-    /// Which way the program goes; the other way is its transpose.
+    /// The mode for which the program is written; the other mode uses its transpose.
     pub rule: RuleFor,
-    /// How many operands are values of the expression.
+    /// The number of outputs.
     pub outputs: usize,
-    /// How many operands after the outputs are declared inputs.
+    /// The number of declared inputs, which follow the outputs in the operands.
     pub inputs: usize,
     /// `(cotangents of the outputs…, captures…) -> cotangents of the declared inputs`, or
     /// `(tangents of the declared inputs…, captures…) -> tangents of the outputs`.
     pub program: Arc<Program>,
 }
 
-/// What a user's derivative is given.
+/// The mode for which a custom rule is written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum RuleFor {
-    /// Cotangents, which it hands back from the outputs to the inputs.
+    /// Reverse mode: the rule maps cotangents of the outputs to cotangents of the inputs.
     Cotangents,
-    /// Tangents, which it takes on from the inputs to the outputs.
+    /// Forward mode: the rule maps tangents of the inputs to tangents of the outputs.
     Tangents,
 }
 
 impl CustomGrad {
-    /// The positions of the declared inputs among the operands.
+    /// Returns the positions of the declared inputs among the operands.
     pub fn declared(&self) -> std::ops::Range<usize> {
         self.outputs..self.outputs + self.inputs
     }
 
-    /// How many inputs of the program are cotangents or tangents; the others are captures.
+    /// Returns the number of inputs of the program that are cotangents or tangents.
     pub fn changes(&self) -> usize {
         match self.rule {
             RuleFor::Cotangents => self.outputs,
@@ -486,40 +489,39 @@ impl CustomGrad {
     }
 }
 
-/// Attributes of [`Op::Cond`]; every program takes the node's operands.
+/// Attributes of [`Op::Cond`]; every program receives the operands of the node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Cond {
-    /// Tried in order: `(predicate, body)`. A predicate gives one scalar, non-zero is true.
+    /// The clauses `(predicate, body)` in order. A predicate returns a scalar, and nonzero is true.
     pub clauses: Vec<(Arc<Program>, Arc<Program>)>,
-    /// Taken when no predicate holds.
+    /// The body that runs if no predicate is true.
     pub otherwise: Arc<Program>,
 }
 
-/// Attributes of [`Op::While`]; both programs take the node's operands.
+/// Attributes of [`Op::While`]; both programs receive the operands of the node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct While {
-    /// How many operands are state; the rest are captures, the same in every trip.
+    /// The number of operands that are state; the others are captures, which do not change.
     pub state: usize,
-    /// `(state…, captures…) -> scalar`; the loop goes on while it is non-zero.
+    /// `(state…, captures…) -> scalar`; the loop continues while the scalar is nonzero.
     pub condition: Arc<Program>,
     /// `(state…, captures…) -> state`.
     pub body: Arc<Program>,
-    /// How its derivative comes to what it has to know of each trip.
+    /// The replay method and limits for the derivative.
     pub replay: Replay,
 }
 
-/// How the derivative of a loop, which goes through the trips backwards, comes to what it has to know
-/// of each.
+/// The rule by which the derivative of a loop stores or recomputes states.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Replay {
-    /// What is kept, and what is computed again.
+    /// The method.
     pub method: ReplayMethod,
-    /// How many bytes may be kept of all trips together, where `method` leaves it open.
+    /// The limit in bytes for stored values of all iterations, if `method` is `Auto`.
     pub bytes: u64,
 }
 
 impl Replay {
-    /// How many bytes are kept unless something else is said.
+    /// The default limit in bytes.
     pub const BYTES: u64 = 1 << 30;
 }
 
@@ -529,25 +531,26 @@ impl Default for Replay {
     }
 }
 
-/// What the derivative of a loop keeps of its trips.
+/// The values that the derivative of a loop stores.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum ReplayMethod {
-    /// The first of these that is possible, as far as it fits: `Store`, `Recompute`, `Log`.
+    /// The first of `Store`, `Recompute` and `Log` that is possible and within the limit.
     #[default]
     Auto,
-    /// All that the derivative of a trip has to know. Nothing is computed again.
+    /// All residuals of each iteration; nothing is recomputed.
     Store,
-    /// The state before each trip. Each trip is computed once more.
+    /// The states before each iteration; each iteration is recomputed once.
     Recompute,
-    /// The state before one trip in √n, and in turn those between two of them. Each trip is computed
-    /// twice more.
+    /// The states before one of √n iterations, and then those between two of them. Each iteration
+    /// is recomputed twice.
     Sqrt,
-    /// A few states, whatever the number of trips n. Each trip is computed up to log n times more.
+    /// A fixed number of states for any trip count n. Each iteration is recomputed up to log n
+    /// times.
     Log,
 }
 
 impl ReplayMethod {
-    /// All of them.
+    /// All methods.
     pub const ALL: [ReplayMethod; 5] = [
         ReplayMethod::Auto,
         ReplayMethod::Store,
@@ -556,7 +559,7 @@ impl ReplayMethod {
         ReplayMethod::Log,
     ];
 
-    /// What callers say.
+    /// Returns the public name.
     pub const fn name(self) -> &'static str {
         match self {
             ReplayMethod::Auto => "auto",
@@ -571,22 +574,22 @@ impl ReplayMethod {
 /// Attributes of [`Op::Block`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Block {
-    /// What it computes.
+    /// The function that the block computes.
     pub kind: BlockKind,
-    /// How many axes the operands have in front of those that the kind speaks of: the block is
-    /// computed for each of their entries.
+    /// The number of leading batch axes of the operands: the block computes its function for each
+    /// entry.
     pub batch_axes: usize,
     /// The default: a program from the operands to the results.
     pub body: Arc<Program>,
 }
 
 impl Block {
-    /// The name in text.
+    /// Returns the name in expression text.
     pub fn name(&self) -> &str {
         self.kind.name()
     }
 
-    /// The configuration in text.
+    /// Returns the attributes in expression text.
     pub fn attributes(&self) -> Vec<(Arc<str>, String)> {
         let mut attributes = self.kind.attributes();
         if self.batch_axes > 0 {
@@ -597,7 +600,7 @@ impl Block {
 }
 
 impl Op {
-    /// The name in expression text, which is Nx's.
+    /// Returns the name in expression text.
     pub fn name(&self) -> &'static str {
         match self {
             Op::Iota(_) => "iota",
@@ -651,7 +654,7 @@ impl Op {
         }
     }
 
-    /// The family, which is the file that knows the op in every layer.
+    /// Returns the family, which names the file of the op in every layer.
     pub fn family(&self) -> Family {
         match self {
             family_ops!(create) => Family::Create,
@@ -668,7 +671,7 @@ impl Op {
 }
 
 impl ReduceOp {
-    /// Every uniform reduction.
+    /// All reductions.
     pub const ALL: &[ReduceOp] = &[
         ReduceOp::Sum,
         ReduceOp::Product,
@@ -678,7 +681,7 @@ impl ReduceOp {
         ReduceOp::Min,
     ];
 
-    /// The name in expression text.
+    /// Returns the name in expression text.
     pub const fn name(self) -> &'static str {
         match self {
             ReduceOp::Sum => "sum",
@@ -692,10 +695,10 @@ impl ReduceOp {
 }
 
 impl WindowOp {
-    /// Every uniform window reduction.
+    /// All window reductions.
     pub const ALL: &[WindowOp] = &[WindowOp::Sum, WindowOp::Product, WindowOp::Max, WindowOp::Min];
 
-    /// The name in expression text.
+    /// Returns the name in expression text.
     pub const fn name(self) -> &'static str {
         match self {
             WindowOp::Sum => "window_sum",
@@ -706,5 +709,5 @@ impl WindowOp {
     }
 }
 
-/// A million nodes are an ordinary graph, so the size of an op is a budget.
+/// Graphs with millions of nodes are ordinary, so the size of an op is limited.
 const _: () = assert!(std::mem::size_of::<Op>() <= 32);

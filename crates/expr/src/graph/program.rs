@@ -1,9 +1,9 @@
-//! A program: a graph with inputs, outputs and an identity of its own.
+//! Programs: graphs with inputs, outputs and a digest.
 //!
-//! A finished trace becomes a program, and so does each region (the body of a loop, the branch of
-//! a conditional). It holds only what its outputs and hooks need, in the order of a depth-first
-//! walk, so that two traces that build the same function give equal programs, whatever else they
-//! built and in which order.
+//! A finished trace becomes a program, and so does each region (the body of a loop, the branch of a
+//! conditional). A program contains only the nodes that its outputs and hooks need, in depth-first
+//! order. Two traces of the same function therefore produce equal programs, independent of other
+//! nodes and of the order in which nodes were built.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -31,10 +31,11 @@ pub struct Program {
 }
 
 impl Program {
-    /// Closes what a trace has built: keeps what the outputs and the unclaimed hooks need.
+    /// Creates the program of a trace, with the nodes that the outputs and the remaining hooks
+    /// need.
     ///
     /// # Errors
-    /// If a value that belongs to the inside of a loop or branch is used outside of it.
+    /// Returns an error if a value inside a loop or branch is used outside of it.
     pub fn new(graph: &Graph, inputs: Vec<TensorType>, outputs: &[ExprId]) -> Result<Self> {
         let roots = Roots { outputs, effects: graph.effects() };
         Self::close(graph, inputs, &roots, &TailMap::default(), (0, 0))
@@ -42,9 +43,10 @@ impl Program {
 
     /// Builds the program of `roots`, with some nodes replaced by parameters.
     ///
-    /// `parameter_of` holds the position plus one of each node that becomes a parameter; besides
-    /// those, parameters of the scope stay parameters. `scope` is its number and the position from
-    /// which on nodes are its own. Hooks come first in the walk, so that their order survives.
+    /// `parameter_of` holds, for each node that becomes a parameter, its input position plus one.
+    /// Parameters of the scope remain parameters. `scope` is the number of the scope and the
+    /// position at which its nodes start. Hooks are visited first, so that their order is
+    /// preserved.
     pub(crate) fn close(
         from: &Graph,
         inputs: Vec<TensorType>,
@@ -83,7 +85,7 @@ impl Program {
         Ok(program)
     }
 
-    /// Puts a deserialized program together; see [`crate::serialize`].
+    /// Assembles a deserialized program; see [`crate::serialize`].
     pub(crate) fn from_parts(
         graph: Graph,
         inputs: Vec<TensorType>,
@@ -97,55 +99,55 @@ impl Program {
         program
     }
 
-    /// The nodes; all are needed, but for inputs that nothing uses.
+    /// Returns the graph; all nodes are needed except unused inputs.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The types of the inputs.
+    /// Returns the types of the inputs.
     pub fn inputs(&self) -> &[TensorType] {
         &self.inputs
     }
 
-    /// The parameter node of each input.
+    /// Returns the parameter node of each input.
     pub fn parameters(&self) -> &[ExprId] {
         &self.parameters
     }
 
-    /// The results.
+    /// Returns the outputs.
     pub fn outputs(&self) -> &[ExprId] {
         &self.outputs
     }
 
-    /// The types of the results.
+    /// Returns the types of the outputs.
     pub fn output_types(&self) -> impl Iterator<Item = &TensorType> {
         self.outputs.iter().map(|&id| self.graph.tensor_type(id))
     }
 
-    /// The hooks of the program itself, and the nodes with hooks inside, in the order in which they
-    /// run. Regions list their own.
+    /// Returns the hooks and the nodes that contain hooks, in the order in which they run. Regions
+    /// list their own effects.
     pub fn effects(&self) -> &[ExprId] {
         &self.effects
     }
 
-    /// Effects first, then outputs: everything that must be computed.
+    /// Returns the effects, then the outputs: all nodes that must be computed.
     pub fn roots(&self) -> Vec<ExprId> {
         self.effects.iter().chain(&self.outputs).copied().collect()
     }
 
-    /// The digest of what is there, which is the one that was given when the program was made.
+    /// Computes the digest of the current nodes, which equals the stored digest of a valid program.
     pub(crate) fn computed_digest(&self) -> Digest {
         let roots = Roots { outputs: &self.outputs, effects: &self.effects };
         digest_of(&self.graph, &self.inputs, &roots)
     }
 
-    /// The structural digest.
+    /// Returns the structural digest.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// The program with hooks of other functions, in itself or in its regions. The ops equal those
-    /// that they replace, since functions are no part of them.
+    /// Returns the program with other functions in the hooks of the program or of its regions. The
+    /// new ops must equal the replaced ops; functions are not part of equality.
     pub(crate) fn with_other_functions(&self, ops: Vec<(ExprId, Op)>) -> Self {
         let mut program = self.clone();
         for (id, op) in ops {
@@ -155,20 +157,20 @@ impl Program {
     }
 }
 
-/// What a program must compute.
+/// The roots of a program.
 pub(crate) struct Roots<'a> {
     pub(crate) outputs: &'a [ExprId],
     pub(crate) effects: &'a [ExprId],
 }
 
-/// Copies what roots need into a fresh graph, depth first.
+/// Copies the nodes that roots need into a new graph, depth first.
 struct Closer<'a> {
     from: &'a Graph,
     graph: Graph,
     parameters: &'a [ExprId],
     parameter_of: &'a TailMap<u32>,
     scope: u32,
-    /// New id plus one of each copied node.
+    /// The new id plus one of each copied node.
     new_id: TailMap<u32>,
     sources: SourceMap,
     types: TypeMap,
@@ -207,7 +209,7 @@ impl Closer<'_> {
         self.new_id.set(old, u32::try_from(new.index() + 1).expect("ids fit in 32 bits"));
     }
 
-    /// The new parameter that stands for a node, if it becomes one.
+    /// Returns the new parameter that replaces a node, if any.
     fn parameter(&self, id: ExprId) -> Result<Option<ExprId>> {
         let position = self.parameter_of.get(id);
         if position != 0 {
@@ -262,7 +264,7 @@ impl fmt::Debug for Program {
     }
 }
 
-/// The program that stands for a region while an op is written by itself.
+/// Returns the empty program that replaces a region in a separately encoded op.
 pub(super) fn empty_program() -> Arc<Program> {
     static EMPTY: OnceLock<Arc<Program>> = OnceLock::new();
     let empty = || {
@@ -271,11 +273,11 @@ pub(super) fn empty_program() -> Arc<Program> {
     EMPTY.get_or_init(empty).clone()
 }
 
-/// What stands for a region in bytes. It takes one, so that whoever reads a list of regions needs no
-/// more memory than in proportion to the bytes that there are.
+/// The byte that replaces a region. Every region takes at least one byte, so reading a list of
+/// regions needs memory proportional to the number of bytes.
 const REGION: u8 = 0;
 
-/// Works for the empty program only, so that regions do not nest in bytes.
+/// Accepts only the empty program, so that regions are not nested in the encoding.
 impl Serialize for Program {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         if self.graph().is_empty() {
@@ -285,7 +287,7 @@ impl Serialize for Program {
     }
 }
 
-/// Gives the empty program, so that regions do not nest in bytes.
+/// Returns the empty program, so that regions are not nested in the encoding.
 impl<'de> Deserialize<'de> for Program {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         match u8::deserialize(deserializer)? {

@@ -1,9 +1,9 @@
-//! Regions: closing what was traced inside a loop or a branch into a program of its own.
+//! Regions: converting the nodes traced inside a loop or a branch to a separate program.
 //!
-//! While a region is traced, its nodes go into the graph of the trace like any other, so that
-//! users can mention outer values freely. Closing it copies its nodes into a [`Program`], whose
-//! inputs are the region's parameters followed by the *captures*: the outer values it mentions,
-//! which become operands of the node that holds the region.
+//! While a region is traced, its nodes are part of the graph of the trace, so users can refer to
+//! outer values freely. Closing the region copies its nodes into a [`Program`]. The inputs of the
+//! program are the parameters of the region, followed by the *captures*: the outer values that it
+//! uses, which become operands of the node that contains the region.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use super::program::{Program, Roots};
 use super::store::Graph;
 use super::types::TensorType;
 
-/// A position in a graph: nodes made later belong to the regions traced since.
+/// A position in a graph; later nodes belong to regions traced after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark(pub(crate) ExprId);
 
-/// What tracing a region gave: its results and its hooks.
+/// The results and the hooks of a traced region.
 #[derive(Clone, Debug)]
 pub struct Traced {
     pub(crate) outputs: Vec<ExprId>,
@@ -26,12 +26,12 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// The results.
+    /// Returns the results.
     pub fn outputs(&self) -> &[ExprId] {
         &self.outputs
     }
 
-    /// The same region with other results.
+    /// Replaces the results.
     #[must_use]
     pub fn with_outputs(self, outputs: Vec<ExprId>) -> Self {
         Self { outputs, ..self }
@@ -46,14 +46,14 @@ pub struct Scope {
     pub parameters: Vec<ExprId>,
 }
 
-/// Closed regions and the outer values that they all take after their own parameters.
+/// Closed regions, with the outer values that all of them receive after their own parameters.
 pub(crate) struct Closed {
     pub(crate) programs: Vec<Arc<Program>>,
     pub(crate) captures: Vec<ExprId>,
 }
 
 impl Graph {
-    /// The present position. Take it before tracing the first region of a node.
+    /// Returns the current position, for use before the first region of a node is traced.
     pub fn mark(&self) -> Mark {
         Mark(ExprId::from_index(self.len()))
     }
@@ -69,30 +69,31 @@ impl Graph {
         Scope { number, parameters }
     }
 
-    /// Gives an open region one more parameter, behind those that it has.
+    /// Appends a parameter to an open region.
     pub fn grow_scope(&mut self, scope: &mut Scope, ty: TensorType) -> ExprId {
         let parameter = self.scope_parameter(scope.number, scope.parameters.len(), ty);
         scope.parameters.push(parameter);
         parameter
     }
 
-    /// Ends the tracing of a region that began at `mark`; its hooks are its own now.
+    /// Ends the tracing of a region that started at `mark`; the region takes ownership of its
+    /// hooks.
     pub fn traced(&mut self, mark: Mark, outputs: Vec<ExprId>) -> Traced {
         let effects = self.take_effects_since(mark.0);
         Traced { outputs, effects }
     }
 
-    /// Drops the hooks of a trial: of what was traced since `mark`, and is to be traced again.
+    /// Drops the hooks traced since `mark`, for a region that will be traced again.
     pub fn drop_effects(&mut self, mark: Mark) {
         self.take_effects_since(mark.0);
     }
 
-    /// Closes a function that was traced on the parameters of a scope: a program of its own, which
-    /// takes these parameters and then the outer values that the function mentions, and these
-    /// values. What depends on no parameter is such a value.
+    /// Closes a function that was traced on the parameters of a scope. Returns a program whose
+    /// inputs are these parameters and the captured outer values, and the captured values. Nodes
+    /// that depend on no parameter are captured.
     ///
     /// # Errors
-    /// A result that belongs to the inside of another region.
+    /// Returns an error if a result is a value inside another region.
     pub fn close_function(
         &mut self,
         mark: Mark,
@@ -106,11 +107,11 @@ impl Graph {
 
     /// Closes regions that share their parameters and captures.
     ///
-    /// With `hoist`, what depends on no parameter is captured rather than copied: it is computed
-    /// once outside instead of in every trip of a loop. Without it, everything made since `mark`
-    /// goes inside: a branch computes only when it is taken.
+    /// With `hoist`, nodes that depend on no parameter are captured instead of being copied, so a
+    /// loop computes them once. Without `hoist`, all nodes since `mark` are copied, so a branch
+    /// computes them only if it is taken.
     ///
-    /// Takes time and room for the nodes since `mark`, not for the graph before.
+    /// Takes time and memory proportional to the number of nodes since `mark`.
     pub(crate) fn close(
         &self,
         mark: Mark,
@@ -162,8 +163,8 @@ impl Graph {
         Ok(Closed { programs, captures })
     }
 
-    /// The nodes that are copied into the regions: made since the mark and, when hoisting,
-    /// dependent on a parameter or a hook of theirs.
+    /// Returns the nodes to copy into the regions: the nodes since the mark and, when hoisting,
+    /// only those that depend on a parameter or a hook of the regions.
     fn own_nodes(
         &self,
         mark: Mark,
@@ -182,11 +183,11 @@ impl Graph {
             let id = ExprId::from_index(index);
             let operands = self.operands(id);
             if matches!(self.op(id), Op::Parameter(_)) {
-                // Its own are there already. An input of the program can be made on the way, for a
-                // large tensor that a branch mentions, and is captured.
+                // Parameters are copied already. A branch that uses a large tensor can create an
+                // input of the program while it is traced; this input is captured.
                 continue;
             }
-            // A part of an outer tuple is captured itself, since a tuple cannot be passed.
+            // An element of an outer tuple is captured itself, because a tuple cannot be passed.
             let follows_operands = hoist || matches!(self.op(id), Op::Elem(_));
             if !follows_operands || operands.iter().any(|&operand| own.get(operand)) {
                 own.set(id, true);
@@ -195,7 +196,7 @@ impl Graph {
         own
     }
 
-    /// The nodes of a set that the roots need.
+    /// Returns the nodes of a set that the roots need.
     fn post_order_within(&self, roots: &[ExprId], within: &TailMap<bool>) -> Vec<ExprId> {
         let mut order = Vec::new();
         let mut left = within.clone();
@@ -211,7 +212,7 @@ impl Graph {
     }
 }
 
-/// Nodes without operands that are cheaper to repeat than to pass.
+/// Returns whether a node without operands is cheaper to copy than to capture.
 fn is_copied(op: &Op) -> bool {
     matches!(op, Op::Constant(_) | Op::Iota(_) | Op::Eye(_))
 }

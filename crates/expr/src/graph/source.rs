@@ -1,8 +1,8 @@
-//! The user's source line behind each node.
+//! The source line of the user's program for each node.
 //!
-//! Lines live in a side table of the graph and are no part of a node's identity: when two lines
-//! build the same node, the first one is remembered. Finding a line can be slow (Python decodes
-//! it from a compressed table), so a source may be looked up only when somebody asks.
+//! Lines are stored in a side table of the graph and are not part of a node's identity: if two
+//! lines build the same node, the first line is stored. Finding a line can be slow (Python decodes
+//! it from a compressed table), so a source can be resolved lazily.
 
 use std::fmt;
 use std::panic::Location;
@@ -13,9 +13,9 @@ use rustc_hash::FxHashMap;
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Line {
-    /// The file as the user's language names it.
+    /// The file name in the convention of the user's language.
     pub file: Arc<str>,
-    /// Counted from 1.
+    /// The line number, starting at 1.
     pub line: u32,
 }
 
@@ -26,26 +26,26 @@ impl fmt::Display for Line {
     }
 }
 
-/// Finds a line when asked.
+/// A source line that is resolved on demand.
 pub trait Locate: Send + Sync {
-    /// The line, or `None` if it cannot be told any more.
+    /// Returns the line, or `None` if it is not available any more.
     fn locate(&self) -> Option<Line>;
 }
 
-/// Where a node comes from.
+/// The source of a node.
 #[derive(Clone, Default)]
 pub enum Source {
-    /// Not known.
+    /// Unknown.
     #[default]
     Unknown,
     /// A known line.
     Line(Line),
-    /// Looked up when asked.
+    /// Resolved on demand.
     Lazy(Arc<dyn Locate>),
 }
 
 impl Source {
-    /// The line, if it can be told.
+    /// Returns the line if it is available.
     pub fn line(&self) -> Option<Line> {
         match self {
             Source::Unknown => None,
@@ -64,33 +64,33 @@ impl fmt::Debug for Source {
     }
 }
 
-/// A source within one graph, and whether nodes come from it as parts of a derivative: the highest
-/// bit says that, so that it takes no room.
+/// A source within one graph. The highest bit marks nodes of a derivative, so that the flag needs
+/// no additional memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SourceId(u32);
 
-/// The bit of derivatives.
+/// The bit that marks nodes of a derivative.
 const DERIVED: u32 = 1 << 31;
 
 impl SourceId {
-    /// The same source, for nodes that a derivative in reverse mode is made of.
+    /// Returns the same source for nodes that reverse-mode differentiation creates.
     #[must_use]
     pub fn derived(self) -> Self {
         Self(self.0 | DERIVED)
     }
 
-    /// Whether it is for nodes of a derivative.
+    /// Returns whether the source is for nodes of a derivative.
     pub fn is_derived(self) -> bool {
         self.0 & DERIVED != 0
     }
 
-    /// This source, for nodes of a derivative if `other` is.
+    /// Returns this source, marked as a derivative if `other` is.
     pub(crate) fn derived_as(self, other: Self) -> Self {
         Self(self.0 | other.0 & DERIVED)
     }
 }
 
-/// The sources of one graph, and the one that new nodes get.
+/// The sources of one graph, and the source for new nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
     entries: Vec<Source>,
@@ -116,8 +116,8 @@ impl Sources {
         id
     }
 
-    /// Makes a place in Rust code the current source. Each place has one static `Location`, so
-    /// its address stands for it.
+    /// Makes a location in Rust code the current source. Each location has one static `Location`,
+    /// whose address identifies it.
     pub(crate) fn enter_rust(&mut self, location: &'static Location<'static>) {
         let key = std::ptr::from_ref(location) as usize;
         if let Some(&id) = self.rust.get(&key) {
@@ -134,5 +134,5 @@ impl Sources {
     }
 }
 
-/// Which source of one graph is which of another.
+/// A map from sources of one graph to sources of another graph.
 pub(crate) type SourceMap = FxHashMap<SourceId, SourceId>;

@@ -1,11 +1,11 @@
-//! The graph: nodes in an arena, each distinct one stored once.
+//! The node store: nodes in an arena, with structurally equal nodes stored once.
 //!
-//! A graph belongs to one trace and is only ever appended to. `Graph::make` is the one way in for
-//! whoever builds: it infers the type (and so checks shapes and dtypes), brings the node into
-//! simplified form and interns it. What comes back may be an older node. Because operands are made
-//! first, they always have smaller ids, and a plain loop over ids is a topological walk.
+//! A graph belongs to one trace, and nodes are only appended. All builders create nodes with
+//! `Graph::make`, which infers the type, checks the operands, simplifies the node and interns it.
+//! The result may be an existing node. Operands are created first and have smaller ids, so a loop
+//! over ids visits nodes in topological order.
 //!
-//! The store itself knows no rule of any op.
+//! The store does not depend on the rules of any op.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -31,12 +31,12 @@ struct Stored {
     source: SourceId,
 }
 
-/// A node as seen from outside.
+/// A node with its op, operands and type.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'g> {
-    /// Its id.
+    /// The id of the node.
     pub id: ExprId,
-    /// The operation with its attributes.
+    /// The op with its attributes.
     pub op: &'g Op,
     /// The operands, all with smaller ids.
     pub operands: &'g [ExprId],
@@ -44,8 +44,8 @@ pub struct Node<'g> {
     pub ty: &'g Type,
 }
 
-/// An entry of the intern table. Keeping the hash spares rehashing nodes when the table grows,
-/// and most comparisons when it is searched.
+/// An entry of the intern table. The stored hash avoids rehashing when the table grows, and most
+/// comparisons during lookup.
 #[derive(Clone, Copy)]
 struct Interned {
     hash: u32,
@@ -59,64 +59,63 @@ pub struct Graph {
     operands: Vec<ExprId>,
     types: TypeTable,
     interned: HashTable<Interned>,
-    /// How many nodes have been put into the table, or kept out of it for their effects. A closed
-    /// program is read and not built on, so that copying its nodes leaves the table to whoever needs
-    /// it; see [`Graph::index`].
+    /// The number of nodes that are in the intern table or have effects. A closed program is only
+    /// read, so its nodes are added to the table when they are first needed; see [`Graph::index`].
     indexed: usize,
     sources: Sources,
-    /// The nodes with effects that no region has claimed, in order.
+    /// The nodes with effects that do not belong to a region, in order.
     effects: Vec<ExprId>,
     next_scope: u32,
-    /// The most that regions nest in any node.
+    /// The largest nesting depth of regions in any node.
     nesting: usize,
     options: Options,
 }
 
-/// How a graph simplifies what is built in it.
+/// Options for simplification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// Also applies the laws that hold for real numbers but change the rounding of floats, such
-    /// as `c1 + (c2 + x) = (c1 + c2) + x`. Integers are reassociated in any case.
+    /// Also applies laws of real arithmetic that change the rounding of floats, such as `c1 + (c2 +
+    /// x) = (c1 + c2) + x`. Integers are always reassociated.
     pub reassociate_floats: bool,
 }
 
 impl Graph {
-    /// An empty graph.
+    /// Creates an empty graph.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty graph with options.
+    /// Creates an empty graph with options.
     pub fn with_options(options: Options) -> Self {
         Self { options, ..Self::default() }
     }
 
-    /// How this graph simplifies.
+    /// Returns the options.
     pub fn options(&self) -> Options {
         self.options
     }
 
-    /// How deep regions nest in the nodes: 0 if no node has any.
+    /// Returns the nesting depth of regions: 0 if no node has a region.
     pub fn nesting(&self) -> usize {
         self.nesting
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are no nodes.
+    /// Returns whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Every id, operands before the nodes that use them.
+    /// Returns all ids, operands before their users.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = ExprId> + use<> {
         (0..self.nodes.len()).map(ExprId::from_index)
     }
 
-    /// The node with this id.
+    /// Returns the node with this id.
     pub fn node(&self, id: ExprId) -> Node<'_> {
         let stored = &self.nodes[id.index()];
         Node {
@@ -127,35 +126,35 @@ impl Graph {
         }
     }
 
-    /// The operation of a node.
+    /// Returns the op of a node.
     pub fn op(&self, id: ExprId) -> &Op {
         &self.nodes[id.index()].op
     }
 
-    /// The operands of a node.
+    /// Returns the operands of a node.
     pub fn operands(&self, id: ExprId) -> &[ExprId] {
         self.operand_range(&self.nodes[id.index()])
     }
 
-    /// The type of a node.
+    /// Returns the type of a node.
     pub fn ty(&self, id: ExprId) -> &Type {
         self.types.get(self.nodes[id.index()].ty)
     }
 
-    /// The type of a node that is one tensor.
+    /// Returns the type of a node that is a tensor.
     ///
     /// # Panics
-    /// If the node is a tuple; constructors never hand out a tuple where a tensor is due.
+    /// Panics if the node is a tuple; builders never return a tuple where a tensor is expected.
     pub fn tensor_type(&self, id: ExprId) -> &TensorType {
         self.ty(id).as_tensor().expect("the node is a tensor, not a tuple")
     }
 
-    /// The dtype of a tensor node.
+    /// Returns the dtype of a tensor node.
     pub fn dtype(&self, id: ExprId) -> DType {
         self.tensor_type(id).dtype
     }
 
-    /// The shape of a tensor node.
+    /// Returns the shape of a tensor node.
     pub fn shape(&self, id: ExprId) -> &Shape {
         &self.tensor_type(id).shape
     }
@@ -165,19 +164,19 @@ impl Graph {
         &self.operands[first..first + stored.operand_count as usize]
     }
 
-    /// An input of the program that is being traced.
+    /// Creates an input of the program that is being traced.
     pub fn parameter(&mut self, index: usize, ty: TensorType) -> ExprId {
         self.scope_parameter(0, index, ty)
     }
 
-    /// A parameter of the program (scope 0) or of a region that is being traced.
+    /// Creates a parameter of the program (scope 0) or of a region that is being traced.
     pub(crate) fn scope_parameter(&mut self, scope: u32, index: usize, ty: TensorType) -> ExprId {
         let index = u32::try_from(index).expect("fewer than 2^32 inputs");
         let id = self.types.intern(Type::Tensor(ty.clone()));
         self.intern(Op::Parameter(Box::new(Parameter { scope, index, ty })), &[], id)
     }
 
-    /// Stores a node that is checked and simplified, or finds the equal one.
+    /// Returns the existing equal node, or stores a checked and simplified node.
     pub(crate) fn intern(&mut self, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
         self.index();
         let hash = hash_node(&op, operands);
@@ -187,20 +186,20 @@ impl Graph {
         }
     }
 
-    /// Stores a node with effects, which is checked. It is not in the intern table, so that no other
-    /// node is ever taken for it.
+    /// Stores a checked node with effects. The intern table does not contain it, so no other node
+    /// is merged with it.
     pub(crate) fn push_effect(&mut self, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
         self.index();
         self.indexed += 1;
         self.push(op, operands, ty)
     }
 
-    /// The id of a type.
+    /// Returns the id of a type.
     pub(crate) fn intern_type(&mut self, ty: Type) -> TypeId {
         self.types.intern(ty)
     }
 
-    /// Appends a node that the intern table, which is complete, does not have yet.
+    /// Appends a node that is not in the intern table, which must be complete.
     pub(crate) fn push_indexed(
         &mut self,
         hash: u32,
@@ -215,7 +214,7 @@ impl Graph {
         id
     }
 
-    /// Puts nodes that were copied without looking for equal ones into the intern table.
+    /// Adds copied nodes to the intern table.
     #[inline]
     pub(crate) fn index(&mut self) {
         if self.indexed < self.nodes.len() {
@@ -238,7 +237,7 @@ impl Graph {
         self.indexed = self.nodes.len();
     }
 
-    /// Appends a node, and lists it if it has effects.
+    /// Appends a node, and records it if it has effects.
     fn push(&mut self, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
         let id = ExprId::from_index(self.nodes.len());
         let first_operand = u32::try_from(self.operands.len()).expect("fewer than 2^32 operands");
@@ -253,12 +252,12 @@ impl Graph {
         id
     }
 
-    /// The node with this op and these operands, if there is one among those indexed.
+    /// Returns the indexed node with this op and these operands.
     pub(crate) fn find(&self, op: &Op, operands: &[ExprId]) -> Option<ExprId> {
         self.lookup(hash_node(op, operands), op, operands)
     }
 
-    /// The node with this op and these operands, of which the hash is known.
+    /// Returns the node with this op and these operands, for a known hash.
     pub(crate) fn lookup(&self, hash: u32, op: &Op, operands: &[ExprId]) -> Option<ExprId> {
         let found = self.interned.find(spread(hash), |entry| {
             entry.hash == hash && {
@@ -269,16 +268,16 @@ impl Graph {
         found.map(|entry| entry.id)
     }
 
-    /// Replaces the op of a node by an equal one: equality leaves out the functions of hooks.
+    /// Replaces the op of a node by an equal op: the functions of hooks are not part of equality.
     pub(crate) fn replace_equal(&mut self, id: ExprId, op: Op) {
         let stored = &mut self.nodes[id.index()];
         debug_assert!(stored.op == op, "{:?} is not {op:?}", stored.op);
         stored.op = op;
     }
 
-    /// Copies a node of another graph, whose operands are already here, as it is: it has been
-    /// simplified there, and distinct nodes stay distinct. The map remembers the types that have
-    /// been copied from that graph.
+    /// Copies a node of another graph, whose operands are already copied, without simplifying it
+    /// again. Distinct nodes stay distinct. The map holds the types that were copied from the other
+    /// graph.
     pub(crate) fn adopt(
         &mut self,
         (from, id): (&Graph, ExprId),
@@ -292,61 +291,61 @@ impl Graph {
         self.push(op, operands, ty)
     }
 
-    /// The type id of a node, for rules that keep it.
+    /// Returns the type id of a node.
     pub(crate) fn type_id(&self, id: ExprId) -> TypeId {
         self.nodes[id.index()].ty
     }
 
-    /// The type behind an id.
+    /// Returns the type with an id.
     pub(crate) fn type_at(&self, id: TypeId) -> &Type {
         self.types.get(id)
     }
 
     // --- source lines ---
 
-    /// Adds a source, to be made current with [`Graph::set_source`].
+    /// Adds a source, for use with [`Graph::set_source`].
     pub fn add_source(&mut self, source: Source) -> SourceId {
         self.sources.add(source)
     }
 
-    /// Nodes made from now on come from this source.
+    /// Sets the source of new nodes.
     pub fn set_source(&mut self, source: SourceId) {
         self.sources.current = source;
     }
 
-    /// The source that new nodes get, to come back to it after a detour.
+    /// Returns the source of new nodes, to restore it later.
     pub fn current_source(&self) -> SourceId {
         self.sources.current
     }
 
-    /// Nodes made from now on come from where those of another graph come from now.
+    /// Sets the source of new nodes to the current source of another graph.
     pub fn take_current_source(&mut self, from: &Graph) {
         let source = from.sources.get(from.sources.current).clone();
         self.sources.current = self.sources.add(source);
     }
 
-    /// Nodes made from now on come from this place in Rust code.
+    /// Sets the source of new nodes to a location in Rust code.
     pub fn enter_rust(&mut self, location: &'static Location<'static>) {
         self.sources.enter_rust(location);
     }
 
-    /// The id of a node's source, to make it current.
+    /// Returns the source id of a node.
     pub fn source_id(&self, id: ExprId) -> SourceId {
         self.nodes[id.index()].source
     }
 
-    /// Whether a node was made as part of a derivative in reverse mode.
+    /// Returns whether reverse-mode differentiation created a node.
     pub fn is_derived(&self, id: ExprId) -> bool {
         self.source_id(id).is_derived()
     }
 
-    /// The source of a node.
+    /// Returns the source of a node.
     pub fn source(&self, id: ExprId) -> &Source {
         self.sources.get(self.nodes[id.index()].source)
     }
 
-    /// Nodes made from now on come from where a node of another graph comes from. The map
-    /// remembers what has been copied from that graph.
+    /// Sets the source of new nodes to the source of a node of another graph. The map holds the
+    /// sources that were copied from the other graph.
     pub(crate) fn copy_source(&mut self, from: &Graph, id: ExprId, copied: &mut SourceMap) {
         let source = from.nodes[id.index()].source;
         let sources = &mut self.sources;
@@ -354,49 +353,51 @@ impl Graph {
         sources.current = *copied.entry(source).or_insert_with(copy);
     }
 
-    /// The user's line behind a node, if known.
+    /// Returns the user's source line of a node, if known.
     pub fn line(&self, id: ExprId) -> Option<Line> {
         self.source(id).line()
     }
 
-    /// The user's line that new nodes get, if known.
+    /// Returns the user's source line of new nodes, if known.
     pub fn current_line(&self) -> Option<Line> {
         self.sources.get(self.sources.current).line()
     }
 
-    /// An error at the current source line.
+    /// Creates an error at the current source line.
     pub fn error(&self, op: impl Into<String>, kind: ErrorKind) -> Error {
         Error { op: op.into(), kind, line: self.current_line() }
     }
 
     // --- effects and scopes ---
 
-    /// The hooks, and nodes with hooks inside, made so far that no region has claimed, in the order
-    /// in which they were made and run.
+    /// Returns the hooks, and nodes that contain hooks, that do not belong to a region, in the
+    /// order in which they run.
     pub fn effects(&self) -> &[ExprId] {
         &self.effects
     }
 
-    /// Takes the nodes with effects made at or after a position; a region that encloses them owns them now.
+    /// Removes and returns the nodes with effects since a position, for the region that encloses
+    /// them.
     pub(crate) fn take_effects_since(&mut self, first: ExprId) -> Vec<ExprId> {
         let kept = self.effects.partition_point(|&id| id < first);
         self.effects.split_off(kept)
     }
 
-    /// Gives nodes back that a region had taken, when it turns out to be no region.
+    /// Restores effects that [`Graph::take_effects_since`] removed, if there is no region after
+    /// all.
     pub(crate) fn return_effects(&mut self, effects: &[ExprId]) {
         self.effects.extend_from_slice(effects);
         self.effects.sort_unstable();
     }
 
-    /// Nodes that were made again with other operands replace the originals, which are given in
-    /// the order of the list.
+    /// Removes nodes that were recreated with other operands from the effects; `replaced` is in
+    /// order.
     pub(crate) fn remove_effects(&mut self, replaced: &[ExprId]) {
         let mut replaced = replaced.iter().peekable();
         self.effects.retain(|id| replaced.next_if_eq(&id).is_none());
     }
 
-    /// A scope number that no parameter has yet; 0 is the program itself.
+    /// Returns an unused scope number; 0 is the program itself.
     pub(crate) fn fresh_scope(&mut self) -> u32 {
         self.next_scope += 1;
         self.next_scope
@@ -405,8 +406,8 @@ impl Graph {
 
 #[cfg(test)]
 impl Graph {
-    /// Changes a stored node behind the intern table's back, to test that it is noticed. There
-    /// must be as many operands as before.
+    /// Changes a stored node without updating the intern table, for tests of `verify`. The number
+    /// of operands must stay the same.
     pub(crate) fn overwrite(&mut self, id: ExprId, op: Op, operands: &[ExprId], ty: Type) {
         let ty = self.types.intern(ty);
         let stored = &mut self.nodes[id.index()];
@@ -415,7 +416,7 @@ impl Graph {
         (stored.op, stored.ty) = (op, ty);
     }
 
-    /// Adds a node that may equal another one, to test that it is noticed.
+    /// Adds a duplicate of a node, for tests of `verify`.
     pub(crate) fn push_twin(&mut self, id: ExprId) -> ExprId {
         let twin = self.nodes[id.index()].clone();
         self.nodes.push(twin);
@@ -424,7 +425,7 @@ impl Graph {
 }
 
 impl fmt::Debug for Graph {
-    /// One line a node, for debugging; see [`crate::print`] for the text that users read.
+    /// Writes one line per node, for debugging; see [`crate::print`] for expression text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for id in self.ids() {
             let node = self.node(id);
@@ -434,7 +435,7 @@ impl fmt::Debug for Graph {
     }
 }
 
-/// The hash under which a node is interned.
+/// Returns the hash of a node in the intern table.
 pub(crate) fn hash_node(op: &Op, operands: &[ExprId]) -> u32 {
     let mut hasher = FxHasher::default();
     op.hash(&mut hasher);
@@ -447,7 +448,7 @@ pub(crate) fn hash_node(op: &Op, operands: &[ExprId]) -> u32 {
     folded
 }
 
-/// The table reads the top bits of a 64-bit hash as well as the low ones.
+/// Spreads a 32-bit hash to 64 bits, because the table reads the highest and the lowest bits.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

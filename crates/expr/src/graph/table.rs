@@ -1,65 +1,64 @@
-//! The op table: one row per element-wise op and per uniform reduction.
+//! The op table: one row per element-wise op.
 //!
-//! Everything that can be said about such an op in one line is said here, once: its name in
-//! expression text, which dtypes it takes and gives, how StableHLO spells it, and where test
-//! samples are drawn from. The enums, their names, the builder methods and the lists that tests
-//! iterate are generated from these rows, and so are its functions in Rust and in Python with their
-//! documentation, so a new row is known everywhere at once. What needs
-//! more than a word (the meaning of an op, its derivative) is an arm of an exhaustive match in
-//! `nxla-eval` and `nxla-grad`, which the compiler asks for.
+//! A row holds all one-line facts about an op: its name in expression text, its operand and result
+//! dtypes, its StableHLO form, and the interval of test samples. Macros generate enums, names,
+//! builders, lists for tests, and the functions of Rust and Python with their documentation. A new
+//! row is therefore known everywhere. The semantics and the derivative of an op are arms of
+//! exhaustive matches in `nxla-eval` and `nxla-grad`.
 
-/// Which dtypes a unary op accepts, and which one it gives.
+/// The dtypes that a unary op accepts, and the dtype of its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnaryClass {
     /// Integers become `f32`; floats and complex numbers stay.
     Float,
-    /// Like [`UnaryClass::Float`], but complex numbers are refused.
+    /// Like [`UnaryClass::Float`], but complex numbers are rejected.
     RealFloat,
     /// Any dtype, unchanged (`pred` counts as `u8`).
     Same,
     /// Any dtype but complex, unchanged.
     SameReal,
-    /// Integers only, unchanged; `pred` stays `pred` where the op has a meaning on truth values.
+    /// Integers only, unchanged; `pred` stays `pred` where the op is defined on booleans.
     Bits,
     /// Integers only, unchanged.
     Int,
-    /// Any dtype, giving `pred`.
+    /// Any dtype; the result is `pred`.
     Predicate,
-    /// Complex numbers give the float of half their width, everything else is unchanged.
+    /// Complex numbers become floats of half their width; other dtypes are unchanged.
     Magnitude,
-    /// Complex numbers give the float of half their width, integers `f32`, floats themselves.
+    /// Complex numbers become floats of half their width, integers become `f32`, floats are
+    /// unchanged.
     Part,
-    /// Everything becomes complex.
+    /// All dtypes become complex.
     Complex,
 }
 
-/// Which dtypes a binary op accepts, and which one it gives.
+/// The dtypes that a binary op accepts, and the dtype of its result.
 ///
-/// "Promoted" is [`nxla_tensor::promote`] of the two operands.
+/// The promoted dtype is [`nxla_tensor::promote`] of the operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BinaryClass {
-    /// Any dtypes, giving the promoted one.
+    /// Any dtypes; the result has the promoted dtype.
     Arithmetic,
-    /// Any dtypes but complex, giving the promoted one.
+    /// Any dtypes but complex; the result has the promoted dtype.
     Ordered,
-    /// Any dtypes, giving the promoted one as a float.
+    /// Any dtypes; the result has the promoted dtype as a float.
     Float,
-    /// Integers only, giving the promoted one.
+    /// Integers only; the result has the promoted dtype.
     Int,
-    /// Integers, giving the promoted one; two `pred` operands give `pred`.
+    /// Integers with the promoted dtype as result; `pred` for two `pred` operands.
     Bits,
-    /// Any dtypes, giving `pred`.
+    /// Any dtypes; the result is `pred`.
     Equality,
-    /// Any dtypes but complex, giving `pred`.
+    /// Any dtypes but complex; the result is `pred`.
     Order,
-    /// Any dtypes (zero is false), giving `pred`.
+    /// Any dtypes (zero is false); the result is `pred`.
     Logical,
-    /// Any dtypes but complex, giving the complex one that holds the promoted one.
+    /// Any dtypes but complex; the result is the complex dtype for the promoted dtype.
     Parts,
 }
 
-/// What docstrings say of a unary op of a class: what it `takes` and `gives`, and the section on what
-/// it `raises`.
+/// Docstring fragments for a class of unary ops: the parameters (`takes`), the result (`gives`) and
+/// the section on errors (`raises`).
 #[macro_export]
 macro_rules! unary_class {
     (takes Float) => {
@@ -133,8 +132,8 @@ macro_rules! unary_class {
     };
 }
 
-/// What docstrings say of a binary op of a class, as [`unary_class`] does, and what
-/// its `operands` are called.
+/// Docstring fragments for a class of binary ops, as for [`unary_class`], and the description of
+/// the `operands`.
 #[macro_export]
 macro_rules! binary_class {
     (takes Int) => { "Integers; their shapes broadcast and their dtypes promote." };
@@ -171,18 +170,18 @@ macro_rules! binary_class {
     (operands $any:ident) => { "x1, x2" };
 }
 
-/// How an element-wise op is written in StableHLO.
+/// The form of an element-wise op in StableHLO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lowering {
     /// One operation whose operands and result share a dtype.
     Direct(&'static str),
     /// `stablehlo.compare` with this direction.
     Compare(&'static str),
-    /// A short composition, written out by the lowering.
+    /// A short composition of several operations.
     Composed(Composed),
 }
 
-/// The element-wise ops that StableHLO and CHLO have no single operation for.
+/// The element-wise ops without a single StableHLO or CHLO operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "each is the op of the same name")]
 pub enum Composed {

@@ -1,26 +1,27 @@
-//! Loops whose number of trips is known before they run: those that count.
+//! Trip counts of counting loops, which are known before the loop runs.
 
 use nxla_tensor::{DType, Scalar};
 
 use super::{BinaryOp, ExprId, Graph, Op, Program, While};
 
-/// A state that counts, and how far it gets.
+/// A loop state that counts iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// Which state it is.
+    /// The index of the state.
     pub state: usize,
-    /// Its value before the first trip.
+    /// The value before the first iteration.
     pub first: i64,
-    /// What each trip adds.
+    /// The increment of each iteration.
     pub step: i64,
-    /// How many trips there are, at least one.
+    /// The trip count, at least one.
     pub trips: usize,
-    /// Whether there are never fewer: nothing else ends the loop.
+    /// Whether the count is exact; otherwise another condition may end the loop earlier.
     pub is_exact: bool,
 }
 
-/// The counter of a loop that goes on while one of its states is below, or above, a known number,
-/// and adds a known number to it in each trip. Where something else has to hold too, it is a bound.
+/// Returns the counter of a loop that runs while one of its states is below, or above, a constant
+/// and adds a constant to the state in each iteration. With further conditions, the count is an
+/// upper bound.
 pub fn counter(graph: &Graph, op: &While, operands: &[ExprId]) -> Option<Counter> {
     let around = Around { graph, operands };
     let mut open = vec![op.condition.outputs()[0]];
@@ -42,8 +43,7 @@ pub fn counter(graph: &Graph, op: &While, operands: &[ExprId]) -> Option<Counter
     found.map(|counter| Counter { is_exact: !more, ..counter })
 }
 
-/// The comparisons that a counter is bounded by: whether it counts upwards, and whether the bound
-/// itself is reached.
+/// The supported comparisons: whether the counter increases, and whether it reaches the bound.
 const COMPARISONS: [(BinaryOp, bool, bool); 4] = [
     (BinaryOp::Less, true, false),
     (BinaryOp::LessEqual, true, true),
@@ -51,7 +51,7 @@ const COMPARISONS: [(BinaryOp, bool, bool); 4] = [
     (BinaryOp::GreaterEqual, false, true),
 ];
 
-/// How often a number can be increased before a comparison with a bound fails.
+/// Returns the number of increments until the comparison with the bound fails.
 fn trips(compared: BinaryOp, first: i64, step: i64, bound: i64) -> Option<i64> {
     let (_, up, reached) = COMPARISONS.into_iter().find(|(op, ..)| *op == compared)?;
     let (from, to, stride) =
@@ -64,27 +64,27 @@ fn trips(compared: BinaryOp, first: i64, step: i64, bound: i64) -> Option<i64> {
     }
 }
 
-/// The comparison with its operands exchanged.
+/// Returns the comparison with exchanged operands.
 fn mirrored(compared: BinaryOp) -> Option<BinaryOp> {
     let (_, up, reached) = COMPARISONS.into_iter().find(|(op, ..)| *op == compared)?;
     COMPARISONS.into_iter().find(|other| (other.1, other.2) == (!up, reached)).map(|(op, ..)| op)
 }
 
-/// Whether an integer dtype holds a number.
+/// Returns whether an integer dtype can represent a value.
 fn holds(dtype: DType, number: i64) -> bool {
     let as_i64 = |scalar: Scalar| scalar.as_i64();
     let (low, high) = (as_i64(dtype.min_value()), as_i64(dtype.max_value()));
     low.is_none_or(|low| low <= number) && high.is_none_or(|high| number <= high)
 }
 
-/// The loop and what surrounds it.
+/// A loop with its operands and the surrounding graph.
 struct Around<'a> {
     graph: &'a Graph,
     operands: &'a [ExprId],
 }
 
 impl Around<'_> {
-    /// The counter that a comparison bounds.
+    /// Returns the counter that a comparison bounds.
     fn counter(
         &self,
         op: &While,
@@ -110,7 +110,7 @@ impl Around<'_> {
         (counter.trips > 0 && holds(dtype, last)).then_some(counter)
     }
 
-    /// What a trip adds to a state.
+    /// Returns the increment of a state, if it is constant.
     fn step(&self, body: &Program, state: usize) -> Option<i64> {
         let (op, left, right) = binary(body, body.outputs()[state])?;
         let own = Some(state);
@@ -124,7 +124,7 @@ impl Around<'_> {
         }
     }
 
-    /// The number behind a node of a region: a constant, inside or captured.
+    /// Returns the value of a constant node, which may be a captured constant.
     fn number(&self, program: &Program, id: ExprId) -> Option<i64> {
         match input(program, id) {
             Some(at) => constant(self.graph, self.operands[at]),
@@ -133,14 +133,14 @@ impl Around<'_> {
     }
 }
 
-/// The operands of a binary node.
+/// Returns the operands of a binary node.
 fn binary(program: &Program, id: ExprId) -> Option<(BinaryOp, ExprId, ExprId)> {
     let Op::Binary(op) = program.graph().op(id) else { return None };
     let operands = program.graph().operands(id);
     Some((*op, operands[0], operands[1]))
 }
 
-/// Which input of a program a node is.
+/// Returns the input of a program that a node is.
 fn input(program: &Program, id: ExprId) -> Option<usize> {
     match program.graph().op(id) {
         Op::Parameter(parameter) => Some(parameter.index as usize),
@@ -148,7 +148,7 @@ fn input(program: &Program, id: ExprId) -> Option<usize> {
     }
 }
 
-/// The integer behind a constant.
+/// Returns the value of an integer constant.
 fn constant(graph: &Graph, id: ExprId) -> Option<i64> {
     match graph.op(id) {
         Op::Constant(constant) if !constant.ty.dtype.is_float() => constant.value.as_i64(),

@@ -1,4 +1,4 @@
-//! Types of nodes, and the table that gives each distinct type a small id.
+//! Types of nodes, and a table that assigns an id to each distinct type.
 
 use std::fmt;
 
@@ -6,40 +6,40 @@ use nxla_tensor::{DType, Names, Shape};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-/// Dtype, shape and axis names of one tensor.
+/// Dtype, shape and axis names of a tensor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct TensorType {
-    /// Element type.
+    /// The element type.
     pub dtype: DType,
-    /// Size of each axis.
+    /// The size of each axis.
     pub shape: Shape,
-    /// Names of the axes, if any has one.
+    /// The axis names, if any axis has a name.
     pub names: Option<Names>,
 }
 
 impl TensorType {
-    /// A type without axis names.
+    /// Creates a type without axis names.
     pub fn new(dtype: DType, shape: impl Into<Shape>) -> Self {
         Self { dtype, shape: shape.into(), names: None }
     }
 
-    /// The type of a single number.
+    /// Creates the type of a scalar.
     pub fn scalar(dtype: DType) -> Self {
         Self { dtype, shape: Shape::scalar(), names: None }
     }
 
-    /// The same shape and names with another dtype.
+    /// Returns the type with another dtype.
     pub fn with_dtype(&self, dtype: DType) -> Self {
         Self { dtype, shape: self.shape.clone(), names: self.names.clone() }
     }
 
-    /// The number of axes.
+    /// Returns the number of axes.
     pub fn rank(&self) -> usize {
         self.shape.rank()
     }
 
-    /// Whether a tensor of the other type can stand in for one of this type: dtype and shape are
-    /// the same, and so are the names of the axes, where both have one.
+    /// Returns whether a tensor of type `other` can be used as a tensor of this type: dtype and
+    /// shape must be equal, and so must the names of axes that have a name in both types.
     ///
     /// ```
     /// use nxla_expr::TensorType;
@@ -67,17 +67,17 @@ impl fmt::Display for TensorType {
     }
 }
 
-/// The type of a node: one tensor, or several for ops with several results.
+/// The type of a node: a tensor, or a tuple for ops with several results.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Type {
-    /// One tensor.
+    /// A tensor.
     Tensor(TensorType),
-    /// Several tensors; [`Op::Elem`](crate::Op::Elem) picks one.
+    /// A tuple of tensors; [`Op::Elem`](crate::Op::Elem) selects one.
     Tuple(Box<[TensorType]>),
 }
 
 impl Type {
-    /// The tensor type, or `None` for a tuple.
+    /// Returns the tensor type, or `None` for a tuple.
     pub fn as_tensor(&self) -> Option<&TensorType> {
         match self {
             Type::Tensor(ty) => Some(ty),
@@ -85,7 +85,7 @@ impl Type {
         }
     }
 
-    /// The type of results that come in this number: a lone one is no tuple.
+    /// Returns the type of a node with these results; a single result is not a tuple.
     pub fn of_results(mut types: Vec<TensorType>) -> Self {
         if types.len() == 1 {
             Type::Tensor(types.remove(0))
@@ -94,7 +94,7 @@ impl Type {
         }
     }
 
-    /// The tensor types, one for a tensor.
+    /// Returns the tensor types, one for a tensor.
     pub fn parts(&self) -> &[TensorType] {
         match self {
             Type::Tensor(ty) => std::slice::from_ref(ty),
@@ -116,10 +116,10 @@ impl fmt::Display for Type {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TypeId(u32);
 
-/// Which type of one graph is which of another.
+/// A map from types of one graph to types of another graph.
 pub(crate) type TypeMap = FxHashMap<TypeId, TypeId>;
 
-/// Gives each distinct type an id.
+/// A table that assigns an id to each distinct type.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct TypeTable {
     types: Vec<Type>,

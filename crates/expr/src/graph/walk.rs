@@ -1,13 +1,13 @@
-//! Walks over a graph. None of them recurses: a chain of a million nodes is an ordinary input.
+//! Traversals of a graph, without recursion: a chain of a million nodes is ordinary input.
 
 use super::ids::{ExprId, IdMap, IdSet};
 use super::program::Program;
 use super::store::Graph;
 
 impl Graph {
-    /// The nodes that the roots need, roots included.
+    /// Returns the nodes that the roots need, including the roots.
     ///
-    /// One backward pass over the ids: every user of a node has a larger id.
+    /// One pass over the ids in decreasing order suffices, because users have larger ids.
     pub fn reachable(&self, roots: &[ExprId]) -> IdSet {
         let Some(last) = roots.iter().max() else { return IdSet::default() };
         let mut set = IdSet::with_len(last.index() + 1);
@@ -25,12 +25,12 @@ impl Graph {
         set
     }
 
-    /// The nodes that the roots need in the order of a depth-first walk, operands first: the
-    /// order in which a reader meets them, whatever order they were built in.
+    /// Returns the nodes that the roots need in depth-first order, operands first. The order does
+    /// not depend on the order in which the nodes were built.
     pub fn post_order(&self, roots: &[ExprId]) -> Vec<ExprId> {
         let mut order = Vec::new();
         let mut seen = IdSet::default();
-        // Each entry is a node and how many of its operands have been visited.
+        // Each entry is a node and the number of its operands that were visited.
         let mut stack: Vec<(ExprId, usize)> = Vec::new();
         for &root in roots {
             if seen.insert(root) {
@@ -55,7 +55,7 @@ impl Graph {
         order
     }
 
-    /// How many nodes of a set use each node, counting an operand twice if it is used twice.
+    /// Counts the uses of each node by nodes of a set; an operand that is used twice counts twice.
     pub fn use_counts(&self, order: &[ExprId]) -> IdMap<u32> {
         let mut counts = IdMap::default();
         for &id in order {
@@ -68,7 +68,7 @@ impl Graph {
 }
 
 impl Program {
-    /// For each input, whether an output or a hook needs it.
+    /// Returns for each input whether an output or a hook needs it.
     pub fn used_inputs(&self) -> Vec<bool> {
         let reachable = self.graph().reachable(&self.roots());
         self.parameters().iter().map(|&id| reachable.contains(id)).collect()

@@ -1,17 +1,17 @@
 //! Checks and axis-name rules that several families share.
 //!
-//! Names follow Nx: an op that keeps an axis keeps its name, operands that meet must agree where
-//! both have a name, and a list without any name is stored as `None`, so that equal types compare
+//! An op that keeps an axis keeps its name. Corresponding axes of operands must have equal names if
+//! both have a name. A list without any name is stored as `None`, so that equal types compare
 //! equal.
 
 use nxla_tensor::{AxisName, DType, Names, NamesError};
 
 use crate::graph::{ErrorKind, Program, TensorType, Type};
 
-/// The result of a type rule; the op's name and the line are added by the graph.
+/// The result of a type rule; the graph adds the op's name and the source line to errors.
 pub(crate) type Inferred = Result<Type, ErrorKind>;
 
-/// Checks that every operand is one tensor.
+/// Checks that every operand is a tensor.
 pub(super) fn tensors<'a>(operands: &[&'a Type]) -> Result<Vec<&'a TensorType>, ErrorKind> {
     operands
         .iter()
@@ -24,7 +24,7 @@ pub(super) fn tensors<'a>(operands: &[&'a Type]) -> Result<Vec<&'a TensorType>, 
         .collect()
 }
 
-/// Checks the number of operands and gives them by name.
+/// Checks the number of operands and returns them as an array.
 pub(super) fn operands<'a, const N: usize>(
     types: &[&'a TensorType],
 ) -> Result<[&'a TensorType; N], ErrorKind> {
@@ -32,18 +32,18 @@ pub(super) fn operands<'a, const N: usize>(
         .map_err(|_| ErrorKind::Arity { expected: N.to_string(), found: types.len() })
 }
 
-/// A result of one tensor.
+/// Returns a tensor type as the result of a rule.
 pub(super) fn tensor(ty: TensorType) -> Inferred {
     Ok(Type::Tensor(ty))
 }
 
-/// The names of these axes of a type.
+/// Returns the names of these axes of a type.
 pub(super) fn names_at(ty: &TensorType, axes: impl Iterator<Item = usize>) -> Option<Names> {
     let names = ty.names.as_ref()?;
     named(axes.map(|axis| names[axis].clone()).collect())
 }
 
-/// The name of each axis, for rules that mix the axes of several operands.
+/// Returns the name of each axis, for rules that combine axes of several operands.
 pub(super) fn axis_names(ty: &TensorType) -> Vec<Option<AxisName>> {
     match &ty.names {
         Some(names) => names.to_vec(),
@@ -51,12 +51,12 @@ pub(super) fn axis_names(ty: &TensorType) -> Vec<Option<AxisName>> {
     }
 }
 
-/// Names, or `None` if no axis has one.
+/// Returns names, or `None` if no axis has a name.
 pub(super) fn named(names: Names) -> Option<Names> {
     (!names.is_unnamed()).then_some(names)
 }
 
-/// Names that came as an attribute: one entry per axis of the result.
+/// Checks axis names from an attribute: one entry per axis of the result.
 pub(super) fn given_names(
     names: Option<&Names>,
     result: &TensorType,
@@ -66,18 +66,18 @@ pub(super) fn given_names(
     Ok(named(names.clone()))
 }
 
-/// A type that came as an attribute, as the result has it.
+/// Normalizes a type from an attribute.
 pub(super) fn given_type(ty: &TensorType) -> Inferred {
     let names = given_names(ty.names.as_ref(), ty)?;
     tensor(TensorType { names, ..ty.clone() })
 }
 
-/// A conflict of names as a fact of an error.
+/// Converts a conflict of names to an error.
 pub(super) fn names_error(error: &NamesError) -> ErrorKind {
     ErrorKind::Names(error.to_string())
 }
 
-/// An attribute with one entry per axis of an operand.
+/// Checks that an attribute has one entry per axis of an operand.
 pub(super) fn count(
     argument: &'static str,
     found: usize,
@@ -90,7 +90,7 @@ pub(super) fn count(
     Err(ErrorKind::Count { argument, expected, found, ty: Box::new(ty.clone()) })
 }
 
-/// One axis of an operand.
+/// Checks that an axis of an operand is in range.
 pub(super) fn axis_in_range(axis: usize, ty: &TensorType) -> Result<(), ErrorKind> {
     if axis < ty.rank() { Ok(()) } else { Err(out_of_range(axis, ty)) }
 }
@@ -99,7 +99,7 @@ fn out_of_range(axis: usize, ty: &TensorType) -> ErrorKind {
     ErrorKind::Axis { axis: i64::try_from(axis).unwrap_or(i64::MAX), ty: Box::new(ty.clone()) }
 }
 
-/// A list of axes of an operand, each given once.
+/// Checks that axes of an operand are in range and distinct.
 pub(super) fn distinct_axes(
     argument: &'static str,
     axes: &[usize],
@@ -114,7 +114,7 @@ pub(super) fn distinct_axes(
     Ok(())
 }
 
-/// A set of axes of an operand, written in increasing order so that equal sets are equal nodes.
+/// Checks a set of axes of an operand, which is increasing so that equal sets are equal nodes.
 pub(super) fn increasing_axes(
     argument: &'static str,
     axes: &[usize],
@@ -127,7 +127,7 @@ pub(super) fn increasing_axes(
     Err(ErrorKind::invalid(argument, format!("{axes:?} must be in increasing order")))
 }
 
-/// A permutation of the axes of an operand.
+/// Checks a permutation of the axes of an operand.
 pub(super) fn permutation(
     argument: &'static str,
     axes: &[usize],
@@ -137,7 +137,7 @@ pub(super) fn permutation(
     distinct_axes(argument, axes, ty)
 }
 
-/// An operand that must be a single number.
+/// Checks that an operand is a scalar.
 pub(super) fn scalar(argument: &'static str, ty: &TensorType) -> Result<(), ErrorKind> {
     if ty.rank() == 0 {
         return Ok(());
@@ -146,7 +146,7 @@ pub(super) fn scalar(argument: &'static str, ty: &TensorType) -> Result<(), Erro
     Err(ErrorKind::Shape { argument, found, expected: "a scalar".into() })
 }
 
-/// A dtype that must be an integer.
+/// Checks that a dtype is an integer dtype.
 pub(super) fn integer(argument: &'static str, dtype: DType) -> Result<(), ErrorKind> {
     if dtype.is_integer() {
         return Ok(());
@@ -154,7 +154,7 @@ pub(super) fn integer(argument: &'static str, dtype: DType) -> Result<(), ErrorK
     Err(ErrorKind::DType { argument, found: dtype, expected: "an integer dtype" })
 }
 
-/// The dtype of indices that an attribute asks for.
+/// Checks the index dtype of an attribute.
 pub(super) fn index_dtype(dtype: DType) -> Result<(), ErrorKind> {
     if dtype.is_integer() {
         return Ok(());
@@ -162,7 +162,7 @@ pub(super) fn index_dtype(dtype: DType) -> Result<(), ErrorKind> {
     Err(ErrorKind::invalid("dtype", format!("{dtype} is no integer dtype")))
 }
 
-/// A dtype that must have an order.
+/// Checks that a dtype is ordered.
 pub(super) fn ordered(argument: &'static str, dtype: DType) -> Result<(), ErrorKind> {
     if !dtype.is_complex() {
         return Ok(());
@@ -170,7 +170,7 @@ pub(super) fn ordered(argument: &'static str, dtype: DType) -> Result<(), ErrorK
     Err(ErrorKind::DType { argument, found: dtype, expected: "a real dtype" })
 }
 
-/// A dtype that must be the one of the folded tensor; builders convert before they get here.
+/// Checks that a dtype equals the dtype of the folded tensor; builders convert operands before.
 pub(super) fn same_dtype(
     argument: &'static str,
     found: DType,
@@ -182,7 +182,7 @@ pub(super) fn same_dtype(
     Err(ErrorKind::invalid(argument, format!("has dtype {found}, the operand is {x}")))
 }
 
-/// Entries that must be at least one, such as strides.
+/// Checks that entries, such as strides, are at least one.
 pub(super) fn positive(argument: &'static str, values: &[usize]) -> Result<(), ErrorKind> {
     match values.iter().position(|&value| value == 0) {
         None => Ok(()),
@@ -192,7 +192,7 @@ pub(super) fn positive(argument: &'static str, values: &[usize]) -> Result<(), E
     }
 }
 
-/// The function of a fold: `(element, accumulator, captures…) -> accumulator`.
+/// Checks the function of a fold: `(element, accumulator, captures…) -> accumulator`.
 pub(super) fn fold_function(
     function: &Program,
     dtype: DType,
@@ -223,7 +223,7 @@ pub(super) fn padded(size: usize, low: i64, high: i64) -> Option<usize> {
     usize::try_from(size).ok()
 }
 
-/// The size of an axis with `step - 1` elements between neighbours.
+/// Returns the size of an axis with `step - 1` elements inserted between neighbors.
 pub(super) fn dilated(size: usize, step: usize) -> Option<usize> {
     match size.checked_sub(1) {
         None => Some(0),
@@ -231,7 +231,7 @@ pub(super) fn dilated(size: usize, step: usize) -> Option<usize> {
     }
 }
 
-/// How many windows fit: none where the window is larger than the axis.
+/// Returns the number of windows that fit: zero if the window is larger than the axis.
 pub(super) fn window_count(size: usize, window: usize, stride: usize) -> usize {
     size.checked_sub(window).map_or(0, |slack| slack / stride + 1)
 }

@@ -34,7 +34,7 @@ fn dot(attributes: &Dot, types: &[&TensorType]) -> Inferred {
     tensor(TensorType { dtype: promote(left.dtype, right.dtype), shape, names })
 }
 
-/// The axes of one operand: each used once, the batch axes leading and in order.
+/// Checks the axes of one operand: each is used once, and the batch axes are leading and in order.
 fn check_side(
     (contract_name, contract): (&'static str, &[usize]),
     (batch_name, batch): (&'static str, &[usize]),
@@ -53,7 +53,7 @@ fn check_side(
     Ok(())
 }
 
-/// Axes of the two operands that meet: as many on either side, and of equal sizes.
+/// Checks paired axes of the operands: equal counts and equal sizes.
 fn check_pairs(
     (left_name, left_axes): (&'static str, &[usize]),
     (right_name, right_axes): (&'static str, &[usize]),
@@ -80,8 +80,8 @@ fn check_pairs(
     Ok(())
 }
 
-/// Batch axes merge their names; contracted names vanish and need not agree; free axes keep
-/// theirs, and no name may appear twice.
+/// Computes the axis names of a product. Batch axes merge their names, contracted names are dropped
+/// without comparison, and free axes keep their names. The result must have distinct names.
 fn dot_names(
     attributes: &Dot,
     (left, left_free): (&TensorType, &[usize]),
@@ -120,7 +120,7 @@ fn conv(attributes: &Conv, types: &[&TensorType]) -> Inferred {
     check::permutation("output_permutation", &attributes.output_permutation, input)?;
     check_spatial_attributes(attributes, input)?;
 
-    // All sizes below are in canonical layout.
+    // The sizes below are in canonical layout.
     let at = |ty: &TensorType, permutation: &[usize]| -> Vec<usize> {
         permutation.iter().map(|&axis| ty.shape[axis]).collect()
     };
@@ -165,7 +165,7 @@ fn check_spatial_attributes(attributes: &Conv, input: &TensorType) -> Result<(),
     Ok(())
 }
 
-/// Groups split the input channels (or the batch) and the output channels into equal parts.
+/// Checks that the groups divide the input channels (or the batch) and the output channels.
 fn check_groups(attributes: &Conv, input: &[usize], kernel: &[usize]) -> Result<(), ErrorKind> {
     let Conv { feature_groups, batch_groups, .. } = *attributes;
     let invalid = |argument, why: String| Err(ErrorKind::invalid(argument, why));
@@ -205,7 +205,7 @@ fn check_groups(attributes: &Conv, input: &[usize], kernel: &[usize]) -> Result<
     Ok(())
 }
 
-/// The size of one spatial axis of the result.
+/// Returns the size of a spatial axis of the result.
 fn spatial_size(
     attributes: &Conv,
     axis: usize,

@@ -1,4 +1,4 @@
-//! Types of the ops that hold the graph together: inputs, literals, tuples and regions.
+//! Types of control ops: parameters, literals, tuples and regions.
 
 use nxla_tensor::DType;
 
@@ -61,7 +61,7 @@ fn metadata_type(metadata: &Metadata, operands: &[&TensorType]) -> Inferred {
     Ok(results(shown))
 }
 
-/// Checks that a region takes the node's operands.
+/// Checks that a region takes the operands of the node.
 fn check_inputs(
     argument: &'static str,
     program: &Program,
@@ -127,7 +127,8 @@ fn while_type(op: &While, operands: &[&TensorType]) -> Inferred {
     Ok(results(state))
 }
 
-/// Whether the body takes and gives what the kind says, which engines that know it rely on.
+/// Returns whether the body has the operand and result types of the block's kind, on which backends
+/// rely.
 fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
     let results: Vec<&TensorType> = block.body.output_types().collect();
     let ([x, ..], kind) = (operands, &block.kind) else {
@@ -154,7 +155,7 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
         }
         (BlockKind::Threefry { count, wide }, [words]) => {
             let Some((last, others)) = x.shape.split_last() else { return false };
-            // Counters that the body has from outside follow from the configuration.
+            // The body may capture counters, whose types are determined by the attributes.
             (*last, x.dtype) == (2, DType::U32)
                 && words.shape.split_last() == Some((count, others))
                 && words.dtype == if *wide { DType::U64 } else { DType::U32 }
@@ -167,7 +168,7 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
         }
         (BlockKind::Scatter { op }, [result]) => {
             let [x, indices, updates] = operands else { return false };
-            // A batch becomes one vector.
+            // The kind does not support batch axes: `vmap` merges a batch into one vector.
             block.batch_axes == 0
                 && x.rank() == 1
                 && updates.rank() == 1
@@ -193,17 +194,17 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
     }
 }
 
-/// Whether a system with these factors, order of rows and right side has such solutions. Numbers that the
-/// body has from outside follow them.
+/// Returns whether the types of factors, row order, right-hand side and solutions fit. Further
+/// operands are captures of the body.
 fn are_solutions(block: &Block, operands: &[&TensorType], solutions: &TensorType) -> bool {
     let [_, order, b, ..] = operands else { return false };
-    // In a batch, the right side may be one for all.
+    // All entries of a batch may share one right-hand side.
     order.dtype == DType::S32
         && solutions.dtype == b.dtype
         && (block.batch_axes > 0 || solutions.shape == b.shape)
 }
 
-/// Whether these are the parts of a factorization, but for their names.
+/// Returns whether the types are those of the factors, without comparing axis names.
 fn are_parts(factorization: Factorization, a: &TensorType, found: &[&TensorType]) -> bool {
     let plain = |ty: &TensorType| (ty.dtype, ty.shape.clone());
     let expected = factorization.parts(a);

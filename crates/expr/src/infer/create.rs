@@ -1,4 +1,4 @@
-//! Types of ops without operands that fill a tensor by a formula.
+//! Types of creation ops, which have no operands.
 
 use super::check::{Inferred, given_type};
 use crate::graph::{ErrorKind, Op, TensorType};

@@ -38,19 +38,19 @@ pub(super) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     }
 }
 
-/// Whether a unary op gives exactly the type of its operand.
+/// Returns whether the result of a unary op has the type of its operand.
 pub(crate) fn unary_keeps(op: UnaryOp, ty: &Type) -> bool {
     let Type::Tensor(ty) = ty else { return false };
     unary_dtype(op, ty.dtype) == Ok(ty.dtype)
 }
 
-/// Whether a binary op on two operands of one type gives exactly that type.
+/// Returns whether the result of a binary op on two operands of one type has this type.
 pub(crate) fn binary_keeps(op: BinaryOp, ty: &Type) -> bool {
     let Type::Tensor(ty) = ty else { return false };
     binary_dtype(op, ty.dtype, ty.dtype) == Ok(ty.dtype)
 }
 
-/// `pred` counts as `u8` where numbers are meant.
+/// Converts `pred` to `u8` for arithmetic.
 fn number(dtype: DType) -> DType {
     if dtype.is_pred() { DType::U8 } else { dtype }
 }
@@ -67,7 +67,7 @@ fn require_integer(dtype: DType) -> Result<DType, ErrorKind> {
     if dtype.is_integer() { Ok(dtype) } else { Err(refuse(dtype, "an integer dtype")) }
 }
 
-/// The dtype that a unary op gives for an operand of `dtype`.
+/// Returns the result dtype of a unary op.
 fn unary_dtype(op: UnaryOp, dtype: DType) -> Result<DType, ErrorKind> {
     Ok(match op.class() {
         UnaryClass::Float => dtype.to_floating(),
@@ -84,12 +84,12 @@ fn unary_dtype(op: UnaryOp, dtype: DType) -> Result<DType, ErrorKind> {
     })
 }
 
-/// The dtype that a binary op gives for operands of these dtypes.
+/// Returns the result dtype of a binary op.
 fn binary_dtype(op: BinaryOp, x: DType, y: DType) -> Result<DType, ErrorKind> {
     let promoted = promote(x, y);
     Ok(match op.class() {
         BinaryClass::Arithmetic => promoted,
-        // The larger of a `u64` and a signed integer is not negative, so `u64` holds it.
+        // The maximum of a `u64` and a signed integer is not negative, so `u64` can hold it.
         BinaryClass::Ordered
             if op == BinaryOp::Max
                 && promoted == DType::S64
@@ -134,7 +134,7 @@ fn bitcast_dtype(from: DType, to: DType) -> Result<DType, ErrorKind> {
     Ok(to)
 }
 
-/// Shape and names of two operands that broadcast; the dtype is that of `x`.
+/// Returns the broadcast shape and names of two operands, with the dtype of `x`.
 pub(super) fn broadcast_types(x: &TensorType, y: &TensorType) -> Result<TensorType, ErrorKind> {
     let names = merge_names(x, y)?;
     if x.shape == y.shape {
@@ -147,7 +147,7 @@ pub(super) fn broadcast_types(x: &TensorType, y: &TensorType) -> Result<TensorTy
     Ok(TensorType { dtype: x.dtype, shape, names })
 }
 
-/// Names of two operands, aligned from the right: a missing name takes the other's.
+/// Merges the names of two operands, aligned from the right: a missing name takes the other name.
 pub(crate) fn merge_names(x: &TensorType, y: &TensorType) -> Result<Option<Names>, ErrorKind> {
     if x.names.is_none() && y.names.is_none() {
         return Ok(None);

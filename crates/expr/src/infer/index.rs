@@ -1,8 +1,8 @@
 //! Types of slices, gathers, scatters and sorts.
 //!
-//! Indices are values of a running program, so only their shapes and dtypes can be checked: an
-//! index out of range is clamped (slices, gathers) or its update dropped (scatters). What can be
-//! known is refused here: an axis without elements has no index at all.
+//! The values of indices are known only at run time, so inference checks their shapes and dtypes.
+//! At run time, out-of-range reads are clamped, and out-of-range writes are dropped. An axis of
+//! size 0 has no valid index and is rejected here.
 
 use nxla_tensor::{DType, Shape, promote, promote_keep_pred};
 
@@ -52,7 +52,7 @@ fn slice(attributes: &Slice, types: &[&TensorType]) -> Inferred {
     tensor(TensorType { dtype: x.dtype, shape: shape.collect(), names: x.names.clone() })
 }
 
-/// One start per axis, each dynamic one with its scalar integer operand.
+/// Checks that there is one start per axis, and a scalar integer operand for each dynamic start.
 fn check_starts(
     starts: &[Start],
     dynamic: &[&TensorType],
@@ -90,7 +90,8 @@ fn put_slice(starts: &[Start], types: &[&TensorType]) -> Inferred {
     tensor(TensorType { dtype, shape: x.shape.clone(), names })
 }
 
-/// The shape of `indices` without its last axis, which holds a coordinate for each of `axes`.
+/// Returns the shape of `indices` without its last axis, which holds a coordinate for each of
+/// `axes`.
 fn index_shape<'a>(
     axes: &[usize],
     x: &TensorType,
@@ -129,8 +130,8 @@ fn gather(axes: &[usize], types: &[&TensorType]) -> Inferred {
     tensor(TensorType { dtype: x.dtype, shape, names: None })
 }
 
-/// Scatters: `updates` has the leading axes of `indices`, then the axes of `x` that are not
-/// indexed, possibly shorter.
+/// Infers the type of a scatter: `updates` has the leading axes of `indices`, followed by the axes
+/// of `x` that are not indexed, which may be shorter.
 fn indexed(
     axes: &[usize],
     types: &[&TensorType],

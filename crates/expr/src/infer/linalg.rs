@@ -1,4 +1,4 @@
-//! Types of Fourier transforms and matrix factorisations, batched over leading axes.
+//! Types of Fourier transforms and matrix factorizations, batched over leading axes.
 
 use nxla_tensor::{DType, Shape, promote};
 
@@ -34,7 +34,7 @@ fn fft(attributes: &Fft, types: &[&TensorType]) -> Inferred {
     tensor(result)
 }
 
-/// The last two axes form square matrices.
+/// Checks that the last two axes form square matrices.
 fn square(argument: &'static str, ty: &TensorType) -> Result<(), ErrorKind> {
     match ty.shape.as_slice() {
         [.., rows, columns] if rows == columns => Ok(()),
@@ -46,7 +46,7 @@ fn square(argument: &'static str, ty: &TensorType) -> Result<(), ErrorKind> {
     }
 }
 
-/// `b` is one matrix or one vector for each matrix of `a`.
+/// Checks that `b` has a matrix or a vector for each matrix of `a`.
 fn triangular_solve(attributes: &TriangularSolve, types: &[&TensorType]) -> Inferred {
     let [a, b] = operands(types)?;
     square("a", a)?;
@@ -70,12 +70,10 @@ fn triangular_solve(attributes: &TriangularSolve, types: &[&TensorType]) -> Infe
 }
 
 impl Factorization {
-    /// The types of the parts of a factorisation of `a`, batched over leading axes. Names are
-    /// dropped.
+    /// Returns the types of the factors of `a`, batched over leading axes and without axis names.
     ///
     /// # Errors
-    /// An `a` without matrices in its last two axes, or with matrices of a shape that the
-    /// factorisation does not take.
+    /// Returns an error if `a` has fewer than two axes or matrices of an unsupported shape.
     pub fn parts(self, a: &TensorType) -> Result<Vec<TensorType>, ErrorKind> {
         let [.., rows, columns] = a.shape.as_slice() else {
             return Err(not_matrices(a, "matrices in the last two axes"));
@@ -86,7 +84,7 @@ impl Factorization {
         self.types(a)
     }
 
-    /// [`Factorization::parts`], also of matrices without rows or columns.
+    /// Does the same as [`Factorization::parts`], also for matrices without rows or columns.
     pub(crate) fn types(self, a: &TensorType) -> Result<Vec<TensorType>, ErrorKind> {
         let [batch @ .., rows, columns] = a.shape.as_slice() else {
             return Err(not_matrices(a, "matrices in the last two axes"));

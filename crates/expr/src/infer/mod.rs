@@ -1,7 +1,7 @@
-//! The type of a node from its op and the types of its operands.
+//! Type inference: the type of a node from its op and the types of its operands.
 //!
-//! This is where user errors are found: every check of shapes, dtypes and axes that an op needs
-//! is made here, once, and nothing ill-typed gets past it. One file per family.
+//! Inference finds user errors. It makes every check of shapes, dtypes and axes exactly once, and
+//! no ill-typed node passes it. There is one file per family.
 
 mod check;
 mod contract;
@@ -18,7 +18,7 @@ use crate::graph::{Family, Op, Type};
 
 pub(crate) use elementwise::{binary_keeps, merge_names, unary_keeps};
 
-/// The type of `op` applied to operands of these types.
+/// Infers the type of `op` for operands of these types.
 pub(crate) fn infer(op: &Op, operands: &[&Type]) -> check::Inferred {
     let ty = infer_family(op, operands)?;
     ty.parts().iter().try_for_each(|part| part.shape.check_rank())?;

@@ -1,4 +1,4 @@
-//! Types of ops that move elements without computing: the dtype stays, `pred` included.
+//! Types of movement ops, which keep the dtype of their operand, `pred` included.
 
 use nxla_tensor::{Names, Shape, promote_keep_pred};
 
@@ -36,7 +36,7 @@ fn reshape(attributes: &Reshape, types: &[&TensorType]) -> Inferred {
     shaped(x, shape.clone(), attributes.names.as_ref())
 }
 
-/// A result with the operand's dtype and names that came as an attribute.
+/// Returns a type with the operand's dtype and the axis names of an attribute.
 fn shaped(x: &TensorType, shape: Shape, names: Option<&Names>) -> Inferred {
     let mut result = TensorType::new(x.dtype, shape);
     result.names = check::given_names(names, &result)?;

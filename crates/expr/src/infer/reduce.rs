@@ -1,8 +1,8 @@
 //! Types of reductions.
 //!
-//! Sums and products widen narrow integers ([`DType::to_aggregate`]); `all` and `any` give `pred`
-//! where Nx gives `u8`; a maximum keeps its dtype. An axis without elements reduces to the
-//! neutral element, but has no position of an extremum, so `argmax` refuses it.
+//! Sums and products of narrow integers have a wider dtype ([`DType::to_aggregate`]); `all` and
+//! `any` return `pred`; maximum and minimum keep the dtype. An empty axis reduces to the neutral
+//! element. It has no extremum, so `argmax` rejects it.
 //!
 //! [`DType::to_aggregate`]: nxla_tensor::DType::to_aggregate
 
@@ -42,7 +42,7 @@ fn reduced(x: &TensorType, attributes: &Reduce, dtype: DType) -> Inferred {
     tensor(TensorType { dtype, shape, names })
 }
 
-/// The shape and names without the reduced axes, or with size 1 in their place.
+/// Returns the shape and names without the reduced axes, or with size 1 for these axes.
 fn without(
     x: &TensorType,
     is_reduced: impl Fn(usize) -> bool,
@@ -74,7 +74,7 @@ fn arg_reduce(attributes: &ArgReduce, types: &[&TensorType]) -> Inferred {
     }
     let (shape, names) = match attributes.axis {
         Some(reduced) => without(x, |axis| axis == reduced, attributes.keep_axis),
-        // Nx gives a scalar here even when the axis is to be kept: there is no one axis to keep.
+        // The result is a scalar even with `keep_axis`, because no single axis was reduced.
         None => (Shape::scalar(), None),
     };
     tensor(TensorType { dtype: attributes.dtype, shape, names })

@@ -1,8 +1,7 @@
-//! Types of window reductions and their scatters.
+//! Types of window reductions and window scatters.
 //!
-//! A window that is larger than its padded axis fits nowhere and leaves an axis of size 0. Sums
-//! and products keep the operand's dtype (they do not widen, unlike full reductions), with `pred`
-//! counting as `u8`.
+//! If a window is larger than its padded axis, the result has size 0 along this axis. Sums and
+//! products keep the operand's dtype (unlike full reductions), and `pred` becomes `u8`.
 
 use nxla_tensor::{DType, Shape, promote};
 
@@ -31,10 +30,10 @@ fn window_dtype(reduction: WindowOp, dtype: DType) -> Result<DType, ErrorKind> {
     }
 }
 
-/// A window of more elements would be looked at for hours.
+/// The limit for the number of elements of a window; larger windows would run for hours.
 const MOST_ELEMENTS: usize = 1 << 32;
 
-/// How many windows there are along each axis.
+/// Returns the number of windows along each axis.
 fn windows(x: &TensorType, window: &Window) -> Result<Shape, ErrorKind> {
     let Window { dimensions, strides, padding, dilations } = window;
     check::count("dimensions", dimensions.len(), x.rank(), x)?;

@@ -1,9 +1,7 @@
-//! The one way to a node: its type is inferred, and so its operands are checked; it is brought into
-//! simplified form, and interned.
+//! Node creation: type inference, which checks the operands, simplification and interning.
 //!
-//! The graph itself stores nodes and knows no rules; this room brings the rules to it. Beside it are
-//! the passes that make nodes again: copies with other operands, programs from bytes, and the checks
-//! that everything is as it was made.
+//! The node store has no rules; this module applies them. It also contains the passes that recreate
+//! nodes: rewriting, deserialization and verification.
 
 pub mod rewrite;
 pub mod serialize;
@@ -18,26 +16,26 @@ use crate::infer::{binary_keeps, infer, unary_keeps};
 use crate::simplify::{Simplified, simplify};
 
 impl Graph {
-    /// Builds a node: checks it, simplifies it and interns it. What has effects is a node of its own
-    /// each time, and stays what it is.
+    /// Creates a node: checks, simplifies and interns it. A node with effects is always a new node
+    /// and is not simplified.
     ///
     /// # Errors
-    /// What is wrong with the operands, with the current source line.
+    /// Returns the violated requirement on the operands, with the current source line.
     pub fn make(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
         if op.has_effects() {
             return self.make_effect(op, operands);
         }
         self.index();
         let hash = hash_node(&op, operands);
-        // What is there has been checked and simplified.
+        // An existing node has been checked and simplified already.
         match self.lookup(hash, &op, operands) {
             Some(id) => Ok(id),
             None => self.make_new(hash, op, operands, true),
         }
     }
 
-    /// Builds a node as if there were none like it yet. The verifier finds out by it whether what is
-    /// there is in simplified form.
+    /// Creates a node without looking for an existing one, which tells `verify` whether the
+    /// existing node is simplified.
     pub(crate) fn make_as_new(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
         self.index();
         self.make_new(hash_node(&op, operands), op, operands, false)
@@ -49,8 +47,8 @@ impl Graph {
         Ok(self.push_effect(op, operands, ty))
     }
 
-    /// Checks and simplifies a node without effects; interns what remains. `absent` says that there
-    /// is no equal one.
+    /// Checks and simplifies a node without effects, and interns the result. `absent` means that
+    /// the intern table has no equal node.
     fn make_new(&mut self, hash: u32, op: Op, operands: &[ExprId], absent: bool) -> Result<ExprId> {
         let ty = self.checked_type(&op, operands)?;
         match simplify(self, &op, operands, ty) {
@@ -68,7 +66,7 @@ impl Graph {
         }
     }
 
-    /// `x` with the dtype, shape and names of a result that it broadcasts to.
+    /// Casts and broadcasts `x` to a result type, and sets its axis names.
     fn fit(&mut self, x: ExprId, ty: TypeId) -> Result<ExprId> {
         let Type::Tensor(target) = self.type_at(ty).clone() else { return Ok(x) };
         let x = self.make(Op::AsType(target.dtype), &[x])?;
@@ -80,7 +78,7 @@ impl Graph {
         self.make(Op::Broadcast(Box::new(broadcast)), &[x])
     }
 
-    /// The type of a node that is about to be made, if it may be.
+    /// Infers the type of a new node.
     fn checked_type(&mut self, op: &Op, operands: &[ExprId]) -> Result<TypeId> {
         if op.nesting() > MAX_NESTING {
             let why = format!("branches and loops are nested more than {MAX_NESTING} deep");
@@ -89,7 +87,7 @@ impl Graph {
         self.type_of(op, operands).map_err(|kind| self.error(op.name(), kind))
     }
 
-    /// The inferred type, without touching the type table when it is an operand's own type.
+    /// Infers a type; if it is the type of an operand, the type table is not accessed.
     fn type_of(&mut self, op: &Op, operands: &[ExprId]) -> Result<TypeId, ErrorKind> {
         if let Some(ty) = self.type_by_class(op, operands) {
             return Ok(ty);
@@ -101,7 +99,7 @@ impl Graph {
         Ok(self.intern_type(ty))
     }
 
-    /// The hot path of [`Graph::type_of`]: arithmetic on operands of one type that the op keeps.
+    /// The fast path of [`Graph::type_of`]: arithmetic on operands of one type.
     fn type_by_class(&self, op: &Op, operands: &[ExprId]) -> Option<TypeId> {
         let ty = self.type_id(*operands.first()?);
         let keeps = match (op, operands) {

@@ -1,31 +1,32 @@
-//! Rewriting: the same expression with some nodes replaced, and the same program on other inputs.
+//! Rewriting: the same expression with replaced nodes, and the same program on other inputs.
 //!
-//! Every node that depends on a replaced one is made again, and so simplified and interned again;
-//! the others are shared with the original. One pass over the ids, no recursion.
+//! Every node that depends on a replaced node is created again, and thereby simplified and
+//! interned. Other nodes are shared with the original. The rewrite is one pass over the ids,
+//! without recursion.
 
 use crate::graph::{ErrorKind, ExprId, Graph, IdMap, Op, Operands, Program, Result};
 
-/// Which node stands for which.
+/// A map from nodes to their replacements.
 #[derive(Clone, Default, Debug)]
 pub struct Substitution {
-    /// New id plus one; zero where nothing changes.
+    /// The new id plus one, or zero for unchanged nodes.
     new_id: IdMap<u32>,
     first: Option<ExprId>,
 }
 
 impl Substitution {
-    /// A substitution that changes nothing.
+    /// Creates a substitution without replacements.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// `old` is replaced by `new`.
+    /// Replaces `old` by `new`.
     pub fn insert(&mut self, old: ExprId, new: ExprId) {
         self.new_id.set(old, u32::try_from(new.index() + 1).expect("ids fit in 32 bits"));
         self.first = Some(self.first.map_or(old, |first| first.min(old)));
     }
 
-    /// What stands for a node now.
+    /// Returns the replacement of a node, or the node itself.
     pub fn get(&self, id: ExprId) -> ExprId {
         match self.new_id.get(id) {
             0 => id,
@@ -35,11 +36,11 @@ impl Substitution {
 }
 
 impl Graph {
-    /// The roots with the substitution applied throughout. A node with effects that depends on a
-    /// replaced node is made again, and so are those after it: their order stays.
+    /// Returns the roots after the substitution. A node with effects that depends on a replaced
+    /// node is created again, and so are all later nodes with effects, which preserves their order.
     ///
     /// # Errors
-    /// If a replacement does not fit where it is used.
+    /// Returns an error if a replacement has the wrong type for a user.
     pub fn substitute(
         &mut self,
         roots: &[ExprId],
@@ -60,7 +61,7 @@ impl Graph {
             let operands: Operands =
                 self.operands(id).iter().map(|&operand| substitution.get(operand)).collect();
             let op = self.op(id);
-            // Once a node with effects is made again, those after it are too, to stay after it.
+            // A recreated effect must not move behind later effects, so these are recreated too.
             let follows = op.has_effects() && !replaced_effects.is_empty();
             if operands[..] == *self.operands(id) && !follows {
                 continue;
@@ -80,12 +81,12 @@ impl Graph {
 }
 
 impl Program {
-    /// Appends the program's nodes to another graph, with `arguments` for its inputs, and gives
-    /// the nodes of its outputs there. Nodes are simplified anew, since an argument may be a
-    /// constant; hooks become hooks of that graph.
+    /// Appends the nodes of the program to another graph, with `arguments` for its inputs, and
+    /// returns its outputs. Nodes are simplified again, since an argument may be a constant. Hooks
+    /// become hooks of the other graph.
     ///
     /// # Errors
-    /// If the number or the types of the arguments do not fit.
+    /// Returns an error if the number or the types of the arguments do not fit.
     pub fn inline(&self, into: &mut Graph, arguments: &[ExprId]) -> Result<Vec<ExprId>> {
         if arguments.len() != self.inputs().len() {
             let expected = self.inputs().len().to_string();

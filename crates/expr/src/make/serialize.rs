@@ -1,18 +1,17 @@
-//! Programs as bytes.
+//! Serialization of programs.
 //!
-//! The form is that from which digests are computed. Where a digest takes the digest of a region, the
-//! bytes carry a table of all distinct programs, inner ones first, and a region is its place in that
-//! table.
+//! The encoding is the one from which digests are computed. Instead of the digest of a region, the
+//! bytes contain a table of all distinct programs, inner programs first, and a region is an index
+//! into the table.
 //!
-//! What is surprising:
+//! Notable details:
 //!
-//! * What users write on nodes precedes all nodes, so that bytes from before there was such a thing
-//!   are read as well.
-//! * Source lines and the graph's options travel in the bytes but are no part of the digest.
-//! * Host functions of hooks do not travel; a program from bytes has hooks without a default.
-//! * `serde` on a [`Program`] works only for the empty one, which stands for a region while its op
-//!   is written. A program by itself goes through [`to_bytes`]; the derived impls of the op types
-//!   would otherwise nest programs without bound, and a hostile input could overflow the stack.
+//! * Notes precede the nodes, so that earlier versions of the format can be read as well.
+//! * Source lines and the options of the graph are serialized but not part of the digest.
+//! * Host functions of hooks are not serialized; the hooks of a program from bytes have no default.
+//! * `serde` on a [`Program`] supports only the empty program, which replaces a region while its op
+//!   is written. Complete programs use [`to_bytes`]. Otherwise the derived implementations would
+//!   nest programs without limit, and malicious input could overflow the stack.
 
 mod read;
 
@@ -29,46 +28,46 @@ pub use read::from_bytes;
 /// The first bytes of every serialized program.
 const MAGIC: [u8; 4] = *b"nxla";
 
-/// Magic, version and checksum.
+/// The length of magic bytes, version and checksum.
 const HEADER: usize = MAGIC.len() + size_of::<u16>() + blake3::OUT_LEN;
 
-/// Why bytes are no program.
+/// An error in the bytes of a program.
 #[derive(Debug, thiserror::Error)]
 pub enum SerializeError {
-    /// The bytes do not begin like a serialized program.
+    /// The bytes do not start like a serialized program.
     #[error("the bytes are no serialized program")]
     NotAProgram,
     /// The bytes end inside the header.
     #[error("the bytes end after {length}, inside the header of {HEADER} bytes")]
     Truncated {
-        /// Number of bytes given.
+        /// The number of bytes.
         length: usize,
     },
-    /// Another version of the encoding.
+    /// The version of the encoding is not supported.
     #[error("the program has format {found}, this version reads formats {OLDEST} to {FORMAT}")]
     Format {
         /// The version in the header.
         found: u16,
     },
-    /// The checksum does not match: bytes were lost or changed.
+    /// The checksum does not match: the bytes are damaged.
     #[error("the checksum does not match, the bytes are damaged or incomplete")]
     Checksum,
-    /// The bytes do not decode.
+    /// The bytes cannot be decoded.
     #[error("{what} cannot be read before byte {at}: {why}")]
     Malformed {
-        /// Where its bytes begin, or where reading had come to when it was found to be wrong.
+        /// The offset of the invalid value, or of the end of the bytes read so far.
         at: usize,
-        /// What was being read.
+        /// The value that was read.
         what: &'static str,
-        /// What is wrong with it.
+        /// The violated requirement.
         why: String,
     },
-    /// An operand that is not made before its user.
+    /// An operand that is not an earlier node.
     #[error("{node} uses a node {back} places before it, which does not exist")]
     Operand {
         /// The node.
         node: ExprId,
-        /// How far back the operand is said to be.
+        /// The distance to the operand.
         back: u32,
     },
     /// An output or hook that is not a node.
@@ -76,54 +75,54 @@ pub enum SerializeError {
     Root {
         /// `output` or `hook`.
         what: &'static str,
-        /// Its position.
+        /// Its index.
         index: usize,
-        /// The position of the node it names.
+        /// The index of the node.
         node: u32,
         /// The number of nodes.
         count: usize,
     },
-    /// A node that inference refuses.
+    /// A node that fails type inference.
     #[error("{node} is ill-typed: {error}")]
     IllTyped {
         /// The node.
         node: ExprId,
-        /// What inference says.
+        /// The error of type inference.
         error: Box<Error>,
     },
-    /// A node that repeats an earlier one, or simplifies to something else.
+    /// A node that equals an earlier node or is not simplified.
     #[error("{node} is no new node in simplified form")]
     NotSimplified {
         /// The node.
         node: ExprId,
     },
-    /// Parameters and inputs do not match.
+    /// A parameter that does not match the inputs.
     #[error("{node}: {why}")]
     Parameter {
         /// The node.
         node: ExprId,
-        /// What is wrong.
+        /// The violated requirement.
         why: &'static str,
     },
     /// The hooks are not listed in order.
     #[error("the hooks of a program are not listed in order")]
     Hooks,
-    /// A region that is not an earlier program, or that nests too deep.
+    /// A region that is not an earlier program, or is nested too deep.
     #[error("{node} has region {region}, {why}")]
     Region {
         /// The node.
         node: ExprId,
-        /// The place of its region in the table of programs.
+        /// The index of the region in the table of programs.
         region: u32,
-        /// What is wrong.
+        /// The violated requirement.
         why: &'static str,
     },
 }
 
-/// The bytes of a program, from which [`from_bytes`] rebuilds it in another process.
+/// Serializes a program, for [`from_bytes`] in another process.
 ///
-/// They hold all regions (each distinct one once) and the source line of each node, but not the
-/// host functions of hooks.
+/// The bytes contain all regions (each distinct one once) and the source line of each node, but not
+/// the host functions of hooks.
 pub fn to_bytes(program: &Program) -> Vec<u8> {
     let programs = inner_first(program);
     let places: FxHashMap<Digest, u32> =
@@ -154,7 +153,7 @@ fn checksum(parts: &[&[u8]]) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// A program and all programs inside it, each distinct one once, inner ones first.
+/// Returns a program and all programs inside it, each distinct one once, inner programs first.
 fn inner_first(program: &Program) -> Vec<&Program> {
     fn regions(program: &Program) -> Vec<&Program> {
         let graph = program.graph();
@@ -202,15 +201,15 @@ fn write_program(
     writer.roots(program.effects());
 }
 
-/// A line as it is written: zero if unknown, else the file's place plus one; and the line number.
+/// A serialized line: zero if unknown, otherwise the file index plus one; and the line number.
 type FileLine = (u32, u32);
 
-/// The file names, each written once.
+/// The file names, each stored once.
 #[derive(Default)]
 struct Files {
     names: Vec<Arc<str>>,
     places: FxHashMap<Arc<str>, u32>,
-    /// What is known of the present graph, since looking up a line can be slow.
+    /// The known lines of the current graph, since looking up a line can be slow.
     lines: FxHashMap<SourceId, FileLine>,
 }
 

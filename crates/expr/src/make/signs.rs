@@ -1,14 +1,14 @@
-//! Comparisons of `u64` with signed integers, composed of comparisons within one dtype.
+//! Comparisons of `u64` with signed integers, as compositions of comparisons within one dtype.
 //!
-//! The promoted dtype `s64` does not hold all of `u64`. Each function here first moves one operand
-//! to the nearest number that the dtype of the other holds, which does not change the result.
+//! The promoted dtype `s64` cannot represent all values of `u64`. Each function first clamps one
+//! operand to the range of the other dtype, which does not change the result.
 
 use nxla_tensor::{DType, Scalar};
 
 use crate::graph::{BinaryOp, Constant, ExprId, Graph, Op, Result, TensorType, UnaryOp};
 
 impl Graph {
-    /// A comparison, `max`, `min` or `clip` of `u64` and signed operands.
+    /// Creates a comparison, `max`, `min` or `clip` of `u64` and signed operands.
     pub(super) fn make_mixed_signs(&mut self, op: &Op, operands: &[ExprId]) -> Result<ExprId> {
         match (op, operands) {
             (Op::Clip, &[x, min, max]) => {
@@ -23,19 +23,19 @@ impl Graph {
         }
     }
 
-    /// `op` of a `u64` and a signed operand.
+    /// Creates `op` of a `u64` and a signed operand.
     fn make_unsigned_signed(&mut self, op: BinaryOp, x: ExprId, y: ExprId) -> Result<ExprId> {
         let dtype = self.dtype(y);
         match op {
             BinaryOp::Max => {
-                // A negative number is never the larger one.
+                // A negative value is never the larger operand.
                 let zero = self.make_constant(Scalar::zero(dtype), dtype)?;
                 let y = self.make(Op::Binary(BinaryOp::Max), &[y, zero])?;
                 let y = self.make(Op::AsType(DType::U64), &[y])?;
                 self.make(Op::Binary(op), &[x, y])
             }
             BinaryOp::Min => {
-                // A number beyond `s64` is never the smaller one.
+                // A value above the range of `s64` is never the smaller operand.
                 let largest = DType::S64.max_value().cast(DType::U64);
                 let largest = self.make_constant(largest, DType::U64)?;
                 let x = self.make(Op::Binary(BinaryOp::Min), &[x, largest])?;
@@ -62,12 +62,12 @@ impl Graph {
     }
 }
 
-/// Whether a comparison of any `u64` with a negative number is true.
+/// Returns whether a comparison of any `u64` with a negative value is true.
 fn is_true_for_negatives(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::NotEqual | BinaryOp::Greater | BinaryOp::GreaterEqual)
 }
 
-/// The op that gives the same with its operands exchanged.
+/// Returns the op that is equivalent for exchanged operands.
 fn mirrored(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Less => BinaryOp::Greater,

@@ -1,13 +1,12 @@
-//! Checks of the invariants that every graph and program keeps.
+//! Verification of the invariants of graphs and programs.
 //!
-//! Nothing in this workspace should be able to break them, so this is a tool for tests and for
-//! whoever changes the graph: it says which node breaks which rule, and with what. A pass takes
-//! time linear in the nodes, regions included, and copies the graph once, since the way to see
-//! whether a node is in simplified form is to build it again.
+//! No code of this workspace can violate them, so this module serves tests and developers who
+//! change the graph. A violation names the node and the rule. Verification takes time linear in the
+//! number of nodes, including regions. It copies the graph once, because checking whether a node is
+//! simplified means building it again.
 //!
-//! That nodes are never changed cannot be seen by looking at one moment. What can be seen is that
-//! each node is still found under its own op and operands, and that a program still has the
-//! digest that it was given.
+//! That nodes never change cannot be checked at one point in time. Instead, each node must be found
+//! under its op and operands, and a program must still have its digest.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,20 +16,20 @@ use rustc_hash::FxHashSet;
 use crate::graph::{Digest, ExprId, Graph, Node, Op, Program, Type};
 use crate::infer::infer;
 
-/// The rules, in the order of the [crate documentation](crate).
+/// The invariants, in the order of the [crate documentation](crate).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Invariant {
     /// Equal nodes have equal ids.
     Unique,
-    /// Operands have smaller ids than the node that uses them.
+    /// Operands have smaller ids than their users.
     Order,
-    /// The stored type equals what inference says.
+    /// The stored type equals the inferred type.
     Typed,
     /// Nodes never change and are never removed.
     Unchanged,
-    /// A program or region names only its own parameters.
+    /// A program or region refers only to its own parameters.
     Closed,
-    /// Building a node again gives the same id.
+    /// Building a node again returns the same id.
     Simplified,
     /// Nodes with effects are listed in the order of their ids.
     Hooks,
@@ -50,17 +49,17 @@ impl fmt::Display for Invariant {
     }
 }
 
-/// A broken rule.
+/// A violated invariant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// The regions that lead to the node, outermost first: the node that holds the region, and
-    /// the region's place in [`Op::regions`].
+    /// The path to the region that contains the node, outermost first: the node that contains the
+    /// region, and the index of the region in [`Op::regions`].
     pub within: Vec<(ExprId, usize)>,
-    /// The node; none where a program as a whole is wrong.
+    /// The node, or `None` if the program as a whole is invalid.
     pub node: Option<ExprId>,
-    /// The rule.
+    /// The invariant.
     pub invariant: Invariant,
-    /// What was found.
+    /// The details.
     pub facts: String,
 }
 
@@ -78,10 +77,10 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Checks a graph, which may still be in the making, and all regions in it.
+/// Checks a graph, which may be unfinished, and all its regions.
 ///
 /// # Errors
-/// Every violation that was found.
+/// Returns all violations.
 ///
 /// ```
 /// use nxla_expr::{Graph, TensorType, verify::verify};
@@ -101,10 +100,10 @@ pub fn verify(graph: &Graph) -> Result<(), Vec<Violation>> {
     verifier.finish()
 }
 
-/// Checks a program and all regions in it.
+/// Checks a program and all its regions.
 ///
 /// # Errors
-/// Every violation that was found.
+/// Returns all violations.
 pub fn verify_program(program: &Program) -> Result<(), Vec<Violation>> {
     let mut verifier = Verifier::default();
     verifier.program(program);
@@ -112,13 +111,13 @@ pub fn verify_program(program: &Program) -> Result<(), Vec<Violation>> {
     verifier.finish()
 }
 
-/// The way to a region, and the region.
+/// The path to a region, and the region.
 type Waiting<'g> = (Vec<(ExprId, usize)>, &'g Arc<Program>);
 
 #[derive(Default)]
 struct Verifier<'g> {
     violations: Vec<Violation>,
-    /// Where the graph under inspection is.
+    /// The path to the current graph.
     within: Vec<(ExprId, usize)>,
     waiting: Vec<Waiting<'g>>,
     seen: FxHashSet<Digest>,
@@ -138,7 +137,7 @@ impl<'g> Verifier<'g> {
         self.violations.push(Violation { within: self.within.clone(), node, invariant, facts });
     }
 
-    /// Puts the regions of a graph on the list, each distinct one once.
+    /// Queues the regions of a graph, each distinct one once.
     fn regions(&mut self, graph: &'g Graph, within: &[(ExprId, usize)]) {
         for id in graph.ids() {
             for (place, region) in graph.op(id).regions().into_iter().enumerate() {
@@ -162,7 +161,7 @@ impl<'g> Verifier<'g> {
                 self.typed(graph, &node);
             }
         }
-        // Only a node that is well-formed otherwise can be built again.
+        // Only a node that is otherwise valid can be built again.
         if self.violations.len() == before {
             self.simplified(graph);
         }
@@ -182,7 +181,7 @@ impl<'g> Verifier<'g> {
 
     fn interned(&mut self, graph: &Graph, node: &Node<'_>) {
         match graph.find(node.op, node.operands) {
-            // No node is ever taken for one with effects.
+            // Nodes with effects are not interned.
             None if node.op.has_effects() => {}
             Some(id) if id == node.id => {}
             Some(id) => {

@@ -30,7 +30,7 @@ fn node(op: BinaryOp, x: ExprId, y: ExprId) -> Simplified {
     Simplified::Node(Op::Binary(op), smallvec![x, y])
 }
 
-/// `op` of the other operand and, at `place`, of `op` of two operands.
+/// Returns `op` applied to `other` and to `inner` at position `place`.
 fn around(op: BinaryOp, place: usize, inner: (ExprId, ExprId), other: ExprId) -> Simplified {
     let (op, inner) = (Op::Binary(op), smallvec![inner.0, inner.1]);
     Simplified::Nested { op: op.clone(), operands: smallvec![other; 2], place, inner: (op, inner) }
@@ -52,7 +52,7 @@ fn fold_binary(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId, ty: TypeId) ->
     }
 }
 
-/// The operand that the other one, a neutral constant, leaves unchanged.
+/// Returns the operand that a neutral constant leaves unchanged.
 fn neutral(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId) -> Option<ExprId> {
     let zero = |id| constant(graph, id).is_some_and(|constant| constant.value.is_zero());
     let one = |id| constant(graph, id).is_some_and(|constant| constant.value.is_one());
@@ -98,7 +98,7 @@ fn commutative(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId, ty: TypeId) ->
     Simplified::Keep
 }
 
-/// x + (0 - y) = x - y, and x * (1 / y) = x / y where that may round differently.
+/// `x + (0 - y) = x - y`, and `x * (1 / y) = x / y` if this rounding is permitted.
 fn undo_inverse(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId) -> Option<Simplified> {
     let Op::Binary(inner) = graph.op(y) else { return None };
     let operands = graph.operands(y);
@@ -116,13 +116,13 @@ fn undo_inverse(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId) -> Option<Sim
     }
 }
 
-/// Integers wrap, so their sums and products can be reordered freely.
+/// Returns whether sums and products can be reordered: always for integers, which wrap.
 fn reassociates(graph: &Graph, ty: TypeId) -> bool {
     let exact = graph.type_at(ty).as_tensor().is_some_and(|ty| ty.dtype.is_integer());
     exact || graph.options().reassociate_floats
 }
 
-/// `(c, y)` if the node is `c ∘ y` of the same dtype as the whole.
+/// Returns `(c, y)` if the node is `c ∘ y` and has the dtype of the whole expression.
 fn constant_times(graph: &Graph, op: BinaryOp, id: ExprId, ty: TypeId) -> Option<(ExprId, ExprId)> {
     let same_dtype = graph.type_at(ty).as_tensor()?.dtype == graph.ty(id).as_tensor()?.dtype;
     match (graph.op(id), graph.operands(id)) {

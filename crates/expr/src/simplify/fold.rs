@@ -1,13 +1,13 @@
-//! Arithmetic on constants at trace time.
+//! Constant folding at trace time.
 //!
-//! Folding is an optimisation, never a rule that is owed: where the exact rounding of an op is
-//! the business of an engine, the answer here is `None` and the node stays.
+//! Folding is an optimization and never required. If the rounding of an op depends on the backend,
+//! the functions return `None` and the node remains.
 
 use nxla_tensor::{DType, Scalar, promote};
 
 use crate::graph::{BinaryOp, UnaryOp};
 
-/// The value of a unary op on a constant, in the dtype of the result.
+/// Returns the value of a unary op on a constant, in the dtype of the result.
 pub(super) fn unary(op: UnaryOp, x: Scalar, result: DType) -> Option<Scalar> {
     if op == UnaryOp::Negate {
         return negate(x).map(|value| value.canonical(result)).map(|value| wrap(value, result));
@@ -44,12 +44,12 @@ fn negate(x: Scalar) -> Option<Scalar> {
     }
 }
 
-/// Integers wrap to the width of their dtype; floats keep the precision of their literals.
+/// Wraps integers to the width of their dtype; floats keep the precision of their literals.
 fn wrap(value: Scalar, dtype: DType) -> Scalar {
     if dtype.is_integer() { value.cast(dtype) } else { value }
 }
 
-/// The value of a binary op on two constants, in the dtype of the result.
+/// Returns the value of a binary op on two constants, in the dtype of the result.
 pub(super) fn binary(
     op: BinaryOp,
     x: Scalar,
@@ -83,7 +83,7 @@ pub(super) fn binary(
     integer(op, x.as_i128()?, y.as_i128()?, result)
 }
 
-/// Sums and products, exact for integers and in full literal precision for floats.
+/// Computes sums and products, exactly for integers and in full literal precision for floats.
 fn ring(op: BinaryOp, x: Scalar, y: Scalar, result: DType) -> Option<Scalar> {
     if result.is_integer() {
         return integer(op, x.as_i128()?, y.as_i128()?, result);
@@ -115,7 +115,7 @@ fn integer(op: BinaryOp, x: i128, y: i128, result: DType) -> Option<Scalar> {
         BinaryOp::BitwiseXor => x ^ y,
         _ => return None,
     };
-    // Truncation to 64 bits keeps the value modulo every narrower width.
+    // Truncation to 64 bits is exact modulo every narrower width.
     #[expect(clippy::cast_possible_truncation, reason = "integers wrap")]
     let low = value as i64;
     Some(Scalar::Int(low).cast(result))

@@ -1,4 +1,4 @@
-//! Nodes that change nothing, and unary ops on constants.
+//! Rewrites of ops that do not change their operand, and of unary ops on constants.
 
 use nxla_tensor::{DType, Scalar};
 
@@ -6,7 +6,7 @@ use super::fold;
 use super::outcome::{Simplified, constant};
 use crate::graph::{Constant, ExprId, Graph, Op, Type, TypeId, UnaryOp};
 
-/// `x` itself when the op gives exactly its type and no other value.
+/// Returns `x` for an op that keeps the value, if the types are equal.
 pub(super) fn unchanged(graph: &Graph, x: ExprId, ty: TypeId) -> Simplified {
     if graph.type_id(x) == ty { Simplified::Is(x) } else { Simplified::Keep }
 }

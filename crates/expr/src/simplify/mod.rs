@@ -1,12 +1,12 @@
-//! Simplification at construction.
+//! Simplification of new nodes.
 //!
-//! A node is simplified once, when it is made, so every graph is always in simplified form and
-//! making a node again gives the same one. The rules are Nx's, in its directions, because users
-//! read the result: constants move to the left of sums and products, neighbouring slices merge,
-//! what changes nothing leaves no node. Laws that hold for real numbers but change the rounding
-//! of floats apply only when the graph's options ask for them.
+//! A node is simplified once, when it is created. Every graph is therefore simplified, and
+//! recreating a node returns the same node. Constants move to the left of sums and products,
+//! adjacent slices are merged, and ops without effect are removed; users see these forms in printed
+//! expressions. Laws of real arithmetic that change the rounding of floats apply only if the
+//! options of the graph enable them.
 //!
-//! A rule reads the graph and says what the node becomes; it makes nothing itself.
+//! A rule reads the graph and returns the replacement of a node. Rules create no nodes.
 
 mod arithmetic;
 mod fold;
@@ -21,8 +21,8 @@ use crate::graph::{BinaryClass, BinaryOp, ExprId, Graph, Op, TypeId};
 
 pub(crate) use outcome::Simplified;
 
-/// Whether an op compares `u64` with a signed dtype. No integer dtype holds both, so converting the
-/// operands to the promoted dtype would change which one is larger.
+/// Returns whether an op compares `u64` with a signed dtype. No integer dtype holds the values of
+/// both, so converting the operands to the promoted dtype could change the result.
 fn has_mixed_signs(graph: &Graph, op: &Op, operands: &[ExprId]) -> bool {
     let compares = match op {
         Op::Clip | Op::Binary(BinaryOp::Max | BinaryOp::Min) => true,

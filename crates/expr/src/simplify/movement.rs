@@ -1,4 +1,4 @@
-//! Movements that undo, repeat or absorb each other.
+//! Rewrites of movement ops that invert each other, repeat, or can be merged.
 
 use smallvec::smallvec;
 
@@ -87,11 +87,11 @@ pub(super) fn slice(
     Simplified::Nested { op: Op::Squeeze(squeezed), operands: operand, place: 0, inner }
 }
 
-/// One slice that does what `inner`, a squeeze of the axes `squeezed`, and `outer` do, with its
-/// dynamic starts; the squeezed axes are still there.
+/// Merges `inner`, a squeeze of the axes `squeezed`, and `outer` into one slice with its dynamic
+/// starts. The result still has the squeezed axes.
 ///
-/// Every start is clamped on its own, so a dynamic start merges only with a start that can do
-/// nothing: that of a slice which keeps the whole axis.
+/// Every start is clamped separately, so a dynamic start can be merged only with the start of a
+/// slice that keeps the whole axis.
 fn merge(
     dims: &[usize],
     inner: (&Slice, &[ExprId]),
@@ -128,7 +128,7 @@ fn merge(
     Some((Slice { starts: starts.into(), lengths: lengths.into(), strides }, operands))
 }
 
-/// The start that a slice of `length` elements out of `size` really has.
+/// Returns the clamped start of a slice of `length` elements out of `size`.
 fn clamp_start(start: i64, size: usize, length: usize) -> i64 {
     let last = i64::try_from(size.saturating_sub(length)).unwrap_or(i64::MAX);
     start.clamp(0, last)

@@ -1,24 +1,24 @@
-//! What a rule says of a node, and what rules look for in its operands.
+//! Results of simplification rules, and helpers for matching operands.
 
 use crate::graph::{Constant, ExprId, Graph, Op, Operands};
 
-/// What becomes of a node that is about to be made.
+/// The replacement of a node that is being created.
 pub(crate) enum Simplified {
-    /// It is in simplified form.
+    /// The node is already simplified.
     Keep,
-    /// It is this node.
+    /// An existing node.
     Is(ExprId),
-    /// It is this node, cast and broadcast to the type that was inferred.
+    /// An existing node, to be cast and broadcast to the inferred type.
     Fitted(ExprId),
-    /// It compares `u64` with a signed dtype, which takes several nodes.
+    /// A comparison of `u64` with a signed dtype, which takes several nodes.
     MixedSigns,
-    /// It is that node instead, which is simplified in turn.
+    /// A different node, which is simplified in turn.
     Node(Op, Operands),
-    /// It is that node instead, of which the operand at `place` is made first.
+    /// A different node whose operand at `place` is created first.
     Nested { op: Op, operands: Operands, place: usize, inner: (Op, Operands) },
 }
 
-/// The number behind a constant node.
+/// Returns the constant of a node.
 pub(super) fn constant(graph: &Graph, id: ExprId) -> Option<&Constant> {
     match graph.op(id) {
         Op::Constant(constant) => Some(constant),

@@ -1,4 +1,4 @@
-//! Reductions that are others: those that differ by the axes that they keep, and counts.
+//! Rewrites of reductions: sharing sums with and without kept axes, and sums of booleans.
 
 use nxla_tensor::DType;
 use smallvec::smallvec;
@@ -6,8 +6,8 @@ use smallvec::smallvec;
 use super::outcome::Simplified;
 use crate::graph::{ExprId, Graph, Op, Reduce, ReduceOp, Reshape, Type, TypeId};
 
-/// A sum that keeps its axes is the reshaped sum that does not, and the other way round, if there is that
-/// one: who asks for a mean, and then for a variance, adds everything up once.
+/// Rewrites a sum that keeps its axes as a reshape of an existing sum that does not, or vice versa.
+/// Computing a mean and then a variance thus computes the sum once.
 pub(super) fn reduce(
     graph: &Graph,
     op: ReduceOp,
@@ -30,8 +30,8 @@ pub(super) fn reduce(
     }
 }
 
-/// The truth values of a sum that counts those that hold. They are added up as they are, without a copy of
-/// four times their bytes.
+/// Returns the boolean operand of a sum that counts true elements. Backends add booleans directly,
+/// without a converted copy of four times the size.
 fn count(graph: &Graph, op: ReduceOp, x: ExprId) -> Option<ExprId> {
     let counted = match (op, graph.op(x)) {
         (ReduceOp::Sum, Op::AsType(DType::S32)) => graph.operands(x)[0],

@@ -1,4 +1,4 @@
-//! Expressions as Mermaid flowcharts, for documents that render them.
+//! Expressions as Mermaid flowcharts.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -6,10 +6,11 @@ use std::fmt::Write;
 use crate::graph::{ExprId, Graph};
 use crate::text::picture::Picture;
 
-/// The flowchart of an expression: one box per node with its op and type, coloured by family.
+/// Returns the flowchart of an expression: one box per node with its op and type, colored by
+/// family.
 ///
-/// Numbers stand inside the node that uses them, regions are not drawn, and of a large graph only
-/// the nodes nearest to the roots are.
+/// Scalar constants are shown inside their users, and regions are not drawn. Of a large graph, only
+/// the nodes nearest to the roots are drawn.
 ///
 /// ```
 /// use nxla_expr::{Graph, TensorType, mermaid::to_mermaid};
@@ -47,7 +48,7 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
     writeln!(text, "  {content}").expect("a string takes all that is written");
 }
 
-/// Replaces what Mermaid or the HTML in its labels would take for syntax.
+/// Escapes the characters with a meaning in Mermaid or HTML.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

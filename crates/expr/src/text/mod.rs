@@ -1,4 +1,4 @@
-//! Expressions as text and as pictures. What is here reads graphs and makes none.
+//! Printing and drawing of expressions. This module reads graphs and creates no nodes.
 
 pub mod mermaid;
 mod picture;

@@ -1,8 +1,8 @@
-//! What a picture of an expression shows, whatever draws it.
+//! The content of a drawing of an expression, for all output formats.
 //!
-//! Scalar constants are written inside the node that uses them, since one shared `2` with edges
-//! to everywhere says nothing. Regions are not drawn; a node that holds one says how many. Of a
-//! large graph only the nodes nearest to the roots are shown, and one box stands for the rest.
+//! Scalar constants are written inside their users, because a shared `2` with edges to everywhere
+//! is not informative. Regions are not drawn; a node with regions shows their number. Of a large
+//! graph, only the nodes nearest to the roots are drawn, and one box represents the other nodes.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use smallvec::SmallVec;
 
 use crate::graph::{ExprId, Family, Graph, IdSet, Op};
 
-/// The most nodes of a graph that are drawn; beyond, a picture is no help.
+/// The maximum number of drawn nodes; a larger drawing is not readable.
 const LIMIT: usize = 200;
 
-/// What a box stands for, which decides its colour.
+/// The kind of a box, which determines its color.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Kind {
     Input,
@@ -22,11 +22,11 @@ pub(crate) enum Kind {
     More,
 }
 
-/// Position of a family among [`FAMILIES`].
+/// The position of a family in [`FAMILIES`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct FamilyOrder(usize);
 
-/// Name and fill colour of each family.
+/// The name and fill color of each family.
 const FAMILIES: [(Family, &str, &str); 9] = [
     (Family::Create, "create", "#e3e8ef"),
     (Family::Elementwise, "elementwise", "#d3e5fb"),
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// A word for the kind, usable as a class name.
+    /// Returns the name of the kind, which is usable as a CSS class.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Input => "input",
@@ -60,7 +60,7 @@ impl Kind {
         }
     }
 
-    /// The colour of its boxes.
+    /// Returns the fill color.
     pub(crate) fn fill(self) -> &'static str {
         match self {
             Kind::Input => "#ffffff",
@@ -70,7 +70,7 @@ impl Kind {
     }
 }
 
-/// One box.
+/// A box.
 pub(crate) struct PictureNode {
     pub(crate) lines: Vec<String>,
     pub(crate) kind: Kind,
@@ -110,7 +110,7 @@ impl Picture {
             place.insert(id, user);
             let operands =
                 graph.operands(id).iter().filter(|&&operand| !is_inlined(graph, operand));
-            // What is not shown lies behind the box in front.
+            // Operands that are not drawn are represented by the box at index 0.
             let sources: SmallVec<[usize; 4]> =
                 operands.map(|operand| place.get(operand).copied().unwrap_or(0)).collect();
             edges.extend(sources.into_iter().map(|source| (source, user)));
@@ -125,7 +125,7 @@ impl Picture {
     }
 }
 
-/// The nodes that are drawn, in id order: breadth first from the roots, up to the limit.
+/// Returns the drawn nodes in id order: breadth first from the roots, up to the limit.
 fn nearest(graph: &Graph, roots: &[ExprId]) -> Vec<ExprId> {
     let mut seen = IdSet::default();
     let mut shown: Vec<ExprId> = Vec::new();
@@ -159,7 +159,7 @@ fn is_inlined(graph: &Graph, id: ExprId) -> bool {
     matches!(graph.op(id), Op::Constant(_))
 }
 
-/// The op, with inlined numbers in their place: `multiply 2, ·`.
+/// Returns the op with its inlined constants: `multiply 2, ·`.
 fn label(graph: &Graph, id: ExprId) -> String {
     let node = graph.node(id);
     let name = match node.op {

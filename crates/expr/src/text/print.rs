@@ -1,4 +1,4 @@
-//! Expressions as text, line for line as Nx prints them.
+//! Expression text: one line per node.
 //!
 //! ```text
 //! parameter a:0                            f32[3]
@@ -8,17 +8,17 @@
 //! e = sum d, axes: nil, keep_axes: false   f32
 //! ```
 //!
-//! Nodes are named by letters in the order in which a depth-first walk from the root finishes
-//! them, operands first. Inputs and literal tensors are listed before the operations; numbers
-//! stand in the place where they are used. What is surprising:
+//! Variables are letters in the order of a depth-first walk from the root, operands first. Inputs
+//! and literal tensors are listed before the operations, and scalar constants are written inside
+//! their users. Notable details:
 //!
-//! * The branches of a `cond` are shown as ordinary lines before it, although they are programs
-//!   of their own: their parameters are replaced by the operands, and equal lines appear once.
-//!   The regions of other ops are not shown, nor the values that they capture; bodies of blocks are,
-//!   in place of the blocks, where [`Blocks::Body`] asks for them.
-//! * Metadata without a text for inspection is invisible: the node is named by its operand.
-//! * A limit counts from the root, so the lines next to the result are kept. The nodes beyond get
-//!   a letter but no line, and are not visited: the time and memory for a limited text do not
+//! * The branches of a `cond` are written as ordinary lines before it, although they are separate
+//!   programs: operands replace their parameters, and equal lines appear once. The regions of other
+//!   ops and their captures are not written. Bodies of blocks are written instead of the blocks
+//!   with [`Blocks::Body`].
+//! * Metadata without an inspection string is not written: the node has the name of its operand.
+//! * A limit counts from the root, so the lines next to the result remain. Nodes beyond the limit
+//!   have a letter but no line, and they are not visited: time and memory for a limited text do not
 //!   depend on the size of the graph.
 
 mod line;
@@ -29,28 +29,28 @@ use std::fmt;
 use crate::graph::{ExprId, Graph, Program};
 use walk::Walk;
 
-/// How expressions are printed.
+/// Options for printing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PrintOptions {
-    /// The most nodes that get a line; numbers, which get none, do not count.
+    /// The maximum number of nodes with a line; scalar constants do not count.
     pub limit: Option<usize>,
-    /// How composites are shown.
+    /// The form of blocks.
     pub blocks: Blocks,
 }
 
-/// How composites are shown.
+/// The form in which blocks are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Blocks {
-    /// By their name and configuration, in one line.
+    /// One line with the name and attributes.
     #[default]
     Name,
-    /// By what their default bodies compute.
+    /// The lines of the default body.
     Body,
 }
 
-/// The lines of one or several expressions, which share their names.
+/// Returns the lines of one or several expressions, which share variables.
 ///
-/// A root that is a number gives the number as a line.
+/// A root that is a scalar constant is a line with its value.
 ///
 /// ```
 /// use nxla_expr::{Graph, TensorType, print};
@@ -72,7 +72,8 @@ pub fn lines(graph: &Graph, roots: &[ExprId], options: &PrintOptions) -> Vec<Str
     aligned(walk).chain(numbers).collect()
 }
 
-/// The lines of several expressions, which share their names, and how the lines name each of them.
+/// Returns the lines of several expressions, which share variables, and the variable of each
+/// expression.
 ///
 /// ```
 /// use nxla_expr::{Graph, TensorType, print};
@@ -96,17 +97,17 @@ pub fn named(
     (aligned(walk).collect(), names)
 }
 
-/// The lines of a walk, with their types below each other.
+/// Returns the lines of a walk with aligned types.
 fn aligned(walk: Walk<'_>) -> impl Iterator<Item = String> {
     let rows: Vec<Row> = walk.finish();
     let width = rows.iter().map(|row| row.text.chars().count()).max().unwrap_or(0);
     rows.into_iter().map(move |row| row.aligned(width))
 }
 
-/// One line before alignment.
+/// A line before alignment.
 struct Row {
     text: String,
-    /// The type column; empty for the line that stands for those beyond the limit.
+    /// The type column; empty for the line that represents the nodes beyond the limit.
     ty: String,
 }
 
@@ -117,7 +118,7 @@ impl Row {
     }
 }
 
-/// One expression as a block of text with its type on top, for `Display`.
+/// One expression as a block of lines with its type on top, for `Display`.
 ///
 /// ```
 /// use nxla_expr::{Graph, TensorType, print::ExprText};
@@ -142,18 +143,18 @@ pub struct ExprText<'g> {
 }
 
 impl<'g> ExprText<'g> {
-    /// The text of the whole expression.
+    /// Creates the text of the whole expression.
     pub fn new(graph: &'g Graph, root: ExprId) -> Self {
         Self { graph, root, options: PrintOptions::default(), header: None }
     }
 
-    /// The same text with something else in place of the type on top.
+    /// Replaces the type on top by `header`.
     #[must_use]
     pub fn with_header(self, header: &'g str) -> Self {
         Self { header: Some(header), ..self }
     }
 
-    /// The same text with other options.
+    /// Sets the options.
     #[must_use]
     pub fn with_options(self, options: PrintOptions) -> Self {
         Self { options, ..self }
@@ -174,7 +175,7 @@ impl fmt::Display for ExprText<'_> {
 }
 
 impl fmt::Display for Program {
-    /// The lines of all outputs, see [`lines`].
+    /// Writes the lines of all outputs, see [`lines`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = lines(self.graph(), self.outputs(), &PrintOptions::default());
         lines.iter().try_for_each(|line| writeln!(f, "{line}"))

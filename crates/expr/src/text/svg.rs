@@ -1,8 +1,8 @@
-//! Graphs as SVG pictures, without the help of another program.
+//! Graphs as SVG drawings, without external programs.
 //!
-//! [`layered_svg`] draws any directed graph: boxes in layers from top to bottom, arrows downward,
-//! few crossings. [`to_svg`] draws an expression with it. The output is one self-contained
-//! element, with the longer texts as tooltips.
+//! [`layered_svg`] draws any directed graph: boxes in layers from top to bottom, downward arrows
+//! and few crossings. [`to_svg`] draws an expression. The output is one self-contained element with
+//! long labels as tooltips.
 
 mod layout;
 
@@ -13,43 +13,43 @@ use crate::graph::{ExprId, Graph};
 use crate::text::picture::Picture;
 use layout::{Layout, Point, Size};
 
-/// The most boxes that are drawn.
+/// The maximum number of drawn boxes.
 const LIMIT: usize = 400;
-/// Width of a character of the 12 pixel monospace font, with a little room for wider ones.
+/// The width of a character of the 12 pixel monospace font, with a margin for wider characters.
 const CHARACTER: f64 = 7.3;
 const LINE_HEIGHT: f64 = 16.0;
-/// Room between a box and its text, at each side.
+/// The distance between a box and its label, on each side.
 const INSET: Size = Size { width: 10.0, height: 6.0 };
-/// Longer lines are cut; the tooltip has them whole.
+/// The maximum length of a line in characters; the tooltip contains the full line.
 const LONGEST_LINE: usize = 48;
 
-/// A box of a picture.
+/// A box of a drawing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SvgNode {
-    /// The text, the first line in bold.
+    /// The lines of the label, the first line in bold.
     pub lines: Vec<String>,
-    /// The colour of the box, as CSS has it.
+    /// The CSS color of the box.
     pub fill: Cow<'static, str>,
-    /// Shown when the pointer rests on the box.
+    /// The tooltip.
     pub tooltip: Option<String>,
-    /// Drawn with a thicker border.
+    /// Whether the border is thick.
     pub emphasis: bool,
 }
 
 impl SvgNode {
-    /// A plain white box.
+    /// Creates a plain white box.
     pub fn new(lines: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let lines = lines.into_iter().map(Into::into).collect();
         Self { lines, fill: "#ffffff".into(), tooltip: None, emphasis: false }
     }
 }
 
-/// A picture of an expression: one box per node with its op and type, coloured by family, the
-/// user's source line as tooltip, roots with a thicker border.
+/// Draws an expression: one box per node with its op and type, colored by family, with the user's
+/// source line as tooltip and a thick border for roots.
 ///
-/// Arrows go from operands to users, and meet a box in operand order from left to right. Numbers
-/// stand inside the node that uses them, regions are not drawn, and of a large graph only the
-/// nodes nearest to the roots are.
+/// Arrows go from operands to users, and reach a box in operand order from left to right. Scalar
+/// constants are shown inside their users, and regions are not drawn. Of a large graph, only the
+/// nodes nearest to the roots are drawn.
 ///
 /// ```
 /// use nxla_expr::{Graph, TensorType, svg::to_svg};
@@ -79,14 +79,13 @@ pub fn to_svg(graph: &Graph, roots: &[ExprId]) -> String {
     layered_svg(&nodes, &edges)
 }
 
-/// A picture of any directed graph, given as boxes and labelled arrows between them.
+/// Draws any directed graph, given as boxes and labeled arrows.
 ///
-/// Arrows meet the box they point to in the order in which they are given. Cycles are drawn, with
-/// some arrows pointing upward. Of more than 400 boxes the first are drawn, and one box more says
-/// how many are not.
+/// Arrows reach a box in the given order. Cycles are drawn with some upward arrows. Of more than
+/// 400 boxes, the first are drawn, and an additional box shows the number of the others.
 ///
 /// # Panics
-/// If an arrow names a box that is not there.
+/// Panics if an arrow refers to a box that does not exist.
 pub fn layered_svg(nodes: &[SvgNode], edges: &[(usize, usize, Option<String>)]) -> String {
     for &(from, to, _) in edges {
         assert!(from < nodes.len() && to < nodes.len(), "no box {from} or {to}");
@@ -99,7 +98,7 @@ pub fn layered_svg(nodes: &[SvgNode], edges: &[(usize, usize, Option<String>)]) 
     let mut drawn: Vec<(usize, usize, Option<&str>)> = Vec::new();
     for (from, to, label) in edges {
         let edge = ((*from).min(LIMIT), (*to).min(LIMIT), label.as_deref());
-        // Arrows among boxes that are not drawn are not drawn either.
+        // Arrows between boxes that are not drawn are omitted.
         if edge.0 != edge.1 || from == to && *from < LIMIT {
             drawn.push(edge);
         }
@@ -163,7 +162,7 @@ fn render(
     svg
 }
 
-/// A smooth line through the points, vertical at each of them.
+/// Returns a smooth curve through the points, vertical at each of them.
 fn curve(points: &[Point]) -> String {
     let mut path = format!("M{:.1} {:.1}", points[0].x, points[0].y);
     for pair in points.windows(2) {
@@ -224,7 +223,7 @@ fn put_box(svg: &mut String, node: &SvgNode, size: Size, center: Point) {
     put(svg, format_args!("</text></g>"));
 }
 
-/// The tooltip, with the lines that were cut.
+/// Returns the tooltip, with the lines that were cut.
 fn tooltip(node: &SvgNode) -> Option<String> {
     let cut = node.lines.iter().filter(|line| line.chars().count() > LONGEST_LINE);
     let parts: Vec<&str> = cut.chain(&node.tooltip).map(String::as_str).collect();
@@ -243,7 +242,7 @@ fn put(svg: &mut String, content: std::fmt::Arguments<'_>) {
     writeln!(svg, "{content}").expect("a string takes all that is written");
 }
 
-/// Text as XML; control characters, which XML cannot hold, become spaces.
+/// Escapes XML; control characters, which XML cannot represent, become spaces.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

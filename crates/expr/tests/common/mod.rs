@@ -1,13 +1,13 @@
-//! A short way to state what a builder gives: types and errors as text.
+//! Test helper: the result of a builder as a string.
 
 use nxla_expr::verify::verify;
 use nxla_expr::{ExprId, Graph, Result, TensorType};
 use nxla_tensor::{AxisName, Names};
 
-/// The type of what `build` gives for inputs of these types, or the text of its error. The graph
-/// is verified.
+/// Returns the type of the result of `build` for inputs of these types, or its error message. Also
+/// verifies the graph.
 ///
-/// Inputs are written as types print: `f32[2][3]`, `s32[x: 2][3]`.
+/// Inputs have the format of printed types: `f32[2][3]`, `s32[x: 2][3]`.
 pub(crate) fn outcome(
     inputs: &[&str],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<ExprId>,

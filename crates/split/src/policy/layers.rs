@@ -1,14 +1,14 @@
-//! Finding what repeats itself: the layers of a model, forward and backward.
+//! Finding repeated subgraphs: the layers of a model, in the forward and the backward pass.
 //!
-//! A program is read as a text whose letters say what each node computes, without what it computes it
-//! from. A layer that is repeated is a stretch of that text that follows itself: letter `i` equals
-//! letter `i + p` for a while, and `p` is the length of a layer. Candidates for `p` are the distances
-//! between equal letters, of which the right one is by far the most frequent for letters that a layer
-//! has once. Then the cuts within a layer are moved to where the fewest bytes cross.
+//! A program is treated as a sequence of letters that encode the function of each node without its
+//! operands. Repeated layers are a range of this sequence in which letter `i` equals letter `i + p`
+//! for the length `p` of a layer. Candidates for `p` are the distances between equal letters. The
+//! correct distance is by far the most frequent one for letters that occur once per layer. Finally,
+//! the cuts within a layer are moved to positions where the fewest bytes cross.
 //!
-//! What all layers share, such as a mask, is computed where the first one needs it, since equal nodes
-//! are one node. The first layer then is longer than the others; what it has more of is given to the
-//! stage before it, if that can be.
+//! A value that all layers share, such as a mask, is computed in the first layer, because equal
+//! nodes are merged. The first layer is then longer than the others; its additional nodes are moved
+//! to the stage before it if possible.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -18,13 +18,13 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::partition::Sequence;
 
-/// How many candidates for the length of a layer are tried.
+/// The number of candidates for the length of a layer that are tried.
 const CANDIDATES: usize = 12;
-/// How many of equally good places for its beginning are tried.
+/// The number of equally good start positions that are tried.
 const TRIED: usize = 64;
 
-/// The part of each node, such that repetitions are parts of their own. Those of fewer nodes than
-/// `shortest` are taken several at a time.
+/// Returns the part of each node, such that each repetition is a separate part. Repetitions with
+/// fewer than `shortest` nodes are combined.
 pub(super) fn parts(sequence: &Sequence<'_>, shortest: usize) -> Vec<u32> {
     let text =
         Text { sequence, letters: letters(sequence), crossing: sequence.crossing(), shortest };
@@ -46,7 +46,7 @@ pub(super) fn parts(sequence: &Sequence<'_>, shortest: usize) -> Vec<u32> {
     numbered(sequence.len(), starts, &moved)
 }
 
-/// What each node computes, as a number.
+/// Returns for each node the code of its function.
 fn letters(sequence: &Sequence<'_>) -> Vec<u64> {
     let graph = sequence.graph();
     let letter = |id| {
@@ -61,44 +61,44 @@ fn letters(sequence: &Sequence<'_>) -> Vec<u64> {
     sequence.nodes.iter().map(|&id| letter(id)).collect()
 }
 
-/// Repetitions that follow each other.
+/// Consecutive repetitions.
 struct Repetition {
-    /// Where the first one begins that is as long as the others.
+    /// The start of the first repetition of regular length.
     start: usize,
-    /// How long each one is.
+    /// The length of each repetition.
     length: usize,
-    /// How many there are.
+    /// The number of repetitions.
     count: usize,
-    /// One more in front of them.
+    /// A longer repetition before the regular ones.
     longer_first: Option<LongerFirst>,
 }
 
-/// A layer that has more nodes than those behind it.
+/// A layer with more nodes than the following layers.
 struct LongerFirst {
-    /// Where it begins.
+    /// The start of the layer.
     start: usize,
-    /// What it has more of.
+    /// The positions of the additional nodes.
     shared: Vec<usize>,
 }
 
-/// A program as it is read here.
+/// A program as a sequence of letters.
 struct Text<'s> {
     sequence: &'s Sequence<'s>,
     letters: Vec<u64>,
-    /// The bytes that go past each position.
+    /// The bytes that cross each position.
     crossing: Vec<u64>,
     shortest: usize,
 }
 
 impl Text<'_> {
-    /// The repetition that covers most of a stretch, if any covers two layers.
+    /// Returns the repetition that covers most of a range, if any covers two layers.
     fn repetition(&self, stretch: Range<usize>) -> Option<Repetition> {
         let text = &self.letters[stretch.clone()];
         let candidates = lengths(text).into_iter().filter_map(|length| {
             let (start, same) = longest_run(text, length)?;
             Some((same + length, length, start))
         });
-        // Of lengths that cover the same the shortest, which is the layer itself.
+        // The shortest of several lengths with equal coverage, which is the layer itself.
         let (covered, length, start) =
             candidates.max_by_key(|&(covered, length, _)| (covered, usize::MAX - length))?;
         let length = length * self.shortest.div_ceil(length);
@@ -117,7 +117,8 @@ impl Text<'_> {
         })
     }
 
-    /// Where the first repetition can begin such that the fewest bytes cross the borders.
+    /// Returns the start positions of the first repetition for which the fewest bytes cross the
+    /// borders.
     fn cheapest(&self, covered: Range<usize>, length: usize) -> Vec<usize> {
         let bytes_at = |start: usize| {
             let borders = (start..=covered.end).step_by(length);
@@ -133,7 +134,7 @@ impl Text<'_> {
         best.map(|(start, _)| start).take(TRIED).collect()
     }
 
-    /// Looks for one more layer in front of the first that was found.
+    /// Looks for a longer layer before the first regular layer.
     fn longer_first(&self, first: usize, length: usize, from: usize) -> Option<LongerFirst> {
         let layer = &self.letters[first..first + length];
         let mut shared = Vec::new();
@@ -151,7 +152,7 @@ impl Text<'_> {
             }
         }
         shared.reverse();
-        // They can go in front only if they need nothing of the layer.
+        // Nodes can be moved before the layer only if they need no node of the layer.
         let movable = shared.iter().all(|&position| {
             let mut operands = self.sequence.operands(position);
             operands.all(|operand| operand < start || shared.binary_search(&operand).is_ok())
@@ -160,7 +161,7 @@ impl Text<'_> {
     }
 }
 
-/// The most frequent distances between a letter and its next occurrence.
+/// Returns the most frequent distances between a letter and its next occurrence.
 fn lengths(text: &[u64]) -> Vec<usize> {
     let mut last: FxHashMap<u64, usize> = FxHashMap::default();
     let mut votes: BTreeMap<usize, usize> = BTreeMap::new();
@@ -169,15 +170,15 @@ fn lengths(text: &[u64]) -> Vec<usize> {
             *votes.entry(position - before).or_default() += 1;
         }
     }
-    // A long distance counts for more: a layer has fewer letters that occur once than twice.
+    // Longer distances have a higher weight: a layer has fewer letters that occur once than twice.
     let mut lengths: Vec<usize> = votes.keys().copied().collect();
     lengths.sort_by_key(|length| std::cmp::Reverse(length.saturating_mul(votes[length])));
     lengths.truncate(CANDIDATES);
     lengths
 }
 
-/// The longest stretch whose letters equal those so much later, if it is at least that long: where
-/// it begins, and its length.
+/// Returns the start and length of the longest range whose letters equal those at `distance` after
+/// them, if it is at least `distance` long.
 fn longest_run(text: &[u64], distance: usize) -> Option<(usize, usize)> {
     let (mut start, mut best) = (0, (0, 0));
     for position in 0..text.len().saturating_sub(distance) {
@@ -190,12 +191,12 @@ fn longest_run(text: &[u64], distance: usize) -> Option<(usize, usize)> {
     (best.1 >= distance).then_some(best)
 }
 
-/// Parts that begin at these places; what was moved is in the part before its own.
+/// Numbers the parts that start at these positions; moved nodes belong to the preceding part.
 fn numbered(count: usize, mut starts: Vec<usize>, moved: &[usize]) -> Vec<u32> {
     starts.sort_unstable();
     starts.dedup();
     let mut parts = Vec::with_capacity(count);
-    // Part 0 is for what is moved in front of everything.
+    // Part 0 contains the nodes that are moved to the front.
     let mut part = 1;
     let mut next = starts.into_iter().skip_while(|&start| start == 0).peekable();
     for position in 0..count {

@@ -8,7 +8,7 @@ use crate::Decision;
 use crate::error::SplitError;
 use crate::stage::StageGraph;
 
-/// Cuts after each annotation with one of these notes, or after all with a note.
+/// Cuts after each annotation with one of these strings, or after each annotation.
 pub(super) fn split(program: &Program, notes: &[String]) -> Result<StageGraph, SplitError> {
     let graph = program.graph();
     let present: Vec<&str> = graph.ids().filter_map(|id| note(graph.op(id))).collect();
@@ -30,7 +30,7 @@ pub(super) fn split(program: &Program, notes: &[String]) -> Result<StageGraph, S
     Ok(stages)
 }
 
-/// What a node is annotated with for readers; a stop of gradients is no annotation of the user's.
+/// Returns the annotation that a user added to a node; stopping gradients is not an annotation.
 fn note(op: &Op) -> Option<&str> {
     match op {
         Op::Metadata(metadata) if !metadata.stop_grad => metadata.inspect.as_deref(),

@@ -1,4 +1,4 @@
-//! Where to cut, said by a rule rather than by deciding about every node.
+//! Policies: rules that cut any program into stages.
 
 mod layers;
 mod marks;
@@ -13,20 +13,20 @@ use crate::error::SplitError;
 use crate::partition::Sequence;
 use crate::stage::StageGraph;
 
-/// The most operations of a program that compiles as quickly whole as in stages; see
+/// The maximum number of operations of a program that compiles as quickly whole as in stages; see
 /// `docs/performance.md`.
 const WHOLE: usize = 1000;
-/// How many operations a stage has where a program is cut to be compiled sooner: fewer gain nothing,
-/// and more make compilers, whose time grows faster than the program, slow again.
+/// The number of operations per stage when a program is cut for faster compilation. Smaller stages
+/// gain nothing, and larger ones are slow, because compile times grow faster than linearly.
 const COMPILED_AT_ONCE: usize = 250;
 
-/// The fewest nodes that are called a layer.
+/// The minimum number of nodes of a layer.
 const SHORTEST_LAYER: usize = 4;
 
 /// A rule that cuts any program.
 ///
-/// All but [`Policy::Marks`] cut the program in the order in which its outputs need its nodes, so a
-/// branch that is computed by itself comes in one piece, and can run beside another one.
+/// All policies except [`Policy::Marks`] cut the program in the order in which its outputs need its
+/// nodes. An independent branch is therefore contiguous and can run in parallel with another one.
 ///
 /// # Examples
 /// ```
@@ -50,24 +50,23 @@ const SHORTEST_LAYER: usize = 4;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Policy {
-    /// Each stage but the last has this many operations.
+    /// Each stage but the last has this number of operations.
     EveryOps(usize),
-    /// No stage has more operations; cuts are where few bytes cross.
+    /// Stages have at most this number of operations; cuts are where few bytes cross.
     AtMostOps(usize),
-    /// So many stages of about the same estimated time; cuts are where few bytes cross.
+    /// The number of stages, which have similar estimated times; cuts are where few bytes cross.
     Balanced(usize),
-    /// No stage takes more bytes while it runs, counting what it takes and gives.
+    /// Stages need at most this number of bytes while they run, including arguments and outputs.
     Memory(u64),
-    /// A stage ends at each annotation with one of these notes, or at each annotation if there are
-    /// none, and has the note as its name.
+    /// A stage ends at each annotation with one of these strings, or at each annotation if the list
+    /// is empty. The annotation is the name of the stage.
     Marks(Vec<String>),
-    /// A stage for each repetition of what repeats itself: the layers of a model. Stages of equal
-    /// layers have equal programs, so they are compiled once.
+    /// A stage for each repetition of a repeated subgraph, such as the layers of a model. Equal
+    /// layers have equal programs, which are compiled once.
     Layers,
     /// The forward pass, the backward pass and the update of a training step.
     Training,
-    /// One stage for a program that compiles quickly as a whole; layers, or stages that are small
-    /// enough, for a larger one.
+    /// One stage for a program that compiles quickly as a whole; otherwise layers, or small stages.
     Auto,
 }
 
@@ -75,8 +74,8 @@ impl Policy {
     /// Cuts a program.
     ///
     /// # Errors
-    /// Sizes of zero; a node that takes more memory than a stage may; a mark that no annotation has;
-    /// no gradient where the passes of a training step are asked for.
+    /// Returns an error for sizes of zero, for a node that exceeds the memory limit, for a missing
+    /// mark, and for [`Policy::Training`] without a gradient.
     pub fn split(&self, program: &Program) -> Result<StageGraph, SplitError> {
         let sequence = Sequence::new(program);
         match self {
@@ -111,7 +110,7 @@ fn auto(sequence: &Sequence<'_>) -> Result<StageGraph, SplitError> {
     }
     let layered = sequence.assemble(&layers::parts(sequence, COMPILED_AT_ONCE / 2))?;
     let largest = layered.stages().iter().map(|stage| stage.program.graph().len()).max();
-    // Where nothing repeats, or what repeats is itself large, size decides.
+    // Without repetitions, or with large ones, the size decides.
     match largest {
         Some(largest) if largest <= WHOLE => Ok(layered),
         _ => sequence.cut_at(ranges::at_most(sequence, COMPILED_AT_ONCE)),

@@ -1,13 +1,13 @@
-//! Stages that are ranges of the sequence of nodes: by number, by time, by memory.
+//! Stages that are ranges of the node sequence: by number of operations, time or memory.
 
 use crate::error::SplitError;
 use crate::memory::Growing;
 use crate::partition::Sequence;
 
-/// How far from its even place a cut may be where fewer bytes cross, as a part of a stage's time.
+/// The maximum distance of a cut from its balanced position, as a fraction of a stage's time.
 const SLACK: f64 = 0.1;
 
-/// Where stages begin that have so many operations each.
+/// Returns the starts of stages with `count` operations each.
 pub(super) fn every(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut ops = 0;
@@ -21,8 +21,8 @@ pub(super) fn every(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
     starts
 }
 
-/// Where stages begin that have at most so many operations. Each has at least half of them, and ends
-/// where the fewest bytes cross.
+/// Returns the starts of stages with at most `count` and at least half as many operations. Each
+/// stage ends where the fewest bytes cross.
 pub(super) fn at_most(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
     let crossing = sequence.crossing();
     let ops: Vec<usize> =
@@ -31,7 +31,7 @@ pub(super) fn at_most(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
     let mut first = 0;
     while ops.len() - first > count {
         let shortest = first + count.div_ceil(2);
-        // Of equal places the last, so that stages are as large as they may be.
+        // The last of equally good positions, so that stages are as large as possible.
         let best = (shortest..=first + count)
             .rev()
             .min_by_key(|&next| crossing[ops[next]])
@@ -42,10 +42,10 @@ pub(super) fn at_most(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
     starts
 }
 
-/// Where stages begin if so many are to take about the same time.
+/// Returns the starts of `count` stages with similar estimated times.
 pub(super) fn balanced(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
     let crossing = sequence.crossing();
-    // The time until each position, and until the end.
+    // The time until each position, and the total time.
     let mut until = vec![0.0];
     for seconds in sequence.seconds() {
         until.push(until[until.len() - 1] + seconds);
@@ -57,7 +57,7 @@ pub(super) fn balanced(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
         let even = stage * to_f64(cut);
         let from = until.partition_point(|&time| time < even - SLACK * stage).max(after);
         let to = until.partition_point(|&time| time <= even + SLACK * stage);
-        // A single node may take longer than a stage should: then the cut is behind it.
+        // A single node may take longer than a stage should; the cut is then after the node.
         let places = from..to.max(from + 1).min(sequence.len());
         let Some(best) = places.min_by_key(|&position| crossing[position]) else { break };
         starts.push(best);
@@ -71,7 +71,7 @@ fn to_f64(count: usize) -> f64 {
     count as f64
 }
 
-/// Where stages begin that take no more memory than this.
+/// Returns the starts of stages that need at most `bytes` bytes of memory.
 pub(super) fn within(sequence: &Sequence<'_>, bytes: u64) -> Result<Vec<usize>, SplitError> {
     let mut starts = Vec::new();
     let mut growing = Growing::new(sequence);

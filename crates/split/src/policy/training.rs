@@ -1,7 +1,8 @@
 //! The three passes of a training step.
 //!
-//! Nodes that a derivative was made of are marked as they are made. The forward pass is what does not
-//! depend on them, the backward pass they and what they need, the update the rest.
+//! Nodes of a derivative are marked when they are created. The forward pass contains the nodes that
+//! do not depend on them, the backward pass contains these nodes and their dependencies, and the
+//! update contains the remaining nodes.
 
 use crate::error::SplitError;
 use crate::partition::Sequence;
@@ -22,9 +23,9 @@ pub(super) fn split(sequence: &Sequence<'_>) -> Result<StageGraph, SplitError> {
     Ok(stages)
 }
 
-/// The pass of each node: 0, 1 or 2.
+/// Returns the pass of each node: 0, 1 or 2.
 fn passes(sequence: &Sequence<'_>, derived: &[bool]) -> Vec<u32> {
-    // Whether a node is needed by the backward pass: users come later.
+    // Whether the backward pass needs a node; users come later.
     let mut needed = derived.to_vec();
     for position in (0..sequence.len()).rev() {
         if needed[position] {

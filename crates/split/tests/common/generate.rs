@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{f32, program};
 
-/// A step of building a program: which operation, and which earlier values it takes.
+/// A step of building a program: the operation and the earlier values that it takes.
 #[derive(Clone, Debug)]
 pub struct Step {
     kind: u8,
@@ -32,10 +32,10 @@ pub fn decisions() -> impl Strategy<Value = Vec<Decision>> {
 
 const DTYPES: [DType; 6] = [DType::F32, DType::F64, DType::BF16, DType::F16, DType::S32, DType::U8];
 
-/// Not all of them have an exact `f32`.
+/// Some of these values have no exact `f32`.
 const NUMBERS: [f64; 4] = [0.1, 2.0, -1.0 / 3.0, 1e-3];
 
-/// The values a step can choose from: matrices of 2 by 3, and scalars.
+/// The values from which a step can choose: matrices of 2 by 3, and scalars.
 #[derive(Clone, PartialEq, Debug)]
 struct Pool {
     matrices: Vec<ExprId>,
@@ -110,7 +110,7 @@ fn take_step(graph: &mut Graph, pool: &mut Pool, step: &Step) -> Result<()> {
     Ok(())
 }
 
-/// A loop whose body shows its state to a hook; it ends, since `exp` is never negative.
+/// Builds a loop whose body passes its state to a hook; it terminates, since `exp` is positive.
 fn looped(graph: &mut Graph, x: ExprId, s: ExprId) -> Result<Vec<ExprId>> {
     let mark = graph.mark();
     let types = [x, s].map(|id| graph.tensor_type(id).clone());
@@ -130,7 +130,7 @@ fn looped(graph: &mut Graph, x: ExprId, s: ExprId) -> Result<Vec<ExprId>> {
     graph.while_loop(mark, &scope, &[x, s], condition, body)
 }
 
-/// A conditional that captures `x` and `y`.
+/// Builds a conditional that captures `x` and `y`.
 fn conditional(graph: &mut Graph, x: ExprId, y: ExprId, s: ExprId) -> Result<Vec<ExprId>> {
     let mark = graph.mark();
     let zero = graph.zero_like(s)?;
@@ -144,26 +144,26 @@ fn conditional(graph: &mut Graph, x: ExprId, y: ExprId, s: ExprId) -> Result<Vec
     graph.cond(mark, vec![(predicate, body)], otherwise)
 }
 
-/// The inputs of every program.
+/// Returns the input types of every generated program.
 pub fn input_types() -> Vec<TensorType> {
     vec![f32([2, 3]), f32([2, 3]), f32([])]
 }
 
 impl Step {
-    /// Whether running it can be seen from outside: it is a hook, or holds one.
+    /// Returns whether running the step is observable: it is or contains a hook.
     fn has_effects(&self) -> bool {
         (14..18).contains(&self.kind)
     }
 
-    /// Whether it traces a region, whose parameters are new ones each time.
+    /// Returns whether the step traces a region, which has new parameters each time.
     fn has_region(&self) -> bool {
         (16..19).contains(&self.kind)
     }
 }
 
-/// Takes the steps one by one, each of them twice, and something that is refused after it. What is made
-/// again is what is there already, but for what has effects. `check` is shown the graph after each, and
-/// how many nodes it has to have, where that is known: what is refused leaves nothing.
+/// Takes each step twice, and then an invalid step. Repeated nodes are shared unless they have
+/// effects. `check` receives the graph after each step, and the expected number of nodes if it is
+/// known; an invalid step must add no nodes.
 pub fn take_twice(steps: &[Step], mut check: impl FnMut(&Graph, Option<usize>)) {
     program(input_types(), |graph, inputs| {
         let mut pool = Pool { matrices: inputs[..2].to_vec(), scalars: inputs[2..].to_vec() };
@@ -185,14 +185,14 @@ pub fn take_twice(steps: &[Step], mut check: impl FnMut(&Graph, Option<usize>)) 
     });
 }
 
-/// The program of some steps.
+/// Builds the program of some steps.
 pub fn build(steps: &[Step]) -> Program {
     program(input_types(), |graph, inputs| {
         let mut pool = Pool { matrices: inputs[..2].to_vec(), scalars: inputs[2..].to_vec() };
         for step in steps {
             take_step(graph, &mut pool, step)?;
         }
-        // The last few values, so that most of the program is needed, and one from the middle.
+        // The last values, so that most of the program is needed, and one value from the middle.
         let matrices = pool.matrices.iter().rev().take(3);
         let scalars = pool.scalars.iter().rev().take(2);
         Ok(matrices

@@ -1,5 +1,4 @@
-//! What the tests share: programs that are quick to write, stages as short text, and a symbolic
-//! evaluator.
+//! Shared test helpers: short program builders, stages as strings, and a symbolic evaluator.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 pub mod generate;
@@ -12,20 +11,20 @@ use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
 use nxla_split::{Decision, Schedule, Stage, StageGraph};
 use nxla_tensor::DType;
 
-/// An error of any kind, for tests that build graphs with `?`.
+/// The result of a test that builds graphs with `?`.
 pub type Test<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// The type of a tensor of `s32`.
+/// Returns the type of an `s32` tensor.
 pub fn s32<const N: usize>(shape: [usize; N]) -> TensorType {
     TensorType::new(DType::S32, shape)
 }
 
-/// The type of a tensor of `f32`.
+/// Returns the type of an `f32` tensor.
 pub fn f32<const N: usize>(shape: [usize; N]) -> TensorType {
     TensorType::new(DType::F32, shape)
 }
 
-/// A program of inputs of these types.
+/// Builds a program with inputs of these types.
 pub fn program(
     inputs: Vec<TensorType>,
     build: impl FnOnce(&mut Graph, &[ExprId]) -> nxla_expr::Result<Vec<ExprId>>,
@@ -37,12 +36,12 @@ pub fn program(
     Program::new(&graph, inputs, &outputs).expect("the program is closed")
 }
 
-/// The decision for nodes of one name, no cut elsewhere.
+/// Returns `decision` for nodes with this name, and no cut elsewhere.
 pub fn at(name: &str, decision: Decision) -> impl FnMut(nxla_expr::Node<'_>) -> Decision {
     move |node| if node.op.name() == name { decision } else { Decision::None }
 }
 
-/// Each stage on a line: where its arguments come from, its operations, its outputs.
+/// Formats each stage as a line: the sources of its arguments, its operations, its outputs.
 ///
 /// ```text
 /// in0, in1 | add, subtract | s32[2], s32[2]
@@ -64,17 +63,17 @@ fn show(stage: &Stage) -> String {
     )
 }
 
-/// What a symbolic evaluation came across.
+/// The observations of a symbolic evaluation.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Log {
-    /// Every operation that was computed; not literals and annotations, which stages may repeat.
+    /// Every computed operation, except literals and annotations, which stages may copy.
     pub computed: Vec<u64>,
-    /// Every hook that ran, in order: its name and what it was shown.
+    /// Every hook that ran, in order: its name and the values that it received.
     pub hooks: Vec<(String, Vec<u64>)>,
 }
 
 /// Evaluates a program on terms instead of numbers. A term is a hash of an operation and the terms
-/// of its operands, so equal terms mean that the same was computed, bit for bit, whatever it is.
+/// of its operands, so equal terms mean that the same operations were computed.
 pub fn evaluate(program: &Program, arguments: &[u64], log: &mut Log) -> Vec<u64> {
     let graph = program.graph();
     let mut terms: Vec<u64> = Vec::with_capacity(graph.len());
@@ -108,7 +107,7 @@ pub fn evaluate(program: &Program, arguments: &[u64], log: &mut Log) -> Vec<u64>
     program.outputs().iter().map(|id| terms[id.index()]).collect()
 }
 
-/// Runs every stage, one after another, and gives the outputs of the original program.
+/// Runs all stages sequentially, and returns the outputs of the original program.
 pub fn run_in_order<V: Clone, E>(
     graph: &StageGraph,
     inputs: Vec<V>,
@@ -122,7 +121,7 @@ pub fn run_in_order<V: Clone, E>(
     Ok(schedule.finish().expect("every stage has run"))
 }
 
-/// Evaluates the whole program and its stages, and checks that both do the same.
+/// Evaluates the whole program and its stages, and checks that both are equal.
 pub fn check_equal(program: &Program, stages: &StageGraph) {
     stages.verify().expect("stages fit together");
     let inputs: Vec<u64> = (0..program.inputs().len()).map(|index| hashed(&index)).collect();

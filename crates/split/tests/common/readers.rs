@@ -1,5 +1,5 @@
-//! Readers of bytes that nobody vouches for: what they give holds together, or it is an error. The
-//! targets of `cargo fuzz` call them too.
+//! Readers of untrusted bytes: the result is a valid object or an error. The targets of `cargo
+//! fuzz` call these functions too.
 #![allow(dead_code, unreachable_pub, reason = "each target uses one")]
 
 use std::borrow::Cow;
@@ -8,10 +8,10 @@ use nxla_expr::serialize;
 use nxla_expr::verify::verify_program;
 use nxla_split::{Stage, StageGraph};
 
-/// The bytes of a program before its checksum: what they are, and the version.
+/// The length of the bytes of a program before its checksum: magic bytes and version.
 const BEFORE: usize = 6;
 
-/// Reads a program, whatever its checksum is, which would refuse nearly all bytes.
+/// Reads a program after correcting its checksum, which would otherwise reject nearly all bytes.
 pub fn program(bytes: &[u8]) {
     let Ok(program) = serialize::from_bytes(&sealed(bytes)) else { return };
     verify_program(&program).expect("what is read holds together");
@@ -34,7 +34,7 @@ pub fn stages(bytes: &[u8]) {
     assert_eq!(again.to_bytes(), graph.to_bytes());
 }
 
-/// The bytes of a program with the checksum of what they hold.
+/// Returns the bytes of a program with a correct checksum.
 fn sealed(bytes: &[u8]) -> Cow<'_, [u8]> {
     const HEADER: usize = BEFORE + blake3::OUT_LEN;
     let Some(body) = bytes.get(HEADER..) else { return Cow::Borrowed(bytes) };

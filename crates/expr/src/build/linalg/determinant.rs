@@ -1,8 +1,8 @@
 //! Determinants and their derivatives.
 //!
-//! The derivative of a determinant is the matrix of its cofactors (Jacobi's formula), which exists
-//! for every matrix. An LU factorization has no derivative at a singular matrix, so the cofactors
-//! of such a matrix come from its singular value decomposition instead.
+//! The derivative of a determinant is the cofactor matrix (Jacobi's formula), which exists for
+//! every matrix. An LU factorization has no derivative at a singular matrix, so the cofactors of a
+//! singular matrix are computed from its singular value decomposition.
 
 use nxla_tensor::{DType, Number, Scalar, Shape};
 
@@ -11,15 +11,15 @@ use super::solve::{precision, triangles};
 use crate::graph::{Cumulative, ExprId, Graph, Padding, Result, TensorType, Transform};
 
 impl Graph {
-    /// The determinant of square matrices. A float; names are dropped.
+    /// Returns the determinant of square matrices as a float. Names are dropped.
     ///
-    /// Up to three rows it is a polynomial of the elements; beyond, the product of the diagonal of
-    /// an LU factorization. Derivatives are exact at singular matrices too. The exception is a
-    /// matrix whose rank is four or more below its size: its derivatives from the fourth order on
-    /// count as zero.
+    /// For up to three rows it is a polynomial of the elements, otherwise the product of the
+    /// diagonal of an LU factorization. Derivatives are exact at singular matrices, with one
+    /// exception: if the rank is at least four below the size, derivatives of fourth and higher
+    /// order are zero.
     ///
     /// # Errors
-    /// Matrices that are not square.
+    /// Returns an error for matrices that are not square.
     pub fn determinant(&mut self, a: ExprId) -> Result<ExprId> {
         let ty = self.tensor_type(a).clone();
         let side = self.square_side("determinant", &ty)?;
@@ -35,7 +35,7 @@ impl Graph {
         let value = self.determinant_of_lu(packed, order)?;
         let is_singular = self.is_singular(packed)?;
         let open = self.open_custom_jvp(&[a]);
-        // The block depends on the tangent, so cofactors are only computed for a derivative.
+        // The block depends on the tangent, so cofactors are computed only for a derivative.
         let operands = [a, is_singular, open.changes()[0]];
         let tangent = self.composite("determinant_tangent", &[], operands, |graph, operands| {
             let [a, is_singular, tangent] = operands;
@@ -46,7 +46,7 @@ impl Graph {
         Ok(self.close_custom_jvp(open, &[value], &[a], vec![tangent])?[0])
     }
 
-    /// The determinant from the packed factors and the order of rows.
+    /// Returns the determinant from the packed factors and the order of rows.
     fn determinant_of_lu(&mut self, packed: ExprId, order: ExprId) -> Result<ExprId> {
         let diagonal = self.take_diagonal(packed, 0)?;
         let product = self.product(diagonal, Some(&[-1]), false)?;
@@ -54,8 +54,8 @@ impl Graph {
         self.multiply(sign, product)
     }
 
-    /// Whether the smallest pivot is zero up to rounding. Second derivatives by way of such a pivot
-    /// would lose all digits.
+    /// Returns whether the smallest pivot is zero up to rounding. Second derivatives through such a
+    /// pivot would have no correct digits.
     fn is_singular(&mut self, packed: ExprId) -> Result<ExprId> {
         let diagonal = self.take_diagonal(packed, 0)?;
         let size = self.abs(diagonal)?;
@@ -67,7 +67,7 @@ impl Graph {
         self.logical_and(is_small, is_finite)
     }
 
-    /// The rounding error of a factorization of matrices whose largest value is `largest`.
+    /// Returns the rounding error of factorizing matrices whose largest value is `largest`.
     fn rounding(&mut self, matrix: ExprId, largest: ExprId) -> Result<ExprId> {
         let side = self.shape(matrix)[self.shape(matrix).rank() - 1];
         let relative = precision(self.dtype(largest)) * side as f64;
@@ -75,12 +75,12 @@ impl Graph {
         self.multiply(largest, relative)
     }
 
-    /// The cofactors of each matrix: the transpose of its adjugate.
+    /// Returns the cofactors of each matrix: the transposed adjugate.
     fn cofactors(&mut self, a: ExprId, is_singular: ExprId) -> Result<ExprId> {
         let side = self.shape(a)[self.shape(a).rank() - 1];
         let eye = self.eye([side, side], self.dtype(a))?;
         let mask = self.for_matrices(is_singular)?;
-        // Each of the two formulas sees the identity in place of matrices that it is not for.
+        // Each of the two formulas uses the identity instead of matrices for which it is invalid.
         let regular = self.select(mask, eye, a)?;
         let usual = self.regular_cofactors(regular)?;
         let any = self.any(is_singular, None, false)?;
@@ -101,15 +101,16 @@ impl Graph {
         self.constant(Scalar::zero(ty.dtype), ty)
     }
 
-    /// One value for each matrix, such that it broadcasts with matrices.
+    /// Reshapes one value for each matrix such that it broadcasts with matrices.
     fn for_matrices(&mut self, x: ExprId) -> Result<ExprId> {
         let x = self.new_axis(x, -1, None)?;
         self.new_axis(x, -1, None)
     }
 
-    /// With `p a = l u`, the adjugate of `a` is `det(p) adj(u) l^-1 p`. The adjugate of `u` is the
-    /// inverse of `u` with its rows divided by their pivots, times the product of all other pivots
-    /// in each row; this product neither overflows nor underflows unless a cofactor does.
+    /// Computes cofactors of regular matrices. With `p a = l u`, the adjugate of `a` is `det(p)
+    /// adj(u) l^-1 p`. The adjugate of `u` is the inverse of `u` with its rows divided by their
+    /// pivots, times the product of the other pivots in each row. This product overflows or
+    /// underflows only if a cofactor does.
     fn regular_cofactors(&mut self, a: ExprId) -> Result<ExprId> {
         let (packed, order) = self.packed_lu(a)?;
         let (lower, upper) = triangles(Transform::None);
@@ -132,7 +133,7 @@ impl Graph {
         self.matrix_transpose(adjugate)
     }
 
-    /// For each element along the last axis, the product of all others.
+    /// Returns for each element along the last axis the product of all other elements.
     fn products_of_others(&mut self, x: ExprId) -> Result<ExprId> {
         let rank = self.shape(x).rank();
         let one = self.scalar_constant(Scalar::one(self.dtype(x)), self.dtype(x))?;
@@ -147,11 +148,12 @@ impl Graph {
         self.multiply(before, after)
     }
 
-    /// The cofactors of a singular matrix, with derivatives of their own.
+    /// Computes cofactors of singular matrices, with derivatives.
     ///
     /// With the singular vectors of `a` as constants, `b = u^H a v` is linear in `a` and close to
-    /// diagonal, with decreasing elements. Its block of all but the last three rows and columns is
-    /// regular unless the rank is lower still; with `s` the Schur complement of that block,
+    /// diagonal, with decreasing elements. The block `b11` without the last three rows and columns
+    /// is regular unless the rank is lower. With the Schur complement `s` of this block, `det b =
+    /// det(b11) det(s)`, and the determinant of three rows is a polynomial.
     /// `det b = det(b11) det(s)`, and the determinant of three rows is a polynomial.
     fn singular_cofactors(&mut self, a: ExprId) -> Result<ExprId> {
         let constant = self.stop_grad(a)?;
@@ -179,14 +181,14 @@ impl Graph {
         self.matrix_transpose(adjugate)
     }
 
-    /// The determinant whose derivative goes through the LU factorization: of regular matrices.
+    /// Returns the determinant of regular matrices, with the derivative of the LU factorization.
     fn plain_determinant(&mut self, a: ExprId) -> Result<ExprId> {
         let (packed, order) = self.packed_lu(a)?;
         self.determinant_of_lu(packed, order)
     }
 
-    /// The adjugate of matrices whose first `head` rows and columns are regular where `has_rank`
-    /// holds, and which have three more.
+    /// Returns the adjugate of matrices with `head` plus three rows, whose first `head` rows and
+    /// columns are regular where `has_rank` is true.
     fn block_adjugate(&mut self, b: ExprId, head: usize, has_rank: ExprId) -> Result<ExprId> {
         let block = |graph: &mut Graph, row: usize, column: usize| {
             let part = [(0, head), (head, 3)];
@@ -225,8 +227,8 @@ impl Graph {
         self.multiply(scale, whole)
     }
 
-    /// The cofactors of matrices of three rows: with indices modulo three,
-    /// `a[i+1, j+1] a[i+2, j+2] - a[i+1, j+2] a[i+2, j+1]`.
+    /// Returns the cofactors of matrices with three rows: with indices modulo three, `a[i+1, j+1]
+    /// a[i+2, j+2] - a[i+1, j+2] a[i+2, j+1]`.
     fn cofactors_of_three(&mut self, a: ExprId) -> Result<ExprId> {
         let moved = |graph: &mut Graph, rows: i64, columns: i64| {
             let x = graph.roll(a, -rows, -2)?;
@@ -238,13 +240,13 @@ impl Graph {
         self.subtract(down, up)
     }
 
-    /// One number for each matrix without rows.
+    /// Returns a constant for each matrix without rows.
     fn of_no_rows(&mut self, number: Scalar, dtype: DType, a: &TensorType) -> Result<ExprId> {
         let batch = Shape::from(a.shape[..a.rank() - 2].to_vec());
         self.constant(number, TensorType::new(dtype, batch))
     }
 
-    /// By the first row (Laplace).
+    /// Expands by the first row (Laplace).
     fn small_determinant(&mut self, a: ExprId, side: usize) -> Result<ExprId> {
         let rank = self.shape(a).rank();
         let at = |graph: &mut Graph, row: usize, column: usize| {
@@ -277,7 +279,7 @@ impl Graph {
         at(self, 0, 0)
     }
 
-    /// 1 for an order of rows that an even number of exchanges makes, else -1.
+    /// Returns 1 for an even permutation of rows, and -1 for an odd one.
     fn sign_of_order(&mut self, order: ExprId, dtype: DType) -> Result<ExprId> {
         let (rows, columns) = (self.new_axis(order, -1, None)?, self.new_axis(order, -2, None)?);
         let exchanged = self.greater(rows, columns)?;
@@ -291,12 +293,12 @@ impl Graph {
         self.as_type(sign, dtype)
     }
 
-    /// The sign (for complex numbers the phase) and the logarithm of the magnitude of the
-    /// determinant of square matrices, which may be too large or small for a number. A singular
-    /// matrix gives 0 and minus infinity. Names are dropped.
+    /// Returns the sign (the phase for complex numbers) and the logarithm of the magnitude of the
+    /// determinant of square matrices, which may overflow or underflow itself. The results for a
+    /// singular matrix are 0 and minus infinity. Names are dropped.
     ///
     /// # Errors
-    /// Matrices that are not square.
+    /// Returns an error for matrices that are not square.
     pub fn slogdet(&mut self, a: ExprId) -> Result<(ExprId, ExprId)> {
         let ty = self.tensor_type(a).clone();
         let dtype = ty.dtype.to_floating();

@@ -1,24 +1,24 @@
-//! Factorisations of matrices: see [`Factorization`] for what they determine.
+//! Matrix factorizations; [`Factorization`] documents the freedom of their factors.
 
 use nxla_tensor::{DType, Scalar};
 
 use crate::graph::{ExprId, Factorization, Graph, Op, Result, TensorType};
 
 impl Graph {
-    /// The lower-triangular `l` with `l l^H = a` for positive definite `a`; only the lower
-    /// triangle of `a` is read. A float; names are dropped.
+    /// Returns the lower-triangular `l` with `l l^H = a` for positive definite `a`, as a float.
+    /// Only the lower triangle of `a` is read. Names are dropped.
     ///
     /// # Errors
-    /// Matrices that are not square.
+    /// Returns an error for matrices that are not square.
     pub fn cholesky(&mut self, a: ExprId) -> Result<ExprId> {
         self.make(Op::Cholesky, &[a])
     }
 
-    /// `(p, l, u)` with `p l u = a`: a permutation of rows, a lower triangle with ones on the
+    /// Returns `(p, l, u)` with `p l u = a`: a permutation of rows, a lower triangle with a unit
     /// diagonal, and an upper triangle. Names are dropped.
     ///
     /// # Errors
-    /// Matrices that are not square.
+    /// Returns an error for matrices that are not square.
     pub fn lu(&mut self, a: ExprId) -> Result<(ExprId, ExprId, ExprId)> {
         if let Some(parts) = self.factors_of_nothing("lu", a, Factorization::Lu)? {
             let nothing = self.as_type(parts[0], self.dtype(a))?;
@@ -38,18 +38,18 @@ impl Graph {
         Ok((permutation, lower, upper))
     }
 
-    /// The parts of [`Factorization::Lu`].
+    /// Returns the results of [`Factorization::Lu`].
     pub(super) fn packed_lu(&mut self, a: ExprId) -> Result<(ExprId, ExprId)> {
         let node = self.make(Op::Factorize(Factorization::Lu), &[a])?;
         Ok((self.elem(node, 0)?, self.elem(node, 1)?))
     }
 
-    /// `(q, r)` with `q r = a`: orthonormal columns, and an upper triangle whose diagonal is real
-    /// and not negative. With `complete`, `q` is square; otherwise it has as many columns as the
-    /// smaller side of `a`. Names are dropped.
+    /// Returns `(q, r)` with `q r = a`: orthonormal columns, and an upper triangle with a real,
+    /// nonnegative diagonal. With `complete`, `q` is square; otherwise it has as many columns as
+    /// the smaller side of `a`. Names are dropped.
     ///
     /// # Errors
-    /// An operand without matrices.
+    /// Returns an error for an operand without matrices.
     pub fn qr(&mut self, a: ExprId, complete: bool) -> Result<(ExprId, ExprId)> {
         let factorization = Factorization::Qr { complete };
         if let Some(parts) = self.factors_of_nothing("qr", a, factorization)? {
@@ -59,11 +59,11 @@ impl Graph {
         Ok((self.elem(node, 0)?, self.elem(node, 1)?))
     }
 
-    /// `(w, v)` with `v diag(w) v^H = a` for Hermitian `a`, of which the lower triangle is read:
-    /// the eigenvalues, increasing, and the eigenvectors in columns. Names are dropped.
+    /// Returns `(w, v)` with `v diag(w) v^H = a` for Hermitian `a`, whose lower triangle is read:
+    /// the eigenvalues in increasing order, and the eigenvectors in columns. Names are dropped.
     ///
     /// # Errors
-    /// Matrices that are not square.
+    /// Returns an error for matrices that are not square.
     pub fn eigh(&mut self, a: ExprId) -> Result<(ExprId, ExprId)> {
         if let Some(parts) = self.factors_of_nothing("eigh", a, Factorization::Eigh)? {
             return Ok((parts[0], parts[1]));
@@ -72,11 +72,12 @@ impl Graph {
         Ok((self.elem(node, 0)?, self.elem(node, 1)?))
     }
 
-    /// `(u, s, v^H)` with `u diag(s) v^H = a`: the singular values decrease. With `full`, `u` and
-    /// `v` are square; otherwise they have a column for each singular value. Names are dropped.
+    /// Returns `(u, s, v^H)` with `u diag(s) v^H = a` and decreasing singular values `s`. With
+    /// `full`, `u` and `v` are square; otherwise they have a column for each singular value. Names
+    /// are dropped.
     ///
     /// # Errors
-    /// An operand without matrices.
+    /// Returns an error for an operand without matrices.
     pub fn svd(&mut self, a: ExprId, full: bool) -> Result<(ExprId, ExprId, ExprId)> {
         let factorization = Factorization::Svd { full };
         if let Some(parts) = self.factors_of_nothing("svd", a, factorization)? {
@@ -86,8 +87,8 @@ impl Graph {
         Ok((self.elem(node, 0)?, self.elem(node, 1)?, self.elem(node, 2)?))
     }
 
-    /// The factors of matrices without rows or without columns, which engines need not know: none
-    /// has elements but square ones, which are identities.
+    /// Returns the factors of matrices without rows or columns, so that backends need not support
+    /// them. The square factors are identities, the other factors are empty.
     fn factors_of_nothing(
         &mut self,
         op: &'static str,

@@ -4,19 +4,19 @@ use super::super::{SliceStart, of_op};
 use crate::graph::{ErrorKind, ExprId, Fft, Graph, Op, Padding, Result};
 
 impl Graph {
-    /// The discrete Fourier transform of `length` points along an axis (as many as there are for
-    /// `None`); the axis is cut or padded with zeros to it. The result is complex.
+    /// Returns the discrete Fourier transform of `length` points along an axis, which is cut or
+    /// padded with zeros to this length. `None` uses the size of the axis. The result is complex.
     ///
     /// # Errors
-    /// An axis out of range; a length of 0.
+    /// Returns an error for an axis out of range or a length of 0.
     pub fn fft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
         self.fourier("fft", x, length, axis, false)
     }
 
-    /// The inverse of [`Graph::fft`], divided by `length`.
+    /// Returns the inverse of [`Graph::fft`], divided by `length`.
     ///
     /// # Errors
-    /// As for [`Graph::fft`].
+    /// Returns the errors of [`Graph::fft`].
     pub fn ifft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
         self.fourier("ifft", x, length, axis, true)
     }
@@ -34,11 +34,11 @@ impl Graph {
         self.make(Op::Fft(Fft { inverse, length, axis }), &[x])
     }
 
-    /// [`Graph::fft`] of a real tensor without the redundant half: `length / 2 + 1` bins. A block,
-    /// whose default cuts them off.
+    /// Returns the nonredundant half of [`Graph::fft`] of a real tensor: `length / 2 + 1` bins.
+    /// This is a block whose default drops the other bins.
     ///
     /// # Errors
-    /// A complex operand, and as for [`Graph::fft`].
+    /// Returns an error for a complex operand, and the errors of [`Graph::fft`].
     pub fn rfft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
         if self.dtype(x).is_complex() {
             let (found, expected) = (self.dtype(x), "a real dtype");
@@ -53,11 +53,11 @@ impl Graph {
         })
     }
 
-    /// The inverse of [`Graph::rfft`]: `length` real points (`2 * (bins - 1)` for `None`) from
-    /// bins whose missing half is the conjugate of the given one. A block.
+    /// Returns the inverse of [`Graph::rfft`]: `length` real points (`2 * (bins - 1)` for `None`)
+    /// from bins whose missing half is the conjugate of the given half. This is a block.
     ///
     /// # Errors
-    /// An axis out of range; a length of 0.
+    /// Returns an error for an axis out of range or a length of 0.
     pub fn irfft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
         let op = "irfft";
         let at = self.axis(op, x, axis)?;
@@ -70,11 +70,12 @@ impl Graph {
         })
     }
 
-    /// The body of [`Graph::irfft`]: completes the spectrum, and transforms it.
+    /// The body of [`Graph::irfft`]: completes the spectrum and transforms it.
     fn mirrored(&mut self, x: ExprId, length: usize, at: usize) -> Result<ExprId> {
         let axis = i64::try_from(at).expect("an axis is small");
         let given = self.resized(x, at, length / 2 + 1)?;
-        // Bin `length - i` is the conjugate of bin `i`; bin 0 and the middle one are their own.
+        // Bin `length - i` is the conjugate of bin `i`; bin 0 and the middle bin have no other
+        // half.
         let mirrored = (length - 1) / 2;
         let spectrum = if mirrored == 0 {
             given
@@ -88,7 +89,7 @@ impl Graph {
         self.real(points)
     }
 
-    /// `x` with one axis cut or padded with zeros at its end.
+    /// Cuts one axis of `x` at its end, or pads it with zeros.
     fn resized(&mut self, x: ExprId, axis: usize, size: usize) -> Result<ExprId> {
         let shape = self.shape(x);
         if shape[axis] == size {
@@ -101,11 +102,12 @@ impl Graph {
         self.pad(x, zero, &padding)
     }
 
-    /// [`Graph::fft`] along several axes, all for `None`, or as many of the last as there are
-    /// lengths. A block, whose default transforms one axis after the other.
+    /// Applies [`Graph::fft`] along several axes: all axes for `None`, or the last axes if there
+    /// are lengths. This is a block whose default transforms one axis after the other.
     ///
     /// # Errors
-    /// An axis out of range or given twice; not one length for each axis; a length of 0.
+    /// Returns an error for an axis out of range or repeated, a wrong number of lengths for each
+    /// axis, or a length of 0.
     ///
     /// ```
     /// use nxla_expr::{Graph, TensorType};
@@ -126,10 +128,10 @@ impl Graph {
         self.along_all("fftn", x, lengths, axes, false)
     }
 
-    /// The inverse of [`Graph::fftn`].
+    /// Returns the inverse of [`Graph::fftn`].
     ///
     /// # Errors
-    /// As for [`Graph::fftn`].
+    /// Returns the errors of [`Graph::fftn`].
     pub fn ifftn(
         &mut self,
         x: ExprId,
@@ -158,10 +160,10 @@ impl Graph {
         })
     }
 
-    /// [`Graph::rfft`] along the last of several axes, and [`Graph::fft`] along the others.
+    /// Applies [`Graph::rfft`] along the last of several axes, and [`Graph::fft`] along the others.
     ///
     /// # Errors
-    /// A complex operand, no axes, and as for [`Graph::fftn`].
+    /// Returns an error for a complex operand, no axes, and the errors of [`Graph::fftn`].
     pub fn rfftn(
         &mut self,
         x: ExprId,
@@ -177,10 +179,11 @@ impl Graph {
         self.along_each(op, half, others, false)
     }
 
-    /// The inverse of [`Graph::rfftn`]; the length of the last axis is as for [`Graph::irfft`].
+    /// Returns the inverse of [`Graph::rfftn`]; the last length has the default of
+    /// [`Graph::irfft`].
     ///
     /// # Errors
-    /// No axes, and as for [`Graph::fftn`].
+    /// Returns an error without axes, and the errors of [`Graph::fftn`].
     pub fn irfftn(
         &mut self,
         x: ExprId,
@@ -196,7 +199,7 @@ impl Graph {
         self.irfft(half, length, axis).map_err(of_op(op))
     }
 
-    /// Axes with the number of points along each.
+    /// Returns the transformed axes with the number of points along each.
     fn transformed_axes(
         &self,
         op: &str,
@@ -224,7 +227,7 @@ impl Graph {
         }
     }
 
-    /// Transforms along axes, the last one first. Without axes, only the dtype changes.
+    /// Transforms several axes, the last one first. Without axes, only the dtype changes.
     fn along_each(
         &mut self,
         op: &'static str,

@@ -13,10 +13,10 @@ pub use solve::Tolerance;
 use crate::graph::{Axes, ExprId, Graph, Op, Result};
 
 impl Graph {
-    /// The conjugate transpose of the last two axes. A vector is only conjugated.
+    /// Returns the conjugate transpose of the last two axes. A vector is only conjugated.
     ///
     /// # Errors
-    /// None for tensors; the result is fallible like that of every builder.
+    /// Cannot fail for valid operands.
     pub fn adjoint(&mut self, x: ExprId) -> Result<ExprId> {
         let rank = self.shape(x).rank();
         let x = if self.dtype(x).is_complex() { self.conjugate(x)? } else { x };

@@ -6,30 +6,32 @@ use super::super::composed::bits_of;
 use super::super::of_op;
 use crate::graph::{Axes, ExprId, Graph, Op, Result};
 
-/// Which norm [`Graph::norm`] computes.
+/// The norm that [`Graph::norm`] computes.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Norm {
-    /// The root of the sum of squares: Euclid's norm of vectors, Frobenius' of matrices.
+    /// The root of the sum of squares: the Euclidean norm of vectors, the Frobenius norm of
+    /// matrices.
     #[default]
     Euclid,
-    /// Of vectors, the `p`-th root of the sum of `p`-th powers, or the number of elements that
-    /// are not 0 for `p` of 0. Of matrices 1 and -1 are the largest and smallest column sum, 2 and
-    /// -2 the largest and smallest singular value; there are no others.
+    /// For vectors, the `p`-th root of the sum of `p`-th powers, or the number of nonzero elements
+    /// for `p = 0`. For matrices, the largest (1) or smallest (-1) column sum, or the largest (2)
+    /// or smallest (-2) singular value; other powers are not supported.
     Power(f64),
-    /// Of matrices, the sum of the singular values.
+    /// For matrices, the sum of the singular values.
     Nuclear,
-    /// The largest element of a vector, the largest row sum of a matrix.
+    /// For vectors the largest element, for matrices the largest row sum.
     Max,
-    /// The smallest element of a vector, the smallest row sum of a matrix.
+    /// For vectors the smallest element, for matrices the smallest row sum.
     Min,
 }
 
 impl Graph {
-    /// A norm over one axis (of vectors) or two axes (of matrices), all axes for `None`. Absolute
-    /// values enter everywhere. A real float.
+    /// Returns a norm over one axis (of vectors) or two axes (of matrices), or over all axes for
+    /// `None`. Norms use absolute values. The result is a real float.
     ///
     /// # Errors
-    /// Not one or two axes; a power that has no closed form for matrices.
+    /// Returns an error unless there are one or two axes, or for a power that has no closed form
+    /// for matrices.
     pub fn norm(
         &mut self,
         x: ExprId,
@@ -81,7 +83,8 @@ impl Graph {
         if keep_axes { Ok(result) } else { self.squeeze(result, Some(&axes)) }
     }
 
-    /// `sum(|x|^p)^(1/p)`. Scaling by about the largest element first keeps the powers in range.
+    /// Computes `sum(|x|^p)^(1/p)`. Dividing by about the largest element first keeps the powers in
+    /// range.
     fn power_norm(&mut self, size: ExprId, power: f64, axes: &[i64]) -> Result<ExprId> {
         let float = self.dtype(size).to_floating().at_least_f32();
         let size = self.as_type(size, float)?;
@@ -90,7 +93,7 @@ impl Graph {
         let one = self.one_like(scale)?;
         let inverse = self.divide(one, scale)?;
         let scaled = self.multiply(size, inverse)?;
-        // Whole exponents are multiplications.
+        // Integer exponents become multiplications.
         let number = if power.fract() == 0.0 && power.abs() < 1e9 {
             Number::Int(power as i128)
         } else {
@@ -99,7 +102,8 @@ impl Graph {
         let exponent = self.weak_number(number, scaled)?;
         let powers = self.pow(scaled, exponent)?;
         let sum = self.sum(powers, Some(axes), true)?;
-        // The root has no derivative at zero, where the norm has its minimum: the gradient is zero.
+        // The root has no derivative at zero, where the norm has its minimum; the gradient there is
+        // zero.
         let zero = self.zero_like(sum)?;
         let is_zero = self.equal(sum, zero)?;
         let positive = self.select(is_zero, one, sum)?;
@@ -113,8 +117,9 @@ impl Graph {
         self.select(is_zero, zero, norm)
     }
 
-    /// The largest power of two that is not above a positive number, as near to it as its inverse is normal. No
-    /// bit is lost by scaling with it. It is a constant to derivatives, which do not depend on the scale.
+    /// Returns the largest power of two that does not exceed a positive value and has a normal
+    /// inverse. Scaling by it is exact. It is a constant for derivatives, which do not depend on
+    /// the scale.
     pub(crate) fn power_of_two(&mut self, x: ExprId) -> Result<ExprId> {
         let dtype = self.dtype(x);
         let limits = dtype.float_limits().expect("a size is a float");
@@ -131,7 +136,7 @@ impl Graph {
         self.clip(power, low?, high?)
     }
 
-    /// The largest or smallest sum along one axis.
+    /// Returns the largest or smallest sum along one axis.
     fn sum_norm(&mut self, size: ExprId, summed: i64, searched: i64, max: bool) -> Result<ExprId> {
         let sums = self.sum(size, Some(&[summed]), true)?;
         match max {
@@ -140,7 +145,8 @@ impl Graph {
         }
     }
 
-    /// A function of the singular values of the matrices in two axes, which stay with size 1.
+    /// Applies a function to the singular values of the matrices in two axes, which remain with
+    /// size 1.
     fn spectral_norm(&mut self, x: ExprId, axes: &[i64], kind: Spectral) -> Result<ExprId> {
         let names = self.tensor_type(x).names.clone();
         let x = self.rename(x, None)?;
@@ -163,7 +169,7 @@ impl Graph {
     }
 }
 
-/// What a norm makes of singular values.
+/// The function of the singular values that a norm uses.
 #[derive(Clone, Copy)]
 enum Spectral {
     Largest,

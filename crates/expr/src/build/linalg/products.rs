@@ -1,22 +1,22 @@
-//! Powers, cross products and traces.
+//! Matrix powers, cross products and traces.
 
 use super::super::{SliceStart, of_op};
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
-    /// The product of matrices in the last two axes, for each index of the others, in
-    /// which both agree.
+    /// Multiplies matrices in the last two axes, for each index of the other axes, which must be
+    /// equal.
     pub(super) fn matrix_product(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let axis = |axis: usize| i64::try_from(axis).expect("an axis is small");
         let batch: Vec<i64> = (0..self.shape(x).rank() - 2).map(axis).collect();
         self.dot_general(x, &[-1], &batch, y, &[-2], &batch)
     }
 
-    /// Square matrices multiplied with themselves: `power` factors, the inverse of so many for a
-    /// negative one, and the identity for 0. Names are dropped.
+    /// Raises square matrices to an integer power: the inverse for a negative power, the identity
+    /// for 0. Names are dropped.
     ///
     /// # Errors
-    /// Matrices that are not square.
+    /// Returns an error for matrices that are not square.
     pub fn matrix_power(&mut self, a: ExprId, power: i64) -> Result<ExprId> {
         let op = "matrix_power";
         let ty = self.tensor_type(a).clone();
@@ -45,22 +45,22 @@ impl Graph {
         }
     }
 
-    /// The sum of the elements of a diagonal of each matrix, `offset` columns right of the main
-    /// one, 0 outside of the matrix. Narrow integers widen as in [`Graph::sum`].
+    /// Returns the sum of a diagonal of each matrix, `offset` columns right of the main diagonal,
+    /// or 0 outside of the matrix. Narrow integers widen as in [`Graph::sum`].
     ///
     /// # Errors
-    /// Fewer than two axes.
+    /// Returns an error for fewer than two axes.
     pub fn trace(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
         let diagonal = self.diagonal_or_none(x, offset).map_err(of_op("trace"))?;
         self.sum(diagonal, Some(&[-1]), false)
     }
 
-    /// The cross product of vectors of three elements along an axis, counted from the end; the
-    /// other axes broadcast.
+    /// Returns the cross product of vectors of three elements along an axis, counted from the end;
+    /// the other axes broadcast.
     ///
     /// # Errors
-    /// An axis that is not of size 3 in both operands, or that is not negative where their ranks
-    /// differ; shapes that do not broadcast.
+    /// Returns an error for an axis that is not of size 3 in both operands, or that is not negative
+    /// where their ranks differ; for shapes that do not broadcast.
     pub fn cross(&mut self, x: ExprId, y: ExprId, axis: i64) -> Result<ExprId> {
         let op = "cross";
         for (argument, operand) in [("x", x), ("y", y)] {

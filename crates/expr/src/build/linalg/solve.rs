@@ -1,7 +1,7 @@
 //! Systems of linear equations and inverses.
 //!
-//! Where a derivative by composition would be slow or wrong (a pseudo-inverse depends smoothly on
-//! a matrix whose singular vectors do not), the result carries a derivative of its own.
+//! A result has a custom derivative if the derivative of the composition would be slow or wrong:
+//! for example, a pseudo-inverse is a smooth function of a matrix whose singular vectors are not.
 
 use nxla_tensor::{DType, Number, Scalar, promote};
 
@@ -10,12 +10,12 @@ use crate::graph::{
     Axes, BlockKind, ErrorKind, ExprId, Graph, Op, Result, TensorType, Transform, TriangularSolve,
 };
 
-/// How much of the largest singular value others must exceed.
+/// The threshold for singular values, relative to the largest one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Tolerance {
-    /// One number for all matrices.
+    /// One value for all matrices.
     Number(f64),
-    /// A number of the program for each matrix: its shape is that of the batch, or broadcasts there.
+    /// A node with a value for each matrix: its shape broadcasts to the batch.
     Each(ExprId),
 }
 
@@ -25,7 +25,7 @@ impl From<f64> for Tolerance {
     }
 }
 
-/// How systems of the lower and of the upper triangle are solved.
+/// Returns the attributes for solving with the lower and with the upper triangle.
 pub(super) fn triangles(transform: Transform) -> (TriangularSolve, TriangularSolve) {
     let lower = TriangularSolve { lower: true, left_side: true, transform };
     (lower, TriangularSolve { lower: false, ..lower })
@@ -33,11 +33,11 @@ pub(super) fn triangles(transform: Transform) -> (TriangularSolve, TriangularSol
 
 impl Graph {
     /// Solves `a x = b`, or `x a = b` without `left_side`, for triangular matrices `a`. The other
-    /// triangle is not read. `b` holds one matrix or one vector for each matrix of `a`. The
-    /// dtypes promote to a float; names are dropped.
+    /// triangle is not read. `b` holds a matrix or a vector for each matrix of `a`. The dtypes are
+    /// promoted to a float; names are dropped.
     ///
     /// # Errors
-    /// Matrices that are not square; a `b` that does not fit.
+    /// Returns an error for matrices that are not square or a `b` that does not fit.
     pub fn triangular_solve(
         &mut self,
         a: ExprId,
@@ -47,12 +47,12 @@ impl Graph {
         self.make(Op::TriangularSolve(options), &[a, b])
     }
 
-    /// Solves `a x = b` for square matrices `a`. `b` holds one matrix or one vector for each
-    /// matrix of `a`. A singular matrix gives NaN. The dtypes promote to a float; names are
-    /// dropped.
+    /// Solves `a x = b` for square matrices `a`. `b` holds a matrix or a vector for each matrix of
+    /// `a`. The solution for a singular matrix is NaN. The dtypes are promoted to a float; names
+    /// are dropped.
     ///
     /// # Errors
-    /// Matrices that are not square; a `b` that does not fit.
+    /// Returns an error for matrices that are not square or a `b` that does not fit.
     ///
     /// ```
     /// use nxla_expr::{Graph, TensorType};
@@ -95,7 +95,7 @@ impl Graph {
         self.solve_matrices(a, b).map_err(of_op(op))
     }
 
-    /// The side of the square matrices in the last two axes.
+    /// Returns the size of the square matrices in the last two axes.
     pub(super) fn square_side(&self, op: &str, ty: &TensorType) -> Result<usize> {
         match ty.shape.as_slice() {
             [.., rows, columns] if rows == columns => Ok(*rows),
@@ -107,14 +107,14 @@ impl Graph {
         }
     }
 
-    /// Without names, in a dtype.
+    /// Casts `x` to a dtype and removes its names.
     pub(super) fn plain_as(&mut self, x: ExprId, dtype: DType) -> Result<ExprId> {
         let x = self.rename(x, None)?;
         self.as_type(x, dtype)
     }
 
-    /// `x` for `a x = b`; a change of `b` gives `a^-T c` for a cotangent `c` of `x`, and one of
-    /// `a` minus that times `x^T`.
+    /// Solves `a x = b`. For a cotangent `c` of `x`, the cotangent of `b` is `a^-T c`, and that of
+    /// `a` is `-a^-T c x^T`.
     fn solve_matrices(&mut self, a: ExprId, b: ExprId) -> Result<ExprId> {
         let (factors, order) = self.packed_lu(a)?;
         let x = self.solve_factored(factors, order, b, false)?;
@@ -127,8 +127,8 @@ impl Graph {
         Ok(outputs[0])
     }
 
-    /// `x` for `a x = b`, or for `a^T x = b` where `transposed`, from the factors of `a` in one matrix: row
-    /// `i` of their product is row `order[i]` of `a`.
+    /// Solves `a x = b`, or `a^T x = b` with `transposed`, from the factors of `a` in one matrix.
+    /// Row `i` of their product is row `order[i]` of `a`.
     fn solve_factored(
         &mut self,
         factors: ExprId,
@@ -167,8 +167,8 @@ impl Graph {
         self.rows_in_order(x, places)
     }
 
-    /// Factors whose lower triangle has its diagonal, which is one everywhere. Who solves with it does not
-    /// read the other.
+    /// Sets the diagonal of the lower triangle of factors to one, for solves that read only this
+    /// triangle.
     pub(super) fn with_ones(&mut self, factors: ExprId) -> Result<ExprId> {
         let side = self.shape(factors)[self.shape(factors).rank() - 1];
         let diagonal = self.eye([side, side], DType::Pred)?;
@@ -176,7 +176,7 @@ impl Graph {
         self.select(diagonal, one, factors)
     }
 
-    /// `x`, or NaN where a pivot of the factors is zero.
+    /// Returns `x`, or NaN where a pivot of the factors is zero.
     fn or_nan(&mut self, x: ExprId, factors: ExprId) -> Result<ExprId> {
         let diagonal = self.take_diagonal(factors, 0)?;
         let zero = self.zero_like(diagonal)?;
@@ -187,7 +187,7 @@ impl Graph {
         self.select(is_singular, nan, x)
     }
 
-    /// Row `order[i]` of each matrix as its row `i`.
+    /// Reorders rows: row `i` of the result is row `order[i]` of each matrix.
     pub(super) fn rows_in_order(&mut self, x: ExprId, order: ExprId) -> Result<ExprId> {
         if self.shape(order).rank() == 1 {
             return self.take(x, order, 0);
@@ -198,17 +198,18 @@ impl Graph {
         self.take_along_axis(x, order, -2)
     }
 
-    /// The transposed matrices in the last two axes, not conjugated.
+    /// Transposes the matrices in the last two axes without conjugation.
     pub(super) fn matrix_transpose(&mut self, x: ExprId) -> Result<ExprId> {
         let rank = self.shape(x).rank();
         let order: Axes = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
         self.make(Op::Transpose(order), &[x])
     }
 
-    /// The inverse of square matrices; NaN for a singular one. A float; names are dropped.
+    /// Returns the inverse of square matrices as a float; NaN for a singular matrix. Names are
+    /// dropped.
     ///
     /// # Errors
-    /// Matrices that are not square.
+    /// Returns an error for matrices that are not square.
     pub fn invert(&mut self, a: ExprId) -> Result<ExprId> {
         let ty = self.tensor_type(a).clone();
         let side = self.square_side("invert", &ty)?;
@@ -217,11 +218,11 @@ impl Graph {
         self.solve_as("invert", a, eye)
     }
 
-    /// How many singular values of each matrix exceed `relative` times the largest one, as `s32`.
-    /// `None` means the larger side times the precision of the dtype.
+    /// Returns the number of singular values of each matrix above `relative` times the largest one,
+    /// as `s32`. `None` is the larger side times the precision of the dtype.
     ///
     /// # Errors
-    /// An operand without matrices.
+    /// Returns an error for an operand without matrices.
     pub fn matrix_rank(&mut self, a: ExprId, relative: Option<Tolerance>) -> Result<ExprId> {
         let s = self.singular_values(a).map_err(of_op("matrix_rank"))?;
         let is_large = self.is_large(a, s, relative)?;
@@ -229,15 +230,15 @@ impl Graph {
         self.sum(count, Some(&[-1]), false)
     }
 
-    /// The singular values of each matrix, decreasing.
+    /// Returns the singular values of each matrix in decreasing order.
     ///
     /// # Errors
-    /// An operand without matrices.
+    /// Returns an error for an operand without matrices.
     pub fn singular_values(&mut self, a: ExprId) -> Result<ExprId> {
         Ok(self.svd(a, false)?.1)
     }
 
-    /// Which singular values exceed a multiple of the largest one.
+    /// Returns which singular values exceed a multiple of the largest one.
     fn is_large(&mut self, a: ExprId, s: ExprId, relative: Option<Tolerance>) -> Result<ExprId> {
         let [.., rows, columns] = self.shape(a)[..] else { unreachable!("it has been factorised") };
         let usual = precision(self.dtype(s)) * rows.max(columns) as f64;
@@ -253,12 +254,12 @@ impl Graph {
         self.greater(s, limit)
     }
 
-    /// The pseudo-inverse (Moore–Penrose) of each matrix, in which singular values that do not
-    /// exceed `relative` times the largest one count as 0; `None` means the larger side times the
-    /// precision of the dtype. A float; names are dropped.
+    /// Returns the Moore–Penrose pseudo-inverse of each matrix as a float. Singular values up to
+    /// `relative` times the largest one are treated as 0; `None` is the larger side times the
+    /// precision of the dtype. Names are dropped.
     ///
     /// # Errors
-    /// An operand without matrices.
+    /// Returns an error for an operand without matrices.
     pub fn pinv(&mut self, a: ExprId, relative: Option<Tolerance>) -> Result<ExprId> {
         let op = "pinv";
         let a = self.plain_as(a, self.dtype(a).to_floating())?;
@@ -279,9 +280,10 @@ impl Graph {
         Ok(outputs[0])
     }
 
-    /// For `p` of constant rank, `dp = -p da p + p p^H da^H (1 - a p) + (1 - p a) da^H p^H p`
-    /// (G. Golub and V. Pereyra, 1973). With `g` the conjugate of the cotangent, its adjoint is
-    /// `-p^H g p^H + (1 - a p) g^H p p^H + p^H p g^H (1 - p a)`.
+    /// Computes the cotangent of a pseudo-inverse. For `p` of constant rank, `dp = -p da p + p p^H
+    /// da^H (1 - a p) + (1 - p a) da^H p^H p` (G. Golub and V. Pereyra, 1973). With `g` the
+    /// conjugate of the cotangent, its adjoint is `-p^H g p^H + (1 - a p) g^H p p^H + p^H p g^H (1
+    /// - p a)`.
     fn pinv_cotangent(&mut self, a: ExprId, p: ExprId, cotangent: ExprId) -> Result<ExprId> {
         // The adjoint of the conjugate is the transpose.
         let gh = self.matrix_transpose(cotangent)?;
@@ -307,12 +309,12 @@ impl Graph {
         if self.dtype(bar).is_complex() { self.conjugate(bar) } else { Ok(bar) }
     }
 
-    /// The `x` of least norm among those that minimise the norm of `a x - b`. `b` holds one matrix
-    /// or one vector for each matrix of `a`; see [`Graph::pinv`] for `relative`. The dtypes
-    /// promote to a float; names are dropped.
+    /// Returns the `x` of smallest norm that minimizes the norm of `a x - b`. `b` holds a matrix or
+    /// a vector for each matrix of `a`; see [`Graph::pinv`] for `relative`. The dtypes are promoted
+    /// to a float; names are dropped.
     ///
     /// # Errors
-    /// An `a` without matrices; a `b` that does not fit.
+    /// Returns an error for an `a` without matrices or a `b` that does not fit.
     pub fn least_squares(
         &mut self,
         a: ExprId,
@@ -343,7 +345,7 @@ impl Graph {
     }
 }
 
-/// The distance from 1 to the next number.
+/// Returns the distance from 1 to the next value.
 pub(super) fn precision(dtype: DType) -> f64 {
     let digits = match dtype {
         DType::F64 => 52,

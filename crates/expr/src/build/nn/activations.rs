@@ -1,4 +1,4 @@
-//! Functions that act on each element, and those that share one among a few.
+//! Activation functions: functions of single elements and of the elements along an axis.
 
 use nxla_tensor::{DType, Scalar};
 
@@ -7,10 +7,10 @@ use crate::graph::{ErrorKind, ExprId, Graph, Result};
 /// `α` and `λ` of G. Klambauer et al., "Self-normalizing neural networks" (2017).
 const SELU: [f64; 2] = [1.673_263_242_354_377_2, 1.050_700_987_355_480_5];
 
-/// Where the argument of `gelu` is as good as infinite.
+/// The magnitude above which the argument of `gelu` is treated as infinite.
 const SATURATED: f64 = 10.0;
 
-/// Generates methods that compute in a wide dtype and round.
+/// Generates methods that compute in a wide dtype and round the result.
 macro_rules! activations {
     ($($(#[$doc:meta])* fn $name:ident($x:ident $(, $option:ident: $ty:ty)*) |$graph:ident| $body:expr;)*) => {
         impl Graph {
@@ -18,7 +18,7 @@ macro_rules! activations {
                 $(#[$doc])*
                 ///
                 /// # Errors
-                /// Complex numbers.
+                /// Returns an error for complex numbers.
                 pub fn $name(&mut self, x: ExprId $(, $option: $ty)*) -> Result<ExprId> {
                     let ($x, dtype) = self.floating(stringify!($name), x)?;
                     let $graph = self;
@@ -31,31 +31,32 @@ macro_rules! activations {
 }
 
 activations! {
-    /// `x` where it is positive, 0 elsewhere.
+    /// Returns `x` where it is positive, and 0 elsewhere.
     fn relu(x) |graph| graph.limited(x, Some(0.0), None);
 
-    /// `x` limited to the range from 0 to 6.
+    /// Clamps `x` to the range from 0 to 6.
     fn relu6(x) |graph| graph.limited(x, Some(0.0), Some(6.0));
 
-    /// `x` limited to the range from -1 to 1.
+    /// Clamps `x` to the range from -1 to 1.
     fn hard_tanh(x) |graph| graph.limited(x, Some(-1.0), Some(1.0));
 
-    /// A sigmoid of three straight lines: `relu6(x + 3) / 6`.
+    /// Returns a piecewise linear sigmoid: `relu6(x + 3) / 6`.
     fn hard_sigmoid(x) |graph| graph.hard_gate(x);
 
-    /// `x hard_sigmoid(x)`.
+    /// Returns `x hard_sigmoid(x)`.
     fn hard_silu(x) |graph| {
         let gate = graph.hard_gate(x)?;
         graph.multiply(x, gate)
     };
 
-    /// `x sigmoid(x)`.
+    /// Returns `x sigmoid(x)`.
     fn silu(x) |graph| {
         let gate = graph.sigmoid(x)?;
         graph.multiply(x, gate)
     };
 
-    /// `x Φ(x)` with the normal distribution `Φ`; `approximate` takes a hyperbolic tangent for it.
+    /// Returns `x Φ(x)` with the normal distribution `Φ`, or its tanh approximation with
+    /// `approximate`.
     fn gelu(x, approximate: bool) |graph| {
         let share = match approximate {
             true => graph.nearly_normal(x)?,
@@ -68,21 +69,21 @@ activations! {
         graph.multiply(x, share)
     };
 
-    /// `x` where it is positive, `alpha (exp(x) - 1)` elsewhere.
+    /// Returns `x` where it is positive, and `alpha (exp(x) - 1)` elsewhere.
     fn elu(x, alpha: f64) |graph| graph.exponential_below(x, [alpha, 1.0, 1.0]);
 
-    /// `elu` with constants that keep mean and variance from layer to layer.
+    /// Returns `elu` with constants that preserve mean and variance between layers.
     fn selu(x) |graph| graph.exponential_below(x, [SELU[0], 1.0, SELU[1]]);
 
-    /// `x` where it is positive, `alpha (exp(x / alpha) - 1)` elsewhere.
+    /// Returns `x` where it is positive, and `alpha (exp(x / alpha) - 1)` elsewhere.
     fn celu(x, alpha: f64) |graph| graph.exponential_below(x, [alpha, 1.0 / alpha, 1.0]);
 
-    /// `log(1 + exp(x))` without overflow.
+    /// Returns `log(1 + exp(x))` without overflow.
     fn softplus(x) |graph| {
         let zero = graph.beside(x, 0.0)?;
         let positive = graph.greater(x, zero)?;
         let opposite = graph.negate(x)?;
-        // One branch has all of the derivative at 0, where a maximum has none or two.
+        // A selection has the full derivative at 0; a maximum would have none or share it.
         let below = graph.select(positive, opposite, x)?;
         let excess = graph.exp(below)?;
         let excess = graph.log1p(excess)?;
@@ -90,21 +91,21 @@ activations! {
         graph.add(line, excess)
     };
 
-    /// `log(sigmoid(x))` without overflow.
+    /// Returns `log(sigmoid(x))` without overflow.
     fn log_sigmoid(x) |graph| {
         let opposite = graph.negate(x)?;
         let plus = graph.softplus(opposite)?;
         graph.negate(plus)
     };
 
-    /// `x / (1 + |x|)`.
+    /// Returns `x / (1 + |x|)`.
     fn soft_sign(x) |graph| {
         let size = graph.abs(x)?;
         let divisor = graph.shifted(size, 1.0)?;
         graph.divide(x, divisor)
     };
 
-    /// `x` where it is positive, `slope x` elsewhere.
+    /// Returns `x` where it is positive, and `slope x` elsewhere.
     fn leaky_relu(x, slope: f64) |graph| {
         let zero = graph.beside(x, 0.0)?;
         let positive = graph.greater_equal(x, zero)?;
@@ -112,14 +113,14 @@ activations! {
         graph.select(positive, x, below)
     };
 
-    /// `x tanh(softplus(x))`.
+    /// Returns `x tanh(softplus(x))`.
     fn mish(x) |graph| {
         let plus = graph.softplus(x)?;
         let gate = graph.tanh(plus)?;
         graph.multiply(x, gate)
     };
 
-    /// `(x + √(x² + b)) / 2`.
+    /// Returns `(x + √(x² + b)) / 2`.
     fn squareplus(x, b: f64) |graph| {
         let side = graph.beside(x, b.sqrt())?;
         let length = graph.hypot(x, side)?;
@@ -127,7 +128,7 @@ activations! {
         graph.scaled(sum, 0.5)
     };
 
-    /// 0 below -1, `x` above 1, and a parabola between them.
+    /// Returns 0 below -1, `x` above 1, and a parabola between them.
     fn sparse_plus(x) |graph| {
         let inner = graph.limited(x, Some(-1.0), Some(1.0))?;
         let inner = graph.shifted(inner, 1.0)?;
@@ -138,14 +139,14 @@ activations! {
         graph.select(above, x, parabola)
     };
 
-    /// `(x + 1) / 2` limited to the range from 0 to 1, the derivative of `sparse_plus`.
+    /// Returns `(x + 1) / 2` clamped to the range from 0 to 1, the derivative of `sparse_plus`.
     fn sparse_sigmoid(x) |graph| {
         let inner = graph.limited(x, Some(-1.0), Some(1.0))?;
         let raised = graph.shifted(inner, 1.0)?;
         graph.scaled(raised, 0.5)
     };
 
-    /// `log(1 - exp(-x))` for positive `x`, without loss of digits near 0 or far from it.
+    /// Returns `log(1 - exp(-x))` for positive `x`, accurate near 0 and for large `x`.
     fn log1mexp(x) |graph| {
         let limit = graph.beside(x, std::f64::consts::LN_2)?;
         let near = graph.less(x, limit)?;
@@ -162,14 +163,14 @@ activations! {
         graph.select(near, small, large)
     };
 
-    /// `exp(x)` divided by its sum along an axis, without overflow.
+    /// Returns `exp(x)` divided by its sum along an axis, without overflow.
     fn softmax(x, axis: i64) |graph| {
         let terms = graph.exponentials(x, axis)?;
         let sum = graph.sum(terms, Some(&[axis]), true)?;
         graph.divide(terms, sum)
     };
 
-    /// `log(softmax(x))` without overflow or loss of digits.
+    /// Returns `log(softmax(x))` without overflow or loss of precision.
     fn log_softmax(x, axis: i64) |graph| {
         let lowered = graph.lowered(x, axis)?;
         let terms = graph.exp(lowered)?;
@@ -178,7 +179,7 @@ activations! {
         graph.subtract(lowered, log)
     };
 
-    /// One half of `x` along an axis times the sigmoid of the other.
+    /// Returns the first half of `x` along an axis times the sigmoid of the second half.
     fn glu(x, axis: i64) |graph| {
         let at = graph.axis("glu", x, axis)?;
         let size = graph.shape(x)[at];
@@ -194,7 +195,7 @@ activations! {
 }
 
 impl Graph {
-    /// `x` within limits; where it is outside, or at one of them, it has no derivative. NaN stays.
+    /// Clamps `x`; the derivative is zero outside of the limits and at the limits. NaN remains.
     fn limited(&mut self, x: ExprId, low: Option<f64>, high: Option<f64>) -> Result<ExprId> {
         let mut limited = x;
         if let Some(low) = low {
@@ -216,9 +217,9 @@ impl Graph {
         self.scaled(limited, 1.0 / 6.0)
     }
 
-    /// The normal distribution by a hyperbolic tangent.
+    /// Approximates the normal distribution by a hyperbolic tangent.
     fn nearly_normal(&mut self, x: ExprId) -> Result<ExprId> {
-        // The cube of a large number would overflow.
+        // The cube of a large value would overflow.
         let x = self.limited(x, Some(-SATURATED), Some(SATURATED))?;
         let square = self.multiply(x, x)?;
         let bend = self.scaled(square, 0.044_715)?;
@@ -230,7 +231,7 @@ impl Graph {
         self.scaled(raised, 0.5)
     }
 
-    /// `scale x` where it is positive, `scale alpha (exp(inner x) - 1)` elsewhere.
+    /// Returns `scale x` where `x` is positive, and `scale alpha (exp(inner x) - 1)` elsewhere.
     fn exponential_below(&mut self, x: ExprId, [alpha, inner, scale]: [f64; 3]) -> Result<ExprId> {
         let zero = self.beside(x, 0.0)?;
         let positive = self.greater(x, zero)?;
@@ -242,7 +243,7 @@ impl Graph {
         self.scaled(value, scale)
     }
 
-    /// `x` less its largest element along an axis, through which no derivative goes.
+    /// Subtracts the largest element along an axis, through which no gradient flows.
     fn lowered(&mut self, x: ExprId, axis: i64) -> Result<ExprId> {
         let largest = self.reduce_max(x, Some(&[axis]), true)?;
         let largest = self.stop_grad(largest)?;
@@ -254,11 +255,11 @@ impl Graph {
         self.exp(lowered)
     }
 
-    /// Ones where a new axis counts to the integer, zeros elsewhere; zeros alone for an integer
-    /// that is negative or too large.
+    /// Returns ones where the index along a new axis equals the integer, and zeros elsewhere. A
+    /// negative or too large integer has zeros only.
     ///
     /// # Errors
-    /// Numbers that are no integers; an axis out of range.
+    /// Returns an error for numbers that are not integers or an axis out of range.
     pub fn one_hot(
         &mut self,
         x: ExprId,
@@ -281,7 +282,7 @@ impl Graph {
         let mut aligned = ones;
         aligned[at] = classes;
         let numbers = self.reshape(numbers, aligned)?;
-        // Numbers of 64 bits without a sign are compared as what they are.
+        // Unsigned 64-bit integers are compared without conversion.
         let spread = if found == DType::U64 { spread } else { self.as_type(spread, DType::S64)? };
         let numbers =
             if found == DType::U64 { self.as_type(numbers, DType::U64)? } else { numbers };
@@ -291,19 +292,20 @@ impl Graph {
         Ok(hot)
     }
 
-    /// The rows of a table that integers say; those out of range take the nearest row.
+    /// Returns the rows of a table at integer indices; out-of-range indices are clamped.
     ///
     /// # Errors
-    /// A table without axes; numbers that are no integers.
+    /// Returns an error for a table without axes or numbers that are not integers.
     pub fn embedding(&mut self, table: ExprId, x: ExprId) -> Result<ExprId> {
         self.take(table, x, 0).map_err(super::super::of_op("embedding"))
     }
 
-    /// `x` with elements dropped with a probability of `rate`, and the others divided by the
-    /// probability to stay.
+    /// Sets elements of `x` to zero with the probability `rate`, and divides the others by `1 -
+    /// rate`.
     ///
     /// # Errors
-    /// A `key` that is no `u32[2]`; a rate outside of `[0, 1]`; complex numbers.
+    /// Returns an error for a `key` that is not a `u32[2]`; for a rate outside of `[0, 1]`; for
+    /// complex numbers.
     pub fn dropout(&mut self, key: ExprId, x: ExprId, rate: f64) -> Result<ExprId> {
         let op = "dropout";
         if !(0.0..=1.0).contains(&rate) {

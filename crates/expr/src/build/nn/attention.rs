@@ -1,31 +1,31 @@
-//! Attention by products of queries and keys.
+//! Dot-product attention.
 
 use nxla_tensor::{DType, Scalar, Shape};
 
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
-/// What attention is given beside queries, keys and values, see
-/// [`Graph::dot_product_attention`].
+/// Options of [`Graph::dot_product_attention`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attention {
-    /// Added to the products, after they are scaled.
+    /// A tensor that is added to the scaled products.
     pub bias: Option<ExprId>,
-    /// Zero where a query must not see a key.
+    /// A tensor that is zero where a query must not attend to a key.
     pub mask: Option<ExprId>,
-    /// What products are multiplied with; one over the root of the size of a head by default.
+    /// The factor of the products; by default one over the root of the head size.
     pub scale: Option<f64>,
-    /// Whether a query sees no keys after its own place.
+    /// Whether a query attends only to keys at its own or an earlier position.
     pub causal: bool,
 }
 
 impl Graph {
-    /// Means of values, weighted by the softmax of the products of queries and keys: A. Vaswani et
-    /// al., "Attention is all you need" (2017). Queries are `[.., T, N, H]`, keys and values
-    /// `[.., S, K, H]`; each of the `K` heads serves `N / K` heads of queries (J. Ainslie et al.,
-    /// "GQA", 2023). Bias and mask broadcast to `[.., N, T, S]`. A query that sees no key sees all.
+    /// Returns means of the values, weighted by the softmax of the products of queries and keys.
+    /// Source: A. Vaswani et al., "Attention is all you need" (2017). Queries have the shape `[..,
+    /// T, N, H]`, keys and values `[.., S, K, H]`. Each of the `K` heads serves `N / K` query heads
+    /// (J. Ainslie et al., "GQA", 2023). Bias and mask broadcast to `[.., N, T, S]`. A query
+    /// without any permitted key attends to all.
     ///
     /// # Errors
-    /// Shapes that do not fit; complex numbers.
+    /// Returns an error for shapes that do not fit or complex numbers.
     pub fn dot_product_attention(
         &mut self,
         [query, key, value]: [ExprId; 3],
@@ -66,7 +66,7 @@ impl Graph {
         self.as_type(means, dtype)
     }
 
-    /// The shape of the queries, and how many heads keys have.
+    /// Returns the shape of the queries and the number of key heads.
     fn attention_shape(
         &self,
         op: &'static str,
@@ -102,7 +102,7 @@ impl Graph {
         Ok((shape.clone(), of_key[rank - 2]))
     }
 
-    /// Refuses what does not broadcast to a shape.
+    /// Checks that a tensor broadcasts to a shape.
     fn fitting(
         &mut self,
         op: &'static str,
@@ -120,8 +120,8 @@ impl Graph {
         Err(self.error(op, ErrorKind::Shape { argument, found, expected }))
     }
 
-    /// Logits with a number where a query must not look that is as good as minus infinity, and
-    /// leaves a softmax of nothing else without NaN.
+    /// Replaces masked logits by a large negative finite value, so that the softmax of a fully
+    /// masked row is not NaN.
     fn masked(
         &mut self,
         op: &'static str,

@@ -1,9 +1,10 @@
-//! How far predictions are from what they should be.
+//! Loss functions.
 
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
-    /// Both operands in the dtype to compute in that they have together, and that of the result.
+    /// Converts both operands to the common dtype for computations, and returns the dtype of the
+    /// result.
     fn both_floating(
         &mut self,
         op: &'static str,
@@ -16,10 +17,10 @@ impl Graph {
         Ok((x, y, dtype))
     }
 
-    /// `-Σ labels log_softmax(logits)` along an axis; labels of 0 add nothing.
+    /// Returns `-Σ labels log_softmax(logits)` along an axis; labels of 0 contribute nothing.
     ///
     /// # Errors
-    /// An axis out of range; shapes that do not broadcast; complex numbers.
+    /// Returns an error for an axis out of range, shapes that do not broadcast, or complex numbers.
     pub fn softmax_cross_entropy(
         &mut self,
         logits: ExprId,
@@ -35,7 +36,7 @@ impl Graph {
         self.as_type(loss, dtype)
     }
 
-    /// `x y`, and 0 where `x` is, whatever `y` is.
+    /// Returns `x y`, and 0 where `x` is 0, even if `y` is infinite or NaN.
     fn product_or_zero(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let zero = self.zero_like(x)?;
         let nothing = self.equal(x, zero)?;
@@ -43,10 +44,12 @@ impl Graph {
         self.multiply(x, safe)
     }
 
-    /// `-log_softmax(logits)` at the integers `labels` along an axis, which `labels` lack.
+    /// Returns `-log_softmax(logits)` at the integers `labels` along an axis that `labels` does not
+    /// have.
     ///
     /// # Errors
-    /// An axis out of range; labels that are no integers or have another shape; complex logits.
+    /// Returns an error for an axis out of range, labels that are not integers or have another
+    /// shape, or complex logits.
     pub fn integer_cross_entropy(
         &mut self,
         logits: ExprId,
@@ -75,10 +78,10 @@ impl Graph {
         self.as_type(loss, dtype)
     }
 
-    /// `-labels log(p) - (1 - labels) log(1 - p)` where `p` is the sigmoid of the logits.
+    /// Returns `-labels log(p) - (1 - labels) log(1 - p)`, where `p` is the sigmoid of the logits.
     ///
     /// # Errors
-    /// Shapes that do not broadcast; complex numbers.
+    /// Returns an error for shapes that do not broadcast or complex numbers.
     pub fn sigmoid_cross_entropy(&mut self, logits: ExprId, labels: ExprId) -> Result<ExprId> {
         let op = "sigmoid_binary_cross_entropy";
         let (logits, labels, dtype) = self.both_floating(op, logits, labels)?;
@@ -93,13 +96,13 @@ impl Graph {
         self.as_type(loss, dtype)
     }
 
-    /// Half of a square up to a distance of `delta`, and a line with the same slope beyond.
+    /// Returns half of the squared error up to an error of `delta`, and a linear function above.
     ///
     /// # Errors
-    /// Shapes that do not broadcast; a negative `delta`; complex numbers.
+    /// Returns an error for shapes that do not broadcast, a negative `delta`, or complex numbers.
     pub fn huber_loss(&mut self, x: ExprId, target: ExprId, delta: f64) -> Result<ExprId> {
         let op = "huber_loss";
-        // NaN is no distance either.
+        // NaN is rejected too.
         if delta.is_nan() || delta < 0.0 {
             return Err(self.invalid(op, "delta", format!("must not be negative, got {delta}")));
         }
@@ -116,10 +119,10 @@ impl Graph {
         self.as_type(loss, dtype)
     }
 
-    /// `(x - target)²`.
+    /// Returns `(x - target)²`.
     ///
     /// # Errors
-    /// Shapes that do not broadcast; complex numbers.
+    /// Returns an error for shapes that do not broadcast or complex numbers.
     pub fn squared_error(&mut self, x: ExprId, target: ExprId) -> Result<ExprId> {
         let (x, target, dtype) = self.both_floating("squared_error", x, target)?;
         let error = self.subtract(x, target)?;
@@ -127,10 +130,11 @@ impl Graph {
         self.as_type(loss, dtype)
     }
 
-    /// `Σ targets (log(targets) - log_predictions)` along an axis; targets of 0 add nothing.
+    /// Returns `Σ targets (log(targets) - log_predictions)` along an axis; targets of 0 contribute
+    /// nothing.
     ///
     /// # Errors
-    /// An axis out of range; shapes that do not broadcast; complex numbers.
+    /// Returns an error for an axis out of range, shapes that do not broadcast, or complex numbers.
     pub fn kl_divergence(
         &mut self,
         log_predictions: ExprId,
@@ -150,11 +154,11 @@ impl Graph {
         self.as_type(sum, dtype)
     }
 
-    /// The cosine of the angle between vectors along an axis, whose lengths count as `epsilon` at
-    /// least.
+    /// Returns the cosine of the angle between vectors along an axis. Norms below `epsilon` are
+    /// replaced by `epsilon`.
     ///
     /// # Errors
-    /// An axis out of range; shapes that do not broadcast; complex numbers.
+    /// Returns an error for an axis out of range, shapes that do not broadcast, or complex numbers.
     pub fn cosine_similarity(
         &mut self,
         x: ExprId,
@@ -170,7 +174,7 @@ impl Graph {
         self.as_type(sum, dtype)
     }
 
-    /// Vectors over their lengths, which do not overflow: the largest part is taken out first.
+    /// Normalizes vectors; dividing by the largest element first avoids overflow.
     fn unit_vectors(&mut self, x: ExprId, axis: i64, epsilon: f64) -> Result<ExprId> {
         let size = self.abs(x)?;
         let largest = self.reduce_max(size, Some(&[axis]), true)?;

@@ -1,8 +1,8 @@
-//! What neural networks are made of: activations, normalisation, attention, losses and pooling, as
-//! functions without a state of their own.
+//! Neural network functions without state: activations, normalization, attention, losses and
+//! pooling.
 //!
-//! Narrow floats are computed in 32 bits and rounded once. Where a branch is not taken its operand
-//! is replaced before anything is computed with it, so that derivatives stay finite.
+//! Narrow floats are computed in 32 bits and rounded once. The operand of a branch that is not
+//! selected is replaced before the computation, so that derivatives are finite.
 
 mod activations;
 mod attention;
@@ -19,7 +19,7 @@ use nxla_tensor::{DType, Number};
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
-    /// A float operand in a dtype to compute in, and the dtype of the result.
+    /// Converts a float operand to the dtype for computations, and returns the dtype of the result.
     fn floating(&mut self, op: &'static str, x: ExprId) -> Result<(ExprId, DType)> {
         let dtype = self.dtype(x).to_floating();
         if !dtype.is_float() {
@@ -29,18 +29,18 @@ impl Graph {
         Ok((self.as_type(x, dtype.at_least_f32())?, dtype))
     }
 
-    /// A number as it stands next to `x`.
+    /// Creates a scalar constant in the dtype of `x`.
     fn beside(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
         self.weak_number(Number::Float(number), x)
     }
 
-    /// `x * number`.
+    /// Returns `x * number`.
     fn scaled(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
         let number = self.beside(x, number)?;
         self.multiply(x, number)
     }
 
-    /// `x + number`.
+    /// Returns `x + number`.
     fn shifted(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
         let number = self.beside(x, number)?;
         self.add(x, number)

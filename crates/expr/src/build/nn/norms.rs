@@ -1,26 +1,27 @@
-//! Normalisation: elements less their mean, over their deviation.
+//! Normalization: subtracting the mean and dividing by the standard deviation.
 
 use nxla_tensor::{DType, Shape};
 
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
-/// What [`Graph::batch_norm_train`] goes by.
+/// Options of [`Graph::batch_norm_train`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RunningNorm {
     /// The axis of the channels.
     pub axis: i64,
-    /// What is added to a variance before it divides.
+    /// The value that is added to a variance before dividing.
     pub epsilon: f64,
-    /// How much of the old statistics stays.
+    /// The weight of the old running statistics.
     pub momentum: f64,
 }
 
 impl Graph {
-    /// Elements along some axes less their mean, over their standard deviation, then times `scale`
-    /// and plus `bias`, which have the sizes of these axes.
+    /// Normalizes the elements along some axes by their mean and standard deviation, then
+    /// multiplies by `scale` and adds `bias`, which have the sizes of these axes.
     ///
     /// # Errors
-    /// Axes out of range or given twice; a scale or bias of another shape; complex numbers.
+    /// Returns an error for axes out of range or repeated, a scale or bias of another shape, or
+    /// complex numbers.
     pub fn layer_norm(
         &mut self,
         x: ExprId,
@@ -40,10 +41,10 @@ impl Graph {
         self.as_type(y, dtype)
     }
 
-    /// Elements along some axes over the root of their mean square, then times `scale`.
+    /// Divides the elements along some axes by their root mean square, then multiplies by `scale`.
     ///
     /// # Errors
-    /// As for [`Graph::layer_norm`].
+    /// Returns the errors of [`Graph::layer_norm`].
     pub fn rms_norm(
         &mut self,
         x: ExprId,
@@ -61,12 +62,12 @@ impl Graph {
         self.as_type(y, dtype)
     }
 
-    /// Channels in groups, each normalised over all axes but the first, then times `scale` and plus
-    /// `bias` of its channel.
+    /// Normalizes groups of channels over all axes but the first, then multiplies by `scale` and
+    /// adds `bias` of each channel.
     ///
     /// # Errors
-    /// Groups that do not divide the channels; fewer than two axes, or channels along the first; a
-    /// scale or bias of another shape; complex numbers.
+    /// Returns an error for groups that do not divide the channels; for fewer than two axes, or
+    /// channels along the first; for a scale or bias of another shape; for complex numbers.
     pub fn group_norm(
         &mut self,
         x: ExprId,
@@ -102,11 +103,11 @@ impl Graph {
         self.as_type(y, dtype)
     }
 
-    /// Channels less a mean, over the root of a variance, then times `scale` and plus `bias`: all
-    /// of them vectors with a number for each channel.
+    /// Subtracts a mean from each channel, divides by the root of a variance, then multiplies by
+    /// `scale` and adds `bias`. All of these are vectors with a value for each channel.
     ///
     /// # Errors
-    /// An axis out of range; vectors of another size; complex numbers.
+    /// Returns an error for an axis out of range, vectors of another size, or complex numbers.
     pub fn batch_norm(
         &mut self,
         x: ExprId,
@@ -126,11 +127,11 @@ impl Graph {
         self.as_type(y, dtype)
     }
 
-    /// [`Graph::batch_norm`] with the mean and the variance of `x` itself, and the running
-    /// statistics, which these move: `momentum` times the old ones, the rest of the new ones.
+    /// Applies [`Graph::batch_norm`] with the mean and the variance of `x`, and returns updated
+    /// running statistics: `momentum` times the old plus `1 - momentum` times the new values.
     ///
     /// # Errors
-    /// As for [`Graph::batch_norm`]; a tensor without elements.
+    /// Returns the errors of [`Graph::batch_norm`], and an error for a tensor without elements.
     pub fn batch_norm_train(
         &mut self,
         x: ExprId,
@@ -155,7 +156,7 @@ impl Graph {
                 let argument = if index == 0 { "mean" } else { "variance" };
                 return Err(self.wrong_sizes(op, argument, old, self.shape(new)));
             }
-            // Statistics are not what is learned.
+            // No gradient flows through statistics.
             let new = self.stop_grad(new)?;
             let stays = self.scaled(old, options.momentum)?;
             let comes = self.scaled(new, 1.0 - options.momentum)?;
@@ -165,7 +166,7 @@ impl Graph {
         Ok((y, moved[0], moved[1]))
     }
 
-    /// `x / √(square + epsilon)`.
+    /// Returns `x / √(square + epsilon)`.
     fn over_root(&mut self, x: ExprId, square: ExprId, epsilon: f64) -> Result<ExprId> {
         let raised = self.shifted(square, epsilon)?;
         let inverse = self.rsqrt(raised)?;
@@ -191,7 +192,7 @@ impl Graph {
         Ok(y)
     }
 
-    /// Numbers for some axes of `x`, with all its axes.
+    /// Reshapes values for some axes of `x` to the rank of `x`.
     fn along_axes(
         &mut self,
         op: &'static str,

@@ -1,39 +1,39 @@
-//! Pooling: what the elements of windows over the spatial axes have in common.
+//! Pooling: reductions of windows over the spatial axes.
 
 use nxla_tensor::{DType, Scalar, Shape};
 
 use super::super::{WindowOptions, WindowPadding};
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
-/// The windows of a pooling, one entry for each spatial axis.
+/// The windows of a pooling, with one entry for each spatial axis.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Pool {
-    /// Their sizes.
+    /// The window sizes.
     pub window: Vec<usize>,
-    /// How far they move; by their own sizes by default, so that they do not overlap.
+    /// The strides; the window sizes by default, so that windows do not overlap.
     pub strides: Option<Vec<usize>>,
-    /// What is around the spatial axes.
+    /// The padding of the spatial axes.
     pub padding: WindowPadding,
-    /// Whether channels are the last axis instead of the second.
+    /// Whether the channel axis is last instead of second.
     pub channels_last: bool,
-    /// Whether padding counts in means.
+    /// Whether means count padding elements.
     pub count_padding: bool,
 }
 
 impl Graph {
-    /// The largest element of each window; padding is never the largest.
+    /// Returns the largest element of each window; padding is never the largest.
     ///
     /// # Errors
-    /// Windows that do not fit the axes; complex numbers.
+    /// Returns an error for windows that do not fit the axes or complex numbers.
     pub fn max_pool(&mut self, x: ExprId, pool: &Pool) -> Result<ExprId> {
         let (dimensions, options) = self.pooled("max_pool", x, pool)?;
         self.window_max(x, &dimensions, &options).map_err(super::super::of_op("max_pool"))
     }
 
-    /// The mean of each window, of the elements in it, or of padding as well.
+    /// Returns the mean of each window over its elements, or also over the padding.
     ///
     /// # Errors
-    /// As for [`Graph::max_pool`].
+    /// Returns the errors of [`Graph::max_pool`].
     pub fn avg_pool(&mut self, x: ExprId, pool: &Pool) -> Result<ExprId> {
         let op = "avg_pool";
         let (dimensions, options) = self.pooled(op, x, pool)?;
@@ -50,14 +50,14 @@ impl Graph {
             }
             let ones = self.broadcast(one, shape, None)?;
             let counts = self.window_sum(ones, &dimensions, &options)?;
-            // A window of padding alone has a sum of 0.
+            // The sum of a window that covers only padding is 0.
             let counts = self.max(counts, one)?;
             self.divide(sums, counts)?
         };
         self.as_type(means, dtype)
     }
 
-    /// Windows over all axes.
+    /// Creates windows over all axes.
     fn pooled(
         &self,
         op: &'static str,
@@ -107,8 +107,8 @@ impl Graph {
     }
 }
 
-/// What is around an axis so that there is a window for each stride, however far the last one
-/// reaches beyond the end. An odd element goes there.
+/// Returns the padding of an axis such that there is a window for each stride. If the padding is
+/// odd, the end has one more element.
 fn same_padding(size: usize, window: usize, stride: usize) -> (i64, i64) {
     let windows = size.div_ceil(stride.max(1));
     let reach = windows.saturating_sub(1).saturating_mul(stride).saturating_add(window);

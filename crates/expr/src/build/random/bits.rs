@@ -1,18 +1,18 @@
-//! Threefry-2x32.
+//! The random number generator Threefry-2x32.
 
 use nxla_tensor::{DType, Scalar, Shape};
 
 use crate::graph::{BlockKind, ExprId, Graph, Result};
 
-/// How far the second word is rotated in each round of even and odd groups of four.
+/// The rotation distances of the second word in even and odd groups of four rounds.
 const ROTATIONS: [[u64; 4]; 2] = [[13, 15, 26, 6], [17, 29, 16, 24]];
 
-/// Makes the third word of the key from the other two.
+/// The constant from which the third word of the key is computed.
 const PARITY: u64 = 0x1BD1_1BDA;
 
 impl Graph {
-    /// Random `u32`, as a vector. The first half are the first words that the counters 0, 1, 2…
-    /// give, paired with those after them, the second half are the second words.
+    /// Creates a vector of random `u32`. Counters of the first half are paired with counters of the
+    /// second half; the first and second words of the results are concatenated.
     pub(super) fn random_bits(&mut self, key: ExprId, count: usize) -> Result<ExprId> {
         if count == 0 {
             return self.iota([0], Some(0), DType::U32);
@@ -27,7 +27,7 @@ impl Graph {
         Ok(bits[0])
     }
 
-    /// Random `u64`, as a vector.
+    /// Creates a vector of random `u64`.
     pub(super) fn random_wide_bits(&mut self, key: ExprId, count: usize) -> Result<ExprId> {
         if count == 0 {
             return self.iota([0], Some(0), DType::U64);
@@ -40,7 +40,7 @@ impl Graph {
         Ok(bits[0])
     }
 
-    /// Both words for half as many counters, with a zero for an odd one out.
+    /// Returns both words for half as many counters, with a zero for a missing counter.
     fn counted(&mut self, key: ExprId, count: usize) -> Result<(ExprId, ExprId)> {
         let half = count.div_ceil(2);
         let first = self.iota([half], Some(0), DType::U32)?;
@@ -55,7 +55,7 @@ impl Graph {
         self.threefry(key, first, second)
     }
 
-    /// What the generator makes of two words each.
+    /// Encrypts pairs of words.
     pub(super) fn threefry(
         &mut self,
         key: ExprId,
@@ -79,14 +79,14 @@ impl Graph {
             x = self.add(x, keys[(group + 1) % 3])?;
             y = self.add(y, added)?;
         }
-        // One value that depends on all of this lets the evaluator do it in one pass.
+        // A single value that depends on both words lets the evaluator fuse all of this.
         let both = self.joined(x, y)?;
         let distance = self.scalar_constant(Scalar::UInt(32), DType::U64)?;
         let high = self.right_shift(both, distance)?;
         Ok((self.as_type(both, DType::U32)?, self.as_type(high, DType::U32)?))
     }
 
-    /// Two words as one of 64 bits.
+    /// Combines two words to a 64-bit value.
     fn joined(&mut self, low: ExprId, high: ExprId) -> Result<ExprId> {
         let (low, high) = (self.as_type(low, DType::U64)?, self.as_type(high, DType::U64)?);
         let distance = self.scalar_constant(Scalar::UInt(32), DType::U64)?;
@@ -104,7 +104,7 @@ impl Graph {
         self.scalar_constant(Scalar::UInt(value & u64::from(u32::MAX)), DType::U32)
     }
 
-    /// Random bits of an unsigned dtype, in a shape.
+    /// Creates random bits of an unsigned dtype with a shape.
     pub(super) fn bits_of(&mut self, key: ExprId, dtype: DType, shape: &Shape) -> Result<ExprId> {
         let bits = match dtype {
             DType::U64 => self.random_wide_bits(key, shape.size())?,

@@ -1,18 +1,19 @@
-//! Distributions with parameters of their own: waiting times, counts, shares and categories.
+//! Distributions with parameters: exponential, gamma, beta, Dirichlet, Poisson, Bernoulli,
+//! categorical.
 //!
-//! Where there is no formula for a sample, candidates are drawn in a loop until each place has
-//! accepted one.
+//! Samples without a closed formula are drawn by rejection: a loop draws candidates until every
+//! element has accepted one.
 
 use nxla_tensor::{DType, Scalar, Shape};
 
 use super::Draw;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
-/// From this rate on Poisson samples are drawn by rejection.
+/// The rate from which Poisson samples are drawn by rejection.
 const LARGE_RATE: f64 = 10.0;
 
 impl Graph {
-    /// A float dtype of a draw, and the one to compute in.
+    /// Returns the float dtype of a draw and the dtype for computations.
     pub(super) fn float_draw(
         &self,
         op: &'static str,
@@ -27,21 +28,21 @@ impl Graph {
         Ok([dtype, dtype.at_least_f32()])
     }
 
-    /// Uniform numbers in `[0, 1)`.
+    /// Draws uniform values in `[0, 1)`.
     pub(super) fn unit(&mut self, key: ExprId, dtype: DType, shape: &Shape) -> Result<ExprId> {
         let low = self.scalar_constant(Scalar::Float(0.0), dtype)?;
         let high = self.scalar_constant(Scalar::Float(1.0), dtype)?;
         self.uniform_in(key, low, high, dtype, shape)
     }
 
-    /// Numbers with the standard normal distribution.
+    /// Draws values of the standard normal distribution.
     fn standard_normal(&mut self, key: ExprId, dtype: DType, shape: &Shape) -> Result<ExprId> {
         let mean = self.scalar_constant(Scalar::Float(0.0), dtype)?;
         let deviation = self.scalar_constant(Scalar::Float(1.0), dtype)?;
         self.random_normal(key, mean, deviation, &Draw::new(shape.clone()))
     }
 
-    /// So many keys.
+    /// Splits a key into `N` keys.
     pub(super) fn keys<const N: usize>(&mut self, key: ExprId) -> Result<[ExprId; N]> {
         let keys = self.random_split(key, N)?;
         let mut rows = [keys; N];
@@ -51,17 +52,18 @@ impl Graph {
         Ok(rows)
     }
 
-    /// Parameters in a dtype and of the shape that is drawn.
+    /// Converts a parameter to a dtype and broadcasts it to the shape of the draw.
     pub(super) fn spread_to(&mut self, x: ExprId, dtype: DType, shape: &Shape) -> Result<ExprId> {
         let (x, shape) = (self.rename(x, None)?, shape.clone());
         let x = self.as_type(x, dtype)?;
         self.broadcast(x, shape, None)
     }
 
-    /// Truth values, true with a probability of `p`.
+    /// Draws booleans that are true with the probability `p`.
     ///
     /// # Errors
-    /// A `key` that is no `u32[2]`; a `p` that does not broadcast to the shape; complex numbers.
+    /// Returns an error for a `key` that is not a `u32[2]`, a `p` that does not broadcast to the
+    /// shape, or complex numbers.
     pub fn random_bernoulli(&mut self, key: ExprId, p: ExprId, draw: &Draw) -> Result<ExprId> {
         let op = "bernoulli";
         self.check_key(op, key)?;
@@ -74,10 +76,10 @@ impl Graph {
         self.drawn(op, x, draw)
     }
 
-    /// Floats with the exponential distribution of mean `scale`.
+    /// Draws floats of the exponential distribution with the mean `scale`.
     ///
     /// # Errors
-    /// As for [`Graph::random_uniform`]; complex numbers.
+    /// Returns the errors of [`Graph::random_uniform`], and an error for complex numbers.
     pub fn random_exponential(
         &mut self,
         key: ExprId,
@@ -98,10 +100,10 @@ impl Graph {
         self.drawn(op, x, draw)
     }
 
-    /// Floats with the Laplace distribution about `mean`.
+    /// Draws floats of the Laplace distribution around `mean`.
     ///
     /// # Errors
-    /// As for [`Graph::random_uniform`]; complex numbers.
+    /// Returns the errors of [`Graph::random_uniform`], and an error for complex numbers.
     pub fn random_laplace(
         &mut self,
         key: ExprId,
@@ -113,7 +115,7 @@ impl Graph {
         self.check_key(op, key)?;
         self.check_spread(op, [("mean", mean), ("scale", scale)], &draw.shape)?;
         let [dtype, wide] = self.float_draw(op, mean, scale, draw)?;
-        // The sign has bits of its own, which leaves all others to the distance.
+        // The sign uses separate bits, so all other bits determine the distance.
         let [side, distance] = self.keys(key)?;
         let side = self.unit(side, wide, &draw.shape)?;
         let half = self.near(side, 0.5)?;
@@ -131,10 +133,11 @@ impl Graph {
         self.drawn(op, x, draw)
     }
 
-    /// Floats with the gamma distribution of shape `a` and scale 1. NaN where `a` is negative.
+    /// Draws floats of the gamma distribution with shape `a` and scale 1. The result is NaN for
+    /// negative `a`.
     ///
     /// # Errors
-    /// As for [`Graph::random_uniform`]; complex numbers.
+    /// Returns the errors of [`Graph::random_uniform`], and an error for complex numbers.
     pub fn random_gamma(&mut self, key: ExprId, a: ExprId, draw: &Draw) -> Result<ExprId> {
         let op = "gamma";
         self.check_key(op, key)?;
@@ -146,10 +149,10 @@ impl Graph {
         self.drawn(op, x, draw)
     }
 
-    /// Floats with the beta distribution. NaN where a parameter is negative.
+    /// Draws floats of the beta distribution. The result is NaN for a negative parameter.
     ///
     /// # Errors
-    /// As for [`Graph::random_uniform`]; complex numbers.
+    /// Returns the errors of [`Graph::random_uniform`], and an error for complex numbers.
     pub fn random_beta(
         &mut self,
         key: ExprId,
@@ -164,19 +167,20 @@ impl Graph {
         let [first, second] = self.keys(key)?;
         let x = self.log_gamma_samples(first, a, wide, &draw.shape)?;
         let y = self.log_gamma_samples(second, b, wide, &draw.shape)?;
-        // x / (x + y), of numbers whose logarithms are known: they may be too small themselves.
+        // `x / (x + y)` from the logarithms of `x` and `y`, which may underflow themselves.
         let difference = self.subtract(x, y)?;
         let share = self.sigmoid(difference)?;
         let share = self.as_type(share, dtype)?;
         self.drawn(op, share, draw)
     }
 
-    /// Shares that add up to 1, with the distribution of Dirichlet: `alpha` has a number for each
-    /// along its last axis, which `draw.shape` does not count. `draw.names` are those of the
-    /// result.
+    /// Draws vectors of the Dirichlet distribution, whose elements add up to 1. The last axis of
+    /// `alpha` holds the parameters of one vector; `draw.shape` does not include this axis.
+    /// `draw.names` are the names of the result.
     ///
     /// # Errors
-    /// As for [`Graph::random_uniform`]; an `alpha` without axes or shares; complex numbers.
+    /// Returns the errors of [`Graph::random_uniform`], and an error for an `alpha` without axes or
+    /// shares or complex numbers.
     pub fn random_dirichlet(&mut self, key: ExprId, alpha: ExprId, draw: &Draw) -> Result<ExprId> {
         let op = "dirichlet";
         self.check_key(op, key)?;
@@ -198,9 +202,9 @@ impl Graph {
         self.drawn(op, x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
     }
 
-    /// Logarithms of numbers with the gamma distribution, by G. Marsaglia and W. W. Tsang, "A simple
-    /// method for generating gamma variables" (2000). Shapes below 1 are drawn for `a + 1` and taken
-    /// down by a power of a uniform number, in logarithms, where nothing gets too small.
+    /// Draws logarithms of gamma samples by G. Marsaglia and W. W. Tsang, "A simple method for
+    /// generating gamma variables" (2000). For shapes below 1, samples for `a + 1` are multiplied
+    /// by a power of a uniform value, in logarithms to avoid underflow.
     fn log_gamma_samples(
         &mut self,
         key: ExprId,
@@ -219,7 +223,7 @@ impl Graph {
         let nine = self.near(d, 9.0)?;
         let c = self.multiply(nine, d)?;
         let c = self.rsqrt(c)?;
-        // What has no sample waits for none.
+        // Elements without a distribution must not prolong the loop.
         let (zero, finite) = (self.near(a, 0.0)?, self.is_finite(a)?);
         let positive = self.greater(a, zero)?;
         let proper = self.logical_and(finite, positive)?;
@@ -236,12 +240,12 @@ impl Graph {
         let taken = self.divide(u, a)?;
         let smaller = self.add(logarithm, taken)?;
         let logarithm = self.select(is_small, smaller, logarithm)?;
-        // log(a) is minus infinity for 0, infinity for that, and NaN otherwise.
+        // `log(a)` is minus infinity for 0, infinity for infinity, and NaN otherwise.
         let limit = self.log(a)?;
         self.select(proper, logarithm, limit)
     }
 
-    /// The logarithm of a candidate over `d`, and whether it is accepted.
+    /// Returns the logarithm of a candidate divided by `d`, and whether it is accepted.
     fn gamma_candidate(
         &mut self,
         key: ExprId,
@@ -275,8 +279,8 @@ impl Graph {
         Ok((log_v, self.logical_and(positive, below)?))
     }
 
-    /// Draws candidates until each place has one that is accepted. The state is a key, where there
-    /// is nothing more to do, and the samples; `candidate` gives samples, and which of them to take.
+    /// Draws candidates until every element has accepted one. The state is a key, the finished
+    /// elements and the samples; `candidate` returns samples and whether to accept them.
     pub(super) fn until_all(
         &mut self,
         initial: [ExprId; 3],
@@ -300,14 +304,15 @@ impl Graph {
         Ok(self.while_loop(mark, &scope, &initial, condition, body)?[2])
     }
 
-    /// Numbers of events that have the Poisson distribution of a rate, as `s32` unless another
-    /// dtype is asked for. -1 where the rate is negative or NaN.
+    /// Draws counts of the Poisson distribution with a rate, as `s32` by default. The result is -1
+    /// for a negative or NaN rate.
     ///
-    /// Below a rate of 10 the distribution is inverted; above it candidates are drawn, by W.
+    /// Rates below 10 use the inverse distribution function. Other rates use rejection by W.
     /// Hörmann, "The transformed rejection method for generating Poisson random variables" (1993).
     ///
     /// # Errors
-    /// As for [`Graph::random_uniform`]; a dtype that is no integer, or complex rates.
+    /// Returns the errors of [`Graph::random_uniform`], and an error for a dtype that is not an
+    /// integer, or complex rates.
     pub fn random_poisson(&mut self, key: ExprId, rate: ExprId, draw: &Draw) -> Result<ExprId> {
         let op = "poisson";
         self.check_key(op, key)?;
@@ -334,7 +339,7 @@ impl Graph {
         self.drawn(op, x, draw)
     }
 
-    /// How many terms of the distribution it takes to get to a uniform number.
+    /// Returns the number of terms of the distribution whose sum reaches a uniform value.
     fn few_events(&mut self, key: ExprId, rate: ExprId, is_large: ExprId) -> Result<ExprId> {
         let shape = self.shape(rate).clone();
         let u = self.unit(key, DType::F64, &shape)?;
@@ -349,7 +354,7 @@ impl Graph {
         let mark = self.mark();
         let scope = self.open_scope(&types);
         let (number, term, sum) = (scope.parameters[0], scope.parameters[1], scope.parameters[2]);
-        // A term that adds nothing any more ends the search as well.
+        // The search also ends when a term no longer changes the sum.
         let searching = |graph: &mut Graph| -> Result<ExprId> {
             let before = graph.less(sum, u)?;
             let tiny = graph.near(term, 1e-30)?;
@@ -390,7 +395,7 @@ impl Graph {
         self.select(proper, events, rate)
     }
 
-    /// A number of events, and whether it is accepted. The numbers are those of the paper.
+    /// Returns a count and whether it is accepted. The constants are from the paper.
     fn poisson_candidate(
         &mut self,
         key: ExprId,
@@ -459,7 +464,7 @@ impl Graph {
         Ok((k, self.logical_or(quick, exact)?))
     }
 
-    /// `log(k!)` by Stirling's series, for numbers below 8 of a factorial that is 8 further on.
+    /// Computes `log(k!)` by Stirling's series, shifted by 8 for small `k`.
     fn log_factorial(&mut self, k: ExprId) -> Result<ExprId> {
         let one = self.near(k, 1.0)?;
         let z = self.add(k, one)?;
@@ -495,13 +500,14 @@ impl Graph {
         self.subtract(value, taken)
     }
 
-    /// Indices along an axis of `logits`, with a probability in proportion to `exp(logits)`: where
-    /// the sum of logits and Gumbel noise is largest. `draw.shape` is the shape of the result, which
-    /// ends with the other axes of `logits`. As `s32` unless another dtype is asked for.
+    /// Draws indices along an axis of `logits` with probabilities proportional to `exp(logits)`:
+    /// the position of the maximum of logits plus Gumbel noise. `draw.shape` is the shape of the
+    /// result, which ends with the other axes of `logits`. The default dtype is `s32`.
     ///
     /// # Errors
-    /// A `key` that is no `u32[2]`; an axis out of range or without elements; a shape that does not
-    /// fit; complex numbers, or a dtype that is no integer.
+    /// Returns an error for a `key` that is not a `u32[2]`; for an axis out of range or without
+    /// elements; for a shape that does not fit; for complex numbers, or a dtype that is not an
+    /// integer.
     pub fn random_categorical(
         &mut self,
         key: ExprId,
@@ -528,7 +534,7 @@ impl Graph {
         if !dtype.is_integer() || dtype.is_pred() {
             return Err(self.not_a(op, dtype, "an integer dtype"));
         }
-        // Narrow floats have too few numbers for the noise, and too few for its sum with logits.
+        // Narrow floats have too few distinct values for the noise and for its sum with logits.
         let float = self.dtype(logits).to_floating().at_least_f32();
         if !float.is_float() {
             return Err(self.not_a(op, float, "a real dtype"));

@@ -1,4 +1,4 @@
-//! What is drawn: distributions, orders and choices.
+//! Samples: uniform, normal and integer values, permutations and choices.
 
 use nxla_tensor::{
     DType, FloatLimits, HostTensor, Names, Number, Scalar, Shape, broadcast_shapes, promote,
@@ -7,25 +7,25 @@ use nxla_tensor::{
 use super::super::{Cumulative, Side, SliceStart, of_op};
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
-/// How many numbers are drawn, and of which dtype.
+/// The shape, dtype and names of a draw.
 #[derive(Clone, Debug, Default)]
 pub struct Draw {
     /// The shape of the result.
     pub shape: Shape,
-    /// The dtype; by default that of the distribution's parameters.
+    /// The dtype; by default the dtype of the distribution's parameters.
     pub dtype: Option<DType>,
-    /// Names of the axes.
+    /// The axis names.
     pub names: Option<Names>,
 }
 
 impl Draw {
-    /// So many numbers.
+    /// Creates a draw of a shape.
     #[must_use]
     pub fn new(shape: impl Into<Shape>) -> Self {
         Self { shape: shape.into(), ..Self::default() }
     }
 
-    /// Numbers of a dtype.
+    /// Sets the dtype.
     #[must_use]
     pub fn dtype(mut self, dtype: DType) -> Self {
         self.dtype = Some(dtype);
@@ -33,36 +33,36 @@ impl Draw {
     }
 }
 
-/// How samples are chosen, see [`Graph::random_choice`].
+/// Options of [`Graph::random_choice`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
-    /// How many.
+    /// The number of samples.
     pub samples: usize,
-    /// The axis along which they are taken; `None` takes elements of the flattened tensor.
+    /// The axis along which entries are chosen; `None` chooses elements of the flattened tensor.
     pub axis: Option<i64>,
-    /// Whether one can be taken several times.
+    /// Whether an entry can be chosen several times.
     pub replace: bool,
 }
 
-/// What becomes of a covariance, see [`Graph::random_multivariate_normal`].
+/// The factorization of a covariance, see [`Graph::random_multivariate_normal`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Covariance {
-    /// Its triangular root. The matrix must be positive definite.
+    /// The Cholesky factor. The matrix must be positive definite.
     #[default]
     Cholesky,
-    /// Its eigenvectors times the roots of the eigenvalues.
+    /// The eigenvectors times the roots of the eigenvalues.
     Eigh,
-    /// Its left singular vectors times the roots of the singular values.
+    /// The left singular vectors times the roots of the singular values.
     Svd,
 }
 
 impl Graph {
-    /// Floats that are equally likely everywhere in `[low, high)`; of complex numbers both parts
-    /// are. `low` and `high` broadcast to the shape.
+    /// Draws floats with the uniform distribution on `[low, high)`; for complex numbers, both parts
+    /// are drawn. `low` and `high` broadcast to the shape.
     ///
     /// # Errors
-    /// A `key` that is no `u32[2]`; a dtype that is neither float nor complex; bounds that do not
-    /// broadcast to the shape.
+    /// Returns an error for a `key` that is not a `u32[2]`, a dtype that is neither float nor
+    /// complex, or bounds that do not broadcast to the shape.
     pub fn random_uniform(
         &mut self,
         key: ExprId,
@@ -80,10 +80,10 @@ impl Graph {
         self.drawn(op, x, draw)
     }
 
-    /// Floats with the normal distribution; of complex numbers both parts have it.
+    /// Draws floats of the normal distribution; for complex numbers, both parts are drawn.
     ///
     /// # Errors
-    /// As for [`Graph::random_uniform`].
+    /// Returns the errors of [`Graph::random_uniform`].
     pub fn random_normal(
         &mut self,
         key: ExprId,
@@ -98,7 +98,7 @@ impl Graph {
         let dtype = self.float_of(op, mean, deviation, draw)?;
         let wide = dtype.at_least_f32();
         let x = self.real_or_complex(wide, &draw.shape, |graph, dtype, shape| {
-            // The number after -1: the inverse of the error function is infinite there.
+            // The value after -1, because the inverse of the error function is infinite at -1.
             let low = -(1.0 - limits(dtype).epsilon / 2.0);
             let low = graph.scalar_constant(Scalar::Float(low), dtype)?;
             let high = graph.scalar_constant(Scalar::Float(1.0), dtype)?;
@@ -115,11 +115,11 @@ impl Graph {
         self.drawn(op, x, draw)
     }
 
-    /// Floats with the standard Gumbel distribution, `-log(-log(u))` of uniform `u`; `f32` by
+    /// Draws floats of the standard Gumbel distribution, `-log(-log(u))` for uniform `u`; `f32` by
     /// default.
     ///
     /// # Errors
-    /// A `key` that is no `u32[2]`; a dtype that is no float.
+    /// Returns an error for a `key` that is not a `u32[2]` or a dtype that is not a float.
     pub fn random_gumbel(&mut self, key: ExprId, draw: &Draw) -> Result<ExprId> {
         let op = "gumbel";
         self.check_key(op, key)?;
@@ -139,12 +139,12 @@ impl Graph {
         self.drawn(op, x, draw)
     }
 
-    /// Integers that are equally likely everywhere in `[low, high)`, both of which broadcast to
-    /// the shape.
+    /// Draws integers with the uniform distribution on `[low, high)`; both bounds broadcast to the
+    /// shape.
     ///
     /// # Errors
-    /// A `key` that is no `u32[2]`; a dtype that is no integer; bounds that do not broadcast to the
-    /// shape, or that nothing is between.
+    /// Returns an error for a `key` that is not a `u32[2]`; for a dtype that is not an integer; for
+    /// bounds that do not broadcast to the shape, or that nothing is between.
     pub fn random_integers(
         &mut self,
         key: ExprId,
@@ -172,7 +172,7 @@ impl Graph {
         let span = self.subtract(high, low)?;
         let span = self.as_type(span, unsigned)?;
         let span = self.as_type(span, DType::U64)?;
-        // 2^bits modulo the span; the square of its root does not overflow on the way.
+        // `2^bits` modulo the span; squaring the root modulo the span avoids overflow.
         let root = Scalar::UInt(1 << (dtype.bits() / 2));
         let root = self.scalar_constant(root, DType::U64)?;
         let root = self.remainder(root, span)?;
@@ -188,13 +188,13 @@ impl Graph {
         self.drawn(op, x, draw)
     }
 
-    /// Vectors with the normal distribution of this mean and covariance, a batch of `draw.shape`
-    /// of them; `draw.names` are those of the result. The covariance must be symmetric and not
-    /// negative.
+    /// Draws vectors of the normal distribution with this mean and covariance, in a batch of shape
+    /// `draw.shape`; `draw.names` are the names of the result. The covariance must be symmetric and
+    /// positive semidefinite.
     ///
     /// # Errors
-    /// A `key` that is no `u32[2]`; a mean that is no vector; a covariance that is no square
-    /// matrix of that size; a dtype that is no float.
+    /// Returns an error for a `key` that is not a `u32[2]`, a mean that is not a vector, a
+    /// covariance that is not a square matrix of that size, or a dtype that is not a float.
     pub fn random_multivariate_normal(
         &mut self,
         key: ExprId,
@@ -245,11 +245,11 @@ impl Graph {
         self.drawn(op, x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
     }
 
-    /// `x` with the entries along an axis in another order, and the next key. The order is one for
-    /// all, or `independent` for each index of the other axes.
+    /// Shuffles the entries of `x` along an axis and returns the next key. All entries share one
+    /// permutation, unless `independent` draws one for each index of the other axes.
     ///
     /// # Errors
-    /// A `key` that is no `u32[2]`; an axis out of range.
+    /// Returns an error for a `key` that is not a `u32[2]` or an axis out of range.
     pub fn random_shuffle(
         &mut self,
         key: ExprId,
@@ -269,7 +269,7 @@ impl Graph {
         Ok((self.take(x, order, axis)?, key))
     }
 
-    /// Sorts by random keys until two equal keys are unlikely to have kept an order.
+    /// Sorts by random keys repeatedly, until ties are unlikely to have preserved an order.
     fn shuffled(&mut self, key: ExprId, x: ExprId, axis: i64) -> Result<(ExprId, ExprId)> {
         let (mut x, mut key) = (x, key);
         let shape = self.shape(x).clone();
@@ -283,12 +283,13 @@ impl Graph {
         Ok((x, key))
     }
 
-    /// Samples of `x`, and the next key. With `probabilities`, one for each entry along the axis,
-    /// entries are as likely as these say; else all are equally likely.
+    /// Draws samples of `x` and returns the next key. `probabilities` holds a probability for each
+    /// entry along the axis; by default all entries are equally likely.
     ///
     /// # Errors
-    /// A `key` that is no `u32[2]`; a scalar `x`; an axis out of range; no samples, or more than
-    /// there are where none can be taken twice; probabilities of another number.
+    /// Returns an error for a `key` that is not a `u32[2]`; for a scalar `x`; for an axis out of
+    /// range; for no samples, or more than there are where none can be taken twice; for
+    /// probabilities of another number.
     pub fn random_choice(
         &mut self,
         key: ExprId,
@@ -338,7 +339,7 @@ impl Graph {
         Ok((self.take(x, indices, axis)?, next))
     }
 
-    /// Indices that are as likely as `p` says.
+    /// Draws indices with the probabilities `p`.
     fn weighted_indices(
         &mut self,
         key: ExprId,
@@ -350,7 +351,7 @@ impl Graph {
         let p = self.as_type(p, dtype)?;
         let count = self.shape(p)[0];
         if !replace {
-            // The largest of log(p) plus Gumbel noise come first (the Gumbel trick).
+            // The largest values of `log(p)` plus Gumbel noise come first (Gumbel trick).
             let draw = Draw { shape: [count].into(), dtype: Some(dtype), names: None };
             let noise = self.random_gumbel(key, &draw)?;
             let noise = self.negate(noise)?;
@@ -369,16 +370,17 @@ impl Graph {
         let rest = self.subtract(high, uniform)?;
         let total = self.slice_along_axis(sums, SliceStart::at(count - 1), 1, 0, 1)?;
         let place = self.multiply(total, rest)?;
-        // `place` is above 0, so the first sum that is not below it belongs to an entry that adds to it.
+        // `place` is above 0, so the first sum that is not below it belongs to an entry with a
+        // positive probability.
         let index = self.searchsorted(sums, place, Side::Left)?;
         let last = self.weak_number(Number::Int(count as i128 - 1), index)?;
         let index = self.min(index, last)?;
         self.as_type(index, DType::S32)
     }
 
-    // --- steps that several distributions share ---
+    // --- helpers of several distributions ---
 
-    /// Refuses parameters that would make more numbers than were asked for.
+    /// Rejects parameters that would enlarge the shape of the draw.
     pub(super) fn check_spread(
         &self,
         op: &str,
@@ -400,8 +402,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Uniform real numbers in `[low, high)`. Narrow floats are rounded draws in 32 bits, and
-    /// those that would be rounded up to `high` become the number before it.
+    /// Draws uniform real values in `[low, high)`. Narrow floats are rounded from draws in 32 bits,
+    /// and values that would round to `high` become the preceding value.
     pub(super) fn uniform_in(
         &mut self,
         key: ExprId,
@@ -421,7 +423,7 @@ impl Graph {
         self.min(x, last)
     }
 
-    /// Uniform real numbers. The random bits are those of the mantissa of a number in `[1, 2)`.
+    /// Draws uniform real values. The random bits are the mantissa of a value in `[1, 2)`.
     fn uniform_bits(
         &mut self,
         key: ExprId,
@@ -447,7 +449,7 @@ impl Graph {
         self.max(x, low)
     }
 
-    /// Real numbers as `draw` makes them, or complex ones with two of them as parts.
+    /// Draws real values, or complex values with two draws as parts.
     fn real_or_complex(
         &mut self,
         dtype: DType,
@@ -467,7 +469,7 @@ impl Graph {
         self.add(real, imaginary)
     }
 
-    /// The finished draw: in its shape, with names, and without a derivative.
+    /// Finishes a draw: sets the shape and the names, and stops gradients.
     pub(super) fn drawn(&mut self, op: &'static str, x: ExprId, draw: &Draw) -> Result<ExprId> {
         let x = self.rename(x, None)?;
         if self.shape(x).size() != draw.shape.size() {
@@ -479,7 +481,7 @@ impl Graph {
         self.stop_grad(x)
     }
 
-    /// The float or complex dtype of a draw.
+    /// Returns the float or complex dtype of a draw.
     pub(super) fn float_of(&self, op: &str, x: ExprId, y: ExprId, draw: &Draw) -> Result<DType> {
         match draw.dtype {
             None => Ok(promote(self.dtype(x), self.dtype(y)).to_floating()),

@@ -5,19 +5,20 @@ use nxla_tensor::{DType, Shape};
 use super::Draw;
 use crate::graph::{ExprId, Graph, Result};
 
-/// Intervals that begin further from 0 than this are drawn by rejection. Nearer to 0 the error
-/// function in 64 bits has more than enough digits, and rejection would refuse more often.
+/// The distance from 0 from which intervals are drawn by rejection. Closer to 0, the error function
+/// in 64 bits is accurate enough, and rejection would reject more candidates.
 const TAIL: f64 = 2.0;
 
 impl Graph {
-    /// Floats with the standard normal distribution between `low` and `high`, computed in 64 bits.
+    /// Draws floats of the standard normal distribution between `low` and `high`, computed in 64
+    /// bits.
     ///
-    /// Intervals that reach the middle of the distribution are drawn by inverting the error function.
-    /// Those in a tail are drawn by rejection from an exponential distribution (C. P. Robert,
-    /// "Simulation of truncated normal variables", 1995), which is exact however far out they are.
+    /// Intervals near the center are drawn by inverting the error function. Intervals in a tail are
+    /// drawn by rejection from an exponential distribution (C. P. Robert, "Simulation of truncated
+    /// normal variables", 1995), which is exact at any distance.
     ///
     /// # Errors
-    /// As for [`Graph::random_uniform`]; complex numbers.
+    /// Returns the errors of [`Graph::random_uniform`], and an error for complex numbers.
     pub fn random_truncated_normal(
         &mut self,
         key: ExprId,
@@ -34,7 +35,7 @@ impl Graph {
         let [own, tail_key] = self.keys(key)?;
         let (right, left) = (self.near(low, TAIL)?, self.near(low, -TAIL)?);
         let (is_right, is_left) = (self.greater(low, right)?, self.less(high, left)?);
-        // The left tail is the mirror image of the right one.
+        // The left tail is the mirror image of the right tail.
         let (mirrored_low, mirrored_high) = (self.negate(high)?, self.negate(low)?);
         let near = self.select(is_left, mirrored_low, low)?;
         let far = self.select(is_left, mirrored_high, high)?;
@@ -50,7 +51,8 @@ impl Graph {
         self.drawn(op, x, draw)
     }
 
-    /// Samples between bounds that are not both in one tail, by the inverse of the distribution.
+    /// Draws samples between bounds that are not in the same tail, by the inverse distribution
+    /// function.
     fn middle_samples(
         &mut self,
         key: ExprId,
@@ -69,9 +71,9 @@ impl Graph {
         self.divide(x, root)
     }
 
-    /// Samples between `near` and `far`, where `is_tail` says that both are far above 0. A candidate
-    /// is at a distance `d` from `near` that is exponentially distributed with rate `near`, and is
-    /// accepted with a probability of `exp(-d²/2)`. That is more than four in five.
+    /// Draws samples between `near` and `far`, where `is_tail` states that both are in the tail. A
+    /// candidate is at an exponentially distributed distance `d` from `near` with rate `near`, and
+    /// is accepted with the probability `exp(-d²/2)`, which is above 0.8 on average.
     fn tail_samples(
         &mut self,
         key: ExprId,
@@ -79,7 +81,7 @@ impl Graph {
         is_tail: ExprId,
         shape: &Shape,
     ) -> Result<ExprId> {
-        // Bounds that are infinite, out of order or NaN have no sample to wait for.
+        // Elements with infinite, reversed or NaN bounds must not prolong the loop.
         let (is_finite, width) = (self.is_finite(near)?, self.subtract(far, near)?);
         let zero = self.near(near, 0.0)?;
         let in_order = self.greater_equal(width, zero)?;
@@ -88,7 +90,8 @@ impl Graph {
         let one = self.near(near, 1.0)?;
         let rate = self.select(proper, near, one)?;
         let width = self.select(proper, width, one)?;
-        // The exponential distribution's share below `width`, negated: -1 for no upper bound.
+        // The negated probability of the exponential distribution below `width`: -1 without an
+        // upper bound.
         let exponent = self.multiply(rate, width)?;
         let exponent = self.negate(exponent)?;
         let share = self.expm1(exponent)?;

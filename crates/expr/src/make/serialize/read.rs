@@ -1,8 +1,8 @@
-//! Rebuilding a program from bytes, trusting none of them.
+//! Deserialization of untrusted bytes.
 //!
-//! Every node goes through [`Graph::make`], which checks its types, and must come out as a new
-//! node in the place where it was written. Time and memory are linear in the bytes, but for
-//! shapes: a few bytes can declare a tensor of any size, which costs nothing until it is computed.
+//! [`Graph::make`] creates and checks every node, and the result must be a new node at the written
+//! index. Time and memory are linear in the number of bytes. A few bytes can declare a tensor of
+//! any size, but its elements are not allocated.
 
 use std::sync::Arc;
 
@@ -19,10 +19,11 @@ use rustc_hash::FxHashMap;
 
 type Result<T> = std::result::Result<T, SerializeError>;
 
-/// Rebuilds a program written by [`to_bytes`](super::to_bytes).
+/// Reads a program written by [`to_bytes`](super::to_bytes).
 ///
 /// # Errors
-/// If the bytes are of another kind or version, are damaged, or do not hold a well-formed program.
+/// Returns an error if the bytes have another kind or version, are damaged, or do not contain a
+/// valid program.
 pub fn from_bytes(bytes: &[u8]) -> Result<Program> {
     let (format, rest) = open(bytes)?;
     let mut reader = Reader { rest, end: bytes.len(), format };
@@ -43,7 +44,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Program> {
     Ok(Arc::unwrap_or_clone(last))
 }
 
-/// Checks the header; gives the version, and what follows.
+/// Checks the header, and returns the version and the remaining bytes.
 fn open(bytes: &[u8]) -> Result<(u16, &[u8])> {
     if !bytes.starts_with(&MAGIC[..MAGIC.len().min(bytes.len())]) {
         return Err(SerializeError::NotAProgram);
@@ -64,7 +65,7 @@ fn open(bytes: &[u8]) -> Result<(u16, &[u8])> {
 /// Bytes that are being read.
 struct Reader<'a> {
     rest: &'a [u8],
-    /// How many bytes there are in all.
+    /// The total number of bytes.
     end: usize,
     /// The version in the header.
     format: u16,
@@ -78,7 +79,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    /// What is written on nodes: their places, and their notes.
+    /// Reads the notes with the indices of their nodes.
     fn noted(&mut self) -> Result<Vec<(usize, Notes)>> {
         if self.format < 6 {
             return Ok(Vec::new());
@@ -133,20 +134,20 @@ impl Reader<'_> {
         })
     }
 
-    /// The error for something that was just read, or was to be read here.
+    /// Creates an error for the value at the current position.
     fn malformed(&self, what: &'static str, why: String) -> SerializeError {
         SerializeError::Malformed { at: self.end - self.rest.len(), what, why }
     }
 }
 
-/// One program of the table while it is rebuilt.
+/// A program of the table that is being rebuilt.
 struct Rebuild<'a> {
     programs: &'a [Arc<Program>],
     files: &'a [Arc<str>],
     graph: Graph,
     inputs: Vec<TensorType>,
     sources: FxHashMap<FileLine, SourceId>,
-    /// Nodes with notes that are still to come, the last one first.
+    /// The remaining nodes with notes, in reverse order.
     noted: Vec<(usize, Notes)>,
 }
 
@@ -208,14 +209,14 @@ impl<'a> Rebuild<'a> {
             .graph
             .make(op, &operands)
             .map_err(|error| SerializeError::IllTyped { node, error: Box::new(error) })?;
-        // Simplification may add helper nodes before it returns, so the length is checked too.
+        // Simplification can create further nodes, so the length is checked too.
         if made != node || self.graph.len() != node.index() + 1 {
             return Err(SerializeError::NotSimplified { node });
         }
         Ok(())
     }
 
-    /// What inference takes for granted about an op's attributes.
+    /// Checks the properties of an op's attributes that type inference assumes.
     fn check_op(&mut self, node: ExprId, op: &Op, reader: &Reader<'_>) -> Result<()> {
         let wrong = |why| Err(SerializeError::Parameter { node, why });
         match op {
@@ -237,7 +238,7 @@ impl<'a> Rebuild<'a> {
             }
             Op::Iota(iota) => check_type(reader, "an iota", &iota.ty),
             Op::Eye(ty) => check_type(reader, "an identity matrix", ty),
-            // The rest is checked by inference, against the operands.
+            // Type inference checks other attributes together with the operands.
             _ => Ok(()),
         }
     }
@@ -316,7 +317,7 @@ impl<'a> Rebuild<'a> {
     }
 }
 
-/// A type that stands on its own must have a size in memory, and a name slot for each axis.
+/// Checks that a type has a size in memory and a name entry for each axis.
 fn check_type(reader: &Reader<'_>, what: &'static str, ty: &TensorType) -> Result<()> {
     let bytes = ty.shape.checked_size().and_then(|size| size.checked_mul(ty.dtype.size()));
     if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {

@@ -1,4 +1,4 @@
-//! Programs as bytes and back, and what their digests depend on.
+//! Round trips of serialized programs, rejected bytes, and dependencies of digests.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn one(result: Result<ExprId>) -> Result<Vec<ExprId>> {
     result.map(|id| vec![id])
 }
 
-/// A program with every kind of attribute: names, literals, starts, regions, hooks.
+/// A program with all kinds of attributes: names, literals, starts, regions and hooks.
 fn rich() -> Program {
     let mut graph = Graph::new();
     let line = Line { file: "model.py".into(), line: 12 };
@@ -49,7 +49,7 @@ fn rich() -> Program {
     Program::close_all(&graph, &[looped, sum])
 }
 
-/// A program with an op of every operand shape that [`rich`] lacks.
+/// A program with the ops that [`rich`] does not contain.
 fn wide() -> Result<Program> {
     let mut graph = Graph::new();
     let g = &mut graph;
@@ -118,7 +118,7 @@ impl Graph {
 }
 
 impl Program {
-    /// The program of some outputs, with all parameters of the graph as inputs.
+    /// Creates the program of some outputs, with all parameters of the graph as inputs.
     fn close_all(graph: &Graph, outputs: &[ExprId]) -> Program {
         let parameters = graph.ids().filter_map(|id| match graph.op(id) {
             Op::Parameter(parameter) if parameter.scope == 0 => Some(parameter.ty.clone()),
@@ -207,7 +207,7 @@ fn the_digest_is_the_same_in_every_process() {
     let x = graph.parameter(0, ty());
     let exp = graph.exp(x).unwrap();
     let program = Program::close_all(&graph, &[exp]);
-    // A new digest here calls for a new FORMAT, and for new DIGESTS.
+    // A new digest requires a new FORMAT and new DIGESTS.
     assert_eq!((FORMAT, program.digest().to_string().as_str()), (6, DIGEST_OF_EXP));
 }
 
@@ -215,7 +215,7 @@ const DIGEST_OF_EXP: &str = "49814c603d4e4227fbc6162eb1e61c825ed7b85d2815e3af816
 
 #[test]
 fn shared_regions_are_written_once() {
-    // Each level holds the level below twice, so a tree of them would have 2^40 leaves.
+    // Each level contains the lower level twice, so the tree has 2^40 leaves.
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty());
     let exp = graph.exp(x).unwrap();
@@ -235,7 +235,7 @@ fn shared_regions_are_written_once() {
 fn call(graph: &mut Graph, program: &Arc<Program>, x: ExprId) -> ExprId {
     let kind = crate::graph::BlockKind::Named { name: "call".into(), attributes: vec![] };
     let block = crate::graph::Block { kind, batch_axes: 0, body: program.clone() };
-    // Past the checks of `Graph::make`, which would refuse what the reader has to refuse as well.
+    // Bypasses the checks of `Graph::make`, to test that reading makes the same checks.
     let from = graph.clone();
     graph.adopt((&from, x), Op::Block(Arc::new(block)), &[x], &mut FxHashMap::default())
 }
@@ -281,9 +281,9 @@ fn a_long_chain_is_written_and_read() {
     assert_eq!(from_bytes(&bytes).unwrap().digest(), program.digest());
 }
 
-// --- what is refused ---
+// --- rejected bytes ---
 
-/// Gives bytes behind the header the right checksum.
+/// Sets the checksum in the header.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let sum = checksum(&[&bytes[HEADER..]]);
     bytes[6..HEADER].copy_from_slice(sum.as_bytes());
@@ -328,8 +328,8 @@ fn every_flipped_bit_is_noticed() {
     }
 }
 
-/// Bytes of one program with a single input `f32[2][3]` and nodes as a hostile writer puts them:
-/// the op, and how far back its operands are.
+/// Reads a program with a single input `f32[2][3]` and arbitrary nodes: ops with distances to
+/// operands.
 fn hostile(nodes: &[(Op, &[usize])], outputs: &[usize]) -> Result<Program, SerializeError> {
     written(|writer| {
         writer.put(&nodes.len());
@@ -342,7 +342,7 @@ fn hostile(nodes: &[(Op, &[usize])], outputs: &[usize]) -> Result<Program, Seria
     })
 }
 
-/// What comes of one program with a single input and of whatever is written after that.
+/// Reads a program with a single input and arbitrary bytes after it.
 fn written(nodes: impl FnOnce(&mut Writer)) -> Result<Program, SerializeError> {
     let mut writer = Writer::default();
     writer.put(&(Vec::<String>::new(), 1_usize, false, vec![ty()], 0_usize));
@@ -354,7 +354,7 @@ fn written(nodes: impl FnOnce(&mut Writer)) -> Result<Program, SerializeError> {
     from_bytes(&sealed(bytes))
 }
 
-/// A program whose one node beside the parameter has these notes.
+/// A program with one node that has these notes.
 fn noted(notes: Notes) -> crate::Result<Program> {
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty());
@@ -362,7 +362,7 @@ fn noted(notes: Notes) -> crate::Result<Program> {
     Ok(Program::close_all(&graph, &[noted]))
 }
 
-/// A list in lists, so many times.
+/// Returns a list nested `depth` times.
 fn nested(depth: usize) -> Note {
     (0..depth).fold(Note::Null, |inner, _| Note::List(vec![inner]))
 }
@@ -410,7 +410,7 @@ fn notes_travel_and_tell_programs_apart() {
 fn notes_nest_within_bounds() {
     let error = noted([("deep", nested(MAX_NOTE_DEPTH + 1))].into()).unwrap_err();
     assert!(error.to_string().contains("nest 33 deep"), "{error}");
-    // What hostile bytes say of it is refused before it is built.
+    // Bytes with deeper notes are rejected before the notes are built.
     let lists = 100_000_usize;
     let mut writer = Writer::default();
     writer.put(&(Vec::<String>::new(), 1_usize, false, vec![ty()], 1_usize, 1_usize, 1_usize, ""));
@@ -429,7 +429,7 @@ fn notes_nest_within_bounds() {
 fn notes_of_other_nodes_are_refused() {
     let program = noted([("a", 1)].into()).unwrap();
     let bytes = to_bytes(&program);
-    // The place of the node stands behind the number of nodes with notes.
+    // The index of the node follows the number of nodes with notes.
     let mut writer = Writer::default();
     writer.notes(program.graph());
     let at = bytes.windows(writer.bytes.len()).position(|part| part == writer.bytes).unwrap();
@@ -485,7 +485,7 @@ fn ill_formed_programs_are_refused() {
     assert!(error.ends_with("does not have one name for each axis"), "{error}");
 }
 
-/// A small generator of random numbers (SplitMix64), so that failures repeat.
+/// A small random number generator (SplitMix64) for reproducible failures.
 struct Random(u64);
 
 impl Random {
@@ -518,7 +518,7 @@ fn damaged_bytes_with_a_right_checksum_never_panic() {
     assert!(accepted > 1000, "mutations that change a number give other programs: {accepted}");
 }
 
-/// Changes, removes or inserts a few bytes behind the header.
+/// Changes, removes or inserts a few bytes after the header.
 fn damage(bytes: &[u8], random: &mut Random) -> Vec<u8> {
     let mut damaged = bytes.to_vec();
     for _ in 0..=random.below(3) {
@@ -552,7 +552,7 @@ fn regions_that_are_only_counted_cost_no_memory() {
     conditional.op(&op);
     let found = written(|writer| {
         writer.put(&1_usize);
-        // The number of the op, and then that of its clauses.
+        // The number of the op, then the number of its clauses.
         writer.bytes.push(conditional.bytes[0]);
         writer.put(&(1_u64 << 40));
     });

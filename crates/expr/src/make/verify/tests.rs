@@ -1,11 +1,11 @@
-//! Each invariant, broken on purpose.
+//! Tests that `verify` finds a violation of each invariant.
 
 use nxla_tensor::DType;
 
 use super::{Invariant, Violation, verify, verify_program};
 use crate::graph::{BinaryOp, ExprId, Graph, Op, Parameter, Program, TensorType, Type, UnaryOp};
 
-/// `exp x`, `sin (exp x)`, `exp x + y`
+/// Returns the graph of `exp x`, `sin (exp x)` and `exp x + y`.
 fn graph() -> (Graph, Vec<ExprId>) {
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty());
@@ -141,7 +141,7 @@ fn violations_in_regions_name_the_way() {
     let outer = graph.block("outer", vec![], &[x], block).unwrap()[0];
     assert_eq!(verify(&graph), Ok(()));
 
-    // The program in the innermost region gets a parameter that it does not declare.
+    // The program in the innermost region contains an undeclared parameter.
     let op = graph.op(outer).map_regions(|program| {
         let mut inner = program.graph().clone();
         let holder = inner.ids().find(|&id| !inner.op(id).regions().is_empty()).unwrap();

@@ -1,4 +1,4 @@
-//! The right-hand side of one line: which operands an op shows, where, and its attributes.
+//! The right-hand side of a line: the printed operands of an op and its attributes.
 
 use nxla_tensor::Scalar;
 
@@ -7,8 +7,7 @@ use crate::graph::{
     Transform, Type, Window,
 };
 
-/// The operands that appear in the line of an op, in order of appearance; a walk visits them in
-/// this order.
+/// Returns the printed operands of an op in order of appearance, in which the walk visits them.
 pub(super) fn shown(op: &Op, operands: &[ExprId]) -> Operands {
     let first = |count: usize| Operands::from_slice(&operands[..count.min(operands.len())]);
     match op {
@@ -18,7 +17,7 @@ pub(super) fn shown(op: &Op, operands: &[ExprId]) -> Operands {
             first(op.custom_grad.as_ref().map_or(operands.len(), |custom| custom.outputs))
         }
         Op::PutSlice(_) => {
-            // The starts stand between the tensor and the update.
+            // The starts are printed between the tensor and the update.
             let mut shown = Operands::from_slice(operands);
             if shown.len() > 2 {
                 shown[1..].rotate_left(1);
@@ -67,8 +66,8 @@ pub(super) fn shown(op: &Op, operands: &[ExprId]) -> Operands {
     }
 }
 
-/// What follows the op's name, given the texts of the [`shown`] operands. A `cond` is written by
-/// the walk, which knows its branches; inputs and literals have lines of their own kind.
+/// Returns the arguments of an op for its printed operands. The walk writes `cond`, inputs and
+/// literals.
 pub(super) fn arguments(op: &Op, operands: &[String]) -> String {
     let mut args = Args::default();
     match op {
@@ -157,7 +156,7 @@ pub(super) fn arguments(op: &Op, operands: &[String]) -> String {
     args.text
 }
 
-/// The type column: no axis names, and only the number of parts of a tuple.
+/// Returns the type column: without axis names, and only the number of elements of a tuple.
 pub(super) fn type_text(ty: &Type) -> String {
     match ty {
         Type::Tensor(ty) => format!("{}{}", ty.dtype, ty.shape),
@@ -165,8 +164,8 @@ pub(super) fn type_text(ty: &Type) -> String {
     }
 }
 
-/// A number as an operand. Real numbers that are not finite are Elixir's atoms, which are spelled
-/// differently from the same elements of a printed tensor.
+/// Formats a scalar constant. Infinities and NaN are written as `:infinity`, `:neg_infinity` and
+/// `:nan`, unlike the elements of a printed tensor.
 pub(super) fn number(value: Scalar) -> String {
     match value {
         Scalar::Float(value) if value.is_nan() => "nan".into(),
@@ -178,7 +177,7 @@ pub(super) fn number(value: Scalar) -> String {
     }
 }
 
-/// One value alone, several in braces.
+/// Returns a single value, or several values in braces.
 pub(super) fn together(values: &[String]) -> String {
     match values {
         [value] => value.clone(),
@@ -186,7 +185,7 @@ pub(super) fn together(values: &[String]) -> String {
     }
 }
 
-/// The letters of the `index`-th variable: `a` to `z`, then `ba`, `bb` and so on.
+/// Returns the `index`-th variable: `a` to `z`, then `ba`, `bb` and so on.
 pub(super) fn letters(mut index: u32) -> String {
     let mut reversed = Vec::new();
     loop {
@@ -281,7 +280,7 @@ impl Args {
     }
 }
 
-/// Starts as written: numbers, and the operands in place of the dynamic ones.
+/// Returns the starts: static indices, and the operands of dynamic starts.
 fn starts_text(starts: &[Start], operands: &[String]) -> Vec<String> {
     let mut operands = operands.iter();
     let text = |start: &Start| match start {
@@ -291,14 +290,14 @@ fn starts_text(starts: &[Start], operands: &[String]) -> Vec<String> {
     starts.iter().map(text).collect()
 }
 
-/// The name of a block and its configuration.
+/// Returns the name of a block and its attributes.
 fn block_text(block: &Block) -> String {
     let attributes: Vec<String> =
         block.attributes().iter().map(|(name, value)| format!("{name}: {value}")).collect();
     format!("{}{{{}}}", block.name(), attributes.join(", "))
 }
 
-/// A name in front of a colon, quoted if it is more than a word.
+/// Returns a key, quoted if it is not a single word.
 fn key(name: &str) -> String {
     let letter = |c: char| c.is_alphabetic() || c == '_';
     let plain = name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_numeric());

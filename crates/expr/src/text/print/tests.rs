@@ -1,4 +1,5 @@
-//! Expected texts are those of Nx for the same functions, but for `pred` in place of its `u8`.
+//! Expression text is compared with the output of Nx for the same functions, with `pred` for its
+//! `u8`.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ fn float(graph: &mut Graph, value: f64) -> ExprId {
     graph.scalar_constant(Scalar::Float(value), DType::F32).unwrap()
 }
 
-/// The text of an expression without the common indentation of `expected`.
+/// Compares the text of an expression with `expected` without its common indentation.
 fn check(graph: &Graph, root: ExprId, expected: &str) {
     let text = lines(graph, &[root], &PrintOptions::default()).join("\n");
     let expected: Vec<&str> = expected.trim().lines().map(str::trim_start).collect();
@@ -125,7 +126,7 @@ fn literal_tensors_are_listed_with_the_inputs() {
     );
 }
 
-/// `if x > y, do: on_true, else: on_false`
+/// Builds `if x > y, do: on_true, else: on_false`.
 fn if_greater(
     graph: &mut Graph,
     x: ExprId,
@@ -225,7 +226,7 @@ fn clauses_are_shown_in_order() {
 fn what_branches_share_is_shown_once() {
     let mut graph = Graph::new();
     let (x, y) = (f32s(&mut graph, 0, &[]), f32s(&mut graph, 1, &[]));
-    // `exp x` is in both branches and outside, the inner cond is in both branches.
+    // `exp x` is in both branches and outside, and the inner `cond` is in both branches.
     let inner = |graph: &mut Graph| {
         let exp = graph.exp(x)?;
         Ok(if_greater(graph, exp, y, |graph| one(graph.sin(exp)), |graph| one(graph.cos(exp))))
@@ -260,7 +261,8 @@ fn what_branches_share_is_shown_once() {
 fn equal_conditionals_in_branches_are_not_walked_twice() {
     let mut graph = Graph::new();
     let (x, y) = (f32s(&mut graph, 0, &[]), f32s(&mut graph, 1, &[]));
-    // Each level holds the level below in both branches; 60 levels would never end.
+    // Each level contains the lower level in both branches; 60 levels without sharing would never
+    // end.
     fn level(graph: &mut Graph, x: ExprId, y: ExprId, depth: usize) -> ExprId {
         let mark = graph.mark();
         let predicate = branch(graph, |graph| one(graph.greater(x, y)));
@@ -364,8 +366,8 @@ fn hooks_functions_and_windows() {
     );
 }
 
-/// The last line of an expression over `a: f32[4]`, `b: f32[2][3]`, `c: s32`, `d: s32[2][1]`,
-/// with three spaces before the type wherever it is aligned.
+/// Returns the last line of an expression over `a: f32[4]`, `b: f32[2][3]`, `c: s32` and `d:
+/// s32[2][1]`, with three spaces before the type.
 fn last_line(build: impl FnOnce(&mut Graph, [ExprId; 4]) -> Result<ExprId>) -> String {
     let mut graph = Graph::new();
     let vector = f32s(&mut graph, 0, &[4]);
@@ -374,7 +376,7 @@ fn last_line(build: impl FnOnce(&mut Graph, [ExprId; 4]) -> Result<ExprId>) -> S
     let indices = graph.parameter(3, TensorType::new(DType::S32, [2, 1]));
     let inputs = [vector, matrix, index, indices];
     let root = build(&mut graph, inputs).unwrap();
-    // The inputs are roots as well, so that they have the same names in every line.
+    // The inputs are roots as well, so that they have the same variables in every line.
     let roots = [vector, matrix, index, indices, root];
     let line = lines(&graph, &roots, &PrintOptions::default()).pop().unwrap();
     let (text, ty) = line.rsplit_once(' ').unwrap();
@@ -596,7 +598,7 @@ fn custom_derivatives_show_their_outputs() {
     );
 }
 
-/// Bodies are shown as if they had been written there; what they share with the rest is shown once.
+/// Bodies are printed inline, and lines that they share with other nodes appear once.
 #[test]
 fn blocks_by_their_bodies() {
     let mut graph = Graph::new();
@@ -625,7 +627,7 @@ fn blocks_by_their_bodies() {
     assert!(named.iter().any(|line| line.starts_with("b = block outer{}, a ")), "{named:?}");
 }
 
-/// A block that is shown for its hooks has no result that is asked for.
+/// A block that is printed for its hooks has no needed result.
 #[test]
 fn blocks_with_hooks_by_their_bodies() {
     let mut graph = Graph::new();

@@ -1,10 +1,9 @@
-//! The walk that names nodes and writes their lines.
+//! The walk that assigns variables and writes lines.
 //!
-//! A node is visited in a *frame*: the graph it belongs to and what its parameters stand for. The
-//! root's graph is one frame; each branch of a `cond` is another, whose parameters are nodes of
-//! the frame around it. Two nodes of different frames share a line if their ops are equal and
-//! their operands have the same names, which is how a value that was copied into several branches
-//! is shown once.
+//! A node is visited in a *frame*: its graph and the values of its parameters. The root's graph is
+//! one frame. Each branch of a `cond` is another frame, whose parameters are nodes of the enclosing
+//! frame. Nodes of different frames share a line if their ops are equal and their operands have the
+//! same variables, so a value that was copied into several branches is printed once.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,15 +18,15 @@ use crate::graph::{Block, Cond, ExprId, Graph, Node, Op, Program, Type};
 /// A node in a frame.
 type Place = (u32, ExprId);
 
-/// The frame of the root's own graph.
+/// The frame of the root's graph.
 const OUTERMOST: u32 = 0;
 
-/// How a node is named where it is an operand.
+/// The name of a node as an operand.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Name {
-    /// A variable, by number.
+    /// A variable, by index.
     Variable(u32),
-    /// A number, or several names in braces.
+    /// A constant, or several names in braces.
     Text(Rc<str>),
 }
 
@@ -42,7 +41,7 @@ impl Name {
 
 type Names = SmallVec<[Name; 4]>;
 
-/// What makes two nodes the same line.
+/// The key of a line; nodes with equal keys share a line.
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'g> {
     /// An op and the names of all its operands.
@@ -53,24 +52,24 @@ enum Key<'g> {
 
 struct Frame<'g> {
     graph: &'g Graph,
-    /// What the parameters stand for; unused in the outermost frame.
+    /// The values of the parameters; unused in the outermost frame.
     arguments: Rc<[Place]>,
 }
 
-/// What is left to do, last first.
+/// The remaining work, as a stack.
 enum Task {
     Visit(Place),
-    /// The node is named like another one, visited by now.
+    /// A node with the name of another node, which is visited first.
     Alias(Place, Place),
-    /// Several operands, visited by now, stand together for the node.
+    /// A node whose name is the group of its operands, which are visited first.
     Group(Place),
-    /// The results of a block's body, which is this frame, are visited by now and stand for the node.
+    /// A block whose name is the results of its body, which is this frame and is visited first.
     Results(Place, u32),
-    /// All shown operands are visited.
+    /// A line, after all printed operands are visited.
     Line(Place),
-    /// The operands of a `cond` that was met before with other operands are visited.
+    /// A `cond` that was entered before with other operands, after its operands are visited.
     Compare(Place),
-    /// The clauses of a `cond` are visited; they are the frames from this one.
+    /// A `cond`, after its clauses are visited in consecutive frames from this one.
     Cond(Place, u32),
 }
 
@@ -80,12 +79,12 @@ pub(super) struct Walk<'g> {
     lines: FxHashMap<Key<'g>, Name>,
     /// The `cond` ops whose branches have been entered.
     conds: FxHashSet<&'g Cond>,
-    /// Whether blocks are shown by their bodies, and the frames of the bodies so far.
+    /// Whether blocks are printed as their bodies.
     opens_blocks: bool,
     bodies: FxHashMap<Place, u32>,
     tasks: Vec<Task>,
     variables: u32,
-    /// How many more lines may be written; negative once the cut is marked.
+    /// The number of further lines; negative after the ellipsis was written.
     room: Option<i64>,
     inputs: Vec<Row>,
     rows: Vec<Row>,
@@ -108,7 +107,7 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// Writes the lines that a root needs; gives its text if it has no line of its own.
+    /// Writes the lines that a root needs, and returns its text if it has no line.
     pub(super) fn print(&mut self, root: ExprId) -> Option<String> {
         match self.write(root) {
             Name::Variable(_) => None,
@@ -116,7 +115,7 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// Writes the lines that a root needs; gives what they call it.
+    /// Writes the lines that a root needs, and returns the name of the root.
     pub(super) fn name(&mut self, root: ExprId) -> String {
         self.write(root).text()
     }
@@ -148,7 +147,7 @@ impl<'g> Walk<'g> {
         self.names[&root].clone()
     }
 
-    /// The lines, inputs first.
+    /// Returns the lines, inputs first.
     pub(super) fn finish(self) -> Vec<Row> {
         let mut rows = self.inputs;
         rows.extend(self.rows);
@@ -187,8 +186,8 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// Handles the nodes that never have a line: numbers, parameters of branches, and metadata
-    /// that is not shown.
+    /// Handles nodes without a line: constants, parameters of branches, and metadata that is not
+    /// printed.
     fn is_named_without_line(&mut self, place: Place) -> bool {
         let (frame, _) = place;
         let node = self.node(place);
@@ -231,8 +230,8 @@ impl<'g> Walk<'g> {
         true
     }
 
-    /// What a part of a tuple is that has no line: of metadata that is not shown, or of a block that
-    /// is shown by its body.
+    /// Returns the node for an element of a tuple without a line: of metadata that is not printed,
+    /// or of a block that is printed as its body.
     fn part(&mut self, tuple: Place, index: usize) -> Option<Place> {
         let node = self.node(tuple);
         match node.op {
@@ -250,7 +249,7 @@ impl<'g> Walk<'g> {
         block
     }
 
-    /// The frame of a block's body. Its parameters are the operands.
+    /// Returns the frame of a block's body, whose parameters are the operands.
     fn body(&mut self, place: Place) -> u32 {
         if let Some(&body) = self.bodies.get(&place) {
             return body;
@@ -267,14 +266,14 @@ impl<'g> Walk<'g> {
         self.tasks.extend(ids.iter().rev().map(|&id| Task::Visit((frame, id))));
     }
 
-    /// Whether there is room for one more line; the first time there is none, the text says so.
+    /// Returns whether another line may be written; writes an ellipsis when the limit is reached.
     fn take_room(&mut self) -> bool {
         let Some(room) = &mut self.room else { return true };
         *room -= 1;
         if *room == -1 {
             self.inputs.push(Row { text: "...".into(), ty: String::new() });
         }
-        // It stays negative without counting down to an overflow.
+        // The value stays negative without counting down to an overflow.
         *room = (*room).max(-2);
         *room >= 0
     }
@@ -310,7 +309,7 @@ impl<'g> Walk<'g> {
     fn line(&mut self, place: Place) {
         let node = self.node(place);
         let shown = shown(node.op, node.operands);
-        // Hidden operands have no name yet, and need none: they come from what is captured.
+        // Operands that are not printed, such as captures, have no names.
         let key = (!is_unique(node.op) && shown.len() == node.operands.len())
             .then(|| Key::Node(node.op, self.names(place.0, node.operands)));
         if let Some(name) = key.as_ref().and_then(|key| self.lines.get(key)) {
@@ -325,7 +324,7 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// Names a node and writes its line.
+    /// Assigns a variable to a node and writes its line.
     fn row(&mut self, place: Place, arguments: &str) -> Name {
         let node = self.node(place);
         let name = self.fresh();
@@ -337,8 +336,8 @@ impl<'g> Walk<'g> {
 
     // --- conditionals ---
 
-    /// Visits the branches of a `cond`. Its operands are visited where the branches mention them,
-    /// which is the order in which Nx names them.
+    /// Visits the branches of a `cond`. Its operands are visited when the branches refer to them,
+    /// which determines the order of the variables.
     fn enter(&mut self, place: Place) {
         let (frame, _) = place;
         let node = self.node(place);
@@ -351,15 +350,15 @@ impl<'g> Walk<'g> {
         for program in programs(cond) {
             let inner = u32::try_from(self.frames.len()).expect("fewer than 2^32 branches");
             self.frames.push(Frame { graph: program.graph(), arguments: arguments.clone() });
-            // Hooks that no output needs still run, so they are shown, after what it needs.
+            // Hooks that no output needs are printed after the outputs, because they run too.
             let roots = program.outputs().iter().chain(program.effects());
             self.tasks.extend(roots.map(|&root| Task::Visit((inner, root))));
         }
         self.tasks[start..].reverse();
     }
 
-    /// Looks for the line of an equal `cond`, now that its operands are named; without this,
-    /// branches that hold equal conditionals would be walked once for each way to reach them.
+    /// Looks for the line of an equal `cond`, after its operands have names. Otherwise branches
+    /// with equal conditionals would be walked once for each path.
     fn compare(&mut self, place: Place) {
         let node = self.node(place);
         let key = Key::Node(node.op, self.names(place.0, node.operands));
@@ -402,7 +401,7 @@ impl<'g> Walk<'g> {
             self.lines.insert(key, name.clone());
             let operands: Option<Names> =
                 node.operands.iter().map(|&id| self.names.get(&(place.0, id)).cloned()).collect();
-            // An operand that no branch mentions has no name; such a node is never compared.
+            // An operand that no branch uses has no name; such a node is never compared.
             if let Some(operands) = operands {
                 self.lines.insert(Key::Node(node.op, operands), name);
             }
@@ -410,12 +409,12 @@ impl<'g> Walk<'g> {
     }
 }
 
-/// The programs of a `cond` in the order in which they are shown.
+/// Returns the programs of a `cond` in printing order.
 fn programs(cond: &Cond) -> impl Iterator<Item = &Arc<Program>> {
     cond.clauses.iter().flat_map(|(predicate, body)| [predicate, body]).chain([&cond.otherwise])
 }
 
-/// Whether equal nodes in different branches are still different: a hook runs where it stands.
+/// Returns whether equal nodes in different branches are distinct: a hook runs in its own branch.
 fn is_unique(op: &Op) -> bool {
     op.has_effects()
 }

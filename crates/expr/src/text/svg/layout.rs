@@ -1,10 +1,10 @@
-//! Where the boxes and arrows of a layered picture go.
+//! Layered layout of boxes and arrows.
 //!
-//! The steps are those of Sugiyama, Tagawa and Toda: give each node a layer below everything that
-//! points to it, put a joint into each layer that a long arrow crosses, order each layer by the
-//! mean position of its neighbours in the layer before, and then find horizontal positions close
-//! to the neighbours. The last step is a least-squares fit under minimal distances, solved exactly
-//! by pooling adjacent violators.
+//! The algorithm is that of Sugiyama, Tagawa and Toda. It assigns each node to a layer below its
+//! predecessors, and inserts a joint wherever a long arrow crosses a layer. It orders each layer by
+//! the mean position of the neighbors in the previous layer. Finally, it computes horizontal
+//! positions close to the neighbors: a least-squares fit with minimal distances, which pooling
+//! adjacent violators solves exactly.
 
 /// Width and height.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -13,30 +13,30 @@ pub(super) struct Size {
     pub(super) height: f64,
 }
 
-/// A place in the picture.
+/// A point of the drawing.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Point {
     pub(super) x: f64,
     pub(super) y: f64,
 }
 
-/// Room around the picture.
+/// The margin around the drawing.
 const MARGIN: f64 = 16.0;
-/// Room between neighbours in a layer.
+/// The distance between neighbors in a layer.
 const GAP: f64 = 24.0;
-/// Room between layers.
+/// The distance between layers.
 const LAYER_GAP: f64 = 44.0;
-/// Width of a long arrow where it crosses a layer.
+/// The width of a long arrow where it crosses a layer.
 const JOINT: f64 = 8.0;
-/// The part of a box's width over which arriving arrows are spread.
+/// The fraction of a box's width over which incoming arrows are distributed.
 const SPREAD: f64 = 0.8;
-/// How often the order and the positions are improved, downward and upward.
+/// The number of downward and upward passes that improve order and positions.
 const SWEEPS: usize = 12;
 
 pub(super) struct Layout {
-    /// The middle of each box.
+    /// The center of each box.
     pub(super) centers: Vec<Point>,
-    /// The points that each arrow goes through.
+    /// The points of each arrow.
     pub(super) paths: Vec<Vec<Point>>,
     pub(super) size: Size,
 }
@@ -55,7 +55,7 @@ impl Layout {
             .zip(&grid.joints)
             .zip(ports(sizes.len(), edges))
             .map(|((&(from, to), joints), port)| {
-                // An arrow against the layers leaves its box at the top and arrives at the bottom.
+                // An arrow to a higher layer leaves its box at the top and arrives at the bottom.
                 let down = if layers[from] < layers[to] { 0.5 } else { -0.5 };
                 let start = centers[from].y + down * sizes[from].height;
                 let mut path = vec![Point { x: centers[from].x, y: start }];
@@ -72,9 +72,9 @@ impl Layout {
     }
 }
 
-/// The layer of each node: one below the lowest of those that point to it. A node to which
-/// nothing points moves down next to its first user. In a cycle, the arrow back to the node that
-/// was met first is ignored.
+/// Assigns layers: each node is one layer below its lowest predecessor. A node without predecessors
+/// moves down to the layer above its first user. In a cycle, the arrow back to the first visited
+/// node is ignored.
 fn layers(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); count];
     let mut waiting = vec![0_usize; count];
@@ -87,7 +87,7 @@ fn layers(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut done = vec![false; count];
     let mut ready: Vec<usize> = (0..count).filter(|&node| is_source[node]).collect();
     let mut first_left = 0;
-    // Once only cycles are left, one is broken at its first node.
+    // If only cycles remain, one is broken at its first node.
     let mut first_of_cycles = |done: &[bool]| {
         first_left = (first_left..count).find(|&node| !done[node])?;
         Some(first_left)
@@ -113,11 +113,11 @@ fn layers(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     layer
 }
 
-/// The nodes and joints of each layer, in order from left to right.
+/// The nodes and joints of each layer, from left to right.
 struct Grid {
     rows: Vec<Vec<usize>>,
-    /// Neighbours in the layer above and in the layer below, with where the arrow meets them: 0
-    /// is the middle, ±0.5 are the ends.
+    /// The neighbors in the layers above and below, with the relative position of the arrow on the
+    /// box: 0 is the middle, ±0.5 are the ends.
     above: Vec<Vec<(usize, f64)>>,
     below: Vec<Vec<(usize, f64)>>,
     widths: Vec<f64>,
@@ -147,7 +147,7 @@ impl Grid {
         grid
     }
 
-    /// Adds the joints of an arrow, and the links between neighbouring layers.
+    /// Adds the joints of an arrow, and the links between adjacent layers.
     fn connect(&mut self, from: usize, to: usize, port: f64) -> Vec<usize> {
         let (start, end) = (self.layer_of[from], self.layer_of[to]);
         let between: Vec<usize> = match start <= end {
@@ -181,7 +181,7 @@ impl Grid {
         }
     }
 
-    /// Sorts each layer by the mean place of the neighbours, downward and upward in turn.
+    /// Sorts each layer by the mean position of the neighbors, alternating downward and upward.
     fn order(&mut self) {
         let mut place = vec![0.0; self.widths.len()];
         for row in &self.rows {
@@ -207,7 +207,7 @@ impl Grid {
         }
     }
 
-    /// The horizontal middle of every node and joint.
+    /// Computes the horizontal center of every node and joint.
     fn positions(&self) -> Vec<f64> {
         let mut x = vec![0.0; self.widths.len()];
         for row in &self.rows {
@@ -231,13 +231,14 @@ impl Grid {
         x.iter().map(|x| x - edge + MARGIN).collect()
     }
 
-    /// Moves the nodes of a layer as close as possible to where they want to be, keeping their
+    /// Moves the nodes of a layer as close as possible to their wanted positions, preserving their
     /// order and distances.
     fn settle(&self, row: &[usize], x: &mut [f64], wanted: impl Fn(usize, &[f64]) -> Option<f64>) {
-        // With the distances subtracted, the order is all that is left to keep.
+        // After subtracting the distances, only the order remains as a constraint.
         let mut offset = 0.0;
         let mut offsets = Vec::with_capacity(row.len());
-        // Pooled runs: the sum of what is wanted, and how many nodes share the mean.
+        // Pooled runs: the sum of the wanted positions, and the number of nodes that share the
+        // mean.
         let mut runs: Vec<(f64, f64)> = Vec::new();
         let mut lengths: Vec<usize> = Vec::new();
         for (index, &node) in row.iter().enumerate() {
@@ -266,7 +267,7 @@ impl Grid {
     }
 }
 
-/// Writes down where each node of a layer is.
+/// Records the index of each node of a layer.
 fn number(row: &[usize], place: &mut [f64]) {
     let mut next = 0.0;
     for &node in row {
@@ -287,7 +288,7 @@ fn mean<'a>(
     (count > 0.0).then(|| sum / count)
 }
 
-/// The middle of each layer, and where the last one ends.
+/// Returns the center of each layer, and the bottom of the last layer.
 fn row_middles(sizes: &[Size], layers: &[usize]) -> (Vec<f64>, f64) {
     let count = layers.iter().max().map_or(0, |last| last + 1);
     let mut heights = vec![0.0_f64; count];
@@ -304,7 +305,7 @@ fn row_middles(sizes: &[Size], layers: &[usize]) -> (Vec<f64>, f64) {
     (middles, bottom)
 }
 
-/// Where each arrow meets its box, from -0.5 to 0.5: in the order of the arrows.
+/// Returns the position of each arrow on its box, from -0.5 to 0.5, in the order of the arrows.
 fn ports(count: usize, edges: &[(usize, usize)]) -> Vec<f64> {
     let mut total = vec![0.0; count];
     for &(_, to) in edges {

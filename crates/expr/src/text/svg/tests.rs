@@ -1,4 +1,4 @@
-//! Where the picture puts nodes, and what it says about them.
+//! Positions of nodes, labels and tooltips of drawn graphs.
 
 use nxla_tensor::DType;
 
@@ -6,7 +6,7 @@ use super::layout::{Layout, Size};
 use super::{SvgNode, layered_svg, to_svg};
 use crate::graph::{Graph, Line, Source, TensorType};
 
-/// The values of an attribute in order of appearance.
+/// Returns the values of an attribute in order of appearance.
 fn attributes(svg: &str, element: &str, name: &str) -> Vec<f64> {
     svg.split(&format!("<{element} "))
         .skip(1)
@@ -19,7 +19,7 @@ fn attributes(svg: &str, element: &str, name: &str) -> Vec<f64> {
         .collect()
 }
 
-/// Whether every element that is opened is closed, in order.
+/// Returns whether every opened element is closed, in order.
 fn is_balanced(svg: &str) -> bool {
     let mut open = Vec::new();
     for tag in svg.split('<').skip(1) {
@@ -93,7 +93,8 @@ fn arrows_to_nowhere_panic() {
 
 #[test]
 fn boxes_do_not_overlap_and_arrows_point_down() {
-    // A grid of nodes, each fed by three of the row above, and one arrow across all rows.
+    // A grid of nodes, each with arrows from three nodes of the row above, and one arrow across all
+    // rows.
     let sizes: Vec<Size> =
         (0..30_u8).map(|i| Size { width: 40.0 + f64::from(i), height: 20.0 }).collect();
     let mut edges = Vec::new();
