@@ -10,7 +10,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nxla::gradient::{Sides, pullback, pushforward};
+use nxla::gradient::{DiffCounts, pullback, pushforward};
 use nxla::graph::{ExprId, Graph};
 use nxla::{DType, Scalar};
 use nxla::{
@@ -42,13 +42,14 @@ fn main() -> Outcome<()> {
 /// The derivatives of the sum of a function, which is its first output.
 fn derivatives(function: &Program) -> Outcome<Vec<(&'static str, Program)>> {
     let inputs = function.inputs().len();
-    let sides = Sides { inputs, outputs: 1 };
+    let sides = DiffCounts { inputs, outputs: 1 };
     let gradient = pullback(function, sides)?;
     // The pullback is linear in its last input: its own pullback gives what a tangent gives.
-    let cotangent_last = pullback(&gradient, Sides { inputs: inputs + 1, outputs: inputs + 1 })?;
+    let cotangent_last =
+        pullback(&gradient, DiffCounts { inputs: inputs + 1, outputs: inputs + 1 })?;
     let change = cotangent_last.outputs()[cotangent_last.outputs().len() - 1];
     let twice = Program::new(cotangent_last.graph(), cotangent_last.inputs().to_vec(), &[change])?;
-    let product = pushforward(&gradient, Sides { inputs, outputs: inputs + 1 })?;
+    let product = pushforward(&gradient, DiffCounts { inputs, outputs: inputs + 1 })?;
     Ok(vec![
         ("gradient", gradient),
         ("jvp", pushforward(function, sides)?),

@@ -1,7 +1,7 @@
-//! Which nodes depend on the inputs of a gradient through differentiable operands.
+//! Active nodes: the nodes that depend on the inputs through differentiable operands.
 //!
-//! The sweep looks at nothing else: a comparison, an index or a counter that depends on an input
-//! costs no nodes, and one that has no derivative rule is no error.
+//! The reverse pass visits only active nodes. A comparison, an index or a counter that depends on
+//! an input therefore adds no nodes, and such an op needs no derivative rule.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,16 @@ use nxla_expr::{ExprId, Family, Graph, Op, Program, TensorType, Type};
 
 use crate::rules;
 
-/// The active nodes of a graph, from the first input on.
+/// The set of active nodes of a graph, starting at the first input.
 pub(crate) struct Active {
     base: usize,
     flags: Vec<bool>,
-    /// Which parts of each active tuple are active.
+    /// For each active tuple, a flag per element.
     parts: HashMap<ExprId, Box<[bool]>>,
 }
 
 impl Active {
-    /// What depends on `inputs`, up to the node `last`.
+    /// Marks the nodes up to `last` that depend on `inputs`.
     pub(crate) fn new(graph: &Graph, inputs: &[ExprId], last: ExprId) -> Self {
         let base = inputs.iter().copied().min().unwrap_or(last).index();
         let flags = vec![false; (last.index() + 1).saturating_sub(base)];
@@ -31,23 +31,23 @@ impl Active {
         for offset in 0..active.flags.len() {
             if !active.flags[offset] {
                 let id = ExprId::from_index(base + offset);
-                active.flags[offset] = active.follows(graph, id);
+                active.flags[offset] = active.is_active(graph, id);
             }
         }
         active
     }
 
-    /// The first node that can be active.
+    /// Returns the smallest index of a node that can be active.
     pub(crate) fn base(&self) -> usize {
         self.base
     }
 
-    /// Whether a node depends on an input.
+    /// Returns whether a node is active.
     pub(crate) fn contains(&self, id: ExprId) -> bool {
         id.index().checked_sub(self.base).is_some_and(|at| self.flags.get(at) == Some(&true))
     }
 
-    fn follows(&mut self, graph: &Graph, id: ExprId) -> bool {
+    fn is_active(&mut self, graph: &Graph, id: ExprId) -> bool {
         let operands = graph.operands(id);
         if !operands.iter().any(|&operand| self.contains(operand)) {
             return false;
@@ -64,7 +64,7 @@ impl Active {
             return any;
         }
         if let (Op::Factorize(_), Type::Tuple(types)) = (op, graph.ty(id)) {
-            // The order of the rows in a factorisation jumps.
+            // Row permutations are integers and piecewise constant, so they have no derivative.
             let smooth = |ty: &TensorType| ty.dtype.is_float() || ty.dtype.is_complex();
             self.parts.insert(id, types.iter().map(smooth).collect());
             return true;
@@ -75,7 +75,7 @@ impl Active {
     }
 }
 
-/// Which outputs of a program depend on the marked inputs.
+/// Returns for each output of a program whether it depends on the marked inputs.
 pub(crate) fn active_outputs(program: &Program, inputs: &[bool]) -> Vec<bool> {
     let marked: Vec<ExprId> = program
         .parameters()
@@ -91,8 +91,8 @@ pub(crate) fn active_outputs(program: &Program, inputs: &[bool]) -> Vec<bool> {
     program.outputs().iter().map(|&output| active.contains(output)).collect()
 }
 
-/// Marks the states of a loop that depend on marked inputs after any number of trips.
-pub(crate) fn close_over_trips(body: &Program, states: usize, inputs: &mut [bool]) {
+/// Marks the states of a loop that depend on marked inputs after any number of iterations.
+pub(crate) fn mark_active_states(body: &Program, states: usize, inputs: &mut [bool]) {
     loop {
         let outputs = active_outputs(body, inputs);
         let mut grew = false;

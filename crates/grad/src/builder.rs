@@ -1,6 +1,6 @@
-//! Small builders that several derivative rules share.
+//! Builders for nodes that several derivative rules create.
 //!
-//! They take resolved axes and sizes, so they end in [`Graph::make`] directly.
+//! Arguments are resolved axes and sizes, so the builders call [`Graph::make`] directly.
 
 use std::cmp::Ordering;
 
@@ -10,58 +10,58 @@ use nxla_expr::{
 };
 use nxla_tensor::{DType, Names, Scalar, Shape};
 
-/// One number, which broadcasts against anything.
-pub(crate) fn number(graph: &mut Graph, value: f64, dtype: DType) -> Result<ExprId> {
+/// Creates a scalar constant.
+pub(crate) fn scalar(graph: &mut Graph, value: f64, dtype: DType) -> Result<ExprId> {
     graph.scalar_constant(Scalar::Float(value), dtype)
 }
 
-/// One number repeated over a shape.
-pub(crate) fn filled(graph: &mut Graph, value: f64, dtype: DType, shape: &Shape) -> Result<ExprId> {
+/// Creates a constant of a shape with all elements equal.
+pub(crate) fn full(graph: &mut Graph, value: f64, dtype: DType, shape: &Shape) -> Result<ExprId> {
     graph.constant(Scalar::Float(value), TensorType::new(dtype, shape.clone()))
 }
 
-/// `x` times a number.
+/// Multiplies `x` by a scalar.
 pub(crate) fn scale(graph: &mut Graph, x: ExprId, factor: f64) -> Result<ExprId> {
-    let factor = number(graph, factor, graph.dtype(x))?;
+    let factor = scalar(graph, factor, graph.dtype(x))?;
     graph.multiply(factor, x)
 }
 
 /// `1 + x`.
 pub(crate) fn one_plus(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
-    let one = number(graph, 1.0, graph.dtype(x))?;
+    let one = scalar(graph, 1.0, graph.dtype(x))?;
     graph.add(one, x)
 }
 
 /// `1 - x`.
 pub(crate) fn one_minus(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
-    let one = number(graph, 1.0, graph.dtype(x))?;
+    let one = scalar(graph, 1.0, graph.dtype(x))?;
     graph.subtract(one, x)
 }
 
-/// `dy` where the mask holds, else zero.
-pub(crate) fn keep_where(graph: &mut Graph, mask: ExprId, dy: ExprId) -> Result<ExprId> {
-    let zero = number(graph, 0.0, graph.dtype(dy))?;
+/// Selects `dy` where `mask` is true, and zero elsewhere.
+pub(crate) fn select_or_zero(graph: &mut Graph, mask: ExprId, dy: ExprId) -> Result<ExprId> {
+    let zero = scalar(graph, 0.0, graph.dtype(dy))?;
     graph.select(mask, dy, zero)
 }
 
-/// `x` in a dtype.
+/// Casts `x` to a dtype.
 pub(crate) fn cast(graph: &mut Graph, x: ExprId, dtype: DType) -> Result<ExprId> {
     if graph.dtype(x) == dtype { Ok(x) } else { graph.as_type(x, dtype) }
 }
 
-/// `x` as a float: integers become `f32`.
-pub(crate) fn floating(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+/// Casts `x` to a floating-point dtype: integers become `f32`.
+pub(crate) fn to_float(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
     cast(graph, x, graph.dtype(x).to_floating())
 }
 
-/// `x` without axis names. Cotangents carry none: the axes of an operand and of its cotangent
-/// are the same only by position, and names that meet by chance would be refused.
-pub(crate) fn plain(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
-    if graph.tensor_type(x).names.is_none() { Ok(x) } else { named(graph, x, None) }
+/// Removes the axis names of `x`. Cotangents have no names, because the axes of an operand and of
+/// its cotangent correspond only by position; equal names on other axes would be rejected.
+pub(crate) fn strip_names(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+    if graph.tensor_type(x).names.is_none() { Ok(x) } else { with_names(graph, x, None) }
 }
 
-/// `x` with exactly these axis names.
-pub(crate) fn named(graph: &mut Graph, x: ExprId, names: Option<Names>) -> Result<ExprId> {
+/// Replaces the axis names of `x`.
+pub(crate) fn with_names(graph: &mut Graph, x: ExprId, names: Option<Names>) -> Result<ExprId> {
     let ty = graph.tensor_type(x);
     if ty.names == names {
         return Ok(x);
@@ -70,9 +70,9 @@ pub(crate) fn named(graph: &mut Graph, x: ExprId, names: Option<Names>) -> Resul
     graph.make(Op::Reshape(Box::new(Reshape { shape, names })), &[x])
 }
 
-/// A cotangent in a dtype that is no narrower than a float of this one, and no less far-reaching: a
-/// count that the node's dtype holds divides it as well.
-pub(crate) fn no_narrower(graph: &mut Graph, dy: ExprId, primal: DType) -> Result<ExprId> {
+/// Casts a cotangent to a dtype with at least the precision and the range of a float of dtype
+/// `primal`. A rule can then divide the cotangent by a count that `primal` represents.
+pub(crate) fn widen(graph: &mut Graph, dy: ExprId, primal: DType) -> Result<ExprId> {
     let own = graph.dtype(dy);
     let (real, least) = (own.to_real(), primal.to_floating().to_real());
     let wide = match real.bits().cmp(&least.bits()) {
@@ -84,19 +84,18 @@ pub(crate) fn no_narrower(graph: &mut Graph, dy: ExprId, primal: DType) -> Resul
     cast(graph, dy, wide)
 }
 
-/// The sum of two cotangents, in the wider of their dtypes.
+/// Adds two cotangents in the wider of their dtypes.
 pub(crate) fn add(graph: &mut Graph, a: ExprId, b: ExprId) -> Result<ExprId> {
     let (left, right) = (graph.dtype(a), graph.dtype(b));
     if left == right {
         return graph.add(a, b);
     }
-    let (a, b) = (no_narrower(graph, a, right)?, no_narrower(graph, b, left)?);
+    let (a, b) = (widen(graph, a, right)?, widen(graph, b, left)?);
     graph.add(a, b)
 }
 
-/// The part of a cotangent that matters to a node of this dtype: for real numbers only the real
-/// one, since `df = Re(c dx)`.
-pub(crate) fn real_if(graph: &mut Graph, dy: ExprId, primal: DType) -> Result<ExprId> {
+/// Takes the real part of a cotangent if the node is real, since `df = Re(c dx)` for a real `dx`.
+pub(crate) fn real_part_if_real(graph: &mut Graph, dy: ExprId, primal: DType) -> Result<ExprId> {
     if graph.dtype(dy).is_complex() && !primal.is_complex() {
         return graph.make(Op::Unary(UnaryOp::Real), &[dy]);
     }
@@ -110,13 +109,13 @@ pub(crate) fn reshape(graph: &mut Graph, x: ExprId, shape: Shape) -> Result<Expr
     graph.make(Op::Reshape(Box::new(Reshape { shape, names: None })), &[x])
 }
 
-/// Axis `i` of the result is axis `permutation[i]` of `x`.
+/// Transposes `x`: axis `i` of the result is axis `permutation[i]` of `x`.
 pub(crate) fn transpose(graph: &mut Graph, x: ExprId, permutation: Axes) -> Result<ExprId> {
     graph.make(Op::Transpose(permutation), &[x])
 }
 
-/// The permutation that undoes one.
-pub(crate) fn inverse(permutation: &[usize]) -> Axes {
+/// Returns the inverse permutation.
+pub(crate) fn inverse_permutation(permutation: &[usize]) -> Axes {
     let mut inverse = vec![0; permutation.len()];
     for (position, &axis) in permutation.iter().enumerate() {
         inverse[axis] = position;
@@ -124,7 +123,7 @@ pub(crate) fn inverse(permutation: &[usize]) -> Axes {
     inverse.into()
 }
 
-/// The sum over axes, which vanish; of narrow floats in a dtype that holds it.
+/// Sums over axes and removes them; narrow floats are summed in a wider dtype.
 pub(crate) fn sum(graph: &mut Graph, x: ExprId, axes: Axes) -> Result<ExprId> {
     if axes.is_empty() {
         return Ok(x);
@@ -134,13 +133,13 @@ pub(crate) fn sum(graph: &mut Graph, x: ExprId, axes: Axes) -> Result<ExprId> {
     graph.make(Op::Reduce(ReduceOp::Sum, Box::new(attributes)), &[x])
 }
 
-/// The sum of all elements.
-pub(crate) fn total(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+/// Sums all elements.
+pub(crate) fn sum_all(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
     let axes = (0..graph.shape(x).rank()).collect();
     sum(graph, x, axes)
 }
 
-/// `x` broadcast to a shape; axis `i` of `x` becomes axis `axes[i]`.
+/// Broadcasts `x` to a shape; axis `i` of `x` becomes axis `axes[i]`.
 pub(crate) fn broadcast(graph: &mut Graph, x: ExprId, shape: Shape, axes: Axes) -> Result<ExprId> {
     if *graph.shape(x) == shape {
         return Ok(x);
@@ -148,7 +147,7 @@ pub(crate) fn broadcast(graph: &mut Graph, x: ExprId, shape: Shape, axes: Axes) 
     graph.make(Op::Broadcast(Box::new(Broadcast { shape, axes, names: None })), &[x])
 }
 
-/// The adjoint of broadcasting from `shape`: sums over the axes that broadcasting added or
+/// Applies the adjoint of broadcasting from `shape`: sums over the axes that broadcasting added or
 /// stretched.
 pub(crate) fn unbroadcast(graph: &mut Graph, dy: ExprId, shape: &Shape) -> Result<ExprId> {
     let from = graph.shape(dy);
@@ -162,13 +161,12 @@ pub(crate) fn unbroadcast(graph: &mut Graph, dy: ExprId, shape: &Shape) -> Resul
     reshape(graph, summed, shape.clone())
 }
 
-/// The axes of a reduction as a list.
+/// Returns the axes of a reduction as a list.
 pub(crate) fn reduced_axes(reduce: &Reduce, rank: usize) -> Axes {
     reduce.axes.clone().unwrap_or_else(|| (0..rank).collect())
 }
 
-/// Puts back the axes that a reduction of a tensor of this shape removed or shrank, repeating
-/// `x` along them.
+/// Broadcasts the result of a reduction back to the shape of its operand.
 pub(crate) fn unreduce(
     graph: &mut Graph,
     x: ExprId,
@@ -181,16 +179,16 @@ pub(crate) fn unreduce(
     broadcast(graph, x, shape.clone(), kept)
 }
 
-/// `x` with zeros around and between its elements; negative counts trim.
+/// Pads `x` with zeros around and between its elements; negative counts trim.
 pub(crate) fn pad_zeros(graph: &mut Graph, x: ExprId, padding: &[Padding]) -> Result<ExprId> {
     if padding.iter().all(|axis| *axis == Padding { low: 0, high: 0, interior: 0 }) {
         return Ok(x);
     }
-    let zero = number(graph, 0.0, graph.dtype(x))?;
+    let zero = scalar(graph, 0.0, graph.dtype(x))?;
     graph.make(Op::Pad(padding.into()), &[x, zero])
 }
 
-/// The range of `lengths` elements from `starts`, every `strides`-th of them.
+/// Slices `lengths` elements from `starts` with `strides`.
 pub(crate) fn slice(
     graph: &mut Graph,
     x: ExprId,
@@ -198,23 +196,23 @@ pub(crate) fn slice(
     lengths: Axes,
     strides: Axes,
 ) -> Result<ExprId> {
-    let starts = starts.iter().map(|&start| Start::Static(signed(start))).collect();
+    let starts = starts.iter().map(|&start| Start::Static(to_i64(start))).collect();
     graph.make(Op::Slice(Box::new(Slice { starts, lengths, strides })), &[x])
 }
 
-/// A size as a signed number.
-pub(crate) fn signed(size: usize) -> i64 {
+/// Converts a size to `i64`.
+pub(crate) fn to_i64(size: usize) -> i64 {
     i64::try_from(size).expect("sizes of tensors fit in 63 bits")
 }
 
-/// The size of an axis with `step - 1` elements between neighbours.
-pub(crate) fn spread(size: usize, step: usize) -> usize {
+/// Returns the size of an axis with `step - 1` elements inserted between neighbours.
+pub(crate) fn dilated_size(size: usize, step: usize) -> usize {
     size.checked_sub(1).map_or(0, |gaps| gaps * step + 1)
 }
 
-/// `sum + part`. A part that is zero but for a place that was written costs only that place: where
-/// the sum is overwritten in memory, a loop over the rows of a sequence takes time for each row and
-/// not for the sequence each time.
+/// Computes `sum + part`. If `part` is zero except for a slice, only this slice of `sum` is
+/// updated. The backend updates `sum` in place, so a loop over the rows of a sequence costs the
+/// size of a row for each iteration and not the size of the sequence.
 pub(crate) fn accumulate(graph: &mut Graph, sum: ExprId, part: ExprId) -> Result<ExprId> {
     let fits = graph.ty(sum) == graph.ty(part);
     let operands: Operands = graph.operands(part).into();

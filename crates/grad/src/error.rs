@@ -1,74 +1,76 @@
-//! What can be wrong with a request for a gradient.
+//! Errors of differentiation.
 
 use nxla_expr::{Graph, Line, TensorType, Type};
 
-/// A gradient that cannot be taken.
+/// An error of a request for a derivative.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GradError {
-    /// The output depends on an input through an op that has no derivative rule.
+    /// An output depends on an input through an op that has no derivative rule.
     #[error("{op}: {why}{}", at(line.as_ref()))]
     NotDifferentiable {
-        /// The op as the user wrote it.
+        /// The name of the op in the user's program.
         op: &'static str,
-        /// What is the matter, and what can be done.
+        /// The reason, and a way to avoid the error.
         why: &'static str,
-        /// The user's line, where known.
+        /// The source line of the op, if known.
         line: Option<Line>,
     },
-    /// An output or an input that is a tuple.
-    #[error("grad: {argument} must be one tensor, got a {found}")]
+    /// An argument is a tuple instead of a tensor.
+    #[error("grad: {argument}: must be a tensor; got {found}")]
     NotATensor {
-        /// `output` or `input`.
+        /// The argument: `output`, `cotangent` or `input`.
         argument: &'static str,
-        /// Its type.
+        /// The type of the argument.
         found: Box<Type>,
     },
-    /// Not one cotangent for each output.
-    #[error("grad: {cotangents} cotangents for {outputs} outputs")]
+    /// The number of cotangents differs from the number of outputs.
+    #[error("grad: cotangents: must be one for each of the {outputs} outputs; got {cotangents}")]
     Count {
-        /// How many outputs there are.
+        /// The number of outputs.
         outputs: usize,
-        /// How many cotangents came.
+        /// The number of cotangents.
         cotangents: usize,
     },
-    /// A cotangent whose shape is not that of what it belongs to.
-    #[error("grad: a cotangent is {found}, expected the shape of {expected}")]
+    /// The shape of a cotangent differs from the shape of its output.
+    #[error("grad: cotangent: must have the shape of the output {expected}; got {found}")]
     Cotangent {
         /// The type of the cotangent.
         found: Box<TensorType>,
-        /// The type of the value it belongs to.
+        /// The type of the output.
         expected: Box<TensorType>,
     },
-    /// Not one value and one tangent for each input of a program.
-    #[error("jvp: {found} values or tangents for {expected} inputs")]
+    /// The number of values or tangents differs from the number of inputs of the program.
+    #[error(
+        "jvp: inputs: must be one value and one tangent for each of the {expected} inputs; got {found}"
+    )]
     Inputs {
-        /// How many inputs there are.
+        /// The number of inputs.
         expected: usize,
-        /// How many came.
+        /// The number of values or tangents.
         found: usize,
     },
-    /// A tangent that does not fit what it belongs to.
-    #[error("jvp: a tangent is {found}, expected the type of {expected}")]
+    /// The shape or dtype of a tangent does not fit its input.
+    #[error("jvp: tangent: must have the type of the input {expected}; got {found}")]
     Tangent {
         /// The type of the tangent.
         found: Box<TensorType>,
-        /// The type of the value it belongs to.
+        /// The type of the input.
         expected: Box<TensorType>,
     },
-    /// A user's rule that is not linear, in the direction that it was not written for.
+    /// A custom rule that is not linear is needed in the mode for which it was not written.
     #[error(
-        "{op}: the rule is not linear in what it is given, so it says nothing about \
-         derivatives in the other direction{}",
+        "{op}: rule: must be linear to be used in the other mode of differentiation; got a \
+         nonlinear rule{}",
         at(line.as_ref())
     )]
     NotLinear {
-        /// Whose rule it is: `custom_grad` or `custom_jvp`.
+        /// The function that registered the rule: `custom_grad` or `custom_jvp`.
         op: &'static str,
-        /// The user's line, where known.
+        /// The source line of the op, if known.
         line: Option<Line>,
     },
-    /// A node of the derivative that cannot be built, which a user's own rule can cause.
+    /// A node of the derivative is invalid, which a custom rule can cause.
     #[error(transparent)]
     Build(#[from] nxla_expr::Error),
 }
@@ -78,11 +80,11 @@ fn at(line: Option<&Line>) -> String {
 }
 
 impl GradError {
-    /// The error of an op that has no rule.
+    /// Returns the error for an op without a derivative rule.
     pub(crate) fn no_rule(graph: &Graph, id: nxla_expr::ExprId, why: &'static str) -> Self {
         GradError::NotDifferentiable { op: graph.op(id).name(), why, line: graph.line(id) }
     }
 }
 
-/// The result of differentiating.
+/// The result type of this crate.
 pub(crate) type Result<T, E = GradError> = std::result::Result<T, E>;

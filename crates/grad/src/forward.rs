@@ -1,49 +1,50 @@
-//! The push: a program is put into a graph, and every value brings its tangent along.
+//! Forward mode: copying a program into a graph with the tangent of each value.
 //!
-//! One walk over the ids, upwards. A tangent has the shape of its value and no axis names; that of
-//! a float or a complex number has its dtype, that of an integer is a float. A value without a
-//! tangent does not change with the inputs: no zeros are made for it.
+//! One pass over the ids in increasing order. A tangent has the shape of its value and no axis
+//! names. The tangent of a float or complex value has the dtype of the value; the tangent of an
+//! integer is a float. A value that does not depend on a tangent has no tangent: no zeros are
+//! created.
 //!
-//! A loop or a conditional becomes one that computes values and tangents in one go, which is why
-//! the program is put into the graph rather than differentiated where it stands.
+//! A loop or a conditional is replaced by one that computes values and tangents together. The
+//! program is therefore copied instead of being differentiated in place.
 
 use nxla_expr::{ExprId, Family, Graph, Op, Operands, Program, TensorType};
 use smallvec::SmallVec;
 
-use crate::demand::Demand;
-use crate::emit;
+use crate::builder;
 use crate::error::{GradError, Result};
+use crate::needed::NeededTangents;
 use crate::region::Lines;
 use crate::rules;
 
-/// A value and how it changes.
+/// A value and its tangent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dual {
     pub(crate) value: ExprId,
-    /// None where it does not change.
+    /// `None` if the value does not change.
     pub(crate) tangent: Option<ExprId>,
 }
 
 impl Dual {
-    /// A value that does not change.
+    /// Creates a value without a tangent.
     pub(crate) fn constant(value: ExprId) -> Self {
         Dual { value, tangent: None }
     }
 }
 
-/// The results of a node.
+/// The results of a node with their tangents.
 pub(crate) type Duals = SmallVec<[Dual; 1]>;
 
 /// The tangents of the results of a node.
 pub(crate) type Tangents = SmallVec<[Option<ExprId>; 1]>;
 
-/// Appends a program to a graph together with its derivative in one direction (the Jacobian-vector
-/// product): gives the outputs for these inputs, and how the first `outputs` of them change when each
-/// input changes as its tangent says. An input without a tangent is constant.
+/// Appends a program and its directional derivative (the Jacobian-vector product) to a graph.
+/// Returns the outputs for `inputs`, and the tangents of the first `outputs` outputs for the given
+/// tangents of the inputs. An input without a tangent is constant.
 ///
-/// A tangent of the result has the shape and the names of its output, and its dtype where that is a
-/// float or complex one; the tangent of an integer is a float. An output that does not change gets
-/// zeros.
+/// A resulting tangent has the shape and the axis names of its output. It also has the dtype of a
+/// float or complex output; the tangent of an integer is a float. An output that does not depend on
+/// a tangent has zeros.
 ///
 /// ```
 /// use nxla_tensor::DType;
@@ -65,8 +66,9 @@ pub(crate) type Tangents = SmallVec<[Option<ExprId>; 1]>;
 /// ```
 ///
 /// # Errors
-/// Not one tangent for each input, or one of another shape; a path from a tangent to an output
-/// through an op that has no derivative rule; what a user's own derivative raises.
+/// Returns `Inputs` if the number of values or tangents differs from the number of inputs,
+/// `Tangent` if a tangent does not fit its input, `NotDifferentiable` if an op without a derivative
+/// rule lies between a tangent and an output, and the errors of custom rules.
 pub fn jvp(
     graph: &mut Graph,
     program: &Program,
@@ -85,53 +87,57 @@ pub fn jvp(
         duals.push(Dual { value, tangent });
     }
     let wanted: Vec<bool> = (0..program.outputs().len()).map(|at| at < outputs).collect();
-    let found = push(graph, program, &duals, &wanted)?;
+    let found = jvp_program(graph, program, &duals, &wanted)?;
     let mut changes = Vec::with_capacity(outputs);
     for dual in &found[..outputs] {
         let ty = graph.tensor_type(dual.value).clone();
         let tangent = match dual.tangent {
             Some(tangent) => tangent,
-            None => emit::filled(graph, 0.0, ty.dtype.to_floating(), &ty.shape)?,
+            None => builder::full(graph, 0.0, ty.dtype.to_floating(), &ty.shape)?,
         };
-        changes.push(emit::named(graph, tangent, ty.names)?);
+        changes.push(builder::with_names(graph, tangent, ty.names)?);
     }
     Ok((found.into_iter().map(|dual| dual.value).collect(), changes))
 }
 
-/// A tangent that a caller gave, as rules expect it.
+/// Validates a tangent from the caller and converts it to the form that rules expect.
 fn seed(graph: &mut Graph, value: ExprId, tangent: ExprId) -> Result<ExprId> {
     let (expected, found) = (graph.tensor_type(value).clone(), graph.tensor_type(tangent));
     if found.shape != expected.shape || (found.dtype.is_complex() && !expected.dtype.is_complex()) {
         let found = Box::new(found.clone());
         return Err(GradError::Tangent { found, expected: expected.into() });
     }
-    let tangent = emit::plain(graph, tangent)?;
-    let tangent = emit::floating(graph, tangent)?;
-    settle(graph, tangent, &expected)
+    let tangent = builder::strip_names(graph, tangent)?;
+    let tangent = builder::to_float(graph, tangent)?;
+    cast_and_broadcast(graph, tangent, &expected)
 }
 
-/// A tangent in the dtype and the shape of the value that it belongs to.
-pub(crate) fn settle(graph: &mut Graph, tangent: ExprId, ty: &TensorType) -> Result<ExprId> {
-    let tangent = emit::real_if(graph, tangent, ty.dtype)?;
+/// Casts and broadcasts a tangent to the dtype and the shape of its value.
+pub(crate) fn cast_and_broadcast(
+    graph: &mut Graph,
+    tangent: ExprId,
+    ty: &TensorType,
+) -> Result<ExprId> {
+    let tangent = builder::real_part_if_real(graph, tangent, ty.dtype)?;
     let tangent = match ty.dtype == ty.dtype.to_floating() {
-        true => emit::cast(graph, tangent, ty.dtype)?,
+        true => builder::cast(graph, tangent, ty.dtype)?,
         false => tangent,
     };
     let rank = graph.shape(tangent).rank();
     let axes = (ty.shape.rank() - rank..ty.shape.rank()).collect();
-    Ok(emit::broadcast(graph, tangent, ty.shape.clone(), axes)?)
+    Ok(builder::broadcast(graph, tangent, ty.shape.clone(), axes)?)
 }
 
-/// The push itself: the outputs of a program for these inputs, with tangents as far as they are
-/// wanted and something flows. Hooks of the program become hooks of the graph.
-pub(crate) fn push(
+/// Copies a program with its tangents. An output has a tangent if it is marked in `wanted` and
+/// depends on a tangent of an input. Hooks of the program become hooks of the graph.
+pub(crate) fn jvp_program(
     graph: &mut Graph,
     program: &Program,
     inputs: &[Dual],
     wanted: &[bool],
 ) -> Result<Vec<Dual>> {
     let from = program.graph();
-    let demand = Demand::new(program, wanted);
+    let demand = NeededTangents::new(program, wanted);
     let source = graph.current_source();
     let mut lines = Lines::new();
     let mut made: Vec<Duals> = Vec::with_capacity(from.len());
@@ -156,7 +162,8 @@ pub(crate) fn push(
     Ok(program.outputs().iter().map(|id| made[id.index()][0]).collect())
 }
 
-/// One node with its tangents; `asked` gives the parts that are asked for, none at all if empty.
+/// Creates one node and its tangents. `asked` returns the results whose tangents are needed, or an
+/// empty list if none is needed.
 fn node(
     graph: &mut Graph,
     op: &Op,
@@ -166,57 +173,61 @@ fn node(
     let changes = operands.iter().any(|operand| operand.tangent.is_some());
     let asked = if changes { asked() } else { Vec::new() };
     if !asked.contains(&true) {
-        return unchanged(graph, op, operands);
+        return make_without_tangents(graph, op, operands);
     }
     if op.family() == Family::Control {
-        return rules::control::push(graph, op, operands, &asked);
+        return rules::control::jvp(graph, op, operands, &asked);
     }
     let node = graph.make(op.clone(), &values(operands))?;
-    let mut step = Step { graph, operands, node };
+    let mut step = JvpStep { graph, operands, node };
     let tangents = rules::tangents(&mut step, op)?;
     with_tangents(graph, node, tangents)
 }
 
-/// A node as it is, without tangents.
-pub(crate) fn unchanged(graph: &mut Graph, op: &Op, operands: &[Dual]) -> Result<Duals> {
+/// Creates a node without tangents.
+pub(crate) fn make_without_tangents(
+    graph: &mut Graph,
+    op: &Op,
+    operands: &[Dual],
+) -> Result<Duals> {
     let node = graph.make(op.clone(), &values(operands))?;
     Ok(graph.parts(node)?.into_iter().map(Dual::constant).collect())
 }
 
-/// The results of a node with these tangents, which may still broadcast to their shapes.
+/// Returns the results of a node with these tangents, which may still have to be broadcast.
 pub(crate) fn with_tangents(graph: &mut Graph, node: ExprId, tangents: Tangents) -> Result<Duals> {
     let mut duals = Duals::new();
     for (value, tangent) in
         graph.parts(node)?.into_iter().zip(tangents.into_iter().chain(std::iter::repeat(None)))
     {
         let ty = graph.tensor_type(value).clone();
-        let tangent = tangent.map(|tangent| settle(graph, tangent, &ty)).transpose()?;
+        let tangent = tangent.map(|tangent| cast_and_broadcast(graph, tangent, &ty)).transpose()?;
         duals.push(Dual { value, tangent });
     }
     Ok(duals)
 }
 
-/// The values alone.
+/// Returns the values without their tangents.
 pub(crate) fn values(duals: &[Dual]) -> Operands {
     duals.iter().map(|dual| dual.value).collect()
 }
 
-/// A node that has been made, and whose rule runs.
-pub(crate) struct Step<'a> {
-    /// The graph, to which rules append.
+/// A node that was created and whose forward-mode rule runs.
+pub(crate) struct JvpStep<'a> {
+    /// The graph to which the rule appends.
     pub(crate) graph: &'a mut Graph,
     operands: &'a [Dual],
     /// The node.
     pub(crate) node: ExprId,
 }
 
-impl Step<'_> {
-    /// How an operand changes.
+impl JvpStep<'_> {
+    /// Returns the tangent of an operand.
     pub(crate) fn dx(&self, position: usize) -> Option<ExprId> {
         self.operands[position].tangent
     }
 
-    /// How an operand changes, zeros if it does not: for ops that join operands.
+    /// Returns the tangent of an operand, or zeros; used by ops that join several operands.
     pub(crate) fn dx_or_zeros(
         &mut self,
         position: usize,
@@ -226,39 +237,39 @@ impl Step<'_> {
             Some(tangent) => Ok(tangent),
             None => {
                 let shape = self.graph.shape(self.operands[position].value).clone();
-                Ok(emit::filled(self.graph, 0.0, dtype, &shape)?)
+                Ok(builder::full(self.graph, 0.0, dtype, &shape)?)
             }
         }
     }
 
-    /// The dtype that zeros take beside the tangents there are.
+    /// Returns the dtype for zeros that are joined with the existing tangents.
     pub(crate) fn tangent_dtype(&self) -> nxla_tensor::DType {
         let tangents = self.operands.iter().filter_map(|operand| operand.tangent);
         let dtypes = tangents.map(|tangent| self.graph.dtype(tangent));
         dtypes.reduce(nxla_tensor::promote).unwrap_or(nxla_tensor::DType::F32)
     }
 
-    /// How many operands there are.
+    /// Returns the number of operands.
     pub(crate) fn count(&self) -> usize {
         self.operands.len()
     }
 
-    /// An operand, without axis names.
+    /// Returns an operand without axis names.
     pub(crate) fn x(&mut self, position: usize) -> Result<ExprId> {
-        Ok(emit::plain(self.graph, self.operands[position].value)?)
+        Ok(builder::strip_names(self.graph, self.operands[position].value)?)
     }
 
-    /// An operand as it is.
+    /// Returns an operand with its axis names.
     pub(crate) fn value(&self, position: usize) -> ExprId {
         self.operands[position].value
     }
 
-    /// The value of the node, without axis names.
+    /// Returns the value of the node without axis names.
     pub(crate) fn y(&mut self) -> Result<ExprId> {
-        Ok(emit::plain(self.graph, self.node)?)
+        Ok(builder::strip_names(self.graph, self.node)?)
     }
 
-    /// The operands after a position as they are: indices, which have no tangents.
+    /// Returns the operands from a position on, such as indices, which have no tangents.
     pub(crate) fn rest(&self, position: usize) -> impl Iterator<Item = ExprId> {
         self.operands[position..].iter().map(|operand| operand.value)
     }

@@ -1,7 +1,7 @@
-//! Differentiation of expression graphs, in reverse and in forward mode.
+//! Reverse-mode and forward-mode differentiation of expression graphs.
 //!
-//! [`gradients`] appends the derivative to the graph it differentiates, so that a gradient is an
-//! expression like any other: it can be printed, compiled, split, or differentiated again.
+//! [`gradients`] appends the derivative to the same graph. A gradient is therefore an ordinary
+//! expression: users can print, compile, split or differentiate it again.
 //!
 //! ```
 //! use nxla_tensor::DType;
@@ -15,43 +15,48 @@
 //! # Ok::<(), nxla_grad::GradError>(())
 //! ```
 //!
-//! # How it works
+//! # Algorithms
 //!
-//! Operands have smaller ids than the nodes that use them, so two loops over ids do all the work.
-//! The first, upwards, marks what depends on the inputs through differentiable operands
-//! (`active`). The second, downwards, meets every node after all of its users, when its
-//! cotangent is complete, and hands the contributions to the operands (`sweep`). The rule of each
-//! op is an arm of an exhaustive match in `rules`, one file per family.
+//! Operands have smaller ids than their users, so each pass is one loop over the node ids.
 //!
-//! Forward mode, [`jvp`], walks upwards once, over a program that it puts into a graph: each value
-//! brings its tangent along (`push`). Its rules sit beside those of reverse mode. A loop becomes one
-//! that carries values and tangents, which is why programs are pushed, and not nodes where they are.
+//! Reverse mode makes two passes. The first pass, in increasing order, marks the *active* nodes:
+//! those that depend on the inputs through differentiable operands (`active`). The second pass, in
+//! decreasing order, reaches each node after all of its users, when its cotangent is complete, and
+//! adds the contributions to the cotangents of the operands (`reverse`).
+//!
+//! Forward mode ([`jvp`]) makes one pass in increasing order. It copies a program into a graph and
+//! computes the tangent of each value next to the value (`forward`). Forward mode works on programs
+//! because it replaces a loop by a loop that carries values and tangents.
+//!
+//! The derivative rule of each op is an arm of an exhaustive match in `rules`, with one file per
+//! family for each mode.
 //!
 //! # Conventions
 //!
-//! * A cotangent has the shape of its node and no axis names. Its dtype follows promotion; only
-//!   results are cast back to the dtype of a float or complex input. Integers are differentiated
-//!   as if they were real numbers, and get float cotangents. A cotangent of a real node is real.
-//! * For complex numbers the cotangent `c` of `z` says `df = Re(c dz)`: a holomorphic `f` gets its
-//!   complex derivative, without conjugation, and `f(a + ib)` real gets `df/da - i df/db`. A tangent
-//!   is `dz` itself, so a cotangent `c` and a tangent `t` meet as `Re(c t)` in both directions.
-//! * Where a function has a kink, ties share: both operands of `max(x, x)` get one half.
+//! * A cotangent has the shape of its node and no axis names. Its dtype follows promotion; only the
+//!   final results are cast to the dtype of a float or complex input. Integers are differentiated
+//!   as real numbers and have float cotangents. The cotangent of a real node is real.
+//! * The cotangent `c` of a complex value `z` is defined by `df = Re(c dz)`. A holomorphic `f` thus
+//!   has its complex derivative without conjugation, and a real `f(a + ib)` has `df/da - i df/db`.
+//!   The tangent is `dz`, so a cotangent `c` and a tangent `t` combine to `Re(c t)` in both modes.
+//! * At a tie, the operands share the derivative: each operand of `max(x, x)` receives one half.
 #![forbid(unsafe_code)]
 
 mod active;
-mod demand;
-mod emit;
+mod builder;
 mod error;
-mod maps;
-mod push;
+mod forward;
+mod needed;
+mod programs;
 mod region;
+mod reverse;
 mod rules;
-mod sweep;
 mod transpose;
 
 pub use error::GradError;
-pub use maps::{
-    Halves, Sides, halve, is_elementwise, pullback, pushforward, restrict, without_hooks,
+pub use forward::jvp;
+pub use programs::{
+    DiffCounts, PartialEval, is_elementwise, partial_eval, pullback, pushforward, restrict,
 };
-pub use push::jvp;
-pub use sweep::{gradients, values_and_gradients, vjp};
+pub use region::strip_effects;
+pub use reverse::{gradients, values_and_gradients, vjp};

@@ -1,8 +1,9 @@
-//! Whose tangents the outputs of a program ask for.
+//! Needed tangents: the nodes whose tangents the outputs of a program depend on.
 //!
-//! The counterpart of `active`, from the outputs down: a tangent is made where something flows in
-//! and something is asked for. A quotient that only computes an index costs nothing and is no error,
-//! and what a loop carries for its own sake gets no tangent.
+//! This analysis is the counterpart of `active` in the opposite direction. Forward mode computes a
+//! tangent only if the node is active and its tangent is needed. An integer quotient that only
+//! computes an index therefore adds no nodes and causes no error, and a loop carries no unused
+//! tangents.
 
 use std::collections::HashMap;
 
@@ -10,18 +11,19 @@ use nxla_expr::{ExprId, Family, IdSet, Op, Program};
 
 use crate::rules;
 
-/// The nodes of a program whose tangents are of use.
-pub(crate) struct Demand {
+/// The set of nodes whose tangents are needed.
+pub(crate) struct NeededTangents {
     nodes: IdSet,
-    /// Which parts of each tuple are asked for.
+    /// For each tuple, a flag per element.
     parts: HashMap<ExprId, Box<[bool]>>,
 }
 
-impl Demand {
-    /// What the tangents of the marked outputs are made of.
+impl NeededTangents {
+    /// Marks the nodes that contribute to the tangents of the marked outputs.
     pub(crate) fn new(program: &Program, wanted: &[bool]) -> Self {
         let graph = program.graph();
-        let mut demand = Demand { nodes: IdSet::with_len(graph.len()), parts: HashMap::new() };
+        let mut demand =
+            NeededTangents { nodes: IdSet::with_len(graph.len()), parts: HashMap::new() };
         for (&output, &wanted) in program.outputs().iter().zip(wanted) {
             if wanted {
                 demand.nodes.insert(output);
@@ -29,18 +31,18 @@ impl Demand {
         }
         for id in graph.ids().rev() {
             if demand.nodes.contains(id) {
-                demand.hand_down(program, id);
+                demand.mark_operands(program, id);
             }
         }
         demand
     }
 
-    /// Whether the tangent of a node, or of a part of it, is of use.
+    /// Returns whether the tangent of a node, or of an element of a tuple, is needed.
     pub(crate) fn contains(&self, id: ExprId) -> bool {
         self.nodes.contains(id)
     }
 
-    /// Which of the `count` results of a node are asked for.
+    /// Returns for each of the `count` results of a node whether its tangent is needed.
     pub(crate) fn parts(&self, id: ExprId, count: usize) -> Vec<bool> {
         match self.parts.get(&id) {
             Some(parts) => parts.to_vec(),
@@ -48,7 +50,7 @@ impl Demand {
         }
     }
 
-    fn hand_down(&mut self, program: &Program, id: ExprId) {
+    fn mark_operands(&mut self, program: &Program, id: ExprId) {
         let graph = program.graph();
         let (op, operands) = (graph.op(id), graph.operands(id));
         if let Op::Elem(index) = op {
@@ -60,7 +62,7 @@ impl Demand {
         }
         let asked: Vec<bool> = if op.family() == Family::Control {
             let parts = self.parts(id, graph.ty(id).parts().len());
-            rules::control::asked_operands(op, &parts)
+            rules::control::needed_operands(op, &parts)
         } else {
             (0..operands.len()).map(|at| rules::carries(graph, op, operands, at)).collect()
         };
@@ -72,17 +74,17 @@ impl Demand {
     }
 }
 
-/// The inputs of a program whose tangents the marked outputs ask for.
-pub(crate) fn asked_inputs(program: &Program, wanted: &[bool]) -> Vec<bool> {
-    let demand = Demand::new(program, wanted);
+/// Returns for each input of a program whether the marked outputs need its tangent.
+pub(crate) fn needed_inputs(program: &Program, wanted: &[bool]) -> Vec<bool> {
+    let demand = NeededTangents::new(program, wanted);
     program.parameters().iter().map(|&parameter| demand.contains(parameter)).collect()
 }
 
-/// Marks the states of a loop that are asked for after any number of trips, and gives the inputs
-/// of the body that the marked states ask for.
-pub(crate) fn ask_over_trips(body: &Program, states: &mut [bool]) -> Vec<bool> {
+/// Marks the states of a loop whose tangents are needed after any number of iterations. Returns for
+/// each input of the body whether the marked states need its tangent.
+pub(crate) fn needed_loop_inputs(body: &Program, states: &mut [bool]) -> Vec<bool> {
     loop {
-        let asked = asked_inputs(body, states);
+        let asked = needed_inputs(body, states);
         let mut grew = false;
         for (state, &asked) in states.iter_mut().zip(&asked) {
             grew |= asked && !*state;

@@ -1,37 +1,36 @@
-//! The derivative of a program as a program: which way it goes, and what of it can be computed
-//! before anything goes through it.
+//! Derivatives of programs as programs, and partial evaluation of programs.
 
 use std::sync::Arc;
 
 use nxla_expr::{ExprId, Family, Graph, Op, Program, TensorType};
 
-use crate::demand::Demand;
 use crate::error::Result;
-use crate::push::jvp;
-use crate::region::{Hooks, quiet_program, splice};
-use crate::sweep::values_and_vjp;
+use crate::forward::jvp;
+use crate::needed::NeededTangents;
+use crate::region::{Hooks, splice};
+use crate::reverse::values_and_vjp;
 
-/// The type of how a value changes, and of its cotangent, as callers pass them: a float in place
-/// of an integer.
+/// Returns the type of a tangent or cotangent at the public interface: a float dtype for an
+/// integer.
 fn change_type(ty: &TensorType) -> TensorType {
     TensorType { dtype: ty.dtype.to_floating(), ..ty.clone() }
 }
 
-/// What of a program is differentiated; the rest is captured, or passed on.
+/// The leading inputs and outputs of a program that are differentiated; others are constants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sides {
-    /// The first of its inputs, this many.
+pub struct DiffCounts {
+    /// The number of differentiated inputs.
     pub inputs: usize,
-    /// The first of its outputs, this many.
+    /// The number of differentiated outputs.
     pub outputs: usize,
 }
 
-/// The program `(inputs…, tangents of the first inputs…) -> (outputs…, tangents of the first
-/// outputs…)`. Hooks of the program are hooks of this one.
+/// Builds the program `(inputs…, tangents of the differentiated inputs…) -> (outputs…, tangents of
+/// the differentiated outputs…)`. The hooks of `program` are hooks of the result.
 ///
 /// # Errors
-/// As for [`jvp`].
-pub fn pushforward(program: &Program, sides: Sides) -> Result<Program> {
+/// Returns the errors of [`jvp`].
+pub fn pushforward(program: &Program, sides: DiffCounts) -> Result<Program> {
     let mut graph = Graph::with_options(program.graph().options());
     let mut types = program.inputs().to_vec();
     types.extend(program.inputs()[..sides.inputs].iter().map(change_type));
@@ -44,12 +43,12 @@ pub fn pushforward(program: &Program, sides: Sides) -> Result<Program> {
     Ok(Program::new(&graph, types, &outputs)?)
 }
 
-/// The program `(inputs…, cotangents of the first outputs…) -> (outputs…, cotangents of the first
-/// inputs…)`. Hooks of the program are not called by it.
+/// Builds the program `(inputs…, cotangents of the differentiated outputs…) -> (outputs…,
+/// cotangents of the differentiated inputs…)`. The result has no hooks.
 ///
 /// # Errors
-/// As for [`vjp`](crate::vjp).
-pub fn pullback(program: &Program, sides: Sides) -> Result<Program> {
+/// Returns the errors of [`vjp`](crate::vjp).
+pub fn pullback(program: &Program, sides: DiffCounts) -> Result<Program> {
     let mut graph = Graph::with_options(program.graph().options());
     let mut types = program.inputs().to_vec();
     types.extend(program.output_types().take(sides.outputs).map(change_type));
@@ -69,31 +68,23 @@ fn parameters(graph: &mut Graph, types: &[TensorType]) -> Vec<ExprId> {
     types.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect()
 }
 
-/// A program without its hooks: it computes again what ran before. Runtime calls stay, since they
-/// give values.
-///
-/// # Errors
-/// None; the result is fallible like that of every builder.
-pub fn without_hooks(program: &Arc<Program>) -> Result<Arc<Program>> {
-    quiet_program(program)
-}
-
-/// A program cut in two: what does not depend on its last inputs, and what does.
+/// A program split by partial evaluation into a part that depends on its leading inputs only, and
+/// the remaining part.
 #[derive(Clone, Debug)]
-pub struct Halves {
-    /// `first inputs… -> residuals…`: all that the other half needs to know.
+pub struct PartialEval {
+    /// `leading inputs… -> residuals…`.
     pub known: Arc<Program>,
-    /// `(residuals…, last inputs…) -> outputs…`.
-    pub rest: Arc<Program>,
+    /// `(residuals…, trailing inputs…) -> outputs…`.
+    pub unknown: Arc<Program>,
 }
 
-/// Cuts some outputs of a program in two at what its last inputs, those from `first` on, reach.
-/// The derivative of a function at one point can be applied many times then, without computing the
-/// function again.
+/// Splits a program by partial evaluation: inputs before index `first` are known, the others are
+/// unknown. The known part computes every residual, so a derivative at one point can be applied
+/// many times without recomputing the function.
 ///
 /// # Errors
-/// None; the result is fallible like that of every builder.
-pub fn halve(program: &Program, first: usize, outputs: &[usize]) -> Result<Halves> {
+/// Cannot fail in practice.
+pub fn partial_eval(program: &Program, first: usize, outputs: &[usize]) -> Result<PartialEval> {
     let graph = program.graph();
     let wanted: Vec<ExprId> = outputs.iter().map(|&output| program.outputs()[output]).collect();
     let reachable = graph.reachable(&wanted);
@@ -128,18 +119,18 @@ pub fn halve(program: &Program, first: usize, outputs: &[usize]) -> Result<Halve
         residuals.iter().map(|&id| graph.tensor_type(id).clone()).collect();
     types.extend_from_slice(rest);
     let given: Vec<ExprId> = residuals.iter().chain(last).copied().collect();
-    Ok(Halves {
-        known: Arc::new(part(graph, own, known.to_vec(), &residuals)?),
-        rest: Arc::new(part(graph, &given, types, &wanted)?),
+    Ok(PartialEval {
+        known: Arc::new(extract(graph, own, known.to_vec(), &residuals)?),
+        unknown: Arc::new(extract(graph, &given, types, &wanted)?),
     })
 }
 
-/// A program cut in two before anything is computed: all that the other half needs to know are those
-/// of the first inputs that it uses.
+/// Splits a program without precomputing anything: the residuals are the leading inputs that the
+/// program uses.
 ///
 /// # Errors
-/// None; the result is fallible like that of every builder.
-pub(crate) fn whole(program: &Program, first: usize) -> Result<Halves> {
+/// Cannot fail in practice.
+pub(crate) fn recompute_all(program: &Program, first: usize) -> Result<PartialEval> {
     let used = program.used_inputs();
     let (own, last) = program.parameters().split_at(first);
     let residuals: Vec<ExprId> =
@@ -147,35 +138,35 @@ pub(crate) fn whole(program: &Program, first: usize) -> Result<Halves> {
     let given: Vec<ExprId> = residuals.iter().chain(last).copied().collect();
     let graph = program.graph();
     let types = given.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    Ok(Halves {
-        known: Arc::new(part(graph, own, program.inputs()[..first].to_vec(), &residuals)?),
-        rest: Arc::new(part(graph, &given, types, program.outputs())?),
+    Ok(PartialEval {
+        known: Arc::new(extract(graph, own, program.inputs()[..first].to_vec(), &residuals)?),
+        unknown: Arc::new(extract(graph, &given, types, program.outputs())?),
     })
 }
 
-/// A program cut in two, of which the second half computes again what is not kept of the first.
-pub(crate) struct Cut {
-    /// `first inputs… -> (first outputs…, what is kept…)`.
+/// A program split into two parts, where the second part recomputes values that are not residuals.
+pub(crate) struct ResidualSplit {
+    /// `leading inputs… -> (leading outputs…, residuals…)`.
     pub(crate) known: Arc<Program>,
-    /// `(what is kept…, all inputs…) -> last outputs…`.
+    /// `(residuals…, all inputs…) -> trailing outputs…`.
     pub(crate) rest: Arc<Program>,
-    /// How many values are kept.
+    /// The number of residuals.
     pub(crate) residuals: usize,
 }
 
-/// Cuts a program in two at those values that do not change with its last inputs, those from
-/// `first` on, and that are to be kept: `keeps` is asked for each. A note says it of the value behind
-/// it. Of these only such are kept as the outputs from `values` on need; the first outputs do not
-/// change with the last inputs.
+/// Splits a program at chosen residuals. A value can be a residual if it does not depend on the
+/// inputs from index `first` on, if `keeps` accepts it, and if an output from index `values` on
+/// needs it. For a note, the annotated value is the residual. The outputs before `values` must not
+/// depend on the inputs from `first` on.
 ///
 /// # Errors
-/// None; the result is fallible like that of every builder.
-pub(crate) fn cut(
+/// Returns an error if a node cannot be recreated.
+pub(crate) fn split_at_residuals(
     program: &Program,
     first: usize,
     values: usize,
     keeps: &mut dyn FnMut(&Graph, ExprId) -> bool,
-) -> Result<Cut> {
+) -> Result<ResidualSplit> {
     let graph = program.graph();
     let mut varies = vec![false; graph.len()];
     for &parameter in &program.parameters()[first..] {
@@ -188,7 +179,7 @@ pub(crate) fn cut(
         if varies[id.index()] || operands.is_empty() || !keeps(graph, id) {
             continue;
         }
-        // What a note stands on may be what the derivative needs.
+        // The derivative may need the operand of the note instead of the note itself.
         let behind = matches!(graph.op(id), Op::Metadata(_));
         for &id in if behind { operands } else { std::slice::from_ref(&id) } {
             marked[id.index()] =
@@ -218,25 +209,25 @@ pub(crate) fn cut(
     let residual_types = residuals.iter().map(|&id| graph.tensor_type(id).clone());
     let types = residual_types.chain(program.inputs().iter().cloned()).collect();
     let given: Vec<ExprId> = residuals.iter().chain(program.parameters()).copied().collect();
-    Ok(Cut {
-        known: Arc::new(part(graph, own, program.inputs()[..first].to_vec(), &kept)?),
-        rest: Arc::new(part(graph, &given, types, wanted)?),
+    Ok(ResidualSplit {
+        known: Arc::new(extract(graph, own, program.inputs()[..first].to_vec(), &kept)?),
+        rest: Arc::new(extract(graph, &given, types, wanted)?),
         residuals: residuals.len(),
     })
 }
 
-/// The first outputs of a program, which depend on its first inputs alone.
+/// Returns the program of the leading outputs as a function of the leading inputs.
 ///
 /// # Errors
-/// If an output depends on another input.
+/// Returns an error if one of the outputs depends on another input.
 pub fn restrict(program: &Program, inputs: usize, outputs: usize) -> Result<Program> {
     let types = program.inputs()[..inputs].to_vec();
     let (given, outputs) = (&program.parameters()[..inputs], &program.outputs()[..outputs]);
-    part(program.graph(), given, types, outputs)
+    extract(program.graph(), given, types, outputs)
 }
 
-/// The program of some nodes in terms of others, which become its inputs.
-pub(crate) fn part(
+/// Returns the program that computes `outputs` from the nodes `given`, which become its inputs.
+pub(crate) fn extract(
     from: &Graph,
     given: &[ExprId],
     types: Vec<TensorType>,
@@ -272,13 +263,13 @@ pub(crate) fn part(
     Ok(Program::new(&graph, types, &outputs)?)
 }
 
-/// Whether each of the first outputs of a program, as far as it changes with the first inputs, changes
-/// element by element with the one of its own position: then its Jacobian is diagonal.
-pub fn is_elementwise(program: &Program, sides: Sides) -> bool {
+/// Returns whether the Jacobian of the differentiated outputs is diagonal: output `i` may depend on
+/// input `i` only, element by element.
+pub fn is_elementwise(program: &Program, sides: DiffCounts) -> bool {
     let graph = program.graph();
     let wanted: Vec<bool> = (0..program.outputs().len()).map(|at| at < sides.outputs).collect();
-    let demand = Demand::new(program, &wanted);
-    // For each node, the only input that it changes with, element by element.
+    let demand = NeededTangents::new(program, &wanted);
+    // For each node, the only input on which the node depends, element by element.
     let mut follows: Vec<Option<usize>> = vec![None; graph.len()];
     let mut mixed = vec![false; graph.len()];
     for (input, &parameter) in program.parameters()[..sides.inputs].iter().enumerate() {

@@ -1,30 +1,29 @@
-//! Programs inside ops: putting their nodes into another graph, and differentiating them.
+//! Programs inside ops: copying their nodes into another graph, and differentiating them.
 //!
-//! A body is differentiated in a graph of its own, on fresh parameters. On the actual operands it
-//! would be wrong: they may depend on each other, and nodes of the body may be nodes of the
-//! surrounding graph already.
+//! A body is differentiated in a separate graph with fresh parameters. Differentiating it on the
+//! actual operands would be wrong: operands may depend on each other, and interning may merge nodes
+//! of the body with nodes of the surrounding graph.
 
 use std::sync::Arc;
 
 use nxla_expr::{ExprId, Graph, HookOp, Op, Operands, Program, TensorType};
 use nxla_tensor::{DType, promote};
 
-use crate::emit;
+use crate::builder;
 use crate::error::Result;
-use crate::sweep::pull;
+use crate::reverse::backpropagate;
 
-/// What becomes of the hooks of a program that is copied.
+/// Whether a copy of a program keeps the hooks of the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hooks {
-    /// They are hooks of the copy too.
+    /// The copy has the same hooks.
     Keep,
-    /// The copy computes values again that the original computes: its hooks have run there.
+    /// The copy has no hooks, because the original program also runs and calls them.
     Drop,
 }
 
-/// Appends what some outputs of a program need to a graph, and gives the nodes of these outputs.
-///
-/// Inputs that are not needed can be left out of the arguments.
+/// Appends the nodes that some outputs of a program need to a graph, and returns the copies of
+/// these outputs. Arguments of unused inputs may be `None`.
 pub(crate) fn splice(
     program: &Program,
     into: &mut Graph,
@@ -72,14 +71,14 @@ pub(crate) fn splice(
     Ok(wanted.iter().map(|&id| value(from, &copies, id)).collect())
 }
 
-/// What stands for a node of a program that is copied.
+/// The copy of a node of a program.
 #[derive(Clone)]
 enum Copied {
     No,
     Node(ExprId),
-    /// The parts of a hook of several values.
+    /// The results of a hook with several values.
     Tuple(Vec<ExprId>),
-    /// A hook that was left out: what it shows stands for it.
+    /// A hook that was not copied: its operands replace its results.
     Dropped(ExprId),
 }
 
@@ -94,7 +93,7 @@ impl Copied {
     }
 }
 
-/// The copy of a tensor node, behind the hooks that were left out.
+/// Returns the copy of a tensor node, skipping hooks that were not copied.
 fn value(from: &Graph, copies: &[Copied], mut id: ExprId) -> ExprId {
     while let Copied::Dropped(hook) = &copies[id.index()] {
         id = from.operands(*hook)[0];
@@ -111,8 +110,8 @@ fn copy_hook(into: &mut Graph, hook: &HookOp, operands: &[ExprId]) -> Result<Cop
     Ok(if parts.len() == 1 { Copied::Node(parts[0]) } else { Copied::Tuple(parts) })
 }
 
-/// Makes the source of each node of one graph the current one of another, each run of nodes of
-/// one line once.
+/// Copies source lines from one graph to another, with one lookup for each run of nodes of one
+/// line.
 pub(crate) struct Lines {
     last: Option<(nxla_expr::SourceId, nxla_expr::SourceId)>,
 }
@@ -122,7 +121,7 @@ impl Lines {
         Lines { last: None }
     }
 
-    /// Nodes made from now on come from where a node of the other graph comes from.
+    /// Sets the current source line of `into` to the line of node `id` of `from`.
     pub(crate) fn follow(&mut self, from: &Graph, id: ExprId, into: &mut Graph) {
         let source = from.source_id(id);
         let known = self.last.filter(|(last, _)| *last == source).map(|(_, known)| known);
@@ -132,14 +131,15 @@ impl Lines {
     }
 }
 
-/// The op without hooks in its regions. A user's derivative keeps its own: they have not run yet.
+/// Removes the hooks from the regions of an op. Hooks in a custom rule remain, since they run only
+/// in the derivative.
 fn quiet(op: &Op) -> Result<Op> {
     if !op.has_effects() {
         return Ok(op.clone());
     }
     let mut error = None;
     let quiet = op.map_regions(|program| {
-        quiet_program(program).unwrap_or_else(|why| {
+        strip_effects(program).unwrap_or_else(|why| {
             error = Some(why);
             program.clone()
         })
@@ -147,14 +147,18 @@ fn quiet(op: &Op) -> Result<Op> {
     error.map_or(Ok(quiet), Err)
 }
 
-/// A program without its hooks, and without those of its regions.
-pub(crate) fn quiet_program(program: &Arc<Program>) -> Result<Arc<Program>> {
+/// Returns a program without its hooks and without the hooks of its regions, for computing its
+/// values a second time. Runtime calls remain, because other nodes use their results.
+///
+/// # Errors
+/// Cannot fail in practice.
+pub fn strip_effects(program: &Arc<Program>) -> Result<Arc<Program>> {
     let all: Vec<bool> = vec![true; program.inputs().len()];
     narrow(program, program.inputs(), &all, Hooks::Drop)
 }
 
-/// A program of fewer or more inputs: those of `inputs` that are kept, of which the first ones
-/// are the inputs of `program`. The program uses no input that is not kept.
+/// Returns `program` with the inputs that `keep` marks in `inputs`. The first of `inputs` are the
+/// inputs of `program`, which must not use an unmarked input.
 pub(crate) fn narrow(
     program: &Arc<Program>,
     inputs: &[TensorType],
@@ -179,9 +183,9 @@ pub(crate) fn narrow(
     Ok(Arc::new(Program::new(&graph, kept, &outputs)?))
 }
 
-/// The dtype in which a region hands out the cotangent of a value, fixed beforehand because all
-/// branches, and all trips of a loop, must agree on it: the value's own where it is a float or
-/// complex, else the widest real one around.
+/// Returns the dtype in which a region returns the cotangent of a value. All branches and all
+/// iterations must agree on it, so it is fixed before the region is differentiated: the dtype of a
+/// float or complex value, otherwise the widest real dtype of `around`.
 pub(crate) fn cotangent_dtype(primal: DType, around: impl IntoIterator<Item = DType>) -> DType {
     if primal == primal.to_floating() {
         return primal;
@@ -189,20 +193,20 @@ pub(crate) fn cotangent_dtype(primal: DType, around: impl IntoIterator<Item = DT
     around.into_iter().fold(DType::F32, |wide, dtype| promote(wide, dtype.to_real()))
 }
 
-/// A body with its derivative, in a graph of its own.
+/// A body and its reverse-mode derivative in a separate graph.
 pub(crate) struct Backward {
     graph: Graph,
-    /// The inputs of the body, then the cotangents of the outputs that were given.
+    /// The inputs of the body, then the cotangents of the given outputs.
     inputs: Vec<TensorType>,
-    /// The cotangent of each input that was wanted, as far as anything flows into it.
+    /// For each requested input, its cotangent, or `None` if the outputs do not depend on it.
     flows: Vec<Option<ExprId>>,
-    /// The type in which each of them is handed out.
+    /// For each requested input, the type in which its cotangent is returned.
     types: Vec<TensorType>,
 }
 
 impl Backward {
-    /// Differentiates some outputs of a body, whose cotangents have these types, with respect to
-    /// some inputs.
+    /// Differentiates the outputs `given` of a body, whose cotangents have the types `cotangents`,
+    /// with respect to the inputs `wanted`.
     pub(crate) fn new(
         body: &Program,
         given: &[usize],
@@ -217,7 +221,7 @@ impl Backward {
         let arguments: Vec<Option<ExprId>> = primals.iter().copied().map(Some).collect();
         let outputs = splice(body, &mut graph, &arguments, given, Hooks::Drop)?;
         let wrt: Vec<ExprId> = wanted.iter().map(|&input| primals[input]).collect();
-        let flows = pull(&mut graph, &outputs, seeds, &wrt)?;
+        let flows = backpropagate(&mut graph, &outputs, seeds, &wrt)?;
         let around = || cotangents.iter().map(|ty| ty.dtype);
         let types = wanted
             .iter()
@@ -229,36 +233,36 @@ impl Backward {
         Ok(Self { graph, inputs, flows, types })
     }
 
-    /// For each wanted input, whether anything flows into it.
+    /// Returns for each requested input whether it has a cotangent.
     pub(crate) fn flows(&self) -> Vec<bool> {
         self.flows.iter().map(Option::is_some).collect()
     }
 
-    /// Hands out the cotangent of a wanted input, by its position among them, in this type.
-    pub(crate) fn hand_out(&mut self, position: usize, ty: TensorType) {
+    /// Sets the type in which the cotangent of a requested input is returned.
+    pub(crate) fn set_type(&mut self, position: usize, ty: TensorType) {
         self.types[position] = ty;
     }
 
-    /// The type of the cotangent of each wanted input.
+    /// Returns the type of the cotangent of each requested input.
     pub(crate) fn types(&self) -> &[TensorType] {
         &self.types
     }
 
-    /// The types of the inputs of the program.
+    /// Returns the types of the inputs of the program.
     pub(crate) fn inputs(&self) -> &[TensorType] {
         &self.inputs
     }
 
-    /// The program `(inputs…, cotangents…) -> cotangents of the wanted inputs` that are kept,
-    /// with zeros where nothing flows.
+    /// Returns the program `(inputs…, cotangents…) -> (cotangents of the requested inputs that are
+    /// marked in keep…)`, with zeros for missing cotangents.
     pub(crate) fn program(mut self, keep: &[bool]) -> Result<Arc<Program>> {
         let mut outputs = Vec::new();
         for ((flow, ty), _) in
             self.flows.iter().zip(&self.types).zip(keep).filter(|(_, keep)| **keep)
         {
             outputs.push(match flow {
-                Some(flow) => emit::cast(&mut self.graph, *flow, ty.dtype)?,
-                None => emit::filled(&mut self.graph, 0.0, ty.dtype, &ty.shape)?,
+                Some(flow) => builder::cast(&mut self.graph, *flow, ty.dtype)?,
+                None => builder::full(&mut self.graph, 0.0, ty.dtype, &ty.shape)?,
             });
         }
         Ok(Arc::new(Program::new(&self.graph, self.inputs, &outputs)?))

@@ -1,36 +1,37 @@
-//! The sweep: cotangents flow from the outputs down to the inputs.
+//! Reverse mode: propagating cotangents from the outputs to the inputs.
 //!
-//! Side tables are flat and cover only the ids between the first input and the last output, so
-//! that the derivative of a small region at the end of a large graph costs what the region costs.
+//! Side tables are flat and cover only the ids between the first input and the last output. The
+//! derivative of a small region at the end of a large graph therefore costs only the size of the
+//! region.
 
 use nxla_expr::rewrite::Substitution;
 use nxla_expr::{ExprId, Graph, Op, Operands, TensorType};
 use nxla_tensor::DType;
 
 use crate::active::Active;
-use crate::emit;
+use crate::builder;
 use crate::error::{GradError, Result};
 use crate::rules;
 
-/// The gradient of the sum of `output` with respect to each of `wrt`, appended to the graph.
+/// Appends the gradient of the sum of `output` with respect to each of `wrt` to the graph.
 ///
-/// Result `i` has the shape and names of `wrt[i]`, and its dtype where that is a float or complex
-/// one; the gradient of an integer is a float. An input that `output` does not depend on gets
-/// zeros. See the [crate documentation](crate) for the conventions.
+/// Result `i` has the shape and axis names of `wrt[i]`. It also has the dtype of a float or complex
+/// input; the gradient of an integer is a float. The gradient is zero if `output` does not depend
+/// on the input. See the [crate documentation](crate) for the conventions.
 ///
 /// # Errors
-/// An `output` or an input that is a tuple; a path between them through an op that has no
-/// derivative rule; what a user's own derivative raises.
+/// Returns `NotATensor` if `output` or an input is a tuple, `NotDifferentiable` if an op without a
+/// derivative rule lies between an input and `output`, and the errors of custom rules.
 pub fn gradients(graph: &mut Graph, output: ExprId, wrt: &[ExprId]) -> Result<Vec<ExprId>> {
     Ok(values_and_gradients(graph, &[], output, wrt)?.1)
 }
 
-/// [`gradients`], and nodes that give the same as `values`. The derivative may compute some of what
-/// they need along with what it needs itself: with these in place of `values` it is not computed
-/// twice.
+/// Appends the gradients like [`gradients`], and also returns nodes equal to `values`. The
+/// derivative may already compute nodes that `values` need; a caller that uses the returned nodes
+/// does not compute them twice.
 ///
 /// # Errors
-/// As for [`gradients`].
+/// Returns the errors of [`gradients`].
 pub fn values_and_gradients(
     graph: &mut Graph,
     values: &[ExprId],
@@ -39,17 +40,19 @@ pub fn values_and_gradients(
 ) -> Result<(Vec<ExprId>, Vec<ExprId>)> {
     let ty = tensor_type(graph, output, "output")?;
     let (dtype, shape) = (ty.dtype.to_floating(), ty.shape.clone());
-    let seed = emit::filled(graph, 1.0, dtype, &shape)?;
+    let seed = builder::full(graph, 1.0, dtype, &shape)?;
     values_and_vjp(graph, values, (&[output], &[seed]), wrt)
 }
 
-/// The sum over outputs of `cotangents[i]` times the derivative of `outputs[i]`, with respect to
-/// each of `wrt` (the vector-Jacobian product), appended to the graph.
+/// Appends the vector-Jacobian product to the graph: the sum over outputs of `cotangents[i]` times
+/// the derivative of `outputs[i]` with respect to each of `wrt`.
 ///
-/// The results are as for [`gradients`], which is the case of one output and a cotangent of ones.
+/// The results have the types of [`gradients`], which is the case of one output and a cotangent of
+/// ones.
 ///
 /// # Errors
-/// As for [`gradients`]; not one cotangent per output, or one of another shape.
+/// Returns the errors of [`gradients`], `Count` if the number of cotangents differs from the number
+/// of outputs, and `Cotangent` if a cotangent has another shape than its output.
 pub fn vjp(
     graph: &mut Graph,
     outputs: &[ExprId],
@@ -59,7 +62,7 @@ pub fn vjp(
     Ok(values_and_vjp(graph, &[], (outputs, cotangents), wrt)?.1)
 }
 
-/// [`values_and_gradients`] for several outputs with cotangents of their own.
+/// Computes [`values_and_gradients`] for several outputs and their cotangents.
 pub(crate) fn values_and_vjp(
     graph: &mut Graph,
     values: &[ExprId],
@@ -81,14 +84,14 @@ pub(crate) fn values_and_vjp(
     for &input in wrt {
         tensor_type(graph, input, "input")?;
     }
-    let mut found = sweep(graph, outputs, cotangents, wrt)?;
+    let mut found = pass_through(graph, outputs, cotangents, wrt)?;
     let mut roots: Vec<ExprId> = wrt
         .iter()
         .zip(&found.cotangents)
         .map(|(&input, &cotangent)| result(graph, input, cotangent))
         .collect::<Result<_>>()?;
     roots.extend(values);
-    found.put_in_place(graph, &mut roots)?;
+    found.substitute_replaced(graph, &mut roots)?;
     let values = roots.split_off(wrt.len());
     Ok((values, roots))
 }
@@ -98,46 +101,46 @@ fn tensor_type<'g>(graph: &'g Graph, id: ExprId, argument: &'static str) -> Resu
     ty.as_tensor().ok_or_else(|| GradError::NotATensor { argument, found: Box::new(ty.clone()) })
 }
 
-/// A cotangent as users get it: in the dtype and with the names of the input.
+/// Converts a cotangent to the dtype and the axis names of the input.
 fn result(graph: &mut Graph, input: ExprId, cotangent: Option<ExprId>) -> Result<ExprId> {
     let ty = graph.tensor_type(input).clone();
     let cotangent = match cotangent {
         Some(cotangent) if ty.dtype == ty.dtype.to_floating() => {
-            emit::cast(graph, cotangent, ty.dtype)?
+            builder::cast(graph, cotangent, ty.dtype)?
         }
         Some(cotangent) => cotangent,
-        None => emit::filled(graph, 0.0, ty.dtype.to_floating(), &ty.shape)?,
+        None => builder::full(graph, 0.0, ty.dtype.to_floating(), &ty.shape)?,
     };
-    Ok(emit::named(graph, cotangent, ty.names)?)
+    Ok(builder::with_names(graph, cotangent, ty.names)?)
 }
 
-/// The sweep itself: the cotangent of each of `wrt`, without names and not cast, or `None` where
-/// nothing flows. Cotangents have the shapes of the outputs.
-pub(crate) fn pull(
+/// Runs the reverse pass and returns the cotangent of each of `wrt` without names or casts, or
+/// `None` if no output depends on it. Cotangents must have the shapes of the outputs.
+pub(crate) fn backpropagate(
     graph: &mut Graph,
     outputs: &[ExprId],
     cotangents: &[ExprId],
     wrt: &[ExprId],
 ) -> Result<Vec<Option<ExprId>>> {
-    let mut found = sweep(graph, outputs, cotangents, wrt)?;
+    let mut found = pass_through(graph, outputs, cotangents, wrt)?;
     let mut roots: Vec<ExprId> = found.cotangents.iter().copied().flatten().collect();
-    found.put_in_place(graph, &mut roots)?;
+    found.substitute_replaced(graph, &mut roots)?;
     let mut roots = roots.into_iter();
     Ok(found.cotangents.iter().map(|found| found.and_then(|_| roots.next())).collect())
 }
 
-/// What a sweep gives.
-struct Swept {
+/// What a pass gives.
+struct PassResult {
     cotangents: Vec<Option<ExprId>>,
     /// Nodes that the derivative computes along with what it needs, and what computes them now; the
     /// last ones in the graph first.
     replaced: Vec<Vec<(ExprId, ExprId)>>,
 }
 
-impl Swept {
+impl PassResult {
     /// Puts what the derivative computes along in place of the nodes that computed it before, in
     /// all that these roots need: otherwise both would run.
-    fn put_in_place(&mut self, graph: &mut Graph, roots: &mut Vec<ExprId>) -> Result<()> {
+    fn substitute_replaced(&mut self, graph: &mut Graph, roots: &mut Vec<ExprId>) -> Result<()> {
         // One after the other, since what takes the place of a node can depend on those before it.
         for replaced in self.replaced.drain(..) {
             let mut substitution = Substitution::new();
@@ -150,34 +153,34 @@ impl Swept {
     }
 }
 
-fn sweep(
+fn pass_through(
     graph: &mut Graph,
     outputs: &[ExprId],
     cotangents: &[ExprId],
     wrt: &[ExprId],
-) -> Result<Swept> {
-    let none = Swept { cotangents: vec![None; wrt.len()], replaced: Vec::new() };
+) -> Result<PassResult> {
+    let none = PassResult { cotangents: vec![None; wrt.len()], replaced: Vec::new() };
     let Some(&last) = outputs.iter().max() else { return Ok(none) };
     let active = Active::new(graph, wrt, last);
     let base = active.base();
     let flowing = vec![Flow::default(); (last.index() + 1).saturating_sub(base)];
-    let mut sweep = Sweep { graph, active, flowing, tuples: Vec::new(), replaced: Vec::new() };
+    let mut pass = ReversePass { graph, active, flowing, tuples: Vec::new(), replaced: Vec::new() };
     for (&output, &cotangent) in outputs.iter().zip(cotangents) {
-        if sweep.active.contains(output) {
-            let cotangent = emit::plain(sweep.graph, cotangent)?;
-            let cotangent = emit::floating(sweep.graph, cotangent)?;
-            sweep.accumulate(output, cotangent)?;
+        if pass.active.contains(output) {
+            let cotangent = builder::strip_names(pass.graph, cotangent)?;
+            let cotangent = builder::to_float(pass.graph, cotangent)?;
+            pass.accumulate(output, cotangent)?;
         }
     }
-    let source = sweep.graph.current_source();
+    let source = pass.graph.current_source();
     for index in (base..=last.index()).rev() {
-        if !matches!(sweep.flowing[index - base], Flow::None) {
-            sweep.visit(ExprId::from_index(index))?;
+        if !matches!(pass.flowing[index - base], Flow::None) {
+            pass.visit(ExprId::from_index(index))?;
         }
     }
-    sweep.graph.set_source(source);
-    let cotangents = wrt.iter().map(|&input| sweep.cotangent(input)).collect::<Result<Vec<_>>>()?;
-    Ok(Swept { cotangents, replaced: sweep.replaced })
+    pass.graph.set_source(source);
+    let cotangents = wrt.iter().map(|&input| pass.cotangent(input)).collect::<Result<Vec<_>>>()?;
+    Ok(PassResult { cotangents, replaced: pass.replaced })
 }
 
 /// What has flowed into a node so far.
@@ -187,12 +190,12 @@ enum Flow {
     None,
     /// The cotangent of a tensor.
     Tensor(ExprId),
-    /// The position of a tuple's cotangents in [`Sweep::tuples`].
+    /// The position of a tuple's cotangents in [`ReversePass::tuples`].
     Tuple(u32),
 }
 
-/// A sweep in progress.
-pub(crate) struct Sweep<'g> {
+/// A pass in progress.
+pub(crate) struct ReversePass<'g> {
     /// The graph, to which rules append.
     pub(crate) graph: &'g mut Graph,
     active: Active,
@@ -200,7 +203,7 @@ pub(crate) struct Sweep<'g> {
     flowing: Vec<Flow>,
     /// The cotangents of the parts of tuples.
     tuples: Vec<Box<[Option<ExprId>]>>,
-    /// See [`Swept::replaced`].
+    /// See [`PassResult::replaced`].
     replaced: Vec<Vec<(ExprId, ExprId)>>,
 }
 
@@ -212,7 +215,7 @@ pub(crate) struct Visit {
     pub(crate) operands: Operands,
 }
 
-impl Sweep<'_> {
+impl ReversePass<'_> {
     /// Runs the rule of a node that something has flowed into.
     fn visit(&mut self, id: ExprId) -> Result<()> {
         let operands = self.graph.operands(id);
@@ -236,7 +239,7 @@ impl Sweep<'_> {
         let flow = id.index().checked_sub(self.active.base()).and_then(|at| self.flowing.get(at));
         let Some(&Flow::Tensor(cotangent)) = flow else { return Ok(None) };
         let dtype = self.graph.dtype(id);
-        Ok(Some(emit::real_if(self.graph, cotangent, dtype)?))
+        Ok(Some(builder::real_part_if_real(self.graph, cotangent, dtype)?))
     }
 
     /// The complete cotangent of the node that is visited, which is a tensor.
@@ -257,23 +260,24 @@ impl Sweep<'_> {
             .iter()
             .zip(dtypes)
             .map(|(part, dtype)| {
-                part.map(|part| Ok(emit::real_if(self.graph, part, dtype)?)).transpose()
+                part.map(|part| Ok(builder::real_part_if_real(self.graph, part, dtype)?))
+                    .transpose()
             })
             .collect()
     }
 
     /// The value of the node that is visited, without axis names.
-    pub(crate) fn answer(&mut self, visit: &Visit) -> Result<ExprId> {
-        Ok(emit::plain(self.graph, visit.id)?)
+    pub(crate) fn result(&mut self, visit: &Visit) -> Result<ExprId> {
+        Ok(builder::strip_names(self.graph, visit.id)?)
     }
 
     /// An operand of the node that is visited, without axis names.
     pub(crate) fn operand(&mut self, visit: &Visit, position: usize) -> Result<ExprId> {
-        Ok(emit::plain(self.graph, visit.operands[position])?)
+        Ok(builder::strip_names(self.graph, visit.operands[position])?)
     }
 
     /// Whether a cotangent of this operand is of use.
-    pub(crate) fn wants(&self, visit: &Visit, position: usize) -> bool {
+    pub(crate) fn needs_cotangent(&self, visit: &Visit, position: usize) -> bool {
         self.active.contains(visit.operands[position])
     }
 
@@ -283,21 +287,26 @@ impl Sweep<'_> {
     }
 
     /// Adds to the cotangent of an operand; the contribution has its shape.
-    pub(crate) fn give(&mut self, visit: &Visit, position: usize, part: ExprId) -> Result<()> {
-        if !self.wants(visit, position) {
+    pub(crate) fn add_cotangent(
+        &mut self,
+        visit: &Visit,
+        position: usize,
+        part: ExprId,
+    ) -> Result<()> {
+        if !self.needs_cotangent(visit, position) {
             return Ok(());
         }
         self.accumulate(visit.operands[position], part)
     }
 
     /// Adds to the cotangent of an operand that was broadcast to the shape of the contribution.
-    pub(crate) fn give_summed(
+    pub(crate) fn add_unbroadcast(
         &mut self,
         visit: &Visit,
         position: usize,
         part: ExprId,
     ) -> Result<()> {
-        if !self.wants(visit, position) {
+        if !self.needs_cotangent(visit, position) {
             return Ok(());
         }
         let operand = visit.operands[position];
@@ -305,7 +314,7 @@ impl Sweep<'_> {
             return self.accumulate(operand, part);
         }
         let shape = self.graph.shape(operand).clone();
-        let summed = emit::unbroadcast(self.graph, part, &shape)?;
+        let summed = builder::unbroadcast(self.graph, part, &shape)?;
         self.accumulate(operand, summed)
     }
 
@@ -314,7 +323,7 @@ impl Sweep<'_> {
         let at = id.index() - self.active.base();
         let sum = match self.flowing[at] {
             Flow::None => part,
-            Flow::Tensor(sum) => emit::add(self.graph, sum, part)?,
+            Flow::Tensor(sum) => builder::add(self.graph, sum, part)?,
             Flow::Tuple(_) => unreachable!("tuples get cotangents for each part"),
         };
         self.flowing[at] = Flow::Tensor(sum);
@@ -335,7 +344,7 @@ impl Sweep<'_> {
             Flow::Tensor(_) => unreachable!("a tuple has no cotangent of its own"),
         };
         let sum = match self.tuples[position][index] {
-            Some(sum) => emit::add(self.graph, sum, part)?,
+            Some(sum) => builder::add(self.graph, sum, part)?,
             None => part,
         };
         self.tuples[position][index] = Some(sum);

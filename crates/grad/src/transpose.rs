@@ -1,34 +1,35 @@
-//! Turning a linear function around.
+//! Transposition of linear functions.
 //!
-//! A user gives a derivative in one direction: how cotangents go back, or how tangents go on. The
-//! other direction is its transpose, which one sweep over the rule gives. That is only true of a
-//! rule that is linear; one that clips what it gets has no other direction, and this is noticed: the
-//! transpose of a linear function does not depend on where it is taken.
+//! A custom rule defines the derivative in one mode: the cotangents of the inputs, or the tangents
+//! of the outputs. The rule of the other mode is the transpose, computed by one reverse pass over
+//! the rule. This holds only for a linear rule. A rule that clips its argument is rejected: the
+//! cotangents of a linear function do not depend on the point at which the function is
+//! differentiated.
 
 use nxla_expr::{CustomGrad, ExprId, Graph, Program, RuleFor, TensorType};
 
-use crate::emit;
+use crate::builder;
 use crate::error::{GradError, Result};
 use crate::region::{Hooks, splice};
-use crate::sweep::pull;
+use crate::reverse::backpropagate;
 
-/// A program that is linear in its first arguments; the others are captures.
+/// A program that is linear in its leading arguments; its other inputs are captures.
 pub(crate) struct Linear<'a> {
     program: &'a Program,
-    /// How many arguments it is linear in.
+    /// The number of arguments in which the program is linear.
     arguments: usize,
     rule: RuleFor,
 }
 
 impl<'a> Linear<'a> {
-    /// A user's rule.
+    /// Creates the linear function of a custom rule.
     pub(crate) fn of(custom: &'a CustomGrad) -> Self {
         Linear { program: &custom.program, arguments: custom.changes(), rule: custom.rule }
     }
 }
 
-/// What the transpose of a linear program gives for each argument, from one value for each output.
-/// Values have the shapes that the outputs stand for, to which these may broadcast.
+/// Applies the transpose of a linear program: returns a value for each argument from `seeds`, one
+/// for each output. An output may have fewer elements than its seed, to whose shape it broadcasts.
 pub(crate) fn transpose(
     graph: &mut Graph,
     linear: &Linear<'_>,
@@ -49,9 +50,9 @@ pub(crate) fn transpose(
     let mut cotangents = Vec::with_capacity(outputs.len());
     for (&output, &seed) in outputs.iter().zip(flowing) {
         let shape = inside.shape(output).clone();
-        cotangents.push(emit::unbroadcast(&mut inside, seed, &shape)?);
+        cotangents.push(builder::unbroadcast(&mut inside, seed, &shape)?);
     }
-    let found = pull(&mut inside, &outputs, &cotangents, &inputs[..arguments])?;
+    let found = backpropagate(&mut inside, &outputs, &cotangents, &inputs[..arguments])?;
     let results: Vec<ExprId> = found.iter().copied().flatten().collect();
     let reached = inside.reachable(&results);
     if inputs[..arguments].iter().any(|&argument| reached.contains(argument)) {

@@ -1,4 +1,4 @@
-//! Gradients through conditionals, loops, composites, hooks and annotations.
+//! Gradients of conditionals, loops, composites, hooks and annotations.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -15,7 +15,7 @@ fn integer(graph: &mut Graph, value: i64) -> ExprId {
     graph.scalar_constant(Scalar::Int(value), DType::S64).unwrap()
 }
 
-/// `if` with a predicate that is scalar.
+/// Builds a conditional with one scalar predicate.
 fn choose(
     graph: &mut Graph,
     predicate: impl FnOnce(&mut Graph) -> ExprId,
@@ -48,7 +48,7 @@ fn repeat(
     graph.while_loop(mark, &scope, initial, condition, body).unwrap()
 }
 
-/// Repeats a body on one tensor `count` times.
+/// Applies a body to a tensor `count` times.
 fn times(
     graph: &mut Graph,
     x: ExprId,
@@ -114,7 +114,7 @@ fn cond_with_several_clauses_and_results() {
 
 #[test]
 fn a_branch_that_is_not_taken_is_not_computed() {
-    // The derivative of the other branch is a division by zero.
+    // The derivative of the other branch divides by zero.
     let mut graph = Graph::new();
     let inputs = [tensor(&[], &[0.0])];
     let x = common::parameters(&mut graph, &inputs)[0];
@@ -153,7 +153,7 @@ fn only_active_captures_of_a_cond_get_cotangents() {
 
 #[test]
 fn while_with_a_dynamic_trip_count() {
-    // More trips than the checkpoints hold in one go, and none at all.
+    // Includes trip counts above the number of checkpoint slots, and zero.
     for trips in [0, 1, 2, 3, 5, 16, 37] {
         let inputs = [samples(&[2], (0.5, 0.9), 1), integers(&[], &[trips])];
         check(&inputs, |graph, x| {
@@ -171,7 +171,7 @@ fn more_trips_than_the_checkpoints_divide() {
     let mut graph = Graph::new();
     let inputs = [tensor(&[], &[0.9]), integers(&[], &[trips])];
     let ids = common::parameters(&mut graph, &inputs);
-    // x -> x + a sin(x) with a small a, so that nothing saturates.
+    // `x -> x + a sin(x)` with a small `a`, so that nothing saturates.
     let y = times(&mut graph, ids[0], ids[1], |graph, _, x| {
         let sine = graph.sin(x).unwrap();
         let step = number(graph, 1e-5);
@@ -217,7 +217,7 @@ fn while_with_captures_counters_and_several_states() {
                 graph.less(state[0], count).unwrap()
             },
             |graph, state| {
-                // A capture read at a place that moves, and states that exchange.
+                // A capture that is read at a varying index, and states that are exchanged.
                 let item = graph.slice(x[2], &[state[0].into()], &[1], None).unwrap();
                 let product = graph.multiply(state[1], item).unwrap();
                 let sum = graph.add(product, x[0]).unwrap();
@@ -281,7 +281,7 @@ fn other_loops_run_the_body_a_few_times_for_each_trip() {
     assert!((1500..=3500).contains(&calls), "{calls} evaluations of the body");
 }
 
-/// How often the gradient of a loop of so many trips evaluates the `sin` of a trip.
+/// Counts how often the gradient of a loop with a trip count evaluates the `sin` of an iteration.
 fn evaluations(
     inputs: &[HostTensor],
     count: impl FnOnce(&mut Graph, &[ExprId]) -> ExprId,
@@ -292,7 +292,7 @@ fn evaluations(
     let count = count(&mut graph, &x);
     let y = times(&mut graph, x[0], count, |graph, _, x| graph.sin(x).unwrap());
     let found = gradients(&mut graph, y, &x[..1]).unwrap();
-    // Hooks in the place of each `sin` of the derivative.
+    // Inserts a counting hook for each `sin` of the derivative.
     let types = || common::types(inputs);
     let derivative = nxla_expr::Program::new(&graph, types(), &found).unwrap();
     let counted = count_ops(derivative.graph(), derivative.outputs()[0], &calls);
@@ -301,7 +301,7 @@ fn evaluations(
     calls.load(Ordering::Relaxed)
 }
 
-/// A copy of the graph in which every `sin` inside of any region also counts itself.
+/// Copies the graph with a counting hook for every `sin` in a region.
 fn count_ops(graph: &Graph, root: ExprId, calls: &Arc<AtomicUsize>) -> (Graph, ExprId) {
     let mut copy = Graph::new();
     let mut new_id = Vec::new();
@@ -396,7 +396,7 @@ fn custom_grad_replaces_the_derivative() {
     let results = custom(&mut graph, &[product, sum], &ids, |graph, dy| {
         let hundred = number(graph, 100.0);
         let first = graph.multiply(dy[0], hundred).unwrap();
-        // The second one captures a value, and is a number per tensor.
+        // The second cotangent is a scalar that uses a captured value.
         let total = graph.sum(ids[1], None, false).unwrap();
         vec![graph.add(first, dy[1]).unwrap(), total]
     });
@@ -404,7 +404,8 @@ fn custom_grad_replaces_the_derivative() {
     let y = graph.add(product, results[1]).unwrap();
     let found = gradients(&mut graph, y, &ids).unwrap();
     let found = run(&graph, &inputs, &found);
-    // 100 x + 1 by the rule, and the product itself by the multiplication outside.
+    // The rule contributes `100 x + 1`, and the multiplication outside contributes the product
+    // itself.
     assert_eq!(f64s(&found[0]), [50.0 + 1.0 + 1.0, 150.0 + 1.0 + 4.5]);
     assert_eq!(f64s(&found[1]), [5.0, 5.0]);
 }
@@ -463,7 +464,7 @@ fn a_cotangent_of_another_shape_is_an_error() {
     );
 }
 
-/// `sin x`, with `rule` for its tangents.
+/// Computes `sin x` with the tangent rule `rule`.
 fn custom_sine(
     graph: &mut Graph,
     x: ExprId,
@@ -477,7 +478,7 @@ fn custom_sine(
 
 #[test]
 fn custom_jvp_says_gradients_too() {
-    // Written right, it is compared with differences, forwards and in reverse, twice.
+    // A correct rule agrees with finite differences in both modes, twice.
     let inputs = [samples(&[3], (0.5, 1.5), 1), integers(&[], &[3])];
     check_twice(&inputs, |graph, x| {
         times(graph, x[0], x[1], |graph, _, x| {
@@ -488,7 +489,7 @@ fn custom_jvp_says_gradients_too() {
             graph.multiply(y, x).unwrap()
         })
     });
-    // Written otherwise, it replaces the derivative.
+    // Another rule replaces the derivative.
     let inputs = [tensor(&[2], &[0.5, 0.6])];
     let mut graph = Graph::new();
     let x = common::parameters(&mut graph, &inputs)[0];
@@ -506,7 +507,7 @@ fn custom_jvp_that_is_not_linear_has_no_gradient() {
     let x = common::parameters(&mut graph, &[tensor(&[2], &[0.5, 0.6])])[0];
     let y = custom_sine(&mut graph, x, |graph, dx| graph.multiply(dx, dx).unwrap());
     let error = gradients(&mut graph, y, &[x]).unwrap_err();
-    assert!(error.to_string().starts_with("custom_jvp: the rule is not linear"), "{error}");
+    assert!(error.to_string().starts_with("custom_jvp: rule: must be linear"), "{error}");
 }
 
 #[test]
@@ -600,7 +601,7 @@ fn hooks_of_a_custom_rule_run_in_the_derivative() {
 fn blocks_differentiate_through_their_default() {
     let inputs = [samples(&[3], (0.5, 1.5), 1), samples(&[3], (0.5, 1.5), 2)];
     check_twice(&inputs, |graph, x| {
-        // The operands depend on each other, and a capture comes in.
+        // The operands depend on each other, and one value is captured.
         let sine = graph.sin(x[0]).unwrap();
         let results = graph
             .block("mix", Vec::new(), &[x[0], sine], |graph, inner| -> Result<Vec<ExprId>> {
@@ -644,7 +645,7 @@ fn parts_that_nothing_depends_on_do_not_reach_ops_without_a_rule() {
     assert_eq!(f64s(&run(&graph, &inputs, &found)[0]), [4.0 * 1.5f64.powi(3)]);
 }
 
-/// The loops of a program, each with what it carries; those of regions are not looked at.
+/// Returns the number of states of each loop of a program, without loops inside regions.
 fn loops(graph: &Graph, inputs: &[HostTensor], outputs: &[ExprId]) -> Vec<usize> {
     let program = nxla_expr::Program::new(graph, common::types(inputs), outputs).unwrap();
     let graph = program.graph();
@@ -668,8 +669,8 @@ fn a_loop_that_counts_is_neither_counted_nor_run_twice() {
     let y = graph.exp(y).unwrap();
     let (values, gradients) = nxla_grad::values_and_gradients(&mut graph, &[y], y, &x).unwrap();
     let all: Vec<ExprId> = values.iter().chain(&gradients).copied().collect();
-    // Forward: the counter, the state, the trip, and two things to know of each trip. Back: the
-    // trip, and a cotangent for each of the state and the capture.
+    // The forward loop carries the counter, the state, the iteration number and two residuals; the
+    // backward loop carries the iteration number and the cotangents of the state and the capture.
     assert_eq!(loops(&graph, &inputs, &all), [5, 3]);
 }
 
@@ -679,7 +680,7 @@ fn what_no_trip_changes_is_computed_outside_of_the_derivative() {
     let mut graph = Graph::new();
     let x = common::parameters(&mut graph, &inputs);
     let count = integer(&mut graph, 7);
-    // Linear in the state: nothing of a trip has to be known.
+    // Linear in the state, so the derivative needs no residuals.
     let y = times(&mut graph, x[0], count, |graph, _, state| {
         let slope = graph.sin(x[1]).unwrap();
         graph.multiply(state, slope).unwrap()
@@ -696,7 +697,7 @@ fn counters_of_all_kinds_are_understood() {
         (Graph::less_equal, -2, 2, 5),
         (Graph::greater, 9, -2, 1),
         (Graph::greater_equal, 9, -4, 1),
-        // The bound comes first.
+        // Comparisons with the bound as the first operand.
         (|graph, i, end| graph.greater(end, i), 1, 3, 8),
         (|graph, i, end| graph.less_equal(end, i), 3, -1, 1),
     ];

@@ -1,4 +1,4 @@
-//! Every element-wise op of the table, against finite differences.
+//! Compares the derivatives of every element-wise op with finite differences.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -8,7 +8,7 @@ use nxla_expr::{BinaryOp, Graph, TensorType, UnaryClass, UnaryOp};
 use nxla_grad::{GradError, gradients};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
-/// Ops whose operands must be integers have no finite differences; see `integers_only`.
+/// Returns whether an op accepts floats; `ops_on_integers_only` tests the other ops.
 fn takes_floats(op: UnaryOp) -> bool {
     !matches!(op.class(), UnaryClass::Bits | UnaryClass::Int)
 }
@@ -28,7 +28,7 @@ fn unary_ops() {
 fn second_derivatives_of_unary_ops() {
     for &op in UnaryOp::ALL.iter().filter(|&&op| takes_floats(op)) {
         let (low, high) = op.domain();
-        // Away from the ends, where third derivatives spoil the finite differences.
+        // Away from the ends, where large third derivatives make finite differences inaccurate.
         let x = samples(&[3], (low + 0.25 * (high - low), high - 0.25 * (high - low)), 3);
         check_twice(&[x], |graph, inputs| {
             let y = graph.unary(op, inputs[0]).unwrap();
@@ -37,7 +37,7 @@ fn second_derivatives_of_unary_ops() {
     }
 }
 
-/// The function `(a, b) -> (Re f(a + ib), Im f(a + ib))` checks a complex rule by real numbers.
+/// Checks a complex rule with the real function `(a, b) -> (Re f(a + ib), Im f(a + ib))`.
 #[test]
 fn complex_unary_ops() {
     let refuse_complex = |op: UnaryOp| {
@@ -47,7 +47,7 @@ fn complex_unary_ops() {
         )
     };
     for &op in UnaryOp::ALL.iter().filter(|&&op| !refuse_complex(op)) {
-        // Off the branch cuts, which lie on the axes.
+        // Avoids the branch cuts, which are on the axes.
         let (a, b) = (samples(&[4], (0.2, 0.9), 5), samples(&[4], (0.2, 0.8), 6));
         check_with(&[a, b], 1e-6, |graph, inputs| {
             let z = complex(graph, inputs[0], inputs[1]);
@@ -98,7 +98,7 @@ fn takes_float_operands(op: BinaryOp) -> bool {
     !matches!(op.class(), BinaryClass::Int | BinaryClass::Bits)
 }
 
-/// Samples that are positive (for powers) and whose quotients are not whole (for remainders).
+/// Returns positive samples (for powers) whose quotients are not integers (for remainders).
 fn operands(op: BinaryOp, left: &[usize], right: &[usize]) -> [HostTensor; 2] {
     match op {
         BinaryOp::Remainder => [samples(left, (5.1, 5.9), 1), samples(right, (2.05, 2.45), 2)],
@@ -171,7 +171,7 @@ fn assert_zeros(graph: &Graph, id: nxla_expr::ExprId) {
     assert_eq!(graph.dtype(id), DType::F32);
 }
 
-/// The gradients at given points, where finite differences do not work.
+/// Returns the gradients at points where finite differences fail.
 fn gradient_at(
     inputs: &[HostTensor],
     build: impl Fn(&mut Graph, &[nxla_expr::ExprId]) -> nxla_expr::ExprId,

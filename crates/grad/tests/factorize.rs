@@ -1,4 +1,4 @@
-//! Derivatives of factorisations and of what is made of them.
+//! Derivatives of matrix factorizations and of functions that use them.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -19,12 +19,12 @@ fn check_parts(
 ) {
     check_with(inputs, 5e-7, |graph, x| {
         let parts = build(graph, x).unwrap();
-        joined(graph, &parts)
+        concatenate(graph, &parts)
     });
 }
 
-/// All elements in one vector.
-fn joined(graph: &mut Graph, parts: &[ExprId]) -> ExprId {
+/// Concatenates all elements to a vector.
+fn concatenate(graph: &mut Graph, parts: &[ExprId]) -> ExprId {
     let mut flat = Vec::new();
     for &part in parts {
         let parts = if graph.dtype(part).is_complex() {
@@ -44,7 +44,7 @@ fn complex(graph: &mut Graph, x: ExprId, y: ExprId) -> Result<ExprId> {
     graph.add(x, imaginary)
 }
 
-/// The Hermitian part, so that a change of one element keeps the matrix Hermitian.
+/// Returns the Hermitian part, so that a change of one element keeps the matrix Hermitian.
 fn hermitian(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
     let adjoint = graph.adjoint(x)?;
     graph.add(x, adjoint)
@@ -77,7 +77,7 @@ fn qr() {
         let (q, r) = graph.qr(a, false)?;
         Ok(vec![q, r])
     });
-    // Of the additional columns only the space is determined.
+    // The matrix determines only the span of the additional columns.
     check_parts(&[uniform(&[4, 2], 1)], |graph, x| {
         let (q, r) = graph.qr(x[0], true)?;
         let rest = graph.slice_along_axis(q, 2, 2, 1, 1)?;
@@ -92,7 +92,7 @@ fn eigh() {
     check_parts(&[uniform(&[2, 4, 4], 1)], |graph, x| {
         let a = hermitian(graph, x[0])?;
         let (w, v) = graph.eigh(a)?;
-        // The signs are not determined.
+        // The signs of the eigenvectors are not determined.
         let squares = graph.multiply(v, v)?;
         Ok(vec![w, squares])
     });
@@ -109,7 +109,7 @@ fn eigh() {
     });
 }
 
-/// What does not depend on the phases of a decomposition.
+/// Returns values that do not depend on the phases of a decomposition.
 fn invariants(graph: &mut Graph, a: ExprId, full: bool) -> Result<Vec<ExprId>> {
     let (u, s, vh) = graph.svd(a, full)?;
     let count = graph.shape(s)[0] as i64;
@@ -176,7 +176,7 @@ fn determinants() {
         let determinant = graph.determinant(a)?;
         [sign, logarithm, determinant].iter().map(|&part| graph.reshape(part, [1])).collect()
     });
-    // A polynomial of the elements has a derivative where the matrix is singular, too.
+    // The determinant is a polynomial of the elements, so singular matrices have a derivative too.
     check(&[HostTensor::zeros(DType::F64, [2, 2]).unwrap()], |graph, x| {
         graph.determinant(x[0]).unwrap()
     });
@@ -191,7 +191,8 @@ fn pseudo_inverses() {
         let a = complex(graph, x[0], x[1])?;
         Ok(vec![graph.pinv(a, None)?])
     });
-    // The singular values of an identity are equal, which leaves its singular vectors open.
+    // The singular values of an identity matrix are equal, so its singular vectors are not
+    // determined.
     let eye = common::tensor(&[2, 2], &[1.0, 0.0, 0.0, 1.0]);
     check(&[eye], |graph, x| graph.pinv(x[0], None).unwrap());
     check(&[uniform(&[4, 2], 1), uniform(&[4, 3], 2)], |graph, x| {
@@ -226,23 +227,23 @@ fn second_derivatives() {
     });
     check_twice(&[uniform(&[3, 2], 1)], |graph, x| {
         let (q, r) = graph.qr(x[0], false).unwrap();
-        joined(graph, &[q, r])
+        concatenate(graph, &[q, r])
     });
     check_twice(&[uniform(&[3, 3], 1)], |graph, x| {
         let (_, l, u) = graph.lu(x[0]).unwrap();
-        joined(graph, &[l, u])
+        concatenate(graph, &[l, u])
     });
-    // What does not depend on the phases, of tall, wide and square matrices. Of the columns without
-    // a singular value only the space is determined, which the last invariants ask for.
+    // Phase-independent values of tall, wide and square matrices. The matrix determines only the
+    // span of the columns without a singular value, which the last values use.
     for (shape, full) in [(&[3, 3][..], false), (&[3, 2], true), (&[2, 3], true)] {
         check_twice(&[uniform(shape, 3)], |graph, x| {
             let parts = invariants(graph, x[0], full).unwrap();
-            joined(graph, &parts)
+            concatenate(graph, &parts)
         });
     }
 }
 
-/// What is smooth where singular values are equal: of a rotation, and of one that is stretched.
+/// Values that are smooth at equal singular values: of a rotation, and of a stretched rotation.
 #[test]
 fn repeated_singular_values() {
     let rotation = [0.6, -0.8, 0.0, 0.8, 0.6, 0.0, 0.0, 0.0, 1.0];
@@ -250,7 +251,7 @@ fn repeated_singular_values() {
         rotation.iter().enumerate().map(|(at, x)| x * [2.0, 2.0, 0.5][at % 3]).collect();
     for elements in [&rotation[..], &stretched] {
         let a = common::tensor(&[3, 3], elements);
-        // The sum of singular values, whose gradient is the nearest rotation.
+        // The gradient of the sum of the singular values is the nearest rotation.
         check_twice(std::slice::from_ref(&a), |graph, x| {
             let (_, s, _) = graph.svd(x[0], false).unwrap();
             graph.sum(s, None, false).unwrap()

@@ -1,4 +1,5 @@
-//! What forward mode promises beyond its rules, which every test of a gradient checks as well.
+//! Forward mode: costs, structure, hooks and errors. All gradient tests check the rules of both
+//! modes.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -9,10 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::{f64s, integers, number, parameters, run, samples, tensor, types};
 use nxla_eval::evaluate;
 use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
-use nxla_grad::{GradError, Sides, gradients, halve, jvp, pullback, pushforward};
+use nxla_grad::{DiffCounts, GradError, gradients, jvp, partial_eval, pullback, pushforward};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
-/// The program that a closure builds from parameters for tensors like these.
+/// Builds a program whose parameters have the types of `inputs`.
 fn program(
     inputs: &[HostTensor],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Vec<ExprId>,
@@ -23,18 +24,22 @@ fn program(
     Program::new(&graph, types(inputs), &outputs).unwrap()
 }
 
-/// The pushforward of all outputs for the first inputs.
+/// Returns the pushforward of all outputs for the first inputs.
 fn forward(program: &Program, inputs: usize) -> Result<Program, GradError> {
-    pushforward(program, Sides { inputs, outputs: program.outputs().len() })
+    pushforward(program, DiffCounts { inputs, outputs: program.outputs().len() })
 }
 
-/// Values and tangents of a program whose inputs all change.
-fn push(program: &Program, inputs: &[HostTensor], tangents: &[HostTensor]) -> Vec<HostTensor> {
+/// Runs a program with tangents of all inputs, and returns values and tangents.
+fn evaluate_jvp(
+    program: &Program,
+    inputs: &[HostTensor],
+    tangents: &[HostTensor],
+) -> Vec<HostTensor> {
     let pushed = forward(program, inputs.len()).unwrap();
     evaluate(&pushed, inputs.iter().chain(tangents).cloned().collect()).unwrap()
 }
 
-/// Applies a body a number of times to a tensor.
+/// Applies a body to a tensor a given number of times.
 fn times(
     graph: &mut Graph,
     count: i64,
@@ -91,10 +96,10 @@ fn an_output_that_does_not_change_gets_zeros() {
         let whole = graph.floor(x[0]).unwrap();
         vec![stopped, whole, graph.as_type(x[0], DType::S32).unwrap()]
     });
-    let found = push(&program, std::slice::from_ref(&x), std::slice::from_ref(&x));
+    let found = evaluate_jvp(&program, std::slice::from_ref(&x), std::slice::from_ref(&x));
     assert_eq!(f64s(&found[3]), [0.0; 3]);
     assert_eq!(f64s(&found[4]), [0.0; 3]);
-    // A conversion is the identity of real numbers, through integers too.
+    // A conversion is the identity for derivatives, even through integers.
     assert_eq!((found[5].dtype(), f64s(&found[5])), (DType::F64, f64s(&x)));
 }
 
@@ -113,7 +118,7 @@ fn a_loop_carries_no_tangents_that_nobody_asks_for() {
     let x = samples(&[3], (0.5, 1.5), 1);
     let inputs = [x.clone(), x];
     let program = program(&inputs, |graph, x| {
-        // The second state only depends on the first, and is not asked for.
+        // The second state depends only on the first, and its tangent is not needed.
         let states = times(graph, 5, x, |graph, x| {
             let sine = graph.sin(x[0]).unwrap();
             vec![sine, graph.multiply(x[0], x[1]).unwrap()]
@@ -134,10 +139,10 @@ fn an_op_without_a_rule_is_an_error_only_where_it_counts() {
         let index = index(graph, x);
         vec![graph.gather(x[0], index, None).unwrap()]
     });
-    // An integer changes by a float.
+    // The tangent of an integer is a float.
     let step = samples(&[1], (0.0, 1.0), 1).cast(DType::F32);
     let direction = [inputs[0].clone(), step];
-    let found = push(&fine, &inputs, &direction);
+    let found = evaluate_jvp(&fine, &inputs, &direction);
     assert_eq!(f64s(&found[1]), [f64s(&inputs[0])[2]]);
     let wrong = program(&inputs, |graph, x| vec![index(graph, x)]);
     let error = forward(&wrong, 2).unwrap_err();
@@ -160,7 +165,7 @@ fn hooks_run_once_and_pass_tangents_on() {
             vec![graph.multiply(shown, shown).unwrap()]
         })
     });
-    let found = push(&program, std::slice::from_ref(&x), &[tensor(&[], &[1.0])]);
+    let found = evaluate_jvp(&program, std::slice::from_ref(&x), &[tensor(&[], &[1.0])]);
     assert_eq!(calls.load(Ordering::Relaxed), 3);
     assert!((f64s(&found[1])[0] - 8.0 * 0.5f64.powi(7)).abs() < 1e-12);
 }
@@ -184,7 +189,8 @@ fn a_rule_for_cotangents_serves_tangents_if_it_is_linear() {
                 .unwrap()
         })
     };
-    let found = push(&build(false), std::slice::from_ref(&x), &[tensor(&[2], &[1.0, 10.0])]);
+    let found =
+        evaluate_jvp(&build(false), std::slice::from_ref(&x), &[tensor(&[2], &[1.0, 10.0])]);
     assert_eq!(f64s(&found[1]), [21.0, -280.0]);
     let error = forward(&build(true), 1).unwrap_err();
     assert!(matches!(error, GradError::NotLinear { .. }), "{error}");
@@ -198,9 +204,12 @@ fn tangents_must_fit() {
     let ids = parameters(&mut graph, std::slice::from_ref(&x));
     let short = number(&mut graph, 1.0);
     let error = jvp(&mut graph, &program, &ids, &[Some(short)], 1).unwrap_err();
-    assert_eq!(error.to_string(), "jvp: a tangent is f64, expected the type of f64[3]");
+    assert_eq!(error.to_string(), "jvp: tangent: must have the type of the input f64[3]; got f64");
     let error = jvp(&mut graph, &program, &ids, &[], 1).unwrap_err();
-    assert_eq!(error.to_string(), "jvp: 0 values or tangents for 1 inputs");
+    assert_eq!(
+        error.to_string(),
+        "jvp: inputs: must be one value and one tangent for each of the 1 inputs; got 0"
+    );
 }
 
 #[test]
@@ -245,30 +254,30 @@ fn halves_of_a_derivative_meet_again() {
         vec![graph.tanh(looped).unwrap(), graph.exp(product).unwrap()]
     });
     let directions = [samples(&[3], (-1.0, 1.0), 3), samples(&[3], (-1.0, 1.0), 4)];
-    let sides = Sides { inputs: 2, outputs: 2 };
+    let sides = DiffCounts { inputs: 2, outputs: 2 };
     let outputs = [2, 3];
     for whole in [pushforward(&function, sides).unwrap(), pullback(&function, sides).unwrap()] {
         let expected =
             evaluate(&whole, inputs.iter().chain(&directions).cloned().collect()).unwrap();
-        let halves = halve(&whole, 2, &outputs).unwrap();
-        let mut passed = evaluate(&halves.known, inputs.to_vec()).unwrap();
+        let split = partial_eval(&whole, 2, &outputs).unwrap();
+        let mut passed = evaluate(&split.known, inputs.to_vec()).unwrap();
         passed.extend(directions.iter().cloned());
-        let found = evaluate(&halves.rest, passed).unwrap();
+        let found = evaluate(&split.unknown, passed).unwrap();
         for (found, output) in found.iter().zip(outputs) {
             assert_eq!(f64s(found), f64s(&expected[output]));
         }
-        // Nothing that is known is computed again: the exponential is not in the second half.
+        // The residuals contain the exponential, so the second part does not.
         let has_exp = |program: &Program| {
             let graph = program.graph();
             graph.ids().any(|id| graph.op(id).name() == "exp")
         };
-        assert!(has_exp(&halves.known) && !has_exp(&halves.rest));
+        assert!(has_exp(&split.known) && !has_exp(&split.unknown));
     }
 }
 
 #[test]
 fn forward_mode_adds_no_more_than_the_slopes() {
-    // A chain of 100 layers: one product and one slope for each.
+    // A chain of 100 layers adds one product and one slope for each layer.
     let inputs = [samples(&[4, 4], (-0.5, 0.5), 1), samples(&[4, 4], (-0.5, 0.5), 2)];
     let function = program(&inputs, |graph, x| {
         let mut y = x[1];
@@ -281,12 +290,12 @@ fn forward_mode_adds_no_more_than_the_slopes() {
     let pushed = forward(&function, 2).unwrap();
     assert!(pushed.graph().len() < 6 * function.graph().len());
     let seeds = [inputs[0].clone(), inputs[1].clone()];
-    let found = push(&function, &inputs, &seeds);
+    let found = evaluate_jvp(&function, &inputs, &seeds);
     let value = run(function.graph(), &inputs, function.outputs());
     assert_eq!(f64s(&found[0]), f64s(&value[0]));
 }
 
-/// Nodes of a program and of its regions.
+/// Counts the nodes of a program and of its regions.
 fn nodes(program: &Program) -> usize {
     let mut pending = vec![program];
     let mut total = 0;
@@ -300,11 +309,11 @@ fn nodes(program: &Program) -> usize {
     total
 }
 
-/// Forward mode by transposing reverse mode: the change of the first output.
+/// Computes the tangent of the first output by transposing reverse mode.
 fn two_sweeps(program: &Program) -> Program {
     let inputs = program.inputs().len();
-    let back = pullback(program, Sides { inputs, outputs: 1 }).unwrap();
-    let sides = Sides { inputs: inputs + 1, outputs: inputs + 1 };
+    let back = pullback(program, DiffCounts { inputs, outputs: 1 }).unwrap();
+    let sides = DiffCounts { inputs: inputs + 1, outputs: inputs + 1 };
     let twice = pullback(&back, sides).unwrap();
     let change = *twice.outputs().last().unwrap();
     Program::new(twice.graph(), twice.inputs().to_vec(), &[change]).unwrap()
@@ -333,8 +342,9 @@ fn forward_mode_takes_fewer_nodes_than_reverse_mode_twice() {
         let count = (nodes(&program), nodes(&once), nodes(&twice));
         assert!(count.1 < count.2, "{count:?}");
         let directions = [inputs[0].clone(), inputs[1].clone()];
-        let found = push(&program, &inputs, &directions);
-        // What is swept twice takes the cotangents of the value and of the gradients.
+        let found = evaluate_jvp(&program, &inputs, &directions);
+        // The program that is differentiated twice receives cotangents of the value and of the
+        // gradients.
         let zero = tensor(&[], &[0.0]);
         let one = tensor(&[], &[1.0]);
         let passed = inputs.iter().cloned().chain([one, zero]).chain(directions).collect();

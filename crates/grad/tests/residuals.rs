@@ -1,4 +1,4 @@
-//! What derivatives keep, and that it makes no other difference: checkpoints, loops, folds.
+//! Stored and recomputed values: checkpoints, loops and folds have equal derivatives in every mode.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -30,7 +30,7 @@ fn checkpoints_have_the_derivatives_of_their_bodies() {
                 let product = graph.matmul(x[0], x[1])?;
                 graph.sin(product)
             });
-            // One inside of another, which captures a value from outside.
+            // A nested checkpoint, which captures an outer value.
             checkpoint(graph, &keep, &[first], |graph, y| {
                 let inner = checkpoint(graph, &Keep::Nothing, y, |graph, y| graph.cos(y[0]));
                 graph.multiply(inner, x[1])
@@ -60,12 +60,12 @@ fn what_is_computed_again_is_not_what_was_there() {
         let is_exp = |graph: &Graph, id| *graph.op(id) == Op::Unary(nxla_expr::UnaryOp::Exp);
         exps.map(|graph| graph.ids().filter(|&id| is_exp(graph, id)).count()).collect::<Vec<_>>()
     };
-    // Forward, and once more on the way back; or kept.
+    // The block runs forward, and once more in the derivative unless its values are stored.
     assert_eq!(blocks(&Keep::Nothing), [1, 1]);
     assert_eq!(blocks(&Keep::Everything), [1, 0]);
 }
 
-/// Repeats `x = sin(x) w` while a counter is below a bound, and a sum below another one.
+/// Repeats `x = sin(x) w` while a counter is below a bound and a sum is below another bound.
 fn repeat(graph: &mut Graph, x: &[ExprId], bound: ExprId, replay: Replay, open: bool) -> ExprId {
     repeat_step(graph, x[0], bound, (replay, open), |graph, state| {
         let sine = graph.sin(state).unwrap();
@@ -73,7 +73,7 @@ fn repeat(graph: &mut Graph, x: &[ExprId], bound: ExprId, replay: Replay, open: 
     })
 }
 
-/// The same with another step.
+/// Does the same as `repeat` with another step.
 fn repeat_step(
     graph: &mut Graph,
     start: ExprId,
@@ -121,8 +121,8 @@ fn loops_have_one_derivative_whatever_they_keep() {
 
 #[test]
 fn weights_of_loops_get_one_product_over_all_trips() {
-    // Weights on the right, transposed, and on the left, of which the last two are the same; and a
-    // bias, which no product has to do with.
+    // Weights on the right, transposed and on the left, and a bias, which is not part of a product.
+    // The last two weights are equal.
     let inputs = [&[2, 3][..], &[3, 4], &[4, 4], &[4, 3], &[3]];
     let inputs = inputs.map(|shape| samples(shape, (-0.9, 0.9), shape[0] as u64));
     let build = |graph: &mut Graph, x: &[ExprId], replay: Replay, open: bool| {
@@ -138,7 +138,7 @@ fn weights_of_loops_get_one_product_over_all_trips() {
             graph.tanh(y).unwrap()
         })
     };
-    // Without room for what the products need beside the rows, they are summed in each trip.
+    // Without memory for additional rows, the products are summed in each iteration.
     let few = Replay { method: ReplayMethod::Store, bytes: 0 };
     for (replay, inside) in [(Replay::default(), 8), (few, 12)] {
         for open in [false, true] {

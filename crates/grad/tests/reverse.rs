@@ -1,4 +1,4 @@
-//! The sweep as a whole: what results look like, what it costs, and what it refuses.
+//! The reverse pass: types of results, number of nodes, and errors.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -82,7 +82,7 @@ fn a_node_can_be_an_input() {
     let x = common::parameters(&mut graph, &inputs)[0];
     let square = graph.multiply(x, x).unwrap();
     let y = graph.multiply(square, x).unwrap();
-    // The derivative with respect to `x` includes the way through `square`.
+    // The derivative with respect to `x` includes the path through `square`.
     let found = gradients(&mut graph, y, &[square, x, x]).unwrap();
     let found: Vec<f64> = run(&graph, &inputs, &found).iter().map(|it| f64s(it)[0]).collect();
     assert_eq!(found, [2.0, 12.0, 12.0]);
@@ -118,10 +118,13 @@ fn vjp_checks_cotangents() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F64, [2]));
     let error = vjp(&mut graph, &[x], &[], &[x]).unwrap_err();
-    assert_eq!(error.to_string(), "grad: 0 cotangents for 1 outputs");
+    assert_eq!(error.to_string(), "grad: cotangents: must be one for each of the 1 outputs; got 0");
     let seed = number(&mut graph, 1.0);
     let error = vjp(&mut graph, &[x], &[seed], &[x]).unwrap_err();
-    assert_eq!(error.to_string(), "grad: a cotangent is f64, expected the shape of f64[2]");
+    assert_eq!(
+        error.to_string(),
+        "grad: cotangent: must have the shape of the output f64[2]; got f64"
+    );
 }
 
 #[test]
@@ -131,9 +134,9 @@ fn tuples_are_refused() {
     let pair = graph.metadata(&[x, x], nxla_expr::Metadata::default()).unwrap();
     assert!(matches!(graph.ty(pair), Type::Tuple(_)));
     let error = gradients(&mut graph, pair, &[x]).unwrap_err();
-    assert_eq!(error.to_string(), "grad: output must be one tensor, got a tuple2");
+    assert_eq!(error.to_string(), "grad: output: must be a tensor; got tuple2");
     let error = gradients(&mut graph, x, &[pair]).unwrap_err();
-    assert_eq!(error.to_string(), "grad: input must be one tensor, got a tuple2");
+    assert_eq!(error.to_string(), "grad: input: must be a tensor; got tuple2");
 }
 
 fn names(list: &[&str]) -> Option<Names> {
@@ -184,7 +187,7 @@ fn errors_name_the_op_and_the_line() {
         "quotient: integer division has no derivative; divide instead, or mark it with stop_grad \
          (train.py:31)"
     );
-    // Also from inside of a composite, whose body is a graph of its own.
+    // The error also names the line of an op inside a composite, whose body is a separate graph.
     let z = graph
         .block("halve", Vec::new(), &[x], |graph, x| -> nxla_expr::Result<_> {
             Ok(vec![graph.quotient(x[0], two)?])
@@ -200,7 +203,8 @@ fn errors_name_the_op_and_the_line() {
 
 #[test]
 fn the_derivative_of_shared_nodes_is_linear_in_size() {
-    // Every node is used twice: the paths double at each step, the nodes must not.
+    // Every node has two uses: the number of paths doubles at each step, the number of nodes must
+    // not.
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F64, [2]));
     let mut y = x;
@@ -225,7 +229,7 @@ fn nodes_that_do_not_depend_on_the_inputs_cost_nothing() {
     let before = graph.len();
     let found = gradients(&mut graph, y, &[x]).unwrap();
     assert!(graph.len() - before <= 2, "{} new nodes", graph.len() - before);
-    // One times w, broadcast from nothing: w itself.
+    // The product of 1 and `w`, without a broadcast, is `w`.
     assert_eq!(found, [w]);
 }
 
@@ -245,6 +249,6 @@ fn a_chain_of_a_million_nodes() {
     let (_, small) = time(1_000);
     let (elapsed, large) = time(1_000_000);
     assert!(large <= small * 1_000);
-    // 2 million nodes; a quadratic sweep would take hours.
+    // 2 million nodes: a quadratic pass would take hours.
     assert!(elapsed.as_secs() < 20, "{elapsed:?}");
 }

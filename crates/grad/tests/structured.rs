@@ -1,4 +1,4 @@
-//! Every op with structure that has a rule, against finite differences.
+//! Compares the derivatives of structured ops with finite differences.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -86,7 +86,7 @@ fn equal_extrema_share() {
     assert_eq!(common::f64s(&found[0]), [0.0, 0.5, 0.5, 0.5, 0.0, 0.5]);
 }
 
-/// No window lies in the padding alone, where extrema are infinite.
+/// No window covers only padding, whose extrema are infinite.
 fn window_options() -> Vec<WindowOptions> {
     let options = |strides: Option<[usize; 2]>, padding, dilations: Option<[usize; 2]>| {
         let (strides, dilations) = (strides.map(Vec::from), dilations.map(Vec::from));
@@ -100,7 +100,7 @@ fn window_options() -> Vec<WindowOptions> {
         options(None, WindowPadding::Valid, Some([2, 1])),
         options(Some([2, 2]), WindowPadding::Explicit(vec![(1, 1), (2, 1)]), Some([2, 2])),
         options(None, WindowPadding::Explicit(vec![(-1, 0), (0, -1)]), None),
-        // More than fits: no windows.
+        // The window is larger than the operand, so there are no windows.
         options(None, WindowPadding::Valid, Some([5, 1])),
     ]
 }
@@ -186,7 +186,7 @@ fn dots() {
 fn convolutions() {
     let base = ConvOptions::default;
     let explicit = |padding: &[(i64, i64)]| WindowPadding::Explicit(padding.to_vec());
-    // Input, kernel, options.
+    // Input shape, kernel shape and options.
     let cases: Vec<(&[usize], &[usize], ConvOptions)> = vec![
         (&[2, 3, 5], &[4, 3, 3], base()),
         (&[1, 2, 6], &[1, 2, 3], ConvOptions { strides: Some(vec![2]), ..base() }),
@@ -234,7 +234,7 @@ fn convolutions() {
                 ..base()
             },
         ),
-        // The window does not fit: no results.
+        // The window is larger than the input, so there are no results.
         (&[1, 1, 2], &[1, 1, 3], base()),
     ];
     for (input, kernel, options) in cases {
@@ -254,7 +254,7 @@ fn slices() {
     check(std::slice::from_ref(&x), |graph, x| {
         graph.slice(x[0], &[1.into(), 0.into()], &[4, 3], Some(&[2, 1])).unwrap()
     });
-    // Out of range, at both ends.
+    // Out of range at both ends.
     check(std::slice::from_ref(&x), |graph, x| {
         graph.slice(x[0], &[9.into(), (-3).into()], &[2, 2], None).unwrap()
     });
@@ -274,7 +274,7 @@ fn slices() {
 
 #[test]
 fn gathers() {
-    // Twice the same place, and places out of range.
+    // Repeated and out-of-range indices.
     let x = uniform(&[3, 4], 1);
     check(&[x.clone(), integers(&[4, 1], &[2, 0, 2, 7])], |graph, x| {
         graph.gather(x[0], x[1], Some(&[0])).unwrap()
@@ -358,7 +358,7 @@ fn fourier_transforms() {
     });
 }
 
-/// A matrix that is far from singular.
+/// Returns a well-conditioned matrix.
 fn dominant(batch: &[usize], size: usize, seed: u64) -> HostTensor {
     let shape: Vec<usize> = batch.iter().copied().chain([size, size]).collect();
     let mut numbers = common::f64s(&uniform(&shape, seed));
@@ -407,7 +407,7 @@ fn complex_triangular_solves() {
 
 #[test]
 fn cholesky() {
-    // Through x x^H + I, which stays Hermitian when an element of x moves.
+    // Computes `x x^H + I`, which stays Hermitian when an element of `x` changes.
     check_twice(&[uniform(&[2, 3, 3], 1)], |graph, x| {
         let square = graph.dot_general(x[0], &[2], &[0], x[0], &[2], &[0]).unwrap();
         let eye = graph.eye([3, 3], DType::F64).unwrap();
@@ -462,7 +462,7 @@ fn determinants_of_singular_matrices() {
     for matrix in [three, two, one, leading] {
         check_twice(&[tensor(&[4, 4], &matrix)], |graph, x| graph.determinant(x[0]).unwrap());
     }
-    // Only a singular entry of a batch is treated as one.
+    // Only the singular entry of a batch uses the rule for singular matrices.
     let batch: Vec<f64> =
         [two, three].concat().into_iter().chain(f64s(&uniform(&[4, 4], 3))).collect();
     check_twice(&[tensor(&[3, 4, 4], &batch)], |graph, x| graph.determinant(x[0]).unwrap());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nxla_expr::batch::Batched;
 use nxla_expr::{Axes, ExprId, Graph, Op, Padding, Program, Slice, Start, TensorType};
-use nxla_grad::Sides;
+use nxla_grad::DiffCounts;
 use nxla_tensor::{DType, Names, Scalar, Shape};
 
 use crate::error::{Error, Result};
@@ -63,7 +63,7 @@ pub struct Differentiable {
     program: Arc<Program>,
     operands: Vec<ExprId>,
     /// How many of the operands are values, and how many of the outputs are results.
-    sides: Sides,
+    sides: DiffCounts,
     /// The vectorized axes of the values.
     vectors: Vectors,
     /// Those of each output: the results, and what is passed on.
@@ -77,7 +77,7 @@ impl Differentiable {
         outputs.extend(trace.ids(passed_on)?);
         let (program, captures) =
             trace.build(|graph| graph.close_function(mark, &scope, outputs))?;
-        let sides = Sides { inputs: values.len(), outputs: results.len() };
+        let sides = DiffCounts { inputs: values.len(), outputs: results.len() };
         let mut operands = values;
         operands.extend(captures);
         let outputs = results.iter().chain(passed_on).map(|output| output.vectors().clone());
@@ -167,7 +167,7 @@ impl Differentiable {
     /// # Errors
     /// An op without a derivative.
     pub fn linear(&self, mode: Mode) -> Result<(Vec<Expr>, Linearized)> {
-        let quiet = nxla_grad::without_hooks(&self.program)?;
+        let quiet = nxla_grad::strip_effects(&self.program)?;
         let whole = match mode {
             Mode::Forward => nxla_grad::pushforward(&quiet, self.sides)?,
             Mode::Reverse => nxla_grad::pullback(&quiet, self.sides)?,
@@ -176,13 +176,13 @@ impl Differentiable {
         // tangents too; with hooks, they come from the program that has them.
         let count = self.outputs.len();
         let outputs: Vec<usize> = (count..whole.outputs().len()).collect();
-        let halves = nxla_grad::halve(&whole, self.operands.len(), &outputs)?;
+        let split = nxla_grad::partial_eval(&whole, self.operands.len(), &outputs)?;
         let values = match mode == Mode::Reverse && self.program.effects().is_empty() {
             true => Arc::new(nxla_grad::restrict(&whole, self.operands.len(), count)?),
             false => self.program.clone(),
         };
         let (values, known) = self.trace.build(|graph| {
-            let known = halves.known.inline(graph, &self.operands)?;
+            let known = split.known.inline(graph, &self.operands)?;
             Ok::<_, Error>((values.inline(graph, &self.operands)?, known))
         })?;
         let known = known.into_iter().map(|id| Expr::new(self.trace.clone(), id)).collect();
@@ -190,7 +190,7 @@ impl Differentiable {
             Mode::Forward => (self.value_slots(), self.result_slots()),
             Mode::Reverse => (self.result_slots(), self.value_slots()),
         };
-        let map = LinearMap { mode, program: halves.rest, arguments, results };
+        let map = LinearMap { mode, program: split.unknown, arguments, results };
         Ok((self.exprs(values), Linearized { known, map }))
     }
 

@@ -1,18 +1,18 @@
-//! Derivatives of contractions. Both ops are linear in each operand, so the cotangent of one
-//! operand is another contraction, of the result's cotangent with the other operand.
+//! Derivatives of contractions. `dot` and `conv` are linear in each operand, so the cotangent of an
+//! operand is a contraction of the result's cotangent with the other operand.
 
 mod forward;
 
 use nxla_expr::{Axes, Conv, Dot, ExprId, Graph, Op, Padding};
 use nxla_tensor::Shape;
 
-use crate::emit::{inverse, pad_zeros, reshape, signed, spread, transpose};
+use crate::builder::{dilated_size, inverse_permutation, pad_zeros, reshape, to_i64, transpose};
 use crate::error::Result;
-use crate::sweep::{Sweep, Visit};
+use crate::reverse::{ReversePass, Visit};
 
 pub(super) use forward::bilinear_tangent;
 
-/// One operand of a dot product: its contracted axes and its rank.
+/// An operand of a dot product: its contracted axes, its batch axes and its rank.
 struct Side<'a> {
     value: ExprId,
     contract: &'a [usize],
@@ -21,42 +21,41 @@ struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// The axes that appear in the result.
+    /// Returns the axes that remain in the result.
     fn free(&self) -> Vec<usize> {
         (self.batch..self.rank).filter(|axis| !self.contract.contains(axis)).collect()
     }
 }
 
-/// The result has the batch axes, then the free axes of the left operand, then those of the
-/// right one. So the cotangent of an operand contracts `dy` with the other operand over the
-/// other's free axes.
-pub(super) fn dot(sweep: &mut Sweep<'_>, visit: &Visit, attributes: &Dot) -> Result<()> {
-    let dy = sweep.dy(visit)?;
+/// The axes of the result are the batch axes, the free axes of the left operand and the free axes
+/// of the right operand. The cotangent of an operand therefore contracts `dy` with the other
+/// operand over the free axes of the other operand.
+pub(super) fn dot(pass: &mut ReversePass<'_>, visit: &Visit, attributes: &Dot) -> Result<()> {
+    let dy = pass.dy(visit)?;
     let batch = attributes.left_batch.len();
     let mut side = |position: usize, contract| -> Result<Side<'_>> {
-        let value = sweep.operand(visit, position)?;
-        Ok(Side { value, contract, rank: sweep.graph.shape(value).rank(), batch })
+        let value = pass.operand(visit, position)?;
+        Ok(Side { value, contract, rank: pass.graph.shape(value).rank(), batch })
     };
     let left = side(0, &attributes.left_contract)?;
     let right = side(1, &attributes.right_contract)?;
     let right_first = batch + left.free().len();
-    if sweep.wants(visit, 0) {
-        let part = dot_operand(sweep.graph, dy, right_first, &left, &right)?;
-        sweep.give(visit, 0, part)?;
+    if pass.needs_cotangent(visit, 0) {
+        let part = dot_operand(pass.graph, dy, right_first, &left, &right)?;
+        pass.add_cotangent(visit, 0, part)?;
     }
-    if sweep.wants(visit, 1) {
-        let part = dot_operand(sweep.graph, dy, batch, &right, &left)?;
-        sweep.give(visit, 1, part)?;
+    if pass.needs_cotangent(visit, 1) {
+        let part = dot_operand(pass.graph, dy, batch, &right, &left)?;
+        pass.add_cotangent(visit, 1, part)?;
     }
     Ok(())
 }
 
-/// The cotangent of `own`; the free axes of `other` begin at axis `first` of `dy`.
+/// Returns the cotangent of `own`; the free axes of `other` start at axis `first` of `dy`.
 ///
-/// The product has the batch axes, then the free axes of `own` and the axes that `other`
-/// contracted in increasing order, each of which stands for the axis of `own` that it met. Which
-/// of the two come first depends on the order of the factors: that which gives the axes of `own`
-/// as they are needs no transposition.
+/// The axes of the product are the batch axes, the free axes of `own`, and the contracted axes of
+/// `other` in increasing order, each in place of the corresponding axis of `own`. The order of the
+/// two factors decides which group comes first; the order that needs no transposition is used.
 fn dot_operand(
     graph: &mut Graph,
     dy: ExprId,
@@ -87,16 +86,16 @@ fn dot_operand(
     };
     let factors = if swaps { [other.value, dy] } else { [dy, other.value] };
     let product = graph.make(Op::Dot(Box::new(product)), &factors)?;
-    Ok(transpose(graph, product, inverse(&axes))?)
+    Ok(transpose(graph, product, inverse_permutation(&axes))?)
 }
 
-/// Convolution in canonical layout: `y[n, o, j] = sum over c, t of x[n, c, j s + t d - low]
-/// k[o, c, t]`, where `x` has been spread by the input dilation `e`. Each cotangent is again a
-/// convolution.
-pub(super) fn conv(sweep: &mut Sweep<'_>, visit: &Visit, attributes: &Conv) -> Result<()> {
-    let dy = sweep.dy(visit)?;
-    let (input, kernel) = (sweep.operand(visit, 0)?, sweep.operand(visit, 1)?);
-    let graph = &mut *sweep.graph;
+/// Convolution in canonical layout: `y[n, o, j] = sum over c, t of x[n, c, j s + t d - low] k[o, c,
+/// t]` with the stride `s`, the kernel dilation `d`, and `x` dilated by the input dilation `e`.
+/// Each cotangent is also a convolution.
+pub(super) fn conv(pass: &mut ReversePass<'_>, visit: &Visit, attributes: &Conv) -> Result<()> {
+    let dy = pass.dy(visit)?;
+    let (input, kernel) = (pass.operand(visit, 0)?, pass.operand(visit, 1)?);
+    let graph = &mut *pass.graph;
     let input = transpose(graph, input, attributes.input_permutation.clone())?;
     let kernel = transpose(graph, kernel, attributes.kernel_permutation.clone())?;
     let dy = transpose(graph, dy, attributes.output_permutation.clone())?;
@@ -107,23 +106,24 @@ pub(super) fn conv(sweep: &mut Sweep<'_>, visit: &Visit, attributes: &Conv) -> R
         output: graph.shape(dy).clone(),
     };
     if canonical.is_empty() {
-        // Nothing flows: the sweep gives zeros to what gets no cotangent.
+        // Without contributions, the reverse pass uses zeros for both cotangents.
         return Ok(());
     }
-    if sweep.wants(visit, 0) {
-        let part = canonical.input(sweep.graph, dy, kernel)?;
-        let part = transpose(sweep.graph, part, inverse(&attributes.input_permutation))?;
-        sweep.give(visit, 0, part)?;
+    if pass.needs_cotangent(visit, 0) {
+        let part = canonical.input(pass.graph, dy, kernel)?;
+        let part = transpose(pass.graph, part, inverse_permutation(&attributes.input_permutation))?;
+        pass.add_cotangent(visit, 0, part)?;
     }
-    if sweep.wants(visit, 1) {
-        let part = canonical.kernel(sweep.graph, dy, input)?;
-        let part = transpose(sweep.graph, part, inverse(&attributes.kernel_permutation))?;
-        sweep.give(visit, 1, part)?;
+    if pass.needs_cotangent(visit, 1) {
+        let part = canonical.kernel(pass.graph, dy, input)?;
+        let part =
+            transpose(pass.graph, part, inverse_permutation(&attributes.kernel_permutation))?;
+        pass.add_cotangent(visit, 1, part)?;
     }
     Ok(())
 }
 
-/// A convolution whose operands have been brought into canonical layout.
+/// A convolution with its operands in canonical layout.
 struct Canonical<'a> {
     attributes: &'a Conv,
     input: Shape,
@@ -131,7 +131,7 @@ struct Canonical<'a> {
     output: Shape,
 }
 
-/// How one spatial axis is convolved in a cotangent.
+/// The parameters of one spatial axis in the convolution that computes a cotangent.
 struct Spatial {
     stride: usize,
     input_dilation: usize,
@@ -149,17 +149,17 @@ impl Canonical<'_> {
         0..self.input.rank() - 2
     }
 
-    /// The groups of either kind; at most one kind has more than one.
+    /// Returns the number of feature or batch groups; at most one of these counts exceeds 1.
     fn groups(&self) -> usize {
         self.attributes.feature_groups * self.attributes.batch_groups
     }
 
-    /// The input's cotangent: element `p` of the spread input meets `dy[j] k[t]` wherever
-    /// `j s + t d - low = p`. With the kernel reversed, that is a convolution of `dy`, spread by
-    /// the stride, of which every `e`-th element is taken.
+    /// Computes the cotangent of the input. Element `p` of the dilated input receives `dy[j] k[t]`
+    /// for all `j s + t d - low = p`. This is a convolution of `dy`, dilated by the stride, with
+    /// the reversed kernel, of which every `e`-th element is taken.
     ///
-    /// Batch groups share no output channel, so for `dy` they are feature groups whose results,
-    /// side by side among the channels, are then moved to the batch.
+    /// Batch groups share no output channels. For `dy` they are feature groups, whose results are
+    /// adjacent channels that are then moved to the batch axis.
     fn input(&self, graph: &mut Graph, dy: ExprId, kernel: ExprId) -> Result<ExprId> {
         let groups = self.groups();
         let (outputs, channels) = (self.kernel[0], self.kernel[1]);
@@ -176,14 +176,14 @@ impl Canonical<'_> {
                 let Conv { strides, input_dilation, kernel_dilation, padding, .. } =
                     self.attributes;
                 let low = padding[axis].0;
-                let reach = signed(spread(self.kernel[axis + 2], kernel_dilation[axis])) - 1;
-                let needed = signed(spread(self.input[axis + 2], input_dilation[axis]));
+                let reach = to_i64(dilated_size(self.kernel[axis + 2], kernel_dilation[axis])) - 1;
+                let needed = to_i64(dilated_size(self.input[axis + 2], input_dilation[axis]));
                 Spatial {
                     stride: input_dilation[axis],
                     input_dilation: strides[axis],
                     kernel_dilation: kernel_dilation[axis],
                     low: reach - low,
-                    high: needed + low - signed(spread(self.output[axis + 2], strides[axis])),
+                    high: needed + low - to_i64(dilated_size(self.output[axis + 2], strides[axis])),
                 }
             })
             .collect();
@@ -191,7 +191,7 @@ impl Canonical<'_> {
         self.channels_to_batch(graph, part)
     }
 
-    /// `[n, groups c, …]` as `[groups n, c, …]`, for batch groups.
+    /// Reshapes `[n, groups c, …]` to `[groups n, c, …]`, for batch groups.
     fn channels_to_batch(&self, graph: &mut Graph, x: ExprId) -> Result<ExprId> {
         let groups = self.attributes.batch_groups;
         if groups == 1 {
@@ -204,9 +204,9 @@ impl Canonical<'_> {
         Ok(reshape(graph, moved, self.input.clone())?)
     }
 
-    /// The kernel's cotangent: tap `t` meets `dy[j] x[j s + t d - low]`, which is a convolution
-    /// of the input with `dy` as its kernel, where batch and channels swap roles, and so do
-    /// stride and kernel dilation. So feature groups become batch groups, and the other way round.
+    /// Computes the cotangent of the kernel. Tap `t` receives `dy[j] x[j s + t d - low]`, which is
+    /// a convolution of the input with the kernel `dy`. The batch and channel axes exchange roles,
+    /// and so do stride and kernel dilation; feature groups become batch groups and vice versa.
     fn kernel(&self, graph: &mut Graph, dy: ExprId, input: ExprId) -> Result<ExprId> {
         let Conv { strides, input_dilation, kernel_dilation, padding, .. } = self.attributes;
         let rank = self.input.rank();
@@ -216,9 +216,9 @@ impl Canonical<'_> {
             .spatial()
             .map(|axis| {
                 let low = padding[axis].0;
-                let taps = signed(spread(self.kernel[axis + 2], kernel_dilation[axis]));
-                let reach = signed(spread(self.output[axis + 2], strides[axis]));
-                let size = signed(spread(self.input[axis + 2], input_dilation[axis]));
+                let taps = to_i64(dilated_size(self.kernel[axis + 2], kernel_dilation[axis]));
+                let reach = to_i64(dilated_size(self.output[axis + 2], strides[axis]));
+                let size = to_i64(dilated_size(self.input[axis + 2], input_dilation[axis]));
                 Spatial {
                     stride: kernel_dilation[axis],
                     input_dilation: input_dilation[axis],
@@ -233,14 +233,14 @@ impl Canonical<'_> {
         Ok(transpose(graph, part, swap(rank, 0, 1))?)
     }
 
-    /// Leading sizes followed by the spatial sizes of a shape.
+    /// Returns a shape of leading sizes followed by the spatial sizes of `shape`.
     fn with_spatial(&self, leading: &[usize], shape: &Shape) -> Shape {
         leading.iter().chain(&shape[2..]).copied().collect()
     }
 }
 
-/// A convolution in canonical layout. Negative padding is done by a pad of its own, which every
-/// engine has.
+/// Builds a convolution in canonical layout. Negative padding becomes a separate `pad`, because not
+/// every backend supports it in a convolution.
 fn convolve(
     graph: &mut Graph,
     input: ExprId,
@@ -278,7 +278,7 @@ fn convolve(
     Ok(graph.make(Op::Conv(Box::new(conv)), &[input, kernel])?)
 }
 
-/// The permutation that exchanges two axes.
+/// Returns the permutation that exchanges two axes.
 fn swap(rank: usize, a: usize, b: usize) -> Axes {
     let mut axes: Vec<usize> = (0..rank).collect();
     axes.swap(a, b);

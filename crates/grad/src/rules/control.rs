@@ -1,22 +1,22 @@
-//! Derivatives of what holds the graph together: annotations, composites, hooks and regions.
+//! Derivatives of control ops: annotations, composites, hooks and regions.
 
 mod checkpoint;
 pub(super) mod cond;
 mod forward;
-pub(super) mod repeat;
+pub(super) mod while_loop;
 
 use nxla_expr::{Block, BlockKind, ExprId, Metadata, Op, Program, RuleFor};
 
-use crate::active::{active_outputs, close_over_trips};
-use crate::emit::{broadcast, cast, filled};
+use crate::active::{active_outputs, mark_active_states};
+use crate::builder::{broadcast, cast, full};
 use crate::error::Result;
 use crate::region::{Backward, Hooks, splice};
-use crate::sweep::{Sweep, Visit};
+use crate::reverse::{ReversePass, Visit};
 use crate::transpose::{Linear, transpose};
 
-pub(crate) use forward::{asked_operands, push};
+pub(crate) use forward::{jvp, needed_operands};
 
-/// Which results of an op depend on the marked operands through differentiable paths.
+/// Returns for each result of an op whether it depends on the marked operands differentiably.
 pub(crate) fn active_parts(op: &Op, operands: &[bool]) -> Vec<bool> {
     match op {
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => vec![false],
@@ -42,11 +42,11 @@ pub(crate) fn active_parts(op: &Op, operands: &[bool]) -> Vec<bool> {
         }
         Op::While(op) => {
             let mut inputs = operands.to_vec();
-            close_over_trips(&op.body, op.state, &mut inputs);
+            mark_active_states(&op.body, op.state, &mut inputs);
             inputs.truncate(op.state);
             inputs
         }
-        // Nothing is known of what a host function computes.
+        // The derivative of a host function is unknown, so its results are constants.
         Op::Hook(hook) => match &hook.results {
             Some(results) => vec![false; results.len()],
             None => operands.to_vec(),
@@ -57,49 +57,53 @@ pub(crate) fn active_parts(op: &Op, operands: &[bool]) -> Vec<bool> {
     }
 }
 
-/// Inputs, constants and literals: none, they depend on nothing.
+/// Parameters and constants have no operands.
 pub(super) fn leaf() -> Result<()> {
     Ok(())
 }
 
-/// An annotation is the identity, unless it stops the gradient or replaces it.
-pub(super) fn metadata(sweep: &mut Sweep<'_>, visit: &Visit, metadata: &Metadata) -> Result<()> {
+/// An annotation is the identity unless it stops the gradient or holds a custom rule.
+pub(super) fn metadata(
+    pass: &mut ReversePass<'_>,
+    visit: &Visit,
+    metadata: &Metadata,
+) -> Result<()> {
     if metadata.stop_grad {
         return Ok(());
     }
     if metadata.custom_grad.is_some() {
-        return custom_grad(sweep, visit, metadata);
+        return custom_grad(pass, visit, metadata);
     }
-    pass(sweep, visit)
+    pass_through(pass, visit)
 }
 
-/// A hook shows its values and passes them on.
-pub(super) fn hook(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
-    pass(sweep, visit)
+/// The results of a hook are its operands.
+pub(super) fn hook(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
+    pass_through(pass, visit)
 }
 
-/// Each result is the operand of the same position.
-fn pass(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
-    for (position, part) in sweep.parts(visit)?.into_iter().enumerate() {
+/// Passes the cotangent of each result to the operand at the same position.
+fn pass_through(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
+    for (position, part) in pass.parts(visit)?.into_iter().enumerate() {
         if let Some(part) = part {
-            sweep.give(visit, position, part)?;
+            pass.add_cotangent(visit, position, part)?;
         }
     }
     Ok(())
 }
 
-/// The user's program makes the cotangents of the declared inputs from those of the outputs. It
-/// may give one that broadcasts to its input, such as a number.
-fn custom_grad(sweep: &mut Sweep<'_>, visit: &Visit, metadata: &Metadata) -> Result<()> {
+/// The user's program computes the cotangents of the declared inputs from the cotangents of the
+/// outputs. A cotangent may broadcast to the shape of its input.
+fn custom_grad(pass: &mut ReversePass<'_>, visit: &Visit, metadata: &Metadata) -> Result<()> {
     let custom = metadata.custom_grad.as_ref().expect("the caller has looked");
-    let parts = sweep.parts(visit)?;
+    let parts = pass.parts(visit)?;
     if custom.rule == RuleFor::Tangents {
-        // The user says how tangents go on: cotangents go back through the transpose.
+        // The rule computes tangents; its transpose computes cotangents.
         let captures = &visit.operands[custom.declared().end..];
-        let found = transpose(sweep.graph, &Linear::of(custom), captures, &parts)?;
+        let found = transpose(pass.graph, &Linear::of(custom), captures, &parts)?;
         for (position, cotangent) in custom.declared().zip(found) {
             if let Some(cotangent) = cotangent {
-                sweep.give(visit, position, cotangent)?;
+                pass.add_cotangent(visit, position, cotangent)?;
             }
         }
         return Ok(());
@@ -107,64 +111,67 @@ fn custom_grad(sweep: &mut Sweep<'_>, visit: &Visit, metadata: &Metadata) -> Res
     let mut arguments = Vec::new();
     for (part, ty) in parts.into_iter().zip(custom.program.inputs()) {
         arguments.push(match part {
-            Some(part) => cast(sweep.graph, part, ty.dtype)?,
-            None => filled(sweep.graph, 0.0, ty.dtype, &ty.shape)?,
+            Some(part) => cast(pass.graph, part, ty.dtype)?,
+            None => full(pass.graph, 0.0, ty.dtype, &ty.shape)?,
         });
     }
     let captures = &visit.operands[custom.declared().end..];
     arguments.extend(captures);
-    let cotangents = custom.program.inline(sweep.graph, &arguments)?;
+    let cotangents = custom.program.inline(pass.graph, &arguments)?;
     for (position, cotangent) in custom.declared().zip(cotangents) {
-        let shape = sweep.graph.shape(visit.operands[position]).clone();
-        let cotangent = crate::emit::plain(sweep.graph, cotangent)?;
-        let added = shape.rank() - sweep.graph.shape(cotangent).rank();
+        let shape = pass.graph.shape(visit.operands[position]).clone();
+        let cotangent = crate::builder::strip_names(pass.graph, cotangent)?;
+        let added = shape.rank() - pass.graph.shape(cotangent).rank();
         let axes = (added..shape.rank()).collect();
-        let cotangent = broadcast(sweep.graph, cotangent, shape, axes)?;
-        sweep.give(visit, position, cotangent)?;
+        let cotangent = broadcast(pass.graph, cotangent, shape, axes)?;
+        pass.add_cotangent(visit, position, cotangent)?;
     }
     Ok(())
 }
 
-/// A composite is differentiated through its default body. The derivative computes what it needs
-/// of the body again: the values inside of the composite belong to it.
-pub(super) fn block(sweep: &mut Sweep<'_>, visit: &Visit, block: &Block) -> Result<()> {
+/// A composite is differentiated through its default body. The derivative recomputes the values
+/// that it needs, because values inside the composite are not accessible.
+pub(super) fn block(pass: &mut ReversePass<'_>, visit: &Visit, block: &Block) -> Result<()> {
     if let BlockKind::Checkpoint { keep, .. } = &block.kind {
-        return checkpoint::rule(sweep, visit, block, keep);
+        return checkpoint::rule(pass, visit, block, keep);
     }
-    through(sweep, visit, &block.body, &visit.operands)
+    differentiate_program(pass, visit, &block.body, &visit.operands)
 }
 
-/// Differentiates a node through a program that computes the same from these operands.
-pub(super) fn through(
-    sweep: &mut Sweep<'_>,
+/// Differentiates a node through a program that computes the same results from the operands.
+pub(super) fn differentiate_program(
+    pass: &mut ReversePass<'_>,
     visit: &Visit,
     body: &Program,
     operands: &[ExprId],
 ) -> Result<()> {
-    let (given, cotangents) = given(sweep, visit)?;
-    let types: Vec<_> = cotangents.iter().map(|&id| sweep.graph.tensor_type(id).clone()).collect();
-    let wanted = wanted(sweep, visit);
+    let (given, cotangents) = results_with_cotangents(pass, visit)?;
+    let types: Vec<_> = cotangents.iter().map(|&id| pass.graph.tensor_type(id).clone()).collect();
+    let wanted = operands_to_differentiate(pass, visit);
     let backward = Backward::new(body, &given, &types, &wanted)?;
     let flows = backward.flows();
     let program = backward.program(&flows)?;
     let arguments: Vec<Option<ExprId>> =
         operands.iter().copied().chain(cotangents).map(Some).collect();
     let outputs: Vec<usize> = (0..program.outputs().len()).collect();
-    let parts = splice(&program, sweep.graph, &arguments, &outputs, Hooks::Keep)?;
+    let parts = splice(&program, pass.graph, &arguments, &outputs, Hooks::Keep)?;
     let flowing = wanted.into_iter().zip(flows).filter(|(_, flows)| *flows);
     for ((position, _), part) in flowing.zip(parts) {
-        sweep.give(visit, position, part)?;
+        pass.add_cotangent(visit, position, part)?;
     }
     Ok(())
 }
 
-/// The results of a node that have a cotangent, and those cotangents.
-fn given(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<(Vec<usize>, Vec<ExprId>)> {
-    let parts = sweep.parts(visit)?.into_iter().enumerate();
+/// Returns the positions of the results that have a cotangent, and the cotangents.
+fn results_with_cotangents(
+    pass: &mut ReversePass<'_>,
+    visit: &Visit,
+) -> Result<(Vec<usize>, Vec<ExprId>)> {
+    let parts = pass.parts(visit)?.into_iter().enumerate();
     Ok(parts.filter_map(|(position, part)| Some((position, part?))).unzip())
 }
 
-/// The operands whose cotangents are of use.
-fn wanted(sweep: &Sweep<'_>, visit: &Visit) -> Vec<usize> {
-    (0..visit.operands.len()).filter(|&position| sweep.wants(visit, position)).collect()
+/// Returns the positions of the operands that need a cotangent.
+fn operands_to_differentiate(pass: &ReversePass<'_>, visit: &Visit) -> Vec<usize> {
+    (0..visit.operands.len()).filter(|&position| pass.needs_cotangent(visit, position)).collect()
 }

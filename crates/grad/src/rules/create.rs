@@ -1,11 +1,11 @@
-//! Tensors made by a formula: no operands, so nothing to hand a cotangent to.
+//! Creation ops have no operands and therefore no derivatives.
 
 use crate::error::Result;
 
-/// Neither `iota` nor `eye` depends on anything.
+/// The results of `iota` and `eye` depend on no operand.
 pub(super) const CARRIES: bool = false;
 
-/// `iota` and `eye`: none.
+/// Adds nothing: `iota` and `eye` have no operands.
 pub(super) fn none() -> Result<()> {
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Derivatives of element-wise ops.
 //!
-//! Below, `dy` is the cotangent of the result `y`, and what an operand gets is summed over the
-//! axes along which it was broadcast. Where `y` itself appears in the derivative it is used in
-//! place of recomputing it.
+//! In the formulas, `dy` is the cotangent of the result `y`. The contribution to an operand is
+//! summed over the axes along which the operand was broadcast. Formulas use `y` instead of
+//! recomputing it.
 
 mod forward;
 
@@ -11,37 +11,37 @@ use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 use nxla_expr::{BinaryOp, ExprId, Graph, Op, UnaryOp};
 use nxla_tensor::{DType, Scalar};
 
-use crate::emit::{floating, keep_where, no_narrower, number, one_minus, one_plus, scale};
+use crate::builder::{one_minus, one_plus, scalar, scale, select_or_zero, to_float, widen};
 use crate::error::{GradError, Result};
-use crate::sweep::{Sweep, Visit};
+use crate::reverse::{ReversePass, Visit};
 
 pub(super) use forward::{
     binary_tangent, clip_tangent, convert_tangent, select_tangent, unary_tangent,
 };
 
-/// Whether a unary op of an operand of this dtype has a derivative other than zero.
+/// Returns whether a unary op has a nonzero derivative for an operand of this dtype.
 pub(super) fn unary_carries(op: UnaryOp, dtype: DType) -> bool {
     unary_rule(op, dtype.is_complex()).is_some()
 }
 
-/// What the operand of a unary op gets.
-pub(super) fn unary(sweep: &mut Sweep<'_>, visit: &Visit, op: UnaryOp) -> Result<()> {
-    let (dy, y) = (sweep.dy(visit)?, sweep.answer(visit)?);
-    let x = sweep.operand(visit, 0)?;
-    let dx = unary_part(sweep.graph, op, Mode::Reverse, dy, (x, y))?;
-    dx.map_or(Ok(()), |dx| sweep.give(visit, 0, dx))
+/// Adds the contribution to the operand of a unary op.
+pub(super) fn unary(pass: &mut ReversePass<'_>, visit: &Visit, op: UnaryOp) -> Result<()> {
+    let (dy, y) = (pass.dy(visit)?, pass.result(visit)?);
+    let x = pass.operand(visit, 0)?;
+    let dx = unary_part(pass.graph, op, Mode::Reverse, dy, (x, y))?;
+    dx.map_or(Ok(()), |dx| pass.add_cotangent(visit, 0, dx))
 }
 
-/// Which way a derivative goes.
+/// The mode of differentiation for which a rule is evaluated.
 #[derive(Clone, Copy)]
 enum Mode {
-    /// From the change of the operand to that of the result.
+    /// Maps the tangent of the operand to the tangent of the result.
     Forward,
-    /// From the cotangent of the result to that of the operand.
+    /// Maps the cotangent of the result to the cotangent of the operand.
     Reverse,
 }
 
-/// What comes out at the other end of a unary op when `d` goes in.
+/// Maps the tangent or cotangent `d` through a unary op.
 fn unary_part(
     graph: &mut Graph,
     op: UnaryOp,
@@ -53,12 +53,12 @@ fn unary_part(
     Ok(rule.map(|rule| rule(graph, mode, d, (x, y))).transpose()?)
 }
 
-/// From what goes in, the operand and the result to what comes out.
+/// A function of the tangent or cotangent, the operand and the result.
 type UnaryRule = fn(&mut Graph, Mode, ExprId, (ExprId, ExprId)) -> Build;
 
-/// The rule of each unary op, of a real or a complex operand; none where nothing comes out. A
-/// function of real numbers multiplies by its slope either way, and so does a holomorphic function of
-/// complex ones; what takes complex numbers apart does not.
+/// Returns the rule of a unary op for a real or complex operand, or `None` if the derivative is
+/// zero. A real or holomorphic function multiplies by its derivative in both modes. Functions that
+/// are not holomorphic, such as `real`, have different formulas for the two modes.
 fn unary_rule(op: UnaryOp, is_complex: bool) -> Option<UnaryRule> {
     Some(match op {
         UnaryOp::Exp => |g, _, d, (_, y)| g.multiply(d, y),
@@ -89,7 +89,8 @@ fn unary_rule(op: UnaryOp, is_complex: bool) -> Option<UnaryRule> {
         UnaryOp::Negate => |g, _, d, _| g.negate(d),
         UnaryOp::Abs if is_complex => |g, mode, d, (x, y)| complex_abs(g, mode, d, x, y),
         UnaryOp::Abs => |g, _, d, (x, _)| real_abs(g, d, x),
-        // The sign of a real number is constant by parts; that of a complex one turns with it.
+        // The sign of a real number is piecewise constant; the sign of a complex number depends on
+        // its phase.
         UnaryOp::Sign if is_complex => |g, mode, d, (x, y)| complex_sign(g, mode, d, x, y),
         UnaryOp::Real if is_complex => |g, mode, d, _| real_part(g, mode, d),
         UnaryOp::Imag if is_complex => |g, mode, d, _| imaginary_part(g, mode, d),
@@ -112,14 +113,14 @@ fn unary_rule(op: UnaryOp, is_complex: bool) -> Option<UnaryRule> {
 
 type Build = nxla_expr::Result<ExprId>;
 
-/// `dy * f(x)`. Functions of `x` take it as a float, in which integers cannot overflow.
+/// `dy * f(x)`. `x` is cast to a float, because integer arithmetic in `f` could overflow.
 fn times(
     graph: &mut Graph,
     dy: ExprId,
     x: ExprId,
     f: impl FnOnce(&mut Graph, ExprId) -> Build,
 ) -> Build {
-    let x = floating(graph, x)?;
+    let x = to_float(graph, x)?;
     let slope = f(graph, x)?;
     graph.multiply(dy, slope)
 }
@@ -142,12 +143,12 @@ fn over(
     x: ExprId,
     f: impl FnOnce(&mut Graph, ExprId) -> Build,
 ) -> Build {
-    let x = floating(graph, x)?;
+    let x = to_float(graph, x)?;
     let slope = f(graph, x)?;
     graph.divide(dy, slope)
 }
 
-/// `y (1 - y)`, rather than Nx's `e^-x y^2`, which overflows for very negative `x`.
+/// `y (1 - y)`, because `e^-x y^2` overflows for very negative `x`.
 fn sigmoid_slope(graph: &mut Graph, y: ExprId) -> Build {
     let rest = one_minus(graph, y)?;
     graph.multiply(y, rest)
@@ -159,7 +160,7 @@ fn one_plus_square(graph: &mut Graph, x: ExprId) -> Build {
     one_plus(graph, square)
 }
 
-/// `(1 - x) (1 + x)`, which is exact near the ends where `1 - x^2` cancels.
+/// `(1 - x) (1 + x)`, which is accurate near `x = ±1` where `1 - x^2` cancels.
 fn one_minus_square(graph: &mut Graph, x: ExprId) -> Build {
     let (below, above) = (one_minus(graph, x)?, one_plus(graph, x)?);
     graph.multiply(below, above)
@@ -177,8 +178,8 @@ fn asinh_slope(graph: &mut Graph, x: ExprId) -> Build {
     graph.rsqrt(norm)
 }
 
-/// `1 / (sqrt(x - 1) sqrt(x + 1))`: two roots, because `sqrt(x^2 - 1)` is on the wrong branch for
-/// complex `x` with a negative real part.
+/// `1 / (sqrt(x - 1) sqrt(x + 1))`. The form `sqrt(x^2 - 1)` has the wrong branch for complex `x`
+/// with a negative real part.
 fn acosh_slope(graph: &mut Graph, x: ExprId) -> Build {
     let one = graph.one_like(x)?;
     let below = graph.subtract(x, one)?;
@@ -219,7 +220,7 @@ fn real_abs(graph: &mut Graph, dy: ExprId, x: ExprId) -> Build {
     graph.select(positive, dy, negated)
 }
 
-/// `da`, and of a cotangent all: that of a real number is real already.
+/// Returns the real part of a tangent. A cotangent of a real value is already real.
 fn real_part(graph: &mut Graph, mode: Mode, d: ExprId) -> Build {
     match mode {
         Mode::Forward => graph.real(d),
@@ -227,8 +228,7 @@ fn real_part(graph: &mut Graph, mode: Mode, d: ExprId) -> Build {
     }
 }
 
-/// With `z = a + ib` and `f(b)`: `df = dy db = Re(-i dy dz)`. Nx has `imag(dy)` here, which is
-/// zero for every real `dy` and loses the derivative.
+/// With `z = a + ib` and `f(b)`: `df = dy db = Re(-i dy dz)`.
 fn imaginary_part(graph: &mut Graph, mode: Mode, d: ExprId) -> Build {
     match mode {
         Mode::Forward => graph.imag(d),
@@ -240,7 +240,7 @@ fn imaginary_part(graph: &mut Graph, mode: Mode, d: ExprId) -> Build {
     }
 }
 
-/// `|z|`, with 1 in place of 0, so that the derivative at the origin is 0 and not NaN.
+/// Returns `|z|` with 0 replaced by 1, so that the derivative at the origin is 0 instead of NaN.
 fn safe_magnitude(graph: &mut Graph, magnitude: ExprId) -> Build {
     let (zero, one) = (graph.zero_like(magnitude)?, graph.one_like(magnitude)?);
     let is_zero = graph.equal(magnitude, zero)?;
@@ -264,8 +264,8 @@ fn complex_abs(graph: &mut Graph, mode: Mode, d: ExprId, z: ExprId, y: ExprId) -
     }
 }
 
-/// `y = z / |z|` turns but does not grow: `dy = (dz - Re(conj(y) dz) y) / |z|`, and the other way
-/// `dz = (dy - Re(dy y) conj(y)) / |z|`.
+/// `y = z / |z|`: the tangent is `dy = (dz - Re(conj(y) dz) y) / |z|`, and the cotangent is `dz =
+/// (dy - Re(dy y) conj(y)) / |z|`.
 fn complex_sign(graph: &mut Graph, mode: Mode, d: ExprId, z: ExprId, y: ExprId) -> Build {
     let conjugate = graph.conjugate(y)?;
     let (outward, back) = match mode {
@@ -281,8 +281,8 @@ fn complex_sign(graph: &mut Graph, mode: Mode, d: ExprId, z: ExprId, y: ExprId) 
     graph.divide(across, magnitude)
 }
 
-/// Whether a binary op has a derivative other than zero. A quotient has none, but it is an error
-/// rather than a silent zero: who writes it usually meant `divide`.
+/// Returns whether a binary op has a derivative rule or is an error. The derivative of a quotient
+/// is zero almost everywhere, but the op is an error, since users usually meant `divide`.
 pub(super) fn binary_carries(op: BinaryOp) -> bool {
     match op {
         BinaryOp::Add
@@ -313,38 +313,38 @@ pub(super) fn binary_carries(op: BinaryOp) -> bool {
     }
 }
 
-/// The rule of each binary op.
-pub(super) fn binary(sweep: &mut Sweep<'_>, visit: &Visit, op: BinaryOp) -> Result<()> {
-    let dy = sweep.dy(visit)?;
+/// Adds the contributions to both operands of a binary op.
+pub(super) fn binary(pass: &mut ReversePass<'_>, visit: &Visit, op: BinaryOp) -> Result<()> {
+    let dy = pass.dy(visit)?;
     match op {
         BinaryOp::Add => {
-            sweep.give_summed(visit, 0, dy)?;
-            sweep.give_summed(visit, 1, dy)
+            pass.add_unbroadcast(visit, 0, dy)?;
+            pass.add_unbroadcast(visit, 1, dy)
         }
         BinaryOp::Subtract => {
-            sweep.give_summed(visit, 0, dy)?;
-            give(sweep, visit, 1, |graph| graph.negate(dy))
+            pass.add_unbroadcast(visit, 0, dy)?;
+            give(pass, visit, 1, |graph| graph.negate(dy))
         }
         BinaryOp::Multiply => {
-            let (a, b) = (sweep.operand(visit, 0)?, sweep.operand(visit, 1)?);
-            give(sweep, visit, 0, |graph| graph.multiply(dy, b))?;
-            give(sweep, visit, 1, |graph| graph.multiply(dy, a))
+            let (a, b) = (pass.operand(visit, 0)?, pass.operand(visit, 1)?);
+            give(pass, visit, 0, |graph| graph.multiply(dy, b))?;
+            give(pass, visit, 1, |graph| graph.multiply(dy, a))
         }
-        BinaryOp::Divide => divide(sweep, visit, dy),
-        BinaryOp::Pow => pow(sweep, visit, dy),
-        BinaryOp::Atan2 => atan2(sweep, visit, dy),
-        BinaryOp::Remainder => remainder(sweep, visit, dy),
+        BinaryOp::Divide => divide(pass, visit, dy),
+        BinaryOp::Pow => pow(pass, visit, dy),
+        BinaryOp::Atan2 => atan2(pass, visit, dy),
+        BinaryOp::Remainder => remainder(pass, visit, dy),
         BinaryOp::Quotient => Err(GradError::no_rule(
-            sweep.graph,
+            pass.graph,
             visit.id,
             "integer division has no derivative; divide instead, or mark it with stop_grad",
         )),
-        BinaryOp::Max => extremum(sweep, visit, dy, BinaryOp::Greater),
-        BinaryOp::Min => extremum(sweep, visit, dy, BinaryOp::Less),
+        BinaryOp::Max => extremum(pass, visit, dy, BinaryOp::Greater),
+        BinaryOp::Min => extremum(pass, visit, dy, BinaryOp::Less),
         // Re(dy (da + i db)) = Re(dy) da - Im(dy) db.
         BinaryOp::Complex => {
-            give(sweep, visit, 0, |graph| graph.real(dy))?;
-            give(sweep, visit, 1, |graph| {
+            give(pass, visit, 0, |graph| graph.real(dy))?;
+            give(pass, visit, 1, |graph| {
                 let part = graph.imag(dy)?;
                 graph.negate(part)
             })
@@ -366,48 +366,48 @@ pub(super) fn binary(sweep: &mut Sweep<'_>, visit: &Visit, op: BinaryOp) -> Resu
     }
 }
 
-/// Builds and gives a contribution of the result's shape, if anybody wants it.
+/// Builds a contribution with the shape of the result if the operand needs a cotangent.
 fn give(
-    sweep: &mut Sweep<'_>,
+    pass: &mut ReversePass<'_>,
     visit: &Visit,
     position: usize,
     part: impl FnOnce(&mut Graph) -> Build,
 ) -> Result<()> {
-    if !sweep.wants(visit, position) {
+    if !pass.needs_cotangent(visit, position) {
         return Ok(());
     }
-    let part = part(sweep.graph)?;
-    sweep.give_summed(visit, position, part)
+    let part = part(pass.graph)?;
+    pass.add_unbroadcast(visit, position, part)
 }
 
 /// `d(a/b) = da/b - y db/b`.
-fn divide(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
-    let (b, y) = (sweep.operand(visit, 1)?, sweep.answer(visit)?);
-    let slope = sweep.graph.divide(dy, b)?;
-    give(sweep, visit, 0, |_| Ok(slope))?;
-    give(sweep, visit, 1, |graph| {
+fn divide(pass: &mut ReversePass<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
+    let (b, y) = (pass.operand(visit, 1)?, pass.result(visit)?);
+    let slope = pass.graph.divide(dy, b)?;
+    give(pass, visit, 0, |_| Ok(slope))?;
+    give(pass, visit, 1, |graph| {
         let part = graph.multiply(slope, y)?;
         graph.negate(part)
     })
 }
 
 /// `d(a^b) = b a^(b-1) da + log(a) y db`.
-fn pow(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
-    let (a, b) = (sweep.operand(visit, 0)?, sweep.operand(visit, 1)?);
-    let exponent = real_constant(sweep.graph, b);
+fn pow(pass: &mut ReversePass<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
+    let (a, b) = (pass.operand(visit, 0)?, pass.operand(visit, 1)?);
+    let exponent = real_constant(pass.graph, b);
     match exponent {
         Some(0.0) => {}
-        Some(exponent) => give(sweep, visit, 0, |graph| pow_constant(graph, dy, a, exponent))?,
-        None => give(sweep, visit, 0, |graph| pow_base(graph, dy, a, b))?,
+        Some(exponent) => give(pass, visit, 0, |graph| pow_constant(graph, dy, a, exponent))?,
+        None => give(pass, visit, 0, |graph| pow_base(graph, dy, a, b))?,
     }
-    let y = sweep.answer(visit)?;
-    give(sweep, visit, 1, |graph| pow_exponent(graph, dy, a, y))
+    let y = pass.result(visit)?;
+    give(pass, visit, 1, |graph| pow_exponent(graph, dy, a, y))
 }
 
-/// `log(a) y`. The limit of `log(a) a^b` at `a = 0` is 0 for `b > 0`; with `log(1)` it is that, not
-/// NaN.
+/// `log(a) y`. For `a = 0` the logarithm is replaced by `log(1)`: the limit of `log(a) a^b` for `b
+/// > 0` is 0, where the formula would return NaN.
 fn pow_exponent(graph: &mut Graph, d: ExprId, a: ExprId, y: ExprId) -> Build {
-    let a = floating(graph, a)?;
+    let a = to_float(graph, a)?;
     let (zero, one) = (graph.zero_like(a)?, graph.one_like(a)?);
     let is_zero = graph.equal(a, zero)?;
     let safe = graph.select(is_zero, one, a)?;
@@ -416,7 +416,7 @@ fn pow_exponent(graph: &mut Graph, d: ExprId, a: ExprId, y: ExprId) -> Build {
     graph.multiply(d, slope)
 }
 
-/// The number behind a constant that is not complex.
+/// Returns the value of a real constant.
 fn real_constant(graph: &Graph, id: ExprId) -> Option<f64> {
     let Op::Constant(constant) = graph.op(id) else { return None };
     match constant.value {
@@ -426,20 +426,20 @@ fn real_constant(graph: &Graph, id: ExprId) -> Option<f64> {
 }
 
 fn pow_constant(graph: &mut Graph, dy: ExprId, a: ExprId, exponent: f64) -> Build {
-    let a = floating(graph, a)?;
+    let a = to_float(graph, a)?;
     let power = if exponent == 2.0 {
         a
     } else {
-        let less = number(graph, exponent - 1.0, graph.dtype(a))?;
+        let less = scalar(graph, exponent - 1.0, graph.dtype(a))?;
         graph.pow(a, less)?
     };
     let slope = scale(graph, power, exponent)?;
     graph.multiply(dy, slope)
 }
 
-/// `b a^(b-1)`; where `b` is 0 the power is taken to be `a`, since `0 * 0^-1` would be NaN.
+/// `b a^(b-1)`. Where `b` is 0 the exponent 1 is used, because `0 * 0^-1` would be NaN.
 fn pow_base(graph: &mut Graph, dy: ExprId, a: ExprId, b: ExprId) -> Build {
-    let (a, b) = (floating(graph, a)?, floating(graph, b)?);
+    let (a, b) = (to_float(graph, a)?, to_float(graph, b)?);
     let (zero, one) = (graph.zero_like(b)?, graph.one_like(b)?);
     let is_zero = graph.equal(b, zero)?;
     let less = graph.subtract(b, one)?;
@@ -450,112 +450,113 @@ fn pow_base(graph: &mut Graph, dy: ExprId, a: ExprId, b: ExprId) -> Build {
 }
 
 /// `d atan2(a, b) = (b da - a db) / (a^2 + b^2)`.
-fn atan2(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
-    let (a, b) = (sweep.operand(visit, 0)?, sweep.operand(visit, 1)?);
-    let graph = &mut *sweep.graph;
-    let (a, b) = (floating(graph, a)?, floating(graph, b)?);
+fn atan2(pass: &mut ReversePass<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
+    let (a, b) = (pass.operand(visit, 0)?, pass.operand(visit, 1)?);
+    let graph = &mut *pass.graph;
+    let (a, b) = (to_float(graph, a)?, to_float(graph, b)?);
     let (a2, b2) = (graph.multiply(a, a)?, graph.multiply(b, b)?);
     let norm = graph.add(a2, b2)?;
     let slope = graph.divide(dy, norm)?;
-    give(sweep, visit, 0, |graph| graph.multiply(slope, b))?;
-    give(sweep, visit, 1, |graph| {
+    give(pass, visit, 0, |graph| graph.multiply(slope, b))?;
+    give(pass, visit, 1, |graph| {
         let part = graph.multiply(slope, a)?;
         graph.negate(part)
     })
 }
 
-/// `y = a - b trunc(a/b)`, so `da` passes and `db` counts `-trunc(a/b) = (y - a)/b`.
-fn remainder(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
-    let (a, b) = (sweep.operand(visit, 0)?, sweep.operand(visit, 1)?);
-    let y = sweep.answer(visit)?;
-    sweep.give_summed(visit, 0, dy)?;
-    give(sweep, visit, 1, |graph| remainder_divisor(graph, dy, (a, b), y))
+/// `y = a - b trunc(a/b)`, so `da` is unchanged and `db` is multiplied by `-trunc(a/b) = (y -
+/// a)/b`.
+fn remainder(pass: &mut ReversePass<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
+    let (a, b) = (pass.operand(visit, 0)?, pass.operand(visit, 1)?);
+    let y = pass.result(visit)?;
+    pass.add_unbroadcast(visit, 0, dy)?;
+    give(pass, visit, 1, |graph| remainder_divisor(graph, dy, (a, b), y))
 }
 
-/// `(y - a)/b`. Rounding removes the error of the division: the count is a whole number.
+/// `(y - a)/b`. The exact quotient is an integer, so rounding removes the error of the division.
 fn remainder_divisor(graph: &mut Graph, d: ExprId, (a, b): (ExprId, ExprId), y: ExprId) -> Build {
-    let (a, y) = (floating(graph, a)?, floating(graph, y)?);
+    let (a, y) = (to_float(graph, a)?, to_float(graph, y)?);
     let multiple = graph.subtract(y, a)?;
     let count = graph.divide(multiple, b)?;
     let count = graph.round(count)?;
     graph.multiply(d, count)
 }
 
-/// The winner gets all; in a tie each gets one half.
-fn extremum(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId, wins: BinaryOp) -> Result<()> {
-    let operands = [sweep.operand(visit, 0)?, sweep.operand(visit, 1)?];
+/// The selected operand receives the whole cotangent; in a tie each operand receives one half.
+fn extremum(pass: &mut ReversePass<'_>, visit: &Visit, dy: ExprId, wins: BinaryOp) -> Result<()> {
+    let operands = [pass.operand(visit, 0)?, pass.operand(visit, 1)?];
     for (position, (own, other)) in
         [(operands[0], operands[1]), (operands[1], operands[0])].into_iter().enumerate()
     {
-        give(sweep, visit, position, |graph| {
+        give(pass, visit, position, |graph| {
             let (won, tied) = (graph.binary(wins, own, other)?, graph.equal(own, other)?);
             let half = scale(graph, dy, 0.5)?;
-            let shared = keep_where(graph, tied, half)?;
+            let shared = select_or_zero(graph, tied, half)?;
             graph.select(won, dy, shared)
         })?;
     }
     Ok(())
 }
 
-/// Both branches carry; the predicate chooses and has no derivative.
+/// Both branches carry derivatives, but the predicate does not.
 pub(super) fn select_carries(position: usize) -> bool {
     position != 0
 }
 
-/// Each branch gets what it was chosen for.
-pub(super) fn select(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
-    let (dy, predicate) = (sweep.dy(visit)?, sweep.operand(visit, 0)?);
-    give(sweep, visit, 1, |graph| keep_where(graph, predicate, dy))?;
-    give(sweep, visit, 2, |graph| {
-        let zero = number(graph, 0.0, graph.dtype(dy))?;
+/// Each branch receives the cotangent where the predicate selected it, and zero elsewhere.
+pub(super) fn select(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
+    let (dy, predicate) = (pass.dy(visit)?, pass.operand(visit, 0)?);
+    give(pass, visit, 1, |graph| select_or_zero(graph, predicate, dy))?;
+    give(pass, visit, 2, |graph| {
+        let zero = scalar(graph, 0.0, graph.dtype(dy))?;
         graph.select(predicate, zero, dy)
     })
 }
 
-/// `min(max(x, low), high)`: the cotangent goes to whichever of the three is the result. Where
-/// `x` equals a bound, it is `x`.
-pub(super) fn clip(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
-    let dy = sweep.dy(visit)?;
-    let x = sweep.operand(visit, 0)?;
-    let (low, high) = (sweep.operand(visit, 1)?, sweep.operand(visit, 2)?);
-    give(sweep, visit, 0, |graph| {
+/// `min(max(x, low), high)`: the cotangent goes to the operand that is the result. Where `x` equals
+/// a bound, it goes to `x`.
+pub(super) fn clip(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
+    let dy = pass.dy(visit)?;
+    let x = pass.operand(visit, 0)?;
+    let (low, high) = (pass.operand(visit, 1)?, pass.operand(visit, 2)?);
+    give(pass, visit, 0, |graph| {
         let above = graph.greater_equal(x, low)?;
         let below = graph.less_equal(x, high)?;
         let inside = graph.logical_and(above, below)?;
-        keep_where(graph, inside, dy)
+        select_or_zero(graph, inside, dy)
     })?;
-    give(sweep, visit, 1, |graph| {
+    give(pass, visit, 1, |graph| {
         let under = graph.less(x, low)?;
         let ordered = graph.less(low, high)?;
         let taken = graph.logical_and(under, ordered)?;
-        keep_where(graph, taken, dy)
+        select_or_zero(graph, taken, dy)
     })?;
-    give(sweep, visit, 2, |graph| {
+    give(pass, visit, 2, |graph| {
         let raised = graph.max(x, low)?;
         let taken = graph.greater(raised, high)?;
-        keep_where(graph, taken, dy)
+        select_or_zero(graph, taken, dy)
     })
 }
 
-/// Conversions are the identity of real numbers, through integers too, as in Nx. A truth value
-/// is no number.
+/// A conversion between numeric dtypes is the identity for derivatives, even through integers. A
+/// conversion from or to booleans has no derivative.
 pub(super) fn as_type_carries(dtype: DType) -> bool {
     !dtype.is_pred()
 }
 
-/// The cotangent passes as it is, or in a wider dtype where the operand has one: what was computed in
-/// 32 bits for the sake of a narrow float has its derivative computed in 32 bits too. It is not made
-/// narrower on the way, but rounded once where it is given. From complex to real it is real already,
-/// and from real to complex the sweep takes its real part.
+/// The cotangent is passed on make_without_tangents, or widened if the operand has a wider dtype. A value that
+/// was computed in 32 bits for a narrow float thus also has its derivative in 32 bits. The
+/// cotangent is rounded only once, where it is returned. From complex to real the cotangent is
+/// already real, and from real to complex the reverse pass takes its real part.
 ///
-/// The same holds for `bitcast`, which is Nx's convention: right for a dtype read as itself, and
-/// for others a choice, since bits have no derivative.
-pub(super) fn convert(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
-    let dy = sweep.dy(visit)?;
-    if !sweep.wants(visit, 0) {
+/// `bitcast` has the same rule by convention. It is exact for a dtype that is read as itself;
+/// otherwise bits have no derivative.
+pub(super) fn convert(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
+    let dy = pass.dy(visit)?;
+    if !pass.needs_cotangent(visit, 0) {
         return Ok(());
     }
-    let primal = sweep.graph.dtype(visit.operands[0]);
-    let dy = no_narrower(sweep.graph, dy, primal)?;
-    sweep.give(visit, 0, dy)
+    let primal = pass.graph.dtype(visit.operands[0]);
+    let dy = widen(pass.graph, dy, primal)?;
+    pass.add_cotangent(visit, 0, dy)
 }

@@ -1,9 +1,9 @@
-//! Folds with a function of the user's, as programs of ops that have derivatives.
+//! Derivatives of folds with a user-defined function, through programs of differentiable ops.
 //!
-//! A fold whose function is a sum, a product or an extremum is that reduction, combined with the
-//! initial value. Any other one is a loop over the elements in their order, which carries an
-//! accumulator for each result. That takes them one after the other, where the fold itself might not,
-//! and stores what the derivative of each step has to know.
+//! A fold whose function is a sum, a product or an extremum becomes the corresponding reduction.
+//! Any other fold becomes a loop over the elements in order, with an accumulator for each result.
+//! The loop is sequential, even where the fold itself is not, and stores the residuals of each
+//! iteration.
 
 use nxla_expr::batch::Batched;
 use nxla_expr::{
@@ -12,37 +12,37 @@ use nxla_expr::{
 };
 use nxla_tensor::Shape;
 
-use super::control::repeat::{add, build_loop, integer, read_row};
-use super::control::through;
+use super::control::differentiate_program;
+use super::control::while_loop::{add, build_loop, integer, read_row};
 use super::window::Offsets;
-use crate::emit::{self, reduced_axes, reshape, transpose};
+use crate::builder::{self, reduced_axes, reshape, transpose};
 use crate::error::Result;
-use crate::push::{Dual, Step, push};
-use crate::region::quiet_program;
-use crate::sweep::{Sweep, Visit};
+use crate::forward::{Dual, JvpStep, jvp_program};
+use crate::region::strip_effects;
+use crate::reverse::{ReversePass, Visit};
 
-/// What a fold is over: axes, or windows.
+/// The elements that a fold combines: those along axes or those in windows.
 pub(super) enum Fold<'a> {
     Axes(&'a ReduceFun),
     Windows(&'a WindowFun),
 }
 
 impl Fold<'_> {
-    /// The rule, by way of the program.
-    pub(super) fn rule(&self, sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
-        if sweep.graph.tensor_type(visit.id).shape.size() == 0 {
+    /// Adds the contributions to the operands, through the program of the fold.
+    pub(super) fn rule(&self, pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
+        if pass.graph.tensor_type(visit.id).shape.size() == 0 {
             return Ok(());
         }
         let mut operands = visit.operands.to_vec();
         for operand in operands.iter_mut().take(2) {
-            *operand = emit::plain(sweep.graph, *operand)?;
+            *operand = builder::strip_names(pass.graph, *operand)?;
         }
-        let program = self.program(sweep.graph, &operands, visit.id)?;
-        through(sweep, visit, &program, &operands)
+        let program = self.program(pass.graph, &operands, visit.id)?;
+        differentiate_program(pass, visit, &program, &operands)
     }
 
-    /// How the result changes, by way of the program.
-    pub(super) fn tangent(&self, step: &mut Step<'_>) -> Result<Option<ExprId>> {
+    /// Returns the tangent of the result, through the program of the fold.
+    pub(super) fn tangent(&self, step: &mut JvpStep<'_>) -> Result<Option<ExprId>> {
         if step.graph.tensor_type(step.node).shape.size() == 0 {
             return Ok(None);
         }
@@ -56,10 +56,10 @@ impl Fold<'_> {
         }
         let operands: Vec<ExprId> = duals.iter().map(|dual| dual.value).collect();
         let program = self.program(step.graph, &operands, step.node)?;
-        Ok(push(step.graph, &program, &duals, &[true])?[0].tangent)
+        Ok(jvp_program(step.graph, &program, &duals, &[true])?[0].tangent)
     }
 
-    /// The program of a node with these operands.
+    /// Builds the program that computes the result of the fold from its operands.
     fn program(&self, around: &Graph, operands: &[ExprId], node: ExprId) -> Result<Program> {
         let types: Vec<TensorType> =
             operands.iter().map(|&id| around.tensor_type(id).clone()).collect();
@@ -71,13 +71,13 @@ impl Fold<'_> {
             Fold::Axes(fold) => over_axes(&mut graph, fold, &parameters)?,
             Fold::Windows(fold) => over_windows(&mut graph, fold, &parameters, &shape)?,
         };
-        let result = emit::cast(&mut graph, result, around.tensor_type(node).dtype)?;
+        let result = builder::cast(&mut graph, result, around.tensor_type(node).dtype)?;
         let result = reshape(&mut graph, result, shape)?;
         Ok(Program::new(&graph, types, &[result])?)
     }
 }
 
-/// The op that a function of an element and an accumulator is, if it is one that has no order.
+/// Returns the binary op that the function computes, if it is associative and commutative.
 fn monoid(function: &Program) -> Option<BinaryOp> {
     let graph = function.graph();
     let output = function.outputs()[0];
@@ -113,9 +113,9 @@ fn over_windows(
     sizes: &Shape,
 ) -> Result<ExprId> {
     let (x, initial) = (parameters[0], parameters[1]);
-    // The padding holds the initial value, which is folded like an element.
+    // Padding elements have the initial value and are folded like other elements.
     let padding = fold.window.padding.iter().map(|&(low, high)| Padding { low, high, interior: 0 });
-    let initial = emit::cast(graph, initial, graph.dtype(x))?;
+    let initial = builder::cast(graph, initial, graph.dtype(x))?;
     let padded = graph.make(Op::Pad(padding.collect()), &[x, initial])?;
     let uniform = monoid(&fold.function).and_then(|op| Some((op, window_of(op)?)));
     if let Some((op, reduction)) = uniform {
@@ -153,7 +153,7 @@ fn window_of(op: BinaryOp) -> Option<WindowOp> {
     }
 }
 
-/// The loop: each row has an element for each of the results.
+/// Runs the loop over the rows; each row holds an element for each result.
 fn run(
     graph: &mut Graph,
     function: &std::sync::Arc<Program>,
@@ -161,11 +161,11 @@ fn run(
     sizes: &Shape,
     parameters: &[ExprId],
 ) -> Result<ExprId> {
-    let function = quiet_program(function)?;
+    let function = strip_effects(function)?;
     let (element, accumulator) = (&function.inputs()[0], &function.inputs()[1]);
-    let rows = emit::cast(graph, rows, element.dtype)?;
-    let initial = emit::cast(graph, parameters[1], accumulator.dtype)?;
-    let initial = emit::broadcast(graph, initial, sizes.clone(), Axes::default())?;
+    let rows = builder::cast(graph, rows, element.dtype)?;
+    let initial = builder::cast(graph, parameters[1], accumulator.dtype)?;
+    let initial = builder::broadcast(graph, initial, sizes.clone(), Axes::default())?;
     let row = TensorType::new(element.dtype, sizes.clone());
     let start = integer(graph, 0)?;
     let results = build_loop(
@@ -173,7 +173,7 @@ fn run(
         Replay::default(),
         &[start, initial],
         |graph, state| {
-            let count = integer(graph, emit::signed(count))?;
+            let count = integer(graph, builder::to_i64(count))?;
             Ok(graph.less(state[0], count)?)
         },
         |graph, state| {
@@ -191,7 +191,7 @@ fn run(
                     graph.lift(found[0], sizes)?
                 }
             };
-            let next = emit::cast(graph, next, graph.dtype(state[1]))?;
+            let next = builder::cast(graph, next, graph.dtype(state[1]))?;
             Ok(vec![add(graph, state[0], 1)?, next])
         },
     )?;

@@ -1,8 +1,8 @@
-//! Derivatives of slices, gathers, scatters and sorts: what is read gets its cotangent back at
-//! the place it was read from, and what is overwritten gets none.
+//! Derivatives of slices, gathers, scatters and sorts. An element that was read receives the
+//! cotangent at its index; an overwritten element receives zero.
 //!
-//! Places are integers and have no derivative. Out of range, a read is clamped and a write is
-//! dropped, and the derivatives do the same.
+//! Indices are integers and have no derivative. An out-of-range read is clamped and an out-of-range
+//! write is dropped, and the derivatives do the same.
 
 mod forward;
 
@@ -12,33 +12,33 @@ use nxla_expr::{
 use nxla_tensor::{DType, HostTensor, Scalar, Shape};
 
 use super::movement::put_back;
-use crate::emit::{self, filled, keep_where, pad_zeros, signed, spread};
+use crate::builder::{self, dilated_size, full, pad_zeros, select_or_zero, to_i64};
 use crate::error::Result;
-use crate::sweep::{Sweep, Visit};
+use crate::reverse::{ReversePass, Visit};
 
 pub(super) use forward::{
     gather_tangent, indexed_add_tangent, indexed_put_tangent, put_slice_tangent, slice_tangent,
     sort_tangent,
 };
 
-/// The elements between the strides and outside of the range get zero. A slice at known places
-/// is undone by padding, which compiles to less than an update.
-pub(super) fn slice(sweep: &mut Sweep<'_>, visit: &Visit, attributes: &Slice) -> Result<()> {
-    let dy = sweep.dy(visit)?;
+/// Elements outside the range or between the strides receive zero. A slice at constant indices
+/// becomes a `pad`, which compiles to less code than an update.
+pub(super) fn slice(pass: &mut ReversePass<'_>, visit: &Visit, attributes: &Slice) -> Result<()> {
+    let dy = pass.dy(visit)?;
     let Slice { starts, lengths, strides } = attributes;
-    let graph = &mut *sweep.graph;
+    let graph = &mut *pass.graph;
     let (from, to) = (graph.shape(visit.operands[0]).clone(), graph.shape(dy).clone());
     if to.size() == 0 {
         return Ok(());
     }
     let padding = |axis: usize| match starts[axis] {
         Start::Static(start) => {
-            let last = signed(from[axis] - lengths[axis]);
+            let last = to_i64(from[axis] - lengths[axis]);
             put_back(start.clamp(0, last), to[axis], strides[axis], from[axis])
         }
-        // Up to the length of the range, so that the update is clamped as the slice was.
+        // Covers the full extent of the range, so that the update is clamped like the slice.
         Start::Dynamic => {
-            let high = signed(lengths[axis]) - signed(spread(to[axis], strides[axis]));
+            let high = to_i64(lengths[axis]) - to_i64(dilated_size(to[axis], strides[axis]));
             Padding { low: 0, high, interior: strides[axis] - 1 }
         }
     };
@@ -47,7 +47,7 @@ pub(super) fn slice(sweep: &mut Sweep<'_>, visit: &Visit, attributes: &Slice) ->
     let dx = if visit.operands.len() == 1 {
         placed
     } else {
-        let zeros = filled(graph, 0.0, graph.dtype(dy), &from)?;
+        let zeros = full(graph, 0.0, graph.dtype(dy), &from)?;
         let starts = starts.iter().map(|start| match start {
             Start::Static(_) => Start::Static(0),
             Start::Dynamic => Start::Dynamic,
@@ -56,84 +56,86 @@ pub(super) fn slice(sweep: &mut Sweep<'_>, visit: &Visit, attributes: &Slice) ->
             [zeros, placed].into_iter().chain(visit.operands[1..].iter().copied()).collect();
         graph.make(Op::PutSlice(starts.collect()), &operands)?
     };
-    sweep.give(visit, 0, dx)
+    pass.add_cotangent(visit, 0, dx)
 }
 
-/// The tensor gets the cotangent with zeros where it was overwritten; the update gets the slice.
-pub(super) fn put_slice(sweep: &mut Sweep<'_>, visit: &Visit, starts: &[Start]) -> Result<()> {
-    let dy = sweep.dy(visit)?;
-    let update = sweep.graph.shape(visit.operands[1]).clone();
+/// The tensor receives the cotangent with zeros at overwritten elements; the update receives the
+/// slice.
+pub(super) fn put_slice(pass: &mut ReversePass<'_>, visit: &Visit, starts: &[Start]) -> Result<()> {
+    let dy = pass.dy(visit)?;
+    let update = pass.graph.shape(visit.operands[1]).clone();
     let dynamic = &visit.operands[2..];
-    if sweep.wants(visit, 0) {
-        let graph = &mut *sweep.graph;
-        let zeros = filled(graph, 0.0, graph.dtype(dy), &update)?;
+    if pass.needs_cotangent(visit, 0) {
+        let graph = &mut *pass.graph;
+        let zeros = full(graph, 0.0, graph.dtype(dy), &update)?;
         let operands: Vec<ExprId> = [dy, zeros].iter().chain(dynamic).copied().collect();
         let part = graph.make(Op::PutSlice(starts.into()), &operands)?;
-        sweep.give(visit, 0, part)?;
+        pass.add_cotangent(visit, 0, part)?;
     }
-    if sweep.wants(visit, 1) {
+    if pass.needs_cotangent(visit, 1) {
         let slice = Slice {
             starts: starts.into(),
             lengths: update.as_slice().into(),
             strides: vec![1; update.rank()].into(),
         };
         let operands: Vec<ExprId> = [dy].iter().chain(dynamic).copied().collect();
-        let part = sweep.graph.make(Op::Slice(Box::new(slice)), &operands)?;
-        sweep.give(visit, 1, part)?;
+        let part = pass.graph.make(Op::Slice(Box::new(slice)), &operands)?;
+        pass.add_cotangent(visit, 1, part)?;
     }
     Ok(())
 }
 
-/// What was read several times adds up.
-pub(super) fn gather(sweep: &mut Sweep<'_>, visit: &Visit, axes: &Axes) -> Result<()> {
-    let dy = sweep.dy(visit)?;
-    let indices = sweep.operand(visit, 1)?;
-    let graph = &mut *sweep.graph;
+/// The cotangents of an element that was read several times add up.
+pub(super) fn gather(pass: &mut ReversePass<'_>, visit: &Visit, axes: &Axes) -> Result<()> {
+    let dy = pass.dy(visit)?;
+    let indices = pass.operand(visit, 1)?;
+    let graph = &mut *pass.graph;
     let shape = graph.shape(visit.operands[0]).clone();
     if graph.shape(dy).size() == 0 {
         return Ok(());
     }
     let clamped = clamp(graph, indices, &shape, axes)?;
-    let zeros = filled(graph, 0.0, graph.dtype(dy), &shape)?;
+    let zeros = full(graph, 0.0, graph.dtype(dy), &shape)?;
     let dx = graph.make(Op::IndexedAdd(axes.clone()), &[zeros, clamped, dy])?;
-    sweep.give(visit, 0, dx)
+    pass.add_cotangent(visit, 0, dx)
 }
 
-/// The tensor gets the whole cotangent, each update the part where it was added.
-pub(super) fn indexed_add(sweep: &mut Sweep<'_>, visit: &Visit, axes: &Axes) -> Result<()> {
-    let dy = sweep.dy(visit)?;
-    sweep.give(visit, 0, dy)?;
-    match read_updates(sweep, visit, axes, dy)? {
-        Some(part) => sweep.give(visit, 2, part),
+/// The tensor receives the whole cotangent, each update the elements to which it was added.
+pub(super) fn indexed_add(pass: &mut ReversePass<'_>, visit: &Visit, axes: &Axes) -> Result<()> {
+    let dy = pass.dy(visit)?;
+    pass.add_cotangent(visit, 0, dy)?;
+    match read_updates(pass, visit, axes, dy)? {
+        Some(part) => pass.add_cotangent(visit, 2, part),
         None => Ok(()),
     }
 }
 
-/// The tensor gets the cotangent with zeros where it was overwritten. Of several updates of one
-/// place, only the one that stays gets the cotangent of that place; the others get zero.
-pub(super) fn indexed_put(sweep: &mut Sweep<'_>, visit: &Visit, axes: &Axes) -> Result<()> {
-    let dy = sweep.dy(visit)?;
-    if sweep.wants(visit, 0) {
-        let indices = sweep.operand(visit, 1)?;
-        let graph = &mut *sweep.graph;
+/// The tensor receives the cotangent with zeros at overwritten elements. If several updates write
+/// the same element, only the update whose value remains receives the cotangent.
+pub(super) fn indexed_put(pass: &mut ReversePass<'_>, visit: &Visit, axes: &Axes) -> Result<()> {
+    let dy = pass.dy(visit)?;
+    if pass.needs_cotangent(visit, 0) {
+        let indices = pass.operand(visit, 1)?;
+        let graph = &mut *pass.graph;
         let shape = graph.shape(visit.operands[2]).clone();
-        let zeros = filled(graph, 0.0, graph.dtype(dy), &shape)?;
+        let zeros = full(graph, 0.0, graph.dtype(dy), &shape)?;
         let part = graph.make(Op::IndexedPut(axes.clone()), &[dy, indices, zeros])?;
-        sweep.give(visit, 0, part)?;
+        pass.add_cotangent(visit, 0, part)?;
     }
-    let Some(part) = read_updates(sweep, visit, axes, dy)? else { return Ok(()) };
-    let indices = sweep.operand(visit, 1)?;
-    let (shape, updates) = (sweep.graph.shape(dy).clone(), sweep.graph.shape(part).clone());
-    let stays = winners(sweep.graph, indices, &shape, axes, &updates)?;
+    let Some(part) = read_updates(pass, visit, axes, dy)? else { return Ok(()) };
+    let indices = pass.operand(visit, 1)?;
+    let (shape, updates) = (pass.graph.shape(dy).clone(), pass.graph.shape(part).clone());
+    let stays = winners(pass.graph, indices, &shape, axes, &updates)?;
     let part = match stays {
-        Some(stays) => keep_where(sweep.graph, stays, part)?,
+        Some(stays) => select_or_zero(pass.graph, stays, part)?,
         None => part,
     };
-    sweep.give(visit, 2, part)
+    pass.add_cotangent(visit, 2, part)
 }
 
-/// A mask of the updates that no other update of the same place overwrites, or `None` if there is
-/// only one. Each update writes its number by the same op, so the backend decides which one stays.
+/// Returns a mask of the updates whose values remain, or `None` if there is only one update. The
+/// same op writes the number of each update, so the backend's order decides as it does for the
+/// values.
 fn winners(
     graph: &mut Graph,
     indices: ExprId,
@@ -153,37 +155,37 @@ fn winners(
     let places = graph.constant(Scalar::Int(0), TensorType::new(dtype, places))?;
     let all: Axes = (0..axes.len()).collect();
     let written = graph.make(Op::IndexedPut(all.clone()), &[places, indices, numbers])?;
-    // A gather clamps indices out of range, whose updates are dropped by `read_updates`.
+    // A gather clamps out-of-range indices; `read_updates` masks their updates.
     let stays = graph.make(Op::Gather(all), &[written, indices])?;
     let stays = graph.equal(stays, numbers)?;
-    Ok(Some(emit::broadcast(graph, stays, updates.clone(), (0..depth).collect())?))
+    Ok(Some(builder::broadcast(graph, stays, updates.clone(), (0..depth).collect())?))
 }
 
-/// Reads the cotangent of each update from the place it was written to, zero where there is none.
-/// Gives `None` if no cotangent of the updates is needed.
+/// Reads the cotangent of each update at its index, and zero at out-of-range indices. Returns
+/// `None` if no update needs a cotangent.
 fn read_updates(
-    sweep: &mut Sweep<'_>,
+    pass: &mut ReversePass<'_>,
     visit: &Visit,
     axes: &Axes,
     dy: ExprId,
 ) -> Result<Option<ExprId>> {
-    let updates = sweep.graph.shape(visit.operands[2]).clone();
-    if !sweep.wants(visit, 2) || updates.size() == 0 {
+    let updates = pass.graph.shape(visit.operands[2]).clone();
+    if !pass.needs_cotangent(visit, 2) || updates.size() == 0 {
         return Ok(None);
     }
-    let indices = sweep.operand(visit, 1)?;
-    let graph = &mut *sweep.graph;
+    let indices = pass.operand(visit, 1)?;
+    let graph = &mut *pass.graph;
     let shape = graph.shape(dy).clone();
     let read = graph.make(Op::Gather(axes.clone()), &[dy, indices])?;
     let rank = updates.rank();
     let lengths: Axes = updates.as_slice().into();
-    let read = emit::slice(graph, read, &vec![0; rank], lengths, vec![1; rank].into())?;
+    let read = builder::slice(graph, read, &vec![0; rank], lengths, vec![1; rank].into())?;
     let inside = in_range(graph, indices, &shape, axes, &updates)?;
-    Ok(Some(keep_where(graph, inside, read)?))
+    Ok(Some(select_or_zero(graph, inside, read)?))
 }
 
-/// A number per coordinate, or a single one where they are all the same; a dtype that cannot
-/// hold one of them has no index beyond it either.
+/// Creates a constant per coordinate, or a scalar if all are equal. A value that `dtype` cannot
+/// represent is clamped, since no index of this dtype exceeds it.
 fn per_coordinate(graph: &mut Graph, values: &[i64], dtype: DType) -> Result<ExprId> {
     let limit = dtype.max_value().as_i64().unwrap_or(i64::MAX);
     let values: Vec<i64> = values.iter().map(|&value| value.min(limit)).collect();
@@ -195,13 +197,13 @@ fn per_coordinate(graph: &mut Graph, values: &[i64], dtype: DType) -> Result<Exp
     Ok(graph.tensor(tensor.cast(dtype))?)
 }
 
-/// Indices limited to the places that exist.
+/// Clamps indices to the valid range.
 fn clamp(graph: &mut Graph, indices: ExprId, shape: &Shape, axes: &[usize]) -> Result<ExprId> {
     let dtype = graph.dtype(indices);
     if axes.is_empty() {
         return Ok(indices);
     }
-    let last: Vec<i64> = axes.iter().map(|&axis| signed(shape[axis]) - 1).collect();
+    let last: Vec<i64> = axes.iter().map(|&axis| to_i64(shape[axis]) - 1).collect();
     let last = per_coordinate(graph, &last, dtype)?;
     let limited = graph.min(indices, last)?;
     if dtype.is_unsigned() {
@@ -211,7 +213,7 @@ fn clamp(graph: &mut Graph, indices: ExprId, shape: &Shape, axes: &[usize]) -> R
     Ok(graph.max(limited, zero)?)
 }
 
-/// Whether all coordinates of an update exist, in the shape of the updates.
+/// Returns a mask, in the shape of the updates, of the indices whose coordinates are all in range.
 fn in_range(
     graph: &mut Graph,
     indices: ExprId,
@@ -224,26 +226,26 @@ fn in_range(
     let coordinates = graph.shape(indices).rank() - 1;
     let reduce = Reduce { axes: Some([coordinates].into()), keep_axes: false };
     let all = graph.make(Op::Reduce(ReduceOp::All, Box::new(reduce)), &[fits])?;
-    Ok(emit::broadcast(graph, all, updates.clone(), (0..coordinates).collect())?)
+    Ok(builder::broadcast(graph, all, updates.clone(), (0..coordinates).collect())?)
 }
 
-/// Element `j` of the sorted axis came from `argsort[j]`: the cotangents are written back there.
-pub(super) fn sort(sweep: &mut Sweep<'_>, visit: &Visit, attributes: Sort) -> Result<()> {
-    let dy = sweep.dy(visit)?;
-    let x = sweep.operand(visit, 0)?;
-    let graph = &mut *sweep.graph;
+/// Element `j` of the sorted axis came from index `argsort[j]`, to which its cotangent is written.
+pub(super) fn sort(pass: &mut ReversePass<'_>, visit: &Visit, attributes: Sort) -> Result<()> {
+    let dy = pass.dy(visit)?;
+    let x = pass.operand(visit, 0)?;
+    let graph = &mut *pass.graph;
     let shape = graph.shape(x).clone();
     if shape.size() == 0 {
         return Ok(());
     }
     let indices = sorted_places(graph, x, attributes)?;
-    let zeros = filled(graph, 0.0, graph.dtype(dy), &shape)?;
+    let zeros = full(graph, 0.0, graph.dtype(dy), &shape)?;
     let axes: Axes = (0..shape.rank()).collect();
     let dx = graph.make(Op::IndexedPut(axes), &[zeros, indices, dy])?;
-    sweep.give(visit, 0, dx)
+    pass.add_cotangent(visit, 0, dx)
 }
 
-/// Where in `x` each element of the sorted tensor comes from, one coordinate for each axis.
+/// Returns the coordinates in `x` of each element of the sorted tensor.
 fn sorted_places(graph: &mut Graph, x: ExprId, attributes: Sort) -> Result<ExprId> {
     let shape = graph.shape(x).clone();
     let order = graph.make(Op::Argsort(attributes, DType::S64), &[x])?;
@@ -257,13 +259,13 @@ fn sorted_places(graph: &mut Graph, x: ExprId, attributes: Sort) -> Result<ExprI
                 let ty = TensorType::new(DType::S64, shape.clone());
                 graph.make(Op::Iota(Box::new(Iota { axis: Some(axis), ty })), &[])?
             };
-            emit::reshape(graph, places, pair.clone())
+            builder::reshape(graph, places, pair.clone())
         })
         .collect::<nxla_expr::Result<Vec<_>>>()?;
     Ok(graph.make(Op::Concatenate(shape.rank()), &coordinates)?)
 }
 
-/// `argsort`: none, a position is constant by parts.
+/// Adds nothing: the result of `argsort` is piecewise constant.
 pub(super) fn no_derivative() -> Result<()> {
     Ok(())
 }

@@ -1,8 +1,7 @@
-//! The derivative rule of every op, one file per family.
+//! The derivative rules of all ops, with one file per family.
 //!
-//! The matches below are exhaustive: a new op does not compile until it is said here whether it
-//! carries derivatives, to which operands, and how: from the result back to the operands, and from
-//! the operands on to the result.
+//! The matches are exhaustive. A new op compiles only after its author states which operands carry
+//! derivatives and defines its rules for reverse mode and for forward mode.
 
 mod contract;
 pub(crate) mod control;
@@ -19,11 +18,12 @@ use nxla_expr::{ExprId, Graph, Op};
 use smallvec::smallvec;
 
 use crate::error::Result;
-use crate::push::{Step, Tangents};
-use crate::sweep::{Sweep, Visit};
+use crate::forward::{JvpStep, Tangents};
+use crate::reverse::{ReversePass, Visit};
 
-/// Whether the result of an op changes smoothly with the operand at a position. Ops without a
-/// rule carry: they are an error when the sweep meets them, not a silent zero.
+/// Returns whether the result of an op is differentiable with respect to the operand at `position`.
+/// An op without a rule returns true, so that the reverse pass reports an error instead of a silent
+/// zero.
 pub(crate) fn carries(graph: &Graph, op: &Op, operands: &[ExprId], position: usize) -> bool {
     match op {
         Op::Iota(_) | Op::Eye(_) => create::CARRIES,
@@ -64,54 +64,54 @@ pub(crate) fn carries(graph: &Graph, op: &Op, operands: &[ExprId], position: usi
     }
 }
 
-/// Hands the cotangent of a node on to its operands.
-pub(crate) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, op: &Op) -> Result<()> {
+/// Adds the contributions of a node to the cotangents of its operands.
+pub(crate) fn rule(pass: &mut ReversePass<'_>, visit: &Visit, op: &Op) -> Result<()> {
     match op {
         Op::Iota(_) | Op::Eye(_) => create::none(),
-        Op::Unary(op) => elementwise::unary(sweep, visit, *op),
-        Op::Binary(op) => elementwise::binary(sweep, visit, *op),
-        Op::Select => elementwise::select(sweep, visit),
-        Op::Clip => elementwise::clip(sweep, visit),
-        Op::AsType(_) | Op::Bitcast(_) => elementwise::convert(sweep, visit),
-        Op::Reshape(_) | Op::Squeeze(_) => movement::reshape(sweep, visit),
-        Op::Transpose(permutation) => movement::transpose(sweep, visit, permutation),
-        Op::Reverse(axes) => movement::reverse(sweep, visit, axes),
-        Op::Broadcast(attributes) => movement::broadcast(sweep, visit, attributes),
-        Op::Pad(padding) => movement::pad(sweep, visit, padding),
-        Op::Concatenate(axis) => movement::concatenate(sweep, visit, *axis),
-        Op::Stack(attributes) => movement::stack(sweep, visit, attributes.axis),
-        Op::Reduce(op, attributes) => reduce::reduce(sweep, visit, *op, attributes),
+        Op::Unary(op) => elementwise::unary(pass, visit, *op),
+        Op::Binary(op) => elementwise::binary(pass, visit, *op),
+        Op::Select => elementwise::select(pass, visit),
+        Op::Clip => elementwise::clip(pass, visit),
+        Op::AsType(_) | Op::Bitcast(_) => elementwise::convert(pass, visit),
+        Op::Reshape(_) | Op::Squeeze(_) => movement::reshape(pass, visit),
+        Op::Transpose(permutation) => movement::transpose(pass, visit, permutation),
+        Op::Reverse(axes) => movement::reverse(pass, visit, axes),
+        Op::Broadcast(attributes) => movement::broadcast(pass, visit, attributes),
+        Op::Pad(padding) => movement::pad(pass, visit, padding),
+        Op::Concatenate(axis) => movement::concatenate(pass, visit, *axis),
+        Op::Stack(attributes) => movement::stack(pass, visit, attributes.axis),
+        Op::Reduce(op, attributes) => reduce::reduce(pass, visit, *op, attributes),
         Op::ArgReduce(..) => reduce::no_derivative(),
-        Op::ReduceFun(op) => fold::Fold::Axes(op).rule(sweep, visit),
-        Op::Window(op, window) => window::window(sweep, visit, *op, window),
-        Op::WindowFun(op) => fold::Fold::Windows(op).rule(sweep, visit),
-        Op::WindowScatter(op, window) => window::scatter(sweep, visit, *op, window),
-        Op::Dot(attributes) => contract::dot(sweep, visit, attributes),
-        Op::Conv(attributes) => contract::conv(sweep, visit, attributes),
-        Op::Slice(attributes) => index::slice(sweep, visit, attributes),
-        Op::PutSlice(starts) => index::put_slice(sweep, visit, starts),
-        Op::Gather(axes) => index::gather(sweep, visit, axes),
-        Op::IndexedAdd(axes) => index::indexed_add(sweep, visit, axes),
-        Op::IndexedPut(axes) => index::indexed_put(sweep, visit, axes),
-        Op::Sort(attributes) => index::sort(sweep, visit, *attributes),
+        Op::ReduceFun(op) => fold::Fold::Axes(op).rule(pass, visit),
+        Op::Window(op, window) => window::window(pass, visit, *op, window),
+        Op::WindowFun(op) => fold::Fold::Windows(op).rule(pass, visit),
+        Op::WindowScatter(op, window) => window::scatter(pass, visit, *op, window),
+        Op::Dot(attributes) => contract::dot(pass, visit, attributes),
+        Op::Conv(attributes) => contract::conv(pass, visit, attributes),
+        Op::Slice(attributes) => index::slice(pass, visit, attributes),
+        Op::PutSlice(starts) => index::put_slice(pass, visit, starts),
+        Op::Gather(axes) => index::gather(pass, visit, axes),
+        Op::IndexedAdd(axes) => index::indexed_add(pass, visit, axes),
+        Op::IndexedPut(axes) => index::indexed_put(pass, visit, axes),
+        Op::Sort(attributes) => index::sort(pass, visit, *attributes),
         Op::Argsort(..) => index::no_derivative(),
-        Op::Fft(attributes) => linalg::fft(sweep, visit, *attributes),
-        Op::TriangularSolve(attributes) => linalg::triangular_solve(sweep, visit, *attributes),
-        Op::Cholesky => linalg::cholesky(sweep, visit),
-        Op::Factorize(factorization) => linalg::factorize(sweep, visit, *factorization),
+        Op::Fft(attributes) => linalg::fft(pass, visit, *attributes),
+        Op::TriangularSolve(attributes) => linalg::triangular_solve(pass, visit, *attributes),
+        Op::Cholesky => linalg::cholesky(pass, visit),
+        Op::Factorize(factorization) => linalg::factorize(pass, visit, *factorization),
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => control::leaf(),
-        Op::Elem(_) => unreachable!("the sweep routes cotangents of parts itself"),
-        Op::Metadata(metadata) => control::metadata(sweep, visit, metadata),
-        Op::Cond(op) => control::cond::rule(sweep, visit, op),
-        Op::While(op) => control::repeat::rule(sweep, visit, op),
-        Op::Hook(_) => control::hook(sweep, visit),
-        Op::Block(block) => control::block(sweep, visit, block),
+        Op::Elem(_) => unreachable!("the pass routes cotangents of parts itself"),
+        Op::Metadata(metadata) => control::metadata(pass, visit, metadata),
+        Op::Cond(op) => control::cond::rule(pass, visit, op),
+        Op::While(op) => control::while_loop::rule(pass, visit, op),
+        Op::Hook(_) => control::hook(pass, visit),
+        Op::Block(block) => control::block(pass, visit, block),
     }
 }
 
-/// How the results of a node change when its operands change. Control flow, whose regions change
-/// too, is made together with its tangents, by [`control::push`].
-pub(crate) fn tangents(step: &mut Step<'_>, op: &Op) -> Result<Tangents> {
+/// Returns the tangents of the results of a node. [`control::jvp`] handles control ops, because it
+/// creates the node together with its tangents.
+pub(crate) fn tangents(step: &mut JvpStep<'_>, op: &Op) -> Result<Tangents> {
     let tangent = match op {
         Op::Iota(_) | Op::Eye(_) => None,
         Op::Unary(op) => elementwise::unary_tangent(step, *op)?,

@@ -5,14 +5,16 @@ mod forward;
 use nxla_expr::{BinaryOp, ExprId, Graph, Op, Padding, Program, Reduce, ReduceOp};
 use nxla_tensor::{DType, Shape};
 
-use super::control::through;
-use crate::emit::{cast, keep_where, number, reduced_axes, reshape, signed, slice, sum, unreduce};
+use super::control::differentiate_program;
+use crate::builder::{
+    cast, reduced_axes, reshape, scalar, select_or_zero, slice, sum, to_i64, unreduce,
+};
 use crate::error::Result;
-use crate::sweep::{Sweep, Visit};
+use crate::reverse::{ReversePass, Visit};
 
 pub(super) use forward::reduce_tangent;
 
-/// Whether a reduction has a derivative other than zero.
+/// Returns whether a reduction has a nonzero derivative.
 pub(super) fn carries(op: ReduceOp) -> bool {
     match op {
         ReduceOp::Sum | ReduceOp::Product | ReduceOp::Max | ReduceOp::Min => true,
@@ -20,65 +22,66 @@ pub(super) fn carries(op: ReduceOp) -> bool {
     }
 }
 
-/// The rule of each uniform reduction.
+/// Adds the contribution of every reduction to its operand.
 pub(super) fn reduce(
-    sweep: &mut Sweep<'_>,
+    pass: &mut ReversePass<'_>,
     visit: &Visit,
     op: ReduceOp,
     attributes: &Reduce,
 ) -> Result<()> {
-    let dy = sweep.dy(visit)?;
-    let x = sweep.operand(visit, 0)?;
-    let shape = sweep.graph.shape(x).clone();
+    let dy = pass.dy(visit)?;
+    let x = pass.operand(visit, 0)?;
+    let shape = pass.graph.shape(x).clone();
     let axes = reduced_axes(attributes, shape.rank());
     let group = Group { shape: &shape, axes: &axes };
     let dx = match op {
-        ReduceOp::Sum => group.spread(sweep.graph, dy)?,
+        ReduceOp::Sum => group.spread(pass.graph, dy)?,
         ReduceOp::Product if shape.size() == 0 => return Ok(()),
         ReduceOp::Product => {
-            let product = Product::new(sweep.graph, x, &axes, visit.id)?;
-            return through(sweep, visit, &product.program, &[x]);
+            let product = Product::new(pass.graph, x, &axes, visit.id)?;
+            return differentiate_program(pass, visit, &product.program, &[x]);
         }
         ReduceOp::Max | ReduceOp::Min => {
-            let y = sweep.answer(visit)?;
-            extremum(sweep.graph, &group, dy, x, y)?
+            let y = pass.result(visit)?;
+            extremum(pass.graph, &group, dy, x, y)?
         }
         ReduceOp::All | ReduceOp::Any => return Ok(()),
     };
-    sweep.give(visit, 0, dx)
+    pass.add_cotangent(visit, 0, dx)
 }
 
-/// The elements that one result comes from.
+/// The elements that are reduced to one result.
 struct Group<'a> {
     shape: &'a Shape,
     axes: &'a [usize],
 }
 
 impl Group<'_> {
-    /// A value per group, repeated for each element of the group.
+    /// Broadcasts a value per group to the elements of the group.
     fn spread(&self, graph: &mut Graph, per_group: ExprId) -> nxla_expr::Result<ExprId> {
         unreduce(graph, per_group, self.shape, self.axes)
     }
 
-    /// The number of elements per group for which a mask holds, in a float dtype or in a wider one
-    /// that holds it.
+    /// Counts the elements of each group for which `mask` is true, in a float dtype that holds the
+    /// count.
     fn count(&self, graph: &mut Graph, mask: ExprId, dtype: DType) -> nxla_expr::Result<ExprId> {
         let ones = cast(graph, mask, dtype)?;
         sum(graph, ones, self.axes.into())
     }
 }
 
-/// The product as a program of multiplications, whose derivatives of every order are exact at zeros.
+/// A product as a program of multiplications, whose derivatives of every order are exact at zeros.
 ///
-/// Each axis is halved until one element is left, so that the derivative takes as long as the
-/// product and has a depth of the logarithm of the size. A quotient by the elements would be wrong
-/// at zeros, and a selection of special cases loses its own derivative there.
+/// Each axis is halved until one element remains, so the cost of the derivative is proportional to
+/// the cost of the product and its depth is logarithmic in the size. Dividing the product by each
+/// element would fail at zeros, and treating zeros as special cases would make second derivatives
+/// wrong.
 struct Product {
     program: Program,
 }
 
 impl Product {
-    /// The product over axes of `x`, in the shape and dtype of `node`.
+    /// Builds the product over `axes` of `x`, with the shape and dtype of `node`.
     fn new(around: &Graph, x: ExprId, axes: &[usize], node: ExprId) -> Result<Self> {
         let (from, to) = (around.tensor_type(x).clone(), around.tensor_type(node).clone());
         let mut graph = Graph::with_options(around.options());
@@ -93,9 +96,9 @@ impl Product {
     }
 }
 
-/// Multiplies the elements along an axis, of which there is at least one, until its size is 1.
+/// Multiplies the elements along a non-empty axis until its size is 1.
 fn halve(graph: &mut Graph, mut x: ExprId, axis: usize) -> Result<ExprId> {
-    let one = number(graph, 1.0, graph.dtype(x))?;
+    let one = scalar(graph, 1.0, graph.dtype(x))?;
     while graph.shape(x)[axis] > 1 {
         let shape = graph.shape(x).clone();
         let (size, rank) = (shape[axis], shape.rank());
@@ -109,7 +112,7 @@ fn halve(graph: &mut Graph, mut x: ExprId, axis: usize) -> Result<ExprId> {
         let mut high = part(graph, half, size - half)?;
         if size < 2 * half {
             let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
-            padding[axis].high = signed(2 * half - size);
+            padding[axis].high = to_i64(2 * half - size);
             high = graph.make(Op::Pad(padding.into()), &[high, one])?;
         }
         x = graph.multiply(low, high)?;
@@ -117,7 +120,7 @@ fn halve(graph: &mut Graph, mut x: ExprId, axis: usize) -> Result<ExprId> {
     Ok(x)
 }
 
-/// The elements equal to the extremum share the cotangent.
+/// The elements that equal the extremum share the cotangent.
 fn extremum(
     graph: &mut Graph,
     group: &Group<'_>,
@@ -135,10 +138,10 @@ fn extremum(
     let share = graph.divide(dy, count)?;
     let share = cast(graph, share, dtype)?;
     let share = group.spread(graph, share)?;
-    Ok(keep_where(graph, wins, share)?)
+    Ok(select_or_zero(graph, wins, share)?)
 }
 
-/// `argmax` and `argmin`: none, a position is constant by parts.
+/// Adds nothing: the results of `argmax` and `argmin` are piecewise constant.
 pub(super) fn no_derivative() -> Result<()> {
     Ok(())
 }

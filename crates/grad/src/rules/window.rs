@@ -1,9 +1,8 @@
 //! Derivatives of window reductions.
 //!
-//! Along one axis, with stride `s`, dilation `d` and `low` elements of padding, window `j` reads
-//! element `j s + t d - low` at its offset `t`. So for one offset, all windows together read a
-//! strided range of the padded axis; rules that need single elements of a window go through its
-//! offsets, one range each.
+//! Along an axis with stride `s`, dilation `d` and `low` padding elements, window `j` reads element
+//! `j s + t d - low` at its offset `t`. For one offset, all windows together thus read a strided
+//! range of the padded axis. Rules that need single elements of a window iterate over the offsets.
 
 mod forward;
 
@@ -11,36 +10,36 @@ use nxla_expr::{Axes, BinaryOp, ExprId, Graph, Op, Padding, ScatterOp, Window, W
 use nxla_tensor::{Scalar, Shape};
 
 use super::movement::put_back;
-use crate::emit::{self, keep_where, number, pad_zeros, signed, spread, total};
+use crate::builder::{self, dilated_size, pad_zeros, scalar, select_or_zero, sum_all, to_i64};
 use crate::error::Result;
-use crate::sweep::{Sweep, Visit};
+use crate::reverse::{ReversePass, Visit};
 
 pub(super) use forward::{scatter_tangent, window_tangent};
 
-/// The rule of each uniform window reduction.
+/// Adds the contribution of every window reduction to its operand.
 pub(super) fn window(
-    sweep: &mut Sweep<'_>,
+    pass: &mut ReversePass<'_>,
     visit: &Visit,
     op: WindowOp,
     window: &Window,
 ) -> Result<()> {
-    let dy = sweep.dy(visit)?;
-    let x = sweep.operand(visit, 0)?;
-    if sweep.graph.shape(dy).size() == 0 {
+    let dy = pass.dy(visit)?;
+    let x = pass.operand(visit, 0)?;
+    if pass.graph.shape(dy).size() == 0 {
         return Ok(());
     }
     let dx = match op {
-        WindowOp::Sum => sum(sweep.graph, window, dy, x)?,
-        WindowOp::Product => product(sweep.graph, window, dy, x)?,
+        WindowOp::Sum => sum(pass.graph, window, dy, x)?,
+        WindowOp::Product => product(pass.graph, window, dy, x)?,
         WindowOp::Max | WindowOp::Min => {
-            let y = sweep.answer(visit)?;
-            extremum(sweep.graph, scatter_of(op), window, dy, (x, y))?
+            let y = pass.result(visit)?;
+            extremum(pass.graph, scatter_of(op), window, dy, (x, y))?
         }
     };
-    sweep.give(visit, 0, dx)
+    pass.add_cotangent(visit, 0, dx)
 }
 
-/// The scatter that belongs to an extremum.
+/// Returns the scatter op that corresponds to an extremum.
 fn scatter_of(op: WindowOp) -> ScatterOp {
     match op {
         WindowOp::Min => ScatterOp::Min,
@@ -48,17 +47,17 @@ fn scatter_of(op: WindowOp) -> ScatterOp {
     }
 }
 
-/// Element `i` is read by the windows `j` with `j s = i + low - t d`: with `s - 1` zeros between
-/// the cotangents that is again a window sum, of stride 1 and the same dilation, over cotangents
-/// shifted by the extent of a window.
+/// Element `i` is read by the windows `j` with `j s = i + low - t d`. After inserting `s - 1` zeros
+/// between the cotangents, the contribution is a window sum of stride 1 with the same dilation over
+/// cotangents shifted by the extent of a window.
 fn sum(graph: &mut Graph, window: &Window, dy: ExprId, x: ExprId) -> Result<ExprId> {
     let (from, to) = (graph.shape(x).clone(), graph.shape(dy).clone());
     let padding: Vec<Padding> = (0..from.rank())
         .map(|axis| {
             let low = window.padding[axis].0;
-            let reach = signed(spread(window.dimensions[axis], window.dilations[axis])) - 1;
-            let last = signed(spread(to[axis], window.strides[axis]));
-            let high = signed(from[axis]) + low - last;
+            let reach = to_i64(dilated_size(window.dimensions[axis], window.dilations[axis])) - 1;
+            let last = to_i64(dilated_size(to[axis], window.strides[axis]));
+            let high = to_i64(from[axis]) + low - last;
             Padding { low: reach - low, high, interior: window.strides[axis] - 1 }
         })
         .collect();
@@ -71,11 +70,11 @@ fn sum(graph: &mut Graph, window: &Window, dy: ExprId, x: ExprId) -> Result<Expr
     Ok(graph.make(Op::Window(WindowOp::Sum, Box::new(adjoint)), &[spaced])?)
 }
 
-/// Each element of a window gets the product of the others: of those at smaller offsets times
-/// those at larger ones, which is exact with zeros too.
+/// The contribution to an element of a window is the product of the elements at smaller offsets and
+/// the elements at larger offsets, which is exact for zeros.
 fn product(graph: &mut Graph, window: &Window, dy: ExprId, x: ExprId) -> Result<ExprId> {
     let offsets = Offsets::new(window, graph.shape(x), graph.shape(dy));
-    let padded = offsets.padded(graph, x, Scalar::UInt(1))?;
+    let padded = offsets.pad_windows(graph, x, Scalar::UInt(1))?;
     let elements = offsets
         .iter()
         .map(|offset| offsets.take(graph, padded, &offset))
@@ -100,7 +99,7 @@ fn product(graph: &mut Graph, window: &Window, dy: ExprId, x: ExprId) -> Result<
     Ok(dx.expect("a window has at least one offset"))
 }
 
-/// The extremum of each window, the last one in a tie, gets the cotangent of the window.
+/// The last extremal element of each window receives the cotangent of the window.
 fn extremum(
     graph: &mut Graph,
     op: ScatterOp,
@@ -109,51 +108,51 @@ fn extremum(
     (x, y): (ExprId, ExprId),
 ) -> Result<ExprId> {
     if window.dilations.iter().all(|&dilation| dilation == 1) {
-        let zero = number(graph, 0.0, graph.dtype(dy))?;
+        let zero = scalar(graph, 0.0, graph.dtype(dy))?;
         let scatter = Op::WindowScatter(op, Box::new(window.clone()));
         return Ok(graph.make(scatter, &[x, dy, zero])?);
     }
-    // Compilers know no scatter with a dilated window.
+    // Backends do not support a scatter with dilated windows.
     let offsets = Offsets::new(window, graph.shape(x), graph.shape(dy));
     let mut dx = None;
     for (offset, wins) in offsets.winners(graph, op, x, y)? {
-        let part = keep_where(graph, wins, dy)?;
+        let part = select_or_zero(graph, wins, dy)?;
         dx = Some(offsets.put(graph, dx, part, &offset)?);
     }
     Ok(dx.expect("a window has at least one offset"))
 }
 
-/// The tensor that is searched only chooses positions; the source and the initial value carry.
+/// The searched tensor only selects indices; the source and the initial value carry derivatives.
 pub(super) fn scatter_carries(position: usize) -> bool {
     position != 0
 }
 
-/// What each window sent comes back from the position of its extremum; the initial value was
-/// added everywhere.
+/// Each source element receives the cotangent at the index of the extremum of its window; the
+/// initial value receives the sum over all elements.
 pub(super) fn scatter(
-    sweep: &mut Sweep<'_>,
+    pass: &mut ReversePass<'_>,
     visit: &Visit,
     op: ScatterOp,
     window: &Window,
 ) -> Result<()> {
-    let dy = sweep.dy(visit)?;
-    let x = sweep.operand(visit, 0)?;
-    let graph = &mut *sweep.graph;
+    let dy = pass.dy(visit)?;
+    let x = pass.operand(visit, 0)?;
+    let graph = &mut *pass.graph;
     let source = graph.shape(visit.operands[1]).clone();
-    if sweep.wants(visit, 1) && source.size() > 0 {
-        let graph = &mut *sweep.graph;
+    if pass.needs_cotangent(visit, 1) && source.size() > 0 {
+        let graph = &mut *pass.graph;
         let extremum = match op {
             ScatterOp::Max => WindowOp::Max,
             ScatterOp::Min => WindowOp::Min,
         };
         let y = graph.make(Op::Window(extremum, Box::new(window.clone())), &[x])?;
         let offsets = Offsets::new(window, graph.shape(x), &source);
-        let part = offsets.of_winners(graph, op, (x, y), dy)?;
-        sweep.give(visit, 1, part)?;
+        let part = offsets.select_winners(graph, op, (x, y), dy)?;
+        pass.add_cotangent(visit, 1, part)?;
     }
-    if sweep.wants(visit, 2) {
-        let initial = total(sweep.graph, dy)?;
-        sweep.give(visit, 2, initial)?;
+    if pass.needs_cotangent(visit, 2) {
+        let initial = sum_all(pass.graph, dy)?;
+        pass.add_cotangent(visit, 2, initial)?;
     }
     Ok(())
 }
@@ -162,7 +161,7 @@ pub(super) fn scatter(
 pub(super) struct Offsets<'a> {
     window: &'a Window,
     from: Shape,
-    /// How many windows there are along each axis, at least one.
+    /// The number of windows along each axis.
     count: Shape,
 }
 
@@ -171,7 +170,7 @@ impl<'a> Offsets<'a> {
         Self { window, from: from.clone(), count: count.clone() }
     }
 
-    /// Every offset, in row-major order.
+    /// Iterates over all offsets in row-major order.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = Vec<usize>> + use<> {
         let dimensions = self.window.dimensions.clone();
         let total: usize = dimensions.iter().product();
@@ -185,8 +184,8 @@ impl<'a> Offsets<'a> {
         })
     }
 
-    /// A tensor with the padding of the windows, of one value.
-    fn padded(&self, graph: &mut Graph, x: ExprId, value: Scalar) -> Result<ExprId> {
+    /// Pads a tensor as the windows require, with elements of one value.
+    fn pad_windows(&self, graph: &mut Graph, x: ExprId, value: Scalar) -> Result<ExprId> {
         let value = graph.scalar_constant(value, graph.dtype(x))?;
         let padding: Box<[Padding]> = self
             .window
@@ -197,7 +196,7 @@ impl<'a> Offsets<'a> {
         Ok(graph.make(Op::Pad(padding), &[x, value])?)
     }
 
-    /// The element of a padded tensor that each window reads at an offset.
+    /// Returns the element of a padded tensor that each window reads at an offset.
     pub(super) fn take(
         &self,
         graph: &mut Graph,
@@ -206,12 +205,16 @@ impl<'a> Offsets<'a> {
     ) -> Result<ExprId> {
         let Window { strides, dilations, .. } = self.window;
         let starts: Vec<usize> = offset.iter().zip(dilations).map(|(at, step)| at * step).collect();
-        let lengths: Axes =
-            self.count.iter().zip(strides).map(|(&count, &stride)| spread(count, stride)).collect();
-        Ok(emit::slice(graph, padded, &starts, lengths, strides.clone())?)
+        let lengths: Axes = self
+            .count
+            .iter()
+            .zip(strides)
+            .map(|(&count, &stride)| dilated_size(count, stride))
+            .collect();
+        Ok(builder::slice(graph, padded, &starts, lengths, strides.clone())?)
     }
 
-    /// Adds a value per window at the elements that the windows read at an offset.
+    /// Adds a value per window to the elements that the windows read at an offset.
     fn put(
         &self,
         graph: &mut Graph,
@@ -222,7 +225,7 @@ impl<'a> Offsets<'a> {
         let Window { strides, dilations, padding, .. } = self.window;
         let padding: Vec<Padding> = (0..self.from.rank())
             .map(|axis| {
-                let start = signed(offset[axis] * dilations[axis]) - padding[axis].0;
+                let start = to_i64(offset[axis] * dilations[axis]) - padding[axis].0;
                 put_back(start, self.count[axis], strides[axis], self.from[axis])
             })
             .collect();
@@ -233,8 +236,8 @@ impl<'a> Offsets<'a> {
         })
     }
 
-    /// For each offset, which windows have their extremum `y` there; of several equal ones only
-    /// the last counts, as it does for the scatter.
+    /// For each offset, returns a mask of the windows whose extremum `y` is at this offset. Of
+    /// several equal elements the last one counts, as for the scatter.
     fn winners(
         &self,
         graph: &mut Graph,
@@ -247,7 +250,7 @@ impl<'a> Offsets<'a> {
             ScatterOp::Max => dtype.min_value(),
             ScatterOp::Min => dtype.max_value(),
         };
-        let padded = self.padded(graph, x, padding)?;
+        let padded = self.pad_windows(graph, x, padding)?;
         let mut free: Option<ExprId> = None;
         let mut winners = Vec::new();
         for offset in self.iter().rev() {

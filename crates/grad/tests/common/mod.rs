@@ -1,5 +1,5 @@
-//! Checks gradients against central finite differences in `f64`, and forward mode against reverse
-//! mode: the change of a sum in some direction is the product of its gradient with that direction.
+//! Compares gradients with central finite differences in `f64`, and forward mode with reverse mode:
+//! the tangent of a sum in a direction is the dot product of its gradient with the direction.
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -11,10 +11,10 @@ use nxla_expr::{ExprId, Graph, Program, TensorType};
 use nxla_grad::{gradients, jvp};
 use nxla_tensor::{DType, HostTensor, Scalar, Shape};
 
-/// The step of the finite differences; their error is about its square.
+/// The step of the finite differences; their error is proportional to its square.
 const STEP: f64 = 1e-5;
 
-/// Deterministic numbers in an interval, without order or repetition.
+/// Returns deterministic, unordered and distinct values in an interval.
 pub(crate) fn samples(shape: &[usize], (low, high): (f64, f64), seed: u64) -> HostTensor {
     let count: usize = shape.iter().product();
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -45,13 +45,13 @@ pub(crate) fn types(inputs: &[HostTensor]) -> Vec<TensorType> {
     inputs.iter().map(|input| TensorType::new(input.dtype(), input.shape().clone())).collect()
 }
 
-/// Parameters for tensors like these.
+/// Creates parameters with the types of `inputs`.
 pub(crate) fn parameters(graph: &mut Graph, inputs: &[HostTensor]) -> Vec<ExprId> {
     let types = types(inputs);
     types.into_iter().enumerate().map(|(at, ty)| graph.parameter(at, ty)).collect()
 }
 
-/// Runs the outputs of a graph.
+/// Evaluates the outputs of a graph.
 pub(crate) fn run(graph: &Graph, inputs: &[HostTensor], outputs: &[ExprId]) -> Vec<HostTensor> {
     let program = Program::new(graph, types(inputs), outputs).unwrap();
     evaluate(&program, inputs.to_vec()).unwrap()
@@ -61,8 +61,7 @@ pub(crate) fn f64s(tensor: &HostTensor) -> Vec<f64> {
     tensor.cast(DType::F64).to_vec::<f64>().unwrap()
 }
 
-/// The sum of `x` with weights that differ from element to element, so that no mistake in the
-/// order of elements goes unnoticed.
+/// Returns the sum of `x` with distinct weights, which detects a wrong order of elements.
 pub(crate) fn weighted(graph: &mut Graph, x: ExprId) -> ExprId {
     let shape = graph.shape(x).clone();
     let x = graph.rename(x, None).unwrap();
@@ -74,8 +73,8 @@ pub(crate) fn weighted(graph: &mut Graph, x: ExprId) -> ExprId {
     graph.sum(product, None, false).unwrap()
 }
 
-/// Compares the gradient of a weighted sum of `build`'s result with finite differences, with
-/// respect to every `f64` input. Other inputs are passed as they are.
+/// Compares the gradient of a weighted sum of the result of `build` with finite differences, for
+/// every `f64` input; other inputs are constants.
 pub(crate) fn check(inputs: &[HostTensor], build: impl Fn(&mut Graph, &[ExprId]) -> ExprId) {
     check_with(inputs, 2e-7, build);
 }
@@ -92,7 +91,7 @@ pub(crate) fn check_with(
     compare(&mut graph, inputs, &parameters, loss, tolerance);
 }
 
-/// Like [`check`], and also the second derivative: the gradient of a weighted sum of gradients.
+/// Does the same as [`check`], and checks the gradient of a weighted sum of the gradients.
 pub(crate) fn check_twice(inputs: &[HostTensor], build: impl Fn(&mut Graph, &[ExprId]) -> ExprId) {
     check(inputs, &build);
     let mut graph = Graph::new();
@@ -151,8 +150,8 @@ fn compare(
     }
 }
 
-/// How a scalar changes in a direction, in forward mode, against its gradient with respect to the
-/// `f64` inputs.
+/// Compares the forward-mode derivative of a scalar in a direction with its gradient with respect
+/// to the `f64` inputs.
 fn compare_forward(graph: &Graph, inputs: &[HostTensor], loss: ExprId, gradient: &[HostTensor]) {
     let program = Program::new(graph, types(inputs), &[loss]).unwrap();
     let is_moved = |input: &&HostTensor| input.dtype() == DType::F64;

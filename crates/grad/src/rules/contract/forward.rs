@@ -1,13 +1,16 @@
-//! How contractions change. They are linear in each operand: the change is that of one operand met
-//! by the other, twice.
+//! Tangents of contractions. They are bilinear: the tangent is the sum of the products in which one
+//! operand is replaced by its tangent.
 
 use nxla_expr::{ExprId, Op};
 
 use crate::error::Result;
-use crate::push::Step;
+use crate::forward::JvpStep;
 
 /// `dot` and `conv`.
-pub(in crate::rules) fn bilinear_tangent(step: &mut Step<'_>, op: &Op) -> Result<Option<ExprId>> {
+pub(in crate::rules) fn bilinear_tangent(
+    step: &mut JvpStep<'_>,
+    op: &Op,
+) -> Result<Option<ExprId>> {
     let (left, right) = (step.x(0)?, step.x(1)?);
     let (dleft, dright) = (step.dx(0), step.dx(1));
     let graph = &mut *step.graph;

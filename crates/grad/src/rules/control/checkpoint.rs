@@ -1,41 +1,48 @@
-//! The derivative of a function that does not keep what it computed.
+//! Derivatives of checkpoints: functions whose values are recomputed instead of stored.
 //!
-//! Going back, the node is a block again: it takes the arguments, what was kept, and the cotangents,
-//! and computes in its own body what it needs to know between them. Being a program of its own it is
-//! never merged with the nodes that computed the same before, and where programs are opened up, in
-//! XLA, its kind says that nothing of it must be. What is kept becomes more results of the first
-//! block, another one of which takes its place.
+//! The derivative is a block that takes the arguments, the residuals and the cotangents, and
+//! recomputes the other values in its body. As a separate program, its nodes are not merged with
+//! the equal nodes of the original. XLA inlines blocks; the kind of this block marks its contents
+//! so that they are not merged either. Residuals become additional results of the original block,
+//! which a new block replaces.
 
 use std::sync::Arc;
 
 use nxla_expr::{Block, BlockKind, ExprId, Graph, Keep, Op, Operands, Program, TensorType};
 
-use super::{given, wanted};
-use crate::emit;
+use super::{operands_to_differentiate, results_with_cotangents};
+use crate::builder;
 use crate::error::Result;
-use crate::maps::{Cut, cut};
+use crate::programs::{ResidualSplit, split_at_residuals};
 use crate::region::{Hooks, narrow, splice};
-use crate::sweep::{Sweep, Visit, values_and_vjp};
+use crate::reverse::{ReversePass, Visit, values_and_vjp};
 
-pub(super) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, block: &Block, keep: &Keep) -> Result<()> {
+pub(super) fn rule(
+    pass: &mut ReversePass<'_>,
+    visit: &Visit,
+    block: &Block,
+    keep: &Keep,
+) -> Result<()> {
     let body = &block.body;
-    let (given, cotangents) = given(sweep, visit)?;
-    let types = cotangents.iter().map(|&id| sweep.graph.tensor_type(id).clone());
-    let wanted = wanted(sweep, visit);
+    let (given, cotangents) = results_with_cotangents(pass, visit)?;
+    let types = cotangents.iter().map(|&id| pass.graph.tensor_type(id).clone());
+    let wanted = operands_to_differentiate(pass, visit);
     let whole = derivative(body, (&given, types.collect()), &wanted)?;
     let values = body.outputs().len();
-    // A function with hooks has called them; what is kept would have to call them again.
+    // Hooks have already been called; computing residuals separately would call them again.
     let keep = if body.effects().is_empty() { keep } else { &Keep::Nothing };
-    let Cut { known, rest, residuals } =
-        cut(&whole, body.inputs().len(), values, &mut |graph, id| keeps(keep, graph, id))?;
+    let ResidualSplit { known, rest, residuals } =
+        split_at_residuals(&whole, body.inputs().len(), values, &mut |graph, id| {
+            is_stored(keep, graph, id)
+        })?;
     let mut operands = Operands::new();
     if residuals > 0 {
         let kept = Block { body: known, ..block.clone() };
-        let node = sweep.graph.make(Op::Block(Arc::new(kept)), &visit.operands)?;
-        let parts = sweep.graph.parts(node)?;
+        let node = pass.graph.make(Op::Block(Arc::new(kept)), &visit.operands)?;
+        let parts = pass.graph.parts(node)?;
         let (results, kept) = parts.split_at(values);
-        let own = sweep.graph.parts(visit.id)?;
-        sweep.replace(own.into_iter().zip(results.iter().copied()).collect());
+        let own = pass.graph.parts(visit.id)?;
+        pass.replace(own.into_iter().zip(results.iter().copied()).collect());
         operands.extend_from_slice(kept);
     }
     operands.extend(visit.operands.iter().copied());
@@ -51,16 +58,16 @@ pub(super) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, block: &Block, keep: &K
         kind => kind.clone(),
     };
     let back = Block { kind, batch_axes: block.batch_axes, body: rest };
-    let node = sweep.graph.make(Op::Block(Arc::new(back)), &operands)?;
-    for (position, part) in wanted.into_iter().zip(sweep.graph.parts(node)?) {
-        let part = emit::plain(sweep.graph, part)?;
-        sweep.give(visit, position, part)?;
+    let node = pass.graph.make(Op::Block(Arc::new(back)), &operands)?;
+    for (position, part) in wanted.into_iter().zip(pass.graph.parts(node)?) {
+        let part = builder::strip_names(pass.graph, part)?;
+        pass.add_cotangent(visit, position, part)?;
     }
     Ok(())
 }
 
-/// The program `(inputs…, cotangents of the given outputs…) -> (outputs…, cotangents of the wanted
-/// inputs…)`.
+/// Builds the program `(inputs…, cotangents of the given outputs…) -> (outputs…, cotangents of the
+/// wanted inputs…)`.
 fn derivative(
     body: &Program,
     (given, cotangents): (&[usize], Vec<TensorType>),
@@ -81,8 +88,8 @@ fn derivative(
     Ok(Program::new(&graph, types, &results)?)
 }
 
-/// Whether a value inside of the function is to be kept, if the derivative needs it.
-fn keeps(keep: &Keep, graph: &Graph, id: ExprId) -> bool {
+/// Returns whether the policy stores a value of the function if the derivative needs the value.
+fn is_stored(keep: &Keep, graph: &Graph, id: ExprId) -> bool {
     match keep {
         Keep::Nothing => false,
         Keep::Products => matches!(graph.op(id), Op::Dot(_) | Op::Conv(_)),

@@ -1,30 +1,30 @@
-//! The derivative of a conditional: a conditional with the same predicates, whose branches are
-//! the derivatives of the branches.
+//! The derivative of a conditional: a conditional with the same predicates and the derivatives of
+//! the branches.
 //!
-//! A branch computes again what it needs of the forward branch, so that nothing of a branch that
-//! is not taken is ever computed. The predicates are computed again too; they are small, and
-//! compilers merge equal ones.
+//! A branch recomputes the values that it needs of the original branch, so no value of another
+//! branch is ever computed. The predicates are recomputed too; they are small, and compilers merge
+//! equal ones.
 
 use std::sync::Arc;
 
 use nxla_expr::{Cond, ExprId, Op, Program, TensorType};
 
-use super::{given, wanted};
+use super::{operands_to_differentiate, results_with_cotangents};
 use crate::error::Result;
 use crate::region::{Backward, Hooks, narrow};
-use crate::sweep::{Sweep, Visit};
+use crate::reverse::{ReversePass, Visit};
 
-pub(crate) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, cond: &Cond) -> Result<()> {
-    let (given, cotangents) = given(sweep, visit)?;
+pub(crate) fn rule(pass: &mut ReversePass<'_>, visit: &Visit, cond: &Cond) -> Result<()> {
+    let (given, cotangents) = results_with_cotangents(pass, visit)?;
     let types: Vec<TensorType> =
-        cotangents.iter().map(|&id| sweep.graph.tensor_type(id).clone()).collect();
-    let wanted = wanted(sweep, visit);
+        cotangents.iter().map(|&id| pass.graph.tensor_type(id).clone()).collect();
+    let wanted = operands_to_differentiate(pass, visit);
     let bodies = cond.clauses.iter().map(|(_, body)| body).chain([&cond.otherwise]);
     let branches = bodies
         .map(|body| Backward::new(body, &given, &types, &wanted))
         .collect::<Result<Vec<_>>>()?;
 
-    // What no branch flows into gets no cotangent at all.
+    // An operand to which no branch contributes has no cotangent.
     let mut flows = vec![false; wanted.len()];
     for branch in &branches {
         for (any, flows) in flows.iter_mut().zip(branch.flows()) {
@@ -47,16 +47,16 @@ pub(crate) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, cond: &Cond) -> Result<
         .zip(used)
         .filter_map(|(&id, used)| used.then_some(id))
         .collect();
-    let node = sweep.graph.make(Op::Cond(Arc::new(backward)), &operands)?;
-    let parts = sweep.graph.parts(node)?;
+    let node = pass.graph.make(Op::Cond(Arc::new(backward)), &operands)?;
+    let parts = pass.graph.parts(node)?;
     let flowing = wanted.into_iter().zip(flows).filter(|(_, flows)| *flows);
     for ((position, _), part) in flowing.zip(parts) {
-        sweep.give(visit, position, part)?;
+        pass.add_cotangent(visit, position, part)?;
     }
     Ok(())
 }
 
-/// The conditional of the derivatives, and which of all the inputs it needs.
+/// Builds the conditional of the derivatives, and returns which inputs it needs.
 fn conditional(
     cond: &Cond,
     branches: &[Arc<Program>],

@@ -1,5 +1,5 @@
-//! How what holds the graph together changes. A region is pushed in a graph of its own: the node
-//! that holds it computes values and tangents in one go, and so replaces the original.
+//! Forward mode for control ops. A region is differentiated in a separate graph. The resulting op
+//! computes values and tangents together and replaces the original op.
 
 use std::sync::Arc;
 
@@ -9,16 +9,18 @@ use nxla_expr::{
 };
 use nxla_tensor::DType;
 
-use crate::active::close_over_trips;
-use crate::demand::{ask_over_trips, asked_inputs};
-use crate::emit::{self, filled};
+use crate::active::mark_active_states;
+use crate::builder::{self, full};
 use crate::error::Result;
-use crate::push::{Dual, Duals, Tangents, push as push_program, unchanged, values, with_tangents};
+use crate::forward::{
+    Dual, Duals, Tangents, jvp_program, make_without_tangents, values, with_tangents,
+};
+use crate::needed::{needed_inputs, needed_loop_inputs};
 use crate::region::{Hooks, cotangent_dtype, splice};
 use crate::transpose::{Linear, transpose};
 
-/// The operands whose tangents the marked results ask for.
-pub(crate) fn asked_operands(op: &Op, results: &[bool]) -> Vec<bool> {
+/// Returns for each operand whether the marked results need its tangent.
+pub(crate) fn needed_operands(op: &Op, results: &[bool]) -> Vec<bool> {
     match op {
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => Vec::new(),
         Op::Metadata(metadata) if metadata.stop_grad => vec![false; results.len()],
@@ -32,9 +34,9 @@ pub(crate) fn asked_operands(op: &Op, results: &[bool]) -> Vec<bool> {
         },
         Op::Cond(cond) => {
             let bodies = cond.clauses.iter().map(|(_, body)| body);
-            let mut asked = asked_inputs(&cond.otherwise, results);
+            let mut asked = needed_inputs(&cond.otherwise, results);
             for body in bodies {
-                for (asked, more) in asked.iter_mut().zip(asked_inputs(body, results)) {
+                for (asked, more) in asked.iter_mut().zip(needed_inputs(body, results)) {
                     *asked |= more;
                 }
             }
@@ -42,61 +44,58 @@ pub(crate) fn asked_operands(op: &Op, results: &[bool]) -> Vec<bool> {
         }
         Op::While(op) => {
             let mut states = results.to_vec();
-            let mut asked = ask_over_trips(&op.body, &mut states);
+            let mut asked = needed_loop_inputs(&op.body, &mut states);
             asked[..op.state].copy_from_slice(&states);
             asked
         }
         Op::Hook(hook) if hook.results.is_some() => Vec::new(),
         Op::Hook(_) => results.to_vec(),
-        Op::Block(block) => asked_inputs(&block.body, results),
+        Op::Block(block) => needed_inputs(&block.body, results),
         Op::Elem(_) => unreachable!("a part is asked of its tuple"),
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
 }
 
-/// A node of control flow with its tangents, of the results that are asked for.
-pub(crate) fn push(graph: &mut Graph, op: &Op, operands: &[Dual], asked: &[bool]) -> Result<Duals> {
+/// Creates a control node with the tangents of the results that need them.
+pub(crate) fn jvp(graph: &mut Graph, op: &Op, operands: &[Dual], asked: &[bool]) -> Result<Duals> {
     match op {
-        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => unchanged(graph, op, operands),
-        Op::Metadata(metadata) => push_metadata(graph, op, metadata, operands),
-        Op::Cond(cond) => push_cond(graph, cond, operands, asked),
-        Op::While(op) => push_loop(graph, op, operands, asked),
-        Op::Hook(hook) => push_hook(graph, op, hook, operands),
-        Op::Block(block) => push_block(graph, op, block, operands, asked),
+        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => {
+            make_without_tangents(graph, op, operands)
+        }
+        Op::Metadata(metadata) => jvp_metadata(graph, op, metadata, operands),
+        Op::Cond(cond) => jvp_cond(graph, cond, operands, asked),
+        Op::While(op) => jvp_loop(graph, op, operands, asked),
+        Op::Hook(hook) => jvp_hook(graph, op, hook, operands),
+        Op::Block(block) => jvp_block(graph, op, block, operands, asked),
         Op::Elem(_) => unreachable!("the push picks parts itself"),
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
 }
 
-/// Each result is the operand of the same position.
-fn pass(graph: &mut Graph, op: &Op, operands: &[Dual]) -> Result<Duals> {
+/// Passes the operand at the same position to each result.
+fn pass_through(graph: &mut Graph, op: &Op, operands: &[Dual]) -> Result<Duals> {
     let node = graph.make(op.clone(), &values(operands))?;
     let tangents: Tangents = operands.iter().map(|operand| operand.tangent).collect();
     with_tangents(graph, node, tangents)
 }
 
-/// An annotation is the identity, unless it stops the derivative or replaces it.
-fn push_metadata(
+/// An annotation is the identity unless it stops the derivative or holds a custom rule.
+fn jvp_metadata(
     graph: &mut Graph,
     op: &Op,
     metadata: &Metadata,
     operands: &[Dual],
 ) -> Result<Duals> {
     match &metadata.custom_grad {
-        _ if metadata.stop_grad => unchanged(graph, op, operands),
-        Some(custom) => push_custom(graph, op, custom, operands),
-        None => pass(graph, op, operands),
+        _ if metadata.stop_grad => make_without_tangents(graph, op, operands),
+        Some(custom) => jvp_custom(graph, op, custom, operands),
+        None => pass_through(graph, op, operands),
     }
 }
 
-/// Tangents go through the user's rule. One that says how cotangents go back is linear in them:
-/// tangents go through its transpose.
-fn push_custom(
-    graph: &mut Graph,
-    op: &Op,
-    custom: &CustomGrad,
-    operands: &[Dual],
-) -> Result<Duals> {
+/// Applies the custom rule to the tangents. A rule for cotangents must be linear; its transpose is
+/// applied instead.
+fn jvp_custom(graph: &mut Graph, op: &Op, custom: &CustomGrad, operands: &[Dual]) -> Result<Duals> {
     let node = graph.make(op.clone(), &values(operands))?;
     let declared = &operands[custom.declared()];
     let captures = values(&operands[custom.declared().end..]);
@@ -109,29 +108,29 @@ fn push_custom(
         RuleFor::Tangents => {
             let mut arguments = Vec::with_capacity(custom.program.inputs().len());
             for (dual, ty) in declared.iter().zip(custom.program.inputs()) {
-                arguments.push(typed(graph, dual.tangent, ty)?);
+                arguments.push(with_type(graph, dual.tangent, ty)?);
             }
             arguments.extend(captures);
             let found = custom.program.inline(graph, &arguments)?;
-            let plain = found.into_iter().map(|id| emit::plain(graph, id).map(Some));
+            let plain = found.into_iter().map(|id| builder::strip_names(graph, id).map(Some));
             plain.collect::<nxla_expr::Result<_>>()?
         }
     };
     with_tangents(graph, node, found)
 }
 
-/// A hook is shown values, and passes their tangents on. Nothing is known of what a host function
-/// computes.
-fn push_hook(graph: &mut Graph, op: &Op, hook: &HookOp, operands: &[Dual]) -> Result<Duals> {
+/// A hook receives the values, and their tangents are passed on. The results of a host function
+/// have no tangents, because its derivative is unknown.
+fn jvp_hook(graph: &mut Graph, op: &Op, hook: &HookOp, operands: &[Dual]) -> Result<Duals> {
     match hook.results {
-        Some(_) => unchanged(graph, op, operands),
-        None => pass(graph, op, operands),
+        Some(_) => make_without_tangents(graph, op, operands),
+        None => pass_through(graph, op, operands),
     }
 }
 
-/// A composite stays what it is, since a compiler may know a better way to compute it; its default
-/// body gives the tangents. One with hooks is no such composite, and is opened.
-fn push_block(
+/// A composite remains, because a compiler may have a faster implementation; its default body
+/// computes the tangents. A composite with hooks is inlined.
+fn jvp_block(
     graph: &mut Graph,
     op: &Op,
     block: &Block,
@@ -139,33 +138,33 @@ fn push_block(
     asked: &[bool],
 ) -> Result<Duals> {
     if !block.body.effects().is_empty() {
-        return Ok(push_program(graph, &block.body, operands, asked)?.into_iter().collect());
+        return Ok(jvp_program(graph, &block.body, operands, asked)?.into_iter().collect());
     }
     if let BlockKind::Checkpoint { .. } = block.kind {
-        return push_checkpoint(graph, op, block, operands, asked);
+        return jvp_checkpoint(graph, op, block, operands, asked);
     }
     let node = graph.make(op.clone(), &values(operands))?;
-    let inside = push_program(graph, &block.body, operands, asked)?;
+    let inside = jvp_program(graph, &block.body, operands, asked)?;
     with_tangents(graph, node, inside.into_iter().map(|dual| dual.tangent).collect())
 }
 
-/// A checkpoint gives tangents along with its values: if that is differentiated in reverse, it does
-/// not keep them either.
-fn push_checkpoint(
+/// A checkpoint computes tangents together with its values, so that differentiating the result in
+/// reverse mode does not store them either.
+fn jvp_checkpoint(
     graph: &mut Graph,
     op: &Op,
     block: &Block,
     operands: &[Dual],
     asked: &[bool],
 ) -> Result<Duals> {
-    let tangents = carried_in(graph, operands, &asked_operands(op, asked));
+    let tangents = received_tangents(graph, operands, &needed_operands(op, asked));
     let inputs = Inputs::new(block.body.inputs(), 0, &tangents);
     let mut inside = Graph::with_options(graph.options());
     let parameters = inputs.parameters(&mut inside);
-    let found = push_program(&mut inside, &block.body, &parameters, asked)?;
+    let found = jvp_program(&mut inside, &block.body, &parameters, asked)?;
     let changes: Vec<bool> = found.iter().map(|dual| dual.tangent.is_some()).collect();
     if !changes.contains(&true) {
-        return unchanged(graph, op, operands);
+        return make_without_tangents(graph, op, operands);
     }
     let mut outputs: Vec<ExprId> = found.iter().map(|dual| dual.value).collect();
     outputs.extend(found.iter().filter_map(|dual| dual.tangent));
@@ -176,9 +175,8 @@ fn push_checkpoint(
     results(graph, node, &changes)
 }
 
-/// The types of the tangents that are handed into a region: those that there are and that are
-/// asked for.
-fn carried_in(graph: &Graph, operands: &[Dual], asked: &[bool]) -> Vec<Option<TensorType>> {
+/// Returns the types of the tangents that a region receives: those that exist and are needed.
+fn received_tangents(graph: &Graph, operands: &[Dual], asked: &[bool]) -> Vec<Option<TensorType>> {
     let carried = operands.iter().zip(asked).map(|(dual, &asked)| {
         let tangent = dual.tangent.filter(|_| asked)?;
         Some(graph.tensor_type(tangent).clone())
@@ -186,16 +184,16 @@ fn carried_in(graph: &Graph, operands: &[Dual], asked: &[bool]) -> Vec<Option<Te
     carried.collect()
 }
 
-/// The inputs of a pushed region: those of the original, then the tangents that it carries.
+/// The inputs of a differentiated region: the original inputs and the tangents that it receives.
 struct Inputs {
     types: Vec<TensorType>,
-    /// For each input of the original, where it is now, and where its tangent is.
+    /// For each original input, its new index and the index of its tangent.
     places: Vec<(usize, Option<usize>)>,
 }
 
 impl Inputs {
-    /// Inputs of which the first `states` are the state of a loop, and those of their number with
-    /// a type in `tangents` change. The state comes first, with its tangents behind it.
+    /// Creates inputs with a tangent for each entry of `tangents` that is a type. The first
+    /// `states` inputs are the state of a loop; they come first, followed by their tangents.
     fn new(original: &[TensorType], states: usize, tangents: &[Option<TensorType>]) -> Self {
         let mut inputs = Inputs { types: Vec::new(), places: vec![(0, None); original.len()] };
         for range in [0..states, states..original.len()] {
@@ -213,7 +211,7 @@ impl Inputs {
         inputs
     }
 
-    /// Parameters for all of them, by input of the original.
+    /// Creates parameters for all inputs, in the order of the original inputs.
     fn parameters(&self, graph: &mut Graph) -> Vec<Dual> {
         let ids: Vec<ExprId> =
             self.types.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect();
@@ -224,19 +222,19 @@ impl Inputs {
         self.places.iter().map(dual).collect()
     }
 
-    /// What to pass for them.
+    /// Returns the operands for all inputs.
     fn operands(&self, graph: &mut Graph, operands: &[Dual]) -> Result<Vec<ExprId>> {
         let mut passed = vec![None; self.types.len()];
         for (dual, &(value, tangent)) in operands.iter().zip(&self.places) {
             passed[value] = Some(dual.value);
             if let Some(at) = tangent {
-                passed[at] = Some(typed(graph, dual.tangent, &self.types[at])?);
+                passed[at] = Some(with_type(graph, dual.tangent, &self.types[at])?);
             }
         }
         Ok(passed.into_iter().map(|id| id.expect("every place is one of an input")).collect())
     }
 
-    /// A region without tangents that takes these inputs.
+    /// Returns a region with these inputs that ignores the tangents.
     fn widen(&self, program: &Program) -> Result<Arc<Program>> {
         let mut graph = Graph::with_options(program.graph().options());
         let arguments: Vec<Option<ExprId>> =
@@ -247,28 +245,28 @@ impl Inputs {
     }
 }
 
-/// The type in which a region carries the tangent of a value.
+/// Returns the type in which a region receives or returns the tangent of a value.
 fn tangent_type(graph: &Graph, ty: &TensorType, operands: &[Dual]) -> TensorType {
     let around = operands.iter().filter_map(|operand| operand.tangent);
     let around: Vec<DType> = around.map(|tangent| graph.dtype(tangent)).collect();
     TensorType::new(cotangent_dtype(ty.dtype, around), ty.shape.clone())
 }
 
-/// A tangent of a type, zeros where there is none.
-fn typed(graph: &mut Graph, tangent: Option<ExprId>, ty: &TensorType) -> Result<ExprId> {
+/// Casts a tangent to a type, or creates zeros if it is missing.
+fn with_type(graph: &mut Graph, tangent: Option<ExprId>, ty: &TensorType) -> Result<ExprId> {
     Ok(match tangent {
-        Some(tangent) => emit::cast(graph, tangent, ty.dtype)?,
-        None => filled(graph, 0.0, ty.dtype, &ty.shape)?,
+        Some(tangent) => builder::cast(graph, tangent, ty.dtype)?,
+        None => full(graph, 0.0, ty.dtype, &ty.shape)?,
     })
 }
 
-/// A loop that carries the tangents of the states that change and are asked for. A state that
-/// begins to change in a later trip begins with zeros.
-fn push_loop(graph: &mut Graph, op: &While, operands: &[Dual], asked: &[bool]) -> Result<Duals> {
+/// Creates a loop that carries the tangents of the states that change and need tangents. The
+/// initial tangent is zero for a state that changes only in a later iteration.
+fn jvp_loop(graph: &mut Graph, op: &While, operands: &[Dual], asked: &[bool]) -> Result<Duals> {
     let mut changing: Vec<bool> = operands.iter().map(|dual| dual.tangent.is_some()).collect();
-    close_over_trips(&op.body, op.state, &mut changing);
+    mark_active_states(&op.body, op.state, &mut changing);
     let mut states = asked.to_vec();
-    let mut wanted = ask_over_trips(&op.body, &mut states);
+    let mut wanted = needed_loop_inputs(&op.body, &mut states);
     wanted[..op.state].copy_from_slice(&states);
     let tangents: Vec<Option<TensorType>> = (0..operands.len())
         .map(|at| {
@@ -278,16 +276,16 @@ fn push_loop(graph: &mut Graph, op: &While, operands: &[Dual], asked: &[bool]) -
         .collect();
     let carried: Vec<bool> = tangents[..op.state].iter().map(Option::is_some).collect();
     if !carried.contains(&true) {
-        return unchanged(graph, &Op::While(Arc::new(op.clone())), operands);
+        return make_without_tangents(graph, &Op::While(Arc::new(op.clone())), operands);
     }
     let inputs = Inputs::new(op.body.inputs(), op.state, &tangents);
     let mut inside = Graph::with_options(graph.options());
     let parameters = inputs.parameters(&mut inside);
-    let found = push_program(&mut inside, &op.body, &parameters, &carried)?;
+    let found = jvp_program(&mut inside, &op.body, &parameters, &carried)?;
     let mut outputs: Vec<ExprId> = found.iter().map(|dual| dual.value).collect();
     for (dual, ty) in found.iter().zip(&tangents) {
         if let Some(ty) = ty {
-            outputs.push(typed(&mut inside, dual.tangent, ty)?);
+            outputs.push(with_type(&mut inside, dual.tangent, ty)?);
         }
     }
     let body = Arc::new(Program::new(&inside, inputs.types.clone(), &outputs)?);
@@ -298,7 +296,7 @@ fn push_loop(graph: &mut Graph, op: &While, operands: &[Dual], asked: &[bool]) -
     results(graph, node, &carried)
 }
 
-/// The results of a pushed region: values, then the tangents of those that are marked.
+/// Returns the results of a differentiated region: values, then the tangents of the marked values.
 fn results(graph: &mut Graph, node: ExprId, marked: &[bool]) -> Result<Duals> {
     let parts = graph.parts(node)?;
     let (values, tangents) = parts.split_at(marked.len());
@@ -309,25 +307,25 @@ fn results(graph: &mut Graph, node: ExprId, marked: &[bool]) -> Result<Duals> {
     Ok(duals.collect())
 }
 
-/// A conditional whose branches give tangents too; a branch without one gives zeros where another
-/// has one.
-fn push_cond(graph: &mut Graph, cond: &Cond, operands: &[Dual], asked: &[bool]) -> Result<Duals> {
+/// Creates a conditional whose branches also compute tangents. A branch returns zeros for a tangent
+/// that only another branch has.
+fn jvp_cond(graph: &mut Graph, cond: &Cond, operands: &[Dual], asked: &[bool]) -> Result<Duals> {
     let op = Op::Cond(Arc::new(cond.clone()));
-    let tangents = carried_in(graph, operands, &asked_operands(&op, asked));
+    let tangents = received_tangents(graph, operands, &needed_operands(&op, asked));
     let inputs = Inputs::new(cond.otherwise.inputs(), 0, &tangents);
     let bodies = cond.clauses.iter().map(|(_, body)| body).chain([&cond.otherwise]);
     let mut branches = Vec::with_capacity(cond.clauses.len() + 1);
     for body in bodies {
         let mut inside = Graph::with_options(graph.options());
         let parameters = inputs.parameters(&mut inside);
-        let found = push_program(&mut inside, body, &parameters, asked)?;
+        let found = jvp_program(&mut inside, body, &parameters, asked)?;
         branches.push((inside, found));
     }
     let changes: Vec<bool> = (0..asked.len())
         .map(|at| branches.iter().any(|(_, found)| found[at].tangent.is_some()))
         .collect();
     if !changes.contains(&true) {
-        return unchanged(graph, &op, operands);
+        return make_without_tangents(graph, &op, operands);
     }
     let types: Vec<TensorType> =
         cond.otherwise.output_types().map(|ty| tangent_type(graph, ty, operands)).collect();
@@ -335,7 +333,7 @@ fn push_cond(graph: &mut Graph, cond: &Cond, operands: &[Dual], asked: &[bool]) 
     for (mut inside, found) in branches {
         let mut outputs: Vec<ExprId> = found.iter().map(|dual| dual.value).collect();
         for ((dual, ty), _) in found.iter().zip(&types).zip(&changes).filter(|(_, it)| **it) {
-            outputs.push(typed(&mut inside, dual.tangent, ty)?);
+            outputs.push(with_type(&mut inside, dual.tangent, ty)?);
         }
         bodies.push(Arc::new(Program::new(&inside, inputs.types.clone(), &outputs)?));
     }

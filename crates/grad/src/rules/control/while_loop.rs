@@ -1,23 +1,22 @@
-//! The derivative of a loop: a loop that goes through the trips backwards.
+//! The derivative of a loop: a loop over the iterations in reverse order.
 //!
-//! It needs what the derivative of each trip has to know. A loop says ([`Replay`]) which of these ways
-//! leads there, or leaves the choice:
+//! The derivative of each iteration needs residuals. The replay method of the loop ([`Replay`])
+//! selects one of these strategies:
 //!
-//! * All of it is stored as the loop runs (`stored`). That takes a number of trips that is known
-//!   while tracing, or bounded, since neither engine has tensors whose size is found out on the way.
-//!   A loop that counts tells it ([`counter`]).
-//! * The states before each trip are stored, and each trip is computed once more.
-//! * The states before some of the trips are kept, and the others are computed again from these
-//!   (`slots`). The loop counts its trips while it runs.
+//! * All residuals are stored while the loop runs (`stored`). The trip count must be constant or
+//!   bounded ([`counter`]), because no backend has tensors of dynamic size.
+//! * The states before each iteration are stored, and each iteration is recomputed.
+//! * The states before some of the iterations are stored, and the other states are recomputed from
+//!   them (`slots`). The loop counts its iterations while it runs.
 //!
-//! In each case the loop that keeps something computes what the loop itself computes, and takes its
-//! place: it goes forward once. Only states that the derivative of the body, or the body on the way
-//! to them, needs are kept; a body that is linear in its state needs none.
+//! In each case, the loop that stores values also computes the results of the original loop and
+//! replaces it, so the forward pass runs once. Only states that the derivative of the body or the
+//! recomputation needs are stored; a body that is linear in its state needs none.
 
-mod collected;
 mod products;
 mod slots;
 mod stored;
+mod write_only;
 
 use std::sync::Arc;
 
@@ -26,80 +25,83 @@ use nxla_expr::{
 };
 use nxla_tensor::{DType, Scalar};
 
-use super::wanted;
-use crate::active::close_over_trips;
-use crate::emit::{self, filled};
+use super::operands_to_differentiate;
+use crate::active::mark_active_states;
+use crate::builder::{self, full};
 use crate::error::{GradError, Result};
 use crate::region::{Backward, cotangent_dtype};
-use crate::sweep::{Sweep, Visit};
+use crate::reverse::{ReversePass, Visit};
 
-use collected::Rows;
 use slots::{FEW, Slots};
 use stored::Stored;
+use write_only::Rows;
 
-/// The dtype that trips are counted in.
+/// The dtype of iteration counts.
 const COUNT: DType = DType::S64;
 
-pub(crate) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, op: &While) -> Result<()> {
-    let parts = sweep.parts(visit)?;
-    let wanted = wanted(sweep, visit);
-    let Some(plan) = Plan::new(sweep.graph, op, visit, &parts, &wanted)? else { return Ok(()) };
-    let found = plan.differentiate(sweep.graph, visit, &parts)?;
+pub(crate) fn rule(pass: &mut ReversePass<'_>, visit: &Visit, op: &While) -> Result<()> {
+    let parts = pass.parts(visit)?;
+    let wanted = operands_to_differentiate(pass, visit);
+    let Some(plan) = LoopDerivative::new(pass.graph, op, visit, &parts, &wanted)? else {
+        return Ok(());
+    };
+    let found = plan.differentiate(pass.graph, visit, &parts)?;
     if let Some(results) = found.results {
-        let own = sweep.graph.parts(visit.id)?;
-        sweep.replace(own.into_iter().zip(results).collect());
+        let own = pass.graph.parts(visit.id)?;
+        pass.replace(own.into_iter().zip(results).collect());
     }
     for (position, part) in found.cotangents {
-        sweep.give(visit, position, part)?;
+        pass.add_cotangent(visit, position, part)?;
     }
     Ok(())
 }
 
-/// What the two loops give.
-struct Found {
-    /// The results of the loop itself, if they are to be taken from here.
+/// The results of differentiating a loop.
+struct LoopGradients {
+    /// The results of the original loop, if the new forward loop replaces it.
     results: Option<Vec<ExprId>>,
-    /// The cotangents of operands, by position.
+    /// The positions and cotangents of operands.
     cotangents: Vec<(usize, ExprId)>,
 }
 
-/// The states of a loop that goes back, beside the cotangents of the carried states.
-struct Way<'a> {
-    /// What comes first; the trip is the first of all.
+/// The initial states of the backward loop other than the cotangents of the carried states.
+struct BackwardStates<'a> {
+    /// The leading states; the first one is the iteration number.
     before: Vec<ExprId>,
-    /// The captures to which contributions are summed.
+    /// The captures whose contributions are summed in the loop.
     summed: &'a [usize],
-    /// What comes last.
+    /// The trailing states.
     behind: Vec<ExprId>,
-    /// For each carried state what the trips write of it, if it only collects: its cotangent stays
-    /// outside.
+    /// For each carried state, the rows that the iterations write if the state is write-only. The
+    /// cotangent of such a state is not a state of the backward loop.
     collected: &'a [Option<Rows>],
 }
 
-/// How many bytes a loop of an unknown number of trips keeps, as far as it may.
+/// The limit in bytes for stored states of a loop with an unknown trip count.
 const OPEN_BYTES: u64 = 1 << 26;
 
-/// The most states that it keeps.
+/// The limit for the number of stored states of such a loop.
 const MANY: usize = 256;
 
-/// What the derivative of a loop is made of.
-struct Plan<'a> {
+/// The derivative of the body of a loop, with the states and captures that it concerns.
+struct LoopDerivative<'a> {
     op: &'a While,
     /// The operands of the loop: initial states, then captures.
     operands: &'a [ExprId],
-    /// The derivative of one trip: `(states, captures, cotangents of the carried states) ->
+    /// The derivative of one iteration: `(states, captures, cotangents of the carried states) ->
     /// (cotangents of the carried states, contributions to the captures)`.
     backward: Arc<Program>,
-    /// The states that have cotangents, and their types.
+    /// The states that have cotangents, with the types of the cotangents.
     carried: Vec<(usize, TensorType)>,
-    /// The captures (as operands) that get contributions, and the types of these.
+    /// The captures that have contributions, by operand position, with the types of the
+    /// contributions.
     captures: Vec<(usize, TensorType)>,
-    /// The states before a trip that its derivative needs.
+    /// The states that the derivative of an iteration needs.
     kept: Vec<usize>,
 }
 
-impl<'a> Plan<'a> {
-    /// `None` if no cotangent reaches an operand that wants it.
+impl<'a> LoopDerivative<'a> {
+    /// Returns `None` if no operand receives a cotangent.
     fn new(
         graph: &Graph,
         op: &'a While,
@@ -111,7 +113,7 @@ impl<'a> Plan<'a> {
         for &position in wanted {
             active[position] = true;
         }
-        close_over_trips(&op.body, op.state, &mut active);
+        mark_active_states(&op.body, op.state, &mut active);
         let sources: Vec<usize> = (0..active.len()).filter(|&input| active[input]).collect();
         let around = || parts.iter().flatten().map(|&part| graph.dtype(part));
         let ty = |state: usize| {
@@ -123,7 +125,7 @@ impl<'a> Plan<'a> {
         if !carries.contains(&true) {
             return Ok(None);
         }
-        // A state whose cotangent is asked for in one trip must have one in all of them.
+        // A state that needs a cotangent in one iteration must have one in all iterations.
         loop {
             let carried: Vec<usize> = (0..op.state).filter(|&state| carries[state]).collect();
             let types: Vec<TensorType> = carried.iter().map(|&state| ty(state)).collect();
@@ -151,10 +153,10 @@ impl<'a> Plan<'a> {
         sources: &[usize],
         mut backward: Backward,
     ) -> Result<Self> {
-        // What a state's cotangent begins as, it is in all trips.
+        // The initial type of a state's cotangent is its type in all iterations.
         for (state, ty) in &carried {
             if let Some(position) = sources.iter().position(|input| input == state) {
-                backward.hand_out(position, ty.clone());
+                backward.set_type(position, ty.clone());
             }
         }
         let is_carried = |input: usize| carried.iter().any(|(state, _)| *state == input);
@@ -177,18 +179,18 @@ impl<'a> Plan<'a> {
         Ok(Self { op, operands, backward, carried, captures, kept })
     }
 
-    /// The operands that get cotangents.
+    /// Returns the positions of the operands that receive cotangents.
     fn positions(&self) -> impl Iterator<Item = usize> {
         self.carried.iter().chain(&self.captures).map(|(position, _)| *position)
     }
 
-    /// Builds both loops, in the way that the loop wants.
+    /// Builds the forward and the backward loop by the replay method of the loop.
     fn differentiate(
         &self,
         graph: &mut Graph,
         visit: &Visit,
         parts: &[Option<ExprId>],
-    ) -> Result<Found> {
+    ) -> Result<LoopGradients> {
         let Replay { method, bytes } = self.op.replay;
         let counter = counter(graph, self.op, self.operands);
         let is_open = matches!(method, ReplayMethod::Auto);
@@ -214,20 +216,20 @@ impl<'a> Plan<'a> {
                            known or bounded (max_trips); \"log\" keeps a few states";
                 return Err(GradError::no_rule(graph, visit.id, why));
             }
-            (ReplayMethod::Sqrt, Some(counter)) => Slots::root(self, counter.trips),
-            (ReplayMethod::Log, _) => Slots::few(self, FEW),
+            (ReplayMethod::Sqrt, Some(counter)) => Slots::with_sqrt(self, counter.trips),
+            (ReplayMethod::Log, _) => Slots::with_count(self, FEW),
             (ReplayMethod::Auto | ReplayMethod::Sqrt, _) => {
                 let room = bytes.min(OPEN_BYTES) / self.state_bytes().max(1);
                 let room = usize::try_from(room).unwrap_or(MANY).clamp(FEW, MANY);
-                Slots::few(self, known.unwrap_or(room).min(room))
+                Slots::with_count(self, known.unwrap_or(room).min(room))
             }
         };
         slots.emit(graph, parts, known)
     }
 
-    /// What the loops of a derivative keep if they are differentiated in turn. Their trips may be
-    /// unknown where those of the loop itself are known.
-    fn inner(&self) -> Replay {
+    /// Returns the replay method of the new loops, for differentiating them again. The trip count
+    /// of a new loop may be unknown even if the count of the original loop is known.
+    fn nested_replay(&self) -> Replay {
         let method = match self.op.replay.method {
             ReplayMethod::Store | ReplayMethod::Recompute => ReplayMethod::Auto,
             method => method,
@@ -235,21 +237,21 @@ impl<'a> Plan<'a> {
         Replay { method, ..self.op.replay }
     }
 
-    /// Whether the loop shows nothing to the host, so that another one can take its place.
-    fn is_quiet(&self) -> bool {
+    /// Returns whether the loop has no hooks, so that another loop can replace it.
+    fn has_no_effects(&self) -> bool {
         self.op.condition.effects().is_empty() && self.op.body.effects().is_empty()
     }
 
-    /// The bytes of the states of one trip that are needed.
+    /// Returns the size in bytes of the needed states of one iteration.
     fn state_bytes(&self) -> u64 {
         let types = self.kept.iter().map(|&state| &self.op.body.inputs()[state]);
         types.map(|ty| (ty.shape.size() * ty.dtype.size()) as u64).sum()
     }
 
-    /// Builds the loop that goes back: its states are `before`, the first of which is the trip, then
-    /// the cotangents of the carried states and the contributions to the captures. Gives the
-    /// cotangents of the operands that have one.
-    fn go_back(
+    /// Builds the backward loop. Its states are `before`, whose first element is the iteration
+    /// number, the cotangents of the carried states and the contributions to the captures. Returns
+    /// the positions and cotangents of operands.
+    fn build_backward(
         &self,
         graph: &mut Graph,
         parts: &[Option<ExprId>],
@@ -258,30 +260,30 @@ impl<'a> Plan<'a> {
         trip: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
     ) -> Result<Vec<(usize, ExprId)>> {
         let summed: Vec<usize> = (0..self.captures.len()).collect();
-        let way = Way { before, summed: &summed, behind: Vec::new(), collected };
-        let results = self.run_back(graph, parts, way, trip)?;
+        let way = BackwardStates { before, summed: &summed, behind: Vec::new(), collected };
+        let results = self.build_backward_with(graph, parts, way, trip)?;
         Ok(self.positions().zip(results).collect())
     }
 
-    /// The same with contributions to some of the captures only, and with states behind them. Gives
-    /// what all but the first states end as.
-    fn run_back(
+    /// Builds the backward loop with contributions to some of the captures only, and with trailing
+    /// states. Returns the final values of all states after the leading ones.
+    fn build_backward_with(
         &self,
         graph: &mut Graph,
         parts: &[Option<ExprId>],
-        way: Way<'_>,
+        way: BackwardStates<'_>,
         trip: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
     ) -> Result<Vec<ExprId>> {
-        let Way { before: mut initial, summed, behind, collected } = way;
+        let BackwardStates { before: mut initial, summed, behind, collected } = way;
         let first = initial.len();
         for (state, ty) in &self.carried {
             initial.push(match parts[*state] {
-                Some(part) => emit::cast(graph, part, ty.dtype)?,
-                None => filled(graph, 0.0, ty.dtype, &ty.shape)?,
+                Some(part) => builder::cast(graph, part, ty.dtype)?,
+                None => full(graph, 0.0, ty.dtype, &ty.shape)?,
             });
         }
         for (_, ty) in summed.iter().map(|&position| &self.captures[position]) {
-            initial.push(filled(graph, 0.0, ty.dtype, &ty.shape)?);
+            initial.push(full(graph, 0.0, ty.dtype, &ty.shape)?);
         }
         initial.extend(behind);
         let rows = |at: usize| *collected.get(at.checked_sub(first)?)?;
@@ -289,7 +291,7 @@ impl<'a> Plan<'a> {
         let carried: Vec<ExprId> = inside.iter().map(|&at| initial[at]).collect();
         let results = build_loop(
             graph,
-            self.inner(),
+            self.nested_replay(),
             &carried,
             |graph, state| {
                 let zero = integer(graph, 0)?;
@@ -306,13 +308,13 @@ impl<'a> Plan<'a> {
         let mut ends = initial.split_off(first);
         for (cotangent, rows) in ends.iter_mut().zip(collected) {
             if let Some(rows) = rows {
-                *cotangent = rows.cleared(graph, *cotangent)?;
+                *cotangent = rows.clear(graph, *cotangent)?;
             }
         }
         Ok(ends)
     }
 
-    /// Arguments for a region of the loop: some states, the captures, and what follows them.
+    /// Returns the arguments of a region of the loop: some states, the captures and further values.
     fn arguments(
         &self,
         states: &[usize],
@@ -329,7 +331,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The states that a body needs, over any number of trips, to compute these and itself.
+/// Returns the states that a body needs, over all iterations, to compute the states marked in
+/// `needed`.
 fn needed_states(body: &Program, mut needed: Vec<bool>) -> Vec<usize> {
     loop {
         let outputs: Vec<ExprId> = body
@@ -350,7 +353,7 @@ fn needed_states(body: &Program, mut needed: Vec<bool>) -> Vec<usize> {
     }
 }
 
-/// Traces a loop.
+/// Builds a loop from closures for its condition and body.
 pub(crate) fn build_loop(
     graph: &mut Graph,
     replay: Replay,
@@ -377,19 +380,19 @@ pub(crate) fn add(graph: &mut Graph, x: ExprId, value: i64) -> Result<ExprId> {
     Ok(graph.add(x, value)?)
 }
 
-/// A value under a leading axis of size 1.
+/// Adds a leading axis of size 1.
 fn as_row(graph: &mut Graph, value: ExprId) -> Result<ExprId> {
     let mut shape = graph.shape(value).clone();
     shape.insert(0, 1);
-    Ok(emit::reshape(graph, value, shape)?)
+    Ok(builder::reshape(graph, value, shape)?)
 }
 
-/// Places along the first axis are dynamic, along all others the beginning.
+/// Returns start indices for a row: dynamic along the first axis and zero along the others.
 fn row_starts(rank: usize) -> Box<[Start]> {
     (0..rank).map(|axis| if axis == 0 { Start::Dynamic } else { Start::Static(0) }).collect()
 }
 
-/// A row of a stack, as a value of a type.
+/// Reads a row of a stack as a value of type `ty`.
 pub(crate) fn read_row(
     graph: &mut Graph,
     rows: ExprId,
@@ -402,13 +405,13 @@ pub(crate) fn read_row(
     let strides = vec![1; rank].into();
     let slice = Slice { starts: row_starts(rank), lengths: lengths.into(), strides };
     let row = graph.make(Op::Slice(Box::new(slice)), &[rows, at])?;
-    let value = emit::reshape(graph, row, ty.shape.clone())?;
-    Ok(emit::named(graph, value, ty.names.clone())?)
+    let value = builder::reshape(graph, row, ty.shape.clone())?;
+    Ok(builder::with_names(graph, value, ty.names.clone())?)
 }
 
-/// A stack with one row replaced.
+/// Returns a stack with one row replaced.
 fn write_row(graph: &mut Graph, rows: ExprId, at: ExprId, value: ExprId) -> Result<ExprId> {
-    let value = emit::plain(graph, value)?;
+    let value = builder::strip_names(graph, value)?;
     let row = as_row(graph, value)?;
     let starts = row_starts(graph.shape(rows).rank());
     Ok(graph.make(Op::PutSlice(starts), &[rows, row, at])?)

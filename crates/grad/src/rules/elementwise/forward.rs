@@ -1,37 +1,40 @@
-//! How the results of element-wise ops change. Operands that do not change add nothing; what has
-//! fewer axes than the result is repeated over it at the end, once for all rules.
+//! Tangents of element-wise ops. Operands without a tangent contribute nothing. A tangent with
+//! fewer axes than the result is broadcast at the end, by the caller of all rules.
 
 use nxla_expr::{BinaryOp, ExprId, Graph, UnaryOp};
 
 use super::{Build, Mode, pow_base, pow_constant, pow_exponent, real_constant, remainder_divisor};
-use crate::emit::{floating, keep_where, number, scale};
+use crate::builder::{scalar, scale, select_or_zero, to_float};
 use crate::error::{GradError, Result};
-use crate::push::Step;
+use crate::forward::JvpStep;
 
-/// The rule of each unary op, the same as in reverse.
-pub(in crate::rules) fn unary_tangent(step: &mut Step<'_>, op: UnaryOp) -> Result<Option<ExprId>> {
+/// Returns the tangent of a unary op by the rule that reverse mode uses too.
+pub(in crate::rules) fn unary_tangent(
+    step: &mut JvpStep<'_>,
+    op: UnaryOp,
+) -> Result<Option<ExprId>> {
     let Some(dx) = step.dx(0) else { return Ok(None) };
     let (x, y) = (step.x(0)?, step.y()?);
     super::unary_part(step.graph, op, Mode::Forward, dx, (x, y))
 }
 
-/// The rule of each binary op.
+/// Returns the tangent of a binary op.
 pub(in crate::rules) fn binary_tangent(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     op: BinaryOp,
 ) -> Result<Option<ExprId>> {
     let (da, db) = (step.dx(0), step.dx(1));
     let (a, b) = (step.x(0)?, step.x(1)?);
     match op {
-        BinaryOp::Add => both(step.graph, da, db),
+        BinaryOp::Add => add_optional(step.graph, da, db),
         BinaryOp::Subtract => {
             let db = db.map(|db| step.graph.negate(db)).transpose()?;
-            both(step.graph, da, db)
+            add_optional(step.graph, da, db)
         }
         BinaryOp::Multiply => {
             let left = da.map(|da| step.graph.multiply(da, b)).transpose()?;
             let right = db.map(|db| step.graph.multiply(a, db)).transpose()?;
-            both(step.graph, left, right)
+            add_optional(step.graph, left, right)
         }
         BinaryOp::Divide => divide(step, da, db, b),
         BinaryOp::Pow => pow(step, da, db, (a, b)),
@@ -39,7 +42,7 @@ pub(in crate::rules) fn binary_tangent(
         BinaryOp::Remainder => {
             let y = step.y()?;
             let right = db.map(|db| remainder_divisor(step.graph, db, (a, b), y)).transpose()?;
-            both(step.graph, da, right)
+            add_optional(step.graph, da, right)
         }
         BinaryOp::Quotient => Err(GradError::no_rule(
             step.graph,
@@ -69,26 +72,26 @@ pub(in crate::rules) fn binary_tangent(
     }
 }
 
-/// The sum of what there is.
-fn both(graph: &mut Graph, a: Option<ExprId>, b: Option<ExprId>) -> Result<Option<ExprId>> {
+/// Adds two tangents that may be missing.
+fn add_optional(graph: &mut Graph, a: Option<ExprId>, b: Option<ExprId>) -> Result<Option<ExprId>> {
     Ok(match (a, b) {
         (Some(a), Some(b)) => Some(graph.add(a, b)?),
         (one, other) => one.or(other),
     })
 }
 
-/// A tangent, or the number 0 in the dtype of the other one.
+/// Returns a tangent, or the constant 0 in the dtype of the other one.
 fn or_zero(graph: &mut Graph, own: Option<ExprId>, other: Option<ExprId>) -> Build {
     match (own, other) {
         (Some(own), _) => Ok(own),
-        (None, Some(other)) => number(graph, 0.0, graph.dtype(other)),
+        (None, Some(other)) => scalar(graph, 0.0, graph.dtype(other)),
         (None, None) => unreachable!("rules run where an operand changes"),
     }
 }
 
 /// `d(a/b) = (da - y db) / b`.
 fn divide(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     da: Option<ExprId>,
     db: Option<ExprId>,
     b: ExprId,
@@ -110,7 +113,7 @@ fn divide(
 
 /// `d(a^b) = b a^(b-1) da + log(a) y db`.
 fn pow(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     da: Option<ExprId>,
     db: Option<ExprId>,
     (a, b): (ExprId, ExprId),
@@ -123,7 +126,7 @@ fn pow(
         (Some(da), None) => Some(pow_base(graph, da, a, b)?),
     };
     let right = db.map(|db| pow_exponent(graph, db, a, y)).transpose()?;
-    both(graph, left, right)
+    add_optional(graph, left, right)
 }
 
 /// `d atan2(a, b) = (b da - a db) / (a^2 + b^2)`.
@@ -133,7 +136,7 @@ fn atan2(
     db: Option<ExprId>,
     (a, b): (ExprId, ExprId),
 ) -> Result<Option<ExprId>> {
-    let (a, b) = (floating(graph, a)?, floating(graph, b)?);
+    let (a, b) = (to_float(graph, a)?, to_float(graph, b)?);
     let (a2, b2) = (graph.multiply(a, a)?, graph.multiply(b, b)?);
     let norm = graph.add(a2, b2)?;
     let left = da.map(|da| graph.multiply(b, da)).transpose()?;
@@ -144,11 +147,11 @@ fn atan2(
         }
         None => None,
     };
-    let part = both(graph, left, right)?;
+    let part = add_optional(graph, left, right)?;
     Ok(part.map(|part| graph.divide(part, norm)).transpose()?)
 }
 
-/// The winner's change; in a tie the mean of both.
+/// The tangent of the selected operand; in a tie the mean of both tangents.
 fn extremum(
     graph: &mut Graph,
     da: Option<ExprId>,
@@ -164,8 +167,8 @@ fn extremum(
     Ok(Some(graph.select(won, da, rest)?))
 }
 
-/// The change of what was chosen.
-pub(in crate::rules) fn select_tangent(step: &mut Step<'_>) -> Result<Option<ExprId>> {
+/// Selects the tangent of the selected branch.
+pub(in crate::rules) fn select_tangent(step: &mut JvpStep<'_>) -> Result<Option<ExprId>> {
     let predicate = step.x(0)?;
     let (da, db) = (step.dx(1), step.dx(2));
     if da.is_none() && db.is_none() {
@@ -175,9 +178,9 @@ pub(in crate::rules) fn select_tangent(step: &mut Step<'_>) -> Result<Option<Exp
     Ok(Some(step.graph.select(predicate, da, db)?))
 }
 
-/// `min(max(x, low), high)`: the change of whichever of the three is the result. Where `x` equals
-/// a bound, it is `x`.
-pub(in crate::rules) fn clip_tangent(step: &mut Step<'_>) -> Result<Option<ExprId>> {
+/// `min(max(x, low), high)`: the tangent of the operand that is the result. Where `x` equals a
+/// bound, it is the tangent of `x`.
+pub(in crate::rules) fn clip_tangent(step: &mut JvpStep<'_>) -> Result<Option<ExprId>> {
     let (x, low, high) = (step.x(0)?, step.x(1)?, step.x(2)?);
     let (dx, dlow, dhigh) = (step.dx(0), step.dx(1), step.dx(2));
     let graph = &mut *step.graph;
@@ -186,25 +189,25 @@ pub(in crate::rules) fn clip_tangent(step: &mut Step<'_>) -> Result<Option<ExprI
         let above = graph.greater_equal(x, low)?;
         let below = graph.less_equal(x, high)?;
         let inside = graph.logical_and(above, below)?;
-        total = Some(keep_where(graph, inside, dx)?);
+        total = Some(select_or_zero(graph, inside, dx)?);
     }
     if let Some(dlow) = dlow {
         let under = graph.less(x, low)?;
         let ordered = graph.less(low, high)?;
         let taken = graph.logical_and(under, ordered)?;
-        let part = keep_where(graph, taken, dlow)?;
-        total = both(graph, total, Some(part))?;
+        let part = select_or_zero(graph, taken, dlow)?;
+        total = add_optional(graph, total, Some(part))?;
     }
     if let Some(dhigh) = dhigh {
         let raised = graph.max(x, low)?;
         let taken = graph.greater(raised, high)?;
-        let part = keep_where(graph, taken, dhigh)?;
-        total = both(graph, total, Some(part))?;
+        let part = select_or_zero(graph, taken, dhigh)?;
+        total = add_optional(graph, total, Some(part))?;
     }
     Ok(total)
 }
 
-/// `as_type` and `bitcast`: the change passes, and takes the dtype of the result.
-pub(in crate::rules) fn convert_tangent(step: &Step<'_>) -> Option<ExprId> {
+/// `as_type` and `bitcast`: the tangent is passed on and cast to the dtype of the result.
+pub(in crate::rules) fn convert_tangent(step: &JvpStep<'_>) -> Option<ExprId> {
     step.dx(0)
 }

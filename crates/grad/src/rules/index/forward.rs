@@ -1,13 +1,14 @@
-//! How slices, gathers, scatters and sorts change: changes are read and written at the same places.
+//! Tangents of slices, gathers, scatters and sorts: the same op with the same indices on the
+//! tangents.
 
 use nxla_expr::{Axes, ExprId, Op, Slice, Sort, Start};
 
 use super::sorted_places;
 use crate::error::Result;
-use crate::push::Step;
+use crate::forward::JvpStep;
 
 pub(in crate::rules) fn slice_tangent(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     attributes: &Slice,
 ) -> Result<Option<ExprId>> {
     let Some(dx) = step.dx(0) else { return Ok(None) };
@@ -15,9 +16,9 @@ pub(in crate::rules) fn slice_tangent(
     Ok(Some(step.graph.make(Op::Slice(Box::new(attributes.clone())), &operands)?))
 }
 
-/// The change of the tensor, overwritten by that of the update.
+/// Overwrites the tangent of the tensor with the tangent of the update.
 pub(in crate::rules) fn put_slice_tangent(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     starts: &[Start],
 ) -> Result<Option<ExprId>> {
     if step.dx(0).is_none() && step.dx(1).is_none() {
@@ -29,14 +30,17 @@ pub(in crate::rules) fn put_slice_tangent(
     Ok(Some(step.graph.make(Op::PutSlice(starts.into()), &operands)?))
 }
 
-pub(in crate::rules) fn gather_tangent(step: &mut Step<'_>, axes: &Axes) -> Result<Option<ExprId>> {
+pub(in crate::rules) fn gather_tangent(
+    step: &mut JvpStep<'_>,
+    axes: &Axes,
+) -> Result<Option<ExprId>> {
     let Some(dx) = step.dx(0) else { return Ok(None) };
     let indices = step.x(1)?;
     Ok(Some(step.graph.make(Op::Gather(axes.clone()), &[dx, indices])?))
 }
 
 pub(in crate::rules) fn indexed_add_tangent(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     axes: &Axes,
 ) -> Result<Option<ExprId>> {
     let Some(updates) = step.dx(2) else { return Ok(step.dx(0)) };
@@ -45,9 +49,10 @@ pub(in crate::rules) fn indexed_add_tangent(
     Ok(Some(step.graph.make(Op::IndexedAdd(axes.clone()), &[dx, indices, updates])?))
 }
 
-/// Of several updates of one place the engine keeps the same one in values and changes.
+/// If several updates write the same element, the backend keeps the same update in values and
+/// tangents.
 pub(in crate::rules) fn indexed_put_tangent(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     axes: &Axes,
 ) -> Result<Option<ExprId>> {
     if step.dx(0).is_none() && step.dx(2).is_none() {
@@ -59,9 +64,9 @@ pub(in crate::rules) fn indexed_put_tangent(
     Ok(Some(step.graph.make(Op::IndexedPut(axes.clone()), &[dx, indices, updates])?))
 }
 
-/// Element `j` of the sorted axis came from `argsort[j]`, and so does its change.
+/// Element `j` of the sorted axis came from index `argsort[j]`, and so does its tangent.
 pub(in crate::rules) fn sort_tangent(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     attributes: Sort,
 ) -> Result<Option<ExprId>> {
     let Some(dx) = step.dx(0) else { return Ok(None) };

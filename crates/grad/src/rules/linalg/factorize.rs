@@ -1,20 +1,21 @@
-//! Derivatives of factorisations, batched over leading axes.
+//! Derivatives of matrix factorizations, batched over leading axes.
 //!
-//! For a change `da` of the matrix each part changes by a known formula; what is written here is
-//! its adjoint. Formulas: M. Giles, "An extended collection of matrix derivative results for
-//! forward and reverse mode automatic differentiation" (2008); for QR, S. Walter and L. Lehmann,
-//! "Algorithmic differentiation of linear algebra functions" (2018), and H. Roberts, "QR and LQ
-//! decomposition matrix backpropagation algorithms" (2020); for complex matrices, Z. Wan and
-//! S. Zhang, "Automatic differentiation for complex valued SVD" (2019).
+//! The rules are adjoints of the known formulas for the change of each factor with the matrix.
+//! Sources: M. Giles, "An extended collection of matrix derivative results for forward and reverse
+//! mode automatic differentiation" (2008); for QR, S. Walter and L. Lehmann, "Algorithmic
+//! differentiation of linear algebra functions" (2018), and H. Roberts, "QR and LQ decomposition
+//! matrix backpropagation algorithms" (2020); for complex matrices, Z. Wan and S. Zhang, "Automatic
+//! differentiation for complex valued SVD" (2019).
 //!
-//! Here a bar is a cotangent as the literature has it, `df = Re(tr(bar^H dx))`: the conjugate of
-//! what the sweep hands around.
+//! A bar denotes a cotangent in the convention of the literature, `df = Re(tr(bar^H dx))`, which is
+//! the conjugate of a cotangent in this crate.
 //!
-//! A part that is not determined by the matrix has no derivative. What is found is right for
-//! functions that do not depend on the choice: of the phases of eigenvectors, and of the vectors
-//! within the space of a repeated eigenvalue or singular value, whose mutual terms are left out. Those
-//! would be what splits the value, over a difference of 0: a function for which both cancel, as `v f(w)
-//! v^H`, or a second derivative of the values, needs a limit that these parts alone do not tell.
+//! A factor that the matrix does not determine uniquely has no derivative. The result is correct
+//! for functions that are independent of the choice: of the phases of eigenvectors, and of the
+//! basis of the space of a repeated eigenvalue or singular value. Terms between vectors of such a
+//! space divide by a difference of 0 and are omitted. Functions in which these terms matter, such
+//! as `v f(w) v^H` or second derivatives of repeated eigenvalues, have limits that these rules do
+//! not compute.
 
 mod forward;
 
@@ -23,20 +24,20 @@ use nxla_expr::{ExprId, Factorization, Graph, Result, Transform, TriangularSolve
 use nxla_tensor::DType;
 
 use super::swap_last;
-use crate::emit::{keep_where, number, scale};
+use crate::builder::{scalar, scale, select_or_zero};
 use crate::error::Result as GradResult;
-use crate::sweep::{Sweep, Visit};
+use crate::reverse::{ReversePass, Visit};
 
 pub(crate) use forward::factorize_tangents;
 
-/// The rule of every factorisation.
+/// Adds the contribution of every factorization to its operand.
 pub(crate) fn factorize(
-    sweep: &mut Sweep<'_>,
+    pass: &mut ReversePass<'_>,
     visit: &Visit,
     factorization: Factorization,
 ) -> GradResult<()> {
-    let cotangents = sweep.parts(visit)?;
-    let graph = &mut *sweep.graph;
+    let cotangents = pass.parts(visit)?;
+    let graph = &mut *pass.graph;
     let rank = graph.shape(visit.operands[0]).rank();
     let mut rule = Rule { graph, batch: rank - 2, node: visit.id };
     let mut bars = Vec::with_capacity(cotangents.len());
@@ -51,13 +52,13 @@ pub(crate) fn factorize(
     };
     let Some(bar) = bar else { return Ok(()) };
     let da = rule.conjugate(bar)?;
-    sweep.give(visit, 0, da)
+    pass.add_cotangent(visit, 0, da)
 }
 
-/// The cotangents of the parts; none where nothing flows.
+/// The cotangents of the factors; `None` for a zero cotangent.
 type Bars = [Option<ExprId>];
 
-/// Matrices in the last two axes, behind `batch` others.
+/// A reverse-mode rule for matrices in the last two axes, behind `batch` batch axes.
 struct Rule<'g> {
     graph: &'g mut Graph,
     batch: usize,
@@ -111,14 +112,14 @@ impl Rule<'_> {
         self.graph.triangular_solve(y, x, options)
     }
 
-    /// The columns of a range.
+    /// Returns a range of columns.
     fn column_range(&mut self, x: ExprId, start: usize, length: usize) -> Result<ExprId> {
         self.graph.slice_along_axis(x, SliceStart::at(start), length, -1, 1)
     }
 
     fn zeros(&mut self, dtype: DType, like: ExprId) -> Result<ExprId> {
         let shape = self.graph.shape(like).clone();
-        crate::emit::filled(self.graph, 0.0, dtype, &shape)
+        crate::builder::full(self.graph, 0.0, dtype, &shape)
     }
 
     fn or_zeros(&mut self, bar: Option<ExprId>, part: ExprId) -> Result<ExprId> {
@@ -128,17 +129,17 @@ impl Rule<'_> {
         }
     }
 
-    /// A vector with a new last axis, to multiply rows, or before it, to multiply columns.
+    /// Reshapes a vector to a column or a row, to scale the columns or the rows of a matrix.
     fn spread(&mut self, x: ExprId, columns: bool) -> Result<ExprId> {
         self.graph.new_axis(x, if columns { -2 } else { -1 }, None)
     }
 
-    /// A vector on the diagonal of a matrix.
+    /// Returns the diagonal matrix of a vector.
     fn diagonal(&mut self, x: ExprId) -> Result<ExprId> {
         let side = self.graph.shape(x)[self.batch];
         let eye = self.graph.eye([side, side], DType::Pred)?;
         let columns = self.spread(x, true)?;
-        keep_where(self.graph, eye, columns)
+        select_or_zero(self.graph, eye, columns)
     }
 
     // --- rules ---
@@ -169,8 +170,9 @@ impl Rule<'_> {
         self.graph.take_along_axis(inner, places, axis).map(Some)
     }
 
-    /// With more columns than rows, `a = [x y]`, `r = [u v]`, `x = q u` and `y = q v`: the second
-    /// relation sends `bar(v)` on to `q` and to `y`, and the first is a square one.
+    /// A matrix with more columns than rows is `a = [x y]` and `r = [u v]` with `x = q u` and `y =
+    /// q v`. The second relation contributes `bar(v)` to `q` and to `y`; the first is a square
+    /// factorization.
     fn qr(&mut self, bars: &Bars) -> Result<Option<ExprId>> {
         let (q, r) = (self.part(0)?, self.part(1)?);
         let (rows, columns) = (self.rows(q), self.columns(r));
@@ -213,7 +215,7 @@ impl Rule<'_> {
         let real = self.graph.real(m)?;
         let side = self.rows(m);
         let eye = self.graph.eye([side, side], DType::Pred)?;
-        let diagonal = keep_where(self.graph, eye, real)?;
+        let diagonal = select_or_zero(self.graph, eye, real)?;
         let s = self.graph.add(strict, mirrored)?;
         let s = self.graph.add(s, diagonal)?;
         let inner = self.product(q, s)?;
@@ -233,8 +235,8 @@ impl Rule<'_> {
 
     /// `1 / x`, and 0 for 0.
     fn inverse_or_zero(&mut self, x: ExprId) -> Result<ExprId> {
-        let zero = number(self.graph, 0.0, self.graph.dtype(x))?;
-        let one = number(self.graph, 1.0, self.graph.dtype(x))?;
+        let zero = scalar(self.graph, 0.0, self.graph.dtype(x))?;
+        let one = scalar(self.graph, 1.0, self.graph.dtype(x))?;
         let is_zero = self.graph.equal(x, zero)?;
         let safe = self.graph.select(is_zero, one, x)?;
         let inverse = self.graph.divide(one, safe)?;
@@ -271,8 +273,9 @@ impl Rule<'_> {
     /// `bar(a) = u ((d + q) / 2 * skew(u^H bar(u)) + (d - q) / 2 * skew(v^H bar(v)) + diag(bar(s))) v^H
     /// + (1 - u u^H) bar(u) s^-1 v^H + u s^-1 bar(v)^H (1 - v v^H)`.
     ///
-    /// The literature has `f = d q` for the two weights, `f s` and `s f`. Apart, the term of sums is
-    /// right where singular values are equal too: it is what `u v^H` takes, which is smooth there.
+    /// The literature uses `f = d q` with the weights `f s` and `s f`. Separate terms keep the sum
+    /// term exact for equal singular values; functions such as `u v^H`, which are smooth there,
+    /// depend on it.
     fn svd(&mut self, bars: &Bars) -> Result<Option<ExprId>> {
         let (u, s, vh) = (self.part(0)?, self.part(1)?, self.part(2)?);
         let v = self.adjoint(vh)?;
@@ -287,13 +290,13 @@ impl Rule<'_> {
         if let Some(bar) = bars[0] {
             let bar = self.column_range(bar, 0, count)?;
             let weights = self.graph.add(thin.differences, thin.sums)?;
-            let turned = self.turned(weights, thin.u, bar)?;
+            let turned = self.rotation(weights, thin.u, bar)?;
             self.accumulate(&mut sum, turned)?;
         }
         if let Some(bar) = bar_v {
             let bar = self.column_range(bar, 0, count)?;
             let weights = self.graph.subtract(thin.differences, thin.sums)?;
-            let turned = self.turned(weights, thin.v, bar)?;
+            let turned = self.rotation(weights, thin.v, bar)?;
             self.accumulate(&mut sum, turned)?;
         }
         let mut total = None;
@@ -302,19 +305,19 @@ impl Rule<'_> {
             total = Some(self.product_adjoint(bar, thin.v)?);
         }
         if let Some(bar) = bars[0] {
-            let outside = self.outside(thin.u, u, bar, &thin)?;
+            let outside = self.orthogonal_part(thin.u, u, bar, &thin)?;
             let outside = self.product_adjoint(outside, thin.v)?;
             self.accumulate(&mut total, outside)?;
         }
         if let Some(bar) = bar_v {
-            let outside = self.outside(thin.v, v, bar, &thin)?;
+            let outside = self.orthogonal_part(thin.v, v, bar, &thin)?;
             let outside = self.product_adjoint(thin.u, outside)?;
             self.accumulate(&mut total, outside)?;
         }
         Ok(total)
     }
 
-    /// What belongs to the singular values.
+    /// Returns the factors that belong to singular values.
     fn thin(&mut self, u: ExprId, s: ExprId, v: ExprId) -> Result<Thin> {
         let count = self.graph.shape(s)[self.batch];
         Ok(Thin {
@@ -341,8 +344,8 @@ impl Rule<'_> {
         Ok(())
     }
 
-    /// `weights / 2 * skew(x^H bar(x))`: the rotation within the columns of `x`.
-    fn turned(&mut self, weights: ExprId, x: ExprId, bar: ExprId) -> Result<ExprId> {
+    /// `weights / 2 * skew(x^H bar(x))`: the rotation within the space of the columns of `x`.
+    fn rotation(&mut self, weights: ExprId, x: ExprId, bar: ExprId) -> Result<ExprId> {
         let product = self.adjoint_product(x, bar)?;
         let mirrored = self.adjoint(product)?;
         let skew = self.graph.subtract(product, mirrored)?;
@@ -350,9 +353,15 @@ impl Rule<'_> {
         self.graph.multiply(weights, skew)
     }
 
-    /// `(1 - x x^H) bar(x) s^-1`, the part of a change that leaves the space of the columns. The
-    /// columns of `full` beyond those of `x` turn the opposite way: `-x2 bar(x2)^H x s^-1`.
-    fn outside(&mut self, x: ExprId, full: ExprId, bar: ExprId, thin: &Thin) -> Result<ExprId> {
+    /// `(1 - x x^H) bar(x) s^-1`, the component of a change orthogonal to the columns. The columns
+    /// of `full` beyond those of `x` rotate in the opposite direction: `-x2 bar(x2)^H x s^-1`.
+    fn orthogonal_part(
+        &mut self,
+        x: ExprId,
+        full: ExprId,
+        bar: ExprId,
+        thin: &Thin,
+    ) -> Result<ExprId> {
         let (count, all) = (self.columns(x), self.columns(full));
         let own = self.column_range(bar, 0, count)?;
         let inside = self.adjoint_product(x, own)?;
@@ -369,11 +378,11 @@ impl Rule<'_> {
     }
 }
 
-/// The parts of a singular value decomposition that belong to singular values.
+/// The factors of a singular value decomposition that belong to singular values.
 struct Thin {
     u: ExprId,
     v: ExprId,
-    /// The inverses of the singular values to multiply columns, 0 for 0.
+    /// The inverses of the singular values, as a row that scales columns; 0 for 0.
     inverse: ExprId,
     /// `1 / (s_j - s_i)`, and 0 where both are equal.
     differences: ExprId,

@@ -1,25 +1,26 @@
-//! How Fourier transforms and matrix factorisations change. Sources are those of the reverse rules.
+//! Tangents of Fourier transforms, triangular solves and the Cholesky factorization. The
+//! reverse-mode rules name the sources.
 
 use nxla_expr::{ExprId, Fft, Graph, Op, Transform, TriangularSolve};
 
 use super::{hermitian_part, matmul, strict_triangle, swap_last, triangle};
-use crate::emit::{keep_where, reshape, scale};
+use crate::builder::{reshape, scale, select_or_zero};
 use crate::error::Result;
-use crate::push::Step;
+use crate::forward::JvpStep;
 
 /// The transform is linear.
 pub(in crate::rules) fn fft_tangent(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     attributes: Fft,
 ) -> Result<Option<ExprId>> {
     let dx = step.dx(0);
     Ok(dx.map(|dx| step.graph.make(Op::Fft(attributes), &[dx])).transpose()?)
 }
 
-/// With `t` for the transformed `a`: `t x = b` changes by `t dx = db - dt x`, and `x t = b` by
-/// `dx t = db - x dt`. Only the triangle of `da` that is read counts.
+/// With `t` for the transformed `a`: `t x = b` has the tangent `t dx = db - dt x`, and `x t = b`
+/// has `dx t = db - x dt`. Only the triangle of `da` that is read contributes.
 pub(in crate::rules) fn triangular_solve_tangent(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     attributes: TriangularSolve,
 ) -> Result<Option<ExprId>> {
     let (da, db) = (step.dx(0), step.dx(1));
@@ -27,7 +28,7 @@ pub(in crate::rules) fn triangular_solve_tangent(
     let graph = &mut *step.graph;
     let mut right_side = db;
     if let Some(da) = da {
-        let drawn = drawn(graph, attributes, da, x)?;
+        let drawn = multiply_triangle(graph, attributes, da, x)?;
         right_side = Some(match db {
             Some(db) => graph.subtract(db, drawn)?,
             None => graph.negate(drawn)?,
@@ -37,11 +38,16 @@ pub(in crate::rules) fn triangular_solve_tangent(
     Ok(right_side.map(|side| graph.make(solve, &[a, side])).transpose()?)
 }
 
-/// `dt x`, or `x dt`, in the shape of `x`.
-fn drawn(graph: &mut Graph, attributes: TriangularSolve, da: ExprId, x: ExprId) -> Result<ExprId> {
+/// Computes `dt x`, or `x dt`, in the shape of `x`.
+fn multiply_triangle(
+    graph: &mut Graph,
+    attributes: TriangularSolve,
+    da: ExprId,
+    x: ExprId,
+) -> Result<ExprId> {
     let batch = graph.shape(da).rank() - 2;
     let mask = triangle(graph, graph.shape(da)[batch], attributes.lower)?;
-    let da = keep_where(graph, mask, da)?;
+    let da = select_or_zero(graph, mask, da)?;
     let dt = match attributes.transform {
         Transform::None => da,
         Transform::Transpose => swap_last(graph, da, batch)?,
@@ -51,7 +57,7 @@ fn drawn(graph: &mut Graph, attributes: TriangularSolve, da: ExprId, x: ExprId) 
     let shape = graph.shape(x).clone();
     let mut as_matrix = shape.clone();
     if shape.rank() == batch + 1 {
-        // A column where `a` is on the left, a row where it is on the right.
+        // A vector is a column if `a` is on the left, and a row if it is on the right.
         as_matrix.insert(if attributes.left_side { batch + 1 } else { batch }, 1);
     }
     let x = reshape(graph, x, as_matrix)?;
@@ -63,7 +69,7 @@ fn drawn(graph: &mut Graph, attributes: TriangularSolve, da: ExprId, x: ExprId) 
 }
 
 /// With `P(m)` the lower triangle of `m` with half of its diagonal, `dl = l P(l^-1 da l^-H)`.
-pub(in crate::rules) fn cholesky_tangent(step: &mut Step<'_>) -> Result<Option<ExprId>> {
+pub(in crate::rules) fn cholesky_tangent(step: &mut JvpStep<'_>) -> Result<Option<ExprId>> {
     let Some(da) = step.dx(0) else { return Ok(None) };
     let l = step.y()?;
     let graph = &mut *step.graph;
@@ -79,6 +85,6 @@ pub(in crate::rules) fn cholesky_tangent(step: &mut Step<'_>) -> Result<Option<E
     let strict = strict_triangle(graph, side)?;
     let inner = graph.select(strict, inner, halved)?;
     let lower = triangle(graph, side, true)?;
-    let inner = keep_where(graph, lower, inner)?;
+    let inner = select_or_zero(graph, lower, inner)?;
     Ok(Some(matmul(graph, (l, batch + 1), (inner, batch), batch)?))
 }

@@ -1,9 +1,9 @@
-//! Derivatives of Fourier transforms and matrix factorisations, batched over leading axes.
+//! Derivatives of Fourier transforms and matrix factorizations, batched over leading axes.
 //!
-//! The formulas for matrices are those of M. Giles, "An extended collection of matrix derivative
-//! results for forward and reverse mode automatic differentiation" (2008), and for Cholesky of
-//! I. Murray, "Differentiation of the Cholesky decomposition" (2016). They are written with
-//! transposes instead of conjugate transposes, which is what `df = Re(c dz)` asks for.
+//! Sources of the matrix formulas: M. Giles, "An extended collection of matrix derivative results
+//! for forward and reverse mode automatic differentiation" (2008), and for Cholesky I. Murray,
+//! "Differentiation of the Cholesky decomposition" (2016). The convention `df = Re(c dz)` replaces
+//! conjugate transposes by transposes.
 
 mod factorize;
 mod forward;
@@ -12,37 +12,37 @@ use nxla_expr::{Axes, Dot, ExprId, Fft, Graph, Iota, Op, Padding, TensorType};
 use nxla_expr::{Transform, TriangularSolve};
 use nxla_tensor::{DType, Shape};
 
-use crate::emit::{keep_where, pad_zeros, reshape, scale, signed, transpose};
+use crate::builder::{pad_zeros, reshape, scale, select_or_zero, to_i64, transpose};
 use crate::error::Result;
-use crate::sweep::{Sweep, Visit};
+use crate::reverse::{ReversePass, Visit};
 
 pub(super) use factorize::{factorize, factorize_tangents};
 pub(super) use forward::{cholesky_tangent, fft_tangent, triangular_solve_tangent};
 
-/// The matrix of the transform is symmetric, so it is its own adjoint. The input was cut or
-/// padded along the transformed axis, and the cotangent is padded or cut back.
-pub(super) fn fft(sweep: &mut Sweep<'_>, visit: &Visit, attributes: Fft) -> Result<()> {
-    let dy = sweep.dy(visit)?;
-    let graph = &mut *sweep.graph;
+/// The matrix of the transform is symmetric, so the transform is its own adjoint. If the input was
+/// cut or padded along the transformed axis, the cotangent is padded or cut.
+pub(super) fn fft(pass: &mut ReversePass<'_>, visit: &Visit, attributes: Fft) -> Result<()> {
+    let dy = pass.dy(visit)?;
+    let graph = &mut *pass.graph;
     let shape = graph.shape(visit.operands[0]).clone();
     let transformed = graph.make(Op::Fft(attributes), &[dy])?;
     let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; shape.rank()];
-    padding[attributes.axis].high = signed(shape[attributes.axis]) - signed(attributes.length);
+    padding[attributes.axis].high = to_i64(shape[attributes.axis]) - to_i64(attributes.length);
     let dx = pad_zeros(graph, transformed, &padding)?;
-    sweep.give(visit, 0, dx)
+    pass.add_cotangent(visit, 0, dx)
 }
 
-/// With `t` for the transformed `a`: from `t x = b` follows `t dx = db - dt x`, so
-/// `db = t^-T dy` and `dt = -db x^T`. From `x t = b`, `db = dy t^-T` and `dt = -x^T db`.
-/// Only the triangle of `a` that is read gets a cotangent.
+/// With `t` for the transformed `a`: `t x = b` implies `t dx = db - dt x`, so `db = t^-T dy` and
+/// `dt = -db x^T`. For `x t = b`, `db = dy t^-T` and `dt = -x^T db`. Only the triangle of `a` that
+/// is read receives a cotangent.
 pub(super) fn triangular_solve(
-    sweep: &mut Sweep<'_>,
+    pass: &mut ReversePass<'_>,
     visit: &Visit,
     attributes: TriangularSolve,
 ) -> Result<()> {
-    let (dy, x) = (sweep.dy(visit)?, sweep.answer(visit)?);
-    let a = sweep.operand(visit, 0)?;
-    let graph = &mut *sweep.graph;
+    let (dy, x) = (pass.dy(visit)?, pass.result(visit)?);
+    let a = pass.operand(visit, 0)?;
+    let graph = &mut *pass.graph;
     let batch = graph.shape(a).rank() - 2;
     let is_vector = graph.shape(x).rank() == batch + 1;
     let b_shape = graph.shape(x).clone();
@@ -54,20 +54,20 @@ pub(super) fn triangular_solve(
     };
     let solve = Op::TriangularSolve(TriangularSolve { transform, ..attributes });
     let db = graph.make(solve, &[matrix, dy])?;
-    sweep.give(visit, 1, db)?;
-    if !sweep.wants(visit, 0) {
+    pass.add_cotangent(visit, 1, db)?;
+    if !pass.needs_cotangent(visit, 0) {
         return Ok(());
     }
 
-    let graph = &mut *sweep.graph;
+    let graph = &mut *pass.graph;
     let mut as_matrix = b_shape.clone();
     if is_vector {
-        // A column where `a` is on the left, a row where it is on the right.
+        // A vector is a column if `a` is on the left, and a row if it is on the right.
         as_matrix.insert(if attributes.left_side { batch + 1 } else { batch }, 1);
     }
     let db = reshape(graph, db, as_matrix.clone())?;
     let x = reshape(graph, x, as_matrix)?;
-    // The rows of `dt` belong to `t`: db x^T, or x^T db.
+    // The rows of `dt` are the rows of `t`: `db x^T` or `x^T db`.
     let outer = if attributes.left_side {
         matmul(graph, (db, batch + 1), (x, batch + 1), batch)?
     } else {
@@ -80,25 +80,25 @@ pub(super) fn triangular_solve(
     };
     let outer = graph.negate(outer)?;
     let mask = triangle(graph, graph.shape(a)[batch], attributes.lower)?;
-    let da = keep_where(graph, mask, outer)?;
-    sweep.give(visit, 0, da)
+    let da = select_or_zero(graph, mask, outer)?;
+    pass.add_cotangent(visit, 0, da)
 }
 
-/// With `P(m)` the lower triangle of `m` with half of its diagonal, `dl = l P(l^-1 da l^-H)`.
-/// Its adjoint in the convention above is `da = l^-T P(l^T dy) conj(l)^-1`. Of a change of `a` only
-/// the Hermitian part counts, so the cotangent is made Hermitian.
-pub(super) fn cholesky(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
-    let (dy, l) = (sweep.dy(visit)?, sweep.answer(visit)?);
-    let graph = &mut *sweep.graph;
+/// With `P(m)` the lower triangle of `m` with half of its diagonal, `dl = l P(l^-1 da l^-H)`. The
+/// adjoint in the convention above is `da = l^-T P(l^T dy) conj(l)^-1`. Only the Hermitian part of
+/// `da` contributes, so the cotangent is made Hermitian.
+pub(super) fn cholesky(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
+    let (dy, l) = (pass.dy(visit)?, pass.result(visit)?);
+    let graph = &mut *pass.graph;
     let shape = graph.shape(l).clone();
     let batch = shape.rank() - 2;
     let lower = triangle(graph, shape[batch], true)?;
-    let dy = keep_where(graph, lower, dy)?;
+    let dy = select_or_zero(graph, lower, dy)?;
     let product = matmul(graph, (l, batch), (dy, batch), batch)?;
     let halved = scale(graph, product, 0.5)?;
     let strict = strict_triangle(graph, shape[batch])?;
     let product = graph.select(strict, product, halved)?;
-    let product = keep_where(graph, lower, product)?;
+    let product = select_or_zero(graph, lower, product)?;
 
     let left = TriangularSolve { lower: true, left_side: true, transform: Transform::Transpose };
     let inner = graph.make(Op::TriangularSolve(left), &[l, product])?;
@@ -106,10 +106,10 @@ pub(super) fn cholesky(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
     let right = TriangularSolve { lower: true, left_side: false, transform: Transform::None };
     let da = graph.make(Op::TriangularSolve(right), &[conjugate, inner])?;
     let da = hermitian_part(graph, da, batch)?;
-    sweep.give(visit, 0, da)
+    pass.add_cotangent(visit, 0, da)
 }
 
-/// The mean of a matrix and its conjugate transpose.
+/// Returns the mean of a matrix and its conjugate transpose.
 fn hermitian_part(graph: &mut Graph, x: ExprId, batch: usize) -> nxla_expr::Result<ExprId> {
     let mirrored = swap_last(graph, x, batch)?;
     let mirrored = if graph.dtype(x).is_complex() { graph.conjugate(mirrored)? } else { mirrored };
@@ -117,7 +117,7 @@ fn hermitian_part(graph: &mut Graph, x: ExprId, batch: usize) -> nxla_expr::Resu
     scale(graph, sum, 0.5)
 }
 
-/// The batched product of two matrices over one axis of each.
+/// Multiplies batched matrices over one axis of each.
 fn matmul(
     graph: &mut Graph,
     (left, left_axis): (ExprId, usize),
@@ -134,13 +134,13 @@ fn matmul(
     graph.make(Op::Dot(Box::new(dot)), &[left, right])
 }
 
-/// A mask of the lower or upper triangle of a square matrix, diagonal included.
+/// Returns a mask of the lower or upper triangle of a square matrix, including the diagonal.
 fn triangle(graph: &mut Graph, size: usize, lower: bool) -> Result<ExprId> {
     let (row, column) = rows_and_columns(graph, size)?;
     Ok(if lower { graph.greater_equal(row, column)? } else { graph.less_equal(row, column)? })
 }
 
-/// A mask of the part below the diagonal.
+/// Returns a mask of the elements below the diagonal.
 fn strict_triangle(graph: &mut Graph, size: usize) -> Result<ExprId> {
     let (row, column) = rows_and_columns(graph, size)?;
     Ok(graph.greater(row, column)?)
@@ -154,7 +154,7 @@ fn rows_and_columns(graph: &mut Graph, size: usize) -> Result<(ExprId, ExprId)> 
     Ok((count(0)?, count(1)?))
 }
 
-/// The last two axes exchanged.
+/// Exchanges the last two axes.
 fn swap_last(graph: &mut Graph, x: ExprId, batch: usize) -> nxla_expr::Result<ExprId> {
     let axes = (0..batch).chain([batch + 1, batch]).collect();
     transpose(graph, x, axes)

@@ -1,15 +1,15 @@
-//! How reductions change.
+//! Tangents of reductions.
 
 use nxla_expr::{BinaryOp, ExprId, Reduce, ReduceOp};
 
 use super::{Group, Product};
-use crate::emit::{keep_where, reduced_axes, reshape, sum};
+use crate::builder::{reduced_axes, reshape, select_or_zero, sum};
 use crate::error::Result;
-use crate::push::{Dual, Step, push};
+use crate::forward::{Dual, JvpStep, jvp_program};
 
-/// The rule of each uniform reduction.
+/// Returns the tangent of a reduction.
 pub(in crate::rules) fn reduce_tangent(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     op: ReduceOp,
     attributes: &Reduce,
 ) -> Result<Option<ExprId>> {
@@ -24,7 +24,7 @@ pub(in crate::rules) fn reduce_tangent(
         ReduceOp::Product => {
             let product = Product::new(step.graph, x, &axes, step.node)?;
             let x = Dual { value: x, tangent: Some(dx) };
-            return Ok(push(step.graph, &product.program, &[x], &[true])?[0].tangent);
+            return Ok(jvp_program(step.graph, &product.program, &[x], &[true])?[0].tangent);
         }
         ReduceOp::Max | ReduceOp::Min => {
             let y = step.y()?;
@@ -36,9 +36,9 @@ pub(in crate::rules) fn reduce_tangent(
     Ok(Some(reshape(step.graph, reduced, shape)?))
 }
 
-/// The mean change of the elements equal to the extremum.
+/// Returns the mean tangent of the elements that equal the extremum.
 fn extremum(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     group: &Group<'_>,
     dx: ExprId,
     (x, y): (ExprId, ExprId),
@@ -47,7 +47,7 @@ fn extremum(
     let best = group.spread(graph, y)?;
     let wins = graph.binary(BinaryOp::Equal, x, best)?;
     let count = group.count(graph, wins, graph.dtype(dx))?;
-    let changes = keep_where(graph, wins, dx)?;
+    let changes = select_or_zero(graph, wins, dx)?;
     let total = sum(graph, changes, group.axes.into())?;
     Ok(graph.divide(total, count)?)
 }

@@ -1,16 +1,16 @@
-//! How window reductions change.
+//! Tangents of window reductions.
 
 use nxla_expr::{ExprId, Op, ScatterOp, Window, WindowOp};
 use nxla_tensor::Scalar;
 
 use super::{Offsets, scatter_of};
-use crate::emit::keep_where;
+use crate::builder::select_or_zero;
 use crate::error::Result;
-use crate::push::Step;
+use crate::forward::JvpStep;
 
-/// The rule of each uniform window reduction.
+/// Returns the tangent of a window reduction.
 pub(in crate::rules) fn window_tangent(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     op: WindowOp,
     window: &Window,
 ) -> Result<Option<ExprId>> {
@@ -28,14 +28,14 @@ pub(in crate::rules) fn window_tangent(
     }
 }
 
-/// The product of a window, element by element with its change: `d(p e) = dp e + p de`. Exact with
-/// zeros too.
-fn product(step: &mut Step<'_>, window: &Window, dx: ExprId) -> Result<ExprId> {
+/// Multiplies the elements of a window one by one with their tangents: `d(p e) = dp e + p de`,
+/// which is exact for zeros.
+fn product(step: &mut JvpStep<'_>, window: &Window, dx: ExprId) -> Result<ExprId> {
     let (x, y) = (step.x(0)?, step.y()?);
     let graph = &mut *step.graph;
     let offsets = Offsets::new(window, graph.shape(x), graph.shape(y));
-    let padded = offsets.padded(graph, x, Scalar::UInt(1))?;
-    let changes = offsets.padded(graph, dx, Scalar::UInt(0))?;
+    let padded = offsets.pad_windows(graph, x, Scalar::UInt(1))?;
+    let changes = offsets.pad_windows(graph, dx, Scalar::UInt(0))?;
     let mut folded: Option<(ExprId, ExprId)> = None;
     for offset in offsets.iter() {
         let element = offsets.take(graph, padded, &offset)?;
@@ -52,16 +52,17 @@ fn product(step: &mut Step<'_>, window: &Window, dx: ExprId) -> Result<ExprId> {
     Ok(folded.expect("a window has at least one offset").1)
 }
 
-/// The change of the extremum of each window, of the last one in a tie.
-fn extremum(step: &mut Step<'_>, op: ScatterOp, window: &Window, dx: ExprId) -> Result<ExprId> {
+/// Returns the tangent of the extremum of each window, of the last one in a tie.
+fn extremum(step: &mut JvpStep<'_>, op: ScatterOp, window: &Window, dx: ExprId) -> Result<ExprId> {
     let (x, y) = (step.x(0)?, step.y()?);
     let offsets = Offsets::new(window, step.graph.shape(x), step.graph.shape(y));
-    offsets.of_winners(step.graph, op, (x, y), dx)
+    offsets.select_winners(step.graph, op, (x, y), dx)
 }
 
-/// The positions stay; what lands there changes with the source and the initial value.
+/// The indices are those of the values; the tangents of the source and the initial value are
+/// scattered.
 pub(in crate::rules) fn scatter_tangent(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     op: ScatterOp,
     window: &Window,
 ) -> Result<Option<ExprId>> {
@@ -76,21 +77,21 @@ pub(in crate::rules) fn scatter_tangent(
 }
 
 impl Offsets<'_> {
-    /// For each window, the element of `values` at the position of its extremum.
-    pub(super) fn of_winners(
+    /// Returns for each window the element of `values` at the index of its extremum.
+    pub(super) fn select_winners(
         &self,
         graph: &mut nxla_expr::Graph,
         op: ScatterOp,
         (x, y): (ExprId, ExprId),
         values: ExprId,
     ) -> Result<ExprId> {
-        let padded = self.padded(graph, values, Scalar::UInt(0))?;
+        let padded = self.pad_windows(graph, values, Scalar::UInt(0))?;
         let mut found: Option<ExprId> = None;
         for (offset, wins) in self.winners(graph, op, x, y)? {
             let value = self.take(graph, padded, &offset)?;
             found = Some(match found {
                 Some(found) => graph.select(wins, value, found)?,
-                None => keep_where(graph, wins, value)?,
+                None => select_or_zero(graph, wins, value)?,
             });
         }
         Ok(found.expect("a window has at least one offset"))

@@ -1,10 +1,11 @@
-//! Contributions to what a loop captures, where they are products of matrices.
+//! Contributions to captures that are matrix products.
 //!
-//! The sum over all trips of products is one product of all trips' operands, in which the trips are one
-//! more axis that is summed: weights get their cotangents from one large product after the loop rather
-//! than from a small one, and a sum, in each trip. The operands have to be kept for it. Those that the
-//! loop forwards stored are there; of others the loop backwards keeps rows, if those of a trip are no
-//! larger than the sum. Where they are, adding up in each trip moves less memory.
+//! The sum over all iterations of matrix products is one product over the stacked operands, in
+//! which the iteration axis is contracted too. Weights thus receive their cotangents from one large
+//! product after the loop instead of a small product and a sum in each iteration. This needs the
+//! operands of all iterations. Some are rows that the forward loop stores; the backward loop stores
+//! the others, if the rows of an iteration are not larger than the sum. Larger rows would move more
+//! memory than the sums.
 
 use std::sync::Arc;
 
@@ -12,64 +13,64 @@ use nxla_expr::{Axes, BinaryOp, Dot, ExprId, Graph, Op, Program, TensorType};
 use nxla_tensor::{Scalar, Shape};
 
 use crate::error::Result;
-use crate::maps::part;
+use crate::programs::extract;
 
-/// How many products a contribution may be the sum of. Sums of sums can have any number of terms.
+/// The limit for the number of products in a sum; nested sums can have any number of terms.
 const MOST_TERMS: usize = 16;
 
-/// How the loop that goes back leaves products to what comes after it.
+/// The products that are computed after the backward loop.
 pub(super) struct Products {
-    /// `(what is known…, cotangents…) -> (cotangents…, sums' contributions…, what is kept…)`.
+    /// `(residuals…, cotangents…) -> (cotangents…, contributions of the sums…, stored values…)`.
     pub(super) trip: Arc<Program>,
-    /// The contributions that are summed in each trip, by position among all of them.
+    /// The contributions that are summed in the loop, by position among all contributions.
     pub(super) summed: Vec<usize>,
-    /// The types of what is kept of each trip.
+    /// The types of the values that the backward loop stores for each iteration.
     pub(super) kept: Vec<TensorType>,
-    /// The others, by position, with the products that they are a sum of.
+    /// The other contributions, by position, with the products that they are a sum of.
     products: Vec<(usize, Vec<Product>)>,
 }
 
-/// What there is of something that the derivative of a trip has to know.
+/// The form in which a residual is available after the loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
-    /// A row for each trip.
+pub(super) enum Availability {
+    /// One row for each iteration.
     Rows,
-    /// It is found again in each trip.
-    EachTrip,
-    /// It is the same in all.
+    /// Recomputed in each iteration.
+    Recomputed,
+    /// The same value in all iterations.
     Same,
 }
 
-/// Where the rows of an operand are.
+/// The location of the rows of an operand.
 #[derive(Clone, Copy)]
 enum Rows {
-    /// What is known, by position among it.
-    Known(usize),
-    /// What the loop backwards keeps, by position.
+    /// The residual with this index.
+    Availability(usize),
+    /// The value with this index that the backward loop stores.
     Kept(usize),
 }
 
 struct Product {
     dot: Dot,
     operands: [Rows; 2],
-    /// What moves the elements of the product, the last one first.
+    /// Movement ops that are applied to the product, the last one first.
     moves: Vec<Op>,
 }
 
-/// A product that an output is a sum of, before it is known where its operands are.
+/// A product in a sum, before the rows of its operands are located.
 struct Term {
     dot: ExprId,
     moves: Vec<Op>,
 }
 
 impl Products {
-    /// The products among the outputs of a trip's derivative behind the cotangents of `carried` states.
-    /// `known` says what there is of what is known, and `room` is how many bytes the rows of a trip may
-    /// take.
+    /// Finds the products among the outputs of an iteration's derivative after the cotangents of
+    /// `carried` states. `known` describes the residuals, and `room` limits the bytes of stored
+    /// rows per iteration.
     pub(super) fn new(
         rest: &Program,
         carried: usize,
-        known: &[Known],
+        known: &[Availability],
         room: usize,
     ) -> Result<Option<Self>> {
         let graph = rest.graph();
@@ -78,8 +79,8 @@ impl Products {
         let (mut summed, mut products) = (Vec::new(), Vec::new());
         for (position, &output) in contributions.iter().enumerate() {
             let before = kept.len();
-            let found =
-                terms(graph, output).and_then(|terms| located(rest, terms, known, &mut kept));
+            let found = terms(graph, output)
+                .and_then(|terms| locate_operands(rest, terms, known, &mut kept));
             let grown = bytes(graph, &kept[before..]);
             match found {
                 Some(found) if grown <= bytes(graph, &[output]) && bytes(graph, &kept) <= room => {
@@ -96,13 +97,13 @@ impl Products {
         }
         let sums = summed.iter().map(|&position| &contributions[position]);
         let outputs: Vec<ExprId> = cotangents.iter().chain(sums).chain(&kept).copied().collect();
-        let trip = part(graph, rest.parameters(), rest.inputs().to_vec(), &outputs)?;
+        let trip = extract(graph, rest.parameters(), rest.inputs().to_vec(), &outputs)?;
         let kept = kept.iter().map(|&id| graph.tensor_type(id).clone()).collect();
         Ok(Some(Self { trip: Arc::new(trip), summed, kept, products }))
     }
 
-    /// The contributions of all trips, by position, from the rows of what is known (where there are
-    /// any) and of what was kept.
+    /// Computes the contributions over all iterations, by position, from the rows of the residuals,
+    /// where they have rows, and from the stored rows.
     pub(super) fn emit(
         &self,
         graph: &mut Graph,
@@ -114,13 +115,13 @@ impl Products {
             let mut sum = None;
             for Product { dot, operands, moves } in products {
                 let operands = operands.map(|rows| match rows {
-                    Rows::Known(at) => known[at].expect("it has rows"),
+                    Rows::Availability(at) => known[at].expect("it has rows"),
                     Rows::Kept(at) => kept[at],
                 });
                 let over_trips = Dot {
-                    left_contract: with_trips(&dot.left_contract),
+                    left_contract: stacked_axes(&dot.left_contract),
                     left_batch: Axes::default(),
-                    right_contract: with_trips(&dot.right_contract),
+                    right_contract: stacked_axes(&dot.right_contract),
                     right_batch: Axes::default(),
                 };
                 let mut product = graph.make(Op::Dot(Box::new(over_trips)), &operands)?;
@@ -138,8 +139,8 @@ impl Products {
     }
 }
 
-/// Axes of a trip's value as axes of all trips' rows, of which the first is summed too.
-fn with_trips(axes: &[usize]) -> Axes {
+/// Returns axes of a value as axes of its stacked rows, including the leading iteration axis.
+fn stacked_axes(axes: &[usize]) -> Axes {
     std::iter::once(0).chain(axes.iter().map(|axis| axis + 1)).collect()
 }
 
@@ -148,12 +149,12 @@ fn bytes(graph: &Graph, ids: &[ExprId]) -> usize {
     types.map(|ty| ty.shape.size() * ty.dtype.size()).sum()
 }
 
-/// Whether an op multiplies matrices, and not one for each entry of a batch, whose axes must lead.
+/// Returns whether an op multiplies matrices without batch axes, which would have to lead.
 fn is_sum_of_products(op: &Op) -> bool {
     matches!(op, Op::Dot(dot) if dot.left_batch.is_empty())
 }
 
-/// The products that an output is a sum of, if it is nothing else.
+/// Returns the products whose sum is `output`, or `None` if it has other terms.
 fn terms(graph: &Graph, output: ExprId) -> Option<Vec<Term>> {
     let mut open = vec![(output, Vec::new())];
     let mut terms = Vec::new();
@@ -163,7 +164,7 @@ fn terms(graph: &Graph, output: ExprId) -> Option<Vec<Term>> {
         }
         let (op, operands) = (graph.op(id), graph.operands(id));
         let fits = || operands.iter().all(|&operand| graph.ty(operand) == graph.ty(id));
-        // Names would have to be told of the trips' axis too.
+        // Axis names would need a name for the iteration axis.
         let plain = || operands.iter().all(|&it| graph.tensor_type(it).names.is_none());
         if *op == Op::Binary(BinaryOp::Add) && fits() {
             open.extend(operands.iter().map(|&operand| (operand, moves.clone())));
@@ -179,12 +180,12 @@ fn terms(graph: &Graph, output: ExprId) -> Option<Vec<Term>> {
     Some(terms)
 }
 
-/// Where the operands of products are; what is to be kept for them is added to that. `None` if one is
-/// the same in all trips: that is cheaper to add up first.
-fn located(
+/// Locates the operands of products, and adds the values to be stored to `kept`. Returns `None` if
+/// an operand is the same in all iterations: summing the other operand first is cheaper.
+fn locate_operands(
     rest: &Program,
     terms: Vec<Term>,
-    known: &[Known],
+    known: &[Availability],
     kept: &mut Vec<ExprId>,
 ) -> Option<Vec<Product>> {
     let graph = rest.graph();
@@ -195,9 +196,9 @@ fn located(
         for (place, &operand) in places.iter_mut().zip(graph.operands(id)) {
             *place = match graph.op(operand) {
                 Op::Parameter(parameter) => match known.get(parameter.index as usize) {
-                    Some(Known::Rows) => Rows::Known(parameter.index as usize),
-                    Some(Known::Same) => return None,
-                    Some(Known::EachTrip) | None => keep(kept, operand),
+                    Some(Availability::Rows) => Rows::Availability(parameter.index as usize),
+                    Some(Availability::Same) => return None,
+                    Some(Availability::Recomputed) | None => keep(kept, operand),
                 },
                 _ if graph.operands(operand).is_empty() => return None,
                 _ => keep(kept, operand),
@@ -216,8 +217,8 @@ fn keep(kept: &mut Vec<ExprId>, id: ExprId) -> Rows {
     Rows::Kept(at)
 }
 
-/// Rows for so many trips, of zeros.
-pub(super) fn no_rows(graph: &mut Graph, trips: usize, ty: &TensorType) -> Result<ExprId> {
+/// Creates zero rows for `trips` iterations.
+pub(super) fn zero_rows(graph: &mut Graph, trips: usize, ty: &TensorType) -> Result<ExprId> {
     let shape: Shape = std::iter::once(trips).chain(ty.shape.iter().copied()).collect();
     Ok(graph.constant(Scalar::zero(ty.dtype), TensorType::new(ty.dtype, shape))?)
 }

@@ -1,85 +1,92 @@
-//! The derivative of a loop that keeps some of the states, and computes the others again from them.
+//! Derivatives of loops that store some of the states and recompute the others.
 //!
-//! A *slot* has room for the states before one trip, and a number says which trip that is. The loop
-//! itself fills some of the slots as it goes, so that one pass does both; where nobody knows how many
-//! trips there will be, it keeps every trip's states until the slots are full, and then forgets every
-//! other one and keeps those of every second trip, and so on: no more than half of the slots are
-//! ever empty, and the way between two of them is about the number of trips divided by that of slots.
+//! A *slot* holds the states before one iteration, and a number names the iteration. The forward
+//! loop fills slots while it runs, so no additional pass is needed. If the trip count is unknown,
+//! the loop stores the states of every iteration until the slots are full. It then drops every
+//! second slot and stores only every second iteration, and so on. At least half of the slots stay
+//! in use, and the distance between two slots is about the trip count divided by the number of
+//! slots.
 //!
-//! The way back starts from the slot with the last states before a trip, and runs the body forward to
-//! it, in *legs*. At the end of a leg the states go to an empty slot, which the trips before start
-//! from. A leg goes half of the rest of the way, so that log2(way) slots are enough and each trip
-//! is computed as often; or a single trip, which computes each once more and needs a slot for each.
-//! Where there is no empty slot left, a leg goes all the way; results stay right.
+//! The backward loop starts from the last slot before an iteration and runs the body forward to the
+//! iteration in *legs*. The states at the end of a leg are stored in an empty slot, for use by
+//! earlier iterations. A leg covers half of the remaining distance, so log2(distance) slots suffice
+//! and each iteration is recomputed at most that often. If no slot is empty, a leg covers the full
+//! distance: this costs time and does not change results.
 //!
-//! Slots have no order: the last one before a trip is the one with the largest number, and an empty
-//! one has the number -1.
+//! Slots are unordered. The last slot before an iteration is the slot with the largest smaller
+//! number, and an empty slot has the number -1.
 
 use nxla_expr::{ExprId, Graph, Op, Slice, Start};
 use nxla_tensor::{Scalar, Shape};
 
-use super::{COUNT, Found, Plan, add, build_loop, integer, needed_states, read_row, write_row};
-use crate::emit::{self, filled};
+use super::{
+    COUNT, LoopDerivative, LoopGradients, add, build_loop, integer, needed_states, read_row,
+    write_row,
+};
+use crate::builder::{self, full};
 use crate::error::Result;
 use crate::region::{Hooks, splice};
 
-/// How many slots the loop itself fills, if nothing else says it.
+/// The default number of slots that the forward loop fills.
 pub(super) const FEW: usize = 16;
 
-/// How many slots are for the ends of legs: enough for 2^16 trips between two others.
+/// The number of slots for ends of legs: enough for 2^16 iterations between two other slots.
 const LEGS: usize = 16;
 
-/// States that are kept of some trips.
+/// The derivative of a loop that stores the states before some iterations.
 pub(super) struct Slots<'a> {
-    plan: &'a Plan<'a>,
-    /// How many the loop itself fills.
+    plan: &'a LoopDerivative<'a>,
+    /// The number of slots that the forward loop fills.
     forward: usize,
-    /// How many there are.
+    /// The total number of slots.
     count: usize,
-    /// Every which trip it keeps, if that is known beforehand.
+    /// The distance between stored iterations, if it is constant.
     stride: Option<usize>,
 }
 
 impl<'a> Slots<'a> {
-    /// So many states, of a loop of any number of trips.
-    pub(super) fn few(plan: &'a Plan<'a>, forward: usize) -> Self {
+    /// Stores `forward` states of a loop with any trip count.
+    pub(super) fn with_count(plan: &'a LoopDerivative<'a>, forward: usize) -> Self {
         Self { plan, forward, count: forward + LEGS, stride: None }
     }
 
-    /// The states of one in √n of a known number n of trips, or of up to so many.
-    pub(super) fn root(plan: &'a Plan<'a>, trips: usize) -> Self {
+    /// Stores √n states of a loop whose trip count is, or is at most, n.
+    pub(super) fn with_sqrt(plan: &'a LoopDerivative<'a>, trips: usize) -> Self {
         let stride = trips.isqrt().max(1);
         let forward = trips.div_ceil(stride);
         Self { plan, forward, count: forward + stride, stride: Some(stride) }
     }
 
-    /// Builds both loops. The first takes the place of the loop itself, unless that shows values to
-    /// the host.
+    /// Builds both loops. The forward loop replaces the original loop unless the original has
+    /// hooks.
     pub(super) fn emit(
         &self,
         graph: &mut Graph,
         parts: &[Option<ExprId>],
         trips: Option<usize>,
-    ) -> Result<Found> {
+    ) -> Result<LoopGradients> {
         let (results, trips, stack) = match (trips, self.plan.kept.is_empty()) {
-            (Some(trips), true) => (None, integer(graph, emit::signed(trips))?, Vec::new()),
-            _ => self.go_forward(graph)?,
+            (Some(trips), true) => (None, integer(graph, builder::to_i64(trips))?, Vec::new()),
+            _ => self.build_forward(graph)?,
         };
         let last = add(graph, trips, -1)?;
         let initial: Vec<ExprId> = [last].into_iter().chain(stack).collect();
         let stack = 1..initial.len();
-        let cotangents = self.plan.go_back(graph, parts, initial, &[], |graph, state| {
-            self.reverse_trip(graph, state, stack.clone())
+        let cotangents = self.plan.build_backward(graph, parts, initial, &[], |graph, state| {
+            self.reverse_iteration(graph, state, stack.clone())
         })?;
-        Ok(Found { results, cotangents })
+        Ok(LoopGradients { results, cotangents })
     }
 
-    /// The loop, which counts its trips and fills slots. Gives its own results, if they may take the
-    /// place of those that there are; the number of trips; and the slots.
-    fn go_forward(&self, graph: &mut Graph) -> Result<(Option<Vec<ExprId>>, ExprId, Vec<ExprId>)> {
-        let Plan { op, operands, kept, .. } = self.plan;
-        let is_quiet = self.plan.is_quiet();
-        let states: Vec<usize> = match is_quiet {
+    /// Builds the forward loop, which counts iterations and fills slots. Returns its results if
+    /// they may replace the results of the original loop, the trip count, and the slots.
+    fn build_forward(
+        &self,
+        graph: &mut Graph,
+    ) -> Result<(Option<Vec<ExprId>>, ExprId, Vec<ExprId>)> {
+        let LoopDerivative { op, operands, kept, .. } = self.plan;
+        let has_no_effects = self.plan.has_no_effects();
+        let states: Vec<usize> = match has_no_effects {
             true => (0..op.state).collect(),
             false => {
                 let mut needs = op.condition.used_inputs();
@@ -96,7 +103,7 @@ impl<'a> Slots<'a> {
         }
         let mut results = build_loop(
             graph,
-            self.plan.inner(),
+            self.plan.nested_replay(),
             &initial,
             |graph, values| {
                 let arguments = self.plan.arguments(&states, values, &[]);
@@ -122,13 +129,13 @@ impl<'a> Slots<'a> {
         let slots = results.split_off(stack);
         let trips = results[states.len()];
         results.truncate(states.len());
-        Ok((is_quiet.then_some(results), trips, slots))
+        Ok((has_no_effects.then_some(results), trips, slots))
     }
 
-    /// Slots without anything in them: the trips before which their states hold, and the states. There
-    /// is a row more than there are slots, for writes that do not count.
+    /// Creates empty slots: iteration numbers and states. An additional last row receives the
+    /// writes that are to be ignored.
     fn empty(&self, graph: &mut Graph) -> Result<Vec<ExprId>> {
-        let mut slots = vec![filled(graph, -1.0, COUNT, &Shape::from([self.count + 1]))?];
+        let mut slots = vec![full(graph, -1.0, COUNT, &Shape::from([self.count + 1]))?];
         for &state in &self.plan.kept {
             let ty = &self.plan.op.body.inputs()[state];
             let shape = std::iter::once(self.count + 1).chain(ty.shape.iter().copied());
@@ -138,7 +145,8 @@ impl<'a> Slots<'a> {
         Ok(slots)
     }
 
-    /// Keeps the states before a trip, if it is its turn: gives the stride, and the slots.
+    /// Stores the states before an iteration if the stride requires it, and returns the stride and
+    /// the slots.
     fn keep(
         &self,
         graph: &mut Graph,
@@ -153,7 +161,7 @@ impl<'a> Slots<'a> {
         };
         let (stride, trips, due, place) = match self.stride {
             Some(known) => {
-                let known = integer(graph, emit::signed(known))?;
+                let known = integer(graph, builder::to_i64(known))?;
                 let due = is_due(graph, trip, known)?;
                 (stride, slots[0], due, graph.quotient(trip, known)?)
             }
@@ -166,7 +174,7 @@ impl<'a> Slots<'a> {
                 let two = integer(graph, 2)?;
                 let wider = graph.multiply(stride, two)?;
                 let stride = graph.select(full, wider, stride)?;
-                // Of numbers that are multiples of the old stride this forgets every other one.
+                // Drops every second slot: those whose number is not a multiple of the new stride.
                 let stays = is_due(graph, slots[0], stride)?;
                 let none = integer(graph, -1)?;
                 let trips = graph.select(stays, slots[0], none)?;
@@ -180,7 +188,7 @@ impl<'a> Slots<'a> {
         Ok(next)
     }
 
-    /// Puts the states before a trip into a slot, if `holds`.
+    /// Writes the states before an iteration into a slot, if `holds` is true.
     fn put(
         &self,
         graph: &mut Graph,
@@ -188,7 +196,7 @@ impl<'a> Slots<'a> {
         (trips, rows): (ExprId, &[ExprId]),
         (trip, values): (ExprId, &[ExprId]),
     ) -> Result<Vec<ExprId>> {
-        let (nowhere, none) = (integer(graph, emit::signed(self.count))?, integer(graph, -1)?);
+        let (nowhere, none) = (integer(graph, builder::to_i64(self.count))?, integer(graph, -1)?);
         let place = graph.select(holds, place, nowhere)?;
         let trip = graph.select(holds, trip, none)?;
         let mut next = vec![write_row(graph, trips, place, trip)?];
@@ -198,8 +206,8 @@ impl<'a> Slots<'a> {
         Ok(next)
     }
 
-    /// One trip of the second loop, which undoes trip `state[0]` of the original.
-    fn reverse_trip(
+    /// Runs one iteration of the backward loop, for iteration `state[0]` of the original loop.
+    fn reverse_iteration(
         &self,
         graph: &mut Graph,
         state: &[ExprId],
@@ -221,12 +229,13 @@ impl<'a> Slots<'a> {
         next.extend(slots);
         next.extend(cotangents);
         for (&sum, &part) in sums.iter().zip(parts) {
-            next.push(emit::accumulate(graph, sum, part)?);
+            next.push(builder::accumulate(graph, sum, part)?);
         }
         Ok(next)
     }
 
-    /// The slots and the states before a trip: runs the body from the last states that there are.
+    /// Returns the slots and the states before an iteration, by running the body from the last
+    /// stored states.
     fn state_before(
         &self,
         graph: &mut Graph,
@@ -243,14 +252,14 @@ impl<'a> Slots<'a> {
         }
         let mut results = build_loop(
             graph,
-            self.plan.inner(),
+            self.plan.nested_replay(),
             &initial,
             |graph, values| Ok(graph.less(values[0], trip)?),
             |graph, values| self.leg(graph, trip, values),
         )?;
         let values = results.split_off(1 + slots.len());
         let mut slots = results.split_off(1);
-        // The states before this very trip are of no more use.
+        // The states before this iteration are not needed again, so its slot becomes empty.
         let none = integer(graph, -1)?;
         let spent = graph.equal(start, trip)?;
         let left = graph.select(spent, none, start)?;
@@ -258,8 +267,8 @@ impl<'a> Slots<'a> {
         Ok((slots, values))
     }
 
-    /// One leg from trip `values[0]` on the way to `trip`. The states at its end go into a slot,
-    /// unless that is `trip` itself.
+    /// Runs one leg from iteration `values[0]` toward `trip`, and stores the states at its end in a
+    /// slot unless the end is `trip`.
     fn leg(&self, graph: &mut Graph, trip: ExprId, values: &[ExprId]) -> Result<Vec<ExprId>> {
         let kept = &self.plan.kept;
         let (here, slots) = (values[0], &values[1..]);
@@ -284,7 +293,7 @@ impl<'a> Slots<'a> {
         let initial: Vec<ExprId> = [here].iter().chain(states).copied().collect();
         let reached = build_loop(
             graph,
-            self.plan.inner(),
+            self.plan.nested_replay(),
             &initial,
             |graph, values| Ok(graph.less(values[0], goal)?),
             |graph, values| {
@@ -307,7 +316,7 @@ impl<'a> Slots<'a> {
     }
 }
 
-/// The first elements of a vector.
+/// Returns the first elements of a vector.
 fn first(graph: &mut Graph, x: ExprId, count: usize) -> Result<ExprId> {
     let starts = [Start::Static(0)].into();
     let slice = Slice { starts, lengths: [count].into(), strides: [1].into() };

@@ -1,81 +1,85 @@
-//! The derivative of a loop that stores what it needs of every trip.
+//! Derivatives of loops that store the residuals of every iteration.
 //!
-//! Where the number of trips is known or bounded, one loop goes forward and keeps what the derivative of each
-//! trip has to know, in tensors with a row for each trip; another goes back and reads the rows. The
-//! first also computes what the loop itself computes, and takes its place.
+//! If the trip count is constant or bounded, the forward loop stores the residuals of each
+//! iteration as rows of tensors, and the backward loop reads the rows. The forward loop also
+//! computes the results of the original loop and replaces it.
 //!
-//! What the derivative of a trip has to know is found by cutting it in two at the cotangents
-//! (`maps::halve`). What of this no state changes is computed once, outside. What only depends on
-//! the counter is computed again: the element of a sequence that a trip reads need not be copied.
+//! Partial evaluation splits the derivative of an iteration at the cotangents (`partial_eval`).
+//! Residuals that no state affects are hoisted and computed once. Residuals that depend only on the
+//! counter are recomputed, so that an element of a sequence is read again instead of being copied.
 
 use std::sync::Arc;
 
 use nxla_expr::{Counter, ExprId, Graph, Op, Program, TensorType};
 use nxla_tensor::Scalar;
 
-use super::collected::collected;
-use super::products::{Known, Products, no_rows};
-use super::{COUNT, Found, Plan, Way, add, build_loop, integer, read_row, write_row};
-use crate::emit;
+use super::products::{Availability, Products, zero_rows};
+use super::write_only::find_write_only;
+use super::{
+    BackwardStates, COUNT, LoopDerivative, LoopGradients, add, build_loop, integer, read_row,
+    write_row,
+};
+use crate::builder;
 use crate::error::Result;
-use crate::maps::{Halves, halve, whole};
+use crate::programs::{PartialEval, partial_eval, recompute_all};
 use crate::region::{Hooks, splice};
 
-/// How the derivative of a trip comes to something that it has to know.
+/// The strategy for a residual of an iteration.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum Residual {
     /// Computed once, before both loops.
-    Outside,
-    /// Computed again from the counter.
-    Again,
-    /// Kept by the first loop.
+    Hoisted,
+    /// Recomputed from the counter.
+    Recomputed,
+    /// Stored by the forward loop.
     Stored,
 }
 
-/// What is kept of each trip.
+/// The derivative of a loop that stores values of each iteration.
 pub(super) struct Stored<'a> {
-    plan: &'a Plan<'a>,
+    plan: &'a LoopDerivative<'a>,
     counter: Counter,
-    halves: Halves,
-    sources: Vec<Source>,
+    split: PartialEval,
+    sources: Vec<Residual>,
     types: Vec<TensorType>,
-    /// What of the way back is left to products after it.
+    /// The matrix products that are computed after the backward loop.
     products: Option<Products>,
 }
 
 impl<'a> Stored<'a> {
-    /// Of `all` that the derivative of a trip has to know, or of the states before it. A derivative
-    /// that shows values to the host runs where it is written.
-    pub(super) fn new(plan: &'a Plan<'a>, counter: Counter, all: bool) -> Result<Self> {
+    /// Stores all residuals of an iteration, or only the states before it if `all` is false. A
+    /// derivative with hooks stores states, so that its hooks run in the backward loop.
+    pub(super) fn new(plan: &'a LoopDerivative<'a>, counter: Counter, all: bool) -> Result<Self> {
         let first = plan.op.body.inputs().len();
-        let in_halves = all && plan.backward.effects().is_empty();
-        let halves = match in_halves {
+        let splits = all && plan.backward.effects().is_empty();
+        let split = match splits {
             true => {
                 let outputs: Vec<usize> = (0..plan.backward.outputs().len()).collect();
-                halve(&plan.backward, first, &outputs)?
+                partial_eval(&plan.backward, first, &outputs)?
             }
-            false => whole(&plan.backward, first)?,
+            false => recompute_all(&plan.backward, first)?,
         };
-        let sources = sources(&halves.known, plan.op.state, counter.state);
-        let types: Vec<TensorType> = halves.known.output_types().cloned().collect();
-        let mut stored = Self { plan, counter, halves, sources, types, products: None };
-        if in_halves && counter.trips > 1 {
+        let sources = classify_residuals(&split.known, plan.op.state, counter.state);
+        let types: Vec<TensorType> = split.known.output_types().cloned().collect();
+        let mut stored = Self { plan, counter, split, sources, types, products: None };
+        if splits && counter.trips > 1 {
             let room = plan.op.replay.bytes.saturating_sub(stored.bytes().unwrap_or(u64::MAX));
             let room = usize::try_from(room).unwrap_or(usize::MAX) / counter.trips;
-            stored.products = stored.without_sums(room)?;
+            stored.products = stored.find_products(room)?;
         }
         Ok(stored)
     }
 
-    /// What is left to products, where these are of the types of the sums.
-    fn without_sums(&self, room: usize) -> Result<Option<Products>> {
+    /// Returns the products that replace sums, if the contributions have the shapes of the
+    /// captures.
+    fn find_products(&self, room: usize) -> Result<Option<Products>> {
         let known = self.sources.iter().map(|source| match source {
-            Source::Stored => Known::Rows,
-            Source::Again => Known::EachTrip,
-            Source::Outside => Known::Same,
+            Residual::Stored => Availability::Rows,
+            Residual::Recomputed => Availability::Recomputed,
+            Residual::Hoisted => Availability::Same,
         });
-        let known: Vec<Known> = known.collect();
-        let (rest, carried) = (&self.halves.rest, self.plan.carried.len());
+        let known: Vec<Availability> = known.collect();
+        let (rest, carried) = (&self.split.unknown, self.plan.carried.len());
         let sums = self.plan.captures.iter().map(|(_, ty)| &ty.shape);
         let contributions = rest.output_types().skip(carried).map(|ty| &ty.shape);
         match sums.eq(contributions) {
@@ -84,34 +88,39 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// How many bytes the rows take.
+    /// Returns the size of the stored rows in bytes, or `None` on overflow.
     pub(super) fn bytes(&self) -> Option<u64> {
-        let stored = self.types.iter().zip(&self.sources).filter(|(_, it)| **it == Source::Stored);
+        let stored =
+            self.types.iter().zip(&self.sources).filter(|(_, it)| **it == Residual::Stored);
         let bytes: usize = stored.map(|(ty, _)| ty.shape.size() * ty.dtype.size()).sum();
         bytes.checked_mul(self.counter.trips).map(|bytes| bytes as u64)
     }
 
     /// Builds both loops.
-    pub(super) fn emit(&self, graph: &mut Graph, parts: &[Option<ExprId>]) -> Result<Found> {
+    pub(super) fn emit(
+        &self,
+        graph: &mut Graph,
+        parts: &[Option<ExprId>],
+    ) -> Result<LoopGradients> {
         let (results, trips, rows) = self.forward(graph)?;
         let trips = match self.counter.is_exact {
-            true => integer(graph, emit::signed(self.counter.trips))?,
+            true => integer(graph, builder::to_i64(self.counter.trips))?,
             false => trips,
         };
         let cotangents = self.backward(graph, parts, trips, &rows)?;
-        Ok(Found { results: self.plan.is_quiet().then_some(results), cotangents })
+        Ok(LoopGradients { results: self.plan.has_no_effects().then_some(results), cotangents })
     }
 
-    /// Which of the things to know come from somewhere.
-    fn positions(&self, source: Source) -> Vec<usize> {
+    /// Returns the residuals with a strategy, by position.
+    fn positions(&self, source: Residual) -> Vec<usize> {
         (0..self.sources.len()).filter(|&at| self.sources[at] == source).collect()
     }
 
-    /// The loop itself, which also fills the rows. Gives its results, the number of trips, and the
-    /// rows.
+    /// Builds the forward loop, which computes the results and fills the rows. Returns the results,
+    /// the trip count and the rows.
     fn forward(&self, graph: &mut Graph) -> Result<(Vec<ExprId>, ExprId, Vec<ExprId>)> {
-        let Plan { op, operands, .. } = self.plan;
-        let stored = self.positions(Source::Stored);
+        let LoopDerivative { op, operands, .. } = self.plan;
+        let stored = self.positions(Residual::Stored);
         let mut initial: Vec<ExprId> = operands[..op.state].to_vec();
         initial.push(integer(graph, 0)?);
         for &at in &stored {
@@ -123,7 +132,7 @@ impl<'a> Stored<'a> {
         let all: Vec<usize> = (0..op.state).collect();
         let mut results = build_loop(
             graph,
-            self.plan.inner(),
+            self.plan.nested_replay(),
             &initial,
             |graph, values| {
                 let arguments = self.plan.arguments(&all, &values[..op.state], &[]);
@@ -134,7 +143,7 @@ impl<'a> Stored<'a> {
                 let (trip, rows) = (rest[0], &rest[1..]);
                 let arguments = self.plan.arguments(&all, states, &[]);
                 let mut next = splice(&op.body, graph, &arguments, &all, Hooks::Drop)?;
-                let kept = splice(&self.halves.known, graph, &arguments, &stored, Hooks::Drop)?;
+                let kept = splice(&self.split.known, graph, &arguments, &stored, Hooks::Drop)?;
                 next.push(add(graph, trip, 1)?);
                 for (&rows, value) in rows.iter().zip(kept) {
                     next.push(write_row(graph, rows, trip, value)?);
@@ -148,7 +157,7 @@ impl<'a> Stored<'a> {
         Ok((results, trips, rows))
     }
 
-    /// The loop that goes back.
+    /// Builds the backward loop.
     fn backward(
         &self,
         graph: &mut Graph,
@@ -156,22 +165,26 @@ impl<'a> Stored<'a> {
         trips: ExprId,
         rows: &[ExprId],
     ) -> Result<Vec<(usize, ExprId)>> {
-        let outside = self.outside(graph)?;
+        let outside = self.hoist(graph)?;
         let last = add(graph, trips, -1)?;
-        let collected = collected(self.plan, graph, self.counter);
+        let collected = find_write_only(self.plan, graph, self.counter);
         let Some(products) = &self.products else {
-            return self.plan.go_back(graph, parts, vec![last], &collected, |graph, state| {
-                self.trip_back(graph, state, &outside, rows)
-            });
+            return self.plan.build_backward(
+                graph,
+                parts,
+                vec![last],
+                &collected,
+                |graph, state| self.reverse_iteration(graph, state, &outside, rows),
+            );
         };
         let mut behind = Vec::with_capacity(products.kept.len());
         for ty in &products.kept {
-            behind.push(no_rows(graph, self.counter.trips, ty)?);
+            behind.push(zero_rows(graph, self.counter.trips, ty)?);
         }
         let (before, summed) = (vec![last], &products.summed[..]);
-        let way = Way { before, summed, behind, collected: &collected };
-        let mut results = self.plan.run_back(graph, parts, way, |graph, state| {
-            self.trip_back(graph, state, &outside, rows)
+        let way = BackwardStates { before, summed, behind, collected: &collected };
+        let mut results = self.plan.build_backward_with(graph, parts, way, |graph, state| {
+            self.reverse_iteration(graph, state, &outside, rows)
         })?;
         let carried = self.plan.carried.len();
         let kept = results.split_off(carried + products.summed.len());
@@ -182,24 +195,24 @@ impl<'a> Stored<'a> {
         found.extend(products.summed.iter().map(|&at| captures[at].0).zip(sums));
         let mut rows = rows.iter().copied();
         let known: Vec<Option<ExprId>> = (self.sources.iter())
-            .map(|source| if *source == Source::Stored { rows.next() } else { None })
+            .map(|source| if *source == Residual::Stored { rows.next() } else { None })
             .collect();
         for (at, product) in products.emit(graph, &known, &kept)? {
             let (position, ty) = &captures[at];
-            found.push((*position, emit::cast(graph, product, ty.dtype)?));
+            found.push((*position, builder::cast(graph, product, ty.dtype)?));
         }
         Ok(found)
     }
 
-    /// What no state changes.
-    fn outside(&self, graph: &mut Graph) -> Result<Vec<ExprId>> {
+    /// Computes the residuals that no state affects.
+    fn hoist(&self, graph: &mut Graph) -> Result<Vec<ExprId>> {
         let arguments = self.plan.arguments(&[], &[], &[]);
-        let wanted = self.positions(Source::Outside);
-        splice(&self.halves.known, graph, &arguments, &wanted, Hooks::Drop)
+        let wanted = self.positions(Residual::Hoisted);
+        splice(&self.split.known, graph, &arguments, &wanted, Hooks::Drop)
     }
 
-    /// Undoes one trip.
-    fn trip_back(
+    /// Runs the derivative of one iteration.
+    fn reverse_iteration(
         &self,
         graph: &mut Graph,
         state: &[ExprId],
@@ -208,22 +221,22 @@ impl<'a> Stored<'a> {
     ) -> Result<Vec<ExprId>> {
         let (trip, values) = (state[0], &state[1..]);
         let (cotangents, sums) = values.split_at(self.plan.carried.len());
-        let again = self.again(graph, trip)?;
+        let again = self.recompute(graph, trip)?;
         let (mut outside, mut again) = (outside.iter(), again.into_iter());
         let mut rows = rows.iter();
         let mut arguments: Vec<Option<ExprId>> = Vec::new();
         for (source, ty) in self.sources.iter().zip(&self.types) {
             arguments.push(match source {
-                Source::Outside => outside.next().copied(),
-                Source::Again => again.next(),
-                Source::Stored => match rows.next() {
+                Residual::Hoisted => outside.next().copied(),
+                Residual::Recomputed => again.next(),
+                Residual::Stored => match rows.next() {
                     Some(&rows) => Some(read_row(graph, rows, trip, ty)?),
                     None => None,
                 },
             });
         }
         arguments.extend(cotangents.iter().copied().map(Some));
-        let rest = self.products.as_ref().map_or(&self.halves.rest, |products| &products.trip);
+        let rest = self.products.as_ref().map_or(&self.split.unknown, |products| &products.trip);
         let outputs: Vec<usize> = (0..rest.outputs().len()).collect();
         let mut found = splice(rest, graph, &arguments, &outputs, Hooks::Keep)?;
         let kept = self.products.as_ref().map_or(0, |products| products.kept.len());
@@ -233,7 +246,7 @@ impl<'a> Stored<'a> {
         let mut next = vec![add(graph, trip, -1)?];
         next.extend(cotangents);
         for (&sum, &part) in sums.iter().zip(parts) {
-            next.push(emit::accumulate(graph, sum, part)?);
+            next.push(builder::accumulate(graph, sum, part)?);
         }
         for (&stack, value) in stacks.iter().zip(kept) {
             next.push(write_row(graph, stack, trip, value)?);
@@ -241,9 +254,9 @@ impl<'a> Stored<'a> {
         Ok(next)
     }
 
-    /// What follows from the counter alone, for a trip.
-    fn again(&self, graph: &mut Graph, trip: ExprId) -> Result<Vec<ExprId>> {
-        let wanted = self.positions(Source::Again);
+    /// Computes the residuals of an iteration that depend only on the counter.
+    fn recompute(&self, graph: &mut Graph, trip: ExprId) -> Result<Vec<ExprId>> {
+        let wanted = self.positions(Residual::Recomputed);
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
@@ -254,31 +267,31 @@ impl<'a> Stored<'a> {
         let dtype = self.plan.op.body.inputs()[state].dtype;
         let place = graph.as_type(place, dtype)?;
         let arguments = self.plan.arguments(&[state], &[place], &[]);
-        splice(&self.halves.known, graph, &arguments, &wanted, Hooks::Drop)
+        splice(&self.split.known, graph, &arguments, &wanted, Hooks::Drop)
     }
 }
 
-/// Where each output of a program of states and captures comes from.
-fn sources(known: &Arc<Program>, states: usize, counter: usize) -> Vec<Source> {
+/// Returns the strategy for each output of a program of states and captures.
+fn classify_residuals(known: &Arc<Program>, states: usize, counter: usize) -> Vec<Residual> {
     let graph = known.graph();
-    let mut sources = vec![Source::Outside; graph.len()];
+    let mut sources = vec![Residual::Hoisted; graph.len()];
     for id in graph.ids() {
         let own = match graph.op(id) {
             Op::Parameter(parameter) => match parameter.index as usize {
-                index if index == counter => Source::Again,
-                index if index < states => Source::Stored,
-                _ => Source::Outside,
+                index if index == counter => Residual::Recomputed,
+                index if index < states => Residual::Stored,
+                _ => Residual::Hoisted,
             },
             op => {
                 let operands = graph.operands(id);
                 let has =
                     |source| operands.iter().any(|operand| sources[operand.index()] == source);
                 let is_light = is_light(op) || is_scalar(graph, id);
-                match (has(Source::Stored), has(Source::Again)) {
-                    (true, _) => Source::Stored,
-                    (false, true) if is_light => Source::Again,
-                    (false, true) => Source::Stored,
-                    (false, false) => Source::Outside,
+                match (has(Residual::Stored), has(Residual::Recomputed)) {
+                    (true, _) => Residual::Stored,
+                    (false, true) if is_light => Residual::Recomputed,
+                    (false, true) => Residual::Stored,
+                    (false, false) => Residual::Hoisted,
                 }
             }
         };
@@ -287,7 +300,8 @@ fn sources(known: &Arc<Program>, states: usize, counter: usize) -> Vec<Source> {
     known.outputs().iter().map(|output| sources[output.index()]).collect()
 }
 
-/// Whether an op only reads elements from another place, which costs no more than reading a row.
+/// Returns whether an op only reads elements at another index, which costs no more than reading a
+/// row.
 fn is_light(op: &Op) -> bool {
     matches!(op, Op::Slice(_) | Op::Reshape(_) | Op::Squeeze(_) | Op::Gather(_) | Op::AsType(_))
 }

@@ -1,29 +1,35 @@
-//! States that only collect: each trip writes a row of its own, and nobody reads them before the end.
+//! Write-only states: each iteration writes one row, and no iteration reads them.
 //!
-//! That is what the results of a scan are. On the way back the cotangent of such a state is cleared row by
-//! row, after the row has been read. Since no trip reads what another one has cleared, the loop can
-//! read the cotangent as it came and carry nothing; what is left of it is cleared once, at the end.
+//! The results of a scan are such states. In the backward loop, the cotangent of a row is read and
+//! then cleared. No iteration reads a row that another iteration has cleared, so the backward loop
+//! reads the cotangent as a capture instead of carrying it. The written rows are cleared once,
+//! after the loop.
 
 use nxla_expr::{BinaryOp, Counter, ExprId, Graph, Op, Program, Start};
 
-use super::Plan;
-use crate::emit::filled;
+use super::LoopDerivative;
+use crate::builder::full;
 use crate::error::Result;
 
-/// The rows of a state that a loop writes.
+/// The range of rows of a state that a loop writes.
 #[derive(Clone, Copy)]
 pub(super) struct Rows {
     first: i64,
     count: usize,
 }
 
-/// For each carried state the rows that the trips write, if it only collects.
-pub(super) fn collected(plan: &Plan<'_>, graph: &Graph, counter: Counter) -> Vec<Option<Rows>> {
+/// Returns for each carried state the rows that the loop writes, or `None` if the state is not
+/// write-only.
+pub(super) fn find_write_only(
+    plan: &LoopDerivative<'_>,
+    graph: &Graph,
+    counter: Counter,
+) -> Vec<Option<Rows>> {
     let states = plan.carried.iter().map(|&(state, _)| rows(plan, graph, counter, state));
     states.collect()
 }
 
-fn rows(plan: &Plan<'_>, graph: &Graph, counter: Counter, state: usize) -> Option<Rows> {
+fn rows(plan: &LoopDerivative<'_>, graph: &Graph, counter: Counter, state: usize) -> Option<Rows> {
     let body = &plan.op.body;
     let inside = body.graph();
     let output = body.outputs()[state];
@@ -43,39 +49,44 @@ fn rows(plan: &Plan<'_>, graph: &Graph, counter: Counter, state: usize) -> Optio
     let last = counter.first.checked_add(counter.step.checked_mul(last_trip)?)?;
     let (one, other) = (place.at(counter.first)?, place.at(last)?);
     let (first, last) = (one.min(other), one.max(other));
-    // Rows next to each other; what is out of range would be written somewhere else.
+    // The rows must be contiguous, and out-of-range indices would be clamped to other rows.
     let is_dense = last - first == last_trip;
     let fits = first >= 0 && usize::try_from(last).is_ok_and(|last| last < size[0]);
     (is_dense && fits).then_some(Rows { first, count: counter.trips })
 }
 
-/// How often a node is an operand or an output.
+/// Counts the uses of a node as an operand or an output.
 fn uses(program: &Program, id: ExprId) -> usize {
     let graph = program.graph();
     let operands = graph.ids().flat_map(|user| graph.operands(user));
     operands.chain(program.outputs()).filter(|&&used| used == id).count()
 }
 
-/// A row as the trips count: the counter, or its negative, and a number.
+/// A row index as a function of the counter: plus or minus the counter, plus a constant.
 struct Place {
     is_negative: bool,
     more: i64,
 }
 
 impl Place {
-    fn of(plan: &Plan<'_>, graph: &Graph, mut id: ExprId, counter: usize) -> Option<Self> {
+    fn of(
+        plan: &LoopDerivative<'_>,
+        graph: &Graph,
+        mut id: ExprId,
+        counter: usize,
+    ) -> Option<Self> {
         let body = &plan.op.body;
         let inside = body.graph();
         let number = |id: ExprId| {
             let Op::Parameter(parameter) = inside.op(id) else { return integer(inside, id) };
-            // A state has another value in each trip.
+            // The value of a state changes in each iteration.
             let input = parameter.index as usize;
             (input >= plan.op.state).then(|| integer(graph, plan.operands[input]))?
         };
         let own = body.parameters()[counter];
         let mut place = Self { is_negative: false, more: 0 };
         while id != own {
-            // Narrower integers begin again at zero before there are no more rows.
+            // A narrower integer dtype could wrap around within the loop.
             let dtype = inside.dtype(id);
             if !dtype.is_integer() || dtype.size() < 4 {
                 return None;
@@ -109,20 +120,20 @@ impl Place {
     }
 }
 
-/// The integer behind a constant.
+/// Returns the value of an integer constant.
 fn integer(graph: &Graph, id: ExprId) -> Option<i64> {
     let Op::Constant(constant) = graph.op(id) else { return None };
     if constant.ty.dtype.is_float() { None } else { constant.value.as_i64() }
 }
 
 impl Rows {
-    /// A cotangent of the state without these rows.
-    pub(super) fn cleared(self, graph: &mut Graph, cotangent: ExprId) -> Result<ExprId> {
+    /// Returns the cotangent of a state with the written rows cleared.
+    pub(super) fn clear(self, graph: &mut Graph, cotangent: ExprId) -> Result<ExprId> {
         let mut shape = graph.shape(cotangent).clone();
         let mut starts = vec![Start::Static(0); shape.rank()];
         starts[0] = Start::Static(self.first);
         shape = std::iter::once(self.count).chain(shape.iter().skip(1).copied()).collect();
-        let zeros = filled(graph, 0.0, graph.dtype(cotangent), &shape)?;
+        let zeros = full(graph, 0.0, graph.dtype(cotangent), &shape)?;
         Ok(graph.make(Op::PutSlice(starts.into()), &[cotangent, zeros])?)
     }
 }

@@ -1,18 +1,18 @@
-//! How the parts of factorisations change with the matrix. What is not determined by the matrix
-//! changes in the same way as the reverse rules take it to.
+//! Tangents of matrix factorizations. The omitted terms of factors that the matrix does not
+//! determine are the same as in reverse mode.
 
 use nxla_expr::{ExprId, Factorization, Padding, Result, Transform, TriangularSolve};
 use nxla_tensor::{DType, Scalar};
 use smallvec::smallvec;
 
 use super::{Rule, Thin};
-use crate::emit::{keep_where, pad_zeros, scale, signed};
+use crate::builder::{pad_zeros, scale, select_or_zero, to_i64};
 use crate::error::Result as GradResult;
-use crate::push::{Step, Tangents};
+use crate::forward::{JvpStep, Tangents};
 
-/// The rule of every factorisation.
+/// Returns the tangents of the factors.
 pub(crate) fn factorize_tangents(
-    step: &mut Step<'_>,
+    step: &mut JvpStep<'_>,
     factorization: Factorization,
 ) -> GradResult<Tangents> {
     let Some(da) = step.dx(0) else { return Ok(Tangents::new()) };
@@ -40,8 +40,8 @@ impl Rule<'_> {
         self.graph.triangular_solve(y, x, options)
     }
 
-    /// From `da[order] = dl u + l du`: `l^-1 da[order] u^-1` has `l^-1 dl` strictly below the
-    /// diagonal and `du u^-1` above.
+    /// From `da[order] = dl u + l du`: in `l^-1 da[order] u^-1`, the elements below the diagonal
+    /// are `l^-1 dl`, and the elements on and above it are `du u^-1`.
     fn lu_tangent(&mut self, da: ExprId) -> Result<ExprId> {
         let (packed, order) = (self.part(0)?, self.part(1)?);
         let (strict, upper) = (self.graph.tril(packed, -1)?, self.graph.triu(packed, 0)?);
@@ -61,8 +61,9 @@ impl Rule<'_> {
         self.graph.add(below, above)
     }
 
-    /// With more columns than rows, `a = [x y]`, `r = [u v]`, `x = q u` and `y = q v`: the first
-    /// relation is a square one, and the second gives `dv = q^H (dy - dq v)`.
+    /// A matrix with more columns than rows is `a = [x y]` and `r = [u v]` with `x = q u` and `y =
+    /// q v`. The first relation is a square factorization, and the second implies `dv = q^H (dy -
+    /// dq v)`.
     fn qr_tangents(&mut self, da: ExprId) -> Result<(ExprId, ExprId)> {
         let (q, r) = (self.part(0)?, self.part(1)?);
         let (rows, columns) = (self.rows(q), self.columns(r));
@@ -79,15 +80,15 @@ impl Rule<'_> {
         Ok((dq, self.graph.concatenate(&[du, dv], -1)?))
     }
 
-    /// `c = q^H da r^-1` is `q^H dq + dr r^-1`, of which the first is skew-Hermitian and the second
-    /// upper triangular with a real diagonal: so what is below the diagonal of `c` belongs to the
-    /// first, and with it all of the first.
+    /// `c = q^H da r^-1` equals `q^H dq + dr r^-1`. The first term is skew-Hermitian, the second is
+    /// upper triangular with a real diagonal. The part of `c` below the diagonal thus determines
+    /// the first term.
     fn tall_qr_tangents(&mut self, q: ExprId, r: ExprId, da: ExprId) -> Result<(ExprId, ExprId)> {
         let (side, columns) = (self.columns(q), self.columns(r));
         let leading = self.graph.slice_along_axis(r, 0, columns, -2, 1)?;
         let scaled = self.divide(leading, da, false, false)?;
         let c = self.adjoint_product(q, scaled)?;
-        let square = self.widened(c, side)?;
+        let square = self.append_zero_columns(c, side)?;
         let strict = self.graph.tril(square, -1)?;
         let mirrored = self.adjoint(strict)?;
         let mut turn = self.graph.subtract(strict, mirrored)?;
@@ -100,22 +101,22 @@ impl Rule<'_> {
         let dq = if side == self.rows(q) {
             self.product(q, turn)?
         } else {
-            // The columns also leave the space that they span.
+            // The change of the columns also has a component orthogonal to their span.
             let inside = self.product(q, grown)?;
             self.graph.subtract(scaled, inside)?
         };
         Ok((dq, dr))
     }
 
-    /// Columns of zeros up to a number of them.
-    fn widened(&mut self, x: ExprId, columns: usize) -> Result<ExprId> {
+    /// Appends columns of zeros up to `columns` columns.
+    fn append_zero_columns(&mut self, x: ExprId, columns: usize) -> Result<ExprId> {
         let mut padding =
             vec![Padding { low: 0, high: 0, interior: 0 }; self.graph.shape(x).rank()];
-        padding[self.batch + 1].high = signed(columns - self.columns(x));
+        padding[self.batch + 1].high = to_i64(columns - self.columns(x));
         pad_zeros(self.graph, x, &padding)
     }
 
-    /// The imaginary part of the diagonal. Real matrices have none.
+    /// Returns the imaginary part of the diagonal, or `None` for a real matrix.
     fn imaginary_diagonal(&mut self, x: ExprId) -> Result<Option<ExprId>> {
         if !self.graph.dtype(x).is_complex() {
             return Ok(None);
@@ -123,7 +124,7 @@ impl Rule<'_> {
         let imaginary = self.graph.imag(x)?;
         let side = self.rows(x);
         let eye = self.graph.eye([side, side], DType::Pred)?;
-        let diagonal = keep_where(self.graph, eye, imaginary)?;
+        let diagonal = select_or_zero(self.graph, eye, imaginary)?;
         let i = self.graph.scalar_constant(Scalar::Complex(0.0, 1.0), self.graph.dtype(x))?;
         self.graph.multiply(i, diagonal).map(Some)
     }
@@ -172,8 +173,8 @@ impl Rule<'_> {
         Ok(smallvec![Some(du), Some(ds), Some(dvh)])
     }
 
-    /// `x turn + (1 - x x^H) sent s^-1`. The columns of `full` beyond those of `x` turn the
-    /// opposite way: `-x dx^H x2`.
+    /// `x turn + (1 - x x^H) sent s^-1`. The columns of `full` beyond those of `x` rotate in the
+    /// opposite direction: `-x dx^H x2`.
     fn turned_columns(
         &mut self,
         x: ExprId,
