@@ -1,4 +1,4 @@
-//! What the derive macro writes.
+//! The expansion of the derive macro.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -10,23 +10,23 @@ use syn::{TypePath, parse_quote};
 struct Field {
     member: Member,
     ty: Type,
-    /// It holds a fixed value, and no leaves.
+    /// Whether the field has a static value and no leaves.
     skipped: bool,
 }
 
-/// A struct, taken apart.
+/// A parsed struct.
 struct Struct<'a> {
     name: &'a Ident,
     generics: &'a Generics,
     fields: Vec<Field>,
-    /// The type parameters that stand for leaves, or for containers of them.
+    /// The type parameters that represent leaves, or containers of leaves.
     leaves: Vec<Ident>,
 }
 
-/// The implementations of `Tree`, `Container` and `Arguments` for a struct.
+/// Generates the implementations of `Tree`, `Container` and `Arguments` for a struct.
 ///
 /// # Errors
-/// What is no struct, or is not generic in its leaves.
+/// Returns an error if the input is not a struct, or is not generic in its leaves.
 pub(crate) fn container(input: &DeriveInput) -> Result<TokenStream> {
     let parsed = Struct::of(input)?;
     let (tree, container) = (parsed.tree(), parsed.container());
@@ -76,7 +76,7 @@ impl<'a> Struct<'a> {
         Ok(Self { name, generics: &input.generics, fields, leaves })
     }
 
-    /// The struct of other leaves.
+    /// Returns the type of the struct with other leaves.
     fn of_leaves(&self, rename: &dyn Fn(&Ident) -> Type) -> TokenStream {
         let name = self.name;
         let parameters = self.generics.params.iter().map(|parameter| match parameter {
@@ -97,7 +97,7 @@ impl<'a> Struct<'a> {
         quote!(#name<#(#parameters),*>)
     }
 
-    /// The type of a field in the struct of other leaves.
+    /// Returns the type of a field in the struct with other leaves.
     fn field_of(&self, field: &Field, rename: &dyn Fn(&Ident) -> Type) -> Type {
         let mut ty = field.ty.clone();
         Rename { leaves: &self.leaves, rename }.visit_type_mut(&mut ty);
@@ -108,7 +108,7 @@ impl<'a> Struct<'a> {
         self.fields.iter().filter(|field| !field.skipped)
     }
 
-    /// The generics with more parameters in front, without defaults.
+    /// Returns the generics with additional leading parameters and without defaults.
     fn generics_with(&self, more: &[GenericParam]) -> Generics {
         let mut generics = self.generics.clone();
         generics.params = more.iter().cloned().chain(generics.params).collect();
@@ -200,13 +200,13 @@ impl<'a> Struct<'a> {
         }
     }
 
-    /// Whether a type is a parameter itself.
+    /// Returns whether a type is one of the type parameters.
     fn is_leaf(&self, ty: &Type) -> bool {
         let Type::Path(TypePath { qself: None, path, .. }) = ty else { return false };
         path.get_ident().is_some_and(|ident| self.leaves.contains(ident))
     }
 
-    /// What may be passed for the struct: one of what may be passed for its leaves.
+    /// Generates the implementation of `Arguments`: values that are accepted for the struct.
     fn arguments(&self, by_reference: bool) -> TokenStream {
         let given_name = |ident: &Ident| format_ident!("__Given{ident}");
         let given: &dyn Fn(&Ident) -> Type = &|ident| {
@@ -278,15 +278,15 @@ fn fields(fields: &Fields) -> Result<Vec<Field>> {
     parsed.collect()
 }
 
-/// Whether a type has a type parameter in it.
+/// Returns whether a type contains a type parameter.
 fn mentions(ty: &Type, ident: &Ident) -> bool {
     let mut mentions = Mentions { ident, found: false };
     mentions.visit_type_mut(&mut ty.clone());
     mentions.found
 }
 
-/// Looks for a type parameter. It changes nothing: this kind of visitor is the one that other macros
-/// of the workspace have `syn` compiled for.
+/// A visitor that looks for a type parameter. It changes nothing, but `syn` is already compiled
+/// with mutable visitors for other macros of the workspace.
 struct Mentions<'a> {
     ident: &'a Ident,
     found: bool,
@@ -299,7 +299,7 @@ impl VisitMut for Mentions<'_> {
     }
 }
 
-/// Puts other types in the places of type parameters.
+/// A visitor that replaces type parameters by other types.
 struct Rename<'a> {
     leaves: &'a [Ident],
     rename: &'a dyn Fn(&Ident) -> Type,

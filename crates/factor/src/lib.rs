@@ -1,11 +1,11 @@
-//! Factorisations and products of matrices by [faer].
+//! Matrix factorizations and products by [faer].
 //!
-//! faer is generic code, so whoever calls it compiles it, and that takes long. This crate compiles
-//! it once, for `f32`, `f64` and their complex numbers, and is seldom touched.
+//! faer is generic, so every crate that calls it compiles it, which takes long. This crate compiles
+//! faer once for `f32`, `f64` and their complex numbers, and it rarely changes.
 //!
-//! Matrices are slices in row-major order. Each function writes its parts into `out`, one after
-//! the other; `out` has exactly their size. Elements must be finite. Where an iteration does not
-//! converge, `out` stays as it is.
+//! Matrices are slices in row-major order. Each function writes its factors to `out`, one after the
+//! other; `out` must have exactly their size. Elements must be finite. If an iteration does not
+//! converge, `out` is unchanged.
 //!
 //! ```
 //! use nxla_factor::Number;
@@ -30,27 +30,28 @@ use num_complex::Complex;
 pub use product::{Matrix, Multiply};
 pub use triangular::{Substitute, Triangle};
 
-/// Numbers of which matrices are factorised: `f32`, `f64` and their complex numbers.
+/// Element types with factorizations: `f32`, `f64` and their complex numbers.
 pub trait Number: Sized {
-    /// The factors of a square matrix in one (`l` without its diagonal of ones, and `u`), then the
-    /// rows of `a` in the order in which they come in `l u`. A column without pivot leaves a zero
-    /// on the diagonal of `u`.
+    /// Writes the factors of a square matrix in one matrix (`l` without its unit diagonal, and
+    /// `u`), then the order of the rows of `a` in `l u`. A column without a pivot leaves a zero on
+    /// the diagonal of `u`.
     fn lu(a: &[Self], side: usize, out: &mut [Self]);
 
-    /// The lower-triangular `l` with `l l^H = a`, zeros above the diagonal included; whether `a` is
-    /// positive definite, without which `out` stays as it is. Only the lower triangle is read.
+    /// Writes the lower-triangular `l` with `l l^H = a`, including zeros above the diagonal.
+    /// Returns whether `a` is positive definite; otherwise `out` is unchanged. Only the lower
+    /// triangle is read.
     fn cholesky(a: &[Self], side: usize, out: &mut [Self]) -> bool;
 
-    /// `q` and `r`, whose diagonal is real and not negative; `q` is square if `complete`, else as
-    /// wide as the smaller side of `a`.
+    /// Writes `q` and `r` with a real, nonnegative diagonal of `r`. `q` is square if `complete`,
+    /// and otherwise has as many columns as the smaller side of `a`.
     fn qr(a: &[Self], rows: usize, columns: usize, complete: bool, out: &mut [Self]);
 
-    /// The eigenvalues of a Hermitian matrix, which increase, then the eigenvectors in columns.
-    /// Only the lower triangle is read.
+    /// Writes the eigenvalues of a Hermitian matrix in increasing order, then the eigenvectors in
+    /// columns. Only the lower triangle is read.
     fn eigh(a: &[Self], side: usize, out: &mut [Self]);
 
-    /// `u`, the singular values, which decrease, and `v^H`; `u` and `v` are square if `full`, else
-    /// as wide as there are singular values.
+    /// Writes `u`, the singular values in decreasing order, and `v^H`. `u` and `v` are square if
+    /// `full`, and otherwise have a column for each singular value.
     fn svd(a: &[Self], rows: usize, columns: usize, full: bool, out: &mut [Self]);
 }
 
@@ -92,8 +93,8 @@ macro_rules! numbers {
 
 numbers!(f32, f64, Complex<f32>, Complex<f64>);
 
-/// Numbers whose squares and sums of squares neither overflow nor vanish: as they are, or divided by
-/// a power of two, which is exact, and that power.
+/// Returns the matrix, divided by a power of two if squares or sums of squares could overflow or
+/// underflow, and this power. The division is exact.
 fn tamed<T: Field>(a: &[T]) -> (Cow<'_, [T]>, f64) {
     let largest = a.iter().map(|x| x.largest_part()).fold(0.0, f64::max);
     let bound = 2_f64.powi(T::MODERATE);
@@ -112,19 +113,20 @@ fn scaled<T: Field>(out: &mut [T], scale: f64) {
     }
 }
 
-/// What the functions below need of their numbers.
+/// The operations on elements that the functions below need.
 trait Field: ComplexField + Copy {
-    /// The power of two up to which, and down from whose inverse, sums of squares are normal numbers.
+    /// The exponent range in which sums of squares are normal numbers: from `2^-MODERATE` to
+    /// `2^MODERATE`.
     const MODERATE: i32;
-    /// Times a real number, rounded once.
+    /// Multiplies by a real number and rounds once.
     fn times(self, factor: f64) -> Self;
-    /// The larger of the absolute values of its parts.
+    /// Returns the larger absolute value of the real and imaginary part.
     fn largest_part(self) -> f64;
     fn conjugate(self) -> Self;
     fn from_real(x: f64) -> Self;
-    /// The square of the absolute value.
+    /// Returns the square of the absolute value.
     fn square(self) -> f64;
-    /// `x / |x|`, and 1 for 0.
+    /// Returns `x / |x|`, and 1 for 0.
     fn phase(self) -> Self;
 }
 
@@ -183,10 +185,11 @@ fields! {
     f64: 300;
 }
 
-/// The side of a square of which each line fits into the first-level cache, as rows and as columns.
+/// The side of a square whose rows and columns fit in the first-level cache.
 const SQUARE: usize = 16;
 
-/// Goes through a matrix in squares: calls a function for each row of each, with the columns.
+/// Visits a matrix in squares: calls a function for each row of each square, with a range of
+/// columns.
 fn squares(rows: usize, columns: usize, mut each: impl FnMut(usize, Range<usize>)) {
     for first in (0..rows).step_by(SQUARE) {
         for column in (0..columns).step_by(SQUARE) {
@@ -197,20 +200,21 @@ fn squares(rows: usize, columns: usize, mut each: impl FnMut(usize, Range<usize>
     }
 }
 
-/// The numbers of one matrix's parts that are still to be written.
+/// The output elements of one matrix that have not been written yet.
 struct Out<'a, T> {
     rest: &'a mut [T],
 }
 
 impl<T> Out<'_, T> {
-    /// Writes the next numbers.
+    /// Writes the next elements.
     fn push(&mut self, numbers: impl ExactSizeIterator<Item = T>) {
         let (now, rest) = std::mem::take(&mut self.rest).split_at_mut(numbers.len());
         now.iter_mut().zip(numbers).for_each(|(out, x)| *out = x);
         self.rest = rest;
     }
 
-    /// Writes a matrix, row by row. What is read lies column by column, so both go in squares.
+    /// Writes a matrix row by row. The source is in column-major order, so the matrix is visited in
+    /// squares.
     fn matrix(&mut self, rows: usize, columns: usize, at: impl Fn(usize, usize) -> T) {
         let (now, rest) = std::mem::take(&mut self.rest).split_at_mut(rows * columns);
         squares(rows, columns, |row, some| {
@@ -233,7 +237,7 @@ fn cholesky<T: Field>(a: MatRef<'_, T>, out: &mut Out<'_, T>) -> bool {
     true
 }
 
-/// The diagonal of `r` gets real and not negative by phases that `q` and `r` share.
+/// The diagonal of `r` is made real and nonnegative by phases that `q` and `r` share.
 fn qr<T: Field>(a: MatRef<'_, T>, complete: bool, out: &mut Out<'_, T>) {
     let factors = a.qr();
     let (q, r) = if complete {
@@ -269,8 +273,8 @@ fn svd<T: Field>(a: MatRef<'_, T>, full: bool, out: &mut Out<'_, T>) {
     out.matrix(v.ncols(), v.nrows(), |row, column| v[(column, row)].conjugate());
 }
 
-/// The eigenvalues of a square matrix, then its eigenvectors in columns, each of length 1. Elements
-/// must be finite; where the iteration does not converge, `out` stays as it is.
+/// Writes the eigenvalues of a square matrix, then its eigenvectors of length 1 in columns.
+/// Elements must be finite; if the iteration does not converge, `out` is unchanged.
 pub fn eigen(a: &[Complex<f64>], side: usize, out: &mut [Complex<f64>]) {
     let (a, scale) = tamed(a);
     let Ok(factors) = MatRef::from_row_major_slice(&a, side, side).eigen() else { return };

@@ -1,4 +1,4 @@
-//! Elimination with pivots.
+//! LU factorization with pivoting.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::lu::partial_pivoting::factor::{lu_in_place, lu_in_place_scratch};
@@ -6,19 +6,19 @@ use faer::{MatMut, Par};
 
 use crate::{Field, Out, squares};
 
-/// Rows up to which blocks do not pay.
+/// The number of rows up to which the blocked algorithm is not faster.
 const FEW_ROWS: usize = 32;
 
-/// Numbers between columns. Without them, those of a row lie in few places of the cache where the side is
-/// a power of two, and drive each other out.
+/// The number of unused elements between columns. Without them, the elements of a row share few
+/// cache sets if the side is a power of two, and displace each other.
 const GAP: usize = 16;
 
-/// See [`Number::lu`](crate::Number::lu).
+/// Implements [`Number::lu`](crate::Number::lu).
 pub(crate) fn lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
     if side <= FEW_ROWS {
         return plain_lu(a, side, out);
     }
-    // By columns it takes half as long as by rows.
+    // Working by columns takes half of the time of working by rows.
     let stride = side + GAP;
     let mut factors = vec![T::from_real(0.0); side * stride];
     squares(side, side, |column, rows| {
@@ -47,8 +47,8 @@ pub(crate) fn lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
     out.push(order.iter().map(|&row| T::from_real(row as f64)));
 }
 
-/// Row by row, which is quick for small matrices, and goes on past a column without pivot, where the
-/// diagonal of `u` gets a zero.
+/// Factorizes row by row, which is fast for small matrices. It continues after a column without a
+/// pivot, for which the diagonal of `u` has a zero.
 fn plain_lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
     let (factors, order) = out.split_at_mut(side * side);
     factors.copy_from_slice(a);

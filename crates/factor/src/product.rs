@@ -1,7 +1,7 @@
-//! Products of matrices by [faer], whose kernels are written for the vector units at hand.
+//! Matrix products by [faer], whose kernels use the vector units of the machine.
 //!
-//! Threads work on tiles of the result that are about as wide as they are high. Halves of its rows
-//! would be fewer, but whoever computes whole rows has to pack the whole right matrix.
+//! Threads work on approximately square tiles of the result. Splitting only the rows would need
+//! fewer tiles, but every tile would have to pack the whole right matrix.
 
 use std::ops::{AddAssign, Range};
 
@@ -11,23 +11,22 @@ use num_complex::Complex;
 
 use crate::share;
 
-/// A matrix to be multiplied.
+/// An operand of a product.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a, T> {
-    /// The elements, row by row, or column by column if it is transposed.
+    /// The elements, in row-major order, or in column-major order if `transposed`.
     pub elements: &'a [T],
     /// The number of rows.
     pub rows: usize,
     /// The number of columns.
     pub columns: usize,
-    /// Whether the elements of a column are neighbours, rather than those of a row.
+    /// Whether the elements are in column-major order.
     pub transposed: bool,
 }
 
-/// Numbers of which matrices are multiplied.
+/// Element types with matrix products.
 pub trait Multiply: Sized {
-    /// Writes `left right` into `out`, spread over threads in about `tiles` parts if that is more
-    /// than one.
+    /// Writes `left right` to `out`, in about `tiles` parallel parts if this is more than one.
     ///
     /// ```
     /// use nxla_factor::{Matrix, Multiply};
@@ -73,12 +72,13 @@ products! {
     Complex<f64>: Complex::new(1.0, 0.0);
 }
 
-/// Columns of the left factor that are multiplied at a time where the result is a single tile, and the most
-/// parts. They do not depend on the threads, since numbers must not.
+/// The number of columns of the left operand in one part of a long sum whose result is a single
+/// tile, and the maximum number of parts. It does not depend on the number of threads, because
+/// results must not.
 const PART: usize = 2048;
 const MOST_PARTS: usize = 16;
 
-/// The sum of the products of parts of the factors, which may be shared by threads.
+/// Computes the product as a sum of products of parts of the operands, which threads can share.
 fn in_parts<T: Copy + Default + AddAssign + Send>(
     columns: usize,
     is_shared: bool,
@@ -99,7 +99,7 @@ fn in_parts<T: Copy + Default + AddAssign + Send>(
     } else {
         parts.iter_mut().for_each(product);
     }
-    // Neighbours first, which keeps the error of long sums small.
+    // Pairwise summation keeps the error of long sums small.
     let mut step = 1;
     while step < parts.len() {
         for index in (step..parts.len()).step_by(2 * step) {
@@ -114,17 +114,17 @@ fn in_parts<T: Copy + Default + AddAssign + Send>(
     }
 }
 
-/// Part of a result, and where it begins.
+/// A part of a result with its position.
 struct Tile<'a, T> {
     row: usize,
     column: usize,
     out: MatMut<'a, T>,
 }
 
-/// Rows or columns that a tile has at least.
+/// The minimum number of rows or columns of a tile.
 const LEAST: usize = 64;
 
-/// Cuts a result into `wanted` tiles, or some more, that are as square as can be.
+/// Splits a result into at least `wanted` tiles that are as square as possible.
 fn tiled<T>(out: MatMut<'_, T>, wanted: usize) -> Vec<Tile<'_, T>> {
     let (rows, columns) = (out.nrows(), out.ncols());
     let (mut height, mut width) = (rows, columns);
@@ -199,7 +199,7 @@ mod tests {
             for (at, &found) in out.iter().enumerate() {
                 let row = |index: usize| &elements[index * columns..][..columns];
                 let pairs = row(at / 3).iter().zip(row(at % 3));
-                // Whole numbers, so that no bit is lost.
+                // Integers, so that sums are exact.
                 assert_eq!(found, pairs.map(|(x, y)| x * y).sum::<f64>(), "{columns}");
             }
         }
@@ -215,7 +215,7 @@ mod tests {
             f64::multiply(left, right, tiles, &mut out);
             out
         };
-        // The numbers are integers, so that sums are exact in any order.
+        // The elements are integers, so sums are exact in any order.
         assert!(product(1) == product(20));
     }
 }

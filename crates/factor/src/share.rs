@@ -1,9 +1,10 @@
-//! Parts of one task, which the threads of the caller's pool share with the feature `parallel`.
+//! Parallel execution of the parts of a task, on the caller's thread pool with the feature
+//! `parallel`.
 
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
-/// Does each part.
+/// Runs the task for each part.
 #[cfg(feature = "parallel")]
 pub(crate) fn each<I: Send>(parts: Vec<I>, task: impl Fn(I) + Send + Sync) {
     if parts.len() == 1 {
@@ -13,7 +14,7 @@ pub(crate) fn each<I: Send>(parts: Vec<I>, task: impl Fn(I) + Send + Sync) {
     }
 }
 
-/// Does each part, one after the other.
+/// Runs the task for each part sequentially.
 #[cfg(not(feature = "parallel"))]
 pub(crate) fn each<I: Send>(parts: Vec<I>, task: impl Fn(I) + Send + Sync) {
     parts.into_iter().for_each(task);

@@ -1,4 +1,4 @@
-//! Triangular systems by [faer], in blocks that are products of matrices.
+//! Triangular systems by [faer], in blocks that use matrix products.
 
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place_with_conj, solve_upper_triangular_in_place_with_conj,
@@ -8,23 +8,23 @@ use num_complex::Complex;
 
 use crate::share;
 
-/// How a triangular matrix is read.
+/// The interpretation of a triangular matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Triangle {
-    /// The number of rows, and of columns.
+    /// The number of rows and columns.
     pub side: usize,
-    /// Whether it is the lower triangle of what is read, after it is transposed.
+    /// Whether the triangle is the lower one, after transposition.
     pub lower: bool,
-    /// Whether rows and columns are exchanged.
+    /// Whether the matrix is transposed.
     pub transposed: bool,
     /// Whether each element is conjugated.
     pub conjugated: bool,
 }
 
-/// Numbers of which triangular systems are solved.
+/// Element types with triangular solves.
 pub trait Substitute: Sized {
-    /// Solves `a y = x` for each column of `x`, which has as many rows as `a` and lies row by row, or
-    /// column by column if it is transposed; `y` replaces it. About `parts` threads share the columns.
+    /// Solves `a y = x` for each column of `x` in place. `x` has as many rows as `a`, in row-major
+    /// order, or in column-major order if `transposed`. About `parts` threads share the columns.
     /// The other triangle of `a` is not read.
     ///
     /// ```
@@ -38,7 +38,7 @@ pub trait Substitute: Sized {
     fn substitute(a: &[Self], how: Triangle, x: &mut [Self], transposed: bool, parts: usize);
 }
 
-/// Columns that a part has at least.
+/// The minimum number of columns of a part.
 const LEAST: usize = 32;
 
 macro_rules! substitutes {
@@ -78,7 +78,7 @@ macro_rules! substitutes {
 }
 substitutes!(f32 f64 Complex<f32> Complex<f64>);
 
-/// Cuts a matrix into parts of so many columns; the last may have fewer.
+/// Splits a matrix into parts of `width` columns; the last part may have fewer.
 fn columns_of<T>(mut x: MatMut<'_, T>, width: usize) -> Vec<MatMut<'_, T>> {
     let mut parts = Vec::new();
     while x.ncols() > width {

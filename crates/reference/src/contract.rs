@@ -15,8 +15,8 @@ pub(crate) fn evaluate(op: &Op, ty: &TensorType, x: &[&Array]) -> Array {
     }
 }
 
-/// `z[b…, i…, j…] = Σ over k… of x[b…, i… and k…] y[b…, j… and k…]`: the batch axes come first, then
-/// the axes of each operand that are not contracted, in the order that they have there.
+/// `z[b…, i…, j…] = Σ over k… of x[b…, i… and k…] y[b…, j… and k…]`: the batch axes come first,
+/// then the free axes of each operand in their order.
 fn dot(attributes: &Dot, left: &Array, right: &Array, ty: &TensorType) -> Array {
     let Dot { left_contract, left_batch, right_contract, right_batch } = attributes;
     let counts: Vec<usize> = left_contract.iter().map(|&axis| left.shape[axis]).collect();
@@ -36,7 +36,7 @@ fn dot(attributes: &Dot, left: &Array, right: &Array, ty: &TensorType) -> Array 
     })
 }
 
-/// The index into an operand that has `batch` and `sum` along the axes that they come with, and
+/// Returns the index into an operand with `batch` and `sum` along the corresponding axes, and
 /// `free` along the others.
 fn placed(
     rank: usize,
@@ -54,16 +54,16 @@ fn placed(
     (0..rank).map(at).collect()
 }
 
-/// With canonical layouts `z[n, o, p…] = Σ over c and k… of x[n, c, q…] w[o, c, k…]`, where along
-/// each spatial axis `q input_dilation = p stride + k kernel_dilation - low`: `q` is between
-/// elements, or in the padding, where that has no solution, and the product is 0 there.
+/// Convolution. With canonical layouts, `z[n, o, p…] = Σ over c and k… of x[n, c, q…] w[o, c, k…]`,
+/// where `q input_dilation = p stride + k kernel_dilation - low` along each spatial axis. If this
+/// has no solution, `q` is between elements or in the padding, and the product is 0.
 ///
-/// With feature groups, each group of output channels sees its own group of input channels; with
+/// With feature groups, each group of output channels reads its own group of input channels; with
 /// batch groups, its own group of the batch.
 fn conv(attributes: &Conv, input: &Array, kernel: &Array, ty: &TensorType) -> Array {
     let size = |x: &Array, permutation: &[usize], axis: usize| x.shape[permutation[axis]];
     let (of_input, of_kernel) = (&attributes.input_permutation, &attributes.kernel_permutation);
-    // What a sum runs over: the input channels of a group, and the places of the kernel.
+    // The indices of a sum: the input channels of a group, and the positions of the kernel.
     let counts: Vec<usize> = (1..kernel.rank()).map(|axis| size(kernel, of_kernel, axis)).collect();
     let outputs = size(kernel, of_kernel, 0);
     Array::from_fn(ty, |index| {
@@ -95,7 +95,7 @@ fn conv(attributes: &Conv, input: &Array, kernel: &Array, ty: &TensorType) -> Ar
     })
 }
 
-/// A canonical index, of which entry `i` goes to the axis `permutation[i]`.
+/// Permutes a canonical index: entry `i` belongs to the axis `permutation[i]`.
 fn permuted(canonical: &[usize], permutation: &[usize]) -> Vec<usize> {
     let mut index = vec![0; canonical.len()];
     for (&at, &axis) in canonical.iter().zip(permutation) {

@@ -15,8 +15,8 @@ pub(crate) fn evaluate(site: Site<'_>, operands: &[&[Array]]) -> Result<Vec<Arra
             Ok(vec![Array::from_fn(&constant.ty, |_| value)])
         }
         Op::Tensor(literal) => Ok(vec![Array::of(&literal.0)]),
-        // The operands as they are. A derivative that the user brings is for `grad`; the operands
-        // that only it needs are no results.
+        // The operands are unchanged. A custom rule matters only to `grad`; the operands that only
+        // the rule needs are not results.
         Op::Metadata(_) => {
             let results = site.graph.ty(site.id).parts().len();
             Ok(x[..results].iter().map(|&x| x.clone()).collect())
@@ -25,14 +25,14 @@ pub(crate) fn evaluate(site: Site<'_>, operands: &[&[Array]]) -> Result<Vec<Arra
         Op::Cond(cond) => conditional(cond, &x, site.listener),
         Op::While(op) => repeated(op, &x, site.listener),
         Op::Hook(hook) => hooked(hook, site, &x),
-        // What the default body gives; a compiler may have another way to get there.
+        // The default body defines the results.
         Op::Block(block) => call(&block.body, &x, site.listener),
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
 }
 
-/// The results of the first body whose predicate is not zero, or of the last one. Later predicates
-/// and other bodies do not run.
+/// Returns the results of the first body whose predicate is nonzero, or of the last body. Later
+/// predicates and other bodies do not run.
 fn conditional(cond: &Cond, x: &[&Array], listener: &Listener<'_>) -> Result<Vec<Array>, Error> {
     for (predicate, body) in &cond.clauses {
         if !call(predicate, x, listener)?[0].item().is_zero() {
@@ -42,7 +42,7 @@ fn conditional(cond: &Cond, x: &[&Array], listener: &Listener<'_>) -> Result<Vec
     call(&cond.otherwise, x, listener)
 }
 
-/// The state, replaced by what the body gives as long as the condition is not zero.
+/// Returns the final state: the body replaces the state while the condition is nonzero.
 fn repeated(op: &While, x: &[&Array], listener: &Listener<'_>) -> Result<Vec<Array>, Error> {
     let (state, captures) = x.split_at(op.state);
     let mut state: Vec<Array> = state.iter().map(|&x| x.clone()).collect();
@@ -55,8 +55,8 @@ fn repeated(op: &While, x: &[&Array], listener: &Listener<'_>) -> Result<Vec<Arr
     }
 }
 
-/// Shows the operands to a host function, and gives them back; a runtime call gives what its
-/// function computes. A hook that nobody listens to does nothing.
+/// Passes the operands to a host function and returns them; a runtime call returns the results of
+/// its function. A hook without a function does nothing.
 fn hooked(hook: &HookOp, site: Site<'_>, x: &[&Array]) -> Result<Vec<Array>, Error> {
     let types = site.graph.operands(site.id).iter().map(|&id| site.graph.tensor_type(id));
     let values = x.iter().zip(types).map(|(x, ty)| x.host(ty)).collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,4 @@
-//! Tensors made from nothing but their type.
+//! Creation ops, whose results depend only on their type.
 
 use nxla_expr::{Op, TensorType};
 

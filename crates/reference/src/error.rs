@@ -1,36 +1,36 @@
-//! What can go wrong while a program runs.
+//! Errors of running a program.
 
 use nxla_expr::{HostError, TensorType};
 use nxla_tensor::TensorError;
 
-/// A run that did not finish.
+/// An error that ended a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Another number of inputs than the program takes.
+    /// The number of inputs differs from the number that the program takes.
     #[error("the program takes {expected} inputs, got {found}")]
     InputCount {
-        /// How many it takes.
+        /// The number that the program takes.
         expected: usize,
-        /// How many were given.
+        /// The number of inputs.
         found: usize,
     },
-    /// An input of another dtype or shape than the program was built for.
+    /// The dtype or shape of an input differs from the type that the program takes.
     #[error("input {index} is {found}, the program takes {expected}")]
     InputType {
-        /// Position among the inputs.
+        /// The position among the inputs.
         index: usize,
-        /// What the program takes.
+        /// The type that the program takes.
         expected: Box<TensorType>,
-        /// What was given.
+        /// The type of the input.
         found: Box<TensorType>,
     },
     /// A host function returned an error.
     #[error("a host function failed: {0}")]
     Hook(HostError),
-    /// A runtime call whose function is not at hand.
+    /// A runtime call has no function.
     #[error("the function of a runtime call is not at hand")]
     NoFunction,
-    /// Something that a host tensor refused.
+    /// A host tensor could not be created.
     #[error(transparent)]
     Tensor(#[from] TensorError),
 }

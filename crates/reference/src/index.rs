@@ -20,8 +20,8 @@ pub(crate) fn evaluate(op: &Op, ty: &TensorType, x: &[&Array]) -> Array {
     }
 }
 
-/// Where a range of these lengths begins along each axis, moved so that it fits. The dynamic starts
-/// are operands.
+/// Returns the start of a range along each axis, clamped so that the range fits. Dynamic starts are
+/// operands.
 fn starts(starts: &[Start], dynamic: &[&Array], sizes: &[usize], lengths: &[usize]) -> Vec<usize> {
     let mut dynamic = dynamic.iter();
     let start = |axis: usize| {
@@ -64,13 +64,14 @@ fn put_slice(
     })
 }
 
-/// The coordinates that the last axis of `indices` holds at `leading`, one for each indexed axis.
+/// Returns the coordinates in the last axis of `indices` at `leading`, one for each indexed axis.
 fn coordinates(indices: &Array, leading: &[usize], count: usize) -> Vec<i128> {
     let at = |number| indices.at(&[leading, &[number]].concat()).int();
     (0..count).map(at).collect()
 }
 
-/// The index into `x` that has `coordinates` along the indexed axes, and `window` along the others.
+/// Returns the index into `x` with `coordinates` along the indexed axes and `window` along the
+/// others.
 fn place(axes: &[usize], rank: usize, coordinates: &[usize], window: &[usize]) -> Vec<usize> {
     let mut window = window.iter();
     let at = |axis| match axes.iter().position(|&indexed| indexed == axis) {
@@ -80,8 +81,8 @@ fn place(axes: &[usize], rank: usize, coordinates: &[usize], window: &[usize]) -
     (0..rank).map(at).collect()
 }
 
-/// `y[l…, w…] = x[indices[l…]… and w…]`: the coordinates say where along the indexed axes, and all
-/// of the other axes is read. Coordinates that are outside are moved to the nearest place inside.
+/// `y[l…, w…] = x[indices[l…]… and w…]`: the coordinates are the indices along the indexed axes,
+/// and the other axes are read completely. Out-of-range coordinates are clamped.
 fn gather(axes: &[usize], x: &Array, indices: &Array, ty: &TensorType) -> Array {
     let leading = indices.rank() - 1;
     Array::from_fn(ty, |index| {
@@ -95,8 +96,8 @@ fn gather(axes: &[usize], x: &Array, indices: &Array, ty: &TensorType) -> Array 
     })
 }
 
-/// `x`, in which one update after the other is combined with the element at its coordinates, laid
-/// out as for `gather`. An update with a coordinate outside is dropped.
+/// Combines one update after the other with the element of `x` at its coordinates, with the layout
+/// of `gather`. Out-of-range updates are ignored.
 fn indexed(
     axes: &[usize],
     x: &[&Array],
@@ -120,8 +121,8 @@ fn indexed(
     Array::new(ty.dtype, &ty.shape, result.elements)
 }
 
-/// Each line along the axis in order, with `key(element, position)` of its elements. Equal
-/// elements keep their order, also where the largest comes first.
+/// Sorts each line along the axis, where `key(element, position)` returns the sort key. Equal
+/// elements keep their order, also in descending sorts.
 fn sorted(
     attributes: Sort,
     x: &Array,
@@ -146,7 +147,7 @@ fn sorted(
     })
 }
 
-/// NaN counts as the largest number, and all NaN as equal.
+/// NaN is the largest value, and all NaN are equal.
 fn order(x: Number, y: Number) -> Ordering {
     x.compare(y).unwrap_or_else(|| x.is_nan().cmp(&y.is_nan()))
 }

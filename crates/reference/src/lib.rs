@@ -1,20 +1,20 @@
-//! What every op means, in its plainest form.
+//! The semantics of every op, in the simplest form.
 //!
-//! [`run()`] computes what a program does, one element at a time, and is meant to be read: who wants
-//! to know what `window_scatter_max` is finds a loop over the windows and a loop over each window's
-//! elements. Nothing is fused, shared, vectorized or parallel. The evaluator, which is all of that,
-//! is tested against it; nothing but tests depends on this crate.
+//! [`run()`] evaluates a program one element at a time, and its code is written to be read: for
+//! example, `window_scatter_max` is a loop over the windows and a loop over the elements of a
+//! window. It does not fuse, share, vectorize or parallelize. Tests compare the optimized evaluator
+//! with this crate; only tests depend on it.
 //!
-//! Each family of ops has the file of its name. Besides those there are the numbers that elements
-//! are (`number`), tensors of them (`array`), and the loop over the nodes of a program (`run`).
+//! Each family of ops has a file. Other files define the numbers of which tensors consist
+//! (`number`), tensors (`array`), and the loop over the nodes of a program (`run`).
 //!
 //! # Numbers
 //!
-//! * Integers are exact while an op computes, and wrap at their width at its end.
-//! * Real numbers are computed in `f64`, complex ones in pairs of it, and each op rounds its result
-//!   once to the dtype that it has. Sums and products of many elements round once as well.
-//! * Operands of mixed dtypes are converted first, to the dtype of the result where the op does
-//!   not say otherwise.
+//! * Integers are exact during a computation and wrap at their width at its end.
+//! * Real numbers are computed in `f64` and complex numbers in pairs of `f64`. Each op rounds its
+//!   result once to its dtype, including sums and products of many elements.
+//! * Operands of mixed dtypes are first converted to the dtype of the result, unless the op defines
+//!   another conversion.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 

@@ -52,8 +52,8 @@ fn broadcast(x: &Array, attributes: &Broadcast, ty: &TensorType) -> Array {
     })
 }
 
-/// Element `j` of an axis goes to `low + j (interior + 1)`; all other places hold `value`. What
-/// would go outside is dropped.
+/// Element `j` of an axis moves to `low + j (interior + 1)`; all other elements are `value`.
+/// Elements that would move outside are dropped.
 fn pad(x: &Array, value: Number, config: &[Padding], ty: &TensorType) -> Array {
     Array::from_fn(ty, |index| {
         let place = |axis: usize| {
@@ -69,7 +69,7 @@ fn pad(x: &Array, value: Number, config: &[Padding], ty: &TensorType) -> Array {
     })
 }
 
-/// The operands one after the other along an axis.
+/// Concatenates the operands along an axis.
 fn concatenate(operands: &[&Array], axis: usize, ty: &TensorType) -> Array {
     Array::from_fn(ty, |index| {
         let mut place = index.to_vec();
@@ -83,7 +83,7 @@ fn concatenate(operands: &[&Array], axis: usize, ty: &TensorType) -> Array {
     })
 }
 
-/// `y[…, n, …] = x_n[…]`, with `n` at the place of the axis.
+/// `y[…, n, …] = x_n[…]`, with `n` at the position of the axis.
 fn stack(operands: &[&Array], axis: usize, ty: &TensorType) -> Array {
     Array::from_fn(ty, |index| {
         let mut place = index.to_vec();

@@ -1,20 +1,20 @@
-//! One element, free of the width it is stored in, and what becomes of it in a dtype.
+//! One element, independent of the width of its dtype, and conversions between dtypes.
 
 use std::cmp::Ordering;
 
 use nxla_tensor::{Complex, DType, Kind, Scalar};
 
-/// Complex numbers are computed in pairs of `f64`.
+/// Complex numbers are computed as pairs of `f64`.
 pub(crate) type C = Complex<f64>;
 
-/// An element while an op computes.
+/// An element during a computation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Number {
-    /// Of an integer dtype, or 0 or 1 of `pred`. Wide enough for the product of any two.
+    /// An element of an integer dtype, or 0 or 1 of `pred`. Wide enough for the product of any two.
     Int(i128),
-    /// Of a real float dtype.
+    /// An element of a real float dtype.
     Real(f64),
-    /// Of a complex dtype.
+    /// An element of a complex dtype.
     Complex(C),
 }
 
@@ -22,17 +22,17 @@ impl Number {
     pub(crate) const ZERO: Number = Number::Int(0);
     pub(crate) const ONE: Number = Number::Int(1);
 
-    /// 1 for true, 0 for false.
+    /// Returns 1 for true and 0 for false.
     pub(crate) fn truth(holds: bool) -> Number {
         Number::Int(i128::from(holds))
     }
 
-    /// The number of elements, or the position of one.
+    /// Returns a number of elements, or an index, as a number.
     pub(crate) fn count(count: usize) -> Number {
         Number::Int(count as i128)
     }
 
-    /// The element that a tensor holds.
+    /// Returns the element of a tensor as a number.
     pub(crate) fn of(scalar: Scalar) -> Number {
         match scalar {
             Scalar::Int(n) => Number::Int(n.into()),
@@ -42,7 +42,7 @@ impl Number {
         }
     }
 
-    /// The element for a tensor of this dtype, in which the number fits.
+    /// Returns the element of a tensor of this dtype, in which the number fits.
     pub(crate) fn scalar(self, dtype: DType) -> Scalar {
         match self {
             Number::Int(n) if dtype.is_signed() => Scalar::Int(n as i64),
@@ -52,13 +52,13 @@ impl Number {
         }
     }
 
-    /// The number that an element of a dtype holds after conversion to it.
+    /// Converts the number to a dtype.
     ///
-    /// * To integers: integers that do not fit wrap modulo `2^bits`; of real numbers the fraction
-    ///   is dropped, what does not fit gives the largest or smallest number, and NaN gives 0.
-    /// * To floats: the nearest number, of two equally near ones that with an even last digit.
-    /// * Of complex numbers to real ones: the real part.
-    /// * To `pred`: whether the number is not zero.
+    /// * To integers: integers that do not fit wrap modulo `2^bits`; real numbers are truncated and
+    ///   saturate, and NaN becomes 0.
+    /// * To floats: the nearest number, and in a tie the number with an even last digit.
+    /// * Complex numbers to real numbers: the real part.
+    /// * To `pred`: whether the number is nonzero.
     pub(crate) fn cast(self, dtype: DType) -> Number {
         match dtype.kind() {
             Kind::Pred => Number::truth(!self.is_zero()),
@@ -78,7 +78,7 @@ impl Number {
         }
     }
 
-    /// The real part in a float dtype.
+    /// Returns the real part, rounded to a float dtype.
     fn rounded(self, dtype: DType) -> f64 {
         match self {
             Number::Int(n) => rounded(rounded_integer(n, dtype), dtype),
@@ -86,7 +86,7 @@ impl Number {
         }
     }
 
-    /// Zeros of either sign are zero.
+    /// Returns whether the number is zero of either sign.
     pub(crate) fn is_zero(self) -> bool {
         match self {
             Number::Int(n) => n == 0,
@@ -103,7 +103,7 @@ impl Number {
         }
     }
 
-    /// A whole number; inference has asked for one.
+    /// Returns an integer; type inference guarantees that the number is one.
     pub(crate) fn int(self) -> i128 {
         match self {
             Number::Int(n) => n,
@@ -111,7 +111,7 @@ impl Number {
         }
     }
 
-    /// As a complex number, in which linear algebra computes.
+    /// Returns the number as a complex number, for linear algebra.
     pub(crate) fn complex(self) -> C {
         match self {
             Number::Int(n) => C::new(n as f64, 0.0),
@@ -120,7 +120,7 @@ impl Number {
         }
     }
 
-    /// `x + y` of two numbers of one kind; [`Number::ZERO`] is one of each.
+    /// Computes `x + y` of two numbers of one kind; [`Number::ZERO`] has every kind.
     pub(crate) fn add(self, other: Number) -> Number {
         match (self, other) {
             (Number::Int(x), Number::Int(y)) => Number::Int(x.wrapping_add(y)),
@@ -129,17 +129,18 @@ impl Number {
         }
     }
 
-    /// `x y` of two numbers of one kind.
+    /// Computes `x y` of two numbers of one kind.
     pub(crate) fn multiply(self, other: Number) -> Number {
         match (self, other) {
-            // Wrapping keeps the low bits, which are all that any integer dtype has.
+            // Wrapping keeps the low bits, and integer dtypes have no other bits.
             (Number::Int(x), Number::Int(y)) => Number::Int(x.wrapping_mul(y)),
             (Number::Real(x), Number::Real(y)) => Number::Real(x * y),
             (x, y) => Number::Complex(x.complex() * y.complex()),
         }
     }
 
-    /// Whether two numbers of one kind are equal. NaN equals nothing, and zeros of either sign do.
+    /// Returns whether two numbers of one kind are equal. NaN equals nothing; zeros of either sign
+    /// are equal.
     pub(crate) fn equals(self, other: Number) -> bool {
         match (self, other) {
             (Number::Int(x), Number::Int(y)) => x == y,
@@ -147,7 +148,7 @@ impl Number {
         }
     }
 
-    /// Which of two real numbers is larger; `None` if either is NaN.
+    /// Compares two real numbers; returns `None` if either is NaN.
     pub(crate) fn compare(self, other: Number) -> Option<Ordering> {
         match (self, other) {
             (Number::Int(x), Number::Int(y)) => Some(x.cmp(&y)),
@@ -156,7 +157,7 @@ impl Number {
         }
     }
 
-    /// The larger of two real numbers; NaN if either is.
+    /// Returns the larger of two real numbers; NaN if either is NaN.
     pub(crate) fn larger(self, other: Number) -> Number {
         match self.compare(other) {
             Some(Ordering::Greater) => self,
@@ -165,7 +166,7 @@ impl Number {
         }
     }
 
-    /// The smaller of two real numbers; NaN if either is.
+    /// Returns the smaller of two real numbers; NaN if either is NaN.
     pub(crate) fn smaller(self, other: Number) -> Number {
         match self.compare(other) {
             Some(Ordering::Less) => self,
@@ -175,35 +176,35 @@ impl Number {
     }
 }
 
-/// The integer that has the same low bits and fits the dtype.
+/// Returns the integer of the dtype with the same low bits.
 fn wrapped(n: i128, dtype: DType) -> i128 {
     let modulus = 1_i128 << dtype.bits();
     let low = n.rem_euclid(modulus);
     if dtype.is_signed() && low >= modulus / 2 { low - modulus } else { low }
 }
 
-/// A real number as an integer.
+/// Converts a real number to an integer.
 fn truncated(x: f64, dtype: DType) -> i128 {
     let (least, most) = (Number::of(dtype.min_value()).int(), Number::of(dtype.max_value()).int());
-    // The conversion drops the fraction, takes NaN for 0, and has room for more than any dtype.
+    // The conversion truncates, maps NaN to 0, and has a larger range than any dtype.
     (x as i128).clamp(least, most)
 }
 
-/// The numbers that a float dtype has: `digits` binary ones before an exponent of 2 that is not
-/// below `lowest`, and none of them above `largest`.
+/// The numbers of a float dtype: `digits` binary digits, an exponent of at least `lowest`, and a
+/// magnitude of at most `largest`.
 struct Format {
     digits: u32,
     lowest: i32,
     largest: f64,
-    /// What is larger than that.
+    /// The result for larger magnitudes.
     overflow: f64,
 }
 
-/// The numbers of a real float dtype, or of the parts of a complex one.
+/// Returns the format of a real float dtype, or of the parts of a complex dtype.
 fn format(dtype: DType) -> Format {
     let (digits, lowest, largest) = match dtype.to_real() {
         DType::F8E5M2 => (3, -14, 57_344.0),
-        // Without infinities, it gives its largest number instead.
+        // Without infinities, larger magnitudes saturate.
         DType::F8E4M3FN => {
             return Format { digits: 4, lowest: -6, largest: 448.0, overflow: 448.0 };
         }
@@ -215,7 +216,7 @@ fn format(dtype: DType) -> Format {
     Format { digits, lowest, largest, overflow: f64::INFINITY }
 }
 
-/// The number of a float dtype that is nearest to `x`.
+/// Returns the number of a float dtype that is nearest to `x`.
 fn rounded(x: f64, dtype: DType) -> f64 {
     let Format { digits, lowest, largest, overflow } = format(dtype);
     if x.is_nan() || x == 0.0 || digits == f64::MANTISSA_DIGITS {
@@ -224,13 +225,13 @@ fn rounded(x: f64, dtype: DType) -> f64 {
     if x.is_infinite() {
         return overflow.copysign(x);
     }
-    // The last digit counts multiples of this; dividing by it is exact.
+    // The unit of the last digit; dividing by it is exact.
     let unit = 2_f64.powi(libm::ilogb(x).max(lowest) - (digits as i32 - 1));
     let nearest = (x / unit).round_ties_even() * unit;
     if nearest.abs() > largest { overflow.copysign(x) } else { nearest }
 }
 
-/// The integer with as many digits as a float dtype has that is nearest to `n`.
+/// Returns the integer with as many digits as a float dtype that is nearest to `n`.
 fn rounded_integer(n: i128, dtype: DType) -> f64 {
     let length = i128::BITS - n.unsigned_abs().leading_zeros();
     let unit = 1_i128 << length.saturating_sub(format(dtype).digits);

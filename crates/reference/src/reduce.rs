@@ -22,10 +22,10 @@ pub(crate) fn evaluate(site: Site<'_>, ty: &TensorType, x: &[&Array]) -> Result<
     }
 }
 
-/// The elements of `x` that are reduced to the one of the result at `index`, in row-major order.
+/// Returns the elements of `x` that are reduced to the result at `index`, in row-major order.
 fn reduced(x: &Array, attributes: &Reduce, index: &[usize]) -> Vec<Number> {
     let is_reduced = |axis: usize| attributes.axes.as_ref().is_none_or(|axes| axes.contains(&axis));
-    // Kept axes have one index, that of the result; reduced ones run.
+    // Kept axes have the index of the result, reduced axes have all indices.
     let mut of_result = index.iter();
     let (mut first, mut counts) = (Vec::new(), Vec::new());
     for axis in 0..x.rank() {
@@ -38,10 +38,10 @@ fn reduced(x: &Array, attributes: &Reduce, index: &[usize]) -> Vec<Number> {
     places.map(|place| x.at(&place)).collect()
 }
 
-/// The sum, product, conjunction, disjunction or extremum of the reduced elements. That of no
-/// elements is 0, 1, true, false, and the smallest or largest number of the dtype. An extremum
-/// is NaN if any element is. Sums and products convert the elements to the dtype of the result,
-/// and round once.
+/// Computes the sum, product, conjunction, disjunction or extremum of the reduced elements. The
+/// results for no elements are 0, 1, true, false, and the smallest or largest value of the dtype.
+/// An extremum is NaN if any element is NaN. Sums and products convert the elements to the dtype of
+/// the result, and round once.
 fn reduce(op: ReduceOp, attributes: &Reduce, x: &Array, ty: &TensorType) -> Array {
     let x = match op {
         ReduceOp::Sum | ReduceOp::Product => &x.cast(ty.dtype),
@@ -60,8 +60,8 @@ fn reduce(op: ReduceOp, attributes: &Reduce, x: &Array, ty: &TensorType) -> Arra
     })
 }
 
-/// Where the extremum is: NaN counts as one. Of equal ones, and of several NaN, the first is
-/// taken, or the last one with `tie_high`.
+/// Returns the index of the extremum; NaN is an extremum. Of several equal extrema, or several NaN,
+/// the first counts, or the last with `tie_high`.
 fn arg_reduce(op: ArgReduceOp, attributes: &ArgReduce, x: &Array, ty: &TensorType) -> Array {
     let axes = attributes.axis.map(|axis| [axis].into());
     let along = Reduce { axes, keep_axes: attributes.keep_axis };
@@ -90,7 +90,7 @@ fn arg_reduce(op: ArgReduceOp, attributes: &ArgReduce, x: &Array, ty: &TensorTyp
     })
 }
 
-/// Folding with a function of the user's.
+/// A fold with a user-defined function.
 pub(crate) struct Fold<'a> {
     function: &'a Program,
     captures: &'a [&'a Array],
@@ -106,8 +106,8 @@ impl<'a> Fold<'a> {
         Self { function, captures, listener }
     }
 
-    /// The last of the accumulators `a = function(element, a, captures…)`, of which the first is
-    /// `initial`. The elements are of the dtype of `of`.
+    /// Returns the last accumulator of `a = function(element, a, captures…)`, starting with
+    /// `initial`. The elements have the dtype of `of`.
     pub(crate) fn run(
         &self,
         initial: Number,

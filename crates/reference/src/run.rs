@@ -1,4 +1,4 @@
-//! A program, node by node.
+//! Evaluation of a program, node by node.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::array::Array;
 use crate::error::Error;
 use crate::{contract, control, create, elementwise, index, linalg, movement, reduce, window};
 
-/// Says which host function a hook or a runtime call has.
+/// Returns the host function of a hook or a runtime call.
 pub type Listener<'a> = dyn Fn(&HookOp) -> Option<Arc<dyn HostFn>> + 'a;
 
-/// Runs a program whose host functions are those that it brings.
+/// Runs a program with the host functions that it contains.
 ///
 /// # Errors
-/// Inputs that do not fit, and what host functions return.
+/// Returns an error for inputs that do not fit, and the errors of host functions.
 ///
 /// ```
 /// use nxla_expr::{Graph, Program, TensorType};
@@ -36,10 +36,10 @@ pub fn run(program: &Program, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, 
     run_with(program, inputs, &|hook| hook.default.clone())
 }
 
-/// Runs a program whose host functions are those that the listener says.
+/// Runs a program with the host functions that `listener` returns.
 ///
 /// # Errors
-/// As for [`run`].
+/// Returns the errors of [`run`].
 pub fn run_with(
     program: &Program,
     inputs: &[HostTensor],
@@ -61,15 +61,15 @@ pub fn run_with(
     results.iter().zip(program.output_types()).map(|(x, ty)| Ok(x.host(ty)?)).collect()
 }
 
-/// Runs a program, or a region of one. Operands come before what uses them, and hooks are in the
-/// order in which they run, so that going through the nodes once is enough.
+/// Runs a program or a region. Operands precede their users, and hooks are in the order in which
+/// they run, so one pass over the nodes suffices.
 pub(crate) fn call(
     program: &Program,
     inputs: &[&Array],
     listener: &Listener<'_>,
 ) -> Result<Vec<Array>, Error> {
     let graph = program.graph();
-    // Of each node its results, of which all but tuples have one.
+    // The results of each node; only tuples have several.
     let mut values: Vec<Vec<Array>> = Vec::with_capacity(graph.len());
     for id in graph.ids() {
         let operands = graph.operands(id).iter().map(|operand| &values[operand.index()][..]);
@@ -80,7 +80,7 @@ pub(crate) fn call(
     Ok(program.outputs().iter().map(|id| values[id.index()][0].clone()).collect())
 }
 
-/// The node that is computed, and what it may need besides its operands.
+/// A node with the context of its evaluation.
 #[derive(Clone, Copy)]
 pub(crate) struct Site<'a> {
     pub(crate) graph: &'a Graph,
@@ -96,11 +96,11 @@ impl Site<'_> {
     }
 }
 
-/// The results of a node. Only the ops of `control` take tuples.
+/// Returns the results of a node. Only control ops accept tuples.
 fn evaluate(site: Site<'_>, operands: &[&[Array]]) -> Result<Vec<Array>, Error> {
     let (op, types) = (site.op(), site.graph.ty(site.id).parts());
     let x: Vec<&Array> = operands.iter().filter_map(|parts| parts.first()).collect();
-    // The other families have one result, but for factorizations.
+    // Ops of other families have one result, except factorizations.
     let ty = || types.first().expect("the op has a result");
     Ok(match op.family() {
         Family::Create => vec![create::evaluate(op, ty())],

@@ -15,7 +15,7 @@ pub(crate) fn evaluate(site: Site<'_>, ty: &TensorType, x: &[&Array]) -> Result<
             let fold = Fold::new(&attributes.function, &x[2..], site.listener);
             let initial = x[1].item();
             let reduced = indices(&ty.shape).map(|index| {
-                // The padding holds the initial value, which is folded like an element.
+                // The padding has the initial value, which is folded like an element.
                 let places = seen(&attributes.window, &x[0].shape, &index);
                 let element = |place: Option<Vec<usize>>| place.map_or(initial, |at| x[0].at(&at));
                 fold.run(initial, &places.map(element).collect::<Vec<_>>(), x[0])
@@ -27,8 +27,8 @@ pub(crate) fn evaluate(site: Site<'_>, ty: &TensorType, x: &[&Array]) -> Result<
     }
 }
 
-/// The places that the window at `index` sees, in row-major order: along each axis
-/// `index stride + tap dilation - low` for each tap of the window. `None` is in the padding.
+/// Returns the indices that the window at `index` reads, in row-major order: along each axis `index
+/// stride + tap dilation - low` for each tap of the window. `None` is an element of the padding.
 fn seen<'a>(
     window: &'a Window,
     shape: &'a [usize],
@@ -44,8 +44,8 @@ fn seen<'a>(
     })
 }
 
-/// The sum, product or extremum of what each window sees. The padding holds 0, 1, and the smallest
-/// or largest number of the dtype. An extremum is NaN if any element is.
+/// Computes the sum, product or extremum of each window. The padding has the value 0, 1, and the
+/// smallest or largest value of the dtype. An extremum is NaN if any element is NaN.
 fn uniform(op: WindowOp, window: &Window, x: &Array, ty: &TensorType) -> Array {
     let x = x.cast(ty.dtype);
     Array::from_fn(ty, |index| {
@@ -59,10 +59,10 @@ fn uniform(op: WindowOp, window: &Window, x: &Array, ty: &TensorType) -> Array {
     })
 }
 
-/// Each window of `x` sends its element of `source` to the position of its extremum, and what lands
-/// on one position adds up, starting from `initial`. Of several equal extrema the last one in
-/// row-major order receives; an element stays the extremum only if it is larger (or smaller) than
-/// the next one, which is never so beside NaN. The padding receives nothing.
+/// Adds the element of `source` for each window of `x` at the position of the window's extremum,
+/// starting from `initial`. Of several equal extrema, the last one in row-major order counts. An
+/// element remains the extremum only if it is larger (or smaller) than the next element, which is
+/// false for NaN. The padding receives nothing.
 fn scatter(
     op: ScatterOp,
     window: &Window,

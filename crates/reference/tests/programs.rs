@@ -59,7 +59,7 @@ fn errors_of_host_functions_and_inputs_that_do_not_fit() {
     assert!(matches!(other, Err(Error::InputType { index: 0, .. })));
 }
 
-/// A function that does not commute shows in which order elements meet the accumulator.
+/// A function that is not commutative reveals the order of elements and accumulator.
 #[test]
 fn folds_begin_with_the_initial_value() {
     let mut graph = Graph::new();

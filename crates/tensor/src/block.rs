@@ -1,20 +1,20 @@
-//! Blocks: aligned memory of our own, from the allocator or in huge pages.
+//! Blocks of aligned memory, from the allocator or in huge pages.
 
 use bytemuck::allocation::try_zeroed_vec;
 
-/// Where a block begins: at a cache line, which is also what accelerators accept without a copy.
+/// The alignment of blocks: a cache line, which accelerators accept without a copy.
 pub(crate) const ALIGNMENT: usize = 64;
 
-/// Bytes that begin at a multiple of [`ALIGNMENT`]. The default is an empty block.
+/// Bytes that start at a multiple of [`ALIGNMENT`]. The default is an empty block.
 pub(crate) struct Block {
     memory: Memory,
     len: usize,
 }
 
 enum Memory {
-    /// A vector that is a little longer than needed, so that an aligned place can be found in it.
-    /// This way larger buffers of zeros come straight from the operating system, which hands out
-    /// pages of zeros anyway, rather than being written once more.
+    /// A vector that is longer than needed, so that it contains an aligned address. Large zeroed
+    /// buffers come directly from the operating system, whose pages are zeroed already, and are not
+    /// written again.
     Heap { bytes: Vec<u8>, start: usize },
     /// Whole huge pages.
     #[cfg(target_os = "linux")]
@@ -28,7 +28,7 @@ impl Default for Block {
 }
 
 impl Block {
-    /// Zeros, or `None` where there is no memory for them.
+    /// Creates a zeroed block, or returns `None` if there is not enough memory.
     pub(crate) fn zeroed(len: usize) -> Option<Block> {
         #[cfg(target_os = "linux")]
         if let Some(pages) = huge::pages(len) {
@@ -39,7 +39,7 @@ impl Block {
         Some(Block { memory: Memory::Heap { bytes, start }, len })
     }
 
-    /// A copy of a few bytes, which are written once and not zeroed before.
+    /// Copies a small number of bytes without zeroing the block first.
     pub(crate) fn copy_of(bytes: &[u8]) -> Block {
         let len = bytes.len();
         let mut copy: Vec<u8> = Vec::with_capacity(len + (ALIGNMENT - 1));
@@ -70,11 +70,10 @@ impl Block {
     }
 }
 
-/// Memory in pages of 2 MB, where the system has them for whoever asks.
+/// Memory in pages of 2 MB, on systems that support them for single mappings.
 ///
-/// With pages of 4 KB, a result of 40 MB costs ten thousand page faults, and every walk down its
-/// columns misses the table of pages: together up to half of the time of a kernel that is bound by
-/// memory.
+/// With pages of 4 KB, a result of 40 MB causes ten thousand page faults, and reading columns
+/// misses the TLB. Both together can take half of the time of a memory-bound kernel.
 #[cfg(target_os = "linux")]
 mod huge {
     use memmap2::{Advice, MmapMut};
@@ -82,18 +81,19 @@ mod huge {
     /// The size of a huge page on x86-64 and, with base pages of 4 KB, on aarch64.
     const PAGE: usize = 2 << 20;
 
-    /// What is shorter is likely to find memory that the allocator has at hand, which is faster to
-    /// fill with zeros than new pages are to get.
+    /// The minimum length for huge pages. Shorter blocks probably fit in memory that the allocator
+    /// holds, and zeroing this memory is faster than mapping new pages.
     pub(super) const LEAST: usize = 4 * PAGE;
 
-    /// New zeros of at least `len` bytes; `None` if they are few, or where the system refuses.
+    /// Maps at least `len` zeroed bytes; returns `None` for short lengths, or if the system
+    /// refuses.
     pub(super) fn pages(len: usize) -> Option<MmapMut> {
         if len < LEAST {
             return None;
         }
-        // The system aligns a mapping to huge pages if it consists of them.
+        // The system aligns a mapping that consists of huge pages.
         let pages = MmapMut::map_anon(len.checked_next_multiple_of(PAGE)?).ok()?;
-        // Refused where the system was built without huge pages: then these are small ones.
+        // Fails if the system has no huge pages; the pages are then small.
         let _ = pages.advise(Advice::HugePage);
         Some(pages)
     }

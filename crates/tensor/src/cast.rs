@@ -1,6 +1,6 @@
-//! Converting the elements of whole buffers.
+//! Conversion of the elements of whole buffers.
 //!
-//! One generic loop per pair of storage types. The scalar in between disappears in compilation,
+//! There is one generic loop per pair of storage types. The intermediate scalar is optimized away,
 //! since its variant is known from the source type.
 
 use crate::dtype::{DType, Kind};
@@ -8,7 +8,7 @@ use crate::element::Element;
 use crate::match_dtype;
 
 /// Converts `source` elements to `target` elements by the rules of
-/// [`Scalar::cast`](crate::Scalar::cast). Both buffers hold the same number of elements.
+/// [`Scalar::cast`](crate::Scalar::cast). Both buffers must have the same number of elements.
 pub(crate) fn cast_bytes(from: DType, source: &[u8], to: DType, target: &mut [u8]) {
     match_dtype!(from, S => {
         let source: &[S] = bytemuck::cast_slice(source);
@@ -16,7 +16,7 @@ pub(crate) fn cast_bytes(from: DType, source: &[u8], to: DType, target: &mut [u8
             Kind::Pred => {
                 map(source, target, |element| u8::from(!element.to_scalar().is_zero()));
             }
-            // Saturation and wrapping depend on the width the storage type does not tell.
+            // Saturation and wrapping depend on the width of the dtype, not of the storage type.
             Kind::Unsigned if to.bits() < 8 => {
                 map(source, target, |element| u8::from_scalar(element.to_scalar().cast(to)));
             }

@@ -1,12 +1,13 @@
-//! Element types: names, sizes, kinds and the unary conversions between them.
+//! Element types: names, sizes, kinds and conversions between types.
 //!
-//! Surprising points:
-//! * Sub-byte integers (`u2`, `u4`, `s2`, `s4`) and `pred` occupy one whole byte per element in
-//!   memory; [`DType::bits`] is the logical width, [`DType::size`] the stored one.
-//! * `f8_e4m3fn` has no infinities. Its largest magnitude is 448, and that is also what
-//!   [`DType::max_value`] and [`DType::min_value`] return for it.
-//! * [`DType::to_aggregate`] maps `u64` to `s64`, although every other unsigned type stays
-//!   unsigned. Nx defines sums and products that way.
+//! Notable details:
+//!
+//! * Sub-byte integers (`u2`, `u4`, `s2`, `s4`) and `pred` take one byte per element in memory;
+//!   [`DType::bits`] is the logical width, [`DType::size`] the stored width.
+//! * `f8_e4m3fn` has no infinities. Its largest magnitude is 448, which [`DType::max_value`] and
+//!   [`DType::min_value`] return with the appropriate sign.
+//! * [`DType::to_aggregate`] maps `u64` to `s64`, although other unsigned types stay unsigned. This
+//!   is the rule of Nx for sums and products.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::scalar::Scalar;
 
-/// The type of one tensor element.
+/// The type of a tensor element.
 ///
 /// ```
 /// use nxla_tensor::DType;
@@ -54,9 +55,9 @@ pub enum DType {
     S32,
     /// Signed 64-bit integer.
     S64,
-    /// 8-bit float, 5 exponent and 2 mantissa bits, with infinities (Nx calls it `f8`).
+    /// 8-bit float with 5 exponent bits, 2 mantissa bits and infinities (`f8` in Nx).
     F8E5M2,
-    /// 8-bit float, 4 exponent and 3 mantissa bits, finite except for one NaN per sign.
+    /// 8-bit float with 4 exponent bits and 3 mantissa bits, finite except for one NaN per sign.
     F8E4M3FN,
     /// Brain float: the upper half of an `f32`.
     BF16,
@@ -72,7 +73,7 @@ pub enum DType {
     C128,
 }
 
-/// The family a [`DType`] belongs to.
+/// The kind of a [`DType`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// Boolean.
@@ -81,21 +82,21 @@ pub enum Kind {
     Unsigned,
     /// Signed integer.
     Signed,
-    /// Real floating point, including the 8-bit and brain floats.
+    /// Real floating-point number, including 8-bit floats and bf16.
     Float,
-    /// Complex floating point.
+    /// Complex floating-point number.
     Complex,
 }
 
-/// A text that names no dtype.
+/// A string that is not the name of a dtype.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown dtype {given:?}, accepted names are {}", accepted_names())]
 pub struct DTypeParseError {
-    /// The text that was given.
+    /// The string.
     pub given: String,
 }
 
-/// Names other libraries use for the same types, in the order the error message lists them.
+/// The names of other libraries for the same types, in the order of the error message.
 const ALIASES: [(&str, DType); 22] = [
     ("bool", DType::Pred),
     ("uint2", DType::U2),
@@ -128,7 +129,7 @@ fn accepted_names() -> String {
 }
 
 impl DType {
-    /// Every dtype, in declaration order.
+    /// All dtypes in declaration order.
     pub const ALL: [DType; 21] = [
         DType::Pred,
         DType::U2,
@@ -153,7 +154,7 @@ impl DType {
         DType::C128,
     ];
 
-    /// The canonical name, the one [`Display`](fmt::Display) prints.
+    /// Returns the canonical name, which [`Display`](fmt::Display) writes.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -181,7 +182,7 @@ impl DType {
         }
     }
 
-    /// Logical width in bits. `pred` counts as 8.
+    /// Returns the logical width in bits, which is 8 for `pred`.
     #[must_use]
     pub const fn bits(self) -> u32 {
         match self {
@@ -195,14 +196,14 @@ impl DType {
         }
     }
 
-    /// Bytes one element occupies in memory, at least 1.
+    /// Returns the size of an element in memory in bytes, at least 1.
     #[must_use]
     pub const fn size(self) -> usize {
         self.bits().div_ceil(8) as usize
     }
 
-    /// Bytes that addresses of elements are multiples of. Engines move elements of eight bytes as one word,
-    /// so that complex numbers of two halves need more here than their Rust type does.
+    /// Returns the alignment of elements in bytes. Backends move eight-byte elements as one word,
+    /// so complex numbers of two halves need a larger alignment than their Rust type.
     ///
     /// ```
     /// assert_eq!(nxla_tensor::DType::C64.align(), 8);
@@ -213,7 +214,7 @@ impl DType {
         if self.size() < 8 { self.size() } else { 8 }
     }
 
-    /// The family of the type.
+    /// Returns the kind of the type.
     #[must_use]
     pub const fn kind(self) -> Kind {
         match self {
@@ -234,43 +235,43 @@ impl DType {
         }
     }
 
-    /// Whether this is the boolean type.
+    /// Returns whether this is the boolean type.
     #[must_use]
     pub const fn is_pred(self) -> bool {
         matches!(self.kind(), Kind::Pred)
     }
 
-    /// Whether this is an unsigned integer (not `pred`).
+    /// Returns whether this is an unsigned integer (not `pred`).
     #[must_use]
     pub const fn is_unsigned(self) -> bool {
         matches!(self.kind(), Kind::Unsigned)
     }
 
-    /// Whether this is a signed integer.
+    /// Returns whether this is a signed integer.
     #[must_use]
     pub const fn is_signed(self) -> bool {
         matches!(self.kind(), Kind::Signed)
     }
 
-    /// Whether this is a signed or unsigned integer (not `pred`).
+    /// Returns whether this is a signed or unsigned integer (not `pred`).
     #[must_use]
     pub const fn is_integer(self) -> bool {
         self.is_unsigned() || self.is_signed()
     }
 
-    /// Whether this is a real float.
+    /// Returns whether this is a real float.
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), Kind::Float)
     }
 
-    /// Whether this is a complex type.
+    /// Returns whether this is a complex type.
     #[must_use]
     pub const fn is_complex(self) -> bool {
         matches!(self.kind(), Kind::Complex)
     }
 
-    /// Integers and `pred` become `f32`; floats and complex types stay.
+    /// Converts integers and `pred` to `f32`; floats and complex types are unchanged.
     #[must_use]
     pub const fn to_floating(self) -> DType {
         match self.kind() {
@@ -279,8 +280,8 @@ impl DType {
         }
     }
 
-    /// The type of a real part: `c64` gives `f32`, `c128` gives `f64`, floats stay, the rest
-    /// gives `f32`.
+    /// Returns the type of the real part: `f32` for `c64`, `f64` for `c128`, floats unchanged, and
+    /// `f32` for other types.
     #[must_use]
     pub const fn to_real(self) -> DType {
         match self {
@@ -290,8 +291,8 @@ impl DType {
         }
     }
 
-    /// The complex type wide enough for the values: `f64` gives `c128`, complex types stay, the
-    /// rest gives `c64`.
+    /// Returns the complex type that holds the values: `c128` for `f64`, complex types unchanged,
+    /// and `c64` for other types.
     #[must_use]
     pub const fn to_complex(self) -> DType {
         match self {
@@ -318,10 +319,10 @@ impl DType {
         }
     }
 
-    /// The type sums and products accumulate in and return.
+    /// Returns the type in which sums and products are accumulated.
     ///
-    /// Narrow integers widen to 32 bits, `pred` counts as `u8`, and 64-bit integers of either
-    /// sign become `s64` (the rule of Nx).
+    /// Narrow integers widen to 32 bits, `pred` is treated as `u8`, and 64-bit integers of either
+    /// signedness become `s64`.
     #[must_use]
     pub const fn to_aggregate(self) -> DType {
         match self {
@@ -339,8 +340,8 @@ impl DType {
         }
     }
 
-    /// The type in which many numbers can be counted and added up: `f32` for `f16` and 8-bit floats,
-    /// whose range ends before the sizes of tensors do; the others stay.
+    /// Returns the type in which many elements can be counted and summed: `f32` for `f16` and 8-bit
+    /// floats, whose range is smaller than the sizes of tensors; other types are unchanged.
     #[must_use]
     pub const fn to_counting(self) -> DType {
         match self {
@@ -366,8 +367,8 @@ impl DType {
         }
     }
 
-    /// The type to compute in where a narrow float has too few digits: `f32` for floats of fewer than
-    /// 32 bits; the others stay.
+    /// Returns the type for computations that need more precision than narrow floats have: `f32`
+    /// for floats of fewer than 32 bits; other types are unchanged.
     #[must_use]
     pub const fn at_least_f32(self) -> DType {
         match self {
@@ -392,8 +393,9 @@ impl DType {
         }
     }
 
-    /// The identity of `max`: the smallest integer, minus infinity for floats that have one, and
-    /// −448 for `f8_e4m3fn`. Complex types, which have no order, give the value of their parts.
+    /// Returns the identity of `max`: the smallest integer, minus infinity for floats with
+    /// infinities, and −448 for `f8_e4m3fn`. For complex types, which are not ordered, it is the
+    /// value for their parts.
     #[must_use]
     pub const fn min_value(self) -> Scalar {
         match self {
@@ -415,8 +417,9 @@ impl DType {
         }
     }
 
-    /// The identity of `min`: the largest integer, infinity for floats that have one, and 448
-    /// for `f8_e4m3fn`. Complex types, which have no order, give the value of their parts.
+    /// Returns the identity of `min`: the largest integer, infinity for floats with infinities, and
+    /// 448 for `f8_e4m3fn`. For complex types, which are not ordered, it is the value for their
+    /// parts.
     #[must_use]
     pub const fn max_value(self) -> Scalar {
         match self {

@@ -1,8 +1,8 @@
-//! The Rust types that store elements, and running generic code for a dtype known at run time.
+//! Rust types of elements, and dispatch of generic code on a dtype at run time.
 //!
-//! `u8` stores `pred`, `u2`, `u4` and `u8`; `i8` stores `s2`, `s4` and `s8`. Elements of the
-//! sub-byte types and of `pred` are always within their range, and code that writes them has to
-//! keep that so.
+//! `u8` stores `pred`, `u2`, `u4` and `u8`; `i8` stores `s2`, `s4` and `s8`. Elements of sub-byte
+//! types and of `pred` must be within the range of their dtype, and code that writes elements must
+//! ensure this.
 
 use std::fmt::Debug;
 
@@ -16,7 +16,7 @@ use crate::scalar::Scalar;
 use crate::small_float;
 
 mod sealed {
-    /// Keeps [`super::Element`] to the types listed in this module.
+    /// Restricts [`super::Element`] to the types in this module.
     pub trait Sealed {}
 }
 
@@ -25,31 +25,31 @@ mod sealed {
 /// Implemented for `u8`–`u64`, `i8`–`i64`, `F8E5M2`, `F8E4M3`, `bf16`, `f16`, `f32`, `f64`,
 /// `Complex<f32>` and `Complex<f64>`.
 pub trait Element: sealed::Sealed + Pod + PartialEq + Debug + Default + Send + Sync {
-    /// The dtype a tensor of these elements gets unless another is asked for: of the dtypes the
-    /// type stores, the one that uses all its bits.
+    /// The default dtype of tensors of these elements: among the dtypes that the type stores, the
+    /// dtype that uses all bits.
     const DTYPE: DType;
 
-    /// Whether tensors of `dtype` are stored as `Self`.
+    /// Returns whether tensors of `dtype` are stored as `Self`.
     #[must_use]
     fn stores(dtype: DType) -> bool {
         dtype == Self::DTYPE
     }
 
-    /// The value as a scalar in canonical form.
+    /// Converts the value to a scalar in canonical form.
     #[must_use]
     fn to_scalar(self) -> Scalar;
 
-    /// Converts by the rules of [`Scalar::cast`] to [`Element::DTYPE`].
+    /// Converts a scalar to [`Element::DTYPE`] by the rules of [`Scalar::cast`].
     #[must_use]
     fn from_scalar(scalar: Scalar) -> Self;
 
-    /// The nearest `f64`, of the real part for complex elements.
+    /// Returns the nearest `f64`, of the real part for complex elements.
     #[must_use]
     fn to_f64(self) -> f64 {
         self.to_scalar().as_f64()
     }
 
-    /// Converts by the rules of [`Scalar::cast`] to [`Element::DTYPE`].
+    /// Converts a value to [`Element::DTYPE`] by the rules of [`Scalar::cast`].
     #[must_use]
     fn from_f64(value: f64) -> Self {
         Self::from_scalar(Scalar::Float(value))
@@ -77,7 +77,7 @@ macro_rules! integer_element {
                 match scalar {
                     Scalar::Int(value) => value as Self,
                     Scalar::UInt(value) => value as Self,
-                    // `as` truncates, saturates, and gives 0 for NaN.
+                    // `as` truncates, saturates, and converts NaN to 0.
                     Scalar::Float(value) | Scalar::Complex(value, _) => value as Self,
                 }
             }
@@ -127,7 +127,8 @@ narrow_float_element!(
     |value| F8E4M3::from_bits(small_float::F8_E4M3FN.encode(value) as u8)
 );
 narrow_float_element!(bf16, BF16, bf16::to_f64, |value| {
-    // Where the `f32` is exact, which NaN never is, the faster conversion rounds just once too.
+    // If the `f32` is exact, which is never true for NaN, the faster conversion rounds only once
+    // too.
     let single = value as f32;
     if f64::from(single) == value {
         bf16::from_f32(single)
@@ -188,7 +189,7 @@ macro_rules! float_element {
 float_element!(f32, F32, C64);
 float_element!(f64, F64, C128);
 
-/// Runs an expression with a type name bound to the Rust type that stores a dtype.
+/// Evaluates an expression with a type alias for the Rust type that stores a dtype.
 ///
 /// ```
 /// use nxla_tensor::{DType, Element, match_dtype};
@@ -275,7 +276,7 @@ macro_rules! match_dtype {
 mod tests {
     use super::*;
 
-    /// Values at the edges of every rule of [`Scalar::cast`].
+    /// Values at the boundaries of every rule of [`Scalar::cast`].
     fn samples() -> Vec<Scalar> {
         let floats = [
             0.0,
@@ -306,7 +307,7 @@ mod tests {
         real.chain(complex).chain(ints.map(Scalar::Int)).chain(unsigned).collect()
     }
 
-    /// NaN payloads are not part of the contract.
+    /// NaN payloads are unspecified.
     fn same(a: Scalar, b: Scalar) -> bool {
         let part = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
         match (a, b) {

@@ -1,100 +1,100 @@
-//! The error type of host tensors.
+//! Errors of host tensors.
 
 use crate::dtype::DType;
 use crate::names::NamesError;
 use crate::shape::{Shape, ShapeError};
 
-/// What can be wrong when building or reading a host tensor.
+/// An error of building or reading a host tensor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorError {
-    /// A wrong number of bytes for the type and shape.
+    /// The number of bytes does not fit the type and shape.
     #[error("{dtype}{shape} takes {expected} bytes, got {actual}")]
     ByteCount {
-        /// The dtype asked for.
+        /// The requested dtype.
         dtype: DType,
-        /// The shape asked for.
+        /// The requested shape.
         shape: Shape,
-        /// Bytes such a tensor takes.
+        /// The size of such a tensor in bytes.
         expected: usize,
-        /// Bytes given.
+        /// The number of bytes.
         actual: usize,
     },
-    /// A wrong number of elements for the shape.
+    /// The number of elements does not fit the shape.
     #[error("shape {shape:?} takes {expected} elements, got {actual}")]
     ElementCount {
-        /// The shape asked for.
+        /// The requested shape.
         shape: Shape,
-        /// Elements such a tensor has.
+        /// The number of elements of such a tensor.
         expected: usize,
-        /// Elements given.
+        /// The number of elements.
         actual: usize,
     },
-    /// A size in bytes beyond what memory can address.
+    /// The size in bytes exceeds the address space.
     #[error("{dtype}{shape} is larger than the address space")]
     TooLarge {
-        /// The dtype asked for.
+        /// The requested dtype.
         dtype: DType,
-        /// The shape asked for.
+        /// The requested shape.
         shape: Shape,
     },
-    /// A tensor that there is no memory for.
+    /// There is not enough memory for the tensor.
     #[error("{dtype}{shape} takes {bytes} bytes, more memory than there is")]
     OutOfMemory {
-        /// The dtype asked for.
+        /// The requested dtype.
         dtype: DType,
-        /// The shape asked for.
+        /// The requested shape.
         shape: Shape,
-        /// Its size in bytes.
+        /// The size in bytes.
         bytes: usize,
     },
-    /// Foreign memory whose address does not fit the element type.
+    /// The address of foreign memory is not aligned for the element type.
     #[error("memory of a {dtype} tensor has to be aligned to {align} bytes")]
     Misaligned {
-        /// The dtype asked for.
+        /// The requested dtype.
         dtype: DType,
-        /// The alignment its elements need.
+        /// The required alignment.
         align: usize,
     },
-    /// A stored byte outside the range of `pred` or a sub-byte integer.
+    /// A byte is outside of the range of `pred` or a sub-byte integer.
     #[error("byte {byte:#04x} at index {index} is not an element of type {dtype}")]
     InvalidElement {
-        /// The dtype asked for.
+        /// The requested dtype.
         dtype: DType,
-        /// Position of the byte.
+        /// The position of the byte.
         index: usize,
         /// The byte.
         byte: u8,
     },
-    /// Typed access with a Rust type that does not store the dtype.
+    /// The requested Rust type does not store the dtype.
     #[error("elements of type {dtype} are not stored as {requested}")]
     ElementType {
         /// The dtype of the tensor.
         dtype: DType,
-        /// The Rust type asked for.
+        /// The requested Rust type.
         requested: &'static str,
     },
-    /// A reshape that changes the number of elements.
+    /// A reshape would change the number of elements.
     #[error("cannot reshape {from:?} ({} elements) to {to:?} ({} elements)", from.size(), to.size())]
     Reshape {
         /// The current shape.
         from: Shape,
-        /// The shape asked for.
+        /// The requested shape.
         to: Shape,
     },
-    /// A single value asked of a tensor that has another number of elements.
+    /// A single value was requested from a tensor with another number of elements.
     #[error("a single value needs exactly one element, got shape {shape:?}")]
     NotOneElement {
         /// The shape of the tensor.
         shape: Shape,
     },
-    /// Dimensions `ndarray` cannot represent: their product, zeros left out, is too large.
+    /// `ndarray` cannot represent the shape: the product of the nonzero sizes is too large.
     #[error("shape {shape:?} cannot be viewed as an ndarray")]
     View {
         /// The shape of the tensor.
         shape: Shape,
     },
-    /// A picture of a scalar, or of complex numbers.
+    /// A heatmap of a scalar or of complex numbers was requested.
     #[error("a heatmap needs real numbers and at least one axis, got {dtype}{shape}")]
     NoPicture {
         /// The dtype of the tensor.
@@ -102,10 +102,10 @@ pub enum TensorError {
         /// The shape of the tensor.
         shape: Shape,
     },
-    /// A problem with the shape.
+    /// An invalid shape.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// A problem with the axis names.
+    /// Invalid axis names.
     #[error(transparent)]
     Names(#[from] NamesError),
 }

@@ -1,14 +1,13 @@
-//! Decimal texts of floats, in the two styles Nx uses.
+//! Decimal formatting of floats, in two styles.
 //!
-//! Both start from the shortest digits that read back as the same number. They differ in when
-//! they switch to an exponent and in whether a one-digit mantissa keeps its `.0`:
-//! [`shortest_f64`] writes `1.0e-7`, the way Erlang prints its floats; [`shortest_as`] writes
-//! `1e-7` for the types narrower than `f64`.
+//! Both styles use the shortest digits that parse to the same number. They differ in the threshold
+//! for exponents, and in the mantissa of a single digit: [`shortest_f64`] writes `1.0e-7` as Erlang
+//! does, and [`shortest_as`] writes `1e-7` for types narrower than `f64`.
 
 use crate::dtype::DType;
 use crate::scalar::round_float;
 
-/// The shortest digits and where the point goes: the number is `0.DIGITS × 10^place`.
+/// The shortest digits and the position of the point: the number is `0.DIGITS × 10^place`.
 struct Decimal {
     negative: bool,
     digits: String,
@@ -16,7 +15,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Reads `-1.25e-7`, what Rust's `{:e}` prints; the whole part may have several digits.
+    /// Parses `-1.25e-7`, the format of Rust's `{:e}`; the integer part may have several digits.
     fn from_scientific(text: &str) -> Decimal {
         let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = split_exponent(text);
@@ -29,7 +28,7 @@ impl Decimal {
         if self.negative { "-" } else { "" }
     }
 
-    /// `123.45`, `0.00123`, `12300.0`.
+    /// Formats without an exponent: `123.45`, `0.00123`, `12300.0`.
     fn plain(&self) -> String {
         let (sign, digits) = (self.sign(), self.digits.as_str());
         let count = digits.len() as i32;
@@ -45,14 +44,14 @@ impl Decimal {
         }
     }
 
-    /// `1.2345e2`, with `lone` after a mantissa of one digit.
+    /// Formats with an exponent: `1.2345e2`, with `lone` after a mantissa of one digit.
     fn scientific(&self, lone: &str) -> String {
         let (first, rest) = self.digits.split_at(1);
         let point = if rest.is_empty() { lone } else { "." };
         format!("{}{first}{point}{rest}e{}", self.sign(), self.place - 1)
     }
 
-    /// How many characters the exponent form adds to the digits: `e`, the exponent, the point.
+    /// Returns the number of characters that the exponent form adds to the digits.
     fn exponent_cost(&self) -> i32 {
         let point = if self.digits.len() == 1 { 2 } else { 1 };
         (self.place - 1).to_string().len() as i32 + 1 + point
@@ -65,7 +64,7 @@ fn split_exponent(text: &str) -> (&str, i32) {
     (mantissa, exponent.parse().expect("the exponent is a decimal number"))
 }
 
-/// The texts of the values that have no digits.
+/// Returns the string of a value without digits.
 fn special(value: f64) -> Option<&'static str> {
     if value.is_nan() {
         Some("NaN")
@@ -78,10 +77,10 @@ fn special(value: f64) -> Option<&'static str> {
     }
 }
 
-/// The shortest text that reads back as the same `f64`, in Erlang's style.
+/// Returns the shortest string that parses to the same `f64`, in Erlang's style.
 ///
-/// Plain notation is used unless the exponent form is shorter. Whole numbers from 2^53 on take
-/// the exponent form, since not all of their plain digits would be significant.
+/// The exponent form is used only if it is shorter, and for integers from 2^53 on, whose plain
+/// digits would not all be significant.
 pub(crate) fn shortest_f64(value: f64) -> String {
     if let Some(text) = special(value) {
         return text.to_owned();
@@ -101,11 +100,11 @@ pub(crate) fn shortest_f64(value: f64) -> String {
     if plain { decimal.plain() } else { decimal.scientific(".0") }
 }
 
-/// The shortest text that reads back as the same value of the float type `dtype`.
+/// Returns the shortest string that parses to the same value of the float type `dtype`.
 ///
-/// For `f64` (and types that are no float) this is [`shortest_f64`]. The style of the others
-/// counts one character less for the exponent of a one-digit mantissa, and switches to it a
-/// little earlier for small numbers: `0.001`, `1e-4`, `100.0`, `1e3`.
+/// For `f64` (and types that are not floats) this is [`shortest_f64`]. For other types, an exponent
+/// form with a one-digit mantissa counts one character less, so small numbers switch to exponents
+/// earlier: `0.001`, `1e-4`, `100.0`, `1e3`.
 pub(crate) fn shortest_as(value: f64, dtype: DType) -> String {
     if value == 0.0 || !value.is_finite() {
         return shortest_f64(value);
@@ -141,17 +140,18 @@ pub(crate) fn shortest_as(value: f64, dtype: DType) -> String {
     if plain { decimal.plain() } else { decimal.scientific("") }
 }
 
-/// The fewest digits that round to `value` in a format narrower than `f32`, as `1.25e-7`.
+/// Returns the fewest digits that round to `value` in a format narrower than `f32`, as `1.25e-7`.
 ///
-/// `value` has to be finite, not zero, and of that format already.
+/// `value` must be finite, nonzero, and representable in the format.
 fn narrow_digits(value: f64, dtype: DType) -> String {
-    // Saturation reads everything above 448 back as 448. Digits that tell the magnitude lie
-    // within half a unit of it, as if another number followed.
+    // Values above 448 saturate to 448 when parsed. The digits must still be within half a unit of
+    // the value, as if the format had a larger number.
     let limit = if dtype == DType::F8E4M3FN { 464.0 } else { f64::INFINITY };
     let reads_back = |text: &str| {
         text.parse().is_ok_and(|read: f64| read.abs() <= limit && round_float(read, dtype) == value)
     };
-    // A power of ten just above counts as shorter than a digit right below it: 0.1, not 0.09.
+    // A power of ten just above the value counts as shorter than a digit below it: 0.1 instead of
+    // 0.09.
     let (_, exponent) = split_exponent(&format!("{value:e}"));
     let power = format!("{}e{}", 1_f64.copysign(value), exponent + 1);
     if reads_back(&power) {
@@ -162,8 +162,9 @@ fn narrow_digits(value: f64, dtype: DType) -> String {
         if reads_back(&nearest) {
             return nearest;
         }
-        // Below a power of two the interval of numbers that round to `value` is shorter than
-        // above it, so that the nearest decimal can miss it while the one above does not.
+        // Below a power of two, the interval of numbers that round to `value` is shorter than above
+        // it. The nearest decimal can be outside of the interval, and the next decimal above
+        // inside.
         let (mantissa, exponent) = split_exponent(&nearest);
         let mantissa: f64 = mantissa.parse().expect("the mantissa is a decimal number");
         let last_place = 10_f64.powi(-(precision as i32));
@@ -176,7 +177,7 @@ fn narrow_digits(value: f64, dtype: DType) -> String {
     format!("{value:e}")
 }
 
-/// Joins the texts of the two parts of a complex number: `1.0-2.0i`.
+/// Joins the strings of the parts of a complex number: `1.0-2.0i`.
 pub(crate) fn complex(real: &str, imag: &str) -> String {
     let plus = if imag.starts_with('-') { "" } else { "+" };
     format!("{real}{plus}{imag}i")
@@ -282,8 +283,8 @@ mod tests {
 
     #[test]
     fn the_farther_decimal_can_be_the_shortest() {
-        // The smallest normal bf16 number with a short lower interval whose two-digit decimal
-        // lies above it; found by comparing with the nearest decimals only.
+        // The smallest normal bf16 number with a short lower interval whose two-digit decimal is
+        // above it, found by comparison with the nearest decimals.
         let mut farther = 0;
         for bits in (0x0080..0x7f80).step_by(0x80) {
             let value = crate::small_float::BF16.decode(bits);

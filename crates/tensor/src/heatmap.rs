@@ -1,4 +1,4 @@
-//! Pictures of tensors made of text, to look at in a terminal.
+//! Heatmaps: drawings of tensors as text for terminals.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use crate::error::TensorError;
 use crate::host::HostTensor;
 use crate::names::type_text;
 
-/// Terminals have 24 shades of grey, which begin at this number.
+/// The number of the first of the 24 shades of grey of terminals.
 const FIRST_SHADE: u32 = 232;
 const SHADES: u32 = 24;
 const DIGITS: u32 = 10;
 
-/// A picture of a tensor: each number is a digit from 0 to 9, or a shade of grey. The smallest
-/// number of a matrix, the last two axes, is the darkest, and the largest the brightest; NaN counts
-/// as the smallest.
+/// A heatmap of a tensor: each element is a digit from 0 to 9, or a shade of grey. The smallest
+/// element of a matrix, in the last two axes, is the darkest and the largest the brightest; NaN
+/// counts as the smallest.
 ///
 /// ```
 /// use nxla_tensor::HostTensor;
@@ -30,10 +30,10 @@ pub struct Heatmap {
 }
 
 impl HostTensor {
-    /// A picture of the tensor.
+    /// Creates a heatmap of the tensor.
     ///
     /// # Errors
-    /// A scalar, or complex numbers.
+    /// Returns an error for a scalar or for complex numbers.
     pub fn heatmap(&self) -> Result<Heatmap, TensorError> {
         let (dtype, shape) = (self.dtype(), self.shape().clone());
         if self.rank() == 0 || dtype.is_complex() {
@@ -45,21 +45,21 @@ impl HostTensor {
 }
 
 impl Heatmap {
-    /// With shades of grey, by ANSI escape sequences: each number is drawn as this text, of spaces
-    /// as a rule.
+    /// Draws elements as shades of grey, by ANSI escape sequences around the string `cell`, such as
+    /// spaces.
     #[must_use]
     pub fn shades(self, cell: impl Into<String>) -> Self {
         Self { cell: Some(cell.into()), ..self }
     }
 
-    /// With another text above the picture than the type of the tensor.
+    /// Replaces the type of the tensor above the heatmap by another title.
     #[must_use]
     pub fn title(self, title: impl Into<String>) -> Self {
         Self { title: title.into(), ..self }
     }
 
-    /// The lines of the part of the tensor that begins at an element and has the axes from `axis`
-    /// on.
+    /// Returns the lines of a part of the tensor that starts at an element and has the axes from
+    /// `axis` on.
     fn lines(&self, axis: usize, first: usize) -> Vec<String> {
         let shape = &self.tensor.shape()[axis..];
         match shape {
@@ -82,7 +82,7 @@ impl Heatmap {
         }
     }
 
-    /// The lines of a matrix that begins at an element.
+    /// Returns the lines of a matrix that starts at an element.
     fn picture(&self, first: usize, (rows, columns): (usize, usize)) -> Vec<String> {
         let number = |index| self.tensor.get(index).as_f64();
         let all = || (first..first + rows * columns).map(number);
@@ -91,7 +91,7 @@ impl Heatmap {
         let levels = if self.cell.is_some() { SHADES } else { DIGITS };
         let range = if high > low { high - low } else { 1.0 };
         let scale = f64::from(levels - 1) / range;
-        // Halves go up. What is no number becomes 0.
+        // Ties round up. NaN becomes 0.
         let level = |index| ((number(index) - low) * scale + 0.5) as u32;
         let row = |row: usize| -> String {
             let from = first + row * columns;
@@ -111,7 +111,7 @@ impl Heatmap {
 impl fmt::Display for Heatmap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#nxla.Heatmap<\n  {}\n", self.title)?;
-        // A picture of several rows begins on a line of its own, so that they stand together.
+        // A heatmap with several rows starts on a new line, so that the rows are aligned.
         if self.tensor.rank() == 2 {
             f.write_str("  \n")?;
         }

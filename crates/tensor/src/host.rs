@@ -1,15 +1,16 @@
 //! Tensors in host memory.
 //!
 //! A [`HostTensor`] is a dtype, a shape, optional axis names and shared row-major bytes. Cloning
-//! and reshaping are O(1). Contents change only through a handle that is the sole owner, so a
-//! clone never sees a change.
+//! and reshaping take constant time. Contents can be changed only through the sole handle, so a
+//! clone never observes a change.
 //!
-//! Surprising points:
-//! * `pred` and sub-byte integers take a byte per element. Constructors reject bytes out of the
-//!   type's range, so readers may rely on it; writers through [`HostTensor::try_unique_mut`] and
-//!   the like have to keep it so.
-//! * Bytes are in the byte order of the machine.
-//! * Memory is reused: that of a freed tensor is the next one's, unless it is small.
+//! Notable details:
+//!
+//! * `pred` and sub-byte integers take a byte per element. Constructors reject bytes outside of the
+//!   type's range, and readers rely on this; writers through [`HostTensor::try_unique_mut`] and
+//!   similar methods must write valid bytes.
+//! * Bytes are in native byte order.
+//! * The memory of large dropped tensors is reused.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -25,7 +26,7 @@ use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::storage::{Frozen, Storage};
 
-/// An immutable, cheaply cloned tensor in host memory.
+/// An immutable tensor in host memory with cheap clones.
 ///
 /// ```
 /// use nxla_tensor::{DType, HostTensor, Scalar};
@@ -52,12 +53,12 @@ impl<T: Element> AsRef<[u8]> for Elements<T> {
     }
 }
 
-/// Construction.
+/// Constructors.
 impl HostTensor {
-    /// A tensor of [`Element::DTYPE`] with a copy of the elements.
+    /// Creates a tensor of [`Element::DTYPE`] with a copy of the elements.
     ///
     /// # Errors
-    /// [`TensorError::ElementCount`] where the shape has another number of elements.
+    /// Returns [`TensorError::ElementCount`] if the shape has another number of elements.
     pub fn from_slice<T: Element>(
         elements: &[T],
         shape: impl Into<Shape>,
@@ -65,10 +66,10 @@ impl HostTensor {
         HostTensor::from_slice_as(T::DTYPE, elements, shape)
     }
 
-    /// [`HostTensor::from_slice`] for a vector.
+    /// Creates a tensor from a vector as [`HostTensor::from_slice`] does.
     ///
     /// # Errors
-    /// As [`HostTensor::from_slice`].
+    /// Returns the errors of [`HostTensor::from_slice`].
     pub fn from_vec<T: Element>(
         elements: Vec<T>,
         shape: impl Into<Shape>,
@@ -76,11 +77,13 @@ impl HostTensor {
         HostTensor::from_slice(&elements, shape)
     }
 
-    /// A tensor of any dtype the Rust type stores, such as `pred` from `u8` zeros and ones.
+    /// Creates a tensor of any dtype that the Rust type stores, such as `pred` from `u8` zeros and
+    /// ones.
     ///
     /// # Errors
-    /// [`TensorError::ElementType`], [`TensorError::ElementCount`], or
-    /// [`TensorError::InvalidElement`] for an element outside the range of the dtype.
+    /// Returns [`TensorError::ElementType`] or [`TensorError::ElementCount`] if dtype or shape do
+    /// not fit, and [`TensorError::InvalidElement`] for an element outside of the range of the
+    /// dtype.
     pub fn from_slice_as<T: Element>(
         dtype: DType,
         elements: &[T],
@@ -92,10 +95,10 @@ impl HostTensor {
         HostTensor::from_bytes(dtype, shape, bytemuck::cast_slice(elements))
     }
 
-    /// A `pred` tensor.
+    /// Creates a `pred` tensor.
     ///
     /// # Errors
-    /// [`TensorError::ElementCount`].
+    /// Returns [`TensorError::ElementCount`] if the shape has another number of elements.
     pub fn from_bools(
         elements: &[bool],
         shape: impl Into<Shape>,
@@ -103,11 +106,11 @@ impl HostTensor {
         HostTensor::from_slice_as(DType::Pred, bytemuck::cast_slice::<bool, u8>(elements), shape)
     }
 
-    /// A copy of native-endian row-major bytes.
+    /// Copies native-endian row-major bytes.
     ///
     /// # Errors
-    /// [`TensorError::ByteCount`], [`TensorError::TooLarge`], [`TensorError::OutOfMemory`], or
-    /// [`TensorError::InvalidElement`].
+    /// Returns [`TensorError::ByteCount`], [`TensorError::TooLarge`], [`TensorError::OutOfMemory`],
+    /// or [`TensorError::InvalidElement`].
     pub fn from_bytes(
         dtype: DType,
         shape: impl Into<Shape>,
@@ -118,10 +121,10 @@ impl HostTensor {
         HostTensor::over(dtype, shape, bytes.len(), Storage::copy_of(bytes))
     }
 
-    /// A tensor over memory that nobody writes to, without a copy.
+    /// Creates a tensor over immutable memory without a copy.
     ///
     /// # Errors
-    /// As [`HostTensor::from_bytes`], and [`TensorError::Misaligned`].
+    /// Returns the errors of [`HostTensor::from_bytes`], and [`TensorError::Misaligned`].
     pub fn from_frozen(
         dtype: DType,
         shape: impl Into<Shape>,
@@ -131,7 +134,7 @@ impl HostTensor {
         let bytes = memory.bytes();
         check_bytes(dtype, &shape, bytes)?;
         if bytes.is_empty() {
-            // There may be no memory at all, and so none that is aligned.
+            // An empty tensor may have no memory, and thus no aligned memory.
             return HostTensor::zeros(dtype, shape);
         }
         if !bytes.as_ptr().addr().is_multiple_of(dtype.align()) {
@@ -140,11 +143,12 @@ impl HostTensor {
         Ok(HostTensor { dtype, shape, names: None, storage: Storage::Frozen(memory) })
     }
 
-    /// A tensor whose native-endian row-major bytes `write` puts into memory that holds arbitrary
-    /// ones.
+    /// Creates a tensor whose native-endian row-major bytes `write` writes to uninitialized
+    /// contents.
     ///
     /// # Errors
-    /// As [`HostTensor::scratch`], what `write` returns, and [`TensorError::InvalidElement`].
+    /// Returns the errors of [`HostTensor::scratch`] and of `write`, and
+    /// [`TensorError::InvalidElement`].
     pub fn from_writer<E: From<TensorError>>(
         dtype: DType,
         shape: impl Into<Shape>,
@@ -156,8 +160,7 @@ impl HostTensor {
         Ok(tensor)
     }
 
-    /// A copy of an `ndarray` of any layout and dimensionality. One whose elements lie in row-major
-    /// order is copied in one piece.
+    /// Copies an `ndarray` of any layout and rank. Row-major elements are copied in one piece.
     ///
     /// ```
     /// use ndarray::array;
@@ -186,8 +189,8 @@ impl HostTensor {
         tensor
     }
 
-    /// An `ndarray` that is given away: one whose elements lie in row-major order is not copied, unless
-    /// they begin where elements of their dtype may not ([`DType::align`]).
+    /// Takes ownership of an `ndarray`. Row-major elements are not copied, unless their address has
+    /// the wrong alignment for the dtype ([`DType::align`]).
     ///
     /// ```
     /// use ndarray::array;
@@ -208,17 +211,17 @@ impl HostTensor {
             .expect("an array in memory has a valid size, and elements where they may be")
     }
 
-    /// A tensor of rank 0 holding `value` converted by [`Scalar::cast`].
+    /// Creates a tensor of rank 0 with `value` converted by [`Scalar::cast`].
     #[must_use]
     pub fn scalar(value: Scalar, dtype: DType) -> HostTensor {
         HostTensor::full(value, dtype, Shape::scalar())
             .expect("a single element is never too large")
     }
 
-    /// A tensor whose elements all are `value` converted by [`Scalar::cast`].
+    /// Creates a tensor whose elements are all `value` converted by [`Scalar::cast`].
     ///
     /// # Errors
-    /// [`TensorError::TooLarge`], [`TensorError::OutOfMemory`].
+    /// Returns [`TensorError::TooLarge`] or [`TensorError::OutOfMemory`].
     pub fn full(
         value: Scalar,
         dtype: DType,
@@ -232,33 +235,33 @@ impl HostTensor {
         Ok(tensor)
     }
 
-    /// A tensor of zeros, whose buffer [`HostTensor::try_unique_mut`] then gives for writing.
+    /// Creates a tensor of zeros, which can be written through [`HostTensor::try_unique_mut`].
     ///
     /// # Errors
-    /// [`TensorError::TooLarge`], [`TensorError::OutOfMemory`].
+    /// Returns [`TensorError::TooLarge`] or [`TensorError::OutOfMemory`].
     pub fn zeros(dtype: DType, shape: impl Into<Shape>) -> Result<HostTensor, TensorError> {
         let shape = shape.into();
         let bytes = byte_size(dtype, &shape)?;
         HostTensor::over(dtype, shape, bytes, Storage::zeroed(bytes))
     }
 
-    /// A tensor of arbitrary bytes, for who overwrites all of them through
+    /// Creates a tensor with unspecified contents, for callers that overwrite all bytes through
     /// [`HostTensor::try_unique_mut`].
     ///
-    /// The bytes are initialized, so that nothing unsafe can come of them; they may be those of a
-    /// freed tensor, and out of range where `dtype` is `pred` or a sub-byte integer. In debug builds
-    /// they are of one odd value, so that tests see what was forgotten. This spares the writing of
-    /// zeros, which takes as long as a copy.
+    /// The bytes are initialized, so this is safe. They may be those of a dropped tensor, and out
+    /// of range for `pred` or sub-byte integers. In debug builds they have a fixed unusual value,
+    /// so that tests detect bytes that were not overwritten. Not writing zeros saves as much time
+    /// as a copy takes.
     ///
     /// # Errors
-    /// As [`HostTensor::zeros`].
+    /// Returns the errors of [`HostTensor::zeros`].
     pub fn scratch(dtype: DType, shape: impl Into<Shape>) -> Result<HostTensor, TensorError> {
         let shape = shape.into();
         let bytes = byte_size(dtype, &shape)?;
         HostTensor::over(dtype, shape, bytes, Storage::scratch(bytes))
     }
 
-    /// A tensor over storage, for which there may have been no memory.
+    /// Creates a tensor over storage, which is `None` if there was not enough memory.
     fn over(
         dtype: DType,
         shape: Shape,
@@ -271,17 +274,18 @@ impl HostTensor {
         }
     }
 
-    /// The bytes of a tensor that was just made.
+    /// Returns the bytes of a new tensor.
     fn new_bytes(&mut self) -> &mut [u8] {
         self.storage.unique_mut().expect("a new tensor has its memory for itself")
     }
 
-    /// A tensor written in place: `fill` gets the zeroed, row-major elements.
+    /// Creates a tensor whose row-major elements, initially zero, `fill` writes in place.
     ///
-    /// What it writes has to be in range where `dtype` is `pred` or a sub-byte integer.
+    /// Written elements must be in range for `pred` and sub-byte integers.
     ///
     /// # Errors
-    /// As [`HostTensor::zeros`], or [`TensorError::ElementType`] where `T` does not store `dtype`.
+    /// Returns the errors of [`HostTensor::zeros`], or [`TensorError::ElementType`] if `T` does not
+    /// store `dtype`.
     pub fn build<T: Element>(
         dtype: DType,
         shape: impl Into<Shape>,
@@ -294,88 +298,88 @@ impl HostTensor {
     }
 }
 
-/// Properties and reading.
+/// Properties and elements.
 impl HostTensor {
-    /// The element type.
+    /// Returns the element type.
     #[must_use]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The dimensions.
+    /// Returns the shape.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Number of dimensions.
+    /// Returns the number of axes.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.shape.rank()
     }
 
-    /// The axis names, if any were given.
+    /// Returns the axis names, if any.
     #[must_use]
     pub fn names(&self) -> Option<&Names> {
         self.names.as_ref()
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn size(&self) -> usize {
         self.shape.size()
     }
 
-    /// Bytes the elements take.
+    /// Returns the size of the elements in bytes.
     #[must_use]
     pub fn byte_size(&self) -> usize {
         self.size() * self.dtype.size()
     }
 
-    /// The elements as native-endian row-major bytes.
+    /// Returns the elements as native-endian row-major bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.storage.bytes()
     }
 
-    /// The memory, to be held by others: a device that reads it later, another library. While they
-    /// do, writing through this handle is refused or works on a copy.
+    /// Returns shared ownership of the memory, for a device or another library. While it exists,
+    /// this handle cannot write to the memory, or writes to a copy.
     #[must_use]
     pub fn share(&self) -> Frozen {
         self.storage.share()
     }
 
-    /// The elements in row-major order.
+    /// Returns the elements in row-major order.
     ///
     /// # Errors
-    /// [`TensorError::ElementType`] where `T` does not store the dtype.
+    /// Returns [`TensorError::ElementType`] if `T` does not store the dtype.
     pub fn as_slice<T: Element>(&self) -> Result<&[T], TensorError> {
         check_element_type::<T>(self.dtype)?;
         Ok(bytemuck::cast_slice(self.bytes()))
     }
 
-    /// A copy of the elements in row-major order.
+    /// Copies the elements in row-major order.
     ///
     /// # Errors
-    /// As [`HostTensor::as_slice`].
+    /// Returns the errors of [`HostTensor::as_slice`].
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, TensorError> {
         self.as_slice().map(<[T]>::to_vec)
     }
 
-    /// The elements as an `ndarray` view.
+    /// Returns the elements as an `ndarray` view.
     ///
     /// # Errors
-    /// As [`HostTensor::as_slice`], and [`TensorError::View`] for an empty tensor with dimensions
-    /// too large for `ndarray`.
+    /// Returns the errors of [`HostTensor::as_slice`], and [`TensorError::View`] for an empty
+    /// tensor whose shape is too large for `ndarray`.
     pub fn view<T: Element>(&self) -> Result<ArrayViewD<'_, T>, TensorError> {
         ArrayViewD::from_shape(IxDyn(&self.shape), self.as_slice()?)
             .map_err(|_| TensorError::View { shape: self.shape.clone() })
     }
 
-    /// The only element of a tensor that has exactly one, of any rank.
+    /// Returns the element of a tensor with exactly one element, of any rank.
     ///
     /// # Errors
-    /// [`TensorError::NotOneElement`].
+    /// Returns [`TensorError::NotOneElement`] otherwise.
     pub fn item(&self) -> Result<Scalar, TensorError> {
         if self.size() == 1 {
             Ok(self.get(0))
@@ -384,7 +388,7 @@ impl HostTensor {
         }
     }
 
-    /// The element at a row-major index.
+    /// Returns the element at a row-major index.
     ///
     /// # Panics
     /// Panics if `index >= size`, as slices do.
@@ -393,34 +397,36 @@ impl HostTensor {
         match_dtype!(self.dtype, T => bytemuck::cast_slice::<u8, T>(self.bytes())[index].to_scalar())
     }
 
-    /// The number that all elements are, bit for bit, if they are one number. None without elements.
+    /// Returns the common value of all elements if they are equal bit by bit, or `None` without
+    /// elements.
     #[must_use]
     pub fn repeated(&self) -> Option<Scalar> {
         match_dtype!(self.dtype, T => {
             let elements = bytemuck::cast_slice::<u8, T>(self.bytes());
             let value = elements.first()?.to_scalar();
-            // A number may say less than its bits, as for NaN.
+            // A scalar may have less information than the bits, as for NaN.
             let same = T::from_scalar(value.cast(self.dtype));
             let same = bytemuck::bytes_of(&same);
             elements.iter().all(|element| bytemuck::bytes_of(element) == same).then_some(value)
         })
     }
 
-    /// Whether dtype, shape and all bytes are equal. NaN equals itself here, `-0.0` differs from
-    /// `0.0`, and names do not matter.
+    /// Returns whether dtype, shape and all bytes are equal. NaN equals itself, `-0.0` differs from
+    /// `0.0`, and names are ignored.
     #[must_use]
     pub fn same_bits(&self, other: &HostTensor) -> bool {
         self.dtype == other.dtype && self.shape == other.shape && self.bytes() == other.bytes()
     }
 
-    /// Feeds what [`HostTensor::same_bits`] compares to a hasher.
+    /// Hashes the properties that [`HostTensor::same_bits`] compares.
     pub fn hash_content<H: Hasher>(&self, state: &mut H) {
         self.dtype.hash(state);
         self.shape.hash(state);
         state.write(self.bytes());
     }
 
-    /// A hash of what [`HostTensor::same_bits`] compares, stable within one build of the program.
+    /// Returns a hash of the properties that [`HostTensor::same_bits`] compares, stable within one
+    /// build.
     #[must_use]
     pub fn content_hash(&self) -> u64 {
         let mut state = DefaultHasher::new();
@@ -429,9 +435,9 @@ impl HostTensor {
     }
 }
 
-/// Tensors made from this one, and writing.
+/// Derived tensors, and writing.
 impl HostTensor {
-    /// The same elements in another shape, without a copy. Names are dropped.
+    /// Returns the same elements with another shape, without a copy. Names are dropped.
     ///
     /// # Errors
     /// Returns [`TensorError::Reshape`] if the number of elements differs, and
@@ -445,10 +451,10 @@ impl HostTensor {
         Ok(HostTensor { dtype: self.dtype, shape, names: None, storage: self.storage.clone() })
     }
 
-    /// The same tensor with other axis names, or with none.
+    /// Replaces the axis names.
     ///
     /// # Errors
-    /// [`NamesError::Length`] where their number is not the rank.
+    /// Returns [`NamesError::Length`] if their number differs from the rank.
     pub fn with_names(self, names: Option<Names>) -> Result<HostTensor, TensorError> {
         if let Some(names) = names.as_ref().filter(|names| names.len() != self.rank()) {
             return Err(NamesError::Length { names: names.clone(), rank: self.rank() }.into());
@@ -456,7 +462,8 @@ impl HostTensor {
         Ok(HostTensor { names, ..self })
     }
 
-    /// The elements converted by [`Scalar::cast`], names kept. Costs nothing for the same dtype.
+    /// Converts the elements by [`Scalar::cast`] and keeps names. Returns a clone for an equal
+    /// dtype.
     #[must_use]
     pub fn cast(&self, dtype: DType) -> HostTensor {
         if dtype == self.dtype {
@@ -468,20 +475,21 @@ impl HostTensor {
         HostTensor { names: self.names.clone(), ..result }
     }
 
-    /// The bytes for writing in place, if this is the only handle to memory the tensor owns.
+    /// Returns the bytes for writing in place, if this is the sole handle to memory that the tensor
+    /// owns.
     ///
-    /// What is written has to be in range where the dtype is `pred` or a sub-byte integer.
+    /// Written elements must be in range for `pred` and sub-byte integers.
     pub fn try_unique_mut(&mut self) -> Option<&mut [u8]> {
         self.storage.unique_mut()
     }
 
-    /// The elements for writing, copied first where another handle shares them.
+    /// Returns the elements for writing, after copying them if another handle shares them.
     ///
-    /// What is written has to be in range where the dtype is `pred` or a sub-byte integer.
+    /// Written elements must be in range for `pred` and sub-byte integers.
     ///
     /// # Errors
-    /// [`TensorError::ElementType`] where `T` does not store the dtype, and
-    /// [`TensorError::OutOfMemory`] where there is no memory for a copy.
+    /// Returns [`TensorError::ElementType`] if `T` does not store the dtype, and
+    /// [`TensorError::OutOfMemory`] if there is not enough memory for a copy.
     pub fn make_mut<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
         check_element_type::<T>(self.dtype)?;
         if self.try_unique_mut().is_none() {
@@ -521,12 +529,12 @@ fn byte_size(dtype: DType, shape: &Shape) -> Result<usize, TensorError> {
     shape
         .checked_size()
         .and_then(|size| size.checked_mul(dtype.size()))
-        // Allocations are limited to `isize::MAX` bytes, rounding up to the alignment included.
+        // Allocations are limited to `isize::MAX` bytes, including the alignment.
         .filter(|bytes| isize::try_from(bytes.saturating_add(crate::block::ALIGNMENT)).is_ok())
         .ok_or_else(|| TensorError::TooLarge { dtype, shape: shape.clone() })
 }
 
-/// Checks the number of bytes, and their range for types that do not use all of a byte.
+/// Checks the number of bytes, and their range for types that do not use all bits of a byte.
 fn check_bytes(dtype: DType, shape: &Shape, bytes: &[u8]) -> Result<(), TensorError> {
     let expected = byte_size(dtype, shape)?;
     if bytes.len() != expected {
@@ -536,7 +544,7 @@ fn check_bytes(dtype: DType, shape: &Shape, bytes: &[u8]) -> Result<(), TensorEr
     check_range(dtype, bytes)
 }
 
-/// Checks the range of bytes of types that do not use all of a byte.
+/// Checks the range of bytes for types that do not use all bits of a byte.
 fn check_range(dtype: DType, bytes: &[u8]) -> Result<(), TensorError> {
     let invalid = match dtype.kind() {
         Kind::Pred => bytes.iter().position(|&byte| byte > 1),

@@ -1,21 +1,21 @@
 //! Dtypes, shapes, promotion and host tensors: the bottom layer of the workspace.
 //!
-//! | Module | Holds |
+//! | Module | Contents |
 //! |---|---|
-//! | dtype | [`DType`] and the conversions between element types |
+//! | dtype | [`DType`] and conversions between element types |
 //! | shape | [`Shape`], broadcasting, axis arithmetic |
 //! | scalar | [`Scalar`], one element of any dtype |
-//! | promote | result types of operations, and host numbers next to tensors |
-//! | names | [`Names`] of axes and the text of a tensor type |
-//! | element | [`Element`], the Rust types behind dtypes, and [`match_dtype!`] |
+//! | promote | result types of operations, and weak scalars |
+//! | names | [`Names`] of axes and the notation of tensor types |
+//! | element | [`Element`], the Rust types of dtypes, and [`match_dtype!`] |
 //! | host | [`HostTensor`] |
-//! | heatmap | [`Heatmap`], tensors as pictures made of text |
+//! | heatmap | [`Heatmap`], drawings of tensors as text |
 //! | limits | [`FloatLimits`] |
 //! | storage, pool, block | the memory of tensors: [`Frozen`], [`held_memory`] |
-//! | print | tensors as text, in the layout of Nx |
+//! | print | printed tensors |
 //! | wire | `serde` for tensors and names |
 //!
-//! Everything is exported flat from the crate root.
+//! All items are exported from the crate root.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
@@ -52,7 +52,7 @@ pub use scalar::Scalar;
 pub use shape::{MAX_RANK, Shape, ShapeError, broadcast_shapes, normalize_axes, normalize_axis};
 pub use storage::Frozen;
 
-/// The Rust types of the narrow floats and complex numbers, so that users need no further crate.
+/// The Rust types of narrow floats and complex numbers, so that users need no other crate.
 pub use float8::{F8E4M3, F8E5M2};
 pub use half::{bf16, f16};
 pub use ndarray;

@@ -1,23 +1,23 @@
-//! What numbers the floats can hold.
+//! Limits of float dtypes.
 
 use crate::dtype::DType;
 
-/// The limits of a float; of a complex dtype, those of its parts.
+/// The limits of a float dtype, or of the parts of a complex dtype.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FloatLimits {
     /// The distance from 1 to the next larger number.
     pub epsilon: f64,
-    /// Bits of the mantissa that are stored: without the leading one.
+    /// The number of stored mantissa bits, without the leading one.
     pub mantissa_bits: u32,
     /// The largest finite number; the smallest is its negative.
     pub max: f64,
-    /// The smallest positive number that has full precision.
+    /// The smallest positive number with full precision.
     pub smallest_normal: f64,
 }
 
 impl DType {
-    /// The limits of a float or complex dtype, `None` for any other. Those of integers are
-    /// [`DType::min_value`] and [`DType::max_value`].
+    /// Returns the limits of a float or complex dtype, or `None` for other dtypes. The limits of
+    /// integers are [`DType::min_value`] and [`DType::max_value`].
     ///
     /// ```
     /// use nxla_tensor::DType;
@@ -28,7 +28,8 @@ impl DType {
     /// ```
     #[must_use]
     pub fn float_limits(self) -> Option<FloatLimits> {
-        // Besides the bits, the exponents of the smallest normal and of the largest number.
+        // The mantissa bits, and the exponents of the smallest normal number and of the largest
+        // number.
         let (mantissa_bits, smallest, largest): (u32, i32, i32) = match self {
             DType::F8E5M2 => (2, -14, 15),
             DType::F8E4M3FN => (3, -6, 8),
@@ -39,7 +40,7 @@ impl DType {
             _ => return None,
         };
         let epsilon = 2f64.powi(-mantissa_bits.cast_signed());
-        // The largest of `f8_e4m3fn` gives up its last bit to NaN.
+        // The largest mantissa of `f8_e4m3fn` encodes NaN.
         let last = if self == DType::F8E4M3FN { 2.0 } else { 1.0 };
         let max = (2.0 - last * epsilon) * 2f64.powi(largest);
         Some(FloatLimits { epsilon, mantissa_bits, max, smallest_normal: 2f64.powi(smallest) })
@@ -71,7 +72,7 @@ mod tests {
             for number in [limits.max, -limits.max, limits.smallest_normal, 1.0 + limits.epsilon] {
                 assert_eq!(Scalar::Float(number).cast(dtype).as_f64(), number, "{dtype}");
             }
-            // Half of the distance is lost to rounding.
+            // Half of the distance is lost by rounding.
             let between = Scalar::Float(1.0 + limits.epsilon / 2.0).cast(dtype);
             assert_eq!(between.as_f64(), 1.0, "{dtype}");
         }

@@ -1,7 +1,7 @@
-//! Optional names of axes.
+//! Optional axis names.
 //!
-//! A tensor either has no names or one slot per axis, each holding a name or nothing. Two tensors
-//! whose names disagree on an axis cannot be combined; a missing name takes the other's.
+//! A tensor has either no names, or an optional name for each axis. Tensors whose names conflict on
+//! an axis cannot be combined; a missing name takes the other name.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::dtype::DType;
 
-/// The name of one axis, shared by all tensors derived from the one that introduced it.
+/// The name of an axis, shared by the tensors that are derived from one tensor.
 pub type AxisName = Arc<str>;
 
 /// One optional name per axis.
@@ -26,39 +26,39 @@ pub type AxisName = Arc<str>;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Names(Arc<[Option<AxisName>]>);
 
-/// What can be wrong with axis names.
+/// An error of axis names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NamesError {
-    /// Two different names for what becomes one axis.
+    /// Corresponding axes have different names.
     #[error("cannot merge name {left} on axis {left_axis} with name {right} on axis {right_axis}")]
     Conflict {
-        /// Name in the left operand.
+        /// The name in the left operand.
         left: AxisName,
-        /// Axis of the left operand.
+        /// The axis of the left operand.
         left_axis: usize,
-        /// Name in the right operand.
+        /// The name in the right operand.
         right: AxisName,
-        /// Axis of the right operand.
+        /// The axis of the right operand.
         right_axis: usize,
     },
-    /// A name no axis has.
+    /// No axis has the name.
     #[error("name {name} not found in tensor with names {names:?}")]
     NotFound {
-        /// The name that was looked up.
+        /// The name.
         name: String,
-        /// The names the tensor has.
+        /// The names of the tensor.
         names: Names,
     },
-    /// A name two axes would share.
+    /// Two axes of a result would have the same name.
     #[error("operation would result in duplicate names {names:?}, rename axes to avoid that")]
     Duplicate {
         /// The names with the repetition.
         names: Names,
     },
-    /// A number of names that is not the rank.
+    /// The number of names differs from the rank.
     #[error("names {names:?} do not fit a tensor of rank {rank}: every axis needs a name or none")]
     Length {
-        /// The names as given.
+        /// The names.
         names: Names,
         /// The rank of the tensor.
         rank: usize,
@@ -66,7 +66,7 @@ pub enum NamesError {
 }
 
 impl Names {
-    /// Names for axes in order. A name may repeat; see [`Names::check_unique`].
+    /// Creates names for axes in order. A name may repeat; see [`Names::check_unique`].
     #[must_use]
     pub fn new<I>(names: I) -> Names
     where
@@ -75,49 +75,49 @@ impl Names {
         Names(names.into_iter().collect())
     }
 
-    /// `rank` axes without names.
+    /// Creates `rank` axes without names.
     #[must_use]
     pub fn unnamed(rank: usize) -> Names {
         Names::new(std::iter::repeat_n(None, rank))
     }
 
-    /// Whether no axis has a name.
+    /// Returns whether no axis has a name.
     #[must_use]
     pub fn is_unnamed(&self) -> bool {
         self.iter().all(Option::is_none)
     }
 
-    /// The name of an axis, `None` also for an axis out of range.
+    /// Returns the name of an axis; `None` also for an axis out of range.
     #[must_use]
     pub fn name(&self, axis: usize) -> Option<&AxisName> {
         self.0.get(axis).and_then(Option::as_ref)
     }
 
-    /// The first axis with that name.
+    /// Returns the first axis with a name.
     ///
     /// # Errors
-    /// [`NamesError::NotFound`].
+    /// Returns [`NamesError::NotFound`] if there is none.
     pub fn axis(&self, name: &str) -> Result<usize, NamesError> {
         self.iter()
             .position(|slot| slot.as_deref() == Some(name))
             .ok_or_else(|| NamesError::NotFound { name: name.to_owned(), names: self.clone() })
     }
 
-    /// Fails where two axes share a name, as the result of a contraction can.
+    /// Checks that the names are distinct, which may not hold for the result of a contraction.
     ///
     /// # Errors
-    /// [`NamesError::Duplicate`].
+    /// Returns [`NamesError::Duplicate`] if two axes have the same name.
     pub fn check_unique(&self) -> Result<(), NamesError> {
         let repeated =
             (1..self.len()).any(|axis| self[axis].is_some() && self[..axis].contains(&self[axis]));
         if repeated { Err(NamesError::Duplicate { names: self.clone() }) } else { Ok(()) }
     }
 
-    /// Combines the names of two operands aligned at the right: a missing name takes the other's,
-    /// equal names stay. The result has the larger rank.
+    /// Merges the names of two operands, aligned from the right: a missing name takes the other
+    /// name, and equal names remain. The result has the larger rank.
     ///
     /// # Errors
-    /// [`NamesError::Conflict`] for two different names on one axis.
+    /// Returns [`NamesError::Conflict`] for different names on one axis.
     pub fn merge(&self, other: &Names) -> Result<Names, NamesError> {
         let rank = self.len().max(other.len());
         let slot = |names: &Names, axis: usize| {
@@ -136,11 +136,11 @@ impl Names {
     }
 }
 
-/// [`Names::merge`] for operands of the given ranks that may have no names at all. Returns `None`
-/// where no axis of the result is named.
+/// Merges the names of operands with these ranks, which may have no names. Returns `None` if no
+/// axis of the result has a name.
 ///
 /// # Errors
-/// [`NamesError::Conflict`] for two different names on one axis.
+/// Returns [`NamesError::Conflict`] for different names on one axis.
 pub fn merge_names(
     left: Option<&Names>,
     left_rank: usize,
@@ -189,7 +189,7 @@ impl FromIterator<Option<AxisName>> for Names {
 }
 
 impl fmt::Debug for Names {
-    /// `[x, nil, y]`, as error messages show names.
+    /// Writes `[x, nil, y]`, the format of error messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;
         for (axis, name) in self.iter().enumerate() {
@@ -200,7 +200,7 @@ impl fmt::Debug for Names {
     }
 }
 
-/// The type of a tensor as Nx prints it: `f32[x: 2][3]`, and just `f32` for a scalar.
+/// Formats the type of a tensor: `f32[x: 2][3]`, and `f32` for a scalar.
 ///
 /// ```
 /// use nxla_tensor::{DType, Names, type_text};

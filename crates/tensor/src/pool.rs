@@ -1,16 +1,16 @@
-//! The pool: blocks that a tensor has given back, for the next one of about the same size.
+//! The memory pool: blocks of dropped tensors, for reuse by tensors of similar size.
 //!
-//! Memory that is new costs a page fault for every 4 KB, which takes several times as long as
-//! filling it. A program that runs again and again needs the same sizes each time, so what it frees
-//! is kept.
+//! New memory causes a page fault for every 4 KB, which takes several times as long as writing it.
+//! A program that runs repeatedly needs the same sizes each time, so freed blocks are kept.
 //!
-//! Surprising points:
-//! * Blocks come in size classes, four to each doubling, so up to a quarter of one lies idle.
-//!   Shorter memory than [`LEAST`] is left to the allocator, which is good at it.
-//! * Nobody waits. Each class has a lock of its own, which is held for the length of a push or a
-//!   pop; who finds it taken does without the pool. That also makes a fork safe at any time.
-//! * What is in the pool is never more than [`LIMIT`] bytes. Beyond that, the classes take turns in
-//!   freeing the block that they have not used for longest: those that are in use fill up again.
+//! Notable details:
+//!
+//! * Blocks have size classes, four for each doubling, so at most a quarter of a block is unused.
+//!   Memory shorter than [`LEAST`] comes from the allocator.
+//! * No thread waits. Each class has a lock that is held for a push or a pop; a thread that finds
+//!   it locked bypasses the pool. A fork is therefore safe at any time.
+//! * The pool holds at most [`LIMIT`] bytes. Beyond the limit, the classes free their least
+//!   recently used block in turn.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,54 +18,54 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::block::Block;
 
-/// The shortest block that is pooled.
+/// The shortest block in the pool.
 pub(crate) const LEAST: usize = 1 << LEAST_BITS;
 const LEAST_BITS: usize = 8;
 
-/// The longest block that is pooled, so that one cannot drive out all others.
+/// The longest block in the pool, so that one block cannot displace all others.
 const MOST: usize = LIMIT / 2;
 
-/// The most bytes that lie idle.
+/// The maximum number of bytes in the pool.
 const LIMIT: usize = 256 << 20;
 
-/// Classes for each doubling of the size.
+/// The number of size classes for each doubling.
 const STEPS: usize = 4;
 
 const CLASSES: usize = (MOST.ilog2() as usize - LEAST_BITS) * STEPS + 1;
 
 static POOL: Pool = Pool::new();
 
-/// Bytes of freed tensors that are kept for new ones.
+/// Returns the number of bytes of dropped tensors that are kept for reuse.
 #[must_use]
 pub fn held_memory() -> usize {
     POOL.held.load(Ordering::Relaxed)
 }
 
-/// Returns the memory that is kept for new tensors to the system, and tells how many bytes there
-/// were.
+/// Frees the memory that is kept for reuse, and returns the number of freed bytes.
 pub fn release_held_memory() -> usize {
     POOL.release()
 }
 
-/// A block of at least `len` bytes that hold whatever was written to them last, or zeros; `None`
-/// where there is no memory.
+/// Returns a block of at least `len` bytes with old contents or zeros, or `None` if there is not
+/// enough memory.
 pub(crate) fn take(len: usize) -> Option<Block> {
     POOL.take(len).or_else(|| fresh(len))
 }
 
-/// A block of at least `len` bytes that begins with `len` zeros; `None` where there is no memory.
+/// Returns a block of at least `len` bytes that starts with `len` zeros, or `None` if there is not
+/// enough memory.
 pub(crate) fn take_zeroed(len: usize) -> Option<Block> {
     let Some(mut block) = POOL.take(len) else { return fresh(len) };
     block.bytes_mut()[..len].fill(0);
     Some(block)
 }
 
-/// Takes back a block that nobody uses any more.
+/// Returns an unused block to the pool.
 pub(crate) fn give(block: Block) {
     POOL.give(block);
 }
 
-/// New zeros; what the pool holds is freed where memory is short.
+/// Allocates zeros; if this fails, frees the pool and tries again.
 fn fresh(len: usize) -> Option<Block> {
     let capacity = class_of(len).map_or(len, size_of_class);
     Block::zeroed(capacity).or_else(|| {
@@ -74,18 +74,18 @@ fn fresh(len: usize) -> Option<Block> {
     })
 }
 
-/// The first class whose blocks have room for `len` bytes.
+/// Returns the first class whose blocks have at least `len` bytes.
 fn class_of(len: usize) -> Option<usize> {
     if !(LEAST..=MOST).contains(&len) {
         return None;
     }
     let octave = len.ilog2() as usize;
-    // Steps of this octave are a quarter of its smallest size.
+    // The steps between sizes are a quarter of the preceding power of two.
     let steps = (len - (1 << octave)).div_ceil((1 << octave) / STEPS);
     Some((octave - LEAST_BITS) * STEPS + steps)
 }
 
-/// The length of the blocks of a class.
+/// Returns the length of the blocks of a class.
 fn size_of_class(class: usize) -> usize {
     let least = LEAST << (class / STEPS);
     least + least / STEPS * (class % STEPS)
@@ -93,9 +93,9 @@ fn size_of_class(class: usize) -> usize {
 
 struct Pool {
     classes: [Mutex<VecDeque<Block>>; CLASSES],
-    /// The bytes in all classes, and those of blocks that are just being put in or taken out.
+    /// The bytes in all classes, and those of blocks that are being added or removed.
     held: AtomicUsize,
-    /// Which class frees a block next.
+    /// The class that frees a block next.
     turn: AtomicUsize,
 }
 
@@ -108,17 +108,17 @@ impl Pool {
         }
     }
 
-    /// The class, unless someone else is at it.
+    /// Locks a class, unless another thread holds the lock.
     fn try_class(&self, class: usize) -> Option<MutexGuard<'_, VecDeque<Block>>> {
         match self.classes[class].try_lock() {
             Ok(blocks) => Some(blocks),
-            // A push or pop that panicked has left a valid list.
+            // A panic in a push or pop leaves a valid list.
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
     }
 
-    /// The block of the right class that was given back last, whose beginning may be in a cache.
+    /// Takes the most recently returned block of the class, which may still be in a cache.
     fn take(&self, len: usize) -> Option<Block> {
         let block = self.try_class(class_of(len)?)?.pop_back()?;
         self.held.fetch_sub(block.len(), Ordering::Relaxed);
@@ -127,7 +127,7 @@ impl Pool {
 
     fn give(&self, block: Block) {
         let len = block.len();
-        // Blocks that were not made for a class are not of its size.
+        // Blocks that were not allocated for a class do not have its size.
         let Some(class) = class_of(len).filter(|&class| size_of_class(class) == len) else {
             return;
         };
@@ -144,13 +144,13 @@ impl Pool {
         self.held.fetch_sub(len, Ordering::Relaxed);
     }
 
-    /// Frees blocks of some classes until there is room, or each has had its turn.
+    /// Frees blocks of some classes until there is room, or every class was tried.
     fn make_room(&self, needed: usize) {
         let mut freed = 0;
         for _ in 0..CLASSES {
             let class = self.turn.fetch_add(1, Ordering::Relaxed) % CLASSES;
             let oldest = self.try_class(class).and_then(|mut blocks| blocks.pop_front());
-            // Freed here, where no lock is held.
+            // Dropped here, where no lock is held.
             if let Some(block) = oldest {
                 self.held.fetch_sub(block.len(), Ordering::Relaxed);
                 freed += block.len();
@@ -176,7 +176,7 @@ impl Pool {
 mod tests {
     use super::*;
 
-    /// A block with a mark, to be known again by.
+    /// Returns a block with a mark.
     fn marked(len: usize, mark: u8) -> Block {
         let mut block = fresh(len).unwrap();
         block.bytes_mut()[0] = mark;
@@ -229,7 +229,7 @@ mod tests {
         for mark in 2..6 {
             pool.give(marked(1 << 20, mark));
         }
-        // The first of the largest made room for the small ones.
+        // The first of the largest blocks was freed for the small ones.
         assert!(pool.held.load(Ordering::Relaxed) <= LIMIT);
         assert_eq!(pool.take(MOST).unwrap().bytes()[0], 1);
         assert_eq!(pool.take(1 << 20).unwrap().bytes()[0], 5);

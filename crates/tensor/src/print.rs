@@ -1,4 +1,4 @@
-//! Printing tensors the way Nx inspects them.
+//! Printing of tensors.
 //!
 //! ```text
 //! #nxla.Tensor<
@@ -10,9 +10,9 @@
 //! >
 //! ```
 //!
-//! Floats print with the fewest digits that read back as the same value *of their own type*, so
-//! the `f32` nearest to a tenth prints `0.1`. Only `f64` and `c128` use Erlang's style of
-//! exponents (`1.0e-7`); the narrower types use the shorter one (`1e-7`), as in Nx.
+//! Floats print with the fewest digits that parse to the same value *of their type*, so the `f32`
+//! nearest to a tenth prints as `0.1`. `f64` and `c128` use Erlang's style of exponents (`1.0e-7`),
+//! narrower types the shorter style (`1e-7`).
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ use crate::names::type_text;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 
-/// How much of a tensor to print.
+/// Options for printing a tensor.
 ///
 /// ```
 /// use nxla_tensor::{HostTensor, PrintOptions};
@@ -35,7 +35,7 @@ use crate::shape::Shape;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrintOptions {
-    /// Elements to print before `...`; `None` prints all.
+    /// The number of elements before `...`; `None` prints all elements.
     pub limit: Option<usize>,
 }
 
@@ -45,8 +45,8 @@ impl Default for PrintOptions {
     }
 }
 
-/// The text of one element: floats with the shortest digits for `dtype`, complex numbers as
-/// `1.0-2.0i`, `pred` as 0 or 1.
+/// Formats one element: floats with the shortest digits for `dtype`, complex numbers as `1.0-2.0i`,
+/// `pred` as 0 or 1.
 ///
 /// ```
 /// use nxla_tensor::{DType, Scalar, element_text};
@@ -71,21 +71,21 @@ pub fn element_text(value: Scalar, dtype: DType) -> String {
 }
 
 impl HostTensor {
-    /// The whole text, with the type above the elements.
+    /// Formats the tensor with its type above the elements.
     #[must_use]
     pub fn format(&self, options: &PrintOptions) -> String {
         let type_text = type_text(self.dtype(), self.shape(), self.names());
         format!("#nxla.Tensor<\n  {type_text}\n  {}\n>", self.body_text(options, 2))
     }
 
-    /// The elements alone, as nested lists. Lines after the first start with `indent` spaces.
+    /// Formats the elements as nested lists. Lines after the first are indented by `indent` spaces.
     #[must_use]
     pub fn body_text(&self, options: &PrintOptions, indent: usize) -> String {
         self.start_text(self.shape(), options, indent)
     }
 
-    /// The elements of a tensor of a shape, of which these are the first ones in row-major order.
-    /// What is missing is printed as `...`, as what is beyond the limit is.
+    /// Formats the first elements, in row-major order, of a tensor with a larger shape. Missing
+    /// elements are printed as `...`, like elements beyond the limit.
     ///
     /// ```
     /// use nxla_tensor::{HostTensor, PrintOptions, Shape};
@@ -100,7 +100,7 @@ impl HostTensor {
             tensor: self,
             shape,
             next: 0,
-            // Of a tensor without elements there are empty lists to print, and no fewer of them.
+            // Without elements, the number of empty lists is limited instead.
             left: match (options.limit.unwrap_or(usize::MAX), shape.size()) {
                 (limit, 0) => limit,
                 (limit, _) => limit.min(self.shape().size()),
@@ -122,15 +122,15 @@ impl fmt::Display for HostTensor {
     }
 }
 
-/// Printing in progress.
+/// A printing operation in progress.
 struct Body<'a> {
     /// The first elements.
     tensor: &'a HostTensor,
-    /// That of all elements.
+    /// The shape of the whole tensor.
     shape: &'a Shape,
-    /// Row-major index of the next element.
+    /// The row-major index of the next element.
     next: usize,
-    /// Elements, or lists without any, that may still be printed.
+    /// The number of elements, or empty lists, that may still be printed.
     left: usize,
     text: String,
 }
@@ -142,7 +142,7 @@ impl Body<'_> {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// Prints the list along `axis`. Recursion is as deep as the tensor's rank.
+    /// Prints the list along `axis`. The recursion depth is the rank of the tensor.
     fn list(&mut self, axis: usize, indent: usize) {
         let dim = self.shape[axis];
         if dim == 0 {

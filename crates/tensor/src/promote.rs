@@ -1,27 +1,28 @@
-//! Result types of operations over several dtypes, and the dtype a plain host number takes.
+//! Type promotion: result dtypes of operations over several dtypes, and dtypes of host scalars.
 //!
-//! The rules are those of Nx. Surprising points:
+//! The rules are those of Nx. Notable details:
+//!
 //! * An integer never widens a float: `s64` with `f16` is `f16`.
-//! * `bf16` ranks below every other float, even the 8-bit ones: `bf16` with `f8_e5m2` is
+//! * `bf16` ranks below every other float, even the 8-bit floats: `bf16` with `f8_e5m2` is
 //!   `f8_e5m2`.
 //! * `f8_e4m3fn` ranks equal to `f8_e5m2`, `f16`, `f32` and `f64`. Between them the left operand
-//!   decides, so [`promote`] is not commutative there.
-//! * `pred` takes part as `u8`.
-//! * A number that is not finite counts as an `f32`, hence widens `bf16` and `f16`, while a
-//!   finite number never does.
+//!   decides, so [`promote`] is not commutative.
+//! * `pred` is promoted as `u8`.
+//! * A host scalar never widens a float tensor; this includes infinities and NaN.
 //!
-//! One deliberate difference: Nx turns `f8_e4m3fn` next to a host number into `f32`; here it
-//! stays `f8_e4m3fn`, as every other float does.
+//! Two differences from Nx are deliberate. `f8_e4m3fn` with a host scalar stays `f8_e4m3fn`, where
+//! Nx returns `f32`. `bf16` and `f16` with an infinity or NaN keep their dtype, where Nx widens to
+//! `f32`.
 
 use crate::dtype::{DType, Kind};
 use crate::scalar::Scalar;
 
-/// A number of the host language, which adapts to the tensor it meets.
+/// A weak scalar: a number of the host language, which adapts to the dtype of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// A boolean.
     Bool(bool),
-    /// An integer; those outside `i64` and `u64` have no dtype.
+    /// An integer; integers outside of `i64` and `u64` have no dtype.
     Int(i128),
     /// A real number.
     Float(f64),
@@ -34,7 +35,7 @@ macro_rules! from_numbers {
         $(
             impl From<$ty> for Number {
                 fn from(number: $ty) -> Number {
-                    // Each of these fits the wide type whole.
+                    // Each of these types fits in the wide type.
                     Number::$variant(number as $wide)
                 }
             }
@@ -59,19 +60,19 @@ from_numbers! {
     f64 => Float as f64;
 }
 
-/// A host integer that no dtype can hold.
+/// A host integer that no dtype can represent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
-    /// The integer is outside both `s64` and `u64`.
+    /// The integer is outside of both `s64` and `u64`.
     #[error("integer {value} fits neither s64 nor u64")]
     OutOfRange {
-        /// The integer as given.
+        /// The integer.
         value: i128,
     },
-    /// The integer fits a dtype, but none that the other operand can be promoted to.
+    /// The integer fits a dtype, but none to which the other operand can be promoted.
     #[error("integer {value} next to a {other} tensor fits no {kind} type")]
     OutOfRangeNextTo {
-        /// The integer as given.
+        /// The integer.
         value: i128,
         /// The dtype of the tensor.
         other: DType,
@@ -81,11 +82,11 @@ pub enum NumberError {
 }
 
 impl Number {
-    /// The dtype the number has on its own: booleans `pred`, floats `f32`, complex numbers
-    /// `c64`, integers the first of `s32`, `s64`, `u64` that holds them.
+    /// Returns the dtype of a scalar without a tensor: `pred` for booleans, `f32` for floats, `c64`
+    /// for complex numbers, and the first of `s32`, `s64`, `u64` that holds an integer.
     ///
     /// # Errors
-    /// [`NumberError::OutOfRange`] for an integer that fits none.
+    /// Returns [`NumberError::OutOfRange`] if no dtype holds the integer.
     pub fn default_dtype(self) -> Result<DType, NumberError> {
         match self {
             Number::Bool(_) => Ok(DType::Pred),
@@ -98,12 +99,13 @@ impl Number {
         }
     }
 
-    /// The scalar and the dtype that the number takes next to a tensor of type `other`, or by itself.
+    /// Returns the scalar and its dtype when it is combined with a tensor of type `other`, if any.
     ///
-    /// The scalar has full precision, so it is rounded once, to the dtype that it ends up in. An
-    /// integer outside of `s64` and `u64` next to a float or complex tensor counts as a float.
+    /// The scalar has full precision, so it is rounded only once, to the final dtype. An integer
+    /// outside of `s64` and `u64` is treated as a float if the tensor is a float or complex tensor.
     ///
     /// # Errors
+    /// Returns [`NumberError`] if no permitted dtype holds the integer.
     /// [`NumberError`] for an integer that no dtype in question holds.
     pub fn beside(self, other: Option<DType>) -> Result<(Scalar, DType), NumberError> {
         let Some(other) = other else { return Ok((self.to_scalar()?, self.default_dtype()?)) };
@@ -117,10 +119,10 @@ impl Number {
         }
     }
 
-    /// The scalar and the dtype that the number takes in a comparison with a tensor of type `other`.
+    /// Returns the scalar and its dtype when it is compared with a tensor of type `other`.
     ///
-    /// Comparisons are exact, so an integer never has to fit the dtype of the tensor: it keeps its
-    /// default dtype, or, beyond all integer dtypes, compares as an infinity.
+    /// Comparisons are exact, so an integer need not fit the dtype of the tensor: it keeps its
+    /// default dtype, or is compared as an infinity if no integer dtype holds it.
     #[must_use]
     pub fn compared(self, other: Option<DType>) -> (Scalar, DType) {
         let typed = self.beside(other).or_else(|_| self.beside(None));
@@ -130,8 +132,8 @@ impl Number {
         })
     }
 
-    /// The value that an element of `dtype` holds after converting the number to it; see
-    /// [`Scalar::cast`]. Integers outside of `s64` and `u64` convert as floats do.
+    /// Converts the number to `dtype`; see [`Scalar::cast`]. Integers outside of `s64` and `u64`
+    /// convert as floats.
     #[must_use]
     pub fn cast(self, dtype: DType) -> Scalar {
         let scalar = match (self, self.to_scalar()) {
@@ -143,10 +145,10 @@ impl Number {
         scalar.cast(dtype)
     }
 
-    /// The number as a scalar of full precision.
+    /// Converts the number to a scalar of full precision.
     ///
     /// # Errors
-    /// [`NumberError::OutOfRange`] for an integer outside both `i64` and `u64`.
+    /// Returns [`NumberError::OutOfRange`] for an integer outside of both `i64` and `u64`.
     pub fn to_scalar(self) -> Result<Scalar, NumberError> {
         match self {
             Number::Bool(value) => Ok(Scalar::from(value)),
@@ -160,11 +162,11 @@ impl Number {
     }
 }
 
-/// The dtype of an operation over tensors of types `a` and `b`.
+/// Returns the dtype of an operation over tensors of types `a` and `b`.
 ///
-/// Two integers of one sign give the wider; unsigned with signed gives the signed type of at
-/// least twice the unsigned width (at most 64 bits). Otherwise the higher kind wins, in the order
-/// unsigned, signed, `bf16`, float, complex; a complex type becomes `c128` next to `f64`.
+/// For two integers of one signedness, the wider one. For an unsigned and a signed integer, the
+/// signed type of at least twice the unsigned width (at most 64 bits). Otherwise the higher kind in
+/// the order unsigned, signed, `bf16`, float, complex; a complex type with `f64` is `c128`.
 ///
 /// ```
 /// use nxla_tensor::{DType, promote};
@@ -191,26 +193,26 @@ pub fn promote(a: DType, b: DType) -> DType {
     }
 }
 
-/// Like [`promote`], but two `pred` operands stay `pred`: for operations that do no arithmetic,
-/// such as selection and concatenation.
+/// Does the same as [`promote`], but two `pred` operands stay `pred`: for operations without
+/// arithmetic, such as selection and concatenation.
 #[must_use]
 pub fn promote_keep_pred(a: DType, b: DType) -> DType {
     if a.is_pred() && b.is_pred() { DType::Pred } else { promote(a, b) }
 }
 
-/// The dtype a host number takes next to a tensor of type `other`, chosen so that
-/// [`promote`]`(other, weak)` is the type Nx gives the operation.
+/// Returns the dtype of a weak scalar that is combined with a tensor of type `other`, chosen so
+/// that [`promote`]`(other, weak)` is the result type of the operation.
 ///
-/// * an integer next to integers takes the result type itself: `other`, widened until the number
-///   fits, and signed of at least twice the width where a negative number meets an unsigned type;
-/// * an integer next to floats and complex types keeps its default type;
-/// * a float takes the (real) type of a float or complex `other`, and `f32` otherwise; that holds
-///   for infinities too, where Nx widens to `f32`: `select(mask, x, -inf)` keeps the type of `x`;
-/// * a complex number is `c128` next to `f64` and `c128`, and `c64` otherwise;
-/// * a boolean is `pred` next to `pred`, and counts as the integer 0 or 1 otherwise.
+/// * An integer with integers has the result type: `other`, widened until the number fits, and
+///   signed of at least twice the width for a negative number with an unsigned type.
+/// * An integer with floats and complex types has its default type.
+/// * A float has the (real) type of a float or complex `other`, and `f32` otherwise. This includes
+///   infinities: `select(mask, x, -inf)` keeps the type of `x`.
+/// * A complex number is `c128` with `f64` and `c128`, and `c64` otherwise.
+/// * A boolean is `pred` with `pred`, and otherwise treated as the integer 0 or 1.
 ///
 /// # Errors
-/// [`NumberError`] for an integer that does not fit the widest type of the sign in question.
+/// Returns [`NumberError`] if the integer does not fit the widest type of the required signedness.
 pub fn weak_dtype(number: Number, other: DType) -> Result<DType, NumberError> {
     match number {
         Number::Bool(_) if other.is_pred() => Ok(DType::Pred),
@@ -244,7 +246,7 @@ fn weak_int(value: i128, other: DType) -> Result<DType, NumberError> {
         })
 }
 
-/// Whether an integer dtype can represent the value.
+/// Returns whether an integer dtype can represent the value.
 fn holds(dtype: DType, value: i128) -> bool {
     let bound = |scalar: Scalar| scalar.as_i128();
     let (min, max) = (bound(dtype.min_value()), bound(dtype.max_value()));
@@ -255,12 +257,12 @@ fn pred_as_u8(dtype: DType) -> DType {
     if dtype.is_pred() { DType::U8 } else { dtype }
 }
 
-/// The wider of two types of one kind.
+/// Returns the wider of two types of one kind.
 fn wider(a: DType, b: DType) -> DType {
     if a.bits() >= b.bits() { a } else { b }
 }
 
-/// The signed type that holds both, or `s64` where none does.
+/// Returns the signed type that holds both, or `s64` if none does.
 fn mixed_signs(unsigned: DType, signed: DType) -> DType {
     let bits = (2 * unsigned.bits()).min(64).max(signed.bits());
     SIGNED

@@ -1,13 +1,14 @@
-//! One element of any dtype, held in the widest type of its kind.
+//! A scalar: one element of any dtype, stored in the widest type of its kind.
 //!
-//! Surprising points:
-//! * Equality and hashing look at the bits: NaN equals itself, `-0.0` differs from `0.0`, and
-//!   `Int(1)` differs from `UInt(1)`. Scalars are keys of the expression graph, where only
-//!   indistinguishable constants may be merged.
-//! * [`Scalar::cast`] gives floats that are out of an integer's range its limit, as XLA does, while
-//!   integers wrap modulo `2^bits`.
+//! Notable details:
+//!
+//! * Equality and hashing compare bits: NaN equals itself, `-0.0` differs from `0.0`, and `Int(1)`
+//!   differs from `UInt(1)`. Scalars are keys of the expression graph, which may merge only
+//!   indistinguishable constants.
+//! * [`Scalar::cast`] saturates floats that are out of an integer's range, as XLA does. Integers
+//!   wrap modulo `2^bits`.
 //! * [`Scalar::canonical`] keeps the full precision of a float, so a literal `0.1` of type `f32`
-//!   still prints `0.1`.
+//!   still prints as `0.1`.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -18,7 +19,7 @@ use crate::dtype::{DType, Kind};
 use crate::float_text::shortest_f64;
 use crate::small_float::{BF16, F8_E4M3FN, F8_E5M2, F16};
 
-/// A single number, independent of the width it is stored in.
+/// A single value, independent of the width of its dtype.
 ///
 /// ```
 /// use nxla_tensor::{DType, Scalar};
@@ -29,36 +30,36 @@ use crate::small_float::{BF16, F8_E4M3FN, F8_E5M2, F16};
 /// ```
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Scalar {
-    /// An element of a signed integer type.
+    /// A value of a signed integer type.
     Int(i64),
-    /// An element of an unsigned integer type or of `pred` (0 or 1).
+    /// A value of an unsigned integer type or of `pred` (0 or 1).
     UInt(u64),
-    /// An element of a real float type.
+    /// A value of a real float type.
     Float(f64),
-    /// Real and imaginary part of an element of a complex type.
+    /// The real and imaginary part of a value of a complex type.
     Complex(f64, f64),
 }
 
 impl Scalar {
-    /// Zero in the canonical form of `dtype`.
+    /// Returns zero in the canonical form of `dtype`.
     #[must_use]
     pub fn zero(dtype: DType) -> Scalar {
         Scalar::UInt(0).cast(dtype)
     }
 
-    /// One in the canonical form of `dtype`.
+    /// Returns one in the canonical form of `dtype`.
     #[must_use]
     pub fn one(dtype: DType) -> Scalar {
         Scalar::UInt(1).cast(dtype)
     }
 
-    /// The value an element of `dtype` holds after converting to it, in canonical form.
+    /// Converts the value to `dtype`, in canonical form.
     ///
-    /// * to integers: integers wrap modulo `2^bits`; floats truncate toward zero, and what is then
-    ///   out of range gives the largest or smallest value; NaN gives 0;
-    /// * to floats: round to nearest, ties to even;
-    /// * complex to real takes the real part;
-    /// * to `pred`: 1 for everything that is not zero, NaN included.
+    /// * To integers: integers wrap modulo `2^bits`; floats truncate toward zero and saturate; NaN
+    ///   becomes 0.
+    /// * To floats: round to nearest, ties to even.
+    /// * Complex to real: the real part.
+    /// * To `pred`: 1 for every nonzero value, including NaN.
     #[must_use]
     pub fn cast(self, dtype: DType) -> Scalar {
         match dtype.kind() {
@@ -77,9 +78,9 @@ impl Scalar {
         }
     }
 
-    /// Picks the variant that fits `dtype` but does not round floats to its precision.
+    /// Returns the variant for `dtype` without rounding floats to its precision.
     ///
-    /// Integers, which cannot keep more than their width, convert as in [`Scalar::cast`].
+    /// Integers convert as in [`Scalar::cast`].
     #[must_use]
     pub fn canonical(self, dtype: DType) -> Scalar {
         match dtype.kind() {
@@ -92,13 +93,13 @@ impl Scalar {
         }
     }
 
-    /// The nearest `f64`, of the real part where there is an imaginary one.
+    /// Returns the nearest `f64`, of the real part for complex values.
     #[must_use]
     pub fn as_f64(self) -> f64 {
         self.parts().0
     }
 
-    /// Real and imaginary part; the latter is 0 for real numbers.
+    /// Returns the real and imaginary part; the imaginary part of a real number is 0.
     #[must_use]
     pub fn parts(self) -> (f64, f64) {
         match self {
@@ -109,21 +110,21 @@ impl Scalar {
         }
     }
 
-    /// The value as `i64`, or `None` where that would change it.
+    /// Returns the value as `i64`, or `None` if it is not representable.
     #[must_use]
     pub fn as_i64(self) -> Option<i64> {
         self.as_i128().and_then(|value| i64::try_from(value).ok())
     }
 
-    /// The value as `i128`, wide enough for every integer dtype, or `None` where the number has
-    /// a fraction, an imaginary part, or no finite value.
+    /// Returns the value as `i128`, which can hold all integer dtypes, or `None` if it has a
+    /// fraction or an imaginary part, or is not finite.
     #[must_use]
     pub fn as_i128(self) -> Option<i128> {
         match self {
             Scalar::Int(value) => Some(i128::from(value)),
             Scalar::UInt(value) => Some(i128::from(value)),
             Scalar::Complex(value, 0.0) | Scalar::Float(value) => {
-                // 2^127 is the first magnitude the cast below would saturate at.
+                // 2^127 is the first magnitude at which the cast saturates.
                 let exact = value.trunc() == value && value.abs() < 2_f64.powi(127);
                 exact.then_some(value as i128)
             }
@@ -131,7 +132,7 @@ impl Scalar {
         }
     }
 
-    /// Whether the number equals zero, of either sign.
+    /// Returns whether the value equals zero of either sign.
     #[must_use]
     pub fn is_zero(self) -> bool {
         match self {
@@ -142,7 +143,7 @@ impl Scalar {
         }
     }
 
-    /// Whether the number equals one.
+    /// Returns whether the value equals one.
     #[must_use]
     pub fn is_one(self) -> bool {
         match self {
@@ -153,9 +154,9 @@ impl Scalar {
         }
     }
 
-    /// The real part rounded to the float type `dtype`, directly from the stored number.
+    /// Returns the real part, rounded once to the float type `dtype`.
     fn real_in(self, dtype: DType) -> f64 {
-        // A 64-bit integer that went through `f64` first would be rounded twice.
+        // Converting a 64-bit integer through `f64` would round twice.
         match (self, dtype) {
             (Scalar::Int(value), DType::F32) => f64::from(value as f32),
             (Scalar::UInt(value), DType::F32) => f64::from(value as f32),
@@ -164,10 +165,10 @@ impl Scalar {
         }
     }
 
-    /// The real part for rounding to a format of far fewer bits than `f64`.
+    /// Returns the real part for rounding to a format of much lower precision than `f64`.
     ///
-    /// A 64-bit integer does not fit `f64`. Here the bits that do not fit survive as a one in the
-    /// last place, so that a second rounding still sees on which side of a tie the number lies.
+    /// A 64-bit integer may not fit in `f64`. Its lower bits set the last bit of the result, so
+    /// that a second rounding still recognizes the side of a tie.
     pub(crate) fn real_before_rounding(self) -> f64 {
         let odd = |magnitude: u64| {
             let rest = magnitude & 0x7ff;
@@ -185,7 +186,7 @@ impl Scalar {
         }
     }
 
-    /// A key that is equal exactly for indistinguishable scalars.
+    /// Returns a key that is equal exactly for indistinguishable scalars.
     fn key(self) -> (u8, u64, u64) {
         match self {
             Scalar::Int(value) => (0, value.cast_unsigned(), 0),
@@ -223,7 +224,7 @@ pub(crate) fn round_float(value: f64, dtype: DType) -> f64 {
     }
 }
 
-/// Keeps the low bits of a two's complement number that an integer `dtype` has.
+/// Keeps the low bits of a two's complement number for an integer `dtype`.
 fn wrap(low_bits: u64, dtype: DType) -> Scalar {
     let unused = 64 - dtype.bits();
     if dtype.is_signed() {
@@ -234,7 +235,8 @@ fn wrap(low_bits: u64, dtype: DType) -> Scalar {
 }
 
 fn float_to_int(value: f64, dtype: DType) -> Scalar {
-    // `as` truncates, saturates at 64 bits, and gives 0 for NaN; narrower limits come after.
+    // `as` truncates, saturates at 64 bits, and converts NaN to 0; narrower limits apply
+    // afterwards.
     let (least, most) = (dtype.min_value(), dtype.max_value());
     match (least, most) {
         (Scalar::Int(least), Scalar::Int(most)) => Scalar::Int((value as i64).clamp(least, most)),
@@ -260,7 +262,7 @@ impl Hash for Scalar {
 }
 
 impl fmt::Display for Scalar {
-    /// Prints as Nx prints constants: `2`, `0.1`, `1.0e-10`, `NaN`, `-Inf`, `1.0+2.0i`.
+    /// Writes a constant: `2`, `0.1`, `1.0e-10`, `NaN`, `-Inf`, `1.0+2.0i`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Scalar::Int(value) => write!(f, "{value}"),
@@ -342,7 +344,7 @@ mod tests {
 
     #[test]
     fn integers_round_once() {
-        // Just above a tie of f32; through f64 it would become the tie and round down.
+        // Just above a tie of f32; rounding through f64 would produce the tie and round down.
         let above_tie = (1_i64 << 54) + (1 << 30) + 1;
         let expected = f64::from((1_u64 << 54) as f32 + (1_u64 << 31) as f32);
         assert_eq!(Scalar::Int(above_tie).cast(DType::F32), Scalar::Float(expected));
@@ -351,7 +353,7 @@ mod tests {
 
     #[test]
     fn wide_integers_round_once_to_narrow_floats() {
-        // One above a tie of bf16 that the nearest `f64` is exactly.
+        // Just above a tie of bf16, to which the nearest `f64` is equal.
         let above_tie = (1_i64 << 62) + (1 << 54) + 1;
         let expected = Scalar::Float(2_f64.powi(62) + 2_f64.powi(55));
         assert_eq!(Scalar::Int(above_tie).cast(DType::BF16), expected);

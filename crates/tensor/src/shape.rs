@@ -1,7 +1,7 @@
 //! Shapes, broadcasting and axis arithmetic.
 //!
-//! Dimensions of size zero are legal everywhere. A shape prints the way Nx prints it inside a
-//! type: `[2][3]`, and nothing at all for a scalar.
+//! Sizes of zero are valid everywhere. A shape prints as in a type: `[2][3]`, and an empty string
+//! for a scalar.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::ops::Deref;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
-/// The dimensions of a tensor, outermost first.
+/// The sizes of the axes of a tensor, outermost first.
 ///
 /// ```
 /// use nxla_tensor::Shape;
@@ -25,17 +25,17 @@ use smallvec::SmallVec;
 pub struct Shape(SmallVec<[usize; 4]>);
 
 impl Clone for Shape {
-    /// Copies the dimensions at once, where those of a small vector would be pushed one by one.
+    /// Copies the sizes at once instead of one by one.
     #[inline]
     fn clone(&self) -> Self {
         Shape(SmallVec::from_slice(&self.0))
     }
 }
 
-/// What can be wrong with shapes and axes.
+/// An error of shapes and axes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShapeError {
-    /// Two shapes differ in a dimension where neither is 1.
+    /// Two shapes differ along an axis where neither size is 1.
     #[error("cannot broadcast shapes {left:?} and {right:?}")]
     Broadcast {
         /// The left shape.
@@ -43,26 +43,26 @@ pub enum ShapeError {
         /// The right shape.
         right: Shape,
     },
-    /// An axis outside `-rank..rank`.
+    /// An axis is outside of `-rank..rank`.
     #[error("axis {axis} is out of range for a tensor of rank {rank}")]
     AxisOutOfRange {
-        /// The axis as given.
+        /// The axis.
         axis: i64,
-        /// The rank it was resolved against.
+        /// The rank.
         rank: usize,
     },
-    /// The same axis given twice, possibly once as a negative number.
+    /// An axis is repeated, possibly once as a negative number.
     #[error("axes {axes:?} name axis {axis} more than once")]
     DuplicateAxis {
-        /// The axes as given.
+        /// The axes.
         axes: Vec<i64>,
         /// The repeated axis after resolving.
         axis: usize,
     },
-    /// More axes than a tensor may have.
+    /// The number of axes exceeds the limit.
     #[error("a tensor must have at most {} axes; got {rank}", MAX_RANK)]
     Rank {
-        /// The number of axes asked for.
+        /// The number of axes.
         rank: usize,
     },
 }
@@ -71,13 +71,13 @@ pub enum ShapeError {
 pub const MAX_RANK: usize = 64;
 
 impl Shape {
-    /// The shape of a scalar: no dimensions, one element.
+    /// Returns the shape of a scalar: no axes, one element.
     #[must_use]
     pub fn scalar() -> Shape {
         Shape(SmallVec::new())
     }
 
-    /// Number of dimensions.
+    /// Returns the number of axes.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.0.len()
@@ -94,24 +94,24 @@ impl Shape {
         }
     }
 
-    /// Number of elements, 1 for a scalar. Saturates at `usize::MAX`, a size no buffer can have;
-    /// use [`Shape::checked_size`] where that must be an error.
+    /// Returns the number of elements, 1 for a scalar. Saturates at `usize::MAX`, which no buffer
+    /// can have; use [`Shape::checked_size`] to detect overflow.
     #[must_use]
     pub fn size(&self) -> usize {
         self.checked_size().unwrap_or(usize::MAX)
     }
 
-    /// Number of elements, or `None` where it does not fit `usize`.
+    /// Returns the number of elements, or `None` if it does not fit in `usize`.
     #[must_use]
     pub fn checked_size(&self) -> Option<usize> {
-        // A zero anywhere makes the size zero, however large the other dimensions are.
+        // A size of zero makes the number of elements zero, for any other sizes.
         if self.0.contains(&0) {
             return Some(0);
         }
         self.0.iter().try_fold(1_usize, |size, &dim| size.checked_mul(dim))
     }
 
-    /// Row-major strides in elements, one per dimension.
+    /// Returns the row-major strides in elements.
     #[must_use]
     pub fn strides(&self) -> SmallVec<[usize; 4]> {
         let mut strides: SmallVec<[usize; 4]> = SmallVec::from_elem(1, self.rank());
@@ -121,23 +121,23 @@ impl Shape {
         strides
     }
 
-    /// The dimensions as a slice.
+    /// Returns the sizes as a slice.
     #[must_use]
     pub fn as_slice(&self) -> &[usize] {
         &self.0
     }
 
-    /// The dimensions as a mutable slice; the rank stays fixed.
+    /// Returns the sizes as a mutable slice; the rank cannot change.
     pub fn as_mut_slice(&mut self) -> &mut [usize] {
         &mut self.0
     }
 
-    /// Appends an innermost dimension.
+    /// Appends an innermost axis.
     pub fn push(&mut self, dim: usize) {
         self.0.push(dim);
     }
 
-    /// Inserts a dimension before `axis`.
+    /// Inserts an axis before `axis`.
     ///
     /// # Panics
     /// Panics if `axis > rank`.
@@ -145,7 +145,7 @@ impl Shape {
         self.0.insert(axis, dim);
     }
 
-    /// Removes a dimension and returns its size.
+    /// Removes an axis and returns its size.
     ///
     /// # Panics
     /// Panics if `axis >= rank`.
@@ -249,7 +249,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// A shape is written as the list of its dimensions.
+/// A shape is written as the list of its sizes.
 impl Serialize for Shape {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.as_slice().serialize(serializer)
@@ -262,11 +262,11 @@ impl<'de> Deserialize<'de> for Shape {
     }
 }
 
-/// The shape two operands share after broadcasting: aligned at the right, each pair of
-/// dimensions equal or one of them 1.
+/// Returns the broadcast shape of two operands: aligned from the right, each pair of sizes must be
+/// equal or contain 1.
 ///
 /// # Errors
-/// [`ShapeError::Broadcast`] with both shapes.
+/// Returns [`ShapeError::Broadcast`] with both shapes.
 ///
 /// ```
 /// use nxla_tensor::broadcast_shapes;
@@ -294,7 +294,7 @@ pub fn broadcast_shapes(left: &[usize], right: &[usize]) -> Result<Shape, ShapeE
 /// Resolves an axis that may count from the end (`-1` is the last) to `0..rank`.
 ///
 /// # Errors
-/// [`ShapeError::AxisOutOfRange`].
+/// Returns [`ShapeError::AxisOutOfRange`] otherwise.
 pub fn normalize_axis(axis: i64, rank: usize) -> Result<usize, ShapeError> {
     let error = ShapeError::AxisOutOfRange { axis, rank };
     let resolved = if axis < 0 {
@@ -305,10 +305,10 @@ pub fn normalize_axis(axis: i64, rank: usize) -> Result<usize, ShapeError> {
     resolved.filter(|&axis| axis < rank).ok_or(error)
 }
 
-/// Resolves several axes, keeping their order.
+/// Resolves several axes and keeps their order.
 ///
 /// # Errors
-/// [`ShapeError::AxisOutOfRange`], or [`ShapeError::DuplicateAxis`] where two resolve to the
+/// Returns [`ShapeError::AxisOutOfRange`], or [`ShapeError::DuplicateAxis`] if two resolve to the
 /// same axis.
 pub fn normalize_axes(axes: &[i64], rank: usize) -> Result<SmallVec<[usize; 4]>, ShapeError> {
     let mut seen: SmallVec<[bool; 8]> = SmallVec::from_elem(false, rank);

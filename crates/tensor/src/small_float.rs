@@ -1,16 +1,16 @@
-//! Rounding of `f64` to the floats narrower than `f32`, in one exact step.
+//! Rounding of `f64` to floats narrower than `f32`, in one exact step.
 //!
-//! Going through `f32` first would round twice, and `half` drops the low 32 bits of an `f64`
-//! before it rounds; both are wrong for values just beside a tie. `f8_e4m3fn`, which has no
-//! infinity, saturates: 500 and infinity both become 448, as in Nx.
+//! Converting through `f32` would round twice, and `half` drops the low 32 bits of an `f64` before
+//! rounding; both are wrong for values near a tie. `f8_e4m3fn`, which has no infinities, saturates:
+//! 500 and infinity both become 448.
 
-/// The bit layout of a narrow float: one sign bit, `exponent` bits, `mantissa` bits.
+/// The bit layout of a narrow float: a sign bit, `exponent` bits, `mantissa` bits.
 pub(crate) struct Format {
     exponent: u32,
     mantissa: u32,
     /// The bit pattern of the largest finite magnitude.
     max_finite: u16,
-    /// What a magnitude beyond that becomes.
+    /// The bit pattern for larger magnitudes.
     overflow: u16,
     /// The positive quiet NaN.
     nan: u16,
@@ -26,12 +26,12 @@ pub(crate) const BF16: Format =
     Format { exponent: 8, mantissa: 7, max_finite: 0x7f7f, overflow: 0x7f80, nan: 0x7fc0 };
 
 impl Format {
-    /// Exponent of the smallest normal number.
+    /// Returns the exponent of the smallest normal number.
     const fn min_exponent(&self) -> i32 {
         2 - (1 << (self.exponent - 1))
     }
 
-    /// The bit pattern nearest to `value`, ties to even.
+    /// Returns the bit pattern nearest to `value`, ties to even.
     pub(crate) fn encode(&self, value: f64) -> u16 {
         let sign = u16::from(value.is_sign_negative()) << (self.exponent + self.mantissa);
         let magnitude = value.abs();
@@ -41,22 +41,22 @@ impl Format {
         if magnitude.is_infinite() {
             return sign | self.overflow;
         }
-        // The exponent field of an `f64`. Its subnormals read as 2^-1023, far below every format
-        // here, so they take the branch of the smallest exponent just as zero does.
+        // The exponent field of an `f64`. Subnormals have the exponent -1023, far below all narrow
+        // formats, so they use the smallest exponent, like zero.
         let exponent = ((magnitude.to_bits() >> 52) as i32) - 1023;
         let exponent = exponent.max(self.min_exponent());
         let mantissa_bits = self.mantissa as i32;
         // Scaling by a power of two is exact, so this is the only rounding.
         let units = (magnitude * exp2(mantissa_bits - exponent)).round_ties_even();
-        // Adding instead of joining the fields lets a rounding carry move into the exponent, and
-        // a normal mantissa, whose leading one is in `units`, raise the exponent field by one.
+        // Adding the fields instead of combining them lets a rounding carry into the exponent, and
+        // lets the leading one in `units` increase the exponent field of a normal number by one.
         let field = u64::from((exponent - self.min_exponent()).unsigned_abs()) << self.mantissa;
         let bits = field + units as u64;
         let bits = u16::try_from(bits).unwrap_or(u16::MAX);
         sign | if bits > self.max_finite { self.overflow } else { bits }
     }
 
-    /// The exact value of a bit pattern.
+    /// Returns the exact value of a bit pattern.
     pub(crate) fn decode(&self, bits: u16) -> f64 {
         let magnitude = bits & ((1 << (self.exponent + self.mantissa)) - 1);
         let negative = bits != magnitude;
@@ -77,13 +77,13 @@ impl Format {
         if negative { -value } else { value }
     }
 
-    /// `value` rounded to the format.
+    /// Rounds `value` to the format.
     pub(crate) fn round(&self, value: f64) -> f64 {
         self.decode(self.encode(value))
     }
 }
 
-/// `2^exponent` for exponents of normal `f64` numbers.
+/// Returns `2^exponent` for exponents of normal `f64` numbers.
 fn exp2(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }

@@ -1,8 +1,7 @@
-//! The memory behind a host tensor. Whichever kind it is, nobody writes to it while two can see it.
+//! The memory of host tensors, which is never written while more than one handle can read it.
 //!
-//! There are two kinds: memory of our own, which is written through its only handle, and memory of
-//! others that is [`Frozen`]. There is none for memory of others that they may write to: that can
-//! only be copied.
+//! There are two kinds: memory of this crate, which its sole handle can write, and [`Frozen`]
+//! memory of other owners. Memory that another owner may write can only be copied.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,32 +9,32 @@ use std::sync::Arc;
 use crate::block::Block;
 use crate::pool;
 
-/// What [`Storage::scratch`] holds in debug builds, so that tests see what was not overwritten.
+/// The contents of [`Storage::scratch`] in debug builds, so that tests detect bytes that were not
+/// written.
 const UNWRITTEN: u8 = 0xa5;
 
-/// Memory that nobody writes to while a handle to it lives, and that stays where it is.
+/// Memory that is neither written nor moved while a handle to it exists.
 ///
-/// Only such memory is shared with tensors, and lent to devices that compute with it after the call
-/// that lent it. Memory that someone else can still write to is no `Frozen`: a tensor gets a copy
-/// of it.
+/// Tensors share only such memory, and devices may read it after the call that passed it. Memory
+/// that another owner can still write is not `Frozen`: a tensor copies it.
 #[derive(Clone)]
 pub struct Frozen {
     owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
 }
 
 impl Frozen {
-    /// The memory of an owner, by whose promise nobody writes to it while the owner lives, and
-    /// `as_ref` always gives the same bytes.
+    /// Creates frozen memory from an owner that promises not to write it, and whose `as_ref` always
+    /// returns the same bytes.
     ///
-    /// Owners written in safe Rust cannot break it: the bytes are borrowed from an owner that is
-    /// shared. Whoever implements `AsRef` over memory that other languages can reach has to see to
+    /// Owners in safe Rust cannot break the promise, because the bytes are borrowed from a shared
+    /// owner. An implementation of `AsRef` over memory that other languages can access must ensure
     /// it.
     #[must_use]
     pub fn promised_by<T: AsRef<[u8]> + Send + Sync + 'static>(owner: T) -> Frozen {
         Frozen { owner: Arc::new(owner) }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         (*self.owner).as_ref()
@@ -48,7 +47,7 @@ impl fmt::Debug for Frozen {
     }
 }
 
-/// The beginning of a block, which goes back to the pool in the end.
+/// The start of a block, which returns to the pool when it is dropped.
 pub(crate) struct OwnedBytes {
     block: Block,
     len: usize,
@@ -72,12 +71,12 @@ impl Drop for OwnedBytes {
     }
 }
 
-/// Shared bytes. Cloning copies the handle only.
+/// Shared bytes. Cloning copies only the handle.
 #[derive(Clone)]
 pub(crate) enum Storage {
-    /// Memory of our own.
+    /// Memory of this crate.
     Owned(Arc<OwnedBytes>),
-    /// Memory of someone else.
+    /// Memory of another owner.
     Frozen(Frozen),
 }
 
@@ -86,14 +85,14 @@ impl Storage {
         Storage::Owned(Arc::new(OwnedBytes { block, len }))
     }
 
-    /// Zeros, or `None` where there is no memory for them.
+    /// Creates zeroed storage, or returns `None` if there is not enough memory.
     pub(crate) fn zeroed(len: usize) -> Option<Storage> {
         pool::take_zeroed(len).map(|block| Storage::owned(block, len))
     }
 
-    /// Bytes of any value, for who overwrites all of them; `None` where there is no memory.
+    /// Creates storage with unspecified contents, or returns `None` if there is not enough memory.
     ///
-    /// They may be those of a tensor that was freed.
+    /// The bytes may be those of a dropped tensor.
     pub(crate) fn scratch(len: usize) -> Option<Storage> {
         let mut block = pool::take(len)?;
         if cfg!(debug_assertions) {
@@ -102,7 +101,7 @@ impl Storage {
         Some(Storage::owned(block, len))
     }
 
-    /// A copy, or `None` where there is no memory for it.
+    /// Copies bytes, or returns `None` if there is not enough memory.
     pub(crate) fn copy_of(bytes: &[u8]) -> Option<Storage> {
         let len = bytes.len();
         if len < pool::LEAST {
@@ -120,7 +119,7 @@ impl Storage {
         }
     }
 
-    /// The memory, to be held by others. While they do, nobody can write to it here either.
+    /// Returns shared ownership of the memory. While it exists, the memory cannot be written.
     pub(crate) fn share(&self) -> Frozen {
         match self {
             Storage::Owned(bytes) => Frozen { owner: bytes.clone() },
@@ -128,7 +127,7 @@ impl Storage {
         }
     }
 
-    /// The bytes for writing, or `None` where someone else can see them.
+    /// Returns the bytes for writing, or `None` if another handle exists.
     pub(crate) fn unique_mut(&mut self) -> Option<&mut [u8]> {
         match self {
             Storage::Owned(bytes) => Arc::get_mut(bytes).map(OwnedBytes::as_mut),

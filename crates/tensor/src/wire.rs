@@ -1,7 +1,8 @@
-//! `serde` for names and tensors. Dtypes, shapes and scalars have theirs next to their types.
+//! Serialization of names and tensors with `serde`. Dtypes, shapes and scalars implement it in
+//! their modules.
 //!
-//! Elements are written as little-endian bytes, whatever the machine, and are checked when they
-//! are read: the number of bytes must fit the shape, and `pred` and sub-byte integers their range.
+//! Elements are written as little-endian bytes on all machines. Reading checks that the number of
+//! bytes fits the shape, and that `pred` and sub-byte integers are in range.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +15,7 @@ use crate::host::HostTensor;
 use crate::names::{AxisName, Names};
 use crate::shape::Shape;
 
-/// Names are written as the list of their slots.
+/// Names are written as a list of optional names.
 impl Serialize for Names {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         (**self).serialize(serializer)
@@ -27,7 +28,7 @@ impl<'de> Deserialize<'de> for Names {
     }
 }
 
-/// The written form of a tensor.
+/// The serialized form of a tensor.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "HostTensor")]
 struct Wire<'a> {
@@ -63,19 +64,20 @@ impl<'de> Deserialize<'de> for HostTensor {
     }
 }
 
-/// Converts between the machine's byte order and little-endian, which is the same step both ways.
+/// Converts between native byte order and little-endian, which is the same operation in both
+/// directions.
 fn little_endian(dtype: DType, bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     if cfg!(target_endian = "little") {
         return bytes;
     }
-    // The two parts of a complex number are swapped one by one.
+    // The parts of a complex number are swapped separately.
     let width = if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() };
     let mut bytes = bytes.into_owned();
     bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
     Cow::Owned(bytes)
 }
 
-/// Bytes written as such, and borrowed from the input where the format allows.
+/// Bytes that are written as such, and borrowed from the input if the format supports it.
 struct Bytes<'a>(Cow<'a, [u8]>);
 
 impl Serialize for Bytes<'_> {

@@ -1,4 +1,4 @@
-//! Behaviour of host tensors: building, reading, sharing, converting.
+//! Host tensors: building, reading, sharing and converting.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::Arc;
@@ -111,7 +111,7 @@ fn frozen_memory_is_checked() {
     assert!(from(DType::F32, [2].into(), 0..8).is_ok());
     let error = from(DType::F32, [2].into(), 1..9).unwrap_err();
     assert_eq!(error, TensorError::Misaligned { dtype: DType::F32, align: 4 });
-    // A pair of halves may be where either is, but is moved as one word.
+    // A pair of halves needs the alignment of one word, because it is moved as one word.
     let error = from(DType::C64, [1].into(), 1..9).unwrap_err();
     assert_eq!(error, TensorError::Misaligned { dtype: DType::C64, align: 8 });
     let error = from(DType::F32, [2].into(), 0..9).unwrap_err();
@@ -273,7 +273,7 @@ fn equality_and_hashes_are_by_bits() {
     assert_ne!(zero.content_hash(), ints.content_hash());
 }
 
-/// Every pair of dtypes, compared with the rules stated for single numbers.
+/// Compares conversions between all pairs of dtypes with the rules for scalars.
 #[test]
 fn casting_agrees_with_scalars() {
     let values = [
@@ -314,7 +314,7 @@ fn casting_agrees_with_scalars() {
                 let both_nan = expected.as_f64().is_nan() && after.as_f64().is_nan();
                 assert!(after == expected || both_nan, "{before} from {from} to {to}: {after}");
             }
-            // Results have to satisfy the range checks of the constructors.
+            // Results must satisfy the range checks of the constructors.
             assert!(HostTensor::from_bytes(to, [values.len()], result.bytes()).is_ok());
         }
     }

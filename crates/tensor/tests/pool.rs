@@ -1,4 +1,5 @@
-//! The memory of freed tensors. In a process of its own, since the pool is one for all threads.
+//! Reuse of the memory of dropped tensors, in a separate process because all threads share the
+//! pool.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use nxla_tensor::{DType, HostTensor, Scalar, held_memory, release_held_memory};

@@ -1,4 +1,4 @@
-//! Texts of tensors, compared with what Nx prints.
+//! Printed tensors, compared with the output of Nx.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use nxla_tensor::{Complex, DType, HostTensor, Names, PrintOptions, Scalar, f16};
@@ -8,7 +8,7 @@ fn iota<const N: usize>(shape: [usize; N]) -> HostTensor {
     HostTensor::from_vec((0..size as i32).collect(), shape).unwrap()
 }
 
-/// The text without the line of the type.
+/// Returns the printed tensor without the line of its type.
 fn body(tensor: &HostTensor) -> String {
     tensor.body_text(&PrintOptions::default(), 0)
 }

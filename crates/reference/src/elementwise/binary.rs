@@ -1,4 +1,4 @@
-//! Ops of two operands.
+//! Binary element-wise ops.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,8 @@ use nxla_tensor::DType;
 use super::{complex, impossible};
 use crate::number::{C, Number};
 
-/// What an op gives for two elements of this dtype, before it is rounded to that of the result.
+/// Returns the result for two elements of this dtype, before it is rounded to the dtype of the
+/// result.
 pub(super) fn binary(op: BinaryOp, x: Number, y: Number, dtype: DType) -> Number {
     let order = || x.compare(y);
     match op {
@@ -26,14 +27,14 @@ pub(super) fn binary(op: BinaryOp, x: Number, y: Number, dtype: DType) -> Number
         },
         BinaryOp::Divide => floats(op, x, y, |x, y| x / y, complex::divide),
         BinaryOp::Atan2 => floats(op, x, y, f64::atan2, complex::atan2),
-        // Both have the sign of x. Dividing by zero leaves x.
+        // The result has the sign of `x`. Division by zero returns `x`.
         BinaryOp::Remainder => match (x, y) {
             (Number::Int(x), Number::Int(0)) => Number::Int(x),
             (Number::Int(x), Number::Int(y)) => Number::Int(x % y),
             (Number::Real(x), Number::Real(y)) => Number::Real(x % y),
             (x, _) => impossible(op.name(), x),
         },
-        // Dividing by zero gives all bits set.
+        // Division by zero returns a value with all bits set.
         BinaryOp::Quotient if y.int() == 0 => Number::Int(-1),
         BinaryOp::Quotient => Number::Int(x.int() / y.int()),
         BinaryOp::Max => x.larger(y),
@@ -45,7 +46,7 @@ pub(super) fn binary(op: BinaryOp, x: Number, y: Number, dtype: DType) -> Number
             Some(distance) => Number::Int(x.int() << distance),
             None => Number::ZERO,
         },
-        // The sign of a signed integer is in every place that becomes free.
+        // The sign bit of a signed integer fills the vacated bits.
         BinaryOp::RightShift => Number::Int(x.int() >> distance(y, dtype).unwrap_or(dtype.bits())),
         BinaryOp::Equal => Number::truth(x.equals(y)),
         BinaryOp::NotEqual => Number::truth(!x.equals(y)),
@@ -60,7 +61,7 @@ pub(super) fn binary(op: BinaryOp, x: Number, y: Number, dtype: DType) -> Number
     }
 }
 
-/// A function of real or of complex numbers.
+/// Computes a function of real or of complex numbers.
 fn floats(
     op: BinaryOp,
     x: Number,
@@ -75,13 +76,13 @@ fn floats(
     }
 }
 
-/// By how many bits a shift goes, if that is less than the width. A negative number is none.
+/// Returns the distance of a shift if it is less than the width; a negative distance is invalid.
 fn distance(y: Number, dtype: DType) -> Option<u32> {
     u32::try_from(y.int()).ok().filter(|&distance| distance < dtype.bits())
 }
 
-/// `x^y`: the square of `x^(y/2)`, times `x` if `y` is odd. A negative power of an integer is the
-/// whole part of the quotient, and that of 0 is 0.
+/// Computes `x^y` as the square of `x^(y/2)`, times `x` if `y` is odd. A negative power of an
+/// integer is the truncated quotient, and 0 for 0.
 fn power(x: i128, y: i128) -> i128 {
     match (x, y) {
         (_, 0) | (1, _) => 1,

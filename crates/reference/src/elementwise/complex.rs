@@ -1,8 +1,8 @@
-//! Complex functions, each by the formula that a table of functions gives for it.
+//! Complex functions by their textbook formulas.
 //!
-//! They are written with the exponential, the logarithm and the square root. `log` takes the angle
-//! in `[-π, π]`, and a zero imaginary part tells by its sign which side of a cut is meant. What they
-//! are at infinity, and of NaN, is what annex G of the C standard says.
+//! They use the exponential, the logarithm and the square root. `log` has an angle in `[-π, π]`,
+//! and the sign of a zero imaginary part selects the side of a branch cut. The values for
+//! infinities and NaN follow annex G of the C standard.
 
 use std::f64::consts::{FRAC_PI_2, LN_2};
 
@@ -18,22 +18,22 @@ fn over_i(z: C) -> C {
     C::new(z.im, -z.re)
 }
 
-/// `1 + z`, in which the sign of a zero imaginary part stays.
+/// Returns `1 + z`, preserving the sign of a zero imaginary part.
 pub(super) fn one_plus(z: C) -> C {
     C::new(1.0 + z.re, z.im)
 }
 
-/// `1 - z`, likewise.
+/// Returns `1 - z`, preserving the sign of a zero imaginary part.
 fn one_minus(z: C) -> C {
     C::new(1.0 - z.re, -z.im)
 }
 
-/// A product of real numbers in which a zero makes zero of infinities and of NaN.
+/// Multiplies real numbers; zero times infinity or NaN is zero.
 fn times(x: f64, y: f64) -> f64 {
     if x == 0.0 || y == 0.0 { 0_f64.copysign(x) * 1_f64.copysign(y) } else { x * y }
 }
 
-/// Whether a part is infinite; the other may be anything.
+/// Returns whether a part is infinite, for any other part.
 fn is_infinite(z: C) -> bool {
     z.re.is_infinite() || z.im.is_infinite()
 }
@@ -55,13 +55,13 @@ pub(super) fn log(z: C) -> C {
     C::new(z.re.hypot(z.im).ln(), z.im.atan2(z.re))
 }
 
-/// The root in the right half-plane: with `r = |z|`, its parts are `sqrt((r ± a) / 2)` for
-/// `z = a + ib`, the second with the sign of `b`. The smaller one is found from `2 x y = b`.
+/// The root in the right half-plane: with `r = |z|`, its parts are `sqrt((r ± a) / 2)` for `z = a +
+/// ib`, and the second has the sign of `b`. The smaller part follows from `2 x y = b`.
 pub(super) fn sqrt(z: C) -> C {
     if z == C::ZERO || z.im.is_infinite() {
         return C::new(z.im.abs(), z.im);
     }
-    // Quarters, because the size of two large parts may be too large.
+    // Quarters, because the magnitude of two large parts may overflow.
     let quarter = z * 0.25;
     let larger = (2.0 * (quarter.re.hypot(quarter.im) + quarter.re.abs())).sqrt();
     let smaller = z.im.abs() / (2.0 * larger);
@@ -71,9 +71,9 @@ pub(super) fn sqrt(z: C) -> C {
     }
 }
 
-/// `z w* / |w|²`, with both scaled by a power of two that brings `w` near 1. Division by zero is
-/// part by part, as for real numbers; infinities divide as ones, and what is finite as nothing
-/// beside them.
+/// `z w* / |w|²`, with both scaled by a power of two that brings `w` near 1. Division by zero
+/// divides the parts separately, as for real numbers. Infinities are divided as ones, and finite
+/// parts next to them as zeros.
 pub(super) fn divide(z: C, w: C) -> C {
     if w == C::ZERO {
         return C::new(z.re / w.re, z.im / w.re);
@@ -89,7 +89,7 @@ pub(super) fn divide(z: C, w: C) -> C {
     if size.is_nan() || size == 0.0 {
         return C::new(f64::NAN, f64::NAN);
     }
-    // In steps, for the power itself may be too large.
+    // In steps, because the power itself may overflow.
     let exponent = libm::ilogb(size);
     let scaled = |z: C| C::new(libm::scalbn(z.re, -exponent), libm::scalbn(z.im, -exponent));
     let (z, w) = (scaled(z), scaled(w));
@@ -101,14 +101,14 @@ pub(super) fn cbrt(z: C) -> C {
     exp(log(z) / 3.0)
 }
 
-/// `e^(w log z)`; anything to the power of zero is one. A small whole power is a product, of which
-/// no angle has to be rounded.
+/// `e^(w log z)`; any number to the power of zero is one. A small integer power is a product, which
+/// has no rounded angle.
 pub(super) fn pow(z: C, w: C) -> C {
     if w == C::ZERO {
         return C::ONE;
     }
     if z == C::ZERO {
-        // The size is 0^re(w); no angle belongs to infinity.
+        // The magnitude is `0^re(w)`; infinity has no angle.
         return if w.re > 0.0 { C::ZERO } else { C::new(f64::NAN, f64::NAN) };
     }
     if w.im == 0.0 && w.re.fract() == 0.0 && w.re.abs() <= 64.0 {
@@ -139,7 +139,7 @@ pub(super) fn cosh(z: C) -> C {
     C::new(times(z.re.cosh(), z.im.cos()), times(z.re.sinh(), z.im.sin()))
 }
 
-/// `(1 - e^-2z) / (1 + e^-2z)`, an odd function, taken where the exponential is small.
+/// `(1 - e^-2z) / (1 + e^-2z)`, an odd function, evaluated where the exponential is small.
 pub(super) fn tanh(z: C) -> C {
     if z.re.is_nan() && z.im == 0.0 {
         return z;
@@ -169,8 +169,8 @@ pub(super) fn tan(z: C) -> C {
     over_i(tanh(times_i(z)))
 }
 
-/// `log(z + sqrt(1 + z²))`, an odd function, taken where the sum does not cancel. The root is that
-/// of `(1 + iz) (1 - iz)`, factor by factor.
+/// `log(z + sqrt(1 + z²))`, an odd function, evaluated where the sum does not cancel. The root is
+/// computed as the product of the roots of `1 + iz` and `1 - iz`.
 pub(super) fn asinh(z: C) -> C {
     if z.re.is_nan() && z.im == 0.0 {
         return z;
@@ -223,7 +223,8 @@ pub(super) fn atan(z: C) -> C {
     over_i(atanh(times_i(z)))
 }
 
-/// `-i log((x + iy) / sqrt(x² + y²))`, the angle of the point `(y, x)` if both are real.
+/// `-i log((x + iy) / sqrt(x² + y²))`; for real operands, the angle of the point with these
+/// coordinates.
 pub(super) fn atan2(y: C, x: C) -> C {
     if y.im == 0.0 && x.im == 0.0 {
         return C::new(y.re.atan2(x.re), 0.0);

@@ -1,4 +1,4 @@
-//! Arithmetic, functions, comparisons and conversions, element by element.
+//! Arithmetic, functions, comparisons and conversions of elements.
 
 mod binary;
 mod complex;
@@ -28,12 +28,12 @@ pub(crate) fn evaluate(op: &Op, ty: &TensorType, x: &[&Array]) -> Array {
                 binary::binary(*op, x, y, dtype)
             })
         }
-        // Where the predicate is not zero, the second operand; elsewhere the third.
+        // The second operand where the predicate is nonzero, and the third elsewhere.
         Op::Select => Array::from_fn(ty, |index| {
             let chosen = if x[0].broadcast_at(index).is_zero() { x[2] } else { x[1] };
             chosen.broadcast_at(index)
         }),
-        // min(max(x[i], low), high): where the bounds cross, the upper one wins.
+        // `min(max(x[i], low), high)`: if the bounds cross, the upper bound wins.
         Op::Clip => {
             let [x, low, high] = [0, 1, 2].map(|operand| x[operand].cast(ty.dtype));
             Array::from_fn(ty, |index| x.at(index).larger(low.item()).smaller(high.item()))
@@ -46,7 +46,7 @@ pub(crate) fn evaluate(op: &Op, ty: &TensorType, x: &[&Array]) -> Array {
     }
 }
 
-/// What the operand of a unary op is converted to before the op computes.
+/// Returns the dtype in which a unary op is computed.
 fn unary_dtype(op: UnaryOp, x: DType, result: DType) -> DType {
     match op.class() {
         UnaryClass::Float
@@ -61,7 +61,7 @@ fn unary_dtype(op: UnaryOp, x: DType, result: DType) -> DType {
     }
 }
 
-/// What the operands of a binary op are converted to before the op computes.
+/// Returns the dtype in which a binary op is computed.
 fn binary_dtype(op: BinaryOp, x: DType, y: DType, result: DType) -> DType {
     match op.class() {
         BinaryClass::Arithmetic
@@ -75,8 +75,8 @@ fn binary_dtype(op: BinaryOp, x: DType, y: DType, result: DType) -> DType {
     }
 }
 
-/// The bits of each element, read as another dtype. Integers of one width have the same bits if
-/// they are equal modulo `2^bits`; the byte of a truth value is true if any of its bits is set.
+/// Interprets the bits of each element as another dtype. Integers of one width with equal bits are
+/// equal modulo `2^bits`; the byte of a boolean is true if any of its bits is set.
 fn bitcast(x: &Array, to: DType) -> Array {
     if x.dtype.is_integer() && to.is_integer() {
         return x.cast(to);
@@ -88,7 +88,7 @@ fn bitcast(x: &Array, to: DType) -> Array {
     Array::of(&read.expect("the widths are equal")).cast(to)
 }
 
-/// What an op never gets: inference refuses it, or it was converted.
+/// Panics for operands that type inference rejects or that are converted before.
 fn impossible(op: &str, x: Number) -> ! {
     unreachable!("{op} does not take {x:?}")
 }

@@ -1,4 +1,4 @@
-//! Ops of one operand.
+//! Unary element-wise ops.
 
 use nxla_expr::UnaryOp;
 use nxla_tensor::DType;
@@ -6,7 +6,8 @@ use nxla_tensor::DType;
 use super::{complex, impossible};
 use crate::number::{C, Number};
 
-/// What an op gives for an element of this dtype, before it is rounded to the dtype of the result.
+/// Returns the result for an element of this dtype, before it is rounded to the dtype of the
+/// result.
 pub(super) fn unary(op: UnaryOp, x: Number, dtype: DType) -> Number {
     let function = |real: fn(f64) -> f64, complex: fn(C) -> C| match x {
         Number::Real(x) => Number::Real(real(x)),
@@ -28,7 +29,7 @@ pub(super) fn unary(op: UnaryOp, x: Number, dtype: DType) -> Number {
         UnaryOp::Expm1 => function(f64::exp_m1, |z| complex::exp(z) - 1.0),
         UnaryOp::Log => function(f64::ln, complex::log),
         UnaryOp::Log1p => function(f64::ln_1p, |z| complex::log(complex::one_plus(z))),
-        // The exponential of the side that grows may be infinite where the result is not zero.
+        // The growing exponential may be infinite where the result is nonzero.
         UnaryOp::Sigmoid => function(
             |x| if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) },
             complex::sigmoid,
@@ -43,7 +44,7 @@ pub(super) fn unary(op: UnaryOp, x: Number, dtype: DType) -> Number {
         UnaryOp::Cosh => function(f64::cosh, complex::cosh),
         UnaryOp::Tanh => function(f64::tanh, complex::tanh),
         UnaryOp::Asinh => function(libm::asinh, complex::asinh),
-        // The library takes some numbers below 1 for others.
+        // The library returns wrong values for some numbers below 1.
         UnaryOp::Acosh => {
             function(|x| if x < 1.0 { f64::NAN } else { libm::acosh(x) }, complex::acosh)
         }
@@ -92,12 +93,13 @@ pub(super) fn unary(op: UnaryOp, x: Number, dtype: DType) -> Number {
     }
 }
 
-/// The bits of an integer, of which its dtype has so many, in two's complement.
+/// Returns the bits of an integer in two's complement, in the width of its dtype.
 fn bits(x: Number, dtype: DType) -> u128 {
     x.int().cast_unsigned() & ((1 << dtype.bits()) - 1)
 }
 
-/// -1, 0 or 1 by the sign; zeros lose theirs, and NaN stays. `z / |z|` of complex numbers.
+/// Returns -1, 0 or 1 by the sign; zeros lose their sign, and NaN remains. `z / |z|` for complex
+/// numbers.
 fn sign(x: Number) -> Number {
     match x {
         Number::Int(n) => Number::Int(n.signum()),
@@ -106,15 +108,15 @@ fn sign(x: Number) -> Number {
         Number::Real(x) => Number::Real(1_f64.copysign(x)),
         Number::Complex(z) if z == C::ZERO => Number::Complex(C::ZERO),
         Number::Complex(z) => {
-            // Halves, because the size of two large parts may be too large.
+            // Halves, because the magnitude of two large parts may overflow.
             let half = z * 0.5;
             Number::Complex(half / half.re.hypot(half.im))
         }
     }
 }
 
-/// The `y` with `erf(y) = x`, which is between two numbers that come closer until they are
-/// neighbours. Close to 1 what is missing to it is compared, because `erf` has no digits for that.
+/// Returns the `y` with `erf(y) = x` by bisection until the bounds are neighbors. Near 1, `erfc` is
+/// compared instead, because `erf` has too few digits there.
 fn erf_inv(x: f64) -> f64 {
     let size = x.abs();
     if size.is_nan() || size > 1.0 {

@@ -1,15 +1,15 @@
-//! Eigenvalues and singular values by the rotations of Jacobi: each makes two axes orthogonal, and
-//! going through all pairs of axes again and again makes all of them so.
+//! Eigenvalues and singular values by Jacobi rotations: each rotation makes two columns orthogonal,
+//! and repeated passes over all pairs make all columns orthogonal.
 
 use super::factorize::{complete_basis, norm, product, transposed};
 use super::{C, Matrix, adjoint};
 
-/// Rounds at most; a handful is enough for any matrix.
+/// The maximum number of passes; a few suffice for any matrix.
 const ROUNDS: usize = 60;
 
-/// The unitary `[[c, s], [-s e^-iφ, c e^-iφ]]` that makes the Hermitian `[[a, h], [h*, b]]`
-/// diagonal, where `h = |h| e^iφ` and `t = s/c` is the smaller root of `t² + t (b-a)/|h| = 1`.
-/// `None` if it is diagonal already.
+/// Returns the unitary `[[c, s], [-s e^-iφ, c e^-iφ]]` that diagonalizes the Hermitian `[[a, h],
+/// [h*, b]]`, where `h = |h| e^iφ` and `t = s/c` is the smaller root of `t² + t (b-a)/|h| = 1`.
+/// Returns `None` if the matrix is already diagonal.
 fn rotation(a: f64, b: f64, h: C) -> Option<[[C; 2]; 2]> {
     let size = h.norm();
     if size <= f64::EPSILON * f64::EPSILON * (a.abs() + b.abs()) || size == 0.0 {
@@ -22,7 +22,7 @@ fn rotation(a: f64, b: f64, h: C) -> Option<[[C; 2]; 2]> {
     Some([[c.into(), s.into()], [turn * -s, turn * c]])
 }
 
-/// Multiplies two columns of a matrix, which is a list of columns, by a rotation from the right.
+/// Multiplies two columns of a matrix, given as a list of columns, by a rotation from the right.
 fn rotate(columns: &mut [Vec<C>], p: usize, q: usize, u: [[C; 2]; 2]) {
     for row in 0..columns[p].len() {
         let (x, y) = (columns[p][row], columns[q][row]);
@@ -31,14 +31,15 @@ fn rotate(columns: &mut [Vec<C>], p: usize, q: usize, u: [[C; 2]; 2]) {
     }
 }
 
-/// The columns of the identity matrix.
+/// Returns the columns of the identity matrix.
 fn identity(side: usize) -> Vec<Vec<C>> {
     let element = |row: usize, column: usize| C::new(f64::from(u8::from(row == column)), 0.0);
     (0..side).map(|column| (0..side).map(|row| element(row, column)).collect()).collect()
 }
 
-/// The eigenvalues of a Hermitian matrix, which increase, and its eigenvectors in columns: `v` is
-/// the product of the rotations that make `v^H a v` diagonal. The lower triangle is read.
+/// Returns the eigenvalues of a Hermitian matrix in increasing order, and its eigenvectors in
+/// columns: `v` is the product of the rotations that make `v^H a v` diagonal. The lower triangle is
+/// read.
 pub(super) fn eigh(a: &Matrix) -> Vec<Matrix> {
     let side = a.len();
     let element = |row: usize, column: usize| match row.cmp(&column) {
@@ -55,7 +56,7 @@ pub(super) fn eigh(a: &Matrix) -> Vec<Matrix> {
             let found = rotation(columns[p][p].re, columns[q][q].re, columns[q][p]);
             let Some(u) = found else { continue };
             is_diagonal = false;
-            // u^H a u: the columns of a u, and those of its adjoint times u, whose adjoint is meant.
+            // `u^H a u`: rotates the columns of `a`, then the columns of the adjoint of the result.
             rotate(&mut columns, p, q, u);
             let mut adjoints = adjoint(&columns, side);
             rotate(&mut adjoints, p, q, u);
@@ -73,13 +74,13 @@ pub(super) fn eigh(a: &Matrix) -> Vec<Matrix> {
     vec![vec![values], transposed(&vectors, side)]
 }
 
-/// `u`, the singular values, which decrease, and `v^H`: `v` is the product of the rotations that
-/// make the columns of `a v` orthogonal. Their lengths are the singular values, and brought to
-/// length 1 they are the columns of `u`. `u` and `v` are square if `full`.
+/// Returns `u`, the singular values in decreasing order, and `v^H`: `v` is the product of the
+/// rotations that make the columns of `a v` orthogonal. Their norms are the singular values, and
+/// the normalized columns are `u`. `u` and `v` are square if `full`.
 pub(super) fn svd(a: &Matrix, full: bool) -> Vec<Matrix> {
     let (rows, count) = (a.len(), a[0].len());
     if rows < count {
-        // a^H = v s u^H.
+        // `a^H = v s u^H`.
         let mut parts = svd(&adjoint(a, count), full);
         parts.reverse();
         let adjoints = |part: &Matrix| adjoint(part, part[0].len());
@@ -109,7 +110,7 @@ pub(super) fn svd(a: &Matrix, full: bool) -> Vec<Matrix> {
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by(|&x, &y| norm(&columns[y]).total_cmp(&norm(&columns[x])));
     let values: Vec<f64> = order.iter().map(|&at| norm(&columns[at])).collect();
-    // What is nothing but rounding has no direction; any that is left will do.
+    // A column of rounding errors has no direction and is replaced by any orthogonal unit vector.
     let is_there = |size: &f64| *size > 1e-15 * values[0] && *size > 0.0;
     let kept = order.iter().zip(&values).filter(|(_, size)| is_there(size));
     let mut u: Vec<Vec<C>> =

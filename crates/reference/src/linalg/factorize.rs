@@ -1,11 +1,10 @@
-//! Factorizations by elimination and by projection.
+//! Matrix factorizations by elimination and by projection.
 
 use super::{C, Matrix, NAN, adjoint, divide, zeros};
 
-/// The lower-triangular `l` with `l l^H = a`: row by row,
-/// `l[i][j] = (a[i][j] - Σ over k < j of l[i][k] l[j][k]*) / l[j][j]`, and on the diagonal the square
-/// root of that difference. A matrix that is not positive definite gives NaN. Only the lower
-/// triangle is read.
+/// Returns the lower-triangular `l` with `l l^H = a`. Row by row, `l[i][j] = (a[i][j] - Σ over k <
+/// j of l[i][k] l[j][k]*) / l[j][j]`, and on the diagonal the square root of this difference. The
+/// result is NaN unless the matrix is positive definite. Only the lower triangle is read.
 pub(super) fn cholesky(a: &Matrix) -> Matrix {
     let side = a.len();
     let mut l = zeros(side, side);
@@ -25,17 +24,17 @@ pub(super) fn cholesky(a: &Matrix) -> Matrix {
     l
 }
 
-/// `l` without its diagonal of ones and `u` in one matrix, and the rows of `a` in the order in which
-/// they come in `l u`. Each step takes the largest element that is left in its column for the
-/// pivot, and subtracts multiples of its row from those below, so that zeros stay; the multiples
-/// are the elements of `l`. A column without pivot is left as it is.
+/// Returns `l` without its unit diagonal and `u` in one matrix, and the order of the rows of `a` in
+/// `l u`. Each step selects the largest remaining element of a column as the pivot, and subtracts
+/// multiples of its row from the rows below, which become zero in this column. The multiples are
+/// the elements of `l`. A column without a pivot is unchanged.
 pub(super) fn lu(a: &Matrix) -> Vec<Matrix> {
     let side = a.len();
     let mut rows = a.clone();
     let mut order: Vec<usize> = (0..side).collect();
     for step in 0..side {
         let size = |row: usize| rows[row][step].norm_sqr();
-        // The first of the largest ones.
+        // The first of several largest elements.
         let pivot = (step..side).rev().max_by(|&x, &y| size(x).total_cmp(&size(y)));
         let pivot = pivot.expect("a row is left");
         rows.swap(step, pivot);
@@ -55,9 +54,10 @@ pub(super) fn lu(a: &Matrix) -> Vec<Matrix> {
     vec![rows, vec![order.into_iter().map(|row| C::new(row as f64, 0.0)).collect()]]
 }
 
-/// `q` with orthonormal columns and upper-triangular `r` with `q r = a`. Each column of `q` is what
-/// a column of `a` has outside of those before (Gram and Schmidt), and the diagonal of `r` is the
-/// size of that, so it is not negative. `q` is square if `complete`.
+/// Returns `q` with orthonormal columns and upper-triangular `r` with `q r = a` (Gram–Schmidt).
+/// Each column of `q` is the normalized component of a column of `a` orthogonal to the previous
+/// columns. Its norm is the diagonal element of `r`, which is therefore nonnegative. `q` is square
+/// if `complete`.
 pub(super) fn qr(a: &Matrix, complete: bool) -> Vec<Matrix> {
     let (rows, columns) = (a.len(), a[0].len());
     let smaller = rows.min(columns);
@@ -75,26 +75,26 @@ pub(super) fn qr(a: &Matrix, complete: bool) -> Vec<Matrix> {
     for (row, direction) in q.iter().enumerate().take(smaller) {
         let part = |at: usize| if at < row { C::ZERO } else { product(direction, &column(at)) };
         r[row] = (0..columns).map(part).collect();
-        // Rounding may leave a trace of an imaginary part, or of a sign where nothing is left.
+        // Rounding may leave a small imaginary part, or a negative zero.
         r[row][row] = r[row][row].re.max(0.0).into();
     }
     vec![transposed(&q, rows), r]
 }
 
-/// `x^H y`.
+/// Returns `x^H y`.
 pub(super) fn product(x: &[C], y: &[C]) -> C {
     x.iter().zip(y).map(|(x, y)| x.conj() * y).sum()
 }
 
-/// The length of a vector.
+/// Returns the norm of a vector.
 pub(super) fn norm(x: &[C]) -> f64 {
     x.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt()
 }
 
-/// What a vector has outside of orthonormal ones, brought to length 1; `None` if nothing is left.
+/// Returns the normalized component of a vector orthogonal to a basis, or `None` if it is zero.
 fn direction(basis: &[Vec<C>], mut x: Vec<C>) -> Option<Vec<C>> {
     let before = norm(&x);
-    // The second time removes what rounding has left.
+    // The second pass removes rounding errors of the first.
     for _ in 0..2 {
         for unit in basis {
             let part = product(unit, &x);
@@ -105,8 +105,8 @@ fn direction(basis: &[Vec<C>], mut x: Vec<C>) -> Option<Vec<C>> {
     (size > 1e-13 * before).then(|| x.iter().map(|x| x / size).collect())
 }
 
-/// A direction outside of orthonormal vectors, which are fewer than there are axes: of what the axes
-/// have outside, the longest.
+/// Returns a unit vector orthogonal to an incomplete basis: the normalized component of the unit
+/// vector with the longest orthogonal component.
 fn free_direction(basis: &[Vec<C>], rows: usize) -> Vec<C> {
     let inside = |axis: usize| basis.iter().map(|unit| unit[axis].norm_sqr()).sum::<f64>();
     let axis = (0..rows).min_by(|&x, &y| inside(x).total_cmp(&inside(y)));
@@ -115,7 +115,7 @@ fn free_direction(basis: &[Vec<C>], rows: usize) -> Vec<C> {
     direction(basis, unit).expect("the basis is not complete")
 }
 
-/// As many orthonormal vectors as there are axes.
+/// Extends the basis to as many vectors as there are axes.
 pub(super) fn complete_basis(basis: &mut Vec<Vec<C>>, rows: usize) {
     while basis.len() < rows {
         let next = free_direction(basis, rows);
@@ -123,7 +123,7 @@ pub(super) fn complete_basis(basis: &mut Vec<Vec<C>>, rows: usize) {
     }
 }
 
-/// The matrix of which these are the columns.
+/// Returns the matrix with these columns.
 pub(super) fn transposed(columns: &[Vec<C>], rows: usize) -> Matrix {
     (0..rows).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
 }

@@ -1,6 +1,6 @@
 //! Fourier transforms, triangular systems and factorizations, batched over leading axes.
 //!
-//! All of it is computed with complex numbers: of real matrices their imaginary parts stay zero.
+//! All computations use complex numbers; for real matrices, the imaginary parts are zero.
 
 mod eigen;
 mod factorize;
@@ -30,8 +30,8 @@ pub(crate) fn evaluate(op: &Op, types: &[TensorType], x: &[&Array]) -> Vec<Array
     }
 }
 
-/// `y[k] = Σ over j of x[j] e^(-2πi j k / n)` along the axis; the inverse has the other sign and
-/// divides by `n`. The axis is cut to `n` elements, or zeros follow it.
+/// `y[k] = Σ over j of x[j] e^(-2πi j k / n)` along the axis. The inverse has the opposite sign and
+/// divides by `n`. The axis is cut to `n` elements or padded with zeros.
 fn fft(attributes: Fft, x: &Array, ty: &TensorType) -> Array {
     let Fft { inverse, length, axis } = attributes;
     let turn = if inverse { TAU } else { -TAU } / length as f64;
@@ -39,7 +39,7 @@ fn fft(attributes: Fft, x: &Array, ty: &TensorType) -> Array {
         let mut place = index.to_vec();
         let terms = (0..length.min(x.shape[axis])).map(|j| {
             place[axis] = j;
-            // Whole turns change nothing; without them the angle has more digits.
+            // Full rotations are removed, which makes the angle more accurate.
             let steps = (j as u128 * index[axis] as u128 % length as u128) as f64;
             x.at(&place).complex() * C::from_polar(1.0, turn * steps)
         });
@@ -48,27 +48,27 @@ fn fft(attributes: Fft, x: &Array, ty: &TensorType) -> Array {
     })
 }
 
-/// A matrix, row by row.
+/// A matrix as a list of rows.
 type Matrix = Vec<Vec<C>>;
 
 fn zeros(rows: usize, columns: usize) -> Matrix {
     vec![vec![C::ZERO; columns]; rows]
 }
 
-/// `a^H`: rows become columns, and elements their conjugates.
+/// Returns `a^H`: the transposed matrix with conjugated elements.
 fn adjoint(a: &Matrix, columns: usize) -> Matrix {
     (0..columns).map(|column| a.iter().map(|row| row[column].conj()).collect()).collect()
 }
 
-/// The matrix in the last two axes at a place of the leading ones.
+/// Returns the matrix in the last two axes at an index of the leading axes.
 fn matrix(a: &Array, batch: &[usize]) -> Matrix {
     let [.., rows, columns] = a.shape[..] else { unreachable!("there are matrices") };
     let at = |row, column| a.at(&[batch, &[row, column]].concat()).complex();
     (0..rows).map(|row| (0..columns).map(|column| at(row, column)).collect()).collect()
 }
 
-/// The parts of each matrix, part by part. A vector is a matrix of one row. A matrix with NaN or
-/// infinities has parts of NaN.
+/// Computes the factors of each matrix. A vector is a matrix with one row. The factors of a matrix
+/// with NaN or infinities are NaN.
 fn for_each_matrix(
     a: &Array,
     types: &[TensorType],
@@ -110,7 +110,7 @@ fn triangular_solve(attributes: TriangularSolve, a: &Array, b: &Array, ty: &Tens
             Transform::Conjugate => a[row][column].conj(),
         };
         let is_lower = lower != (transform == Transform::Transpose);
-        // x t = b says that the transpose of t times the column x^T is b^T.
+        // `x t = b` means that the transpose of `t` times the column `x^T` is `b^T`.
         let system: Matrix = (0..side)
             .map(|row| {
                 let at =
@@ -118,7 +118,7 @@ fn triangular_solve(attributes: TriangularSolve, a: &Array, b: &Array, ty: &Tens
                 (0..side).map(at).collect()
             })
             .collect();
-        // Of the unknowns of one system, the axis among those of the matrix; a vector has one.
+        // The axis of the unknowns among the matrix axes; a vector has only one.
         let unknowns = if left_side || b.rank() == batches + 1 { 0 } else { 1 };
         let others: Vec<usize> = b.shape[batches..]
             .iter()
@@ -139,8 +139,8 @@ fn triangular_solve(attributes: TriangularSolve, a: &Array, b: &Array, ty: &Tens
     Array::new(ty.dtype, &ty.shape, solved)
 }
 
-/// The unknowns of a triangular system one after the other, beginning with the one that is alone in
-/// its equation: `x[i] = (b[i] - Σ over the known x[j] of t[i][j] x[j]) / t[i][i]`.
+/// Solves a triangular system by substitution, starting with the equation that has one unknown:
+/// `x[i] = (b[i] - Σ over the known x[j] of t[i][j] x[j]) / t[i][i]`.
 fn substitute(t: &Matrix, lower: bool, mut x: Vec<C>) -> Vec<C> {
     let side = x.len();
     for step in 0..side {
@@ -152,7 +152,7 @@ fn substitute(t: &Matrix, lower: bool, mut x: Vec<C>) -> Vec<C> {
     x
 }
 
-/// The quotient, that of real numbers where both are real.
+/// Returns the quotient, as a quotient of real numbers if both are real.
 fn divide(x: C, y: C) -> C {
     if y.im == 0.0 {
         C::new(x.re / y.re, if x.im == 0.0 { 0.0 } else { x.im / y.re })
