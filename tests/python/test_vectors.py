@@ -252,8 +252,8 @@ def test_branches_of_several_kinds():
 
 def test_loops_whose_state_gets_axes():
     x = nx.vectorize(nx.tensor([1, 2]), "v")
-    with pytest.raises(nx.ShapeError, match=r"state is vectorized\[v: 2\]s32"):
-        nx.jit(lambda x: nx.while_loop(lambda s: s < 5, lambda s: s + x, 0))(x)
+    reached = nx.jit(lambda x: nx.while_loop(lambda s: s < 5, lambda s: s + x, 0))(x)
+    assert reached.tolist() == [5, 6]
     total = nx.jit(lambda x: nx.while_loop(lambda s: s < 5 * x, lambda s: s + 1, 0))(x)
     assert total.tolist() == [5, 10]
 

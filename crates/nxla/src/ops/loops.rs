@@ -37,7 +37,7 @@ use nxla_runtime::vectors::loops::{OpenLoop, Repetition};
 pub fn while_loop<S: Container>(
     initial: S,
     condition: impl FnMut(S) -> Expr,
-    body: impl FnOnce(S) -> S,
+    body: impl FnMut(S) -> S,
 ) -> S {
     while_loop_with(Replay::default(), initial, condition, body)
 }
@@ -62,7 +62,7 @@ pub fn while_loop_with<S: Container>(
     replay: Replay,
     initial: S,
     condition: impl FnMut(S) -> Expr,
-    body: impl FnOnce(S) -> S,
+    body: impl FnMut(S) -> S,
 ) -> S {
     repeat(("while_loop", replay), &[("", "state")], initial, condition, body)
 }
@@ -75,14 +75,14 @@ fn repeat<S: Container>(
     roots: &[(&str, &str)],
     initial: S,
     condition: impl FnMut(S) -> Expr,
-    body: impl FnOnce(S) -> S,
+    mut body: impl FnMut(S) -> S,
 ) -> S {
     let location = Location::caller();
     let start = leaves_of(&initial);
     let trace = trace_of(&start.items);
     let mut repeat =
         Loop { trace: &trace, structure: &start.structure, location, condition, replay };
-    let traced = || repeat.traced(&start, body);
+    let mut traced = || repeat.traced(&start, &mut body);
     let located = |error| located(error, function, roots, &initial);
     match trace.attempt(|| traced().map_err(located)) {
         None => initial,
@@ -122,7 +122,7 @@ impl<F> Loop<'_, F> {
     /// What the body makes of a state.
     fn next<S: Container>(
         &self,
-        body: impl FnOnce(S) -> S,
+        body: &mut impl FnMut(S) -> S,
         state: &[Vectorized],
     ) -> Result<Vec<Vectorized>> {
         let next = leaves_of(&body(self.state(state)));
@@ -154,48 +154,77 @@ impl<F> Loop<'_, F> {
     fn traced<S: Container>(
         &mut self,
         start: &Leaves<Expr>,
-        body: impl FnOnce(S) -> S,
+        body: &mut impl FnMut(S) -> S,
     ) -> Result<Vec<Vectorized>>
     where
         F: FnMut(S) -> Expr,
     {
         let trace = self.trace;
-        let initial = vectorized(trace, start)?;
-        let (open, condition, axes) = self.open(&initial)?;
-        if !axes.is_empty() {
-            return self.per_entry(&initial, &axes, body);
+        let mut initial = vectorized(trace, start)?;
+        loop {
+            if let Some(state) = self.traced_from(&mut initial, body)? {
+                return Ok(state);
+            }
         }
-        let next = self.next(body, &open.state())?;
-        trace.build(|graph| {
-            graph.enter_rust(self.location);
-            open.finish(graph, condition, next, self.replay)
-        })
     }
 
-    /// The loop for entries that go on for different numbers of trips.
+    /// Traces the loop and returns its last state. Returns None if the body adds vectorized axes or
+    /// names to the initial state, which has them from then on.
+    fn traced_from<S: Container>(
+        &mut self,
+        initial: &mut Vec<Vectorized>,
+        body: &mut impl FnMut(S) -> S,
+    ) -> Result<Option<Vec<Vectorized>>>
+    where
+        F: FnMut(S) -> Expr,
+    {
+        let trace = self.trace;
+        let (open, condition, axes) = self.open(initial)?;
+        if !axes.is_empty() {
+            return self.per_entry(initial, &axes, body);
+        }
+        let next = self.next(body, &open.state())?;
+        if let Some(wide) = trace.build(|graph| open.widen(graph, &next))? {
+            *initial = wide;
+            return Ok(None);
+        }
+        let state = trace.build(|graph| {
+            graph.enter_rust(self.location);
+            open.finish(graph, condition, next, self.replay)
+        })?;
+        Ok(Some(state))
+    }
+
+    /// Traces a loop whose entries run different numbers of iterations, see [`Self::traced_from`].
     fn per_entry<S: Container>(
         &mut self,
-        initial: &[Vectorized],
+        initial: &mut Vec<Vectorized>,
         axes: &Vectors,
-        body: impl FnOnce(S) -> S,
-    ) -> Result<Vec<Vectorized>>
+        body: &mut impl FnMut(S) -> S,
+    ) -> Result<Option<Vec<Vectorized>>>
     where
         F: FnMut(S) -> Expr,
     {
         let (trace, location) = (self.trace, self.location);
-        let initial = trace.build(|graph| Repetition::widen(graph, initial, axes))?;
-        let holds = self.holds(&initial)?;
-        let repetition = trace.build(|graph| Repetition::begin(graph, initial, &holds))?;
+        let widen = |graph: &mut _| Repetition::widen_by_condition(graph, initial, axes);
+        let start = trace.build(widen)?;
+        let holds = self.holds(&start)?;
+        let repetition = trace.build(|graph| Repetition::begin(graph, start, &holds))?;
         let from = trace.edit(|graph| graph.mark())?;
         let entered = trace.enter_lanes(Some(repetition.lanes()));
         let next = self.next(body, repetition.inputs())?;
         drop(entered);
+        if let Some(wide) = trace.build(|graph| repetition.widen(graph, &next))? {
+            *initial = wide;
+            return Ok(None);
+        }
         let state = trace.build(|graph| repetition.chosen(graph, &next))?;
         let holds = self.holds(&state)?;
-        trace.build(|graph| {
+        let state = trace.build(|graph| {
             graph.enter_rust(location);
             repetition.finish(graph, from, &state, &holds, self.replay)
-        })
+        })?;
+        Ok(Some(state))
     }
 }
 
@@ -214,7 +243,7 @@ pub fn fori<S: Container>(
     lower: impl Operand,
     upper: impl Operand,
     initial: S,
-    body: impl FnOnce(Expr, S) -> S,
+    body: impl FnMut(Expr, S) -> S,
 ) -> S {
     fori_with(Replay::default(), lower, upper, initial, body)
 }
@@ -235,7 +264,7 @@ pub fn fori_with<S: Container>(
     lower: impl Operand,
     upper: impl Operand,
     initial: S,
-    body: impl FnOnce(Expr, S) -> S,
+    body: impl FnMut(Expr, S) -> S,
 ) -> S {
     let roots = [(".1", "state"), (".0", "index")];
     counted(("fori", replay), &roots, lower, upper, initial, body)
@@ -249,7 +278,7 @@ fn counted<S: Container>(
     lower: impl Operand,
     upper: impl Operand,
     initial: S,
-    body: impl FnOnce(Expr, S) -> S,
+    mut body: impl FnMut(Expr, S) -> S,
 ) -> S {
     let (lower, upper) = (Expr::of(lower), upper.to_value());
     let step = |(i, state): (Expr, S)| (&i + 1, body(i, state));
@@ -421,7 +450,7 @@ impl Scan<'_> {
             return Err(error);
         }
         let (place, next) = (trace.id(&index)?, vectorized(trace, &next)?);
-        if let Some(wide) = trace.build(|graph| open.widened(graph, &next))? {
+        if let Some(wide) = trace.build(|graph| open.widen(graph, &next))? {
             *start = wide;
             return Ok(None);
         }

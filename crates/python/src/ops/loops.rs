@@ -39,14 +39,12 @@ fn while_loop(
     let (initial, tree) = leaves_of(&trace, function, initial)?;
     let roots = &roots[..];
     let repeat = Loop { trace: &trace, tree: &tree, condition, body, function, roots, replay };
-    let (open, condition, axes) = repeat.open(py, &initial)?;
-    if !axes.is_empty() {
-        return repeat.per_entry(py, &initial, &axes);
+    let mut start = initial;
+    loop {
+        if let Some(results) = repeat.traced(py, &mut start)? {
+            return Ok(results);
+        }
     }
-    let next = repeat.body(py, &open.state())?;
-    source::mark(py, &trace)?;
-    let results = trace.build(|graph| open.finish(graph, condition, next, replay));
-    repeat.state(py, &results.map_err(|error| repeat.located(py, error)).or_raise()?)
 }
 
 /// A loop that counts, and collects what each trip gives: the last state, and all rows.
@@ -141,6 +139,24 @@ impl Loop<'_, '_> {
         Ok((open, condition, axes))
     }
 
+    /// Traces the loop and returns its last state. Returns None if the body adds vectorized axes or
+    /// names to the initial state, which has them from then on.
+    fn traced(&self, py: Python<'_>, initial: &mut Vec<Vectorized>) -> PyResult<Option<Py<PyAny>>> {
+        let trace = self.trace;
+        let (open, condition, axes) = self.open(py, initial)?;
+        if !axes.is_empty() {
+            return self.per_entry(py, initial, &axes);
+        }
+        let next = self.body(py, &open.state())?;
+        if let Some(wide) = trace.build(|graph| open.widen(graph, &next)).or_raise()? {
+            *initial = wide;
+            return Ok(None);
+        }
+        source::mark(py, trace)?;
+        let results = trace.build(|graph| open.finish(graph, condition, next, self.replay));
+        self.state(py, &results.map_err(|error| self.located(py, error)).or_raise()?).map(Some)
+    }
+
     /// A loop whose body gives rows, which it collects: the last state, and all rows. None where the
     /// state at the start has got vectorized axes or names, with which it is to be tried again.
     fn collecting(
@@ -157,7 +173,7 @@ impl Loop<'_, '_> {
         let next = self.leaves(py, &next)?;
         let (rows, rows_tree) = leaves_of(trace, self.function, &rows)?;
         let (place, _) = leaves_of(trace, self.function, &place)?;
-        if let Some(wide) = trace.build(|graph| open.widened(graph, &next)).or_raise()? {
+        if let Some(wide) = trace.build(|graph| open.widen(graph, &next)).or_raise()? {
             *initial = wide;
             return Ok(None);
         }
@@ -194,22 +210,26 @@ impl Loop<'_, '_> {
         Ok(next)
     }
 
-    /// The loop for entries that go on for different numbers of trips.
+    /// Traces a loop whose entries run different numbers of iterations, see [`Self::traced`].
     fn per_entry(
         &self,
         py: Python<'_>,
-        initial: &[Vectorized],
+        initial: &mut Vec<Vectorized>,
         vectors: &Vectors,
-    ) -> PyResult<Py<PyAny>> {
+    ) -> PyResult<Option<Py<PyAny>>> {
         let trace = self.trace;
-        let initial = trace.build(|graph| Repetition::widen(graph, initial, vectors)).or_raise()?;
-        let holds = self.single(self.condition(py, &initial)?)?;
-        let repetition =
-            trace.build(|graph| Repetition::begin(graph, initial, &holds)).or_raise()?;
+        let widen = |graph: &mut _| Repetition::widen_by_condition(graph, initial, vectors);
+        let start = trace.build(widen).or_raise()?;
+        let holds = self.single(self.condition(py, &start)?)?;
+        let repetition = trace.build(|graph| Repetition::begin(graph, start, &holds)).or_raise()?;
         let start = trace.edit(|graph| graph.mark()).or_raise()?;
         let entered = trace.enter_lanes(Some(repetition.lanes()));
         let next = self.body(py, repetition.inputs())?;
         drop(entered);
+        if let Some(wide) = trace.build(|graph| repetition.widen(graph, &next)).or_raise()? {
+            *initial = wide;
+            return Ok(None);
+        }
         let state = trace.build(|graph| repetition.chosen(graph, &next));
         let state = state.map_err(|error| self.located(py, error)).or_raise()?;
         let holds = self.single(self.condition(py, &state)?)?;
@@ -217,7 +237,7 @@ impl Loop<'_, '_> {
         let results = trace
             .build(|graph| repetition.finish(graph, start, &state, &holds, self.replay))
             .or_raise()?;
-        self.state(py, &results)
+        self.state(py, &results).map(Some)
     }
 
     fn single(&self, holds: Vec<Vectorized>) -> PyResult<Vectorized> {

@@ -12,7 +12,7 @@ use super::add_functions;
 use super::args::{Axis, AxisList, NamesArg, ShapeArg, count, rows, sizes};
 use super::declare::{Argument, Site, functions};
 use super::window::PerAxis;
-use crate::apply::{apply, apply_all, many, one};
+use crate::apply::{apply, one};
 use crate::errors::{argument_error, user_error};
 use crate::value::{FromPython, Value};
 

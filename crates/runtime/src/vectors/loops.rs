@@ -45,33 +45,13 @@ impl OpenLoop {
         graph.traced(self.mark, holds.iter().map(|&(id, _)| id).collect())
     }
 
-    /// The initial state with the vectorized axes and the names that the body adds to it, and that
-    /// it may as well have from the start on: all entries are the same there. None if the body adds
-    /// none; else it is to be traced again, for a loop over that state, and its effects are dropped.
+    /// Returns the initial state with the vectorized axes and the names that the body adds, see
+    /// [`widen_state`].
     ///
     /// # Errors
-    /// Axes of one name and different sizes.
-    pub fn widened(
-        &self,
-        graph: &mut Graph,
-        next: &[Vectorized],
-    ) -> Result<Option<Vec<Vectorized>>> {
-        let mut wide = Vec::with_capacity(self.initial.len());
-        for ((id, own), (next, axes)) in self.initial.iter().zip(next) {
-            let vectors = Vectors::union("scan", [own, axes])?;
-            let found = axes.entry_type(graph.tensor_type(*next));
-            let mut id = spread(graph, *id, own, &vectors)?;
-            let entry = vectors.entry_type(graph.tensor_type(id));
-            if entry.names.is_none() && found.names.is_some() && entry.shape == found.shape {
-                id = graph.rename(id, vectors.full_type(&found).names)?;
-            }
-            wide.push((id, vectors));
-        }
-        if wide == self.initial {
-            return Ok(None);
-        }
-        graph.drop_effects(self.mark);
-        Ok(Some(wide))
+    /// Returns an error if axes of one name have different sizes.
+    pub fn widen(&self, graph: &mut Graph, next: &[Vectorized]) -> Result<Option<Vec<Vectorized>>> {
+        widen_state(graph, self.mark, &self.initial, next)
     }
 
     /// Ends the loop, whose body gave a next state.
@@ -176,12 +156,12 @@ pub struct Repetition {
 }
 
 impl Repetition {
-    /// The initial state with the axes of a condition that was tried on it; it is what the
-    /// condition is to be tried on again.
+    /// Returns the initial state with the vectorized axes of its condition. The condition is traced
+    /// again for this state.
     ///
     /// # Errors
-    /// Axes of one name and different sizes.
-    pub fn widen(
+    /// Returns an error if axes of one name have different sizes.
+    pub fn widen_by_condition(
         graph: &mut Graph,
         initial: &[Vectorized],
         condition: &Vectors,
@@ -233,6 +213,15 @@ impl Repetition {
     /// The state to trace the body on.
     pub fn inputs(&self) -> &[Vectorized] {
         &self.inputs
+    }
+
+    /// Returns the initial state with the vectorized axes and the names that the body adds, see
+    /// [`widen_state`].
+    ///
+    /// # Errors
+    /// Returns an error if axes of one name have different sizes.
+    pub fn widen(&self, graph: &mut Graph, next: &[Vectorized]) -> Result<Option<Vec<Vectorized>>> {
+        widen_state(graph, self.mark, &self.initial, next)
     }
 
     /// The entries that begin, for which the body is traced.
@@ -304,6 +293,36 @@ impl Repetition {
         let vectors = self.initial.into_iter().map(|(_, own)| own);
         Ok(ids.into_iter().skip(1).zip(vectors).collect())
     }
+}
+
+/// Returns the initial state with the vectorized axes and the names that the body adds to it, or
+/// None if the body adds none.
+///
+/// All entries of an added axis are equal at the start. The caller traces the loop again for the
+/// returned state, until the body adds nothing: axes are only added, and there are finitely many. The
+/// effects of the discarded trace are dropped.
+fn widen_state(
+    graph: &mut Graph,
+    mark: Mark,
+    initial: &[Vectorized],
+    next: &[Vectorized],
+) -> Result<Option<Vec<Vectorized>>> {
+    let mut wide = Vec::with_capacity(initial.len());
+    for ((id, own), (next, axes)) in initial.iter().zip(next) {
+        let vectors = Vectors::union("loop", [own, axes])?;
+        let found = axes.entry_type(graph.tensor_type(*next));
+        let mut id = spread(graph, *id, own, &vectors)?;
+        let entry = vectors.entry_type(graph.tensor_type(id));
+        if entry.names.is_none() && found.names.is_some() && entry.shape == found.shape {
+            id = graph.rename(id, vectors.full_type(&found).names)?;
+        }
+        wide.push((id, vectors));
+    }
+    if wide == initial {
+        return Ok(None);
+    }
+    graph.drop_effects(mark);
+    Ok(Some(wide))
 }
 
 /// Checks that a body gives a state of the same entry types, and no further vectorized axes.

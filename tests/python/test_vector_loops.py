@@ -1,0 +1,123 @@
+"""Loops under `vmap` whose state gets the vectorized axis only in the body."""
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+X = np.linspace(0.5, 3.0, 5, dtype="f4")
+
+
+def newton(a):
+    return nx.fori(0, 20, lambda i, x: 0.5 * (x + a / x), 1.0)
+
+
+def newton_while(a):
+    def step(state):
+        i, x = state
+        return i + 1, 0.5 * (x + a / x)
+
+    return nx.while_loop(lambda state: state[0] < 20, step, (0, 1.0))[1]
+
+
+def until_small(a):
+    """The number of iterations depends on the entry, which the condition sees after one step."""
+    return nx.while_loop(lambda x: x > 0.1, lambda x: x * 0.5 * nx.minimum(a, 1.5), 4.0)
+
+
+def two_parts(a):
+    """The second part becomes vectorized in the second trace of the body."""
+    return nx.fori(0, 4, lambda i, s: (s[0] + a, s[1] + s[0]), (0.0, 0.0))[1]
+
+
+def counter_bound(a):
+    return nx.while_loop(lambda s: s[0] < s[1], lambda s: (s[0] + 1.0, a), (0.0, 10.0))[0]
+
+
+def scanned(a):
+    return nx.scan(lambda carry, x: (carry * a + x, carry), 0.0, nx.tensor([1.0, 2.0, 3.0]))
+
+
+def branch(a):
+    return nx.cond(a > 1.0, lambda: a * 2.0, lambda: 0.0)
+
+
+def chosen(a):
+    index = nx.astype(nx.clip(a, 0.0, 2.0), "s32")
+    return nx.switch(index, [lambda: 0.0, lambda: a, lambda: a * a])
+
+
+def prefix(a):
+    return nx.associative_scan(lambda x, y: x + y * a, nx.tensor([1.0, 2.0, 3.0]))
+
+
+def folded(a):
+    return nx.reduce(nx.tensor([1.0, 2.0, 3.0]), 0.0, lambda x, y: x + y) * a
+
+
+def each(a):
+    return nx.for_each(range(3), lambda i, x: x + a * i, 0.0)
+
+
+def nested(a):
+    return nx.fori(0, 3, lambda i, x: nx.fori(0, i + 1, lambda j, y: y + a * x, 1.0), 0.5)
+
+
+FUNCTIONS = [
+    newton, newton_while, until_small, two_parts, counter_bound, scanned, branch, chosen, prefix,
+    folded, each, nested,
+]  # fmt: skip
+
+
+def leaves(value):
+    return [np.asarray(leaf) for leaf in nx.tree.flatten(value)[0]]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("mode", ["eager", "jit"])
+def test_vmap_equals_a_loop_over_entries(function, mode, compiler):
+    x = nx.tensor(X)
+    mapped = nx.vmap(function)
+    if mode == "jit":
+        mapped = nx.jit(mapped, compiler=compiler)
+    found = leaves(mapped(x))
+    one_by_one = [leaves(nx.jit(function, compiler=compiler)(nx.tensor(a))) for a in X]
+    for position, part in enumerate(found):
+        expected = np.stack([entry[position] for entry in one_by_one])
+        np.testing.assert_allclose(part, expected, rtol=2e-5)
+
+
+@pytest.mark.parametrize("function", [newton, newton_while, two_parts, scanned, branch, nested])
+def test_gradients_of_vmap_equal_those_of_entries(function):
+    def total(x):
+        return sum(nx.sum(leaf) for leaf in nx.tree.flatten(nx.vmap(function)(x))[0])
+
+    def single(a):
+        return sum(nx.sum(leaf) for leaf in nx.tree.flatten(function(a))[0])
+
+    found = np.asarray(nx.grad(total)(nx.tensor(X)))
+    expected = [nx.grad(single)(nx.tensor(a)).item() for a in X]
+    np.testing.assert_allclose(found, expected, rtol=2e-5)
+
+
+def test_two_vmaps_add_their_axes_one_after_the_other():
+    mapped = nx.vmap(lambda a: nx.vmap(lambda b: nx.fori(0, 3, lambda i, x: x * a + b, 1.0))(b))
+    a, b = nx.tensor(X), nx.tensor(X[:3])
+    expected = np.ones((5, 3))
+    for _ in range(3):
+        expected = expected * X[:, None] + X[None, :3]
+    np.testing.assert_allclose(np.asarray(mapped(a)), expected, rtol=1e-5)
+
+
+def test_a_hook_in_the_body_runs_once_for_each_iteration():
+    seen = []
+
+    def step(i, x):
+        return nx.hook(x + nx.tensor(1.0), lambda value: seen.append(value)) + step.a
+
+    def function(a):
+        step.a = a
+        return nx.fori(0, 3, step, 0.0)
+
+    nx.jit(nx.vmap(function))(nx.tensor(X))
+    assert len(seen) == 3
