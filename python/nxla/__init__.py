@@ -28,7 +28,7 @@ from nxla import (
 from nxla._core import *  # noqa: F403
 from nxla._versions import show_versions
 from nxla.compiler import Compiler, current_compiler, register_compiler
-from nxla.custom import custom_jvp, custom_vjp
+from nxla.custom import custom_grad, custom_jvp, custom_vjp, stop_grad
 from nxla.debug import (
     Comparison, Explanation, cache_report, compare, debug_nans, disk_cache_report, explain,
     memory_report, profile,
@@ -88,8 +88,7 @@ from nxla.recompute import checkpoint
 from nxla.printing import set_print_options
 from nxla.stream import Stream, stream
 from nxla.transform import (
-    compile, custom_grad, debug_expr, debug_expr_apply, defn, export, import_stablehlo, jit,
-    jit_apply, stop_grad, template,
+    compile, debug_expr, debug_expr_apply, defn, export, import_stablehlo, jit, jit_apply, template,
 )
 from nxla.tree import register_container
 from nxla.vectors import (
@@ -174,9 +173,9 @@ if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to
             module = import_module("nxla.collectives" if name in _COLLECTIVE else "nxla.sharding")
             globals()[name] = value = getattr(module, name) if name != "collectives" else module
             return value
-        from nxla._elsewhere import missing
+        from nxla._elsewhere import missing_name_error
 
-        raise missing(name)
+        raise missing_name_error(name)
 
     def __dir__() -> list[str]:
         """List what is imported late as well, for those who press Tab."""

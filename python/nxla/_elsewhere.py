@@ -662,7 +662,7 @@ MODULES = {
 }
 
 
-def missing(name: str, module: str = "nxla") -> AttributeError:
+def missing_name_error(name: str, module: str = "nxla") -> AttributeError:
     """Return what to raise for a name that a module of the package does not have."""
     text = f"module {module!r} has no attribute {name!r}"
     here = MODULES[module].get(name)

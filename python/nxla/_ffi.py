@@ -183,7 +183,7 @@ class Table:
         self._errors[number] = message
         return number
 
-    def taken(self, error: int) -> str:
+    def take_error(self, error: int) -> str:
         """Return the text of an error, which ends."""
         return self._errors.pop(error, b"an error that is not of its making").decode(
             errors="replace"
@@ -287,7 +287,7 @@ class Memory:
         pointer = ctypes.cast(dims, POINTER(c_int64))
         return self.keep(Buffer(dtype=code_of(dtype), data=data, rank=len(shape), dims=pointer))
 
-    def copied(self, tensor: Tensor) -> int:
+    def copy_elements(self, tensor: Tensor) -> int:
         """Return the address of a copy of a tensor's elements."""
         data = to_binary(tensor)
         start = self.bytes(len(data))
@@ -310,7 +310,7 @@ class Memory:
                 f"foreign_call: the attribute {name!r} has {tensor.ndim} axes; attributes are "
                 "numbers, texts, or sequences of numbers"
             )
-        code, data = code_of(tensor.dtype), self.copied(tensor)
+        code, data = code_of(tensor.dtype), self.copy_elements(tensor)
         if tensor.ndim == 0:
             return SCALAR, self.keep(Scalar(code, data))
         return ARRAY, self.keep(Array(code, tensor.size, data))
@@ -324,7 +324,7 @@ def call(
 ) -> list[Tensor]:
     """Call a handler on tensors, and return its results."""
     memory = Memory()
-    inputs = [memory.buffer(x.dtype, x.shape, memory.copied(x)) for x in args]
+    inputs = [memory.buffer(x.dtype, x.shape, memory.copy_elements(x)) for x in args]
     sizes = [_core.DType(str(ty.dtype)).itemsize * _count(ty.shape) for ty in results]
     places = [memory.bytes(size) for size in sizes]
     outputs = [
@@ -354,7 +354,7 @@ def call(
     frame.struct_size = CallFrame.future.offset
     error = handler.function(ctypes.addressof(frame))
     if error:
-        raise ExecutionError(f"foreign_call: {table().taken(error)}")
+        raise ExecutionError(f"foreign_call: {table().take_error(error)}")
     if frame.future:
         raise ExecutionError(
             "foreign_call: the handler goes on after its return, which XLA alone allows"

@@ -297,7 +297,7 @@ def _header(text: str, source: str) -> dict[str, Any] | None:
     return header  # type: ignore[no-any-return]
 
 
-def imported(source: str | os.PathLike[str], options: dict[str, Any]) -> ImportedFunction:
+def read_stablehlo(source: str | os.PathLike[str], options: dict[str, Any]) -> ImportedFunction:
     """Read a file, or a text."""
     if isinstance(source, str) and ("@main" in source or "\n" in source or not source.strip()):
         return ImportedFunction(source, options, "StableHLO text")
@@ -311,7 +311,7 @@ def imported(source: str | os.PathLike[str], options: dict[str, Any]) -> Importe
     return ImportedFunction(text, options, path)
 
 
-def written(
+def write_stablehlo(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     file: str | os.PathLike[str] | None,

@@ -81,7 +81,7 @@ class _Entered:
         _meshes.axes = self._before
 
 
-def placed(x: Tensor) -> Tensor:
+def constrain(x: Tensor) -> Tensor:
     """Constrain a value so that each device holds its entry of the leading axes."""
     along = [name if name in _meshes.axes else None for name, _ in x.vectorized_axes]
     if not _meshes.axes or not _core.is_tracing():
@@ -150,7 +150,7 @@ def _vary(value: Any, name: str) -> Tensor:
     if name in dict(vectors):
         return x
     whole = _core.rename(_core.devectorize(x, False), [None] * (len(vectors) + x.ndim))
-    return placed(_named(spread(whole, [(name, size)]), vectors, x.names))
+    return constrain(_named(spread(whole, [(name, size)]), vectors, x.names))
 
 
 def _named(x: Tensor, vectors: list[tuple[str, int]], names: Sequence[str | None]) -> Tensor:
@@ -161,7 +161,7 @@ def _named(x: Tensor, vectors: list[tuple[str, int]], names: Sequence[str | None
 def _following(x: Tensor, name: str, size: int) -> Tensor:
     """Assign each device along an axis its entry of the first axis of a tensor."""
     names = [None, *x.names[1:]]
-    return placed(_core.vectorize(_core.rename(x, names), [(name, size)]))
+    return constrain(_core.vectorize(_core.rename(x, names), [(name, size)]))
 
 
 def _each(x: Any, function: Callable[[Any], Any]) -> Any:
@@ -177,7 +177,7 @@ def _reduced(
             result = reduce(leading, axis=0)
             is_truth = leading.dtype == _core.DType("pred")
             leaf = result if is_truth else _core.astype(result, leading.dtype)
-        return placed(leaf)
+        return constrain(leaf)
 
     return _each(x, one)
 
@@ -324,7 +324,7 @@ def axis_index(axis_name: str | Sequence[str], /) -> Tensor:
     index: Any = None
     for name in _names(axis_name):
         size = axis_size(name)
-        one = placed(_core.vectorize(_core.iota((size,), dtype="s32"), [(name, size)]))
+        one = constrain(_core.vectorize(_core.iota((size,), dtype="s32"), [(name, size)]))
         index = one if index is None else index * size + one
     if index is None:
         raise ArgumentError("axis_index: axis_name names no axis")
@@ -373,7 +373,7 @@ def all_gather(x: Any, axis_name: str, /, *, axis: int = 0, tiled: bool = False)
         leading = _leading("all_gather", leaf, axis_name)
         at = _position("all_gather", axis, leading.ndim - (1 if tiled else 0))
         moved = moveaxis(leading, 0, at)
-        return placed(_merged(moved, at) if tiled else moved)
+        return constrain(_merged(moved, at) if tiled else moved)
 
     return _each(x, one)
 
@@ -696,7 +696,7 @@ def _part(value: Any, spec: Sharding) -> Tensor:
         return x
     order = [*places.values(), *(at for at in range(len(shape)) if at not in places.values())]
     parts = _core.permute_dims(_core.reshape(x, shape, names=names), order)
-    return placed(_core.vectorize(parts, [(axis, spec.mesh.axes[axis]) for axis in places]))
+    return constrain(_core.vectorize(parts, [(axis, spec.mesh.axes[axis]) for axis in places]))
 
 
 def _together(x: Any, spec: Sharding) -> Tensor:

@@ -7,14 +7,80 @@ import threading
 from nxla import _core, tree
 from nxla._arguments import name_of, names_of
 from nxla.errors import ArgumentError
-from nxla.transform import custom_grad
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-__all__ = ["custom_jvp", "custom_vjp"]
+    from nxla._core import Tensor
+    from nxla._types import TensorLike
+
+__all__ = ["custom_grad", "custom_jvp", "custom_vjp", "stop_grad"]
+
+
+def stop_grad(x: Any, /) -> Any:
+    """Return the value unchanged; its gradient is zero.
+
+    Parameters
+    ----------
+    x : tensor_like or container
+        The value that counts as a constant for gradients.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.grad(lambda x: x * nx.stop_grad(x))(3.0).item()
+    3.0
+    """
+    return tree.map(_core.stop_grad, x)
+
+
+def custom_grad(value: Any, inputs: Any, rule: Callable[[Any], Any], /) -> Any:
+    """Return a value with a custom derivative.
+
+    Parameters
+    ----------
+    value : tensor or container
+        The computed value.
+    inputs : tensor or container
+        The values from which it was computed.
+    rule : callable
+        A function from the cotangents of `value`, in its structure, to the cotangents of `inputs`,
+        in their structure. It may use any other value of the trace.
+
+    Returns
+    -------
+    tensor or container
+        The value.
+
+    Raises
+    ------
+    ArgumentError
+        If the rule does not return one cotangent for each input.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> def clipped(x):
+    ...     return nx.custom_grad(x, x, lambda g: nx.clip(g, -1.0, 1.0))
+    >>> nx.grad(lambda x: 10.0 * clipped(x))(2.0).item()
+    1.0
+    """
+    if not _core.is_tracing():
+        return value
+    leaves, structure = tree.flatten(value)
+    input_leaves, input_structure = tree.flatten(inputs)
+
+    def flat_rule(cotangents: list[Tensor]) -> list[TensorLike]:
+        answer, answer_structure = tree.flatten(rule(structure.unflatten(cotangents)))
+        if answer_structure != input_structure:
+            raise ArgumentError(
+                f"custom_grad: the rule gave {answer_structure}, the inputs are {input_structure}"
+            )
+        return answer
+
+    return structure.unflatten(_core.custom_grad(leaves, input_leaves, flat_rule))
 
 
 class _Custom:

@@ -99,7 +99,7 @@ def jvp(
         outputs, tangents = traced.function.jvp(directions)
         return traced.answer(outputs, traced.structure.unflatten(tangents))
 
-    given = positional.moving(primals), positional.moving(tangents)
+    given = positional.dynamic_arguments(primals), positional.dynamic_arguments(tangents)
     return _jitted(both, recipe)(*given)  # type: ignore[no-any-return]
 
 
@@ -395,7 +395,7 @@ class _Positional:
         self._arguments = list(arguments)
         self._moves = [at not in recipe.positions for at in range(len(self._arguments))]
 
-    def moving(self, arguments: Sequence[Any]) -> list[Any]:
+    def dynamic_arguments(self, arguments: Sequence[Any]) -> list[Any]:
         """Return the arguments that are not static."""
         return [x for x, moves in zip(arguments, self._moves, strict=True) if moves]
 
@@ -435,7 +435,7 @@ def _linear(
         found[:] = [linear, traced.structure, structure]
         return traced.answer(outputs, known)
 
-    result, known, *aux = _jitted(forward, recipe)(positional.moving(primals))
+    result, known, *aux = _jitted(forward, recipe)(positional.dynamic_arguments(primals))
     linear: LinearMap
     linear, result_structure, structure = found
 
@@ -459,7 +459,7 @@ def _linear(
                 f"linearize: {len(tangents)} tangents for {len(primals)} arguments of {name}"
             )
         return result_structure.unflatten(
-            mapped("tangents", positional.moving(tangents), structure)
+            mapped("tangents", positional.dynamic_arguments(tangents), structure)
         )
 
     return (result, pull if reverse else push, *aux)

@@ -691,6 +691,6 @@ if not TYPE_CHECKING:  # With `__getattr__`, a type checker would accept every n
 
     def __getattr__(name: str) -> object:
         """Raise an error that names the corresponding function."""
-        from nxla._elsewhere import missing
+        from nxla._elsewhere import missing_name_error
 
-        raise missing(name, __name__)
+        raise missing_name_error(name, __name__)

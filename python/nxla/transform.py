@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, ParamSpec, TypeVar, overload
 
-    from nxla._core import Compiled, Expression, Function, Template, Tensor
-    from nxla._types import DTypeLike, Names, Shape, TensorLike
+    from nxla._core import Compiled, Expression, Function, Template
+    from nxla._types import DTypeLike, Names, Shape
     from nxla.ahead import ImportedFunction
     from nxla.sharding import ShardedFunction
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "compile",
-    "custom_grad",
     "debug_expr",
     "debug_expr_apply",
     "defn",
@@ -37,7 +36,6 @@ __all__ = [
     "import_stablehlo",
     "jit",
     "jit_apply",
-    "stop_grad",
     "template",
 ]
 
@@ -692,9 +690,9 @@ def export(
     module @nxla {
       func.func public @main(%0: tensor<3xf32>) -> tensor<3xf32> {
     """
-    from nxla.ahead import written
+    from nxla.ahead import write_stablehlo
 
-    return written(function, tuple(args), file, options)
+    return write_stablehlo(function, tuple(args), file, options)
 
 
 def import_stablehlo(source: str | os.PathLike[str], /, **options: Any) -> ImportedFunction:
@@ -729,9 +727,9 @@ def import_stablehlo(source: str | os.PathLike[str], /, **options: Any) -> Impor
     >>> nx.import_stablehlo(text).inputs
     [('argument 0', 'f32[2]')]
     """
-    from nxla.ahead import imported
+    from nxla.ahead import read_stablehlo
 
-    return imported(source, options)
+    return read_stablehlo(source, options)
 
 
 def _derived(function: Callable[..., Any], recipe: _Recipe) -> Function[..., Any]:
@@ -744,67 +742,3 @@ def _derived(function: Callable[..., Any], recipe: _Recipe) -> Function[..., Any
     return make_function(
         function, recipe.positions, recipe.names, (), options, jitted=recipe.jitted
     )
-
-
-def stop_grad(x: Any, /) -> Any:
-    """Return the value unchanged; its gradient is zero.
-
-    Parameters
-    ----------
-    x : tensor_like or container
-        The value that counts as a constant for gradients.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.grad(lambda x: x * nx.stop_grad(x))(3.0).item()
-    3.0
-    """
-    return tree.map(_core.stop_grad, x)
-
-
-def custom_grad(value: Any, inputs: Any, rule: Callable[[Any], Any], /) -> Any:
-    """Return a value with a custom derivative.
-
-    Parameters
-    ----------
-    value : tensor or container
-        The computed value.
-    inputs : tensor or container
-        The values from which it was computed.
-    rule : callable
-        A function from the cotangents of `value`, in its structure, to the cotangents of `inputs`,
-        in their structure. It may use any other value of the trace.
-
-    Returns
-    -------
-    tensor or container
-        The value.
-
-    Raises
-    ------
-    ArgumentError
-        If the rule does not return one cotangent for each input.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> def clipped(x):
-    ...     return nx.custom_grad(x, x, lambda g: nx.clip(g, -1.0, 1.0))
-    >>> nx.grad(lambda x: 10.0 * clipped(x))(2.0).item()
-    1.0
-    """
-    if not _core.is_tracing():
-        return value
-    leaves, structure = tree.flatten(value)
-    input_leaves, input_structure = tree.flatten(inputs)
-
-    def flat_rule(cotangents: list[Tensor]) -> list[TensorLike]:
-        answer, answer_structure = tree.flatten(rule(structure.unflatten(cotangents)))
-        if answer_structure != input_structure:
-            raise ArgumentError(
-                f"custom_grad: the rule gave {answer_structure}, the inputs are {input_structure}"
-            )
-        return answer
-
-    return structure.unflatten(_core.custom_grad(leaves, input_leaves, flat_rule))

@@ -54,7 +54,7 @@ class Builder:
         """Return the next inputs as a container."""
         return Value(structure, [(None, next(self._unused)) for _ in range(structure.num_leaves)])
 
-    def divided(self, value: Value) -> list[Value]:
+    def items_of(self, value: Value) -> list[Value]:
         """Return the items of a container."""
         numbered = value.structure.unflatten(list(range(len(value.sources))))
         flat = [tree.flatten(item) for item in numbered]

@@ -64,7 +64,7 @@ def work(
     return packed[0] if len(packed) == 1 else packed
 
 
-def passed(_: Any) -> None:
+def _barrier(_: Any) -> None:
     """Stand for a task that has run, for those to whom its results do not matter."""
 
 
@@ -243,9 +243,9 @@ class Dask(Place):
             for at in range(len(task.results))
         ]
 
-    def passed(self, future: Any) -> Any:
+    def barrier(self, future: Any) -> Any:
         """Return a value that is there when a task has run, and is small."""
-        return _After(self.client.submit(passed, future, pure=False))
+        return _After(self.client.submit(_barrier, future, pure=False))
 
     def when_ready(self, values: Iterable[Any], call: Callable[[], None]) -> None:
         """Call back when futures have come to an end, whichever."""
@@ -304,7 +304,7 @@ class Dask(Place):
         self._find_workers()
         return True
 
-    def explained(self, error: BaseException) -> BaseException:
+    def translate_error(self, error: BaseException) -> BaseException:
         """Say what became of workers."""
         if isinstance(error, ImportError | AttributeError):
             # Somebody may have joined who does not know what is sent.

@@ -126,7 +126,7 @@ class Pass:
             if not self.plan.followers[number]:
                 self.running[number] = future
             if number in self.plan.paced:
-                self.tokens[number] = self.place.passed(future)
+                self.tokens[number] = self.place.barrier(future)
             self._complete(number, self.place.results(task, future, spread=spread), attempt)
         else:
             self.running[number] = future
@@ -269,7 +269,7 @@ class Caller:
                     return begun.results()
                 except Exception as error:
                     if not self.place.is_lost(error) or begun.attempts + 1 >= ATTEMPTS:
-                        explained = self.place.explained(error)
+                        explained = self.place.translate_error(error)
                         if explained is error:
                             raise
                         raise explained from error

@@ -116,7 +116,7 @@ class Place:
                 )
         return found
 
-    def passed(self, future: Any) -> Any:
+    def barrier(self, future: Any) -> Any:
         """Return a value that is there when a task has run, of a place that works ahead."""
         raise NotImplementedError
 
@@ -142,7 +142,7 @@ class Place:
         del error
         return False
 
-    def explained(self, error: BaseException) -> BaseException:
+    def translate_error(self, error: BaseException) -> BaseException:
         """Return an error in the user's terms."""
         return error
 

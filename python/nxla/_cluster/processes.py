@@ -17,7 +17,7 @@ from multiprocessing.shared_memory import SharedMemory
 
 from nxla import _core
 from nxla._cluster.places import TRAFFIC, Kept, Place
-from nxla._cluster.worker import note, pickled, run_stage, unpickled
+from nxla._cluster.worker import note, pickle_tensor, run_stage, unpickle_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ SHARED_FROM = 1 << 16
 
 def parts_of(tensor: Tensor) -> tuple[memoryview, tuple[Any, ...]]:
     """Return the memory of a tensor, and what else there is to it."""
-    data, *about = pickled(tensor)
+    data, *about = pickle_tensor(tensor)
     return memoryview(data), tuple(about)
 
 
@@ -130,7 +130,7 @@ def _run(
         opened.append(block)
         assert block.buf is not None
         # Nobody writes to it any more, and it is unlinked only after this task.
-        tensors.append(unpickled(block.buf[:size], about))
+        tensors.append(unpickle_tensor(block.buf[:size], about))
     results = run_stage(stage, tensors, options, label)
     found: list[Tensor | Handle] = []
     for result, name in zip(results, names, strict=True):
@@ -205,9 +205,9 @@ class _Call:
         call = (_core.__version__, wanted, options, self.task.label, self.arguments, self.names)
         inner = self.place.pool.submit(serve, *call)
         self.place.inner[self.future] = inner
-        inner.add_done_callback(self.ended)
+        inner.add_done_callback(self.on_done)
 
-    def ended(self, inner: Future[Any]) -> None:
+    def on_done(self, inner: Future[Any]) -> None:
         """Take what came of it."""
         self.place.inner.pop(self.future, None)
         try:

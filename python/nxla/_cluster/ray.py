@@ -134,7 +134,7 @@ class Ray(Place):
         del task, spread
         return list(future[:-1])
 
-    def passed(self, future: Any) -> Any:
+    def barrier(self, future: Any) -> Any:
         """Return a value that is there when a task has run, and is small."""
         return future[-1]
 
@@ -205,7 +205,7 @@ class Ray(Place):
         self.known.tensors.clear()
         return bool(self.ray.is_initialized())
 
-    def explained(self, error: BaseException) -> BaseException:
+    def translate_error(self, error: BaseException) -> BaseException:
         """Return what a stage has raised, or say what became of its worker."""
         kinds = self.ray.exceptions
         if isinstance(error, kinds.RayTaskError):

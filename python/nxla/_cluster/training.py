@@ -241,8 +241,8 @@ class _Traced:
         count = len(step.layers)
         self.own = structures[:count]
         #: Parameters and state of each layer; what goes in and what should come out, by part.
-        self.layers = [self.build.divided(value) for value in values[:count]]
-        self.batches = [self.build.divided(value) for value in values[count:]]
+        self.layers = [self.build.items_of(value) for value in values[:count]]
+        self.batches = [self.build.items_of(value) for value in values[count:]]
         #: What a layer takes of a part, and what comes back to it.
         self.taken = {(0, part): x for part, (x, _) in enumerate(self.batches)}
         self.back: dict[tuple[int, int], Value] = {}

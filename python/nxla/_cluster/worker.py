@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
     from nxla._core import Stage, Tensor
 
-__all__ = ["Parcel", "note", "pickled", "run_stage", "unpickled"]
+__all__ = ["Parcel", "note", "pickle_tensor", "run_stage", "unpickle_tensor"]
 
 #: How many lines of a stage an error mentions.
 LINES = 3
 
 
-def pickled(tensor: Tensor, protocol: int = 5) -> tuple[Any, ...]:
+def pickle_tensor(tensor: Tensor, protocol: int = 5) -> tuple[Any, ...]:
     """Return what `tensor_from_bytes` takes to make a tensor again; its memory comes first."""
     parts: tuple[Any, ...] = tensor.__reduce_ex__(protocol)[1]
     return parts
 
 
-def unpickled(data: Any, about: tuple[Any, ...]) -> Tensor:
-    """Return a tensor over memory to which nobody writes, made of what `pickled` gave."""
+def unpickle_tensor(data: Any, about: tuple[Any, ...]) -> Tensor:
+    """Return a tensor over memory to which nobody writes, made of what `pickle_tensor` gave."""
     dtype, shape, names, vectorized = about
     return _core.tensor_from_bytes(data, dtype, shape, names, vectorized, owned=True)
 
@@ -45,11 +45,11 @@ class Parcel:
         return object.__sizeof__(self) + self.tensor.__sizeof__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _unpacked, pickled(self.tensor, protocol)
+        return _unpacked, pickle_tensor(self.tensor, protocol)
 
 
 def _unpacked(data: Any, *about: Any) -> Parcel:
-    return Parcel(unpickled(data, about))
+    return Parcel(unpickle_tensor(data, about))
 
 
 def run_stage(

@@ -123,9 +123,9 @@ if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to
 
     def __getattr__(name: str) -> object:
         """Say what a function of another library is called here."""
-        from nxla._elsewhere import missing
+        from nxla._elsewhere import missing_name_error
 
-        raise missing(name, __name__)
+        raise missing_name_error(name, __name__)
 
 
 del TYPE_CHECKING

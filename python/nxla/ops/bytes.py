@@ -317,7 +317,7 @@ class _Reader:
             self.expect(parts, "two numbers", path, described)
             return complex(float(described[0]), float(described[1]))
         if kind == "class":
-            return self.named(described, path)
+            return self.class_of_name(described, path)
         if kind == "dict":
             self.expect(isinstance(described, dict), "an object", path, described)
             return {
@@ -378,7 +378,7 @@ class _Reader:
         # Children were written before what else belongs to the structure.
         children = self.items(items, path, depth)
         extra = self.value(extra, f"{path}.structure", depth + 1)
-        container: Any = None if name is None else self.named(name, path)
+        container: Any = None if name is None else self.class_of_name(name, path)
         if kind == "named":
             self.expect(hasattr(container, "_fields"), "a named tuple", path, name)
         elif kind == "dataclass":
@@ -392,7 +392,7 @@ class _Reader:
             why = f"{type(broken).__name__}: {broken}"
             raise FormatError(f"deserialize: {path}: {why}") from broken
 
-    def named(self, name: Any, path: str) -> type:
+    def class_of_name(self, name: Any, path: str) -> type:
         self.expect(isinstance(name, str), "the name of a class", path, name)
         found = _class_named(name)
         if found is None:

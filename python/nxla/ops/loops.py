@@ -458,7 +458,7 @@ def scan(
     if copies == steps.count or not _core.is_tracing():
         return steps.written_out(init)
     keeps = (gradient, gradient_bytes)
-    return steps.loop(steps.typed(init), copies, keeps)
+    return steps.loop(steps.type_carry(init), copies, keeps)
 
 
 class _Steps:
@@ -492,7 +492,7 @@ class _Steps:
         y = tree.map(_tensor, y)
         return tree.map(_tensor, init), tree.map(lambda y: _core.full((0, *y.shape), 0, y.dtype), y)
 
-    def typed(self, init: C) -> C:
+    def type_carry(self, init: C) -> C:
         """Return the initial carry with the types that it has after a step.
 
         Only scalars have no fixed type; the first step is tried for them.
