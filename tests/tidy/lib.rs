@@ -13,6 +13,7 @@ mod rooms;
 mod rules;
 mod source;
 mod text;
+mod wording;
 
 use crate::source::Tree;
 
@@ -101,4 +102,23 @@ fn texts_stand_on_their_own() {
 #[test]
 fn paths_in_texts_exist() {
     expect_none(&text::broken_paths(&Tree::load()));
+}
+
+#[test]
+fn sentences_are_plain() {
+    let tree = Tree::load();
+    report_densities(&tree);
+    expect_none(&wording::complaints(&tree));
+}
+
+#[expect(clippy::print_stdout, reason = "figures to watch, shown with --nocapture")]
+fn report_densities(tree: &Tree) {
+    for (folder, density) in wording::densities(tree) {
+        println!("{folder}: {density} marked lines in 1,000");
+    }
+}
+
+#[test]
+fn names_of_functions_are_verbs_or_nouns() {
+    expect_none(&wording::participles(&Tree::load()));
 }
