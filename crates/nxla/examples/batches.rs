@@ -1,4 +1,4 @@
-//! Asynchronous code around an engine: many requests wait for their results, and no thread does.
+//! Asynchronous requests to a model: many tasks wait for results without blocking a thread.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use nxla::{Jit, ready};
 
 type Scores = (Expr, Expr);
 
-/// The scores of one request, and which of them is the best.
+/// Returns the scores of one request and the index of the best score.
 async fn answer<F>(
     model: Arc<Jit<F, (Expr, Expr)>>,
     weights: Tensor,
@@ -21,7 +21,7 @@ where
     best.item()
 }
 
-/// How many requests are answered wrongly.
+/// Returns the number of wrong answers.
 pub fn run(compiler: &str) -> nxla::Result<f32> {
     let score = |weights: Expr, features: Expr| {
         let scores = weights.dot(features);

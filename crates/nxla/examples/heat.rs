@@ -1,12 +1,12 @@
-//! Heat in a plate: an implicit step solved by conjugate gradients inside a loop, and the
-//! derivative of the result with respect to how fast heat moves.
+//! Heat conduction in a plate: an implicit time step that is solved by conjugate gradients inside a
+//! loop, and the derivative of the result with respect to the conductivity.
 
 use nxla::prelude::*;
 use nxla::{Index, fori};
 
 const SIDE: usize = 16;
 
-/// The heat that flows in from the four neighbours; the border is kept at 0.
+/// Returns the heat that flows in from the four neighbors; the border has the temperature 0.
 fn flow(heat: &Expr) -> Expr {
     let padded = heat.pad(0, [(1, 1), (1, 1)]);
     let (inner, low, high) = (Index::between(1, -1), ..-2, 2..);
@@ -33,7 +33,7 @@ fn implicit_step(heat: &Expr, rate: &Expr) -> Expr {
     x
 }
 
-/// How far the derivative is from a difference quotient.
+/// Returns the difference between the derivative and a difference quotient.
 pub fn run(compiler: &str) -> nxla::Result<f32> {
     let left = move |rate: Expr| {
         let middle = Expr::zeros([SIDE, SIDE], DType::F64)

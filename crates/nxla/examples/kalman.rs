@@ -1,4 +1,4 @@
-//! A Kalman filter: where something is and how fast it moves, from noisy places. The filter is a
+//! A Kalman filter, which estimates position and velocity from noisy positions. The filter is a
 //! scan whose state is a struct.
 
 use nxla::prelude::*;
@@ -10,7 +10,7 @@ struct Belief<T> {
     covariance: T,
 }
 
-/// The filter for one observation.
+/// Updates the filter with one observation.
 fn observe(belief: Belief<Expr>, place: Expr) -> (Belief<Expr>, Expr) {
     let motion = Expr::of(Tensor::from([[1f32, 0.1], [0.0, 1.0]]));
     let drift = Expr::of(Tensor::from([[1e-5f32, 0.0], [0.0, 1e-4]]));
@@ -22,7 +22,7 @@ fn observe(belief: Belief<Expr>, place: Expr) -> (Belief<Expr>, Expr) {
     (Belief { mean: mean.clone(), covariance }, mean)
 }
 
-/// How far the last speed is from the true one.
+/// Returns the difference between the last and the true velocity.
 pub fn run(compiler: &str) -> nxla::Result<f32> {
     let true_speed = 0.7;
     let (noise, _) =

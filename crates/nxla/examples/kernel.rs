@@ -1,10 +1,11 @@
-//! A function of Rust inside of programs, with a derivative: Lambert's W, the inverse of `w · exp(w)`,
-//! which neither engine has.
+//! A Rust function inside a program, with a derivative: Lambert's W function, the inverse of `w ·
+//! exp(w)`, which no backend provides.
 
 use nxla::prelude::*;
 use nxla::{DType, TensorType, custom_jvp, runtime_call};
 
-/// W of each element, by Halley's method: Corless et al., "On the Lambert W function" (1996), (5.9).
+/// Computes W of each element by Halley's method: Corless et al., "On the Lambert W function"
+/// (1996), (5.9).
 fn kernel(x: Tensor) -> nxla::Result<Tensor> {
     let mut values: Vec<f64> = x.to_vec()?;
     for x in &mut values {
@@ -18,14 +19,14 @@ fn kernel(x: Tensor) -> nxla::Result<Tensor> {
     Ok(Tensor::new(values, x.shape().clone())?)
 }
 
-/// W of numbers that are not negative, as part of a program: `W'(x) = 1 / (exp(W) + x)`.
+/// Returns W of nonnegative values as part of a program: `W'(x) = 1 / (exp(W) + x)`.
 fn lambert(x: Expr) -> Expr {
     let w: Expr = runtime_call(x.clone(), TensorType::new(DType::F64, x.shape()), kernel);
     let slope = 1.0 / (w.exp() + &x);
     custom_jvp(w, &x, |change| slope * change)
 }
 
-/// How far the slope of W is from that of its inverse, the other way round.
+/// Returns the difference between the slope of W and the reciprocal slope of its inverse.
 pub fn run(compiler: &str) -> nxla::Result<f32> {
     let x = Tensor::linspace(0.1, 5.0, 50, true, DType::F64)?;
     let slopes = jit(grad(|x: Expr| lambert(x).sum())).compiler(compiler).call(&x)?;

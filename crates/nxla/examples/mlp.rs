@@ -1,4 +1,4 @@
-//! A perceptron learns when exactly one of two inputs is set, with Adam.
+//! Trains a perceptron on the XOR function with Adam.
 use nxla::optim;
 use nxla::prelude::*;
 
@@ -13,7 +13,7 @@ fn predict(mlp: &Mlp<Expr>, x: &Expr) -> Expr {
     (hidden.dot(&mlp.output.0) + &mlp.output.1).sigmoid()
 }
 
-/// The loss after some steps.
+/// Returns the loss after some steps.
 pub fn run(compiler: &str) -> nxla::Result<f32> {
     let x = Tensor::from([[0f32, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]);
     let y = Tensor::from([[0f32], [1.0], [1.0], [0.0]]);

@@ -1,16 +1,16 @@
-//! Newton's method: a fit of a curve to points by exact second derivatives, a whole loop on the
-//! engine.
+//! Newton's method: fits a curve to points with exact second derivatives, in a loop that runs on
+//! the backend.
 
 use nxla::prelude::*;
 use nxla::{hessian, while_loop};
 
-/// `a · exp(-b · t) + c` at some times.
+/// Returns `a · exp(-b · t) + c` at the times `t`.
 fn curve(parameters: &Expr, t: &Expr) -> Expr {
     let [a, b, c] = [0, 1, 2].map(|at| parameters.at(at));
     a * (-b * t).exp() + c
 }
 
-/// How far the parameters that it finds are from those that made the points.
+/// Returns the distance of the result from the parameters that produced the points.
 pub fn run(compiler: &str) -> nxla::Result<f32> {
     let times = Tensor::linspace(0.0, 4.0, 40, true, DType::F64)?;
     let made_of = Tensor::from([2.5f64, 1.3, 0.5]);

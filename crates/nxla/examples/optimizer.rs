@@ -1,8 +1,8 @@
-//! An optimiser of any container of parameters finds the minimum of Rosenbrock's function.
+//! An optimizer for any container of parameters, applied to Rosenbrock's function.
 
 use nxla::prelude::*;
 
-/// Adam: the means of gradients and of their squares, and the steps so far.
+/// Adam: the means of gradients and of their squares, and the number of steps.
 #[derive(Container, Clone)]
 struct Adam<C, T> {
     mean: C,
@@ -29,7 +29,7 @@ impl<C: Container + Clone> Adam<C, Expr> {
     }
 }
 
-/// How far from the minimum at (1, 1) it ends.
+/// Returns the distance of the result from the minimum at (1, 1).
 pub fn run(compiler: &str) -> nxla::Result<f32> {
     let banana = |(x, y): (Expr, Expr)| (1 - &x).pow(2) + 100 * (y - x.pow(2)).pow(2);
     let start = jit(|point: (Expr, Expr)| Adam::new(&point, 0.05)).compiler(compiler);

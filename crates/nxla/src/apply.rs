@@ -1,5 +1,5 @@
-//! What methods and functions of Rust come down to: a builder applied to operands, in the trace they
-//! belong to or at once.
+//! The implementation of all methods and functions: applying a builder to operands, either in their
+//! trace or eagerly.
 
 use std::panic::Location;
 
@@ -11,19 +11,19 @@ use nxla_runtime::{
 use crate::expr::Expr;
 use crate::tensor::Tensor;
 
-/// What a builder gives: one node, or several.
+/// The results of a builder: one node or several.
 pub(crate) trait Results {
-    /// The same of expressions or tensors.
+    /// The same structure with expressions or tensors.
     type Of<T>;
 
-    /// The nodes in order.
+    /// Returns the nodes in order.
     fn ids(&self) -> Ids;
 
-    /// Puts values in the places of the nodes.
+    /// Replaces the nodes by values.
     fn rebuild<T>(&self, values: impl Iterator<Item = T>) -> Self::Of<T>;
 
-    /// One value for each result after an error. A list has as many as there are operands, since its
-    /// length is not known.
+    /// Returns one value for each result after an error. A list has one value for each operand,
+    /// since its length is unknown.
     fn repeat<T>(operands: usize, value: impl FnMut() -> T) -> Self::Of<T>;
 }
 
@@ -95,11 +95,11 @@ impl Results for Vec<ExprId> {
     }
 }
 
-/// What a builder makes of the nodes of its operands, in order; it is called once. Behind a pointer,
-/// since what is generic in builders is generated for each of a thousand methods.
+/// A builder: a function of the graph and the operand nodes, which is called once. It is a trait
+/// object to reduce code size, because generic code is compiled for each of a thousand methods.
 type Build<'a> = dyn FnMut(&mut Graph, &[ExprId]) -> Result<Ids> + 'a;
 
-/// Calls `made` with `build` as a [`Build`], and gives what it has built beside.
+/// Calls `made` with `build` as a [`Build`], and also returns the results of `build`.
 fn kept<R: Results, T>(
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
     made: impl FnOnce(&mut Build<'_>) -> T,
@@ -112,7 +112,7 @@ fn kept<R: Results, T>(
     (made, results)
 }
 
-/// Builds in a trace. The first error is kept by the trace, whose end raises it.
+/// Builds in a trace. The trace records the first error and reports it when the trace ends.
 pub(crate) fn in_trace<O: Operand, R: Results>(
     trace: &Trace,
     location: &'static Location<'static>,
@@ -123,7 +123,7 @@ pub(crate) fn in_trace<O: Operand, R: Results>(
     placed(trace, operands.len(), traced, results)
 }
 
-/// The nodes that are built, and their vectorized axes; `None` after an error.
+/// Returns the built nodes and their vectorized axes, or `None` after an error.
 fn traced<O: Operand>(
     trace: &Trace,
     location: &'static Location<'static>,
@@ -140,7 +140,7 @@ fn traced<O: Operand>(
     ids.map(|ids| (ids, vectors))
 }
 
-/// Nodes of a trace in the places of results, or failed expressions.
+/// Returns nodes as expressions, or failed expressions after an error.
 fn placed<R: Results>(
     trace: &Trace,
     operands: usize,
@@ -174,7 +174,7 @@ fn run<O: Operand>(
     AtOnce::new(operands, Source::default, build)?.run(None)
 }
 
-/// Does one op of the table.
+/// Runs one op of the table.
 pub(crate) fn op_at_once<O: Operand>(op: &Op, operands: &[O]) -> Result<Tensor> {
     refuse_traced(op.name(), operands)?;
     let mut results = AtOnce::of(op, operands, Source::default)?.run(None)?;

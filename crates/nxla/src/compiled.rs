@@ -1,4 +1,4 @@
-//! Functions compiled for arguments of certain types, and for no others.
+//! Functions that are compiled for fixed argument types.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,10 +12,10 @@ use crate::jit::{Asked, Entry, asked};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
-/// A function compiled for arguments of certain types; made by [`Jit::compile`](crate::Jit::compile).
+/// A function compiled for fixed argument types; created by [`Jit::compile`](crate::Jit::compile).
 ///
-/// Unlike a [`Jit`](crate::Jit) it never traces or compiles anything when it is called: arguments
-/// of other types are an error.
+/// Unlike a [`Jit`](crate::Jit), a call never traces or compiles: arguments of other types are an
+/// error.
 ///
 /// ```
 /// use nxla::{DType, Expr, Tensor, TensorType, jit};
@@ -43,7 +43,7 @@ impl<Inputs, Results> Compiled<Inputs, Results> {
         Self { entry, types, options, interrupt, containers: PhantomData }
     }
 
-    /// What is run. Large tensors that the function mentions are its last inputs.
+    /// Returns the program. Large tensors that the function captures are its last inputs.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, jit};
@@ -58,8 +58,8 @@ impl<Inputs, Results> Compiled<Inputs, Results> {
 }
 
 impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
-    /// Runs it on tensors, as [`Jit::call`](crate::Jit::call) does. Names of axes that the
-    /// arguments or the types leave open make no difference.
+    /// Runs the function on tensors, as [`Jit::call`](crate::Jit::call) does. Missing axis names in
+    /// arguments or types are compatible with any names.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, jit};
@@ -70,7 +70,7 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
     /// ```
     ///
     /// # Errors
-    /// Arguments of other types, with what differs, or on another device; whatever is wrong with the
+    /// Returns an error for arguments of other types or on another device, and the errors of the
     /// run.
     pub fn call(&self, arguments: impl Arguments<Inputs, Tensor>) -> Result<Results::Tensors> {
         let mut leaves = Leaves::default();
@@ -84,7 +84,7 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
         Ok(Tree::rebuild(&mut Leaves::new(results, self.entry.results().clone())))
     }
 
-    /// How arguments differ from what this was compiled for.
+    /// Returns the difference between arguments and the compiled types, if any.
     fn difference(&self, found: &Leaves<Tensor>) -> Result<Option<String>> {
         let (types, structure) = (&self.types.items, &self.types.structure);
         if found.structure != *structure {
@@ -112,7 +112,7 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
         Ok(Some(texts.join("; ")))
     }
 
-    /// Where each leaf of the arguments is.
+    /// Returns the path of each leaf of the arguments.
     fn paths(&self) -> Result<Vec<String>> {
         paths_of_types::<Inputs>(&self.types, "argument")
     }

@@ -1,4 +1,4 @@
-//! The arguments that a jitted function donates, and the leaves that they stand for.
+//! Donation: the arguments whose memory a jitted function may reuse, and their leaves.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use nxla_runtime::{Error, Result, unusable_donations};
 
 use crate::containers::{Container, Leaves, paths_of_types};
 
-/// An argument, or a part of one, whose memory the results of a call may take over.
+/// An argument, or a part of one, whose memory the results of a call may reuse.
 ///
-/// A number is the position of an argument. A string is the position of an argument and the path of a
-/// part of it, such as `"0.weights"` or `"1[0].bias"`; the path of a leaf is what error messages call it.
+/// A number is the index of an argument. A string is the index of an argument and the path of a
+/// part of it, such as `"0.weights"` or `"1[0].bias"`, in the notation of error messages.
 ///
 /// ```
 /// use nxla::prelude::*;
@@ -29,7 +29,7 @@ use crate::containers::{Container, Leaves, paths_of_types};
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Donation {
-    /// The position of the argument, and the path of a part of it.
+    /// The index of the argument and the path of a part.
     path: String,
 }
 
@@ -64,26 +64,26 @@ impl fmt::Display for Donation {
 }
 
 impl Donation {
-    /// Whether the leaf with this path is donated.
+    /// Returns whether the leaf with this path is donated.
     fn covers(&self, leaf: &str) -> bool {
         let rest = leaf.strip_prefix(&*self.path);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     }
 }
 
-/// What happens when the memory of a donated tensor is of no use: no result has its type, or the function
-/// does not need it.
+/// The handling of an unusable donation: no result has the type of the donated tensor, or the
+/// function does not use it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum UnusableDonation {
-    /// The call goes on.
+    /// The donation is ignored.
     #[default]
     Ignore,
     /// The call that compiles the function returns an error that names the tensors.
     Raise,
 }
 
-/// For each leaf of the arguments, its path: the position of the argument, and the path in it.
+/// Returns the path of each leaf of the arguments: the index of the argument and the path in it.
 pub(crate) fn argument_paths<C: Container>(
     count: usize,
     types: &Leaves<TensorType>,
@@ -95,11 +95,12 @@ pub(crate) fn argument_paths<C: Container>(
     Ok(paths.into_iter().map(|path| path.strip_prefix('.').unwrap_or(&path).to_owned()).collect())
 }
 
-/// For each input of a program, whether it is donated. `paths` are those of the first inputs.
+/// Returns for each input of a program whether it is donated. `paths` are the paths of the first
+/// inputs.
 ///
 /// # Errors
-/// Returns an error if an argument or a part does not exist, and if a donation is unusable and that is to
-/// be an error.
+/// Returns an error if an argument or a part does not exist, or if a donation is unusable and
+/// `Raise` is set.
 pub(crate) fn donated_inputs(
     donations: &[Donation],
     unusable: UnusableDonation,

@@ -1,4 +1,4 @@
-//! Chains of operators on tensors that fail once, at their end.
+//! Chains of eager operators with a single error at the end.
 
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
@@ -9,11 +9,11 @@ use crate::apply::op_at_once;
 use crate::expr::Concrete;
 use crate::tensor::Tensor;
 
-/// A chain of operators on tensors, each computed at once, whose first error is returned at the end.
+/// A chain of eager operators on tensors whose first error is returned at the end.
 ///
-/// An operator on a [`Tensor`] returns a `Result`, since Rust has no operators on results: a formula of
-/// two operators needs `((x * 0.5)? + y)?`. A chain starts with [`Tensor::chain`] and ends with
-/// [`Eager::done`]. After an error the operators do nothing.
+/// An operator on a [`Tensor`] returns a `Result`, and Rust has no operators on results, so a
+/// formula of two operators needs `((x * 0.5)? + y)?`. A chain starts with [`Tensor::chain`] and
+/// ends with [`Eager::done`]. After an error, the operators do nothing.
 ///
 /// ```
 /// use nxla::Tensor;

@@ -1,4 +1,4 @@
-//! A value inside a trace.
+//! Traced values.
 
 use std::fmt;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Deref, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
@@ -10,14 +10,15 @@ use nxla_runtime::{self as runtime, Error, Operand, Result, Trace, Vectors, View
 use crate::apply;
 use crate::tensor::Tensor;
 
-/// A tensor that is being computed: a node of the graph of a [`Trace`].
+/// A traced value: a node of the graph of a [`Trace`].
 ///
-/// Operators and methods build further nodes. They never panic: a mistake (shapes that do not
-/// broadcast, say) is kept by the trace with the line that made it, and [`Jit::call`] returns it.
+/// Operators and methods build further nodes and never panic. The trace records an error (such as
+/// shapes that do not broadcast) with its source line, and [`Jit::call`] returns it.
 ///
-/// A number next to it takes its dtype as far as it can. On the right of an operator it may be of
-/// any type, on the left `f64` or `i32`, which is what literals are; write `x * rate` for a `rate`
-/// of another type, or `Expr::of(1u8) << x` where the order matters.
+/// A scalar takes the dtype of the expression with which it is combined, if possible. On the right
+/// of an operator, it may have any type; on the left, it must be `f64` or `i32`, the types of
+/// literals. For a `rate` of another type, write `x * rate`, or `Expr::of(1u8) << x` for operators
+/// that do not commute.
 ///
 /// ```
 /// use nxla::{Expr, jit};
@@ -60,7 +61,7 @@ impl Operand for Expr {
 }
 
 impl Expr {
-    /// The node `id` of a trace.
+    /// Creates an expression for the node `id` of a trace.
     ///
     /// ```
     /// use nxla::{Expr, jit};
@@ -76,7 +77,7 @@ impl Expr {
         Self(runtime::Expr::new(trace, id))
     }
 
-    /// The node `id` of a trace, whose first axes are these vectorized ones.
+    /// Creates an expression for the node `id` of a trace whose leading axes are vectorized.
     ///
     /// ```
     /// use nxla::{Expr, Tensor, VectorAxis, Vectors, jit};
@@ -93,13 +94,13 @@ impl Expr {
         Self(runtime::Expr::with_vectors(trace, id, vectors))
     }
 
-    /// A value of a trace that could not be built.
+    /// Creates an expression that represents an error of the trace.
     pub(crate) fn failed(trace: &Trace) -> Self {
         Self(runtime::Expr::failed(trace.clone()))
     }
 
-    /// A tensor or a number inside the trace under way on this thread. A small tensor becomes part
-    /// of the program, a large one a further input of it.
+    /// Converts a tensor or a scalar to an expression of the current trace of this thread. A small
+    /// tensor becomes a constant of the program, a large tensor an additional input.
     ///
     /// ```
     /// use nxla::{Expr, jit};
@@ -116,13 +117,13 @@ impl Expr {
         apply::in_trace(&trace, Location::caller(), &operands, |_, ids| Ok(ids[0]))
     }
 
-    /// The trace under way on this thread. Without one, a trace that has failed already, so that
-    /// using its values is an error.
+    /// Returns the current trace of this thread. Without one, returns a failed trace, so that using
+    /// its values is an error.
     pub(crate) fn current_trace() -> Trace {
         Self::trace_of::<View<'_>>(&[])
     }
 
-    /// The trace of the first traced operand, or that under way on this thread.
+    /// Returns the trace of the first traced operand, or the current trace of this thread.
     pub(crate) fn trace_of<O: Operand>(operands: &[O]) -> Trace {
         Self::traced_among(operands).cloned().or_else(Trace::current).unwrap_or_else(|| {
             let trace = Trace::new();
@@ -132,7 +133,7 @@ impl Expr {
         })
     }
 
-    /// The trace of the first traced operand.
+    /// Returns the trace of the first traced operand.
     fn traced_among<O: Operand>(operands: &[O]) -> Option<&Trace> {
         operands.iter().find_map(|operand| match operand.view() {
             View::Expr(expr) => Some(expr.trace()),
@@ -141,8 +142,8 @@ impl Expr {
     }
 }
 
-/// Two types without values. The compiler reports the bound of `comparisons!` only if it cannot rule out at
-/// first that a comparison applies, for which it needs several impls without a bound.
+/// A type without values. The compiler reports the bound of `comparisons!` only if it cannot
+/// exclude the comparison early, which requires several impls without a bound.
 enum Never {}
 enum Neither {}
 
@@ -185,11 +186,11 @@ macro_rules! comparisons {
     };
 }
 
-// One float and one integer, so that the type of a literal is known.
+// One float and one integer type, so that the type of a literal is inferred.
 comparisons!(Expr f64 i32; Never Neither);
 
 impl fmt::Display for Expr {
-    /// The expression line by line.
+    /// Writes the expression line by line.
     ///
     /// ```
     /// use nxla::{Expr, jit};
@@ -216,7 +217,7 @@ impl fmt::Debug for Expr {
     }
 }
 
-/// The other operand on the left or the right; an expression is always traced.
+/// Applies an op to operands of which at least one is an expression.
 #[track_caller]
 fn traced(op: BinaryOp, left: View<'_>, right: View<'_>) -> Expr {
     let operands = [left, right];
@@ -226,13 +227,12 @@ fn traced(op: BinaryOp, left: View<'_>, right: View<'_>) -> Expr {
     })
 }
 
-/// Data on both sides is computed at once.
+/// Applies an op eagerly to tensors and scalars.
 fn computed(op: BinaryOp, left: View<'_>, right: View<'_>) -> Result<Tensor> {
     apply::op_at_once(&Op::Binary(op), &[left, right])
 }
 
-/// What may stand next to a tensor so that the result is computed at once: everything but what is
-/// traced.
+/// An operand that is not traced, so that an operation with a tensor is computed eagerly.
 ///
 /// ```
 /// use nxla::{Concrete, Tensor};
@@ -252,10 +252,10 @@ fn computed(op: BinaryOp, left: View<'_>, right: View<'_>) -> Result<Tensor> {
 pub trait Concrete: Operand + sealed::Sealed {}
 
 mod sealed {
-    /// Keeps [`super::Concrete`] to tensors and numbers.
+    /// Restricts [`super::Concrete`] to tensors and scalars.
     pub trait Sealed {}
 
-    /// Implemented for nothing: its message is that of a comparison by an operator of Rust.
+    /// Never implemented: its message explains that Rust cannot compare traced values.
     #[diagnostic::on_unimplemented(
         message = "a traced value has no value yet, so Rust cannot compare it",
         note = "compare by `x.greater(0)`, `x.less(y)` or `x.equal(y)`, whose results are traced values",
@@ -264,7 +264,7 @@ mod sealed {
     )]
     pub trait Known {}
 
-    /// What nothing is: it gives the compiler something to say of a number on the wrong side.
+    /// Never implemented: its message explains the types of scalars on the left of an operator.
     #[diagnostic::on_unimplemented(
         message = "a number on the left of an operator is `f64` or `i32`",
         label = "the number on the left is of another type",
@@ -320,7 +320,7 @@ macro_rules! operators {
                 ($number, $right) ($number, &$right));
         )*
     };
-    // These never apply. The lifetime keeps the compiler from finding that out too early.
+    // These impls never apply. The lifetime prevents the compiler from detecting this too early.
     (@others $trait:ident $method:ident $op:ident $how:ident $right:ty, $output:ty;
         ($($number:ty)*)) => {
         $(
@@ -357,8 +357,9 @@ macro_rules! operators {
     };
 }
 
-// On the left there is one float and one integer only. With two, Rust would not know what a literal
-// is before the function ends, and refuse both `(1.0 - x).log()` and `jit(|x: Expr| 2.0 * x).call(y)`.
+// On the left, only one float and one integer type are supported. With two, Rust could not infer
+// the type of a literal, and would reject both `(1.0 - x).log()` and `jit(|x: Expr| 2.0 *
+// x).call(y)`.
 operators! {
     (i32 f64) (u8 u16 u32 u64 usize i8 i16 i64 i128 isize f32);
     Add add Add;

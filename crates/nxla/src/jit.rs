@@ -23,11 +23,11 @@ use crate::expr::Expr;
 use crate::stages::Stages;
 use crate::tensor::Tensor;
 
-/// Wraps a function of expressions so that it runs on tensors, compiled.
+/// Wraps a function of expressions so that it runs on tensors.
 ///
-/// The function takes one to twelve [containers](crate::Container) of expressions and gives one.
-/// Nothing happens until the first call. Each new signature (dtypes, shapes and names of the
-/// arguments, lengths of lists, fixed values, compiler and settings) traces the function once.
+/// The function has one to twelve [containers](crate::Container) of expressions as arguments and
+/// returns one. It is traced at the first call, and again for each new signature: dtypes, shapes
+/// and names of the arguments, lengths of lists, static values, compiler and settings.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jit};
@@ -56,11 +56,10 @@ where
     }
 }
 
-/// A question whether to stop.
+/// A callback that returns whether to cancel.
 pub(crate) type Asked = dyn Fn() -> bool + Send + Sync;
 
-/// What the runtime keeps of a function: its fixed values, and what the types of its results do not
-/// tell of them.
+/// The runtime's record of a function, with its static values and the structures of its results.
 type Core = runtime::Function<Fixed, Structure>;
 
 /// A compiled signature.
@@ -70,7 +69,7 @@ fn new_core(options: Options, conflict: Conflict) -> Core {
     Core::new("call", options, conflict)
 }
 
-/// A function made by [`jit`].
+/// A function created by [`jit`].
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jit};
@@ -85,7 +84,7 @@ pub struct Jit<F, Inputs> {
     core: Core,
     /// The number of arguments.
     count: usize,
-    /// The arguments, and parts of them, whose memory results may take over.
+    /// The arguments, and parts of arguments, whose memory results may reuse.
     donated: Vec<Donation>,
     unusable: UnusableDonation,
     interrupt: Option<Arc<Asked>>,
@@ -100,7 +99,7 @@ pub(crate) fn call_of(arguments: Leaves<Tensor>) -> runtime::Call<Fixed> {
     call
 }
 
-/// Describes the types of the first arguments to the runtime, and the others as they are.
+/// Describes the first arguments by their types, and the others with their values.
 pub(crate) fn call_of_types(
     types: &[TensorType],
     tensors: impl IntoIterator<Item = runtime::Tensor>,
@@ -113,13 +112,13 @@ pub(crate) fn call_of_types(
     call
 }
 
-/// Describes the types of arguments to the runtime.
+/// Describes arguments by their types.
 pub(crate) fn template_of(types: &Leaves<TensorType>) -> runtime::Call<Fixed> {
     call_of_types(&types.items, [], &types.structure)
 }
 
 impl<F, Inputs> Jit<F, Inputs> {
-    /// Runs on another compiler than the default: by its name, or itself.
+    /// Sets the compiler, by name or as an object.
     ///
     /// ```
     /// use nxla::{Expr, jit};
@@ -133,7 +132,7 @@ impl<F, Inputs> Jit<F, Inputs> {
         self.with(|options| options.compiler(compiler))
     }
 
-    /// With a setting of the compiler.
+    /// Sets an option of the compiler.
     ///
     /// ```
     /// use nxla::{Expr, jit};
@@ -147,7 +146,7 @@ impl<F, Inputs> Jit<F, Inputs> {
         self.with(|options| options.set(name, value))
     }
 
-    /// On this device.
+    /// Sets the device.
     ///
     /// ```
     /// use nxla::{Device, Expr, jit};
@@ -161,7 +160,7 @@ impl<F, Inputs> Jit<F, Inputs> {
         self.with(|options| options.device(device))
     }
 
-    /// With a host function for the hooks of this name.
+    /// Attaches a host function to the hooks with a name.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -185,17 +184,17 @@ impl<F, Inputs> Jit<F, Inputs> {
         self.with(|options| options.hook(name, function))
     }
 
-    /// The options of its own.
+    /// Returns the options of this function.
     pub(crate) fn options(&self) -> &Options {
         self.core.options()
     }
 
-    /// Whether memory of arguments may be taken over.
+    /// Returns whether arguments are donated.
     pub(crate) fn donates(&self) -> bool {
         !self.donated.is_empty()
     }
 
-    /// How to go on with a call on this thread.
+    /// Returns the mode of a call on this thread.
     pub(crate) fn way(&self) -> Result<Way> {
         self.core.way()
     }
@@ -205,9 +204,10 @@ impl<F, Inputs> Jit<F, Inputs> {
         Self { core: new_core(options, self.core.conflict()), ..self }
     }
 
-    /// What a call does while another function is traced on the thread: [`Conflict::Force`], which
-    /// is the default, runs it by itself; [`Conflict::Raise`] refuses. A call gives tensors, so it
-    /// cannot join the trace ([`Conflict::Reuse`] refuses as well): call the function itself.
+    /// Sets the behavior of a call while another function is traced on this thread. The default
+    /// [`Conflict::Force`] runs the call separately; [`Conflict::Raise`] returns an error. A call
+    /// returns tensors and cannot join the trace, so [`Conflict::Reuse`] returns an error too: call
+    /// the function itself.
     ///
     /// ```
     /// use nxla::{Conflict, Expr, jit};
@@ -222,9 +222,9 @@ impl<F, Inputs> Jit<F, Inputs> {
         Self { core: new_core(self.core.options().clone(), conflict), ..self }
     }
 
-    /// Lets results take over the memory of arguments, by position, or of parts of arguments, by
-    /// path; see [`Donation`]. An argument that is not in the call is an error of the call. Where a
-    /// device takes memory over, the tensors that were passed are gone after the call.
+    /// Lets results reuse the memory of arguments, by index, or of parts of arguments, by path; see
+    /// [`Donation`]. A call without such an argument is an error. On devices that reuse memory,
+    /// donated tensors are invalid after the call.
     ///
     /// ```
     /// use nxla::{Expr, Tensor, jit};
@@ -241,7 +241,7 @@ impl<F, Inputs> Jit<F, Inputs> {
         Self { core, donated: arguments.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// Chooses what happens when the memory of a donated tensor is of no use.
+    /// Sets the handling of unusable donations.
     ///
     /// ```
     /// use nxla::{Expr, Tensor, UnusableDonation, jit};
@@ -256,11 +256,11 @@ impl<F, Inputs> Jit<F, Inputs> {
         Self { core, unusable, ..self }
     }
 
-    /// With a question that is asked now and then while a call compiles or runs: at each step of the
-    /// evaluator, some twenty times a second while XLA compiles or runs a program with loops or
-    /// hooks. If the answer is `true`, the call ends with [`EvalError::Interrupted`](nxla_eval::EvalError::Interrupted); what XLA does
-    /// then goes on in the background. Programs that run asynchronously are not waited for, so
-    /// nothing is asked about them.
+    /// Sets a callback that is polled while a call compiles or runs: at each step of the evaluator,
+    /// and about twenty times per second while XLA compiles or runs a program with loops or hooks.
+    /// If the callback returns `true`, the call ends with
+    /// [`EvalError::Interrupted`](nxla_eval::EvalError::Interrupted); XLA continues in the
+    /// background. The callback is not polled for programs that run asynchronously.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -284,7 +284,7 @@ impl<F, Inputs> Jit<F, Inputs> {
         Self { interrupt: Some(Arc::new(asked)), ..self }
     }
 
-    /// The function itself.
+    /// Returns the wrapped function.
     ///
     /// ```
     /// use nxla::{Expr, jit};
@@ -299,8 +299,8 @@ impl<F, Inputs> Jit<F, Inputs> {
     }
 }
 
-/// A jitted function whose type can be written: of a container, or a tuple of several, and of the
-/// container that it returns. [`Jit::boxed`] makes one.
+/// A jitted function with a type that can be named: of a container, or a tuple of several, and of
+/// the returned container. [`Jit::boxed`] creates one.
 ///
 /// ```
 /// use nxla::prelude::*;
@@ -319,8 +319,8 @@ pub type BoxedJit<Arguments, Results> =
     Jit<Box<dyn Fn(Arguments) -> Result<Results> + Send + Sync>, (Arguments,)>;
 
 impl<F: Function<Types>, Types> Jit<F, Types> {
-    /// The same function with a type that can be written, as the field of a struct needs one. It keeps
-    /// its options, its donations, and the programs that it has compiled.
+    /// Returns the same function with a type that can be named, for example in a struct field.
+    /// Options, donations and compiled programs are preserved.
     ///
     /// ```
     /// use nxla::{BoxedJit, Expr, jit};
@@ -350,9 +350,9 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         }
     }
 
-    /// Traces the function for arguments of these types (or of the types of these tensors),
-    /// without compiling it. Gives the program, and the large tensors that the function mentions,
-    /// which are its last inputs.
+    /// Traces the function for arguments of these types (or of the types of these tensors) without
+    /// compiling it. Returns the program, and the large tensors that the function captures, which
+    /// are its last inputs.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, jit};
@@ -364,7 +364,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// ```
     ///
     /// # Errors
-    /// Whatever is wrong with the function, with its line.
+    /// Returns the error of the function with its source line.
     pub fn trace(
         &self,
         types: impl Arguments<F::Arguments, TensorType>,
@@ -377,8 +377,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         Ok((program, traced.captured.into_iter().map(Tensor::from).collect()))
     }
 
-    /// Compiles the function for arguments of these types (or of the types of these tensors), and
-    /// for no others.
+    /// Compiles the function for arguments of these types only (or of the types of these tensors).
     ///
     /// ```
     /// use nxla::{DType, Expr, Tensor, TensorType, jit};
@@ -391,7 +390,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// ```
     ///
     /// # Errors
-    /// Whatever is wrong with the function or its compilation.
+    /// Returns the errors of the function and of its compilation.
     pub fn compile(
         &self,
         types: impl Arguments<F::Arguments, TensorType>,
@@ -405,9 +404,9 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         Ok(Compiled::new(entry, leaves, options, self.interrupt.clone()))
     }
 
-    /// Explains which backend runs the next call with these arguments, why, and in what time.
+    /// Explains which backend runs the next call with these arguments, why, and the estimated time.
     ///
-    /// The function is compiled if it has not been for such arguments, and nothing runs.
+    /// The function is compiled if necessary, but it does not run.
     ///
     /// ```
     /// use nxla::{Expr, jit};
@@ -420,7 +419,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// ```
     ///
     /// # Errors
-    /// Whatever is wrong with the function or its compilation.
+    /// Returns the errors of the function and of its compilation.
     pub fn explain(&self, arguments: impl Arguments<F::Arguments, Tensor>) -> Result<Explanation> {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
@@ -431,8 +430,8 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         entry.explain(&inputs, &options, asked(self.interrupt.as_deref()))
     }
 
-    /// Traces the function for arguments of these types, and cuts it into stages by a policy: by the
-    /// number of operations, by time, memory, marks or layers.
+    /// Traces the function for arguments of these types, and splits it into stages by a policy: by
+    /// number of operations, time, memory, marks or layers.
     ///
     /// ```
     /// use nxla::split::Policy;
@@ -446,7 +445,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// ```
     ///
     /// # Errors
-    /// Returns the error of the function, and an error if the policy cannot cut it.
+    /// Returns the error of the function, or an error if the policy cannot split it.
     pub fn stages(
         &self,
         types: impl Arguments<F::Arguments, TensorType>,
@@ -455,8 +454,8 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         self.cut(types, |program| policy.split(program))
     }
 
-    /// Traces the function for arguments of these types, and cuts it into stages where `decide` says
-    /// so; see [`Stages`].
+    /// Traces the function for arguments of these types, and splits it into stages as `decide`
+    /// requests; see [`Stages`].
     ///
     /// ```
     /// use nxla::split::Decision;
@@ -472,7 +471,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// ```
     ///
     /// # Errors
-    /// Whatever is wrong with the function.
+    /// Returns the error of the function.
     pub fn split(
         &self,
         types: impl Arguments<F::Arguments, TensorType>,
@@ -509,8 +508,8 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
             self.function.invoke(F::Arguments::rebuild(&mut arguments))
         }));
         tracing.leave();
-        // What an operator found earlier is the cause of what came out in the end, be it a panic:
-        // after a mistake shapes are not what the function takes them for.
+        // An earlier error of an operator is the cause of a later failure, including a panic: after
+        // the error, shapes are not those that the function expects.
         let failure = || tracing.trace().failure();
         match invoked {
             Ok(Ok(results)) => {
@@ -535,7 +534,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// ```
     ///
     /// # Errors
-    /// Whatever is wrong with the function, its compilation or its run.
+    /// Returns the errors of the function, its compilation and its run.
     pub fn call<A>(&self, arguments: A) -> Result<<F::Results as Container>::Tensors>
     where
         A: Arguments<F::Arguments, Tensor>,
@@ -564,8 +563,8 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         Ok(Tree::rebuild(&mut Leaves::new(results, entry.results().clone())))
     }
 
-    /// What the call before led to, if this one is like it. A container with lists needs more than
-    /// a look at its tensors.
+    /// Returns the entry of the previous call if the signature is the same. A container with lists
+    /// needs the full signature.
     fn recent(&self, leaves: &Leaves<Tensor>, options: &Options) -> Option<Arc<Entry>> {
         if !leaves.structure.is_empty() {
             return None;
@@ -575,7 +574,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         self.core.recent(&tensors, options)
     }
 
-    /// What a call leads to, and its tensors.
+    /// Returns the entry of a call, and its tensors.
     pub(crate) fn entry(
         &self,
         mut call: runtime::Call<Fixed>,
@@ -593,7 +592,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         self.core.compile(call, traced, purpose, &donated, options, interrupt)
     }
 
-    /// For each input, whether its memory may be taken over.
+    /// Returns for each input whether it is donated.
     fn donated_inputs(
         &self,
         call: &runtime::Call<Fixed>,
@@ -609,7 +608,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     }
 }
 
-/// A question as the runtime asks it.
+/// Converts a cancellation callback to the type of the runtime.
 pub(crate) fn asked(asked: Option<&Asked>) -> Option<&Interrupt<'static>> {
     asked.map(|asked| asked as &Interrupt<'static>)
 }

@@ -1,4 +1,4 @@
-//! Numerical functions over tensors: traced into an expression graph that is printed,
+//! Numerical functions over tensors: traced into an expression graph that can be printed,
 //! differentiated, split into stages, interpreted in-process, or compiled by XLA.
 //!
 //! ```
@@ -14,13 +14,14 @@
 //! # Ok::<(), nxla::Error>(())
 //! ```
 //!
-//! The default compiler is the evaluator, which needs nothing installed. `jit(f).compiler("xla")`
-//! runs the same function through XLA, once a PJRT plugin is found (`pip install fastatomstruct-xla-cpu`
-//! brings one for the CPU; see [`xla`]).
+//! The default compiler is the evaluator, which needs no installation. `jit(f).compiler("xla")`
+//! runs the same function with XLA, if a PJRT plugin is installed (`pip install
+//! fastatomstruct-xla-cpu` installs one for CPUs; see [`xla`]).
 //!
 //! # Derivatives
 //!
-//! Functions of functions, which nest in any order. `docs/derivatives.md` says which one to take.
+//! Transformations of functions, which can be nested in any order. `docs/derivatives.md` helps to
+//! choose one.
 //!
 //! ```
 //! use nxla::{Expr, Keep, Tensor, checkpoint, grad, hvp, jit, jvp};
@@ -40,8 +41,8 @@
 //!
 //! # Structs
 //!
-//! Functions take and give containers: tuples, arrays, lists, options, boxes, ordered maps, and
-//! structs of one's own, generic in their leaves. [`Tree`] has what goes over the leaves.
+//! Functions accept and return containers: tuples, arrays, lists, options, boxes, ordered maps, and
+//! user-defined structs that are generic in their leaves. [`Tree`] has functions over the leaves.
 //!
 //! ```
 //! use nxla::prelude::*;
@@ -69,9 +70,9 @@
 //!
 //! # Errors
 //!
-//! Operators and methods of an expression never panic: the first mistake is kept with its line, and
-//! the call returns it. [`Error::class`] tells kinds of mistakes apart, and
-//! [`source`](std::error::Error::source) gives what a function of yours failed with.
+//! Operators and methods of an expression never panic: the trace records the first error with its
+//! source line, and the call returns it. [`Error::class`] returns the kind of an error, and
+//! [`source`](std::error::Error::source) the error of a user-defined function.
 //!
 //! ```
 //! use nxla::{ErrorClass, Expr, Tensor, jit};
@@ -83,20 +84,21 @@
 //!
 //! # Threads and asynchronous code
 //!
-//! Tensors, jitted functions and streams can be used from any thread. On a device, results may still
-//! be computed when a call returns: reading waits, [`ready()`] and `tensor.await` wait without a
-//! thread in any executor, and [`on_ready`](runtime::Tensor::on_ready) calls back. A [`stream()`]
-//! keeps a state between chunks, and its two halves go to two threads.
+//! Tensors, jitted functions and streams can be used from any thread. On a device, results may
+//! still be under computation when a call returns: reading waits, [`ready()`] and `tensor.await`
+//! wait without blocking a thread in any executor, and [`on_ready`](runtime::Tensor::on_ready)
+//! calls a callback. A [`stream()`] keeps a state between chunks, and its two halves can be used by
+//! two threads.
 //!
 //! # Placement
 //!
-//! [`Jit::compiler`] and [`Jit::device`] say where a function runs. Without them it runs where its
-//! arguments live, and its results stay there; [`devices`] lists what there is.
+//! [`Jit::compiler`] and [`Jit::device`] determine where a function runs. By default, it runs where
+//! its arguments are, and its results stay there; [`devices`] lists the devices.
 //!
 //! # In debug builds
 //!
-//! The kernels of the evaluator are some thirty times slower unoptimised. Two lines in `Cargo.toml`
-//! optimise dependencies only:
+//! The kernels of the evaluator are about thirty times slower without optimization. Two lines in
+//! `Cargo.toml` optimize dependencies only:
 //!
 //! ```toml
 //! [profile.dev.package."*"]
@@ -105,27 +107,27 @@
 //!
 //! # Features
 //!
-//! All but `serde` are on by default. Types are the same without them, and what calls for one that is
-//! off gives an error with its name.
+//! All features but `serde` are enabled by default. They do not change any types; a function whose
+//! feature is disabled returns an error that names the feature.
 //!
-//! * `xla`: the compiler `"xla"`, and devices of its plugins.
-//! * `linalg`: fast products and factorisations of matrices on the evaluator, by faer. Without it
-//!   products are slower, and factorisations are programs of simpler operations.
+//! * `xla`: the compiler `"xla"`, and the devices of its plugins.
+//! * `linalg`: fast matrix products and factorizations on the evaluator, by faer. Without it,
+//!   products are slower, and factorizations are programs of simpler operations.
 //! * `fft`: Fourier transforms on the evaluator.
-//! * `parallel`: the evaluator spreads its work over threads.
-//! * `simd`: the evaluator has code for AVX2 and AVX-512 beside that for the target's baseline, and
-//!   takes the widest vectors of the machine.
+//! * `parallel`: multithreading in the evaluator.
+//! * `simd`: kernels of the evaluator for AVX2 and AVX-512, selected by the machine at run time.
 //! * `serde`: `Serialize` and `Deserialize` for tensors, and for programs as bytes.
 //!
 //! # Where things are
 //!
-//! [`prelude`] has what most programs name. [`Tensor`] is data, on the host or on a device. [`Expr`] is a value inside a [`Trace`].
-//! [`Jit`] traces a function for each new signature, hands the [`Program`] to a [`Compiler`], and
-//! keeps what it gets. [`Stages`] runs a split function. The layers below are re-exported as
-//! modules for those who write passes or compilers of their own.
+//! [`prelude`] exports the items that most programs need. [`Tensor`] is data on the host or on a
+//! device. [`Expr`] is a value inside a [`Trace`]. [`Jit`] traces a function for each new
+//! signature, passes the [`Program`] to a [`Compiler`], and caches the executable. [`Stages`] runs
+//! a split function. The lower layers are re-exported as modules, for authors of passes and
+//! compilers.
 #![forbid(unsafe_code)]
 
-// The derive macro names this crate.
+// The derive macro refers to this crate by name.
 extern crate self as nxla;
 
 mod apply;
@@ -176,7 +178,7 @@ pub use transform::{
 };
 pub use vectors::{VectorAxis, Vectors, vmap};
 
-/// The untyped layer below this crate, for those who write compilers and executors.
+/// The untyped layer below this crate, for authors of compilers and executors.
 pub mod runtime {
     pub use nxla_runtime::{
         Analysis, CompilerKey, Done, Mode, Purpose, Stages, Tensor, run_program,

@@ -1,13 +1,13 @@
-//! Numbers and names in the types of Rust.
+//! Rust types of scalars and axis names.
 
 use nxla_tensor::{Complex, Names, Scalar};
 
 mod sealed {
-    /// Keeps the traits of this file to the types in it.
+    /// Restricts the traits of this file to the types in it.
     pub trait Sealed {}
 }
 
-/// A number that the only element of a tensor can be read as; see
+/// A scalar type for reading the only element of a tensor; see
 /// [`Tensor::item`](crate::Tensor::item).
 ///
 /// ```
@@ -19,11 +19,11 @@ mod sealed {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub trait Item: sealed::Sealed + Sized {
-    /// The number, if this type has it.
+    /// Converts a scalar if this type can represent it.
     fn of(scalar: Scalar) -> Option<Self>;
 }
 
-/// The real number, if it is one.
+/// Returns the real number of a scalar, or `None` for a complex number.
 fn real(scalar: Scalar) -> Option<f64> {
     match scalar {
         Scalar::Complex(_, imaginary) if imaginary != 0.0 => None,
@@ -69,7 +69,7 @@ items! {
 
 items!(@integers u8 u16 u32 u64 usize i8 i16 i32 i64 i128 isize);
 
-/// Names for axes: `["row", "column"]`, `[Some("row"), None]`, or `()` for none at all.
+/// Axis names: `["row", "column"]`, `[Some("row"), None]`, or `()` for none.
 ///
 /// ```
 /// use nxla::Tensor;
@@ -80,7 +80,7 @@ items!(@integers u8 u16 u32 u64 usize i8 i16 i32 i64 i128 isize);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub trait IntoNames: sealed::Sealed {
-    /// The names.
+    /// Returns the names.
     fn into_names(self) -> Option<Names>;
 }
 

@@ -1,4 +1,4 @@
-//! What most programs name: `use nxla::prelude::*;`.
+//! The items that most programs need: `use nxla::prelude::*;`.
 //!
 //! ```
 //! use nxla::prelude::*;

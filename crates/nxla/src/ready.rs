@@ -11,9 +11,9 @@ use crate::containers::{Tree, leaves_of};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
-/// The tensors of a container, once all of them are there: what a call gives may still be computed,
-/// and this waits for it without holding a thread, in any executor. A single tensor can be awaited
-/// itself.
+/// Returns a future of the tensors of a container after their computation. The results of a call
+/// may still be under computation; the future waits without blocking a thread, in any executor. A
+/// single tensor can be awaited directly.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jit, ready};
@@ -41,8 +41,7 @@ pub fn ready<T: Tree<Tensor>>(container: T) -> Ready<T> {
     Ready { container: Some(container), pending, signal: None }
 }
 
-/// The future of [`ready`], and of a tensor. Its result is an error where the computation ran into
-/// one.
+/// The future of [`ready`], and of a tensor. Its result is an error if the computation failed.
 ///
 /// ```
 /// use std::pin::pin;
@@ -59,13 +58,13 @@ pub fn ready<T: Tree<Tensor>>(container: T) -> Ready<T> {
 #[must_use = "nothing is waited for unless it is awaited"]
 pub struct Ready<T> {
     container: Option<T>,
-    /// Those that may still be computed; the last one is waited for.
+    /// The tensors that may still be under computation; the future waits for the last one.
     pending: Vec<Tensor>,
-    /// What tells of the last one, once it has been asked to.
+    /// The notification for the last tensor, after it was requested.
     signal: Option<Arc<Signal>>,
 }
 
-/// Nothing in it is pinned.
+/// The future has no pinned fields.
 impl<T> Unpin for Ready<T> {}
 
 impl<T> Ready<T> {
@@ -80,7 +79,8 @@ impl<T> Ready<T> {
             if self.signal.as_ref().is_some_and(|signal| !signal.poll(task)) {
                 return Poll::Pending;
             }
-            // It is there, so this takes no time; it tells of an error.
+            // The tensor is available, so this returns immediately; it reports an error of the
+            // computation.
             tensor.wait()?;
             self.signal = None;
             self.pending.pop();

@@ -1,4 +1,4 @@
-//! Functions cut into stages, which take and give containers.
+//! Functions that are split into stages, with containers as arguments and results.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,9 +17,8 @@ use crate::jit::{Asked, asked};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
-/// A function cut into stages, made by [`Jit::stages`](crate::Jit::stages) or
-/// [`Jit::split`](crate::Jit::split). Independent stages run at the same time. Clones are handles to the
-/// same stages.
+/// A function that is split into stages, created by [`Jit::stages`](crate::Jit::stages) or
+/// [`Jit::split`](crate::Jit::split). Independent stages run in parallel. Clones share the stages.
 ///
 /// ```
 /// use nxla::split::Decision;
@@ -42,7 +41,7 @@ pub struct Stages<Inputs, Results> {
     containers: PhantomData<fn(Inputs) -> Results>,
 }
 
-/// The stages, and the types of the arguments that they were cut for.
+/// The stages, and the argument types for which they were created.
 struct Inner {
     core: runtime::Stages,
     types: Leaves<TensorType>,
@@ -74,7 +73,8 @@ impl<Inputs, Results> Stages<Inputs, Results> {
         Self { inner, containers: PhantomData }
     }
 
-    /// The stages. Large tensors that the function mentions are the last inputs of the whole.
+    /// Returns the stages. Large tensors that the function captures are the last inputs of the
+    /// program.
     ///
     /// ```
     /// use nxla::split::Decision;
@@ -89,8 +89,8 @@ impl<Inputs, Results> Stages<Inputs, Results> {
         self.inner.core.graph()
     }
 
-    /// Describes the stages in a table: operations, arguments, results, bytes, and the estimated time;
-    /// see [`StageGraph::explain`].
+    /// Returns a table of the stages: operations, arguments, results, bytes, and the estimated
+    /// time; see [`StageGraph::explain`].
     ///
     /// ```
     /// use nxla::split::Policy;
@@ -105,8 +105,8 @@ impl<Inputs, Results> Stages<Inputs, Results> {
         self.graph().explain()
     }
 
-    /// Estimates when each stage would run on the workers of a cluster whose processors have this
-    /// speed; see [`StageGraph::simulate`] for measured times.
+    /// Estimates when each stage would run on a cluster with processors of this speed; see
+    /// [`StageGraph::simulate`] for measured times.
     ///
     /// ```
     /// use nxla::split::{Cluster, Policy, Speed};
@@ -132,8 +132,8 @@ impl<Inputs, Results> Stages<Inputs, Results> {
 }
 
 impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
-    /// Runs all stages on threads of this process, where the arguments live unless the options say
-    /// where. A value is freed after the last stage that needs it.
+    /// Runs all stages on threads of this process, on the device of the arguments unless the
+    /// options set another device. A value is freed after the last stage that needs it.
     ///
     /// ```
     /// use nxla::split::Decision;
@@ -149,12 +149,13 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     /// ```
     ///
     /// # Errors
-    /// Arguments of other types than the function was traced for; the first error of a stage.
+    /// Returns an error for arguments of other types than the traced types, and the first error of
+    /// a stage.
     pub fn run(&self, arguments: impl Arguments<Inputs, Tensor>) -> Result<Results::Tensors> {
         self.run_anywhere(arguments, None)
     }
 
-    /// Runs stages on an executor. Those whose hooks call somebody run in this process.
+    /// Runs stages on an executor. Stages with hooks that have listeners run in this process.
     ///
     /// ```
     /// use nxla::runtime::Done;
@@ -185,7 +186,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     /// ```
     ///
     /// # Errors
-    /// As for [`Stages::run`]; what goes wrong where a stage runs.
+    /// Returns the errors of [`Stages::run`] and of the executor.
     pub fn run_on(
         &self,
         executor: &dyn StageExecutor,
@@ -194,7 +195,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
         self.run_anywhere(arguments, Some(executor))
     }
 
-    /// Measures each stage by itself: the shortest of `repeat` runs, one stage after another.
+    /// Measures each stage separately: the shortest time of `repeat` runs.
     ///
     /// ```
     /// use nxla::split::Policy;
@@ -207,7 +208,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     /// ```
     ///
     /// # Errors
-    /// As for [`Stages::run`].
+    /// Returns the errors of [`Stages::run`].
     pub fn measure(
         &self,
         arguments: impl Arguments<Inputs, Tensor>,
@@ -217,9 +218,9 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
         self.inner.core.measure(&inputs, repeat, asked(self.inner.interrupt.as_deref()))
     }
 
-    /// Runs the stages for each element of an iterator, several elements at the same time, and returns
-    /// the results in order. While one element is in a stage, the next one is in the stage before. An
-    /// element is taken when there is room for it, so an endless iterator will do.
+    /// Runs the stages for each element of an iterator, several elements at the same time, and
+    /// returns the results in order. While one element is in a stage, the next element is in the
+    /// previous stage. Elements are taken on demand, so the iterator may be endless.
     ///
     /// ```
     /// use nxla::split::Policy;
@@ -233,8 +234,8 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     /// ```
     ///
     /// # Errors
-    /// An item is an error as for [`Stages::run`], and if `in_flight`, the greatest number of elements at
-    /// the same time, is 0. The iterator ends after an error.
+    /// Returns an error for an item is an error as for [`Stages::run`], or if `in_flight`, the
+    /// maximum number of concurrent elements, is 0. The iterator ends after an error.
     pub fn pipeline<A>(
         &self,
         elements: impl IntoIterator<Item = A>,
@@ -265,7 +266,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
         })
     }
 
-    /// Runs the stages on a thread of their own.
+    /// Runs the stages on a new thread.
     fn start(&self, inputs: Vec<runtime::Tensor>) -> Run {
         let inner = self.inner.clone();
         thread::spawn(move || {
@@ -273,7 +274,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
         })
     }
 
-    /// The inputs of the whole program for these arguments.
+    /// Returns the inputs of the program for these arguments.
     fn inputs(&self, arguments: impl Arguments<Inputs, Tensor>) -> Result<Vec<runtime::Tensor>> {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
@@ -282,7 +283,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
         Ok(inputs.chain(self.inner.traced.captured.iter().cloned()).collect())
     }
 
-    /// The container of the results of the whole program.
+    /// Returns the container of the results of the program.
     fn rebuild(&self, results: Vec<runtime::Tensor>) -> Results::Tensors {
         let traced = &self.inner.traced;
         let results = traced.vectors.put(results).into_iter().map(Tensor::from);
@@ -315,13 +316,13 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     }
 }
 
-/// A run of all stages under way on a thread.
+/// A run of all stages in progress on a thread.
 type Run = JoinHandle<Result<Vec<runtime::Tensor>>>;
 
 /// Waits for a run.
 ///
 /// # Panics
-/// If the run panicked, with the same payload.
+/// Panics with the same payload if the run panicked.
 fn joined(run: Run) -> Result<Vec<runtime::Tensor>> {
     run.join().unwrap_or_else(|payload| panic::resume_unwind(payload))
 }

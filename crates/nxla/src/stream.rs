@@ -1,13 +1,12 @@
-//! Streams: a function applied to one chunk after another, with a state between them.
+//! Streams: a function that is applied to one chunk after another, with a state between them.
 //!
-//! The runtime does the steps, on a thread of the stream's own; here are the containers. The state
-//! stays where it is computed: on XLA it never leaves the device. Sending does not wait for the
-//! computation, receiving does.
+//! The runtime runs the steps on a thread of the stream; this module handles containers. The state
+//! remains on its device. Sending does not wait for the computation, receiving does.
 //!
-//! What is surprising: a stream holds a bounded number of chunks in flight (sent, and their results
-//! not received). Whoever has the whole [`Stream`] is told by an error that it is full, since
-//! nobody else could make room. Once it is [`split`](Stream::split) between threads, the sender
-//! waits for the receiver instead.
+//! A stream holds a bounded number of chunks in flight (sent chunks whose results were not
+//! received). If the stream is full, the owner of the whole [`Stream`] receives an error, since no
+//! other thread could receive results. After [`split`](Stream::split), the sender waits for the
+//! receiver instead.
 
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -22,14 +21,14 @@ use crate::jit::{call_of_types, jit};
 use crate::tensor::Tensor;
 use crate::{Error, Options, Result, default_options};
 
-/// How many chunks a stream holds unless it is told otherwise.
+/// The default number of chunks in flight.
 const DEFAULT_CAPACITY: usize = 64;
 
-/// Starts a stream under the default options: `function(chunk, state)` gives `(result, state)` for
+/// Starts a stream with the default options: `function(chunk, state)` returns `(result, state)` for
 /// each chunk.
 ///
-/// `chunk` is the type of a chunk, `initial` the state before the first. The new state has the
-/// structure, dtypes and shapes of the old one.
+/// `chunk` is the type of a chunk, `initial` the state before the first chunk. The new state must
+/// have the structure, dtypes and shapes of the old state.
 ///
 /// ```
 /// use nxla::{DType, Expr, TensorType, stream};
@@ -47,7 +46,8 @@ const DEFAULT_CAPACITY: usize = 64;
 /// ```
 ///
 /// # Errors
-/// Whatever is wrong with the function or its compilation; a new state of another type.
+/// Returns the errors of the function and of its compilation, and an error for a new state of
+/// another type.
 pub fn stream<F, X, S, Y>(
     function: F,
     chunk: impl Arguments<X, TensorType>,
@@ -62,7 +62,7 @@ where
     stream_with(function, chunk, initial, &Options::new())
 }
 
-/// Starts a [`stream`] under these options, on top of the defaults.
+/// Starts a [`stream`] with these options, which override the defaults.
 ///
 /// ```
 /// use nxla::stream::stream_with;
@@ -78,7 +78,7 @@ where
 /// ```
 ///
 /// # Errors
-/// As for [`stream`]; an unknown compiler or setting.
+/// Returns the errors of [`stream`], and an error for an unknown compiler or setting.
 pub fn stream_with<F, X, S, Y>(
     function: F,
     chunk: impl Arguments<X, TensorType>,
@@ -122,7 +122,7 @@ where
     })
 }
 
-/// What both halves of a stream know.
+/// The data that both halves of a stream share.
 #[derive(Clone)]
 struct Shared {
     stream: Arc<runtime::Stream>,
@@ -158,7 +158,8 @@ impl Shared {
         received.map(rebuilt).unwrap_or_else(|error| Some(Err(error)))
     }
 
-    /// A result in its container. The error of a step is told once, whatever else was sent.
+    /// Returns a result in its container. The error of a step is reported once, for any number of
+    /// sent chunks.
     fn rebuilt<Y: Container>(&self, outcome: Outcome) -> Result<Y::Tensors> {
         match outcome {
             Ok(parts) => Ok(container(parts, &self.structure_of_results)),
@@ -170,12 +171,12 @@ impl Shared {
     }
 }
 
-/// Leaves in their container.
+/// Returns leaves in their container.
 fn container<T: Tree<Tensor>>(parts: Vec<runtime::Tensor>, structure: &Structure) -> T {
     T::rebuild(&mut Leaves::new(parts.into_iter().map(Tensor::from), structure.clone()))
 }
 
-/// Abandons the stream when dropped.
+/// Cancels the stream when dropped.
 struct Abandon(Arc<runtime::Stream>);
 
 impl Drop for Abandon {
@@ -184,7 +185,7 @@ impl Drop for Abandon {
     }
 }
 
-/// Says when dropped that nothing more is sent.
+/// Closes the sending side when dropped.
 struct Close(Arc<runtime::Stream>);
 
 impl Drop for Close {
@@ -193,8 +194,8 @@ impl Drop for Close {
     }
 }
 
-/// A running stream of chunks `X`, a state `S` and results `Y`; made by [`stream`]. Dropping it
-/// cancels what is under way.
+/// A running stream of chunks `X`, a state `S` and results `Y`; created by [`stream`]. Dropping it
+/// cancels the current step.
 ///
 /// ```
 /// use nxla::{DType, Expr, TensorType, stream};
@@ -212,11 +213,11 @@ pub struct Stream<X, S, Y> {
     types: Types<X, S, Y>,
 }
 
-/// The containers of a stream, which it does not hold itself.
+/// The container types of a stream, which the stream does not hold.
 type Types<X, S, Y> = PhantomData<fn(X, S) -> Y>;
 
 impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
-    /// Holds so many chunks in flight at most, instead of 64; at least one.
+    /// Sets the maximum number of chunks in flight, 64 by default; at least one.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, stream};
@@ -233,7 +234,7 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
         self
     }
 
-    /// Hands over the next chunk, and returns at once.
+    /// Sends the next chunk, and returns immediately.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, stream};
@@ -247,13 +248,14 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     /// ```
     ///
     /// # Errors
-    /// A chunk of another type; a stream that is full, done, or ended by an error.
+    /// Returns an error for a chunk of another type, and if the stream is full, done, or ended by
+    /// an error.
     pub fn send(&mut self, chunk: impl Arguments<X, Tensor>) -> Result<()> {
         self.shared.send(chunk, false)
     }
 
-    /// The next result, in the order of the chunks; waits for its computation to start, and as
-    /// for every tensor, reading it waits for the end.
+    /// Receives the next result, in the order of the chunks. Waits until its computation starts;
+    /// reading the result waits for its end.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, stream};
@@ -267,12 +269,12 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     /// ```
     ///
     /// # Errors
-    /// No chunk is in flight; the error of a step, which ends the stream.
+    /// Returns an error if no chunk is in flight, and the error of a step, which ends the stream.
     pub fn recv(&mut self) -> Result<Y::Tensors> {
         self.shared.receive::<Y>(false).unwrap_or_else(|| Err(StreamError::Nothing.into()))
     }
 
-    /// Ends the stream, and gives its state; again, if it is done already.
+    /// Ends the stream and returns its state; can be called repeatedly.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, stream};
@@ -287,14 +289,14 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     /// ```
     ///
     /// # Errors
-    /// Results that have not been received; the error of a step.
+    /// Returns an error if results were not received, and the error of a step.
     pub fn done(&mut self) -> Result<S::Tensors> {
         let state = self.shared.stream.finish(&Wait::default())?;
         Ok(container(state, &self.shared.structure_of_state))
     }
 
-    /// The results for chunks, as an iterator that takes the chunks as it needs them, and sends
-    /// some ahead.
+    /// Returns an iterator over the results for chunks. It takes chunks on demand, and sends some
+    /// of them ahead.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, stream};
@@ -321,12 +323,12 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
                 let Some(chunk) = chunks.next() else { break };
                 refused = self.send(chunk).err();
             }
-            // Results that are on their way come before the error of the chunk behind them.
+            // Results in flight precede the error of the next chunk.
             self.shared.receive::<Y>(false).or_else(|| refused.take().map(Err))
         })
     }
 
-    /// Ends the stream after the step under way, as dropping it does; results are dropped.
+    /// Cancels the stream after the current step, as dropping it does; results are dropped.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, stream};
@@ -342,7 +344,8 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
         self.shared.stream.abandon();
     }
 
-    /// Two halves for two threads. The sender waits while the stream is full.
+    /// Splits the stream into two halves for two threads. The sender waits while the stream is
+    /// full.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, stream};
@@ -365,7 +368,7 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     }
 }
 
-/// The half of a stream that sends. Dropping it says that nothing more comes.
+/// The sending half of a stream. Dropping it ends the input.
 ///
 /// ```
 /// use nxla::{DType, Expr, TensorType, stream};
@@ -386,7 +389,7 @@ pub struct Sender<X> {
 }
 
 impl<X: Container> Sender<X> {
-    /// Hands over the next chunk; waits while the stream is full.
+    /// Sends the next chunk; waits while the stream is full.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, stream};
@@ -399,12 +402,13 @@ impl<X: Container> Sender<X> {
     /// ```
     ///
     /// # Errors
-    /// A chunk of another type; a stream that was ended by an error or by the receiver.
+    /// Returns an error for a chunk of another type, and if an error or the receiver ended the
+    /// stream.
     pub fn send(&self, chunk: impl Arguments<X, Tensor>) -> Result<()> {
         self.shared.send(chunk, true)
     }
 
-    /// Hands over the next chunk if the stream has room for it.
+    /// Sends the next chunk if the stream is not full.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, stream};
@@ -418,14 +422,14 @@ impl<X: Container> Sender<X> {
     /// ```
     ///
     /// # Errors
-    /// As for [`Sender::send`]; a stream that is full.
+    /// Returns the errors of [`Sender::send`], and an error if the stream is full.
     pub fn try_send(&self, chunk: impl Arguments<X, Tensor>) -> Result<()> {
         self.shared.send(chunk, false)
     }
 }
 
-/// The half of a stream that receives: an iterator over the results, which ends when the sender is
-/// gone and everything has been received. Dropping it cancels what is under way.
+/// The receiving half of a stream: an iterator over the results, which ends after the sender was
+/// dropped and all results were received. Dropping it cancels the current step.
 ///
 /// ```
 /// use nxla::{DType, Expr, TensorType, stream};
@@ -447,8 +451,7 @@ pub struct Receiver<S, Y> {
 }
 
 impl<S: Container, Y: Container> Receiver<S, Y> {
-    /// The state after the last chunk, for which it waits; results that have not been received
-    /// are dropped.
+    /// Waits for the last chunk and returns the state; results that were not received are dropped.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, stream};
@@ -462,7 +465,7 @@ impl<S: Container, Y: Container> Receiver<S, Y> {
     /// ```
     ///
     /// # Errors
-    /// The error of a step.
+    /// Returns the error of a step.
     pub fn done(mut self) -> Result<S::Tensors> {
         if let Some(Err(error)) = self.by_ref().find(Result::is_err) {
             return Err(error);
@@ -471,7 +474,7 @@ impl<S: Container, Y: Container> Receiver<S, Y> {
         Ok(container(state, &self.shared.structure_of_state))
     }
 
-    /// The same for asynchronous code.
+    /// Converts the receiver for asynchronous code.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, stream};
@@ -497,9 +500,9 @@ impl<S: Container, Y: Container> Iterator for Receiver<S, Y> {
     }
 }
 
-/// The half of a stream that receives in asynchronous code: a [`futures_core::Stream`] of the
-/// results, made by [`Receiver::into_async`]. No thread waits for the next one. As for every tensor,
-/// reading a result waits for its computation, and [awaiting](crate::ready()) it does so too.
+/// The receiving half of a stream in asynchronous code: a [`futures_core::Stream`] of the results,
+/// created by [`Receiver::into_async`]. No thread waits for the next result. Reading a result waits
+/// for its computation; [awaiting](crate::ready()) it does not block.
 ///
 /// ```
 /// use nxla::{DType, Expr, TensorType, stream};
@@ -516,8 +519,8 @@ impl<S: Container, Y: Container> Iterator for Receiver<S, Y> {
 pub struct AsyncReceiver<S, Y>(Receiver<S, Y>);
 
 impl<S: Container, Y: Container> AsyncReceiver<S, Y> {
-    /// The state after the last chunk; see [`Receiver::done`], which waits. When the stream has
-    /// ended, it does not.
+    /// Returns the state after the last chunk; see [`Receiver::done`]. It waits unless the stream
+    /// has ended.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, stream};
@@ -532,7 +535,7 @@ impl<S: Container, Y: Container> AsyncReceiver<S, Y> {
     /// ```
     ///
     /// # Errors
-    /// The error of a step.
+    /// Returns the error of a step.
     pub fn done(self) -> Result<S::Tensors> {
         self.0.done()
     }

@@ -1,4 +1,4 @@
-//! Data, on the host or on a device, with functions on it.
+//! Tensors on the host or on a device.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,10 +10,10 @@ use nxla_tensor::{DType, Element, Scalar, Shape, TensorError};
 use crate::Error;
 use crate::numbers::{IntoNames, Item};
 
-/// A tensor of numbers, on the host or in the memory of a device.
+/// A tensor on the host or in the memory of a device.
 ///
-/// Clones share the data. A device tensor may still be in the making: asking for its dtype and
-/// shape is free, reading it waits.
+/// Clones share the data. A device tensor may still be under computation: its dtype and shape are
+/// available immediately, and reading it waits.
 ///
 /// ```
 /// use nxla::{DType, Tensor};
@@ -46,7 +46,7 @@ impl Operand for Tensor {
 }
 
 impl Tensor {
-    /// A tensor of a shape from its elements in row-major order.
+    /// Creates a tensor of a shape from its elements in row-major order.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -58,12 +58,12 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// A number of elements that is not the size of the shape.
+    /// Returns an error if the number of elements differs from the size of the shape.
     pub fn new<T: Element>(elements: Vec<T>, shape: impl Into<Shape>) -> Result<Self, TensorError> {
         runtime::Tensor::new(elements, shape).map(Self)
     }
 
-    /// One number of a dtype.
+    /// Creates a scalar of a dtype.
     ///
     /// ```
     /// use nxla::{DType, Scalar, Tensor};
@@ -76,7 +76,7 @@ impl Tensor {
         Self(runtime::Tensor::scalar(value, dtype))
     }
 
-    /// The same data with other names for the axes, or with none for `()`.
+    /// Replaces the axis names, or removes them for `()`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -87,12 +87,12 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Another number of names than the tensor has axes.
+    /// Returns an error if the number of names differs from the number of axes.
     pub fn with_names(self, names: impl IntoNames) -> Result<Self, TensorError> {
         self.0.with_names(names.into_names()).map(Self)
     }
 
-    /// The only element, as a number of Rust.
+    /// Returns the only element as a Rust scalar.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -104,9 +104,9 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// What the computation ran into; a tensor of another size than 1, or with vectorized axes; a
-    /// number that `T` has not: a fraction for an integer, one that is complex for a real number.
-    /// Floats are rounded.
+    /// Returns the error of a failed computation. Returns an error for a tensor that has more or
+    /// fewer elements or has vectorized axes, and for a value that `T` cannot represent: a fraction
+    /// as an integer, or a complex number as a real number. Floats are rounded.
     pub fn item<T: Item>(&self) -> Result<T> {
         let scalar = self.0.item()?;
         T::of(scalar).ok_or_else(|| {
@@ -115,7 +115,7 @@ impl Tensor {
         })
     }
 
-    /// The elements as an array of [`ndarray`](crate::ndarray).
+    /// Returns the elements as an array of [`ndarray`](crate::ndarray).
     ///
     /// ```
     /// use nxla::Tensor;
@@ -127,13 +127,13 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// What the computation ran into; a dtype that `T` does not hold.
+    /// Returns the error of a failed computation, and an error if `T` does not store the dtype.
     pub fn to_ndarray<T: Element>(&self) -> Result<ArrayD<T>> {
         Ok(self.0.to_host()?.view()?.to_owned())
     }
 
-    /// The data with its first axes, which must be as many and of these sizes, vectorized.
-    /// Vectorized axes have no names besides their own.
+    /// Makes the leading axes, which must have these sizes, vectorized. Vectorized axes have no
+    /// other names.
     ///
     /// ```
     /// use nxla::{Tensor, VectorAxis, Vectors};
@@ -145,13 +145,13 @@ impl Tensor {
     /// ```
     ///
     /// # Panics
-    /// If the sizes differ: this puts together what has been taken apart.
+    /// Panics if the sizes differ.
     #[must_use]
     pub fn with_vectors(self, vectors: Vectors) -> Self {
         Self(self.0.with_vectors(vectors))
     }
 
-    /// A copy on a device; see [`nxla_runtime::Tensor::copy_to`].
+    /// Copies the tensor to a device; see [`nxla_runtime::Tensor::copy_to`].
     ///
     /// ```
     /// use nxla::{Device, Tensor};
@@ -162,12 +162,12 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// What the plugin says of the transfer; a tensor that was freed.
+    /// Returns the error of the plugin, and an error for a freed tensor.
     pub fn copy_to(&self, device: &Device) -> Result<Tensor> {
         self.0.copy_to(device).map(Self)
     }
 
-    /// The tensor itself if it lives on the device, else a copy there.
+    /// Returns the tensor itself if it is on the device, and otherwise a copy on the device.
     ///
     /// ```
     /// use nxla::{Device, Tensor};
@@ -178,13 +178,13 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// As for [`Tensor::copy_to`].
+    /// Returns the errors of [`Tensor::copy_to`].
     pub fn on(&self, device: &Device) -> Result<Tensor> {
         self.0.on(device).map(Self)
     }
 
-    /// Moves to a device: nothing happens if the tensor is there, else it is copied, and then
-    /// freed even if the copy failed.
+    /// Moves the tensor to a device: if it is on another device, it is copied and then freed, even
+    /// if the copy failed.
     ///
     /// ```
     /// use nxla::{Device, Tensor};
@@ -195,12 +195,12 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// As for [`Tensor::copy_to`].
+    /// Returns the errors of [`Tensor::copy_to`].
     pub fn transfer_to(self, device: &Device) -> Result<Tensor> {
         self.0.transfer_to(device).map(Self)
     }
 
-    /// What the runtime knows of it.
+    /// Returns the tensor of the runtime.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -220,8 +220,8 @@ impl fmt::Debug for Tensor {
 }
 
 impl fmt::Display for Tensor {
-    /// The type, the device if it is not the host, and the values, waiting for them. A scalar takes one
-    /// line.
+    /// Writes the type, the device if it is not the host, and the values, after waiting for them. A
+    /// scalar takes one line.
     ///
     /// ```
     /// use nxla::Tensor;

@@ -1,4 +1,4 @@
-//! Whether derivatives are what differences show, for tests.
+//! Tests of derivatives against finite differences.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use crate::tensor::Tensor;
 use crate::transform::{jvp, vjp};
 use crate::{Error, Result, jit};
 
-/// Compares derivatives of `function` with differences of its values, to second order and in both
-/// modes; see [`CheckGrads`] for other choices.
+/// Compares derivatives of `function` with finite differences, up to second order and in both
+/// modes; see [`CheckGrads`] for options.
 ///
 /// ```
 /// use nxla::testing::check_grads;
@@ -28,7 +28,7 @@ use crate::{Error, Result, jit};
 /// ```
 ///
 /// # Errors
-/// As for [`CheckGrads::run`].
+/// Returns the errors of [`CheckGrads::run`].
 pub fn check_grads<F, Types>(
     function: F,
     arguments: impl Arguments<F::Arguments, Tensor>,
@@ -39,12 +39,12 @@ where
     CheckGrads::new().run(function, arguments)
 }
 
-/// How [`check_grads`] compares.
+/// Options of [`check_grads`].
 ///
-/// The arguments are moved along a random direction, there and back, and the change of the results is
-/// compared with what forward mode says of the direction; reverse mode with random cotangents must
-/// find the same in sum. The derivatives are functions in turn, and are checked in the same way up to
-/// an order, in each mode after each.
+/// The arguments are moved in a random direction and its opposite, and the change of the results is
+/// compared with the forward-mode derivative in this direction. Reverse mode with random cotangents
+/// must have the same result. The derivatives are functions too, and are checked in the same way up
+/// to an order, in each mode.
 ///
 /// ```
 /// use nxla::runtime::Mode;
@@ -73,7 +73,7 @@ impl Default for CheckGrads {
 }
 
 impl CheckGrads {
-    /// To second order, in both modes, on the compiler in force.
+    /// Creates options for second order, both modes, and the default compiler.
     ///
     /// ```
     /// use nxla::Expr;
@@ -95,7 +95,7 @@ impl CheckGrads {
         }
     }
 
-    /// How often the function is differentiated.
+    /// Sets the number of times that the function is differentiated.
     ///
     /// ```
     /// use nxla::Expr;
@@ -110,7 +110,7 @@ impl CheckGrads {
         self
     }
 
-    /// The modes that are checked, in each order.
+    /// Sets the modes that are checked for each order.
     ///
     /// ```
     /// use nxla::Expr;
@@ -126,8 +126,9 @@ impl CheckGrads {
         self
     }
 
-    /// How far two numbers may be apart, as a share of the larger and absolutely. By default what
-    /// differences of the coarsest dtype are good for, about 1e-6 for `f64` and 1e-3 for `f32`.
+    /// Sets the permitted difference of two values, relative to the larger one and absolute. The
+    /// default is the accuracy of differences in the least precise dtype: about 1e-6 for `f64` and
+    /// 1e-3 for `f32`.
     ///
     /// ```
     /// use nxla::Expr;
@@ -142,7 +143,7 @@ impl CheckGrads {
         self
     }
 
-    /// How far the arguments are moved for a difference.
+    /// Sets the step of the differences.
     ///
     /// ```
     /// use nxla::Expr;
@@ -157,7 +158,7 @@ impl CheckGrads {
         self
     }
 
-    /// From which the directions come.
+    /// Sets the seed of the random directions.
     ///
     /// ```
     /// use nxla::Expr;
@@ -172,7 +173,7 @@ impl CheckGrads {
         self
     }
 
-    /// Where the function and its derivatives run.
+    /// Sets the compiler of the function and its derivatives.
     ///
     /// ```
     /// use nxla::Expr;
@@ -187,8 +188,8 @@ impl CheckGrads {
         self
     }
 
-    /// Checks the derivatives of a function at its arguments, which should be where it is smooth.
-    /// Integers among them are constant.
+    /// Checks the derivatives of a function at these arguments, where the function should be
+    /// smooth. Integers are constants.
     ///
     /// ```
     /// use nxla::testing::CheckGrads;
@@ -200,8 +201,9 @@ impl CheckGrads {
     /// ```
     ///
     /// # Errors
-    /// A [`Mismatch`] as [`Error::User`], if two numbers differ; an order or modes of nothing; nothing
-    /// to differentiate; whatever is wrong with the function.
+    /// Returns a [`Mismatch`] as [`Error::User`] if two values differ. Returns an error for an
+    /// order of 0, for no modes, and if there is nothing to differentiate, and the errors of the
+    /// function.
     pub fn run<F, Types>(
         &self,
         function: F,
@@ -237,7 +239,7 @@ fn wrong(why: &str) -> Error {
     Error::Arguments { function: "check_grads".into(), why: why.into() }
 }
 
-/// A derivative that is not what differences show.
+/// A derivative that differs from finite differences.
 ///
 /// ```
 /// use nxla::testing::{Mismatch, check_grads};
@@ -249,11 +251,11 @@ fn wrong(why: &str) -> Error {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mismatch {
-    /// In which modes the function has been differentiated, the last one first.
+    /// The modes in which the function was differentiated, the last one first.
     pub modes: String,
-    /// By what the function changes, in real and imaginary parts.
+    /// The change of the function, in real and imaginary parts.
     pub shown: Vec<f64>,
-    /// What its derivative says.
+    /// The derivative.
     pub found: Vec<f64>,
     /// The largest difference.
     pub distance: f64,
@@ -272,7 +274,7 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-/// A function of the floats among its arguments, which gives the floats among its results.
+/// A function of the floats among its arguments, which returns the floats among its results.
 struct Flat<'a, F> {
     function: &'a F,
     given: Leaves<Tensor>,
@@ -283,7 +285,7 @@ impl<'a, F> Flat<'a, F> {
         Self { function, given }
     }
 
-    /// The arguments that are not constant.
+    /// Returns the arguments that are not constant.
     fn smooth(&self) -> Vec<Tensor> {
         self.given.items.iter().filter(|x| is_smooth(x.dtype())).cloned().collect()
     }
@@ -300,7 +302,7 @@ impl<'a, F> Flat<'a, F> {
         });
         let structure: Structure = self.given.structure.clone();
         let arguments = F::Arguments::rebuild(&mut Leaves::new(items, structure));
-        // After an error the trace keeps it, and what is given is dropped.
+        // After an error, which the trace records, the results are dropped.
         let Some(results) = trace.attempt(|| self.function.invoke(arguments)) else {
             return values.to_vec();
         };
@@ -312,7 +314,7 @@ fn is_smooth(dtype: DType) -> bool {
     dtype.is_float() || dtype.is_complex()
 }
 
-/// How many decimal digits a dtype has.
+/// Returns the number of decimal digits of a dtype.
 fn digits(dtype: DType) -> f64 {
     let bits = dtype.bits() / if dtype.is_complex() { 2 } else { 1 };
     match bits {
@@ -323,7 +325,8 @@ fn digits(dtype: DType) -> f64 {
     }
 }
 
-/// Numbers by Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
+/// A random number generator by Steele, Lea and Flood, "Fast splittable pseudorandom number
+/// generators" (2014).
 struct Random(u64);
 
 impl Random {
@@ -335,7 +338,7 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A number between one half and one, of either sign.
+    /// Returns a value between one half and one, with a random sign.
     fn number(&mut self) -> f64 {
         let bits = self.next();
         let size = 0.5 + 0.5 * ((bits >> 11) as f64 / (1u64 << 53) as f64);
@@ -364,7 +367,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Checks a function, and its derivatives as long as any of the order is left.
+    /// Checks a function, and its derivatives up to the order.
     fn check(
         &self,
         function: &Moving<'_>,
@@ -422,7 +425,7 @@ impl Checker<'_> {
         compiled.call(values.to_vec())
     }
 
-    /// By how much the results change along a direction, for each step of length 1.
+    /// Returns the changes of the results in a direction, per unit of step length.
     fn differences(
         &self,
         function: &Moving<'_>,
@@ -445,7 +448,7 @@ impl Checker<'_> {
         let mut largest = 0.0f64;
         for (found, shown) in found.iter().zip(shown) {
             let apart = (found - shown).abs();
-            // NaN is the largest of all.
+            // NaN is larger than all other values.
             distance = if distance.is_nan() || apart <= distance { distance } else { apart };
             largest = largest.max(shown.abs());
         }
@@ -461,7 +464,7 @@ fn constants(tensors: &[Tensor]) -> Vec<Expr> {
     tensors.iter().map(Expr::of).collect()
 }
 
-/// The elements, each with its imaginary part if there are any.
+/// Returns the elements, each with its imaginary part for complex tensors.
 fn numbers(x: &Tensor) -> Result<Vec<f64>> {
     let host = x.to_host()?;
     let parts = (0..host.size()).map(|at| host.get(at).parts());
@@ -471,7 +474,8 @@ fn numbers(x: &Tensor) -> Result<Vec<f64>> {
     })
 }
 
-/// What cotangents say of changes: the real part of the sum of their products.
+/// Returns the change that cotangents predict for tangents: the real part of the sum of their
+/// products.
 fn paired(cotangents: &[Tensor], changes: &[Tensor]) -> Result<f64> {
     let mut total = 0.0;
     for (cotangent, change) in cotangents.iter().zip(changes) {

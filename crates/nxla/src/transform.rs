@@ -1,4 +1,4 @@
-//! Gradients of functions, and their other derivatives.
+//! Gradients and other derivatives of functions.
 
 mod derivatives;
 
@@ -45,15 +45,15 @@ mod sealed {
     use crate::containers::Container;
     use crate::expr::Expr;
 
-    /// Keeps [`super::Loss`] to a value, alone or first of a pair.
+    /// Restricts [`super::Loss`] to a value, alone or first in a pair.
     pub trait Sealed {}
 
     impl Sealed for Expr {}
     impl<C: Container> Sealed for (Expr, C) {}
 }
 
-/// What the function of a gradient may give: the value to differentiate, alone or first of a pair
-/// whose other part, any container, is passed on.
+/// The result of a function for its gradient: the value to differentiate, alone or first in a pair
+/// whose second item, any container, is passed through.
 ///
 /// ```
 /// use nxla::{Expr, jit, value_and_grad};
@@ -70,15 +70,15 @@ mod sealed {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub trait Loss: sealed::Sealed {
-    /// What is passed on.
+    /// The container that is passed through.
     type Rest: Container;
-    /// What the caller gets for value and rest.
+    /// The result for the caller.
     type Value;
 
-    /// The value and the rest.
+    /// Returns the value and the other results.
     fn split(self) -> (Expr, Self::Rest);
 
-    /// Puts the two together again.
+    /// Combines the value and the other results.
     fn join(value: Expr, rest: Self::Rest) -> Self::Value;
 }
 
@@ -108,11 +108,11 @@ impl<C: Container> Loss for (Expr, C) {
     }
 }
 
-/// The value of `function` and its gradient with respect to its argument, which may be a
-/// container.
+/// Returns the function that computes the value of `function` and its gradient with respect to its
+/// argument, which may be a container.
 ///
-/// The function gives the value, or a pair of the value and a container that is passed on. Further
-/// arguments are captured:
+/// The function returns the value, or a pair of the value and a container that is passed through.
+/// Other arguments are captured:
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jit, value_and_grad};
@@ -157,7 +157,7 @@ where
                 let gradients = gradients.into_iter().map(Expr::from);
                 (R::join(value, rest), A::rebuild(&mut Leaves::new(gradients, wrt.structure)))
             }
-            // The trace has an error, and whatever comes of it is dropped.
+            // The trace has an error, so the results are dropped.
             None => {
                 let result = match given {
                     Some((value, rest)) => R::join(value, rest),
@@ -172,12 +172,12 @@ where
     }
 }
 
-/// `function` of `x` where `condition` holds, else `otherwise`, with a gradient that does not see the
-/// rest.
+/// Returns `function(x)` where `condition` is true, and `otherwise` elsewhere, with a gradient that
+/// ignores unselected elements.
 ///
-/// A `select` of the two has the gradient NaN where `function` has an infinite slope that is not
-/// taken: it is multiplied by 0. Here the function gets `inside` there, an argument for which it is
-/// smooth.
+/// The gradient of a `select` is NaN where `function` has an infinite slope that is not selected,
+/// because the slope is multiplied by 0. Here, `function` receives `inside` for unselected
+/// elements, an argument for which it is smooth.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, grad, jit, safe_where};

@@ -1,6 +1,6 @@
-//! Vectorized axes: leading axes that functions do not see, and `vmap` over them.
+//! Vectorized axes: leading axes that functions do not see, and `vmap`.
 //!
-//! What they are is told at [`nxla_runtime::vectors`].
+//! [`nxla_runtime::vectors`] explains them.
 
 use std::panic::Location;
 
@@ -26,8 +26,8 @@ pub(crate) fn inner<T: std::ops::Deref<Target = U>, U: Clone>(handles: &[T]) -> 
 }
 
 impl Expr {
-    /// The first axes, one for each name, become vectorized: functions leave them alone and work
-    /// on each entry. A name can come with the size that the axis must have.
+    /// Makes leading axes, one for each name, vectorized: functions apply to each entry. A name may
+    /// be given with the required size of the axis.
     ///
     /// ```
     /// use nxla::{Expr, Tensor, jit};
@@ -39,15 +39,15 @@ impl Expr {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     ///
-    /// Fewer axes than names, other sizes and names that are taken are mistakes.
+    /// Fewer axes than names, other sizes and existing names are errors.
     #[must_use]
     #[track_caller]
     pub fn vectorize<T: Into<NewVector>>(&self, axes: impl IntoIterator<Item = T>) -> Expr {
         self.or_fail(Location::caller(), || runtime::Expr::vectorize(self, &listed(axes)))
     }
 
-    /// Vectorized axes become ordinary ones again, in front of the others; with `keep_names`
-    /// their names become names of axes.
+    /// Converts vectorized axes to ordinary leading axes; with `keep_names`, their names become
+    /// axis names.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -62,10 +62,10 @@ impl Expr {
         self.or_fail(Location::caller(), || runtime::Expr::devectorize(self, keep_names))
     }
 
-    /// All elements, in row-major order, under other vectorized axes and another shape. One size
-    /// of both together can be left open.
+    /// Reshapes all elements, in row-major order, to other vectorized axes and another shape. One
+    /// size in total may be open.
     ///
-    /// Sizes that do not multiply to the number of elements are a mistake.
+    /// Sizes whose product differs from the number of elements are an error.
     ///
     /// ```
     /// use nxla::vectors::Target;
@@ -86,9 +86,9 @@ impl Expr {
         self.or_fail(Location::caller(), || runtime::Expr::revectorize(self, &listed(axes), target))
     }
 
-    /// The values with the same vectorized axes, in the order in which they are met: those that a
-    /// value has not had are of size 1. With `align_ranks`, entries get axes of size 1 in front
-    /// until all have as many.
+    /// Returns the values with the same vectorized axes, in order of first appearance; missing axes
+    /// have size 1. With `align_ranks`, entries are extended by leading axes of size 1 to equal
+    /// ranks.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -100,12 +100,14 @@ impl Expr {
     /// ```
     ///
     /// # Errors
-    /// Values of several traces; axes of one name and different sizes.
+    /// Returns an error for values of several traces, and for axes of equal names and different
+    /// sizes.
     pub fn reshape_vectors(exprs: &[Expr], align_ranks: bool) -> Result<Vec<Expr>> {
         runtime::Expr::reshape_vectors(&inner(exprs), align_ranks).map(wrapped)
     }
 
-    /// [`Expr::reshape_vectors`], and then repeated to the full size of each axis.
+    /// Does the same as [`Expr::reshape_vectors`], and then broadcasts to the full size of each
+    /// axis.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -117,12 +119,12 @@ impl Expr {
     /// ```
     ///
     /// # Errors
-    /// As for [`Expr::reshape_vectors`].
+    /// Returns the errors of [`Expr::reshape_vectors`].
     pub fn broadcast_vectors(exprs: &[Expr], align_ranks: bool) -> Result<Vec<Expr>> {
         runtime::Expr::broadcast_vectors(&inner(exprs), align_ranks).map(wrapped)
     }
 
-    /// What was built; the first error is kept for the end of the trace.
+    /// Returns the built value; the trace records the first error.
     fn or_fail(
         &self,
         location: &'static Location<'static>,
@@ -135,8 +137,8 @@ impl Expr {
 }
 
 impl Tensor {
-    /// The first axes, one for each name, become vectorized, as for [`Expr::vectorize`]. The data
-    /// stays where it is.
+    /// Makes leading axes, one for each name, vectorized, as [`Expr::vectorize`] does. The data is
+    /// not moved.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -151,7 +153,7 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Fewer axes than names; other sizes; names that are taken.
+    /// Returns an error for fewer axes than names, other sizes, or existing names.
     pub fn vectorize<T: Into<NewVector>>(
         &self,
         axes: impl IntoIterator<Item = T>,
@@ -159,7 +161,7 @@ impl Tensor {
         runtime::Tensor::vectorize(self, &listed(axes)).map(Tensor::from)
     }
 
-    /// Vectorized axes become ordinary ones again, as for [`Expr::devectorize`].
+    /// Converts vectorized axes to ordinary axes, as [`Expr::devectorize`] does.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -170,12 +172,13 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// None; the result is fallible like that of every function of tensors.
+    /// Cannot fail in practice.
     pub fn devectorize(&self, keep_names: bool) -> Result<Tensor> {
         runtime::Tensor::devectorize(self, keep_names).map(Tensor::from)
     }
 
-    /// All elements under other vectorized axes and another shape, as for [`Expr::revectorize`].
+    /// Reshapes all elements to other vectorized axes and another shape, as [`Expr::revectorize`]
+    /// does.
     ///
     /// ```
     /// use nxla::vectors::Target;
@@ -188,7 +191,8 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Sizes that do not multiply to the number of elements; several that are left open.
+    /// Returns an error if the product of the sizes differs from the number of elements, or if
+    /// several sizes are open.
     pub fn revectorize<T: Into<NewVector>>(
         &self,
         axes: impl IntoIterator<Item = T>,
@@ -197,7 +201,7 @@ impl Tensor {
         runtime::Tensor::revectorize(self, &listed(axes), target).map(Tensor::from)
     }
 
-    /// The tensors with the same vectorized axes, as for [`Expr::reshape_vectors`].
+    /// Returns the tensors with the same vectorized axes, as [`Expr::reshape_vectors`] does.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -209,13 +213,13 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Axes of one name and different sizes.
+    /// Returns an error for axes of equal names and different sizes.
     pub fn reshape_vectors(tensors: &[Tensor], align_ranks: bool) -> Result<Vec<Tensor>> {
         let tensors = runtime::Tensor::reshape_vectors(&inner(tensors), align_ranks)?;
         Ok(tensors.into_iter().map(Tensor::from).collect())
     }
 
-    /// The tensors repeated to the same vectorized axes, as for [`Expr::broadcast_vectors`].
+    /// Broadcasts the tensors to the same vectorized axes, as [`Expr::broadcast_vectors`] does.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -227,16 +231,16 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Axes of one name and different sizes.
+    /// Returns an error for axes of equal names and different sizes.
     pub fn broadcast_vectors(tensors: &[Tensor], align_ranks: bool) -> Result<Vec<Tensor>> {
         let tensors = runtime::Tensor::broadcast_vectors(&inner(tensors), align_ranks)?;
         Ok(tensors.into_iter().map(Tensor::from).collect())
     }
 }
 
-/// A function of many entries, of one that is written for a single entry: `in_axis` of each value
-/// in the argument holds the entries, and so does `out_axis` of each result. What the function
-/// captures is shared by all entries.
+/// Converts a function of a single entry to a function of many entries: `in_axis` of each value in
+/// the argument holds the entries, and so does `out_axis` of each result. Captured values are
+/// shared by all entries.
 ///
 /// It is [`Expr::vectorize`] for axes without names.
 ///
@@ -279,7 +283,7 @@ where
             (Some((results, structure)), _) => {
                 R::rebuild(&mut Leaves::new(wrapped(results), structure))
             }
-            // The trace has an error, and whatever comes of it is dropped.
+            // The trace has an error, so the results are dropped.
             (None, Some(result)) => result,
             (None, None) => function(argument),
         }

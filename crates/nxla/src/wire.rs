@@ -1,9 +1,9 @@
-//! Tensors and programs in formats of [`serde`], with the feature of that name.
+//! Serialization of tensors and programs with [`serde`], with the feature of that name.
 //!
 //! [`DType`](crate::DType), [`Shape`](crate::Shape), [`TensorType`](crate::TensorType) and
-//! [`HostTensor`] have `serde` whatever the features, since programs are written
-//! with it. A [`Tensor`] is read from its device first, and comes back on the host. So structs of
-//! tensors can derive it beside [`Container`](macro@crate::Container):
+//! [`HostTensor`] always implement `serde`, since programs are serialized with it. A [`Tensor`] is
+//! first read from its device, and is deserialized on the host. Structs of tensors can therefore
+//! derive `serde` next to [`Container`](macro@crate::Container):
 //!
 //! ```
 //! use nxla::{Container, Program, Tensor, TensorType, DType, Expr, jit};
@@ -48,7 +48,7 @@ impl Serialize for Tensor {
     /// Waits for the data.
     ///
     /// # Errors
-    /// What the computation ran into; vectorized axes.
+    /// Returns the error of a failed computation, and an error for vectorized axes.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if !self.vectors().is_empty() {
             return Err(S::Error::custom("a tensor with vectorized axes cannot be written"));
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for Tensor {
     }
 }
 
-/// Writes a program as a list of bytes, those of [`to_bytes`].
+/// Serializes a program as a list of bytes, those of [`to_bytes`].
 ///
 /// ```
 /// use nxla::{DType, Expr, Program, TensorType, jit};
@@ -79,7 +79,7 @@ impl<'de> Deserialize<'de> for Tensor {
 /// ```
 ///
 /// # Errors
-/// What the format says.
+/// Returns the errors of the format.
 pub fn serialize<P: Borrow<Program>, S: Serializer>(
     program: &P,
     serializer: S,
@@ -87,7 +87,7 @@ pub fn serialize<P: Borrow<Program>, S: Serializer>(
     to_bytes(program.borrow()).serialize(serializer)
 }
 
-/// Reads a [`Program`], or an `Arc` of one, from the bytes of [`to_bytes`].
+/// Deserializes a [`Program`], or an `Arc` of one, from the bytes of [`to_bytes`].
 ///
 /// ```
 /// use nxla::{DType, Expr, Program, TensorType, jit};
@@ -104,7 +104,7 @@ pub fn serialize<P: Borrow<Program>, S: Serializer>(
 /// ```
 ///
 /// # Errors
-/// What the format says; bytes that are no program, or damaged.
+/// Returns the errors of the format, and an error for bytes that are not a program or are damaged.
 pub fn deserialize<'de, P: From<Program>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<P, D::Error> {

@@ -1,5 +1,5 @@
-//! What a backend promises, one test for each promise: where data is put, how it moves, and what is
-//! said of it. They need a plugin, and do nothing where none is named by `NXLA_PJRT_PLUGIN`.
+//! Guarantees of a backend: placement of data, transfers and reports. These tests need a plugin,
+//! and do nothing unless `NXLA_PJRT_PLUGIN` names one.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::BTreeSet;
@@ -12,8 +12,8 @@ use nxla::{
 };
 use proptest::prelude::*;
 
-/// The first device of the default client and one of another client. What the process sends and
-/// reads is counted for all threads, so one test runs at a time.
+/// Returns the first device of the default client and one of another client. Transfers are counted
+/// for all threads, so one test runs at a time.
 fn two_devices() -> Option<(Device, Device, MutexGuard<'static, ()>)> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     std::env::var_os("NXLA_PJRT_PLUGIN")?;
@@ -225,17 +225,17 @@ fn weights_on_the_device_are_not_sent_again() {
     assert_eq!((after.sent - before.sent, after.read - before.read), (5 * 4 * 4096, 0));
 }
 
-/// What somebody does to tensors: each names the one it takes by its place among those there are.
+/// An operation on tensors, each of which is named by its index.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Make(i8),
-    /// Another handle on the same memory.
+    /// Creates another handle on the same memory.
     Share(usize),
-    /// The tensor itself if it is there, else a copy.
+    /// Returns the tensor itself, or a copy on another device.
     On(usize, usize),
     Copy(usize, usize),
     Double(usize),
-    /// A call that takes the memory of its argument.
+    /// A call that donates its argument.
     Donate(usize),
     Drop(usize),
 }
@@ -255,7 +255,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
     prop::collection::vec(deed, 1..30)
 }
 
-/// A tensor, and what it is meant to be.
+/// A tensor, and its expected values.
 #[derive(Clone)]
 struct Held {
     tensor: Tensor,
@@ -303,7 +303,7 @@ proptest! {
                 Deed::Donate(which) => at(which, &held).map(|x| {
                     let take = jit(|x: Expr| x + 1).device(places[x.place].clone()).donate([0]);
                     let found = take.call(&x.tensor)?;
-                    // Host memory stays with those who hold it.
+                    // Host memory is never donated.
                     if x.place != 0 {
                         gone.insert(x.memory);
                     }

@@ -1,5 +1,4 @@
-//! What calls promise beyond their results: mistakes that are told, functions inside of functions,
-//! and memory that is handed over.
+//! Calls: errors of traced functions, nested functions, and donation.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -11,7 +10,7 @@ use nxla::{Conflict, Expr, HostTensor, Tensor, jit};
 fn a_panic_after_a_mistake_does_not_hide_the_mistake() {
     let f = jit(|x: Expr| {
         let product = x.dot(Tensor::from(vec![1.0f32, 2.0, 3.0, 4.0, 5.0]));
-        // There is no such axis: what could not be built has none.
+        // The axis does not exist: a failed expression has no axes.
         let rows = product.shape()[0];
         x * rows as i32
     });
@@ -61,7 +60,7 @@ fn donated_memory_is_gone_after_the_call() {
         let first = step.call((&state, 1.0f32)).unwrap();
         let second = step.call((&first, 1.0f32)).unwrap();
         assert_eq!(numbers(&second)[..2], [3.0, 3.0]);
-        // Host memory stays with those who hold it.
+        // Host memory is never donated.
         assert_eq!(numbers(&state)[0], 1.0);
         assert_eq!(first.to_host().is_err(), *compiler == "xla", "{compiler}");
     }

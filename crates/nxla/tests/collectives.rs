@@ -1,4 +1,4 @@
-//! Functions of the parts that devices have: on one device and on many, results are the same.
+//! Functions of parts: the results on one device and on a mesh are equal.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Functions compiled for arguments of certain types.
+//! Functions compiled for fixed argument types.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Containers of one's own: what the derive macro makes of structs, and what goes over their leaves.
+//! User-defined containers: the derive macro, and functions over leaves.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -231,7 +231,7 @@ fn jacobians_of_containers_are_containers_of_containers() {
         assert_eq!(numbers(&second["b"]["b"]), [6.0]);
     }
 
-    // What fails is an error of the call, whatever the containers.
+    // A failure is an error of the call, for all containers.
     let complex = jit(nxla::jacrev(|x: Expr| vec![x.as_type(DType::C64); 2])).call(&x);
     assert!(complex.unwrap_err().to_string().contains("a result is c64"));
     let missing = jit(nxla::hessian(|(x, y): (Expr, Expr)| x.dot(&y).sum()));

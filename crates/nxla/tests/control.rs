@@ -1,4 +1,4 @@
-//! Conditionals, loops and hooks, on every compiler at hand.
+//! Conditionals, loops and hooks, on every available compiler.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -14,7 +14,7 @@ use nxla::{
     safe_where, scan, scan_times, when, while_loop,
 };
 
-/// A list that a hook writes to and a test reads.
+/// A list to which a hook writes.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<f64>>>);
 
@@ -79,7 +79,7 @@ fn branches_that_differ_say_which_and_where() {
 
 #[test]
 fn loops_capture_what_they_name() {
-    // Large enough to be a hidden input rather than part of the program.
+    // Large enough to be an additional input instead of a constant of the program.
     let table = Tensor::iota([8192], None, DType::F32).unwrap();
     let function = |(n, start): (Expr, Vec<Expr>)| {
         let scale = &n * 2;
@@ -112,7 +112,7 @@ fn loops_keep_types_and_say_what_differs() {
     });
     let error = lists.call(0).unwrap_err().to_string();
     assert!(error.contains("body") && error.contains("[2]") && error.contains("[1]"), "{error}");
-    // The mistake inside the body is what is told, not what came of it.
+    // The error inside the body is reported, not its consequences.
     let inside = jit(|x: Expr| fori(0, 3, x, |_, x| x.reshape([7])));
     let error = inside.call(0).unwrap_err().to_string();
     assert!(error.starts_with("reshape"), "{error}");
@@ -243,7 +243,7 @@ fn derivatives_are_checked_to_any_order() {
     check_grads(|x: Expr, n: Expr| (x.pow(&n).sum(), n), (&x, &n)).unwrap();
     check_grads(|x: Expr| x.exp() * &x, &complex).unwrap();
     check_grads(|x: Expr| x.cos(), Tensor::from([0.5f32, 1.5])).unwrap();
-    // The first derivative is right, its own derivative is not.
+    // The first derivative is right, and its derivative is wrong.
     let wrong = |x: Expr| custom_grad(x.sin(), &x, |g| g * x.cos().stop_grad());
     let check = CheckGrads::new().modes([Mode::Reverse]);
     check.clone().order(1).run(wrong, &x).unwrap();
@@ -259,7 +259,7 @@ fn derivatives_are_checked_to_any_order() {
     ] {
         assert!(error.to_string().contains(why), "{error}");
     }
-    // Where a function is not a number, its derivative is not right.
+    // The derivative is wrong where the function is NaN.
     assert!(check_grads(|x: Expr| (x - 3).sqrt(), &x).is_err());
 }
 
@@ -269,7 +269,7 @@ fn diagonals_of_hessians_and_functions_that_are_not_defined_everywhere() {
     let pair = jit(hessian_diagonal(|(x, y): (Expr, Expr)| x.pow(3).sum() * &y + y.pow(2)));
     let (along_x, along_y) = pair.call((&x, 2.0f32)).unwrap();
     assert_eq!((numbers(&along_x), numbers(&along_y)), (vec![12.0, 24.0], vec![2.0]));
-    // Element by element there is one pass, and no axis of directions.
+    // An element-wise gradient needs one pass, without an axis of directions.
     let (program, _) = jit(hessian_diagonal(|x: Expr| x.pow(3).sum())).trace(&x).unwrap();
     let ranks = |program: &nxla::Program| {
         let graph = program.graph();

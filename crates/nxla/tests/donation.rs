@@ -1,4 +1,4 @@
-//! Which tensors a donation stands for: arguments by position, and parts of them by path.
+//! The tensors of a donation: arguments by index, and parts of arguments by path.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ fn state() -> State<Tensor> {
     State { weights: x(), moments: [x(), x()], bias: Some(x()), layers: vec![x(), x()] }
 }
 
-/// Notes which inputs are donated.
+/// Records which inputs are donated.
 #[derive(Default)]
 struct Noting(Mutex<Vec<bool>>);
 
@@ -40,7 +40,7 @@ impl Compiler for Noting {
     }
 }
 
-/// The numbers of the inputs that a function donates.
+/// Returns the indices of the inputs that a function donates.
 fn donated<F, Inputs, A>(f: Jit<F, Inputs>, arguments: A) -> Vec<usize>
 where
     F: Function<Inputs>,

@@ -1,4 +1,4 @@
-//! Element-wise functions and what is made without operands, at once and traced.
+//! Element-wise functions and functions without operands, eager and traced.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -64,7 +64,7 @@ fn plain_numbers_take_the_dtype_beside_them() {
     for result in results {
         assert_eq!(result.unwrap().dtype(), DType::BF16);
     }
-    // With two numbers, the predicate has no say.
+    // With two scalars, the predicate does not affect the dtype.
     let chosen = half.greater(1).unwrap().select(1, 2.5).unwrap();
     assert_eq!((chosen.dtype(), numbers(&chosen)), (DType::F32, vec![2.5, 1.0]));
 }

@@ -1,5 +1,5 @@
-//! What the cache drops is gone, and comes back when it is needed. Apart from other tests, since the
-//! limit is that of the process.
+//! Eviction from the executable cache, and recompilation. A separate test binary, since the limit
+//! applies to the process.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -15,7 +15,7 @@ use nxla::{
 };
 use proptest::prelude::*;
 
-/// One test at a time: the cache is that of the process.
+/// One test at a time: all tests share the cache of the process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -46,7 +46,7 @@ fn what_is_dropped_is_compiled_again() {
         executables().clear();
         assert!(!executable.is_loaded());
         assert_eq!(numbers(&function.call(0.0f32).unwrap()), [1.0]);
-        // An equal program has brought it back.
+        // An equal program has restored it.
         let misses = executables().report().misses;
         executable.run(&[&zero], &Default::default()).unwrap();
         assert_eq!(executables().report().misses, misses);
@@ -54,7 +54,7 @@ fn what_is_dropped_is_compiled_again() {
     }
 }
 
-/// Something of a size.
+/// A value with a size.
 struct Sized(usize);
 
 impl Executable for Sized {
@@ -67,12 +67,12 @@ impl Executable for Sized {
     }
 }
 
-/// What somebody does to the cache.
+/// An operation on the cache.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
-    /// Asks for the executable of a number, which has so many bytes.
+    /// Requests the executable of a number, with this size in bytes.
     Ask(u8),
-    /// Asks for it, and the compiler fails if it is not there.
+    /// Requests the executable, and the compiler fails if it is missing.
     Fail(u8),
     Limit(u16),
     Clear,
@@ -92,7 +92,7 @@ fn bytes_of(number: u8) -> usize {
     usize::from(number) * 37 % 400 + 10
 }
 
-/// The cache as it is meant: what it holds, that which was used last at the end.
+/// The model of the cache: its entries, the most recently used entry last.
 struct Model {
     held: Vec<u8>,
     limit: usize,
@@ -104,7 +104,8 @@ impl Model {
         self.held.iter().map(|&number| bytes_of(number)).sum()
     }
 
-    /// Drops what was not used for longest, an eighth more than it must; the newest stays.
+    /// Drops the least recently used entries, an eighth more than necessary; the newest entry
+    /// remains.
     fn evict(&mut self, newest: Option<u8>) {
         if self.bytes() <= self.limit {
             return;
@@ -117,7 +118,7 @@ impl Model {
         }
     }
 
-    /// Whether it is there; it is used last from now on.
+    /// Returns whether the entry exists, and marks it as most recently used.
     fn ask(&mut self, number: u8, fails: bool) -> bool {
         let place = self.held.iter().position(|&held| held == number);
         if let Some(place) = place {
@@ -154,7 +155,7 @@ fn key(number: u8) -> CacheKey {
     }
 }
 
-/// Asks the cache; says whether it was there.
+/// Requests an entry, and returns whether it existed.
 fn ask(key: &CacheKey, number: u8, fails: bool) -> bool {
     let compiled = Arc::new(AtomicBool::new(false));
     let seen = compiled.clone();
@@ -181,7 +182,7 @@ proptest! {
     fn the_cache_does_what_a_list_would(deeds in deeds()) {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let cache = executables();
-        // Which compiler it is does not change.
+        // All keys have the same compiler.
         let keys: Vec<CacheKey> = (0..12).map(key).collect();
         cache.clear();
         cache.set_limit(1000);

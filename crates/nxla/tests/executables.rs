@@ -1,5 +1,5 @@
-//! Executables are shared by equal programs, whoever listens to their hooks, and a caller need not
-//! wait for the compiler.
+//! Executables are shared by equal programs with any listeners, and callers need not wait for the
+//! compiler.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -17,7 +17,7 @@ use nxla::{
 };
 use nxla::{DType, eval::EvalError};
 
-/// The evaluator under another name, which counts, and takes its time.
+/// The evaluator under another name, which counts its calls and can be delayed.
 struct Counting {
     name: &'static str,
     resolves: bool,
@@ -52,7 +52,7 @@ fn counting(name: &'static str, resolves: bool, time: Duration) -> Arc<AtomicUsi
     compiled
 }
 
-/// `x + x`, shown in each of some trips to a function, under a name.
+/// Builds `x + x`, which is passed to a function under a name in each of several iterations.
 fn program(seen: &Arc<Mutex<Vec<String>>>, label: &'static str) -> Arc<Program> {
     let seen = seen.clone();
     let look = move |_: &[HostTensor]| -> Result<(), HostError> {
@@ -91,7 +91,7 @@ fn functions_of_hooks_are_no_part_of_executables() {
     run(&first, &options);
     assert_eq!(*seen.lock().unwrap(), ["first", "second", "other", "first"]);
     assert_eq!(compiled.load(Ordering::Relaxed), 1);
-    // Neither does the executable keep them.
+    // The executable does not own the functions.
     let gone = Arc::downgrade(&seen);
     drop((first, second, other, seen));
     assert!(gone.upgrade().is_none());
@@ -118,7 +118,7 @@ fn a_caller_leaves_and_the_compiler_goes_on() {
     let asked = AtomicBool::new(false);
     let interrupt = || asked.swap(true, Ordering::Relaxed);
     let start = Instant::now();
-    // One compiles and one waits for it; both leave when they are told to.
+    // One thread compiles and another waits; both stop when they are cancelled.
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -139,7 +139,7 @@ fn a_caller_leaves_and_the_compiler_goes_on() {
 #[test]
 fn a_call_ends_when_it_is_told_to() {
     for compiler in compilers() {
-        // Each turn waits for the one before, so that no compiler has done with them at once.
+        // Each iteration depends on the previous one, so no compiler can shorten the loop.
         let turns = |x: Expr| fori(0, 200_000_000, x, |_, x| (x * 3 + 1).remainder(1013));
         let long = jit(turns).compiler(compiler).interrupt(|| true);
         let error = long.call(1).unwrap_err();
@@ -149,7 +149,7 @@ fn a_call_ends_when_it_is_told_to() {
     }
 }
 
-/// The evaluator with ways of its own for calls and streams, which say what was asked for.
+/// The evaluator with custom methods for calls and streams, which record their use.
 struct OwnWays(Mutex<Vec<&'static str>>);
 
 impl OwnWays {

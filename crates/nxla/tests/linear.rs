@@ -1,5 +1,5 @@
-//! Products, convolutions, linear algebra and Fourier transforms, at once and traced. They hold for
-//! every set of features.
+//! Products, convolutions, linear algebra and Fourier transforms, eager and traced, for every set
+//! of features.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -57,7 +57,7 @@ fn matrices() {
         [0.5, 1.0]);
 }
 
-/// By kernels with the feature `linalg`, by simpler ops without it.
+/// With kernels if the feature `linalg` is enabled, otherwise with simpler ops.
 #[test]
 fn factorisations() {
     let noise = |at: usize| ((at + 1) as f64).sin() * 43_758.545_3 % 1.0;

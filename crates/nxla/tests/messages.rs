@@ -1,4 +1,4 @@
-//! What errors say: the function, the requirement, what was passed, and the line.
+//! Error messages: function, requirement, value and source line.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -97,7 +97,7 @@ fn branches_have_the_same_shapes() {
         when(x.sum(), || x.clone()).or_when(x.at((0, 0)), || x.clone()).otherwise(|| x.sum())
     };
     refused(jit(three).call(&x), 2, "f32");
-    // Dtypes promote, and `if_` makes zeros of the shape of its branch.
+    // Dtypes are promoted, and `if_` creates zeros of the shape of its branch.
     let mixed = jit(|x: Expr| cond(x.sum(), || x.clone(), || x.as_type(DType::F64)));
     assert_eq!(mixed.call(&x).unwrap().dtype(), DType::F64);
     assert_eq!(

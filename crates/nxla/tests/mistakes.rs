@@ -1,4 +1,4 @@
-//! What becomes of mistakes: each is told with its cause, and none is taken for something else.
+//! Errors of users: each is reported with its cause.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -112,7 +112,7 @@ fn the_error_of_a_hook_is_the_source_of_the_error() {
     }
 }
 
-/// Gives fewer results than the program has.
+/// An executable that returns fewer results than the program has.
 struct TooFew;
 
 struct Nothing;

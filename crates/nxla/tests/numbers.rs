@@ -1,4 +1,4 @@
-//! Numbers, arrays and names of Rust, where tensors and expressions are taken.
+//! Scalars, arrays and names of Rust as tensors and expressions.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -25,7 +25,7 @@ fn numbers_of_every_type_stand_next_to_tensors() {
         };
     }
     on_the_right!(u8 u16 u32 u64 usize i8 i16 i32 i64 i128 isize f32 f64);
-    // The dtype is that of the expression: a number is never wider.
+    // The dtype is that of the expression: a scalar never widens it.
     let shifted = jit(|x: Expr| x << 1usize).call(Tensor::from(3u8)).unwrap();
     assert_eq!((shifted.dtype(), numbers(&shifted)), (DType::U8, vec![6.0]));
 }
@@ -84,7 +84,7 @@ fn ndarrays_are_taken_whole() {
     assert_eq!(turned.to_vec::<f32>().unwrap()[..3], [0.0, 200.0, 400.0]);
     let part = Tensor::from(&large.slice(s![..;100, 10..12]));
     assert_eq!(numbers(&part), [10.0, 11.0, 20_010.0, 20_011.0, 40_010.0, 40_011.0]);
-    // What lies in row-major order is not copied when it is given away.
+    // Row-major arrays are not copied when they are moved.
     let memory = large.as_ptr().cast::<u8>();
     let given = Tensor::from(large.clone());
     assert_ne!(given.to_host().unwrap().bytes().as_ptr(), memory);
@@ -112,7 +112,7 @@ fn names_are_written_as_they_are() {
     assert!(x.with_names(()).unwrap().names().is_none());
 }
 
-/// One tenth, which 32 bits do not hold.
+/// One tenth, which has no exact 32-bit representation.
 const TENTH: f64 = 0.1;
 
 #[test]

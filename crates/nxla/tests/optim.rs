@@ -1,4 +1,4 @@
-//! Optimisers and schedules, compared with their formulas in plain arithmetic.
+//! Optimizers and schedules, compared with their formulas in scalar arithmetic.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -13,7 +13,7 @@ struct Pair<T> {
     rest: Vec<T>,
 }
 
-/// The parameters after some steps on the gradient `3 x^2`, element by element.
+/// Returns the parameters after some steps with the gradient `3 x^2`, element by element.
 fn run(optimizer: &Optimizer, compiler: &str, steps: usize) -> Vec<f64> {
     let rest = vec![Tensor::from([0.75f64, -1.5])];
     let mut pair = Pair { x: Tensor::from(0.5f64), rest };
@@ -32,7 +32,8 @@ fn run(optimizer: &Optimizer, compiler: &str, steps: usize) -> Vec<f64> {
     [numbers(&pair.x), numbers(&pair.rest[0])].concat()
 }
 
-/// The same by a rule for one element: gradient, element, moments and the number of the step.
+/// Computes the same with a rule for one element: gradient, element, moments and the number of the
+/// step.
 fn expected(steps: usize, rule: impl Fn(f64, f64, &mut [f64; 2], i32) -> f64) -> Vec<f64> {
     let element = |mut x: f64| {
         let mut moments = [0.0; 2];

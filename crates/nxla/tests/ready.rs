@@ -1,4 +1,4 @@
-//! Results that are awaited, in executors of any kind.
+//! Awaiting results in any executor.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -19,7 +19,7 @@ impl Wake for Unpark {
     }
 }
 
-/// The least that an executor can be: it sleeps until the task is woken.
+/// A minimal executor: it sleeps until the task is woken.
 fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -31,7 +31,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Takes a while on every compiler.
+/// A function that takes a while on every compiler.
 fn slow(x: Expr) -> (Expr, Vec<Expr>) {
     let zeros = Expr::zeros([300, 300], DType::F32) + &x;
     let product = fori(0, 60, zeros, |_, y| y.dot(&y) / 300.0);

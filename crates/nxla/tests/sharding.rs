@@ -1,4 +1,5 @@
-//! Functions over several devices: results are those of one, and data is where the shardings say.
+//! Functions over several devices: results are those of one device, and data has the requested
+//! shardings.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -10,7 +11,7 @@ use nxla::{
     TensorType, Tree, grad, jit, value_and_grad, with_default_options,
 };
 
-/// Two by two devices, where there is a plugin.
+/// Returns a mesh of two by two devices if there is a plugin.
 fn mesh() -> Option<Mesh> {
     compilers().contains(&"xla").then(|| Mesh::of([("data", 2), ("model", 2)]).unwrap())
 }
@@ -62,7 +63,7 @@ fn step(net: Net<Expr>, x: Expr, y: Expr) -> nxla::Result<(Expr, Net<Expr>)> {
     Ok((value, net.zip(&slopes, |weights, slope| weights - slope * rate)?))
 }
 
-/// Weights along the model's axis, as a function of their path.
+/// Returns shardings of weights along the axis `model`, as a function of their path.
 fn columns(mesh: &Mesh, path: &str) -> nxla::Result<Sharding> {
     match path.rsplit_once("hidden.").map_or(path, |(_, field)| field) {
         "weights" => mesh.sharding([None, Some("model")]),

@@ -1,4 +1,4 @@
-//! Functions cut into stages, on every compiler at hand and on executors.
+//! Functions split into stages, on every available compiler and on executors.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -24,7 +24,7 @@ fn after(name: &'static str) -> impl FnMut(Node<'_>) -> Decision {
     move |node| if node.op.name() == name { Decision::After } else { Decision::None }
 }
 
-/// Runs each stage on a thread of its own, as another process would: from bytes.
+/// Runs each stage on a separate thread from its serialized bytes, as another process would.
 #[derive(Default)]
 struct Elsewhere {
     submitted: Mutex<Vec<usize>>,

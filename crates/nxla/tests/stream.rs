@@ -1,4 +1,4 @@
-//! Streams, on every compiler at hand.
+//! Streams, on every available compiler.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -37,7 +37,7 @@ fn chunks_go_in_and_results_come_out_in_order() {
         assert_eq!(error.to_string(), "stream: there is no chunk to receive a result for");
         let state = totals.done().unwrap();
         assert_eq!(numbers(&state), [15.0]);
-        // The state is where it was computed.
+        // The state remains on its device.
         assert_eq!(!state.device().is_host(), *compiler == "xla");
         assert_eq!(numbers(&totals.done().unwrap()), [15.0]);
         let error = totals.send(1).unwrap_err();
@@ -158,7 +158,7 @@ impl Wake for Unpark {
     }
 }
 
-/// The next result of an asynchronous stream, and how often it was not there yet.
+/// Returns the next result of an asynchronous stream, and the number of pending polls.
 fn next<S: futures_core::Stream + Unpin>(stream: &mut S) -> (Option<S::Item>, usize) {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     for pending in 0.. {
@@ -237,7 +237,7 @@ fn a_stream_runs_where_its_operands_live() {
     assert_eq!(numbers(&by_chunk.done().unwrap()), [5.0]);
 }
 
-/// What somebody does to a stream.
+/// An operation on a stream.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Send(i32),
@@ -256,7 +256,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
     prop::collection::vec(deed, 1..40)
 }
 
-/// Running totals as they are meant: those that wait, and how it has ended.
+/// The model of a stream of running totals: the waiting results, and how the stream ended.
 #[derive(Default)]
 struct Model {
     waiting: VecDeque<f64>,
@@ -294,14 +294,14 @@ impl Model {
         }
     }
 
-    /// Results that wait are dropped; a stream that is done stays so.
+    /// Drops waiting results; a stream that is done remains done.
     fn cancel(&mut self) {
         self.waiting.clear();
         self.cancelled |= !self.done;
     }
 }
 
-/// What is expected, or an error that says so.
+/// Compares a result with the expected result or error.
 fn agrees<T: PartialEq + std::fmt::Debug>(
     found: nxla::Result<T>,
     expected: Result<T, &'static str>,

@@ -1,6 +1,6 @@
-//! What the compiler says of common mistakes: each names its remedy.
+//! Compiler messages for common errors, each with a way to fix it.
 //!
-//! `TRYBUILD=overwrite cargo test -p nxla --test ui` writes what it says now.
+//! `TRYBUILD=overwrite cargo test -p nxla --test ui` writes the current messages.
 
 #[test]
 fn mistakes_are_told_with_their_remedy() {

@@ -1,4 +1,4 @@
-//! What may be passed for a container.
+//! Values that callers may pass for a container.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::expr::Expr;
 use crate::sharding::{Given, ShardedTensor};
 use crate::tensor::Tensor;
 
-/// What may be passed for a container `C`: the same container with leaves `L`, or a reference to
-/// one. For a tensor, a plain number may be passed too.
+/// A value that callers may pass for a container `C`: the same container with leaves `L`, or a
+/// reference to one. A scalar may be passed for a tensor.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jit};
@@ -82,7 +82,7 @@ leaf_arguments! {
 }
 
 mod sealed {
-    /// Implemented for nothing: its message is that of a traced value passed to a jitted function.
+    /// Never implemented: its message explains that a traced value was passed to a jitted function.
     #[diagnostic::on_unimplemented(
         message = "a traced value is passed to the call of a jitted function, which takes tensors",
         label = "this value belongs to the function under trace",

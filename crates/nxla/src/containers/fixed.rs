@@ -1,4 +1,4 @@
-//! Values inside of containers that are no tensors: the same in every run of a traced function.
+//! Static values in containers: values that are not tensors and are part of the signature.
 
 use std::any::Any;
 use std::fmt::{self, Debug};
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use nxla_runtime::{Result, Static};
 use rustc_hash::FxHasher;
 
-/// A value that is fixed when a function is traced: a field of a container that is told apart by
-/// `#[container(skip)]`, or the key of a map. Another value traces the function again.
+/// A static value: a container field marked by `#[container(skip)]`, or the key of a map. Another
+/// value causes another trace.
 ///
-/// Everything with these traits is one; there is nothing to implement.
+/// All types with these traits implement it automatically.
 ///
 /// ```
 /// use nxla::prelude::*;
@@ -41,11 +41,11 @@ pub trait Fixable: Any + Clone + PartialEq + Debug + Send + Sync {}
 
 impl<T: Any + Clone + PartialEq + Debug + Send + Sync> Fixable for T {}
 
-/// A fixed value whose type is forgotten.
+/// A type-erased static value.
 #[derive(Clone)]
 pub(crate) struct Fixed(Arc<dyn Kept>);
 
-/// What is kept of a type.
+/// The operations on a type-erased static value.
 trait Kept: Any + Send + Sync {
     fn same(&self, other: &dyn Any) -> bool;
     fn text(&self) -> String;
@@ -71,13 +71,13 @@ impl Fixed {
         Self(Arc::new(value.clone()))
     }
 
-    /// The value, if it is of this type.
+    /// Returns the value if it has this type.
     pub(super) fn get<T: Fixable>(&self) -> Option<T> {
         (*self.0).as_any().downcast_ref().cloned()
     }
 
-    /// A hash of what the value looks like: equal values look alike. Were they not to, a function
-    /// would be traced once more than it needs to be.
+    /// Returns a hash of the value's `Debug` output. Equal values have equal output; if a type
+    /// violates this, a function is traced more often than necessary.
     pub(crate) fn hash(&self) -> u64 {
         let mut hasher = FxHasher::default();
         (*self.0).as_any().type_id().hash(&mut hasher);

@@ -1,9 +1,9 @@
-//! Functions that can be traced: what they take and give.
+//! Functions that can be traced: their arguments and results.
 
 use super::Container;
 use crate::{Error, Result};
 
-/// What a traced function may return: a container, or a `Result` of one.
+/// The return type of a traced function: a container, or a `Result` of one.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jit};
@@ -20,10 +20,10 @@ pub trait Outputs {
     /// The container.
     type Container: Container;
 
-    /// The container, unless there is an error.
+    /// Returns the container.
     ///
     /// # Errors
-    /// That of the function.
+    /// Returns the error of the function.
     fn into_container(self) -> Result<Self::Container>;
 }
 
@@ -48,8 +48,8 @@ where
 
 /// A function that can be traced: of one to twelve containers of expressions.
 ///
-/// Functions and closures are; `Inputs` is the tuple of their arguments' types, and only there to
-/// tell functions with different numbers of arguments apart.
+/// Functions and closures implement it. `Inputs` is the tuple of the argument types, which
+/// distinguishes functions with different numbers of arguments.
 ///
 /// ```
 /// use nxla::{Expr, jit};
@@ -74,12 +74,12 @@ pub trait Function<Inputs> {
     /// The number of arguments.
     const COUNT: usize;
 
-    /// The argument, or the tuple of several.
+    /// The argument, or the tuple of several arguments.
     type Arguments: Container;
-    /// What it gives.
+    /// The results.
     type Results: Container;
 
-    /// Calls it.
+    /// Calls the function.
     ///
     /// ```
     /// use nxla::{Expr, Function, jit};
@@ -96,7 +96,7 @@ pub trait Function<Inputs> {
     /// ```
     ///
     /// # Errors
-    /// Those of the function.
+    /// Returns the error of the function.
     fn invoke(&self, arguments: Self::Arguments) -> Result<Self::Results>;
 }
 

@@ -1,8 +1,8 @@
-//! Containers of values: what traced functions take and give.
+//! Containers: the arguments and results of traced functions.
 //!
-//! The leaves of a container are expressions inside a trace, tensors outside of it. A type tells
-//! its own structure but for the lengths of lists and for fixed values, which are told along with
-//! the leaves.
+//! The leaves of a container are expressions inside a trace and tensors outside. The structure of a
+//! container consists of its type, the lengths of its lists and its static values; the latter two
+//! are stored with the leaves.
 
 mod arguments;
 mod fixed;
@@ -25,7 +25,7 @@ use crate::sharding::{Given, ShardedTensor};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
-/// The leaves of a container in order, and what of its structure the type does not tell.
+/// The leaves of a container in order, with the lengths of its lists and its static values.
 ///
 /// ```
 /// use nxla::{Leaves, Tensor, Tree};
@@ -40,55 +40,57 @@ use crate::{Error, Result};
 pub struct Leaves<L> {
     pub(crate) items: SmallVec<[L; 4]>,
     pub(crate) structure: Structure,
-    /// How many items, lengths and fixed values have been taken out again.
+    /// The numbers of items, lengths and static values that were read.
     taken: (usize, usize, usize),
-    /// What there is instead of each leaf, where containers of containers are told of.
+    /// The structure that replaces each leaf in a container of containers.
     each: Option<Box<Structure>>,
 }
 
-/// The lengths of the lists in a container and its fixed values, in the order in which they are met.
+/// The lengths of the lists in a container and its static values, in the order of traversal.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct Structure {
     lengths: SmallVec<[usize; 2]>,
     fixed: SmallVec<[Fixed; 1]>,
 }
 
-/// The kind of the only containers that a type does not tell all about.
+/// The kind of containers whose structure is not determined by their type.
 const LIST: u8 = 0;
 
 impl Structure {
-    /// Whether there is nothing but leaves.
+    /// Returns whether the container consists of leaves only.
     pub(crate) fn is_empty(&self) -> bool {
         self.lengths.is_empty() && self.fixed.is_empty()
     }
 
-    /// That of one container after another.
+    /// Returns the structure of two consecutive containers.
     pub(crate) fn then(mut self, other: &Structure) -> Structure {
         self.extend(other);
         self
     }
 
-    /// Tells of another container after this one.
+    /// Appends the structure of another container.
     fn extend(&mut self, other: &Structure) {
         self.lengths.extend(other.lengths.iter().copied());
         self.fixed.extend(other.fixed.iter().cloned());
     }
 
-    /// That of a container with other containers for its leaves, each of this structure.
+    /// Returns the structure of a container whose leaves are replaced by containers of this
+    /// structure.
     pub(crate) fn in_each_leaf_of<L>(self, container: &impl Tree<L>) -> Structure {
         let mut leaves = Leaves { each: Some(Box::new(self)), ..Leaves::default() };
         container.flatten(&mut leaves);
         leaves.structure
     }
 
-    /// That of the first of two containers, of which this is the second.
+    /// Returns the structure of the first of two consecutive containers, if `other` is the
+    /// structure of the second.
     pub(crate) fn before(&self, other: &Structure) -> Option<Structure> {
         let lengths = self.lengths.strip_suffix(&other.lengths[..])?;
         let fixed = self.fixed.strip_suffix(&other.fixed[..])?;
         Some(Structure { lengths: lengths.into(), fixed: fixed.iter().cloned().collect() })
     }
 
-    /// Tells it to the runtime.
+    /// Adds the structure to the description of a call.
     pub(crate) fn describe(&self, call: &mut runtime::Call<Fixed>) {
         self.lengths.iter().for_each(|&length| call.container(LIST, length));
         self.fixed.iter().for_each(|value| call.fixed(value.clone(), value.hash()));
@@ -112,7 +114,7 @@ impl<L> Default for Leaves<L> {
 }
 
 impl<L> Leaves<L> {
-    /// Leaves to be put into a container of this structure.
+    /// Creates leaves for a container of this structure.
     pub(crate) fn new(items: impl IntoIterator<Item = L>, structure: Structure) -> Self {
         Self { items: items.into_iter().collect(), structure, taken: (0, 0, 0), each: None }
     }
@@ -142,7 +144,7 @@ impl<L> Leaves<L> {
         self.structure.lengths.push(length);
     }
 
-    /// Appends a fixed value.
+    /// Appends a static value.
     ///
     /// ```
     /// let mut leaves = nxla::Leaves::<f32>::default();
@@ -153,7 +155,7 @@ impl<L> Leaves<L> {
         self.structure.fixed.push(Fixed::new(value));
     }
 
-    /// The length of the next list.
+    /// Returns the length of the next list.
     ///
     /// ```
     /// let mut leaves = nxla::Leaves::<f32>::default();
@@ -163,13 +165,13 @@ impl<L> Leaves<L> {
     /// ```
     ///
     /// # Panics
-    /// If the container was taken apart in another way than it is put together.
+    /// Panics if the container is rebuilt in another order than it was flattened.
     pub fn length(&mut self) -> usize {
         self.taken.1 += 1;
         self.structure.lengths[self.taken.1 - 1]
     }
 
-    /// The next fixed value.
+    /// Returns the next static value.
     ///
     /// ```
     /// let mut leaves = nxla::Leaves::<f32>::default();
@@ -178,7 +180,7 @@ impl<L> Leaves<L> {
     /// ```
     ///
     /// # Panics
-    /// If the container was taken apart in another way than it is put together.
+    /// Panics if the container is rebuilt in another order than it was flattened.
     pub fn fixed<T: Fixable>(&mut self) -> T {
         self.taken.2 += 1;
         let value = self.structure.fixed[self.taken.2 - 1].get();
@@ -187,7 +189,7 @@ impl<L> Leaves<L> {
 }
 
 impl<L: Clone> Leaves<L> {
-    /// The next leaf.
+    /// Returns the next leaf.
     ///
     /// ```
     /// let mut leaves = nxla::Leaves::default();
@@ -197,18 +199,18 @@ impl<L: Clone> Leaves<L> {
     /// ```
     ///
     /// # Panics
-    /// If the container was taken apart in another way than it is put together.
+    /// Panics if the container is rebuilt in another order than it was flattened.
     pub fn leaf(&mut self) -> L {
         self.taken.0 += 1;
         self.items[self.taken.0 - 1].clone()
     }
 }
 
-/// A container whose leaves are `L`: it comes apart into them, and is put together again.
+/// A container with leaves of type `L`, which can be flattened and rebuilt.
 ///
 /// Implemented for expressions and tensors, `()`, lists, arrays, options, boxes, ordered maps and
-/// tuples of up to twelve; structs of one's own become containers by
-/// [`#[derive(nxla::Container)]`](derive@crate::Container).
+/// tuples of up to twelve items; [`#[derive(nxla::Container)]`](derive@crate::Container) implements
+/// it for structs.
 ///
 /// ```
 /// use nxla::{Tensor, Tree};
@@ -253,7 +255,7 @@ pub trait Tree<L>: Sized {
     /// ```
     fn flatten(&self, leaves: &mut Leaves<L>);
 
-    /// The container of the next leaves.
+    /// Rebuilds the container from the next leaves.
     ///
     /// ```
     /// use nxla::{Leaves, Tensor, Tree};
@@ -266,8 +268,8 @@ pub trait Tree<L>: Sized {
     /// ```
     fn rebuild(leaves: &mut Leaves<L>) -> Self;
 
-    /// Appends where each leaf is for the texts of errors, as one would write it: `at` is what the
-    /// container is called, and `.weights`, `[0]` or `.1` come after it.
+    /// Appends the path of each leaf, as in error messages: the name `at` of the container,
+    /// followed by `.weights`, `[0]` or `.1`.
     ///
     /// ```
     /// use nxla::{Tensor, Tree};
@@ -281,7 +283,7 @@ pub trait Tree<L>: Sized {
         paths.extend((0..count).map(|leaf| format!("{at}, leaf {leaf}")));
     }
 
-    /// The leaves in order.
+    /// Returns the leaves in order.
     ///
     /// ```
     /// use nxla::{Tensor, Tree};
@@ -294,7 +296,7 @@ pub trait Tree<L>: Sized {
         leaves_of(self).items.into_vec()
     }
 
-    /// The same container with what `function` makes of each leaf.
+    /// Applies `function` to each leaf.
     ///
     /// ```
     /// use nxla::{Expr, Tree, jit};
@@ -311,7 +313,7 @@ pub trait Tree<L>: Sized {
         Self::rebuild(&mut Leaves::new(mapped, leaves.structure))
     }
 
-    /// [`map`](Tree::map) of a function that can fail.
+    /// Does the same as [`map`](Tree::map) with a fallible function.
     ///
     /// ```
     /// use nxla::{Tensor, Tree};
@@ -323,14 +325,14 @@ pub trait Tree<L>: Sized {
     /// ```
     ///
     /// # Errors
-    /// The first of `function`.
+    /// Returns the first error of `function`.
     fn try_map<E>(&self, mut function: impl FnMut(&L) -> Result<L, E>) -> Result<Self, E> {
         let leaves = leaves_of(self);
         let mapped: Vec<L> = leaves.items.iter().map(&mut function).collect::<Result<_, E>>()?;
         Ok(Self::rebuild(&mut Leaves::new(mapped, leaves.structure)))
     }
 
-    /// The same container with what `function` makes of the leaves in the same places of two.
+    /// Applies `function` to corresponding leaves of two containers.
     ///
     /// ```
     /// use nxla::{Expr, Tree, jit};
@@ -343,7 +345,7 @@ pub trait Tree<L>: Sized {
     /// ```
     ///
     /// # Errors
-    /// Containers of other lists, keys or fixed values, with the first place that differs.
+    /// Returns an error that names the first difference if lists, keys or static values differ.
     fn zip(&self, other: &Self, mut function: impl FnMut(&L, &L) -> L) -> Result<Self> {
         let (left, right) = (leaves_of(self), leaves_of(other));
         if left.structure != right.structure || left.items.len() != right.items.len() {
@@ -355,7 +357,7 @@ pub trait Tree<L>: Sized {
     }
 }
 
-/// A container of expressions, and its counterpart outside of traces.
+/// A container of expressions, and the corresponding container of tensors.
 ///
 /// [`#[derive(nxla::Container)]`](derive@crate::Container) implements it for structs.
 ///
@@ -385,22 +387,22 @@ pub trait Container: Tree<Expr> {
     /// The same container of tensors.
     type Tensors: Tree<Tensor> + Arguments<Self, Tensor>;
 
-    /// The same container of tensors that are divided over a mesh.
+    /// The same container of sharded tensors.
     type Sharded: Tree<ShardedTensor> + Arguments<Self, Given>;
 
-    /// The same container of other containers, as the Jacobian of a function with several results by
-    /// several arguments is one.
+    /// The same container with containers as leaves, such as the Jacobian of a function with
+    /// several arguments and results.
     type Of<C: Container>: Container;
 }
 
-/// The leaves of a container.
+/// Returns the leaves of a container.
 pub(crate) fn leaves_of<L>(tree: &impl Tree<L>) -> Leaves<L> {
     let mut leaves = Leaves::default();
     tree.flatten(&mut leaves);
     leaves
 }
 
-/// Where each leaf of a container of this structure is.
+/// Returns the path of each leaf of a container of this structure.
 pub(crate) fn paths_of_types<C: Container>(
     types: &Leaves<TensorType>,
     at: &str,
@@ -414,7 +416,7 @@ pub(crate) fn paths_of_types<C: Container>(
     Ok(paths)
 }
 
-/// Where two containers of one type begin to differ.
+/// Describes the first difference of two containers of one type.
 fn difference<L, T: Tree<L>>(left: &T, right: &T) -> String {
     let paths = |tree: &T| {
         let mut paths = Vec::new();
@@ -439,7 +441,7 @@ fn difference<L, T: Tree<L>>(left: &T, right: &T) -> String {
     }
 }
 
-/// An error about a leaf that does not fit, with its path in a container; see [`Error::locate`].
+/// Adds the path of a leaf in a container to an error; see [`Error::locate`].
 pub(crate) fn located<L>(
     error: Error,
     function: &str,
@@ -453,7 +455,7 @@ pub(crate) fn located<L>(
     })
 }
 
-/// The trace that the leaves of a container belong to, or that under way on this thread.
+/// Returns the trace of the leaves of a container, or the current trace of this thread.
 pub(crate) fn trace_of(leaves: &[Expr]) -> crate::Trace {
     match leaves.first() {
         Some(first) => first.trace().clone(),

@@ -1,4 +1,4 @@
-//! The containers of the standard library.
+//! Implementations for containers of the standard library.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -100,7 +100,7 @@ impl<T: Container, const N: usize> Container for [T; N] {
     type Of<C: Container> = [T::Of<C>; N];
 }
 
-/// Whether there is a value is part of what a function is traced for, as the length of a list is.
+/// The presence of a value is part of the signature, like the length of a list.
 impl<L, T: Tree<L>> Tree<L> for Option<T> {
     fn flatten(&self, leaves: &mut Leaves<L>) {
         leaves.push_length(self.is_some().into());
@@ -142,7 +142,7 @@ impl<T: Container> Container for Box<T> {
     type Of<C: Container> = Box<T::Of<C>>;
 }
 
-/// The keys are part of what a function is traced for.
+/// The keys are part of the signature.
 impl<L, K: Fixable + Ord, T: Tree<L>> Tree<L> for BTreeMap<K, T> {
     fn flatten(&self, leaves: &mut Leaves<L>) {
         leaves.push_length(self.len());

@@ -1,13 +1,13 @@
-//! Arguments that several families share: one axis, or those to go over.
+//! Axis arguments: one axis, or a set of axes.
 
 use nxla_expr::{ErrorKind, ExprId, Graph, TensorType};
 use nxla_tensor::normalize_axis;
 
 use crate::{Error, Result};
 
-/// One axis, by position or by name.
+/// An axis, by index or by name.
 ///
-/// Numbers become positions, negative ones counted from the end; texts become names.
+/// Integers are indices, and negative ones count from the end; strings are names.
 ///
 /// ```
 /// use nxla::{Axis, Tensor};
@@ -19,9 +19,9 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Axis {
-    /// By position; negative ones count from the end.
+    /// An index; negative values count from the end.
     Number(i64),
-    /// By name.
+    /// A name.
     Name(String),
 }
 
@@ -44,10 +44,10 @@ impl From<&str> for Axis {
 }
 
 impl Axis {
-    /// The position of the axis in `x`, which may be negative still.
+    /// Returns the index of the axis in `x`, which may be negative.
     ///
     /// # Errors
-    /// A name that no axis of `x` has.
+    /// Returns an error if no axis of `x` has the name.
     pub fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<i64> {
         match self {
             Axis::Number(number) => Ok(*number),
@@ -58,7 +58,7 @@ impl Axis {
         }
     }
 
-    /// The position of the axis in a tensor of a type, from 0 on.
+    /// Returns the nonnegative index of the axis in a tensor of a type.
     pub(super) fn position(&self, ty: &TensorType) -> Result<usize, ErrorKind> {
         let found = match self {
             Axis::Number(number) => normalize_axis(*number, ty.rank()).ok(),
@@ -74,10 +74,10 @@ impl Axis {
     }
 }
 
-/// The axes that a function goes over, and whether they stay in the result.
+/// The axes of a reduction, and whether they remain in the result.
 ///
-/// One axis, an array of axes, or `()` for all of them become an `Over`; [`Over::keep`] keeps what
-/// was gone over with size 1, so that the result broadcasts with the operand.
+/// One axis, an array of axes, and `()` for all axes convert to an `Over`. [`Over::keep`] keeps
+/// reduced axes with size 1, so that the result broadcasts with the operand.
 ///
 /// ```
 /// use nxla::{Over, Tensor};
@@ -95,7 +95,7 @@ pub struct Over {
 }
 
 impl Over {
-    /// All axes.
+    /// Reduces all axes.
     ///
     /// ```
     /// use nxla::{Over, Tensor};
@@ -108,7 +108,7 @@ impl Over {
         Self::default()
     }
 
-    /// One axis.
+    /// Reduces one axis.
     ///
     /// ```
     /// use nxla::{Over, Tensor};
@@ -122,7 +122,7 @@ impl Over {
         Self { axes: Some(vec![axis.into()]), keep: false }
     }
 
-    /// These axes; none of them leaves the elements as they are.
+    /// Reduces these axes; an empty list leaves the elements unchanged.
     ///
     /// ```
     /// use nxla::{Over, Tensor};
@@ -136,7 +136,7 @@ impl Over {
         Self { axes: Some(axes.into_iter().map(Into::into).collect()), keep: false }
     }
 
-    /// The axes stay in the result, with size 1.
+    /// Keeps the axes with size 1.
     ///
     /// ```
     /// use nxla::{Over, Tensor};
@@ -150,12 +150,12 @@ impl Over {
         Self { keep: true, ..self }
     }
 
-    /// Whether the axes stay in the result.
+    /// Returns whether the axes remain.
     pub(super) fn keeps(&self) -> bool {
         self.keep
     }
 
-    /// The positions of the axes in `x`, or `None` for all.
+    /// Returns the indices of the axes in `x`, or `None` for all.
     pub(super) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Option<Vec<i64>>> {
         let positions = |axes: &Vec<Axis>| axes.iter().map(|axis| axis.of(graph, op, x)).collect();
         self.axes.as_ref().map(positions).transpose()

@@ -1,9 +1,9 @@
-//! The first axis of a tensor in batches.
+//! Splitting the first axis of a tensor into batches.
 
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
-/// What becomes of a last batch that would be shorter than the others.
+/// The handling of a last batch that is shorter than the others.
 ///
 /// ```
 /// use nxla::{Leftover, Tensor};
@@ -15,15 +15,15 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Leftover {
-    /// It is filled up with elements from the start.
+    /// The batch is filled with elements from the start.
     #[default]
     Repeat,
-    /// It is left out.
+    /// The batch is dropped.
     Discard,
 }
 
 impl Tensor {
-    /// The first axis in batches of one size, each made when it is asked for.
+    /// Returns an iterator over batches of the first axis, each computed on demand.
     ///
     /// ```
     /// use nxla::{Leftover, Tensor};
@@ -36,7 +36,7 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// A scalar; a size that is zero or larger than the axis.
+    /// Returns an error for a scalar, or for a size that is zero or larger than the axis.
     pub fn to_batched(
         &self,
         size: usize,
@@ -53,7 +53,7 @@ impl Tensor {
         let rest = length % size;
         let count = length / size + usize::from(rest > 0 && leftover == Leftover::Repeat);
         let x = self.clone();
-        // A tensor and not a number, which would be part of the program: one does for all starts.
+        // A tensor and not a constant of the program, so that one program serves all starts.
         let part =
             move |start: usize, size| x.slice_along_axis(Tensor::from(start as u64), size, 0);
         Ok((0..count).map(move |batch| {

@@ -1,9 +1,9 @@
-//! Products that contract axes, and convolutions.
+//! Contractions and convolutions.
 
 use super::{Convolution, joiners, methods};
 
 methods! {
-    /// Each element times all of the other, in a block at its place.
+    /// Returns the Kronecker product.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -14,8 +14,8 @@ methods! {
     /// ```
     fn kron(x, other) one |graph| graph.kron(x, other);
 
-    /// The dot product: contracts the last axis with the last but one axis of the other (its only
-    /// one if that is a vector). A scalar multiplies. The dtypes promote.
+    /// Returns the dot product: contracts the last axis with the second-to-last axis of the other
+    /// (the only axis of a vector). A scalar multiplies. The dtypes are promoted.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -26,9 +26,9 @@ methods! {
     /// ```
     fn dot(x, other) one |graph| graph.dot(x, other);
 
-    /// Contracts the axes `contract` of the two, left and right, pair by pair; the axes `batch`
-    /// stay as they are, in front of the result. Then come the other axes of the left, then those
-    /// of the right.
+    /// Contracts the axes `contract` of the left and right operand, pair by pair. The result has
+    /// the axes `batch` in front, then the other axes of the left operand, then those of the right
+    /// operand.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -57,7 +57,7 @@ methods! {
         graph.dot_general(x, &left, &[], other, &right, &[])
     };
 
-    /// Matrix products over the last two axes; those before are batches, which broadcast.
+    /// Returns matrix products over the last two axes; leading axes are batches, which broadcast.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -69,7 +69,8 @@ methods! {
     /// ```
     fn matmul(x, other) one |graph| graph.matmul(x, other);
 
-    /// The sum of products along an axis of both; complex numbers on the left are conjugated.
+    /// Returns the sum of products along an axis of both; complex numbers on the left are
+    /// conjugated.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -80,8 +81,8 @@ methods! {
     /// ```
     fn vecdot(x, other; axis: i64) one |graph| graph.vecdot(x, other, axis);
 
-    /// Every product of an element of this with one of the other: the axes of the result are
-    /// those of both.
+    /// Returns all products of an element of this and an element of the other; the result has the
+    /// axes of both.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -92,8 +93,9 @@ methods! {
     /// ```
     fn outer(x, other) one |graph| graph.outer(x, other);
 
-    /// A convolution with a kernel, whose axes are output channel, input channel and space. The
-    /// axes of the operand are batch, channel and space; [`Convolution`] can tell otherwise.
+    /// Returns a convolution with a kernel, whose axes are output channel, input channel and
+    /// spatial axes. The axes of the operand are batch, channel and spatial axes; [`Convolution`]
+    /// supports other layouts.
     ///
     /// ```
     /// use nxla::{Convolution, DType, Tensor};
@@ -108,7 +110,7 @@ methods! {
 }
 
 joiners! {
-    /// The sum of products that subscripts write: `ij,jk->ik` is a matrix product.
+    /// Returns the sum of products for Einstein subscripts: `ij,jk->ik` is a matrix product.
     ///
     /// ```
     /// use nxla::Tensor;

@@ -1,8 +1,7 @@
-//! Conditionals, composites and annotations inside a trace; loops and hooks are in modules beside.
+//! Conditionals, blocks and annotations inside a trace; other modules contain loops and hooks.
 //!
-//! Branches and bodies are closures. They may use any value at hand: what they need from outside
-//! becomes an operand of the node. Outside of a trace the values are known, and Rust's own `if`
-//! and `while` do.
+//! Branches and bodies are closures that may use outer values, which become operands of the node.
+//! Outside a trace, values are known, so Rust's `if` and `while` suffice.
 
 use std::panic::Location;
 
@@ -21,11 +20,11 @@ use nxla_runtime::vectors::lanes::Lanes;
 use nxla_runtime::vectors::{gathered, spread};
 use nxla_tensor::broadcast_shapes;
 
-/// What `on_true` gives if the predicate, a scalar, is not zero; else what `on_false` gives. Only
-/// the branch that is taken is computed.
+/// Returns the results of `on_true` if the predicate, a scalar, is nonzero, and those of `on_false`
+/// otherwise. Only the selected branch is computed.
 ///
-/// Both branches return the same container with the same shapes; dtypes promote. A branch that a
-/// constant predicate rules out is not computed.
+/// Both branches return the same container with the same shapes; dtypes are promoted. A branch that
+/// a constant predicate excludes is not part of the program.
 ///
 /// ```
 /// use nxla::{Expr, cond, jit};
@@ -44,7 +43,8 @@ pub fn cond<C: Container>(
     when(predicate, on_true).otherwise(on_false)
 }
 
-/// What `then` gives if the predicate, a scalar, is not zero; else zeros of the same kind.
+/// Returns the results of `then` if the predicate, a scalar, is nonzero, and zeros of the same
+/// types otherwise.
 ///
 /// ```
 /// use nxla::{Expr, if_, jit};
@@ -62,7 +62,7 @@ pub fn if_<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> C
     chosen.otherwise(|| C::rebuild(&mut zeros))
 }
 
-/// The first of several branches: ends with [`When::otherwise`].
+/// Starts a conditional with several branches, which ends with [`When::otherwise`].
 ///
 /// ```
 /// use nxla::{Expr, jit, when};
@@ -93,7 +93,7 @@ pub fn when<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> 
     open.clause(operands, then)
 }
 
-/// A conditional without its last branch yet; made by [`when`].
+/// A conditional without its last branch, created by [`when`].
 ///
 /// ```
 /// use nxla::{Expr, jit, when};
@@ -106,20 +106,21 @@ pub fn when<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> 
 pub struct When<C> {
     trace: Trace,
     location: &'static Location<'static>,
-    /// Before the first branch; none after an error.
+    /// The position before the first branch; `None` after an error.
     mark: Option<Mark>,
     clauses: Vec<(Vectorized, Branch)>,
-    /// The entries that each branch is for.
+    /// The entries that take each branch.
     entries: Clauses,
-    /// What the last branch so far gave.
+    /// The results of the last branch so far.
     last: Option<(C, Structure)>,
-    /// The number of branches so far, and the types of the results of the first.
+    /// The number of branches so far, and the result types of the first branch.
     branches: usize,
     types: Option<Vec<TensorType>>,
 }
 
 impl<C: Container> When<C> {
-    /// What `then` gives if no predicate before is non-zero, and this one is.
+    /// Adds a branch for the case that all previous predicates are zero and this predicate is
+    /// nonzero.
     ///
     /// ```
     /// use nxla::{Expr, jit, when};
@@ -153,8 +154,8 @@ impl<C: Container> When<C> {
         self
     }
 
-    /// Traces a branch for the entries that take it, and checks that it gives the same container as
-    /// those before.
+    /// Traces a branch for the entries that take it, and checks that it returns the same container
+    /// as the previous branches.
     fn branch(&mut self, lanes: Option<Lanes>, then: impl FnOnce() -> C) -> Option<Branch> {
         let trace = self.trace.clone();
         let start = trace.attempt(|| trace.edit(|graph| graph.mark()));
@@ -191,7 +192,7 @@ impl<C: Container> When<C> {
             self.types = Some(types);
             return Ok(());
         };
-        // Shapes that do not broadcast are found once all branches are there.
+        // Shapes that do not broadcast are reported after all branches were traced.
         let differs = |(_, (found, first)): &(usize, (&TensorType, &TensorType))| {
             found.shape != first.shape && broadcast_shapes(&found.shape, &first.shape).is_ok()
         };
@@ -212,10 +213,10 @@ impl<C: Container> When<C> {
         &self.last.as_ref().expect("there is a branch").0
     }
 
-    /// Ends the conditional with what is taken if all predicates are zero.
+    /// Ends the conditional with the branch that is taken if all predicates are zero.
     ///
-    /// Mistakes (a predicate that is no scalar, results that do not broadcast) are kept by the
-    /// trace, with the number of the branch and the path of the result.
+    /// The trace records errors (a predicate that is not a scalar, results that do not broadcast)
+    /// with the number of the branch and the path of the result.
     ///
     /// ```
     /// use nxla::{Expr, jit, when};
@@ -245,7 +246,7 @@ impl<C: Container> When<C> {
     }
 }
 
-/// Leaves as nodes of a trace.
+/// Returns leaves as nodes of a trace.
 pub(super) fn vectorized(trace: &Trace, leaves: &Leaves<Expr>) -> Result<Vec<Vectorized>> {
     let value = |leaf: &Expr| {
         let leaf = trace.safe(leaf)?;
@@ -254,7 +255,7 @@ pub(super) fn vectorized(trace: &Trace, leaves: &Leaves<Expr>) -> Result<Vec<Vec
     leaves.items.iter().map(value).collect()
 }
 
-/// Puts leaves as the region under trace uses them in their places.
+/// Replaces leaves by their safe values in the region that is being traced.
 fn make_safe(trace: &Trace, leaves: &mut Leaves<Expr>) -> Result<()> {
     for leaf in &mut leaves.items {
         *leaf = trace.safe(leaf)?.into();
@@ -262,7 +263,7 @@ fn make_safe(trace: &Trace, leaves: &mut Leaves<Expr>) -> Result<()> {
     Ok(())
 }
 
-/// Nodes of a trace as expressions.
+/// Returns nodes of a trace as expressions.
 pub(super) fn exprs(
     trace: &Trace,
     values: impl IntoIterator<Item = Vectorized>,
@@ -270,14 +271,13 @@ pub(super) fn exprs(
     values.into_iter().map(|(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors))
 }
 
-/// Nodes that take the places of leaves, with their vectorized axes.
+/// Returns nodes that replace leaves, with their vectorized axes.
 fn in_place_of(trace: &Trace, ids: Vec<ExprId>, leaves: Leaves<Expr>) -> Leaves<Expr> {
     let vectors = leaves.items.iter().map(|leaf| leaf.vectors().clone());
     Leaves::new(exprs(trace, ids.into_iter().zip(vectors)), leaves.structure)
 }
 
-/// A container with other nodes in the places of its leaves, one for each, which `build` makes of
-/// them.
+/// Replaces the leaves of a container by nodes that `build` creates from them, one for each.
 pub(super) fn replaced<C: Container>(
     value: C,
     location: &'static Location<'static>,
@@ -302,7 +302,7 @@ pub(super) fn replaced<C: Container>(
 // --- annotations ---
 
 methods! {
-    /// The same values, through which no gradient flows.
+    /// Returns the same values, through which no gradient flows.
     ///
     /// ```
     /// use nxla::{Expr, grad, jit};
@@ -314,8 +314,8 @@ methods! {
     fn stop_grad(x) one |graph| graph.stop_grad(x);
 }
 
-/// A container of values with a note, which expression text shows and splits can look for. Its
-/// values are one node, so that a cut there has all of them on one side.
+/// Annotates a container of values with a string, which expression text shows and split policies
+/// can use. The values are one node, so a cut at the node does not separate them.
 ///
 /// ```
 /// use nxla::annotate;
@@ -331,7 +331,7 @@ pub fn annotate<C: Container>(value: C, note: &str) -> C {
     noted(value, note, Location::caller())
 }
 
-/// [`annotate`] for a line of the user's.
+/// Implements [`annotate`] for a line of the user's program.
 pub(crate) fn noted<C: Container>(value: C, note: &str, location: &'static Location<'static>) -> C {
     replaced(value, location, |graph, ids| {
         let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
@@ -340,12 +340,13 @@ pub(crate) fn noted<C: Container>(value: C, note: &str, location: &'static Locat
     })
 }
 
-/// A container of values with notes: texts, numbers, truth values, and lists and maps of them, by
-/// name. They are part of the program and of its digest, for those who look at it; nothing that
-/// computes does. Expression text shows [`annotate`]'s notes only.
+/// Attaches notes to a container of values: strings, scalars, booleans, and lists and maps of them,
+/// by name. Notes are part of the program and of its digest; computations ignore them. Expression
+/// text shows only the strings of [`annotate`].
 ///
 /// # Errors
-/// Lists and maps in each other more than [`MAX_NOTE_DEPTH`](nxla_expr::MAX_NOTE_DEPTH) deep.
+/// Returns an error if lists and maps are nested deeper than
+/// [`MAX_NOTE_DEPTH`](nxla_expr::MAX_NOTE_DEPTH).
 ///
 /// ```
 /// use nxla::graph::{Note, Op};
@@ -370,8 +371,8 @@ pub fn metadata<C: Container>(value: C, notes: impl Into<Notes>) -> C {
     })
 }
 
-/// A named composite: `body` applied to the inputs, as one node. Its body is what it computes, and a
-/// compiler that knows the name may compute it in a better way.
+/// Creates a named block: `body` applied to the inputs, as one node. The body defines the results,
+/// and a compiler that knows the name may use a faster method.
 ///
 /// ```
 /// use nxla::{Expr, block, jit};
@@ -389,8 +390,8 @@ pub fn block<I: Container, C: Container>(name: &str, inputs: I, body: impl FnOnc
     })
 }
 
-/// A function whose derivative keeps little of what it computes, and computes the rest again. That
-/// takes the time of one more pass over the function, and the memory of what is kept.
+/// Returns a function whose derivative stores few of its values and recomputes the others. This
+/// takes the time of one more pass over the function, and the memory of the stored values.
 ///
 /// ```
 /// use nxla::{Expr, Keep, Tensor, checkpoint, grad, jit};
@@ -416,7 +417,7 @@ pub fn checkpoint<I: Container, C: Container>(
     }
 }
 
-/// What `body` gives for some inputs, as one node.
+/// Creates one node for the results of `body`.
 fn composite<I: Container, C: Container>(
     location: &'static Location<'static>,
     inputs: I,
@@ -445,8 +446,8 @@ fn composite<I: Container, C: Container>(
     C::rebuild(&mut in_place_of(&trace, ids, results))
 }
 
-/// `value` with a derivative of one's own: `rule` gets its cotangents, in the same container, and
-/// gives those of `inputs`.
+/// Returns `value` with a custom derivative: `rule` receives the cotangents of `value`, in the same
+/// container, and returns those of `inputs`.
 ///
 /// ```
 /// use nxla::{Expr, custom_grad, grad, jit};
@@ -489,9 +490,9 @@ pub fn custom_grad<C: Container, I: Container>(
     C::rebuild(&mut in_place_of(&trace, ids, outputs))
 }
 
-/// `value` with a derivative of one's own in the other direction than [`custom_grad`]: `rule` gets
-/// how `inputs` change, in the same container, and gives how the value does. It is linear in what it
-/// gets, so that gradients can be had from it too.
+/// Returns `value` with a custom derivative in the other mode than [`custom_grad`]: `rule` receives
+/// the tangents of `inputs`, in the same container, and returns the tangents of `value`. It must be
+/// linear, so that gradients can use its transpose.
 ///
 /// ```
 /// use nxla::{Expr, custom_jvp, grad, jit};

@@ -1,4 +1,4 @@
-//! Functions that make tensors from nothing but numbers, and diagonals.
+//! Functions that create tensors, and diagonals.
 
 use nxla_expr::{ErrorKind, Graph, Result, TensorType};
 use nxla_tensor::{DType, Number, Scalar, Shape};
@@ -6,8 +6,8 @@ use nxla_tensor::{DType, Number, Scalar, Shape};
 use super::{joiners, makers, methods};
 
 makers! {
-    /// Counts along an axis, the same along the others: `0, 1, 2, …`. Without an axis it counts
-    /// through all elements in row-major order.
+    /// Returns the values `0, 1, 2, …` along an axis, repeated along the other axes, or over all
+    /// elements in row-major order without an axis.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -19,7 +19,7 @@ makers! {
     fn iota(shape: impl Into<Shape>, axis: Option<i64>, dtype: DType)
         |graph| graph.iota(shape, axis, dtype);
 
-    /// Ones where the last two axes have the same index, else zeros.
+    /// Returns ones where the last two indices are equal, and zeros elsewhere.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -30,8 +30,8 @@ makers! {
     #[doc(alias = "identity")]
     fn eye(shape: impl Into<Shape>, dtype: DType) |graph| graph.eye(shape, dtype);
 
-    /// Ones on the diagonal that is moved by `offset` to the right, and below it, else zeros; of
-    /// dtype `pred`.
+    /// Returns a `pred` mask that is true on and below the diagonal `offset` columns right of the
+    /// main diagonal.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -41,8 +41,8 @@ makers! {
     /// ```
     fn tri(rows: usize, columns: usize, offset: i64) |graph| graph.tri(rows, columns, offset);
 
-    /// `steps` numbers from `start` to `stop` at equal distances; `stop` is the last of them with
-    /// `endpoint`, and what would come next without.
+    /// Returns `steps` evenly spaced values from `start` to `stop`. With `endpoint`, the last value
+    /// is `stop`; otherwise `stop` would be the next value.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -54,7 +54,7 @@ makers! {
     fn linspace(start: f64, stop: f64, steps: usize, endpoint: bool, dtype: DType)
         |graph| graph.linspace(start, stop, steps, endpoint, dtype);
 
-    /// `start, start + step, …` up to, and without, `stop`.
+    /// Returns `start, start + step, …` up to and excluding `stop`.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -65,7 +65,7 @@ makers! {
     fn arange(start: f64, stop: f64, step: f64, dtype: DType)
         |graph| graph.arange(start, stop, step, dtype);
 
-    /// One number everywhere.
+    /// Returns a tensor filled with one value.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -76,7 +76,7 @@ makers! {
     fn full(shape: impl Into<Shape>, number: impl Into<Number>, dtype: DType)
         |graph| full(graph, number.into(), TensorType::new(dtype, shape));
 
-    /// Zeros.
+    /// Returns zeros.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -87,7 +87,7 @@ makers! {
     fn zeros(shape: impl Into<Shape>, dtype: DType)
         |graph| graph.constant(Scalar::zero(dtype), TensorType::new(dtype, shape));
 
-    /// Ones.
+    /// Returns ones.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -99,7 +99,7 @@ makers! {
         |graph| graph.constant(Scalar::one(dtype), TensorType::new(dtype, shape));
 }
 
-/// A constant of a type, converted to it as `as_type` would.
+/// Creates a constant of a type, converted as `as_type` does.
 fn full(graph: &mut Graph, number: Number, ty: TensorType) -> Result<nxla_expr::ExprId> {
     let refused = |graph: &Graph, error: nxla_tensor::NumberError| {
         graph.error("full", ErrorKind::invalid("value", error.to_string()))
@@ -110,7 +110,7 @@ fn full(graph: &mut Graph, number: Number, ty: TensorType) -> Result<nxla_expr::
 }
 
 methods! {
-    /// Zeros of the same dtype, shape and names.
+    /// Returns zeros of the same dtype, shape and names.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -123,7 +123,7 @@ methods! {
         graph.constant(Scalar::zero(ty.dtype), ty)
     };
 
-    /// Ones of the same dtype, shape and names.
+    /// Returns ones of the same dtype, shape and names.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -136,7 +136,7 @@ methods! {
         graph.constant(Scalar::one(ty.dtype), ty)
     };
 
-    /// One number in the same dtype, shape and names.
+    /// Returns a tensor of the same dtype, shape and names, filled with one value.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -149,8 +149,8 @@ methods! {
         full(graph, number.into(), ty)
     };
 
-    /// `steps` numbers at equal distances from each element to that of `stop`, of the same shape,
-    /// along a new last axis. See [`linspace`](Self::linspace).
+    /// Returns `steps` evenly spaced values from each element to the corresponding element of
+    /// `stop`, along a new last axis. See [`linspace`](Self::linspace).
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -163,8 +163,8 @@ methods! {
     fn linspace_to(x, stop; steps: usize, endpoint: bool, dtype: DType) one |graph|
         graph.linspace_between(x, stop, steps, endpoint, dtype, None);
 
-    /// What is on the diagonal of the last two axes that is moved by `offset` to the right, or
-    /// below it; zeros elsewhere.
+    /// Returns the lower triangle of the last two axes, with zeros above the diagonal `offset`
+    /// columns right of the main diagonal.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -174,8 +174,8 @@ methods! {
     /// ```
     fn tril(x; offset: i64) one |graph| graph.tril(x, offset);
 
-    /// What is on the diagonal of the last two axes that is moved by `offset` to the right, or
-    /// above it; zeros elsewhere.
+    /// Returns the upper triangle of the last two axes, with zeros below the diagonal `offset`
+    /// columns right of the main diagonal.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -185,7 +185,7 @@ methods! {
     /// ```
     fn triu(x; offset: i64) one |graph| graph.triu(x, offset);
 
-    /// The diagonal of the last two axes that is moved by `offset` to the right.
+    /// Returns the diagonal of the last two axes `offset` columns right of the main diagonal.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -197,8 +197,8 @@ methods! {
     /// ```
     fn take_diagonal(x; offset: i64) one |graph| graph.take_diagonal(x, offset);
 
-    /// A matrix of zeros with the elements of the last axis on the diagonal that is moved by
-    /// `offset` to the right.
+    /// Returns a matrix of zeros with the elements of the last axis on the diagonal `offset`
+    /// columns right of the main diagonal.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -208,7 +208,7 @@ methods! {
     /// ```
     fn make_diagonal(x; offset: i64) one |graph| graph.make_diagonal(x, offset);
 
-    /// With another diagonal, the one that is moved by `offset` to the right.
+    /// Replaces the diagonal `offset` columns right of the main diagonal.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -221,8 +221,8 @@ methods! {
 }
 
 joiners! {
-    /// Vectors spread over a grid: the result `i` has the elements of vector `i` along axis `i`,
-    /// and repeats them along the others.
+    /// Broadcasts vectors over a grid: result `i` has the elements of vector `i` along axis `i`,
+    /// repeated along the other axes.
     ///
     /// ```
     /// use nxla::Tensor;

@@ -1,4 +1,4 @@
-//! Element-wise functions: one method per row of the op table, and what is composed of them.
+//! Element-wise functions: a method for each row of the op table, and compositions.
 
 use std::panic::Location;
 
@@ -41,7 +41,7 @@ macro_rules! binary_methods {
             $(
                 $(#[$doc])*
                 ///
-                /// A plain number takes the dtype of the tensor next to it.
+                /// A scalar takes the dtype of the tensor with which it is combined.
                 #[doc = concat!(
                     "Of: ", binary_class!(takes $class), " Gives: ", binary_class!(gives $class),
                     "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
@@ -79,7 +79,7 @@ macro_rules! composed_binary_methods {
             $(
                 $(#[$doc])*
                 ///
-                /// A plain number takes the dtype of the tensor next to it.
+                /// A scalar takes the dtype of the tensor with which it is combined.
                 #[doc = concat!(
                     "Of: ", binary_class!(takes $class), " Gives: ", binary_class!(gives $class),
                     "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
@@ -93,7 +93,7 @@ macro_rules! composed_binary_methods {
 for_each_composed_binary!(composed_binary_methods);
 
 methods! {
-    /// Limited to `[min, max]`; NaN stays NaN.
+    /// Clamps to `[min, max]`; NaN remains NaN.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -104,7 +104,7 @@ methods! {
     /// ```
     fn clip(x, min, max) one |graph| graph.clip(x, min, max);
 
-    /// Converted to another dtype. Floats lose their fraction on the way to integers.
+    /// Converts to another dtype. Conversions from floats to integers truncate.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -115,7 +115,7 @@ methods! {
     /// ```
     fn as_type(x; dtype: DType) one |graph| graph.as_type(x, dtype);
 
-    /// The same bits read as another dtype of the same width.
+    /// Interprets the bits as another dtype of the same width.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -125,8 +125,8 @@ methods! {
     /// ```
     fn bitcast(x; dtype: DType) one |graph| graph.bitcast(x, dtype);
 
-    /// Whether all elements are as near to those of the other as
-    /// `absolute + relative * |other|`; NaN is near to NaN with `equal_nan`, else to nothing.
+    /// Returns whether all elements differ from the other elements by at most `absolute + relative
+    /// * |other|`. NaN is close to NaN with `equal_nan`, and otherwise to nothing.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -147,7 +147,7 @@ fn select(graph: &mut Graph, ids: &[ExprId]) -> Result<ExprId> {
 }
 
 impl Expr {
-    /// `on_true` where this is non-zero, else `on_false`; all three broadcast.
+    /// Returns `on_true` where this is nonzero, and `on_false` elsewhere; all three broadcast.
     ///
     /// ```
     /// use nxla::{Expr, Tensor, jit};
@@ -167,7 +167,7 @@ impl Expr {
 }
 
 impl Tensor {
-    /// `on_true` where this is non-zero, else `on_false`; all three broadcast.
+    /// Returns `on_true` where this is nonzero, and `on_false` elsewhere; all three broadcast.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -178,7 +178,7 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Shapes that do not broadcast, and whatever stops the computation.
+    /// Returns an error for shapes that do not broadcast, and the errors of the computation.
     pub fn select(&self, on_true: impl Operand, on_false: impl Operand) -> Result<Tensor> {
         let [on_true, on_false] = either([on_true.to_value(), on_false.to_value()])?;
         at_once("select", &[self.to_value(), on_true, on_false], select)

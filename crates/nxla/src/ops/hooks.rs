@@ -1,4 +1,5 @@
-//! Host functions inside a trace: hooks, which are shown values, and runtime calls, which give some.
+//! Host functions inside a trace: hooks, which receive values, and runtime calls, which also return
+//! values.
 
 use std::io::Write;
 use std::panic::Location;
@@ -17,14 +18,14 @@ use crate::vectors::Vectors;
 mod sealed {
     use nxla_expr::HostError;
 
-    /// Keeps [`super::HookResult`] to nothing, and to results of nothing.
+    /// Restricts [`super::HookResult`] to `()` and results of `()`.
     pub trait Sealed {}
 
     impl Sealed for () {}
     impl<E: Into<HostError>> Sealed for Result<(), E> {}
 }
 
-/// What a hook's function may give: nothing, or an error that ends the program.
+/// The result of a hook's function: `()`, or an error that ends the program.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, hook, jit};
@@ -40,10 +41,10 @@ mod sealed {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub trait HookResult: sealed::Sealed {
-    /// As a result.
+    /// Converts the value to a result.
     ///
     /// # Errors
-    /// That of the function.
+    /// Returns the error of the function.
     fn into_result(self) -> Result<(), HostError>;
 }
 
@@ -59,8 +60,8 @@ impl<E: Into<HostError>> HookResult for Result<(), E> {
     }
 }
 
-/// Shows a container of values to a function on the host whenever it is computed, and gives it
-/// back. Hooks run in program order, even if nothing uses what they give.
+/// Passes a container of values to a host function whenever they are computed, and returns the
+/// values. Hooks run in program order, even if their results are unused.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -88,7 +89,7 @@ where
     with_hook(value, None, Some(shown))
 }
 
-/// The host function that hands values over as containers like this one.
+/// Returns the host function that passes values in containers like this one.
 fn shown_as<C, R>(
     value: &C,
     function: impl Fn(C::Tensors) -> R + Send + Sync + 'static,
@@ -108,9 +109,9 @@ where
     })
 }
 
-/// Shows a container of values to the function that the caller of the program installs under a
-/// name ([`Jit::hook`](crate::Jit::hook), [`Options::hook`](crate::Options::hook)), if it does,
-/// and gives it back.
+/// Passes a container of values to the listener that the caller of the program attaches under a
+/// name ([`Jit::hook`](crate::Jit::hook), [`Options::hook`](crate::Options::hook)), if any, and
+/// returns the values.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -134,8 +135,8 @@ pub fn named_hook<C: Container>(value: C, name: &str) -> C {
     with_hook(value, Some(name), None)
 }
 
-/// Shows a container of values to the function that the caller of the program installs under a
-/// name, as [`named_hook`] does, and to this function if the caller installs none.
+/// Does the same as [`named_hook`], with a function that is called if the caller attaches no
+/// listener.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -170,8 +171,8 @@ fn with_hook<C: Container>(value: C, name: Option<&str>, function: Option<Arc<dy
     replaced(value, Location::caller(), |graph, ids| Ok(graph.hook(ids, name, function)?))
 }
 
-/// Prints values to the standard output whenever they are computed, after a label, and gives them
-/// back.
+/// Prints values with a label to the standard output whenever they are computed, and returns the
+/// values.
 ///
 /// ```
 /// use nxla::print_value;
@@ -192,11 +193,11 @@ pub fn print_value<C: Container>(value: C, label: &str) -> C {
     with_hook(value, None, Some(Arc::new(function)))
 }
 
-/// Calls a function on the host with a container of values whenever they are computed, and gives
-/// what it computes: tensors of the types in `results`.
+/// Calls a host function with a container of values whenever they are computed, and returns its
+/// results: tensors of the types in `results`.
 ///
-/// Like a hook, a call is never merged with another one, dropped, or moved past a hook. No gradient
-/// flows through it.
+/// Like a hook, a call is never merged, dropped, or moved past a hook. No gradient flows through
+/// it.
 ///
 /// ```
 /// use nxla::{DType, Error, Expr, Tensor, TensorType, jit, runtime_call};
@@ -245,7 +246,7 @@ where
     R::rebuild(&mut Leaves::new(results, structure))
 }
 
-/// A function of containers as one of their leaves.
+/// Returns a function of containers as a function of leaves.
 fn computing<C, R, E>(
     function: impl Fn(C::Tensors) -> Result<R::Tensors, E> + Send + Sync + 'static,
     structure: Structure,

@@ -1,7 +1,7 @@
 //! Slices, gathers, scatters and sorts.
 //!
-//! Indices that are out of range when a program runs are no error: slices and gathers clamp them,
-//! scatters drop what would land outside. Positions that are numbers are in `position.rs`.
+//! Out-of-range indices at run time are not errors: slices and gathers clamp them, and scatters
+//! ignore their updates. `position.rs` contains the functions with constant indices.
 
 use std::panic::Location;
 
@@ -17,8 +17,7 @@ use crate::expr::Expr;
 use crate::tensor::Tensor;
 use crate::{Operand, Value};
 
-/// Which elements along each axis: where a slice starts, how many it takes, and in which steps.
-/// Where it starts may be computed.
+/// A range along each axis: its start, which may be computed, its length and its stride.
 ///
 /// ```
 /// use nxla::{Slice, Tensor};
@@ -36,7 +35,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// From a start so many elements along each axis.
+    /// Creates a slice with a start and a length along each axis.
     ///
     /// ```
     /// use nxla::{Slice, Tensor};
@@ -53,7 +52,7 @@ impl Slice {
         Self { starts: Starts::of(starts), lengths: lengths.into(), strides: None }
     }
 
-    /// Of the elements in the slice, every so manieth along each axis.
+    /// Takes every `strides`-th element of the slice along each axis.
     ///
     /// ```
     /// use nxla::{Slice, Tensor};
@@ -67,14 +66,14 @@ impl Slice {
         Self { strides: Some(strides.into()), ..self }
     }
 
-    /// The slice of the first of these nodes; the others are starts that are computed.
+    /// Builds the slice of the first node; the other nodes are computed starts.
     fn build(&self, graph: &mut Graph, ids: &[ExprId]) -> Result<ExprId> {
         let starts = self.starts.among(&ids[1..]);
         Ok(graph.slice(ids[0], &starts, &self.lengths, self.strides.as_deref())?)
     }
 }
 
-/// Where a slice starts along each axis.
+/// The start of a slice along each axis.
 #[derive(Clone, Debug)]
 struct Starts(Vec<Start>);
 
@@ -87,7 +86,7 @@ enum Start {
 impl Starts {
     fn of<T: Operand>(starts: impl IntoIterator<Item = T>) -> Self {
         let start = |start: T| match start.to_value() {
-            // Those past the end of every axis are moved in any case.
+            // Larger starts are clamped in any case.
             Value::Number(Number::Int(at)) => {
                 Start::Known(at.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
             }
@@ -96,7 +95,7 @@ impl Starts {
         Self(starts.into_iter().map(start).collect())
     }
 
-    /// These operands, and those starts that are computed.
+    /// Returns these operands, then the computed starts.
     fn after<const N: usize>(&self, operands: [Value; N]) -> Vec<Value> {
         let computed = self.0.iter().filter_map(|start| match start {
             Start::Known(_) => None,
@@ -105,7 +104,7 @@ impl Starts {
         operands.into_iter().chain(computed).collect()
     }
 
-    /// The starts, with the nodes of those that are computed.
+    /// Returns the starts, with the nodes of computed starts.
     fn among(&self, computed: &[ExprId]) -> Vec<SliceStart> {
         let mut computed = computed.iter();
         let start = |start: &Start| match start {
@@ -115,14 +114,14 @@ impl Starts {
         self.0.iter().map(start).collect()
     }
 
-    /// The second node in a part of the first; the others are starts that are computed.
+    /// Writes the second node over a part of the first; the other nodes are computed starts.
     fn put(&self, graph: &mut Graph, ids: &[ExprId]) -> Result<ExprId> {
         Ok(graph.put_slice(ids[0], &self.among(&ids[2..]), ids[1])?)
     }
 }
 
 impl Expr {
-    /// A part of the tensor, moved so that it fits.
+    /// Returns a slice of the tensor, clamped so that it fits.
     ///
     /// ```
     /// use nxla::{Expr, Slice, Tensor, jit};
@@ -139,7 +138,7 @@ impl Expr {
         in_trace(self.trace(), Location::caller(), &operands, |graph, ids| slice.build(graph, ids))
     }
 
-    /// With `update` in the place of a part that starts there, moved so that it fits. The starts
+    /// Writes `update` over a part of the tensor from `starts`, clamped so that it fits. The starts
     /// may be computed.
     ///
     /// ```
@@ -160,7 +159,7 @@ impl Expr {
 }
 
 impl Tensor {
-    /// A part of the tensor, moved so that it fits.
+    /// Returns a slice of the tensor, clamped so that it fits.
     ///
     /// ```
     /// use nxla::{Slice, Tensor};
@@ -171,13 +170,13 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Arguments that do not fit, and whatever stops the computation.
+    /// Returns an error for invalid arguments, and the errors of the computation.
     pub fn slice(&self, slice: &Slice) -> Result<Tensor> {
         let operands = slice.starts.after([self.to_value()]);
         at_once("slice", &operands, |graph, ids| slice.build(graph, ids))
     }
 
-    /// With `update` in the place of a part that starts there, moved so that it fits.
+    /// Writes `update` over a part of the tensor from `starts`, clamped so that it fits.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -188,7 +187,7 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Arguments that do not fit, and whatever stops the computation.
+    /// Returns an error for invalid arguments, and the errors of the computation.
     pub fn put_slice<T: Operand>(&self, update: impl Operand, starts: &[T]) -> Result<Tensor> {
         let starts = Starts::of(starts);
         let operands =
@@ -197,7 +196,7 @@ impl Tensor {
     }
 }
 
-/// Along which axis elements are sorted, and how.
+/// The axis and options of a sort.
 ///
 /// ```
 /// use nxla::{Sort, Tensor};
@@ -216,7 +215,7 @@ pub struct Sort {
 }
 
 impl Sort {
-    /// Along an axis, the smallest first; equal elements keep their order.
+    /// Sorts along an axis in increasing order; equal elements keep their order.
     ///
     /// ```
     /// use nxla::{Sort, Tensor};
@@ -229,7 +228,7 @@ impl Sort {
         Self { axis: axis.into(), descending: false, stable: true, dtype: DType::S32 }
     }
 
-    /// The largest first.
+    /// Sorts in decreasing order.
     ///
     /// ```
     /// use nxla::{Sort, Tensor};
@@ -243,7 +242,7 @@ impl Sort {
         Self { descending: true, ..self }
     }
 
-    /// Equal elements may change their order, which can be faster.
+    /// Allows equal elements to change their order, which can be faster.
     ///
     /// ```
     /// use nxla::{Sort, Tensor};
@@ -257,7 +256,7 @@ impl Sort {
         Self { stable: false, ..self }
     }
 
-    /// `argsort` gives positions of this dtype instead of `s32`.
+    /// Makes `argsort` return indices of this dtype instead of `s32`.
     ///
     /// ```
     /// use nxla::{DType, Sort, Tensor};
@@ -291,7 +290,7 @@ impl From<&str> for Sort {
 }
 
 methods! {
-    /// The elements at indices along an axis, one index for each element of the result.
+    /// Returns the elements at indices along an axis, one index for each element of the result.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -306,8 +305,8 @@ methods! {
         graph.take_along_axis(x, indices, axis)
     };
 
-    /// The elements at positions, which are the last axis of the indices: one number for each of
-    /// these axes, which are all for `()`.
+    /// Returns the elements at coordinates, which are the last axis of `indices`: one for each of
+    /// these axes, or for all axes with `()`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -321,7 +320,7 @@ methods! {
         graph.gather(x, indices, axes.as_deref())
     };
 
-    /// With updates added at positions, told as for [`gather`](Self::gather).
+    /// Adds updates at indices with the layout of [`gather`](Self::gather).
     ///
     /// ```
     /// use nxla::Tensor;
@@ -336,8 +335,8 @@ methods! {
         graph.indexed_add(x, indices, updates, axes.as_deref())
     };
 
-    /// With updates put at positions, told as for [`gather`](Self::gather). Of several at one
-    /// position one stays.
+    /// Writes updates at indices with the layout of [`gather`](Self::gather). Of several updates of
+    /// one element, one remains.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -352,7 +351,7 @@ methods! {
         graph.indexed_put(x, indices, updates, axes.as_deref())
     };
 
-    /// The differences of neighbours along an axis, `order` times over.
+    /// Returns the differences of neighbors along an axis, applied `order` times.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -366,7 +365,7 @@ methods! {
         graph.diff(x, order, axis)
     };
 
-    /// In order along an axis; NaN comes last.
+    /// Sorts along an axis; NaN comes last.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -380,7 +379,7 @@ methods! {
         graph.sort(x, axis, sort.descending, sort.stable)
     };
 
-    /// Where the elements in order are along an axis.
+    /// Returns the indices that sort an axis.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -394,7 +393,7 @@ methods! {
         graph.argsort(x, axis, sort.descending, sort.stable, sort.dtype)
     };
 
-    /// The `k` largest elements along the last axis, the largest first, and where they are.
+    /// Returns the `k` largest elements along the last axis in decreasing order, and their indices.
     ///
     /// ```
     /// use nxla::Tensor;

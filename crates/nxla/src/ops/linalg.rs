@@ -6,7 +6,7 @@ use nxla_expr::{Transform, TriangularSolve};
 use super::axes::{Axis, Over};
 use super::methods;
 
-/// How a triangular system is to be read: see
+/// The interpretation of a triangular matrix, for
 /// [`Tensor::triangular_solve`](crate::Tensor::triangular_solve).
 ///
 /// ```
@@ -21,7 +21,7 @@ use super::methods;
 pub struct Triangular(TriangularSolve);
 
 impl Triangular {
-    /// The lower triangle of the matrices counts.
+    /// Reads the lower triangle of the matrices.
     ///
     /// ```
     /// use nxla::{Tensor, Triangular};
@@ -35,7 +35,7 @@ impl Triangular {
         Self(TriangularSolve { lower: true, left_side: true, transform: Transform::None })
     }
 
-    /// The upper triangle of the matrices counts.
+    /// Reads the upper triangle of the matrices.
     ///
     /// ```
     /// use nxla::{Tensor, Triangular};
@@ -65,7 +65,7 @@ impl Triangular {
         self
     }
 
-    /// With the matrices transposed, or transposed and conjugated.
+    /// Transposes the matrices, or transposes and conjugates them.
     ///
     /// ```
     /// use nxla::graph::Transform;
@@ -84,8 +84,8 @@ impl Triangular {
 }
 
 methods! {
-    /// The lower-triangular `l` with `l l^H` the operand, which is positive definite; only its
-    /// lower triangle is read.
+    /// Returns the lower-triangular `l` with `l l^H` equal to this positive definite matrix, of
+    /// which only the lower triangle is read.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -96,7 +96,7 @@ methods! {
     /// ```
     fn cholesky(x) one |graph| graph.cholesky(x);
 
-    /// Solves `a x = b` for triangular matrices `a`, the receiver. The other triangle is not read.
+    /// Solves `a x = b` for this triangular matrix `a`. The other triangle is not read.
     ///
     /// ```
     /// use nxla::{Tensor, Triangular};
@@ -110,7 +110,7 @@ methods! {
     fn triangular_solve(x, b; options: Triangular) one |graph|
         graph.triangular_solve(x, b, options.0);
 
-    /// The conjugate of the transpose of the last two axes.
+    /// Returns the conjugate transpose of the last two axes.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -120,7 +120,8 @@ methods! {
     /// ```
     fn adjoint(x) one |graph| graph.adjoint(x);
 
-    /// A norm of vectors over one axis, of matrices over two, of all elements for `()`.
+    /// Returns a norm of vectors over one axis, of matrices over two axes, or of all elements for
+    /// `()`.
     ///
     /// ```
     /// use nxla::{Norm, Tensor};
@@ -136,8 +137,8 @@ methods! {
         graph.norm(x, norm, axes.as_deref(), over.keeps())
     };
 
-    /// The discrete Fourier transform of `length` points along an axis (as many as there are for
-    /// `None`); the axis is cut or padded with zeros to it. The result is complex.
+    /// Returns the discrete Fourier transform of `length` points along an axis, which is cut or
+    /// padded with zeros to this length. `None` uses the size of the axis. The result is complex.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -153,7 +154,7 @@ methods! {
         graph.fft(x, length, axis)
     };
 
-    /// The inverse of [`fft`](Self::fft), divided by the number of points.
+    /// Returns the inverse of [`fft`](Self::fft), divided by the number of points.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -167,7 +168,7 @@ methods! {
         graph.ifft(x, length, axis)
     };
 
-    /// The half of the transform of real numbers that tells all: `length / 2 + 1` points.
+    /// Returns the nonredundant half of the transform of real numbers: `length / 2 + 1` points.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -181,7 +182,7 @@ methods! {
         graph.rfft(x, length, axis)
     };
 
-    /// The inverse of [`rfft`](Self::rfft): real numbers, `length` of them.
+    /// Returns the inverse of [`rfft`](Self::rfft): `length` real numbers.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -195,7 +196,7 @@ methods! {
         graph.irfft(x, length, axis)
     };
 
-    /// [`fft`](Self::fft) along several axes; `lengths` has an entry for each of them.
+    /// Applies [`fft`](Self::fft) along several axes; `lengths` has an entry for each axis.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -210,7 +211,7 @@ methods! {
         graph.fftn(x, lengths, axes.as_deref())
     };
 
-    /// The inverse of [`fftn`](Self::fftn).
+    /// Returns the inverse of [`fftn`](Self::fftn).
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -224,7 +225,8 @@ methods! {
         graph.ifftn(x, lengths, axes.as_deref())
     };
 
-    /// [`rfft`](Self::rfft) along the last of several axes, [`fft`](Self::fft) along the others.
+    /// Applies [`rfft`](Self::rfft) along the last of several axes, and [`fft`](Self::fft) along
+    /// the others.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -238,7 +240,7 @@ methods! {
         graph.rfftn(x, lengths, axes.as_deref())
     };
 
-    /// The inverse of [`rfftn`](Self::rfftn).
+    /// Returns the inverse of [`rfftn`](Self::rfftn).
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -252,8 +254,8 @@ methods! {
         graph.irfftn(x, lengths, axes.as_deref())
     };
 
-    /// `(p, l, u)` with `p l u` the operand: a permutation of rows, a lower triangle with ones on
-    /// the diagonal, and an upper triangle.
+    /// Returns `(p, l, u)` with the product `p l u` equal to this matrix: a permutation of rows, a
+    /// lower triangle with a unit diagonal, and an upper triangle.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -266,9 +268,9 @@ methods! {
     /// ```
     fn lu(x) three |graph| graph.lu(x);
 
-    /// `(q, r)` with `q r` the operand: orthonormal columns, and an upper triangle whose diagonal
-    /// is real and not negative. With `complete`, `q` is square; otherwise it has as many columns
-    /// as the smaller side.
+    /// Returns `(q, r)` with the product `q r` equal to this matrix: orthonormal columns, and an
+    /// upper triangle with a real, nonnegative diagonal. With `complete`, `q` is square; otherwise
+    /// it has as many columns as the smaller side.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -281,8 +283,8 @@ methods! {
     /// ```
     fn qr(x; complete: bool) two |graph| graph.qr(x, complete);
 
-    /// The eigenvalues of Hermitian matrices, increasing, and the eigenvectors in columns. Only
-    /// the lower triangle is read.
+    /// Returns the eigenvalues of Hermitian matrices in increasing order, and the eigenvectors in
+    /// columns. Only the lower triangle is read.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -294,8 +296,9 @@ methods! {
     /// ```
     fn eigh(x) two |graph| graph.eigh(x);
 
-    /// `(u, s, v^H)` with `u diag(s) v^H` the operand: the singular values `s` decrease. With
-    /// `full`, `u` and `v` are square; otherwise they have a column for each singular value.
+    /// Returns `(u, s, v^H)` with `u diag(s) v^H` equal to this matrix and decreasing singular
+    /// values `s`. With `full`, `u` and `v` are square; otherwise they have a column for each
+    /// singular value.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -307,7 +310,7 @@ methods! {
     /// ```
     fn svd(x; full: bool) three |graph| graph.svd(x, full);
 
-    /// The singular values of [`svd`](Self::svd) alone.
+    /// Returns the singular values of [`svd`](Self::svd).
     ///
     /// ```
     /// use nxla::Tensor;
@@ -318,7 +321,7 @@ methods! {
     /// ```
     fn singular_values(x) one |graph| graph.singular_values(x);
 
-    /// Solves `a x = b` for square matrices `a`, the receiver. A singular one gives NaN.
+    /// Solves `a x = b` for this square matrix `a`. The solution for a singular matrix is NaN.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -330,7 +333,7 @@ methods! {
     /// ```
     fn solve(x, b) one |graph| graph.solve(x, b);
 
-    /// The inverse of square matrices; NaN for a singular one.
+    /// Returns the inverse of square matrices; NaN for a singular matrix.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -342,7 +345,7 @@ methods! {
     #[doc(alias = "inv")]
     fn invert(x) one |graph| graph.invert(x);
 
-    /// The determinant of square matrices.
+    /// Returns the determinant of square matrices.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -354,7 +357,7 @@ methods! {
     #[doc(alias = "det")]
     fn determinant(x) one |graph| graph.determinant(x);
 
-    /// The sign (for complex matrices the phase) and the logarithm of the magnitude of the
+    /// Returns the sign (the phase for complex matrices) and the logarithm of the magnitude of the
     /// determinant of square matrices.
     ///
     /// ```
@@ -367,8 +370,8 @@ methods! {
     /// ```
     fn slogdet(x) two |graph| graph.slogdet(x);
 
-    /// The pseudo-inverse of matrices, in which singular values up to `relative` times the largest
-    /// one count as 0; by default, the larger side times the precision of the dtype.
+    /// Returns the pseudo-inverse of matrices. Singular values up to `relative` times the largest
+    /// one are treated as 0; the default is the larger side times the precision of the dtype.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -380,8 +383,8 @@ methods! {
     /// ```
     fn pinv(x; relative: Option<f64>) one |graph| graph.pinv(x, relative.map(Into::into));
 
-    /// The `x` of least norm for which `a x` is nearest to `b`, with `a` the receiver; see
-    /// [`pinv`](Self::pinv) for `relative`.
+    /// Returns the `x` of smallest norm that minimizes the distance of `a x` to `b`, for this
+    /// matrix `a`; see [`pinv`](Self::pinv) for `relative`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -393,7 +396,7 @@ methods! {
     /// ```
     fn least_squares(x, b; relative: Option<f64>) one |graph| graph.least_squares(x, b, relative.map(Into::into));
 
-    /// Square matrices multiplied with themselves; a negative power inverts them.
+    /// Raises square matrices to an integer power; a negative power inverts them.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -404,7 +407,7 @@ methods! {
     /// ```
     fn matrix_power(x; power: i64) one |graph| graph.matrix_power(x, power);
 
-    /// How many singular values exceed `relative` times the largest one; see
+    /// Returns the number of singular values above `relative` times the largest one; see
     /// [`pinv`](Self::pinv).
     ///
     /// ```
@@ -416,7 +419,7 @@ methods! {
     /// ```
     fn matrix_rank(x; relative: Option<f64>) one |graph| graph.matrix_rank(x, relative.map(Into::into));
 
-    /// The cross product of vectors of three elements along an axis.
+    /// Returns the cross product of vectors of three elements along an axis.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -427,7 +430,7 @@ methods! {
     /// ```
     fn cross(x, y; axis: i64) one |graph| graph.cross(x, y, axis);
 
-    /// The sum of a diagonal of matrices, `offset` columns right of the main one.
+    /// Returns the sum of a diagonal of matrices, `offset` columns right of the main diagonal.
     ///
     /// ```
     /// use nxla::Tensor;

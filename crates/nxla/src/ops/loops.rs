@@ -1,4 +1,4 @@
-//! Loops inside a trace: `while_loop`, and what is made of it.
+//! Loops inside a trace: `while_loop`, and functions that are based on it.
 
 use std::panic::Location;
 
@@ -15,13 +15,13 @@ use crate::{Error, Result};
 use nxla_runtime::vectors::control::Vectorized;
 use nxla_runtime::vectors::loops::{OpenLoop, Repetition};
 
-/// Repeats `state = body(state)` while `condition(state)` is not zero, and gives the first state
+/// Repeats `state = body(state)` while `condition(state)` is nonzero, and returns the first state
 /// for which it is zero.
 ///
-/// The next state has the structure, dtypes and shapes of the one before. What the closures take
-/// from outside is computed once, before the loop. If the condition is vectorized, the loop goes on
-/// while some entry does, and those that are done keep their state; the condition is traced several
-/// times then.
+/// The next state must have the structure, dtypes and shapes of the previous state. Captured values
+/// are computed once, before the loop. If the condition is vectorized, the loop continues while it
+/// holds for some entry, and finished entries keep their state; the condition is then traced
+/// several times.
 ///
 /// ```
 /// use nxla::{Expr, jit, while_loop};
@@ -42,8 +42,8 @@ pub fn while_loop<S: Container>(
     while_loop_with(Replay::default(), initial, condition, body)
 }
 
-/// A [`while_loop`] that says what its derivative, which goes through the trips backwards, keeps of
-/// them.
+/// Does the same as [`while_loop`], with a replay method for its derivative, which visits the
+/// iterations in reverse order.
 ///
 /// ```
 /// use nxla::{Expr, Replay, ReplayMethod, grad, jit, while_loop_with};
@@ -67,8 +67,8 @@ pub fn while_loop_with<S: Container>(
     repeat(("while_loop", replay), &[("", "state")], initial, condition, body)
 }
 
-/// A [`while_loop`] of a function, for whose user parts of the state, found by their paths, have
-/// names of their own.
+/// Builds a [`while_loop`] for a function whose users know parts of the state by other names, given
+/// by path.
 #[track_caller]
 fn repeat<S: Container>(
     (function, replay): (&'static str, Replay),
@@ -105,21 +105,21 @@ impl<F> Loop<'_, F> {
         S::rebuild(&mut Leaves::new(exprs, self.structure.clone()))
     }
 
-    /// What the condition says of a state.
+    /// Evaluates the condition for a state.
     fn holds<S: Container>(&mut self, state: &[Vectorized]) -> Result<Vectorized>
     where
         F: FnMut(S) -> Expr,
     {
         let state = self.state(state);
         let holds = (self.condition)(state);
-        // What an operator in the region got wrong comes first.
+        // An error of an operator in the region takes precedence.
         if let Some(error) = self.trace.failure() {
             return Err(error);
         }
         Ok((self.trace.id(&holds)?, holds.vectors().clone()))
     }
 
-    /// What the body makes of a state.
+    /// Evaluates the body for a state.
     fn next<S: Container>(
         &self,
         body: &mut impl FnMut(S) -> S,
@@ -139,7 +139,7 @@ impl<F> Loop<'_, F> {
         vectorized(self.trace, &next)
     }
 
-    /// Opens the loop and traces its condition, of which these are the vectorized axes.
+    /// Opens the loop and traces its condition, which has these vectorized axes.
     fn open<S: Container>(&mut self, initial: &[Vectorized]) -> Result<(OpenLoop, Traced, Vectors)>
     where
         F: FnMut(S) -> Expr,
@@ -195,7 +195,7 @@ impl<F> Loop<'_, F> {
         Ok(Some(state))
     }
 
-    /// Traces a loop whose entries run different numbers of iterations, see [`Self::traced_from`].
+    /// Traces a loop for entries with different trip counts, see [`Self::traced_from`].
     fn per_entry<S: Container>(
         &mut self,
         initial: &mut Vec<Vectorized>,
@@ -228,7 +228,7 @@ impl<F> Loop<'_, F> {
     }
 }
 
-/// Repeats `state = body(i, state)` for `i` from `lower` up to, and without, `upper`. Both are
+/// Repeats `state = body(i, state)` for `i` from `lower` up to and excluding `upper`. Both are
 /// integer scalars and may be traced.
 ///
 /// ```
@@ -248,7 +248,7 @@ pub fn fori<S: Container>(
     fori_with(Replay::default(), lower, upper, initial, body)
 }
 
-/// A [`fori`] that says what its derivative keeps of the trips; see [`while_loop_with`].
+/// Does the same as [`fori`], with a replay method for its derivative; see [`while_loop_with`].
 ///
 /// ```
 /// use nxla::Replay;
@@ -270,7 +270,7 @@ pub fn fori_with<S: Container>(
     counted(("fori", replay), &roots, lower, upper, initial, body)
 }
 
-/// A [`fori`] of a function; see [`repeat`].
+/// Builds a [`fori`] for a function; see [`repeat`].
 #[track_caller]
 fn counted<S: Container>(
     function: (&'static str, Replay),
@@ -288,9 +288,8 @@ fn counted<S: Container>(
 /// Carries a state over the elements of the first axis of `xs`, and collects a result for each:
 /// `(carry, y) = body(carry, x)`.
 ///
-/// All values in `xs` have the same size in their first axis, which is gone through. The results
-/// are stacked along a new first axis. The next carry has the structure, dtypes and shapes of the
-/// one before.
+/// The first axes of all values in `xs` must have equal sizes. The results are stacked along a new
+/// first axis. The next carry must have the structure, dtypes and shapes of the previous carry.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jit, scan};
@@ -310,7 +309,7 @@ pub fn scan<C: Container, X: Container, Y: Container>(
     scan_with(Replay::default(), initial, xs, body)
 }
 
-/// A [`scan`] that says what its derivative keeps of the steps; see [`while_loop_with`].
+/// Does the same as [`scan`], with a replay method for its derivative; see [`while_loop_with`].
 ///
 /// ```
 /// use nxla::Replay;
@@ -343,8 +342,8 @@ pub fn scan_with<C: Container, X: Container, Y: Container>(
     scan_steps((0, replay), initial, xs, body)
 }
 
-/// Carries a state over a number of steps, and collects a result for each:
-/// `(carry, y) = body(carry)`. See [`scan`].
+/// Carries a state over a number of steps, and collects a result for each: `(carry, y) =
+/// body(carry)`. See [`scan`].
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jit, scan_times};
@@ -371,14 +370,14 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
 ) -> (C, Y) {
     let elements = leaves_of(&xs);
     let element = |index: &Expr| {
-        // No index counts from the end.
+        // The indices are never negative.
         let rows = elements.items.iter().map(|x| x.slice_along_axis(index, 1, 0).squeeze(0));
         X::rebuild(&mut Leaves::new(rows, elements.structure.clone()))
     };
     let before = leaves_of(&initial);
     let trace = trace_of(&before.items);
     if steps == 0 {
-        // Only the types of the results matter; what is computed for them, or shown, is dropped.
+        // Only the types of the results matter; their nodes and hooks are dropped.
         let zeros = elements.items.iter().map(|x| {
             let shape = x.shape();
             Expr::zeros(shape.get(1..).unwrap_or_default(), x.dtype())
@@ -412,8 +411,8 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// What a loop gives whose carry is `initial` at the start. The step is traced once, and once
-    /// more where it gives parts of the carry vectorized axes or names that they have not had.
+    /// Returns the results of a scan that starts with the carry `initial`. The step is traced once,
+    /// and again if it adds vectorized axes or names to parts of the carry.
     fn traced<C: Container, Y: Container>(
         &self,
         initial: &C,
@@ -428,8 +427,8 @@ impl Scan<'_> {
         }
     }
 
-    /// What the loop gives that begins with a counter and a carry; none where these have got
-    /// vectorized axes or names.
+    /// Returns the results of the loop for this counter and carry, or `None` if the step added
+    /// vectorized axes or names to them.
     fn trial<C: Container, Y: Container>(
         &self,
         start: &mut Vec<Vectorized>,
@@ -465,8 +464,8 @@ impl Scan<'_> {
     }
 }
 
-/// Applies a function to each element of the first axis, and stacks what it gives along a new
-/// first axis.
+/// Applies a function to each element of the first axis, and stacks the results along a new first
+/// axis.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jit, map};
@@ -481,7 +480,7 @@ pub fn map<X: Container, Y: Container>(xs: X, mut function: impl FnMut(X) -> Y) 
     scan((), xs, |(), x| ((), function(x))).1
 }
 
-/// Checks that a step gives a carry like the one before; the trace keeps the error.
+/// Checks that a step returns a carry of the previous structure; the trace records the error.
 fn check_carry<C: Container>(before: &Leaves<Expr>, carry: &C) {
     let after = leaves_of(carry);
     if after.structure != before.structure {
@@ -497,7 +496,7 @@ fn check_carry<C: Container>(before: &Leaves<Expr>, carry: &C) {
     }
 }
 
-/// The error of a step of a scan that gives another type than the one before, if it does.
+/// Returns the error of a step of a scan that changes the type of the carry, if it does.
 fn misfit(result: usize, found: &TensorType, expected: &TensorType) -> Option<Error> {
     let difference = Difference::between(found, expected)?;
     let (found, expected) = (found.to_string(), expected.to_string());
@@ -505,7 +504,7 @@ fn misfit(result: usize, found: &TensorType, expected: &TensorType) -> Option<Er
     Some(ErrorKind::Misfit(misfit.into()).of("scan").into())
 }
 
-/// What no step gives.
+/// Returns the results of a scan without steps.
 fn no_rows<Y: Container>(y: &Y) -> Y {
     let mut leaves = leaves_of(y);
     for leaf in &mut leaves.items {

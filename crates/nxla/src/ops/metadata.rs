@@ -1,4 +1,4 @@
-//! What is known of a tensor without computing.
+//! Properties of tensors that need no computation.
 
 use super::axes::Axis;
 use crate::expr::Expr;
@@ -9,7 +9,7 @@ macro_rules! metadata {
     ($($of:ty)*) => {
         $(
             impl $of {
-                /// The position of an axis.
+                /// Returns the index of an axis.
                 ///
                 /// ```
                 /// use nxla::Tensor;
@@ -20,13 +20,13 @@ macro_rules! metadata {
                 /// ```
                 ///
                 /// # Errors
-                /// An axis that there is not.
+                /// Returns an error if the axis does not exist.
                 pub fn axis_index(&self, axis: impl Into<Axis>) -> Result<usize> {
                     let position = axis.into().position(&self.ty());
                     position.map_err(|kind| Error::Expr(kind.of("axis")))
                 }
 
-                /// The size of an axis.
+                /// Returns the size of an axis.
                 ///
                 /// ```
                 /// use nxla::Tensor;
@@ -36,8 +36,8 @@ macro_rules! metadata {
                 /// assert!(x.axis_size("depth").is_err());
                 /// # Ok::<(), nxla::Error>(())
                 /// ```
-                ///
                 /// # Errors
+                /// Returns an error if the axis does not exist.
                 /// An axis that there is not.
                 pub fn axis_size(&self, axis: impl Into<Axis>) -> Result<usize> {
                     Ok(self.shape()[self.axis_index(axis)?])

@@ -1,13 +1,14 @@
-//! Functions on tensors, one file per family.
+//! Functions on tensors, with one file per family.
 //!
-//! Each is a method of [`Expr`](crate::Expr), where it adds to the trace and gives an `Expr`, and
-//! a method of [`Tensor`](crate::Tensor), where it computes at once and gives a `Result`. Both
-//! come from one row of the macro [`methods`], whose body builds the node from those of the
-//! operands. Functions that take no tensor (`iota`, `zeros`, …) are associated functions of both.
+//! Each function is a method of [`Expr`](crate::Expr), which adds to the trace and returns an
+//! `Expr`, and a method of [`Tensor`](crate::Tensor), which computes eagerly and returns a
+//! `Result`. One row of the macro [`methods`] defines both; its body builds the node from the
+//! operand nodes. Functions without operands (`iota`, `zeros`, …) are associated functions of both
+//! types.
 //!
-//! Names are those of Nx, and of nodes in printed expressions. Mistakes in an expression are kept
-//! by its trace and raised when the trace ends, with the line that made them; mistakes in a tensor
-//! function are raised at once.
+//! Names are those of nodes in printed expressions. The trace records errors in an expression with
+//! their source lines and reports them when it ends; errors in a tensor function are returned
+//! immediately.
 
 mod axes;
 mod batches;
@@ -44,7 +45,7 @@ pub use position::{Index, Indices, NewAxis};
 pub use reduce::Arg;
 pub use window::Window;
 
-/// One result, two, three, or a list.
+/// One, two or three results, or a list of results.
 macro_rules! results {
     (one $of:ty) => { $of };
     (two $of:ty) => { ($of, $of) };
@@ -52,7 +53,7 @@ macro_rules! results {
     (many $of:ty) => { Vec<$of> };
 }
 
-/// An operand of a method, as the builder is to have it.
+/// The form in which a builder receives an operand of a method.
 macro_rules! operand {
     ($x:ident, $operand:ident position) => {
         nxla_runtime::position(&$operand)
@@ -74,13 +75,13 @@ macro_rules! operand {
     };
 }
 
-/// Methods of both `Expr` and `Tensor`.
+/// Defines methods of both `Expr` and `Tensor`.
 ///
-/// `fn name(x, y; option: Type) one |graph| body` has the operands `x` (the receiver) and `y` as
-/// nodes in the body, and the option as it is. A plain number for `y` takes the dtype that the other
-/// operands promote to, and one for `y as position` its own. With `as element` it takes the dtype of
-/// `x` alone, with `as parameter(draw)` that of the numbers that are drawn, and with the class of a
-/// comparison a dtype in which the comparison is exact.
+/// `fn name(x, y; option: Type) one |graph| body` has the operands `x` (the receiver) and `y`,
+/// which are nodes in the body, and an option. A scalar for `y` takes the dtype to which the other
+/// operands are promoted, and a scalar for `y as position` its default dtype. With `as element`, it
+/// takes the dtype of `x`; with `as parameter(draw)`, the dtype of the draw; and with the class of
+/// a comparison, a dtype in which the comparison is exact.
 macro_rules! methods {
     ($(
         $(#[$meta:meta])*
@@ -114,7 +115,8 @@ macro_rules! methods {
                 $(#[$meta])*
                 ///
                 /// # Errors
-                /// Operands or arguments that do not fit, and whatever stops the computation.
+                /// Returns an error for invalid operands or arguments, and the errors of the
+                /// computation.
                 pub fn $name(
                     &self
                     $(, $operand: impl crate::Operand)*
@@ -133,7 +135,7 @@ macro_rules! methods {
     };
 }
 
-/// Functions without operands, of both `Expr` and `Tensor`.
+/// Defines functions without operands, of both `Expr` and `Tensor`.
 macro_rules! makers {
     ($(
         $(#[$meta:meta])*
@@ -143,7 +145,7 @@ macro_rules! makers {
             $(
                 $(#[$meta])*
                 ///
-                /// Inside the trace that is under way on this thread.
+                /// Builds in the current trace of this thread.
                 #[must_use]
                 #[track_caller]
                 pub fn $name($($arg: $ty),*) -> crate::Expr {
@@ -160,7 +162,7 @@ macro_rules! makers {
                 $(#[$meta])*
                 ///
                 /// # Errors
-                /// Arguments that do not fit, and whatever stops the computation.
+                /// Returns an error for invalid arguments, and the errors of the computation.
                 pub fn $name($($arg: $ty),*) -> crate::Result<crate::Tensor> {
                     let none: [crate::View<'_>; 0] = [];
                     crate::apply::at_once(stringify!($name), &none, |$graph, _| Ok($body?))
@@ -170,7 +172,7 @@ macro_rules! makers {
     };
 }
 
-/// Functions of a list of operands, of both `Expr` and `Tensor`.
+/// Defines functions of a list of operands, of both `Expr` and `Tensor`.
 macro_rules! joiners {
     ($(
         $(#[$meta:meta])*
@@ -199,7 +201,8 @@ macro_rules! joiners {
                 $(#[$meta])*
                 ///
                 /// # Errors
-                /// Operands or arguments that do not fit, and whatever stops the computation.
+                /// Returns an error for invalid operands or arguments, and the errors of the
+                /// computation.
                 pub fn $name<T: crate::Operand>(
                     $parts: &[T]
                     $($(, $arg: $ty)+)?

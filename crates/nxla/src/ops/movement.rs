@@ -9,7 +9,7 @@ use super::{joiners, methods};
 use crate::numbers::IntoNames;
 
 methods! {
-    /// The same elements in row-major order under another shape of the same size.
+    /// Returns the same elements in row-major order with another shape of equal size.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -20,7 +20,8 @@ methods! {
     /// ```
     fn reshape(x; shape: impl Into<Shape>) one |graph| graph.reshape(x, shape);
 
-    /// Like [`reshape`](Self::reshape), where one size may be `None` and follows from the others.
+    /// Does the same as [`reshape`](Self::reshape), with one size that may be `None` and follows
+    /// from the others.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -31,7 +32,7 @@ methods! {
     /// ```
     fn reshape_auto(x; sizes: &[Option<usize>]) one |graph| graph.reshape_auto(x, sizes);
 
-    /// With other names of axes, `["row", "column"]`, or none for `()`.
+    /// Replaces the axis names, as in `["row", "column"]`, or removes them for `()`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -42,7 +43,7 @@ methods! {
     /// ```
     fn rename(x; names: impl IntoNames) one |graph| graph.rename(x, names.into_names());
 
-    /// The axes merged into one; they must be next to each other.
+    /// Merges adjacent axes into one.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -57,7 +58,7 @@ methods! {
         graph.flatten(x, axes.as_deref())
     };
 
-    /// Without these axes, which must have size 1; `()` drops all axes of size 1.
+    /// Removes these axes, which must have size 1; `()` removes all axes of size 1.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -72,7 +73,7 @@ methods! {
         graph.squeeze(x, axes.as_deref())
     };
 
-    /// With a new axis of size 1 at a position; -1 is after the last.
+    /// Inserts an axis of size 1 at a position; -1 appends.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -82,7 +83,7 @@ methods! {
     /// ```
     fn new_axis(x; axis: i64) one |graph| graph.new_axis(x, axis, None);
 
-    /// With a new, named axis of size 1 at a position; -1 is after the last.
+    /// Inserts a named axis of size 1 at a position; -1 appends.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -94,7 +95,7 @@ methods! {
     fn new_named_axis(x; axis: i64, name: &str) one |graph|
         graph.new_axis(x, axis, Some(AxisName::from(name)));
 
-    /// With two axes in each other's place.
+    /// Exchanges two axes.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -109,7 +110,7 @@ methods! {
         graph.swap_axes(x, first, second)
     };
 
-    /// Turned by quarters of a circle in the plane of two axes, from the first to the second.
+    /// Rotates by multiples of 90 degrees in the plane of two axes, from the first to the second.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -120,7 +121,7 @@ methods! {
     /// ```
     fn rotate(x; quarters: i64, plane: [i64; 2]) one |graph| graph.rotate(x, quarters, plane);
 
-    /// The axes in another order; `()` reverses it.
+    /// Permutes the axes; `()` reverses their order.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -135,7 +136,7 @@ methods! {
         graph.transpose(x, axes.as_deref())
     };
 
-    /// The axes `from` at the positions `to`; the others keep their order.
+    /// Moves the axes `from` to the positions `to`; the others keep their order.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -146,7 +147,7 @@ methods! {
     /// ```
     fn move_axes(x; from: &[i64], to: &[i64]) one |graph| graph.move_axes(x, from, to);
 
-    /// The elements in reverse order along axes; `()` is along all.
+    /// Reverses the elements along these axes; `()` means all axes.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -159,7 +160,7 @@ methods! {
         graph.reverse(x, axes.as_deref())
     };
 
-    /// Repeated to a shape, axes aligned at the right.
+    /// Broadcasts to a shape, with axes aligned from the right.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -169,7 +170,7 @@ methods! {
     /// ```
     fn broadcast_to(x; shape: impl Into<Shape>) one |graph| graph.broadcast(x, shape, None);
 
-    /// Repeated to a shape in which the axes of the operand are at these positions.
+    /// Broadcasts to a shape in which the axes of the operand have these positions.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -181,8 +182,8 @@ methods! {
     fn broadcast_along(x; shape: impl Into<Shape>, axes: &[i64]) one |graph|
         graph.broadcast(x, shape, Some(axes));
 
-    /// With a value around the elements: so many before and after them along each axis. Negative
-    /// numbers cut.
+    /// Pads with a value: the numbers of elements before and after each axis. Negative numbers
+    /// remove elements.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -196,7 +197,7 @@ methods! {
         graph.pad(x, value, &around.into_iter().map(padding).collect::<Vec<_>>())
     };
 
-    /// With a value around and between the elements.
+    /// Pads with a value around and between the elements.
     ///
     /// ```
     /// use nxla::{Padding, Tensor};
@@ -208,7 +209,7 @@ methods! {
     /// ```
     fn pad_between(x, value; padding: &[Padding]) one |graph| graph.pad(x, value, padding);
 
-    /// With so many of the tensor's own elements before and after those of each axis.
+    /// Pads with elements of the tensor itself before and after each axis.
     ///
     /// ```
     /// use nxla::{OuterPadding, Tensor};
@@ -221,7 +222,7 @@ methods! {
     fn pad_outer(x; rule: OuterPadding, widths: &[(usize, usize)]) one |graph|
         graph.pad_outer(x, rule, widths);
 
-    /// The parts before and from an index on along an axis; a negative index counts from the end.
+    /// Splits before an index along an axis; a negative index counts from the end.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -235,7 +236,7 @@ methods! {
         graph.split(x, index, axis)
     };
 
-    /// Repeated as a whole along each axis.
+    /// Repeats the whole tensor along each axis.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -245,8 +246,7 @@ methods! {
     /// ```
     fn tile(x; repetitions: &[usize]) one |graph| graph.tile(x, repetitions);
 
-    /// Each element repeated along an axis as often as `counts` says: one number for each, or one
-    /// for all.
+    /// Repeats each element along an axis. `counts` holds a count for each element, or one for all.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -260,7 +260,7 @@ methods! {
         graph.repeat(x, counts, axis)
     };
 
-    /// Moved along an axis; what leaves at one end enters at the other.
+    /// Shifts along an axis; elements beyond one end enter at the other.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -275,7 +275,7 @@ methods! {
 }
 
 methods! {
-    /// The parts along an axis, each without that axis.
+    /// Splits an axis into parts without this axis.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -291,7 +291,8 @@ methods! {
 }
 
 joiners! {
-    /// Values joined along an axis, in which alone their shapes may differ. The dtypes promote.
+    /// Concatenates values along an axis; other axes must have equal sizes. The dtypes are
+    /// promoted.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -308,7 +309,7 @@ joiners! {
         graph.concatenate(parts, axis)
     };
 
-    /// Values of equal shapes joined along a new axis. The dtypes promote.
+    /// Stacks values of equal shapes along a new axis. The dtypes are promoted.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -319,7 +320,7 @@ joiners! {
     /// ```
     fn stack(parts; axis: i64) one |graph| graph.stack(parts, axis, None);
 
-    /// Values broadcast to the shape that they have together.
+    /// Broadcasts values to their common shape.
     ///
     /// ```
     /// use nxla::Tensor;

@@ -1,4 +1,4 @@
-//! What neural networks are made of, as functions without a state of their own.
+//! Neural network functions without state.
 //!
 //! ```
 //! use nxla::{Tensor, Expr, jit};
@@ -17,7 +17,7 @@ use nxla_tensor::DType;
 use super::axes::{Axis, Over};
 use super::methods;
 
-/// Generates activations without options.
+/// Generates activation functions without options.
 macro_rules! activations {
     ($($(#[$doc:meta])* $name:ident;)*) => {
         methods! {
@@ -27,7 +27,7 @@ macro_rules! activations {
 }
 
 activations! {
-    /// The element where it is positive, 0 elsewhere.
+    /// Returns the element where it is positive, and 0 elsewhere.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -36,7 +36,7 @@ activations! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     relu;
-    /// Limited to the range from 0 to 6.
+    /// Clamps elements to the range from 0 to 6.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -46,7 +46,7 @@ activations! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     relu6;
-    /// Limited to the range from -1 to 1.
+    /// Clamps elements to the range from -1 to 1.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -56,7 +56,7 @@ activations! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     hard_tanh;
-    /// `relu6(x + 3) / 6`.
+    /// Returns `relu6(x + 3) / 6`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -66,7 +66,7 @@ activations! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     hard_sigmoid;
-    /// `x hard_sigmoid(x)`.
+    /// Returns `x hard_sigmoid(x)`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -76,7 +76,7 @@ activations! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     hard_silu;
-    /// `x sigmoid(x)`.
+    /// Returns `x sigmoid(x)`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -85,7 +85,7 @@ activations! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     silu;
-    /// `elu` with constants that keep mean and variance.
+    /// Returns `elu` with constants that preserve mean and variance.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -94,7 +94,7 @@ activations! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     selu;
-    /// `log(1 + exp(x))` without overflow.
+    /// Returns `log(1 + exp(x))` without overflow.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -104,7 +104,7 @@ activations! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     softplus;
-    /// `log(sigmoid(x))` without overflow.
+    /// Returns `log(sigmoid(x))` without overflow.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -114,7 +114,7 @@ activations! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     log_sigmoid;
-    /// `x / (1 + |x|)`.
+    /// Returns `x / (1 + |x|)`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -123,7 +123,7 @@ activations! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     soft_sign;
-    /// `x tanh(softplus(x))`.
+    /// Returns `x tanh(softplus(x))`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -132,7 +132,7 @@ activations! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     mish;
-    /// 0 below -1, `x` above 1, a parabola between them.
+    /// Returns 0 below -1, `x` above 1, and a parabola between them.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -142,7 +142,7 @@ activations! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     sparse_plus;
-    /// The derivative of `sparse_plus`.
+    /// Returns the derivative of `sparse_plus`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -152,7 +152,7 @@ activations! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     sparse_sigmoid;
-    /// `log(1 - exp(-x))` of positive numbers.
+    /// Returns `log(1 - exp(-x))` for positive values.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -165,8 +165,8 @@ activations! {
 }
 
 methods! {
-    /// Times the probability that a normal variable is below; `approximate` takes a hyperbolic
-    /// tangent for it.
+    /// Returns `x Φ(x)` with the normal distribution `Φ`, or its tanh approximation with
+    /// `approximate`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -176,7 +176,7 @@ methods! {
     /// ```
     fn gelu(x; approximate: bool) one |graph| graph.gelu(x, approximate);
 
-    /// The element where it is positive, `alpha (exp(x) - 1)` elsewhere.
+    /// Returns the element where it is positive, and `alpha (exp(x) - 1)` elsewhere.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -187,7 +187,7 @@ methods! {
     /// ```
     fn elu(x; alpha: f64) one |graph| graph.elu(x, alpha);
 
-    /// The element where it is positive, `alpha (exp(x / alpha) - 1)` elsewhere.
+    /// Returns the element where it is positive, and `alpha (exp(x / alpha) - 1)` elsewhere.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -198,7 +198,7 @@ methods! {
     /// ```
     fn celu(x; alpha: f64) one |graph| graph.celu(x, alpha);
 
-    /// The element where it is positive, `slope x` elsewhere.
+    /// Returns the element where it is positive, and `slope x` elsewhere.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -209,7 +209,7 @@ methods! {
     /// ```
     fn leaky_relu(x; slope: f64) one |graph| graph.leaky_relu(x, slope);
 
-    /// `(x + √(x² + b)) / 2`.
+    /// Returns `(x + √(x² + b)) / 2`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -220,7 +220,7 @@ methods! {
     /// ```
     fn squareplus(x; b: f64) one |graph| graph.squareplus(x, b);
 
-    /// Exponentials divided by their sum along an axis.
+    /// Returns exponentials divided by their sum along an axis.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -234,7 +234,7 @@ methods! {
         graph.softmax(x, axis)
     };
 
-    /// The logarithm of the softmax along an axis.
+    /// Returns the logarithm of the softmax along an axis.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -248,7 +248,7 @@ methods! {
         graph.log_softmax(x, axis)
     };
 
-    /// One half of an axis times the sigmoid of the other.
+    /// Returns the first half of an axis times the sigmoid of the second half.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -262,7 +262,7 @@ methods! {
         graph.glu(x, axis)
     };
 
-    /// Ones where a new axis counts to the integer.
+    /// Returns ones where the index along a new axis equals the integer, and zeros elsewhere.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -274,7 +274,7 @@ methods! {
     fn one_hot(x; classes: usize, axis: i64, dtype: DType) one |graph|
         graph.one_hot(x, classes, axis, dtype);
 
-    /// The rows of the receiver that integers say.
+    /// Returns the rows of this table at integer indices.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -286,7 +286,8 @@ methods! {
     /// ```
     fn embedding(table, x) one |graph| graph.embedding(table, x);
 
-    /// `x` with elements dropped at a rate, drawn with the receiver, and the next key.
+    /// Sets elements of `x` to zero at a rate, drawn with this key, and returns the result and the
+    /// next key.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -300,7 +301,7 @@ methods! {
         graph.dropout(key, x, rate).map(|kept| (kept, next))
     };
 
-    /// Elements along these axes with a mean of 0 and a variance of 1.
+    /// Normalizes elements along these axes to mean 0 and variance 1.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -315,7 +316,7 @@ methods! {
         graph.layer_norm(x, [None, None], &axes.unwrap_or(all), epsilon)
     };
 
-    /// As [`layer_norm`](Self::layer_norm), times a scale and plus a bias.
+    /// Applies [`layer_norm`](Self::layer_norm), then multiplies by a scale and adds a bias.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -331,7 +332,7 @@ methods! {
         graph.layer_norm(x, [Some(scale), Some(bias)], &axes.unwrap_or(all), epsilon)
     };
 
-    /// Elements along these axes with a mean square of 1, times a scale.
+    /// Normalizes elements along these axes to a mean square of 1, then multiplies by a scale.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -346,8 +347,8 @@ methods! {
         graph.rms_norm(x, Some(scale), &axes.unwrap_or(all), epsilon)
     };
 
-    /// Groups of channels of each example with a mean of 0 and a variance of 1, times a scale and
-    /// plus a bias of each channel.
+    /// Normalizes groups of channels of each example to mean 0 and variance 1, then multiplies by a
+    /// scale and adds a bias for each channel.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -361,7 +362,8 @@ methods! {
     fn group_norm(x, scale, bias; groups: usize, axis: i64, epsilon: f64) one |graph|
         graph.group_norm(x, groups, [Some(scale), Some(bias)], axis, epsilon);
 
-    /// Channels less a mean, over the root of a variance, times a scale and plus a bias.
+    /// Subtracts a mean from each channel, divides by the root of a variance, multiplies by a scale
+    /// and adds a bias.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -375,8 +377,8 @@ methods! {
     fn batch_norm(x, mean, variance, scale, bias; axis: i64, epsilon: f64) one |graph|
         graph.batch_norm(x, [mean, variance], [Some(scale), Some(bias)], axis, epsilon);
 
-    /// As [`batch_norm`](Self::batch_norm) with the statistics of the receiver itself, and the
-    /// running ones, which these move.
+    /// Applies [`batch_norm`](Self::batch_norm) with the statistics of this tensor, and returns
+    /// updated running statistics.
     ///
     /// ```
     /// use nxla::{RunningNorm, Tensor};
@@ -391,7 +393,7 @@ methods! {
     fn batch_norm_train(x, mean, variance, scale, bias; options: RunningNorm) three |graph|
         graph.batch_norm_train(x, [mean, variance], [Some(scale), Some(bias)], options);
 
-    /// Means of values, weighted by how the queries of the receiver go with keys.
+    /// Returns means of the values, weighted by the products of these queries with the keys.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -407,7 +409,7 @@ methods! {
         graph.dot_product_attention([query, key, value], options)
     };
 
-    /// As [`attention`](Self::attention), of the keys alone where a mask is not 0.
+    /// Applies [`attention`](Self::attention) to the keys for which a mask is nonzero.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -424,7 +426,7 @@ methods! {
         graph.dot_product_attention([query, key, value], options)
     };
 
-    /// As [`attention`](Self::attention), with a bias added to the products.
+    /// Applies [`attention`](Self::attention) with a bias that is added to the products.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -441,7 +443,7 @@ methods! {
         graph.dot_product_attention([query, key, value], options)
     };
 
-    /// `-Σ labels log_softmax(logits)` along an axis.
+    /// Returns `-Σ labels log_softmax(logits)` along an axis.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -454,7 +456,7 @@ methods! {
     fn softmax_cross_entropy(logits, labels; axis: i64) one |graph|
         graph.softmax_cross_entropy(logits, labels, axis);
 
-    /// `-log_softmax(logits)` at integers along an axis.
+    /// Returns `-log_softmax(logits)` at integer labels along an axis.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -468,7 +470,7 @@ methods! {
     fn integer_cross_entropy(logits, labels; axis: i64) one |graph|
         graph.integer_cross_entropy(logits, labels, axis);
 
-    /// The cross entropy of labels and the sigmoids of logits.
+    /// Returns the cross entropy of labels and the sigmoids of logits.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -480,7 +482,7 @@ methods! {
     fn sigmoid_cross_entropy(logits, labels) one |graph|
         graph.sigmoid_cross_entropy(logits, labels);
 
-    /// Half of a squared distance up to `delta`, a line beyond.
+    /// Returns half of the squared error up to an error of `delta`, and a linear function above.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -491,7 +493,7 @@ methods! {
     /// ```
     fn huber_loss(x, target; delta: f64) one |graph| graph.huber_loss(x, target, delta);
 
-    /// The squared distance from a target.
+    /// Returns the squared error to a target.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -502,7 +504,8 @@ methods! {
     /// ```
     fn squared_error(x, target) one |graph| graph.squared_error(x, target);
 
-    /// What is lost by taking one distribution for another, from the logarithms of the first.
+    /// Returns the Kullback–Leibler divergence of targets from predictions, which are given as
+    /// logarithms.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -514,7 +517,7 @@ methods! {
     fn kl_divergence(log_predictions, targets; axis: i64) one |graph|
         graph.kl_divergence(log_predictions, targets, axis);
 
-    /// Cosines of the angles between vectors along an axis.
+    /// Returns the cosines of the angles between vectors along an axis.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -526,7 +529,7 @@ methods! {
     fn cosine_similarity(x, y; axis: i64, epsilon: f64) one |graph|
         graph.cosine_similarity(x, y, axis, epsilon);
 
-    /// The largest elements of windows over the spatial axes.
+    /// Returns the largest elements of windows over the spatial axes.
     ///
     /// ```
     /// use nxla::{Pool, Tensor};
@@ -538,7 +541,7 @@ methods! {
     /// ```
     fn max_pool(x; pool: &Pool) one |graph| graph.max_pool(x, pool);
 
-    /// The means of windows over the spatial axes.
+    /// Returns the means of windows over the spatial axes.
     ///
     /// ```
     /// use nxla::{Pool, Tensor};

@@ -1,7 +1,7 @@
-//! Elements by position: what is told by numbers is checked when it is built, and negative numbers
+//! Elements by index: constant indices are checked when the node is built, and negative indices
 //! count from the end.
 //!
-//! Positions that are computed are known when the program runs; those out of range are clamped then.
+//! Computed indices are known only at run time; out-of-range indices are then clamped.
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::panic::Location;
@@ -16,12 +16,12 @@ use crate::expr::Expr;
 use crate::tensor::Tensor;
 use crate::{Operand, Result, Value};
 
-/// Where something is along an axis.
+/// An index along an axis.
 #[derive(Clone, Debug)]
 enum Position {
-    /// Told by a number, which may be negative.
+    /// A constant, which may be negative.
     Known(i128),
-    /// Told by a value, the next operand.
+    /// A computed value, which is the next operand.
     Computed(Value),
 }
 
@@ -33,7 +33,7 @@ impl Position {
         }
     }
 
-    /// These operands, and the position if it is computed.
+    /// Returns these operands, and the index if it is computed.
     fn after<const N: usize>(&self, operands: [Value; N]) -> Vec<Value> {
         operands.into_iter().chain(self.operand()).collect()
     }
@@ -45,7 +45,7 @@ impl Position {
         }
     }
 
-    /// Where so many elements of an axis begin; `computed` is the operand.
+    /// Returns the start of `length` elements of an axis; `computed` is the operand.
     fn start(
         &self,
         graph: &Graph,
@@ -70,7 +70,7 @@ impl Position {
         }
     }
 
-    /// So many elements along an axis of the first node.
+    /// Returns `length` elements along an axis of the first node.
     fn part(
         &self,
         op: &str,
@@ -83,21 +83,21 @@ impl Position {
         Ok(graph.slice_along_axis(ids[0], start, along.length, axis as i64, 1)?)
     }
 
-    /// One element along an axis of the first node, without the axis.
+    /// Returns one element along an axis of the first node, without the axis.
     fn element(&self, op: &str, graph: &mut Graph, ids: &[ExprId], axis: &Axis) -> Result<ExprId> {
         let axis = axis.of(graph, op, ids[0])?;
         let part = self.part(op, graph, ids, Along { axis: &Axis::Number(axis), length: 1 })?;
         Ok(graph.squeeze(part, Some(&[axis]))?)
     }
 
-    /// The elements at a position, or at as many as there are in the second node.
+    /// Returns the elements at an index, or at the indices in the second node.
     fn taken(&self, graph: &mut Graph, ids: &[ExprId], axis: &Axis) -> Result<ExprId> {
         let &[x, indices] = ids else { return self.element("take", graph, ids, axis) };
         let axis = axis.of(graph, "take", x)?;
         Ok(graph.take(x, indices, axis)?)
     }
 
-    /// The first node with the second one from a position on.
+    /// Writes the second node over elements of the first node, from an index on.
     fn put(&self, graph: &mut Graph, ids: &[ExprId], axis: &Axis) -> Result<ExprId> {
         let (op, x, update) = ("put_slice", ids[0], ids[1]);
         let axis = position_of(graph, op, x, axis)?;
@@ -107,21 +107,21 @@ impl Position {
     }
 }
 
-/// The position of an axis, from 0 on.
+/// Returns the nonnegative index of an axis.
 fn position_of(graph: &Graph, op: &str, x: ExprId, axis: &Axis) -> Result<usize> {
     Ok(axis.position(graph.tensor_type(x)).map_err(|kind| graph.error(op, kind))?)
 }
 
-/// Elements along an axis.
+/// A number of elements along an axis.
 struct Along<'a> {
     axis: &'a Axis,
     length: usize,
 }
 
-/// What is taken along one axis: an element, which drops the axis, or a range of them.
+/// The selection along one axis: an element, which drops the axis, or a range.
 ///
-/// Numbers, ranges and `..` become one; numbers below 0 count from the end. An element can be
-/// computed: then it is moved so that it exists.
+/// Integers, ranges and `..` convert to an index; negative values count from the end. A computed
+/// element index is clamped.
 ///
 /// ```
 /// use nxla::{Index, Tensor};
@@ -140,7 +140,7 @@ enum Kind {
     New,
 }
 
-/// An [`Index`] that is a new axis of size 1.
+/// An [`Index`] that inserts a new axis of size 1.
 ///
 /// ```
 /// use nxla::{NewAxis, Tensor};
@@ -153,8 +153,8 @@ enum Kind {
 pub struct NewAxis;
 
 impl Index {
-    /// A range from one position up to, and without, another one, as `start..end` is. Clippy takes
-    /// `1..-1` for an empty range.
+    /// Creates a range from `start` up to and excluding `end`, like `start..end`. Clippy treats
+    /// `1..-1` as an empty range.
     ///
     /// ```
     /// use nxla::{Index, Tensor};
@@ -168,7 +168,7 @@ impl Index {
         Index::range(Some(start.into()), Some(end.into()))
     }
 
-    /// Of the elements in the range, every so manieth.
+    /// Takes every `step`-th element of the range.
     ///
     /// ```
     /// use nxla::{Index, Tensor};
@@ -196,7 +196,8 @@ impl Index {
         Self(Kind::Range { start, end, step: 1 })
     }
 
-    /// The end of a range whose last element is this one; the last of all is -1.
+    /// Returns the end of a range whose last element is `last`, where -1 is the last element of the
+    /// axis.
     fn past(last: i128) -> Option<i128> {
         (last != -1).then_some(last + 1)
     }
@@ -214,8 +215,8 @@ impl From<NewAxis> for Index {
     }
 }
 
-/// What tells which elements along each axis: an [`Index`], or a tuple of them for the first axes.
-/// Axes after that stay whole.
+/// A selection for each axis: an [`Index`], or a tuple of indices for the leading axes. Other axes
+/// are not changed.
 ///
 /// ```
 /// use nxla::{NewAxis, Tensor};
@@ -227,12 +228,12 @@ impl From<NewAxis> for Index {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub trait Indices: sealed::Sealed {
-    /// One for each axis.
+    /// Returns the indices in the order of the axes.
     fn indices(self) -> Vec<Index>;
 }
 
 mod sealed {
-    /// Keeps [`super::Indices`] to what becomes an index, and tuples of it.
+    /// Restricts [`super::Indices`] to types that convert to an index, and tuples of them.
     pub trait Sealed {}
 }
 
@@ -322,14 +323,14 @@ indices!(@tuples
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
 );
 
-/// The bounds of a range, from the start of an axis of this size on.
+/// Returns the bounds of a range in an axis of this size, from its start.
 fn bounds(start: Option<i128>, end: Option<i128>, size: usize) -> Option<(usize, usize)> {
     let from_start = |at: i128| usize::try_from(if at < 0 { at + size as i128 } else { at }).ok();
     let (start, end) = (from_start(start.unwrap_or(0))?, from_start(end.unwrap_or(size as i128))?);
     (start <= end && end <= size).then_some((start, end))
 }
 
-/// The elements of the first node that indices tell; the other nodes are those that are computed.
+/// Selects elements of the first node by indices; the other nodes are computed indices.
 fn pick(graph: &mut Graph, ids: &[ExprId], indices: &[Index]) -> Result<ExprId> {
     let (x, mut computed) = (ids[0], ids[1..].iter().copied());
     let shape = graph.shape(x).clone();
@@ -379,7 +380,7 @@ fn pick(graph: &mut Graph, ids: &[ExprId], indices: &[Index]) -> Result<ExprId> 
     Ok(part)
 }
 
-/// A method of both `Expr` and `Tensor`, from the operands and the body.
+/// Defines a method of both `Expr` and `Tensor`, from the operands and the body.
 macro_rules! positioned {
     ($(
         $(#[$meta:meta])*
@@ -406,7 +407,8 @@ macro_rules! positioned {
                 $(#[$meta])*
                 ///
                 /// # Errors
-                /// Operands or arguments that do not fit, and whatever stops the computation.
+                /// Returns an error for invalid operands or arguments, and the errors of the
+                /// computation.
                 pub fn $name(&$self $(, $arg: $ty)*) -> Result<Tensor> {
                     $(let $let = $value;)*
                     at_once(stringify!($name), &$operands, |$graph, $ids| $body)
@@ -417,8 +419,8 @@ macro_rules! positioned {
 }
 
 positioned! {
-    /// The elements that ranges and positions tell, one for each of the first axes; a position drops
-    /// its axis. Negative numbers count from the end, and numbers out of range are mistakes.
+    /// Selects elements by ranges and indices, one for each of the leading axes; an index drops its
+    /// axis. Negative values count from the end, and out-of-range constants are errors.
     ///
     /// ```
     /// use nxla::{NewAxis, Tensor};
@@ -438,8 +440,8 @@ positioned! {
         operands => |graph, ids| pick(graph, ids, &indices)
     }
 
-    /// One element along an axis, which is dropped; the index may be computed. A number below 0
-    /// counts from the end, one out of range is a mistake.
+    /// Returns one element along an axis, which is dropped; the index may be computed. A negative
+    /// constant counts from the end, and an out-of-range constant is an error.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -454,8 +456,8 @@ positioned! {
         index.after([self.to_value()]) => |graph, ids| index.element("at_axis", graph, ids, &axis)
     }
 
-    /// `length` elements along an axis, from `start` on. A number below 0 counts from the end, and
-    /// what is out of range is a mistake; a start that is computed is moved so that the slice fits.
+    /// Returns `length` elements along an axis from `start`. A negative constant counts from the
+    /// end, and an out-of-range constant is an error; a computed start is clamped.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -473,9 +475,9 @@ positioned! {
             start.part("slice_along_axis", graph, ids, Along { axis: &axis, length })
     }
 
-    /// With `update` in the place of as many elements along an axis, from `start` on, which is told
-    /// as for [`slice_along_axis`](Self::slice_along_axis). The update has the tensor's shape in all
-    /// other axes.
+    /// Writes `update` over as many elements along an axis, from `start` as in
+    /// [`slice_along_axis`](Self::slice_along_axis). Other axes of the update must have the sizes
+    /// of the tensor.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -497,8 +499,8 @@ positioned! {
             start.put(graph, ids, &axis)
     }
 
-    /// The elements at indices along an axis, whose place the axes of the indices take. A number
-    /// is one index, as for [`at_axis`](Self::at_axis); indices that are computed are clamped.
+    /// Returns the elements at indices along an axis, which the axes of the indices replace. A
+    /// scalar is one index, as in [`at_axis`](Self::at_axis); computed indices are clamped.
     ///
     /// ```
     /// use nxla::Tensor;

@@ -1,6 +1,6 @@
 //! Random numbers from keys.
 //!
-//! What is drawn depends on the key alone, so each function gives back the key to go on with.
+//! A draw depends on the key alone, so each function also returns the next key.
 //!
 //! ```
 //! use nxla::{Draw, Tensor};
@@ -22,7 +22,7 @@ use super::axes::Axis;
 use super::{makers, methods};
 
 makers! {
-    /// The key of a seed.
+    /// Returns the key of a seed.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -37,7 +37,7 @@ makers! {
 }
 
 methods! {
-    /// Keys that have nothing to do with each other, nor with the receiver, along the first axis.
+    /// Splits this key into independent keys along the first axis.
     ///
     /// ```
     /// use nxla::{DType, Tensor};
@@ -48,7 +48,7 @@ methods! {
     /// ```
     fn random_split(key; parts: usize) one |graph| graph.random_split(key, parts);
 
-    /// A key for each of the integers `data`; equal numbers give equal keys.
+    /// Returns a key for each of the integers `data`; equal integers have equal keys.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -60,8 +60,8 @@ methods! {
     /// ```
     fn random_fold_in(key, data) one |graph| graph.random_fold_in(key, data);
 
-    /// Floats that are equally likely everywhere in the range, and the next key. An empty range is an
-    /// error.
+    /// Draws floats with the uniform distribution on a range, and returns the next key. An empty
+    /// range is an error.
     ///
     /// ```
     /// use nxla::{Draw, Tensor};
@@ -81,7 +81,7 @@ methods! {
         graph.random_uniform(key, low, high, &draw).map(|drawn| (drawn, next))
     };
 
-    /// Floats with the normal distribution, and the next key.
+    /// Draws floats of the normal distribution, and returns the next key.
     ///
     /// ```
     /// use nxla::{Draw, Tensor};
@@ -97,7 +97,7 @@ methods! {
         graph.random_normal(key, mean, deviation, &draw).map(|drawn| (drawn, next))
     };
 
-    /// Integers that are equally likely everywhere in the range, and the next key.
+    /// Draws integers with the uniform distribution on a range, and returns the next key.
     ///
     /// ```
     /// use nxla::{DType, Draw, Tensor};
@@ -114,7 +114,7 @@ methods! {
         graph.random_integers(key, low, high, &draw).map(|drawn| (drawn, next))
     };
 
-    /// Floats with the standard Gumbel distribution, and the next key.
+    /// Draws floats of the standard Gumbel distribution, and returns the next key.
     ///
     /// ```
     /// use nxla::{DType, Draw, Tensor};
@@ -128,7 +128,7 @@ methods! {
         graph.random_gumbel(key, &draw).map(|drawn| (drawn, next))
     };
 
-    /// Truth values that are true with the probability `p`, and the next key.
+    /// Draws booleans that are true with the probability `p`, and returns the next key.
     ///
     /// ```
     /// use nxla::{DType, Draw, Tensor};
@@ -142,7 +142,7 @@ methods! {
         graph.random_bernoulli(key, p, &draw).map(|drawn| (drawn, next))
     };
 
-    /// Floats with the exponential distribution of mean `scale`, and the next key.
+    /// Draws floats of the exponential distribution with mean `scale`, and returns the next key.
     ///
     /// ```
     /// use nxla::{Draw, Tensor};
@@ -156,7 +156,7 @@ methods! {
         graph.random_exponential(key, scale, &draw).map(|drawn| (drawn, next))
     };
 
-    /// Floats with the Laplace distribution, and the next key.
+    /// Draws floats of the Laplace distribution, and returns the next key.
     ///
     /// ```
     /// use nxla::{DType, Draw, Tensor};
@@ -171,7 +171,8 @@ methods! {
         graph.random_laplace(key, mean, scale, &draw).map(|drawn| (drawn, next))
     };
 
-    /// Floats with the standard normal distribution between two bounds, and the next key.
+    /// Draws floats of the standard normal distribution between two bounds, and returns the next
+    /// key.
     ///
     /// ```
     /// use nxla::{Draw, Tensor};
@@ -191,7 +192,7 @@ methods! {
         graph.random_truncated_normal(key, low, high, &draw).map(|drawn| (drawn, next))
     };
 
-    /// Floats with the gamma distribution of shape `a`, and the next key.
+    /// Draws floats of the gamma distribution with shape `a`, and returns the next key.
     ///
     /// ```
     /// use nxla::{Draw, Tensor};
@@ -205,7 +206,7 @@ methods! {
         graph.random_gamma(key, a, &draw).map(|drawn| (drawn, next))
     };
 
-    /// Floats with the beta distribution, and the next key.
+    /// Draws floats of the beta distribution, and returns the next key.
     ///
     /// ```
     /// use nxla::{Draw, Tensor};
@@ -219,7 +220,7 @@ methods! {
         graph.random_beta(key, a, b, &draw).map(|drawn| (drawn, next))
     };
 
-    /// Numbers of events with the Poisson distribution, `s32` by default, and the next key.
+    /// Draws counts of the Poisson distribution, `s32` by default, and returns the next key.
     ///
     /// ```
     /// use nxla::{DType, Draw, Tensor};
@@ -233,7 +234,8 @@ methods! {
         graph.random_poisson(key, rate, &draw).map(|drawn| (drawn, next))
     };
 
-    /// Shares with the distribution of Dirichlet along the last axis of `alpha`, and the next key.
+    /// Draws vectors of the Dirichlet distribution along the last axis of `alpha`, and returns the
+    /// next key.
     ///
     /// ```
     /// use nxla::{Draw, Tensor};
@@ -248,8 +250,8 @@ methods! {
         graph.random_dirichlet(key, alpha, &draw).map(|drawn| (drawn, next))
     };
 
-    /// Indices along an axis of `logits`, with a probability in proportion to their exponentials,
-    /// and the next key.
+    /// Draws indices along an axis of `logits` with probabilities proportional to their
+    /// exponentials, and returns the next key.
     ///
     /// ```
     /// use nxla::{Draw, Tensor};
@@ -265,8 +267,8 @@ methods! {
         graph.random_categorical(key, logits, axis, &draw).map(|drawn| (drawn, next))
     };
 
-    /// Vectors with a normal distribution, and the next key; `method` says how to take the root of
-    /// the covariance.
+    /// Draws vectors of a normal distribution, and returns the next key; `method` selects the
+    /// factorization of the covariance.
     ///
     /// ```
     /// use nxla::{Covariance, Draw, Tensor};
@@ -285,7 +287,7 @@ methods! {
             drawn.map(|drawn| (drawn, next))
         };
 
-    /// `x` with the entries along an axis in a random order, and the next key.
+    /// Shuffles the entries of `x` along an axis, and returns the next key.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -300,7 +302,7 @@ methods! {
         graph.random_shuffle(key, x, axis, independent)
     };
 
-    /// Samples of `x`, all equally likely, and the next key.
+    /// Draws samples of `x` with equal probabilities, and returns the next key.
     ///
     /// ```
     /// use nxla::{Choice, Tensor};
@@ -315,7 +317,7 @@ methods! {
         graph.random_choice(key, x, None, choice)
     };
 
-    /// Samples of `x` that are as likely as `probabilities` say, and the next key.
+    /// Draws samples of `x` with these probabilities, and returns the next key.
     ///
     /// ```
     /// use nxla::{Choice, Tensor};

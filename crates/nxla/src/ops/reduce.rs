@@ -15,13 +15,13 @@ use crate::{Error, Result};
 use crate::{Operand, Value};
 use nxla_runtime::{number_tensor, resolve};
 
-/// Generates a reduction of all axes and one of some.
+/// Generates a reduction of all axes and a reduction of some axes.
 macro_rules! reductions {
     ($($(#[$doc:meta])* $all:ident $over:ident;)*) => {
         methods! {
             $(
                 $(#[$doc])*
-                /// Over all axes, so the result is a scalar.
+                /// Reduces all axes, so the result is a scalar.
                 #[doc = concat!(
                     "\n```\nlet x = nxla::Tensor::from([[1, 2], [3, 4]]);\nassert_eq!(x.",
                     stringify!($all), "()?.shape().rank(), 0);\n# Ok::<(), nxla::Error>(())\n```"
@@ -29,7 +29,7 @@ macro_rules! reductions {
                 fn $all(x) one |graph| graph.$all(x, None, false);
 
                 $(#[$doc])*
-                /// Over these axes.
+                /// Reduces these axes.
                 #[doc = concat!(
                     "\n```\nlet x = nxla::Tensor::from([[1, 2], [3, 4]]);\nassert_eq!(x.",
                     stringify!($over), "(0)?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
@@ -45,24 +45,24 @@ macro_rules! reductions {
 }
 
 reductions! {
-    /// The sum. Narrow integers become 32 bits wide.
+    /// Returns the sum. Narrow integers widen to 32 bits.
     sum sum_over;
-    /// The product. Narrow integers become 32 bits wide.
+    /// Returns the product. Narrow integers widen to 32 bits.
     product product_over;
-    /// The arithmetic mean.
+    /// Returns the arithmetic mean.
     mean mean_over;
-    /// The largest element; NaN if there is one.
+    /// Returns the largest element; NaN if there is one.
     reduce_max reduce_max_over;
-    /// The smallest element; NaN if there is one.
+    /// Returns the smallest element; NaN if there is one.
     reduce_min reduce_min_over;
-    /// Whether all elements are non-zero.
+    /// Returns whether all elements are nonzero.
     all all_over;
-    /// Whether any element is non-zero.
+    /// Returns whether any element is nonzero.
     any any_over;
 }
 
 methods! {
-    /// How many elements are not zero, over these axes.
+    /// Returns the number of nonzero elements over these axes.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -79,8 +79,8 @@ methods! {
         graph.sum(counted, axes.as_deref(), over.keeps())
     };
 
-    /// The mean in which each element counts as much as its weight, over these axes. The weights
-    /// have the operand's shape, or one axis if one is gone over.
+    /// Returns the weighted mean over these axes. The weights have the shape of the operand, or one
+    /// axis for a single reduced axis.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -95,8 +95,8 @@ methods! {
         graph.weighted_mean(x, weights, axes.as_deref(), over.keeps())
     };
 
-    /// The variance over these axes: the mean square distance from the mean, with `ddof` taken
-    /// off the number of elements.
+    /// Returns the variance over these axes: the sum of squared distances from the mean, divided by
+    /// the number of elements minus `ddof`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -112,7 +112,7 @@ methods! {
         graph.variance(x, axes.as_deref(), over.keeps(), ddof)
     };
 
-    /// The square root of the [`variance`](Self::variance).
+    /// Returns the square root of the [`variance`](Self::variance).
     ///
     /// ```
     /// use nxla::Tensor;
@@ -127,7 +127,7 @@ methods! {
         graph.standard_deviation(x, axes.as_deref(), over.keeps(), ddof)
     };
 
-    /// The covariance of the columns of the last axis; rows are observations.
+    /// Returns the covariance of the columns of the last axis; rows are observations.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -138,7 +138,7 @@ methods! {
     /// ```
     fn covariance(x; ddof: i64) one |graph| graph.covariance(x, None, ddof);
 
-    /// The covariance of columns about a mean that is known.
+    /// Returns the covariance of columns for a known mean.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -149,7 +149,7 @@ methods! {
     /// ```
     fn covariance_about(x, mean; ddof: i64) one |graph| graph.covariance(x, Some(mean), ddof);
 
-    /// `log(sum(exp(x)))` over these axes, without overflow.
+    /// Returns `log(sum(exp(x)))` over these axes, without overflow.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -164,7 +164,7 @@ methods! {
         graph.logsumexp(x, axes.as_deref(), over.keeps(), None)
     };
 
-    /// `log(sum(scale * exp(x)))` over these axes, without overflow.
+    /// Returns `log(sum(scale * exp(x)))` over these axes, without overflow.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -179,8 +179,8 @@ methods! {
         graph.logsumexp(x, axes.as_deref(), over.keeps(), Some(scale))
     };
 
-    /// The middle element in order, or the mean of the two in the middle; over one axis, or all of
-    /// them for `()`.
+    /// Returns the median over one axis, or over all axes for `()`: the middle element, or the mean
+    /// of the two middle elements.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -196,7 +196,8 @@ methods! {
         graph.median(x, axis, over.keep)
     };
 
-    /// The most frequent element, the smallest of several; over one axis, or all of them for `()`.
+    /// Returns the most frequent element, the smallest of several, over one axis or all axes for
+    /// `()`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -210,7 +211,7 @@ methods! {
         graph.mode(x, axis, over.keep)
     };
 
-    /// Where the largest element is: its position along an axis, or in row-major order for `()`.
+    /// Returns the index of the largest element along an axis, or in row-major order for `()`.
     ///
     /// ```
     /// use nxla::{Arg, Tensor};
@@ -227,7 +228,7 @@ methods! {
         graph.argmax(x, axis, over.keep, over.last, over.dtype)
     };
 
-    /// Where the smallest element is: its position along an axis, or in row-major order for `()`.
+    /// Returns the index of the smallest element along an axis, or in row-major order for `()`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -244,7 +245,7 @@ methods! {
     };
 }
 
-/// Which axis a position is sought along, and how it is told.
+/// The axis and options of an arg-reduction.
 ///
 /// ```
 /// use nxla::{Arg, DType, Tensor};
@@ -263,7 +264,7 @@ pub struct Arg {
 }
 
 impl Arg {
-    /// Over all elements in row-major order.
+    /// Reduces all elements in row-major order.
     ///
     /// ```
     /// use nxla::{Arg, Tensor};
@@ -276,7 +277,7 @@ impl Arg {
         Self { axis: None, keep: false, last: false, dtype: DType::S32 }
     }
 
-    /// Along one axis.
+    /// Reduces one axis.
     ///
     /// ```
     /// use nxla::{Arg, Tensor};
@@ -290,7 +291,7 @@ impl Arg {
         Self { axis: Some(axis.into()), ..Self::all() }
     }
 
-    /// The axis stays in the result, with size 1.
+    /// Keeps the reduced axis with size 1.
     ///
     /// ```
     /// use nxla::{Arg, Tensor};
@@ -304,7 +305,7 @@ impl Arg {
         Self { keep: true, ..self }
     }
 
-    /// Of several such elements the last instead of the first.
+    /// Returns the last of several equal elements instead of the first.
     ///
     /// ```
     /// use nxla::{Arg, Tensor};
@@ -317,7 +318,7 @@ impl Arg {
         Self { last: true, ..self }
     }
 
-    /// Positions of this dtype instead of `s32`.
+    /// Returns indices of this dtype instead of `s32`.
     ///
     /// ```
     /// use nxla::{Arg, DType, Tensor};
@@ -331,7 +332,7 @@ impl Arg {
         Self { dtype, ..self }
     }
 
-    /// Whether the axis stays in the result.
+    /// Returns whether the reduced axis remains.
     pub(super) fn keeps(&self) -> bool {
         self.keep
     }
@@ -366,9 +367,9 @@ impl From<&str> for Arg {
 }
 
 impl Expr {
-    /// Folds elements with a function of one's own over these axes, from `initial` on:
-    /// `accumulator = function(element, accumulator)`, all three scalars. The order in which
-    /// elements are taken is not told, so the function should be associative.
+    /// Folds elements over these axes with a user-defined function, starting from `initial`:
+    /// `accumulator = function(element, accumulator)`, all three scalars. The order of elements is
+    /// unspecified, so the function should be associative.
     ///
     /// ```
     /// use nxla::{Expr, Tensor, jit};
@@ -393,7 +394,7 @@ impl Expr {
         })
     }
 
-    /// Traces the function of a fold, between its opening and its closing.
+    /// Traces the function of a fold.
     pub(super) fn fold(
         &self,
         initial: impl Operand,
@@ -407,7 +408,7 @@ impl Expr {
             let operands = resolve(trace, &[self.to_value(), initial.to_value()])?;
             let fold = trace.build(|graph| open(graph, operands[0], operands[1]))?;
             let result = function(value(fold.element()), value(fold.accumulator()));
-            // What an operator in the function got wrong comes first.
+            // An error of an operator in the function takes precedence.
             if let Some(error) = trace.failure() {
                 return Err(error);
             }
@@ -419,9 +420,9 @@ impl Expr {
 }
 
 impl Tensor {
-    /// Folds elements with a function of one's own over these axes, from `initial` on:
-    /// `accumulator = function(element, accumulator)`, all three scalars. The order in which
-    /// elements are taken is not told, so the function should be associative.
+    /// Folds elements over these axes with a user-defined function, starting from `initial`:
+    /// `accumulator = function(element, accumulator)`, all three scalars. The order of elements is
+    /// unspecified, so the function should be associative.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -432,7 +433,7 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Whatever is wrong with the function, its compilation or its run.
+    /// Returns the errors of the function, its compilation and its run.
     pub fn reduce(
         &self,
         initial: impl Operand,
@@ -445,7 +446,7 @@ impl Tensor {
     }
 }
 
-/// An operand as a tensor; a number takes the dtype that it has next to `x`.
+/// Converts an operand to a tensor; a scalar takes the dtype that it has with `x`.
 pub(super) fn beside(x: &Tensor, operand: impl Operand) -> Result<Tensor> {
     match operand.to_value() {
         Value::Tensor(tensor) => Ok(tensor.into()),

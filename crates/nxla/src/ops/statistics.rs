@@ -1,4 +1,4 @@
-//! Quantiles, reductions that leave NaN out, counts and sums by number.
+//! Quantiles, reductions that ignore NaN, histograms, segment reductions and interpolation.
 
 use nxla_expr::ReduceOp;
 use nxla_expr::build::{Beyond, Quantile, Segment, Side};
@@ -7,7 +7,7 @@ use super::axes::Over;
 use super::methods;
 use super::reduce::Arg;
 
-/// Generates reductions of what is not NaN.
+/// Generates reductions that ignore NaN.
 macro_rules! known {
     ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {
         methods! {
@@ -24,7 +24,7 @@ macro_rules! known {
 }
 
 known! {
-    /// The sum of what is not NaN, over these axes.
+    /// Returns the sum of the elements that are not NaN, over these axes.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -33,7 +33,7 @@ known! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     nan_sum Sum;
-    /// The product of what is not NaN, over these axes.
+    /// Returns the product of the elements that are not NaN, over these axes.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -43,7 +43,7 @@ known! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     nan_product Product;
-    /// The largest element that is not NaN, over these axes; NaN where all are.
+    /// Returns the largest element that is not NaN, over these axes; NaN if all are NaN.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -52,7 +52,7 @@ known! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     nan_max Max;
-    /// The smallest element that is not NaN, over these axes; NaN where all are.
+    /// Returns the smallest element that is not NaN, over these axes; NaN if all are NaN.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -64,7 +64,7 @@ known! {
 }
 
 methods! {
-    /// The mean of what is not NaN, over these axes.
+    /// Returns the mean of the elements that are not NaN, over these axes.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -78,8 +78,8 @@ methods! {
         graph.nan_mean(x, axes.as_deref(), over.keeps())
     };
 
-    /// The variance of what is not NaN, over these axes, with `correction` taken off the number of
-    /// elements.
+    /// Returns the variance of the elements that are not NaN, over these axes, divided by their
+    /// number minus `correction`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -94,7 +94,7 @@ methods! {
         graph.nan_variance(x, axes.as_deref(), over.keeps(), correction)
     };
 
-    /// Where the largest element is that is not NaN; -1 where all are.
+    /// Returns the index of the largest element that is not NaN; -1 if all are NaN.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -108,7 +108,7 @@ methods! {
         graph.nan_arg(x, axis, over.keeps(), true)
     };
 
-    /// Where the smallest element is that is not NaN; -1 where all are.
+    /// Returns the index of the smallest element that is not NaN; -1 if all are NaN.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -122,8 +122,8 @@ methods! {
         graph.nan_arg(x, axis, over.keeps(), false)
     };
 
-    /// The values below which shares `q` of the elements are, over these axes. The axis of `q`, if
-    /// it has one, comes first.
+    /// Returns the quantiles `q`, fractions from 0 to 1, over these axes. The axis of `q`, if it
+    /// has one, comes first.
     ///
     /// ```
     /// use nxla::{Quantile, Tensor};
@@ -139,8 +139,7 @@ methods! {
         graph.quantile(x, q, axes.as_deref(), options)
     };
 
-    /// What is combined of the entries of each segment: those along the first axis that have the
-    /// same number.
+    /// Reduces the entries of each segment: the entries along the first axis with equal numbers.
     ///
     /// ```
     /// use nxla::{Segment, Tensor};
@@ -153,7 +152,8 @@ methods! {
     fn segment(x, numbers; kind: Segment, count: usize) one |graph|
         graph.segment(kind, x, numbers, count);
 
-    /// Where each of `x` would have to be put into an increasing vector, in which NaN is last.
+    /// Returns the indices at which `x` would have to be inserted into an increasing vector; NaN is
+    /// largest.
     ///
     /// ```
     /// use nxla::{Side, Tensor};
@@ -164,7 +164,7 @@ methods! {
     /// ```
     fn searchsorted(sorted, x; side: Side) one |graph| graph.searchsorted(sorted, x, side);
 
-    /// How often each number below `count` occurs.
+    /// Counts the occurrences of each number below `count`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -174,7 +174,7 @@ methods! {
     /// ```
     fn bincount(x; count: usize) one |graph| graph.bincount(x, None, count);
 
-    /// The edges of evenly spaced bins over a range, by default that of the elements.
+    /// Returns the edges of evenly spaced bins over a range, by default the range of the elements.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -186,7 +186,7 @@ methods! {
     fn bin_edges(x; bins: usize, range: Option<(f64, f64)>) one |graph|
         graph.bin_edges(x, bins, range);
 
-    /// How many elements are in each bin, or the density of them.
+    /// Returns the number of elements in each bin, or their density.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -198,7 +198,7 @@ methods! {
     /// ```
     fn histogram(x, edges; density: bool) one |graph| graph.histogram(x, edges, None, density);
 
-    /// The sum of the weights of the elements in each bin, or the density of it.
+    /// Returns the sum of the weights of the elements in each bin, or its density.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -211,8 +211,8 @@ methods! {
     fn weighted_histogram(x, edges, weights; density: bool) one |graph|
         graph.histogram(x, edges, Some(weights), density);
 
-    /// The values of the function that is linear between the points `(xs, ys)`, and constant
-    /// beyond them.
+    /// Returns values of the piecewise linear function through the points `(xs, ys)`, which is
+    /// constant beyond the points.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -224,7 +224,7 @@ methods! {
     /// ```
     fn interpolate(x, xs, ys) one |graph| graph.interpolate(x, xs, ys, &Beyond::default());
 
-    /// As [`interpolate`](Self::interpolate), with values of one's own beyond the points.
+    /// Applies [`interpolate`](Self::interpolate) with other values beyond the points.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -239,7 +239,7 @@ methods! {
         graph.interpolate(x, xs, ys, &beyond)
     };
 
-    /// As [`interpolate`](Self::interpolate), for a function that repeats itself.
+    /// Applies [`interpolate`](Self::interpolate) to a periodic function.
     ///
     /// ```
     /// use nxla::Tensor;

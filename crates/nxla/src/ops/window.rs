@@ -14,8 +14,7 @@ use crate::expr::Expr;
 use crate::jit::jit;
 use crate::tensor::Tensor;
 
-/// The windows that slide over a tensor: one size for each axis, how far they move, and what is
-/// around the tensor.
+/// The windows that slide over a tensor: a size for each axis, strides, dilations and padding.
 ///
 /// ```
 /// use nxla::{Tensor, Window};
@@ -33,7 +32,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Windows of a size for each axis, which move by 1; an axis of size 1 is not mixed.
+    /// Creates windows of a size for each axis, with strides of 1; an axis with window size 1 is
+    /// not reduced.
     ///
     /// ```
     /// use nxla::{Tensor, Window};
@@ -47,7 +47,7 @@ impl Window {
         Self { dimensions: dimensions.into(), options: WindowOptions::default() }
     }
 
-    /// Move by so much along each axis.
+    /// Sets the stride along each axis.
     ///
     /// ```
     /// use nxla::{Tensor, Window};
@@ -62,7 +62,7 @@ impl Window {
         self
     }
 
-    /// Take every so manieth element along each axis.
+    /// Sets the distance between neighboring elements of a window along each axis.
     ///
     /// ```
     /// use nxla::{Tensor, Window};
@@ -77,7 +77,7 @@ impl Window {
         self
     }
 
-    /// With so much before and after the elements along each axis.
+    /// Sets the numbers of padding elements before and after each axis.
     ///
     /// ```
     /// use nxla::{Tensor, Window};
@@ -92,8 +92,7 @@ impl Window {
         self
     }
 
-    /// With as much around the elements as makes the result as large as the operand, for strides
-    /// of 1.
+    /// Sets the padding with which the result is as large as the operand, for strides of 1.
     ///
     /// ```
     /// use nxla::{Tensor, Window};
@@ -109,7 +108,7 @@ impl Window {
     }
 }
 
-/// Generates functions of windows with one operand.
+/// Generates window functions with one operand.
 macro_rules! windows {
     ($($(#[$doc:meta])* $name:ident;)*) => {
         methods! {
@@ -123,7 +122,7 @@ macro_rules! windows {
 }
 
 windows! {
-    /// The sum of each window.
+    /// Returns the sum of each window.
     ///
     /// ```
     /// use nxla::{Tensor, Window};
@@ -133,7 +132,7 @@ windows! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     window_sum;
-    /// The product of each window.
+    /// Returns the product of each window.
     ///
     /// ```
     /// use nxla::{Tensor, Window};
@@ -143,7 +142,7 @@ windows! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     window_product;
-    /// The largest element of each window.
+    /// Returns the largest element of each window.
     ///
     /// ```
     /// use nxla::{Tensor, Window};
@@ -153,7 +152,7 @@ windows! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     window_max;
-    /// The smallest element of each window.
+    /// Returns the smallest element of each window.
     ///
     /// ```
     /// use nxla::{Tensor, Window};
@@ -163,7 +162,7 @@ windows! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     window_min;
-    /// The mean of each window; padding counts as zeros.
+    /// Returns the mean of each window; padding counts as zeros.
     ///
     /// ```
     /// use nxla::{Tensor, Window};
@@ -176,8 +175,8 @@ windows! {
 }
 
 methods! {
-    /// Puts each element of `source` where the largest element of its window is, adding up what
-    /// lands in one place; `initial` everywhere else.
+    /// Adds each element of `source` at the position of the largest element of its window, starting
+    /// from `initial`.
     ///
     /// ```
     /// use nxla::{Tensor, Window};
@@ -190,8 +189,8 @@ methods! {
     fn window_scatter_max(x, source, initial; window: &Window) one |graph|
         graph.window_scatter_max(x, source, initial, &window.dimensions, &window.options);
 
-    /// Puts each element of `source` where the smallest element of its window is, adding up what
-    /// lands in one place; `initial` everywhere else.
+    /// Adds each element of `source` at the position of the smallest element of its window,
+    /// starting from `initial`.
     ///
     /// ```
     /// use nxla::{Tensor, Window};
@@ -206,7 +205,7 @@ methods! {
 }
 
 impl Expr {
-    /// Folds the elements of each window with a function of one's own, from `initial` on, as
+    /// Folds the elements of each window with a user-defined function, starting from `initial`, as
     /// [`reduce`](Expr::reduce) does.
     ///
     /// ```
@@ -234,7 +233,7 @@ impl Expr {
 }
 
 impl Tensor {
-    /// Folds the elements of each window with a function of one's own, from `initial` on, as
+    /// Folds the elements of each window with a user-defined function, starting from `initial`, as
     /// [`reduce`](Tensor::reduce) does.
     ///
     /// ```
@@ -247,7 +246,7 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Whatever is wrong with the function, its compilation or its run.
+    /// Returns the errors of the function, its compilation and its run.
     pub fn window_reduce(
         &self,
         initial: impl Operand,
@@ -260,14 +259,15 @@ impl Tensor {
     }
 }
 
-/// Generates cumulative functions, forwards and backwards.
+/// Generates cumulative functions, forward and backward.
 macro_rules! cumulative {
     ($($(#[$doc:meta])* $name:ident $reverse:ident $op:ident;)*) => {
         methods! {
             $(
                 $(#[$doc])*
                 ///
-                /// Element `i` of the result is that of the elements up to and with `i`.
+                /// Element `i` of the result is the reduction of the elements up to and including
+                /// `i`.
                 #[doc = concat!(
                     "\n```\nlet x = nxla::Tensor::from([[1, 2], [3, 4]]);\nassert_eq!(x.",
                     stringify!($name), "(0)?.shape()[..], [2, 2]);\n# Ok::<(), nxla::Error>(())\n```"
@@ -279,7 +279,7 @@ macro_rules! cumulative {
 
                 $(#[$doc])*
                 ///
-                /// Element `i` of the result is that of the elements from `i` to the last.
+                /// Element `i` of the result is the reduction of the elements from `i` to the last.
                 #[doc = concat!(
                     "\n```\nlet x = nxla::Tensor::from([[1, 2], [3, 4]]);\nassert_eq!(x.",
                     stringify!($reverse), "(0)?.shape()[..], [2, 2]);\n# Ok::<(), nxla::Error>(())\n```"
@@ -294,12 +294,12 @@ macro_rules! cumulative {
 }
 
 cumulative! {
-    /// Sums along an axis.
+    /// Returns cumulative sums along an axis.
     cumulative_sum cumulative_sum_reverse Sum;
-    /// Products along an axis.
+    /// Returns cumulative products along an axis.
     cumulative_product cumulative_product_reverse Product;
-    /// The largest elements along an axis.
+    /// Returns cumulative maxima along an axis.
     cumulative_max cumulative_max_reverse Max;
-    /// The smallest elements along an axis.
+    /// Returns cumulative minima along an axis.
     cumulative_min cumulative_min_reverse Min;
 }

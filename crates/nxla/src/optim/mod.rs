@@ -1,4 +1,4 @@
-//! Optimisers: steps of containers of parameters against their gradients.
+//! Optimizers: updates of containers of parameters from their gradients.
 //!
 //! ```
 //! use nxla::optim::{self, Schedule};
@@ -35,7 +35,7 @@ use crate::{Container, Result};
 
 pub use schedule::Schedule;
 
-/// What an optimiser remembers between steps: running means of the gradients, each a container like the
+/// The state of an optimizer between steps: running means of the gradients, in containers like the
 /// parameters, and the number of steps.
 ///
 /// ```
@@ -47,13 +47,13 @@ pub use schedule::Schedule;
 /// ```
 #[derive(nxla_derive::Container, Clone, Debug)]
 pub struct State<C, T> {
-    /// None for gradient descent, one for momentum and Lion, two for Adam.
+    /// The running means: none for gradient descent, one for momentum and Lion, two for Adam.
     pub moments: Vec<C>,
     /// The number of steps so far.
     pub steps: T,
 }
 
-/// An optimiser, made by [`sgd`], [`adam`], [`adamw`] or [`lion`].
+/// An optimizer, created by [`sgd`], [`adam`], [`adamw`] or [`lion`].
 ///
 /// ```
 /// use nxla::prelude::*;
@@ -70,12 +70,12 @@ pub struct State<C, T> {
 pub struct Optimizer {
     rule: Rule,
     rate: Schedule,
-    /// The fraction of the parameters that is added to a step.
+    /// The weight decay: the fraction of the parameters that is added to a step.
     decay: f64,
     max_norm: Option<f64>,
 }
 
-/// How a step follows from gradients.
+/// The rule that computes a step from gradients.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Rule {
     Descent,
@@ -84,7 +84,7 @@ enum Rule {
     Lion { b1: f64, b2: f64 },
 }
 
-/// Gradient descent: H. Robbins and S. Monro, "A stochastic approximation method" (1951).
+/// Creates gradient descent: H. Robbins and S. Monro, "A stochastic approximation method" (1951).
 ///
 /// ```
 /// use nxla::prelude::*;
@@ -100,8 +100,8 @@ pub fn sgd(rate: impl Into<Schedule>) -> Optimizer {
     Optimizer { rule: Rule::Descent, rate: rate.into(), decay: 0.0, max_norm: None }
 }
 
-/// Adam: running means of gradients over roots of running means of their squares. D. P. Kingma and J. Ba,
-/// "Adam: a method for stochastic optimization" (2014).
+/// Creates Adam: running means of gradients, divided by the roots of running means of their
+/// squares. D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization" (2014).
 ///
 /// ```
 /// use nxla::optim;
@@ -112,7 +112,7 @@ pub fn adam(rate: impl Into<Schedule>) -> Optimizer {
     Optimizer { rule: Rule::Adam { b1: 0.9, b2: 0.999, epsilon: 1e-8 }, ..sgd(rate) }
 }
 
-/// Adam with weight decay apart from the gradients, by default of 1e-4: I. Loshchilov and F. Hutter,
+/// Creates Adam with decoupled weight decay, 1e-4 by default: I. Loshchilov and F. Hutter,
 /// "Decoupled weight decay regularization" (2017).
 ///
 /// ```
@@ -124,8 +124,8 @@ pub fn adamw(rate: impl Into<Schedule>) -> Optimizer {
     adam(rate).weight_decay(1e-4)
 }
 
-/// Lion: steps of one length in the direction of a running mean, by default with a weight decay of 1e-3.
-/// X. Chen et al., "Symbolic discovery of optimization algorithms" (2023).
+/// Creates Lion: steps of fixed length in the direction of a running mean, with a default weight
+/// decay of 1e-3. X. Chen et al., "Symbolic discovery of optimization algorithms" (2023).
 ///
 /// ```
 /// use nxla::optim;
@@ -137,8 +137,9 @@ pub fn lion(rate: impl Into<Schedule>) -> Optimizer {
 }
 
 impl Optimizer {
-    /// Follows a sum of gradients, of which this share stays from step to step, if the optimiser is
-    /// [`sgd`]. B. T. Polyak, "Some methods of speeding up the convergence of iteration methods" (1964).
+    /// Adds momentum to [`sgd`]: a step follows a sum of gradients that decays by this factor in
+    /// each step. B. T. Polyak, "Some methods of speeding up the convergence of iteration methods"
+    /// (1964).
     ///
     /// ```
     /// use nxla::optim;
@@ -150,8 +151,8 @@ impl Optimizer {
         Self { rule: Rule::Momentum { decay, nesterov: false }, ..self }
     }
 
-    /// As [`Optimizer::momentum`], looking one step ahead: I. Sutskever et al., "On the importance of
-    /// initialization and momentum in deep learning" (2013).
+    /// Adds Nesterov momentum, which looks one step ahead: I. Sutskever et al., "On the importance
+    /// of initialization and momentum in deep learning" (2013).
     ///
     /// ```
     /// use nxla::optim;
@@ -164,7 +165,7 @@ impl Optimizer {
         Self { rule: Rule::Momentum { decay, nesterov: true }, ..self }
     }
 
-    /// The shares of the running means that stay from step to step, of [`adam`] and [`lion`].
+    /// Sets the decay factors of the running means of [`adam`] and [`lion`].
     ///
     /// ```
     /// use nxla::optim;
@@ -181,7 +182,7 @@ impl Optimizer {
         Self { rule, ..self }
     }
 
-    /// Adds a fraction of the parameters to each step, before the rate scales it.
+    /// Adds a fraction of the parameters to each step, before the rate scales the step.
     ///
     /// ```
     /// use nxla::optim;
@@ -193,8 +194,8 @@ impl Optimizer {
         Self { decay, ..self }
     }
 
-    /// Scales all gradients down if the root of the sum of their squares is larger: R. Pascanu et al., "On
-    /// the difficulty of training recurrent neural networks" (2012).
+    /// Scales all gradients down if their global norm is larger than `max_norm`: R. Pascanu et al.,
+    /// "On the difficulty of training recurrent neural networks" (2012).
     ///
     /// ```
     /// use nxla::optim;
@@ -206,7 +207,7 @@ impl Optimizer {
         Self { max_norm: Some(max_norm), ..self }
     }
 
-    /// The state before the first step.
+    /// Returns the state before the first step.
     ///
     /// ```
     /// use nxla::{Tensor, optim};
@@ -217,14 +218,14 @@ impl Optimizer {
     /// ```
     ///
     /// # Errors
-    /// Returns the error of making zeros like the parameters.
+    /// Returns the error of creating zeros.
     pub fn init<C: Tree<Tensor>>(&self, parameters: &C) -> Result<State<C, Tensor>> {
         let zeros = || parameters.try_map(Tensor::zeros_like);
         let moments = (0..self.rule.moments()).map(|_| zeros()).collect::<Result<_>>()?;
         Ok(State { moments, steps: Tensor::from(0) })
     }
 
-    /// The parameters and the state after a step.
+    /// Returns the parameters and the state after a step.
     ///
     /// ```
     /// use nxla::prelude::*;
@@ -286,8 +287,8 @@ impl Rule {
         }
     }
 
-    /// The changes of the parameters before the rate scales them, and the new moments. `steps` counts
-    /// this step.
+    /// Returns the updates of the parameters before the rate scales them, and the new moments.
+    /// `steps` includes this step.
     fn apply<C: Container>(
         self,
         gradients: &C,
@@ -329,8 +330,8 @@ impl Rule {
     }
 }
 
-/// `1 - decay^steps`, the share of a running mean that does not come from its initial zeros, without
-/// cancellation in the first steps.
+/// Returns `1 - decay^steps`, the bias correction of a running mean, without cancellation in the
+/// first steps.
 fn share(decay: f64, steps: &Expr) -> Expr {
     -(steps.as_type(nxla_tensor::DType::F64) * decay.ln()).expm1()
 }

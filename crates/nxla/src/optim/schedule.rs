@@ -1,4 +1,4 @@
-//! Learning rates that depend on the number of steps so far.
+//! Learning-rate schedules.
 
 use std::f64::consts::PI;
 
@@ -35,7 +35,7 @@ impl From<f64> for Schedule {
 }
 
 impl Schedule {
-    /// Goes in a line from one rate to another, and stays there.
+    /// Changes linearly from one rate to another, and then stays constant.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -50,7 +50,7 @@ impl Schedule {
         Schedule(Kind::Linear { from, to, steps })
     }
 
-    /// Multiplies the rate by `factor` in each `steps` steps, evenly over the steps.
+    /// Multiplies the rate by `factor` every `steps` steps, evenly over the steps.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -65,8 +65,9 @@ impl Schedule {
         Schedule(Kind::Exponential { from, factor, steps })
     }
 
-    /// Goes down as half a cosine wave to the share `share` of the first rate, and stays there:
-    /// I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm restarts" (2016).
+    /// Decreases along half a cosine wave to the fraction `share` of the first rate, and then stays
+    /// constant: I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm
+    /// restarts" (2016).
     ///
     /// ```
     /// use nxla::Tensor;
@@ -82,7 +83,7 @@ impl Schedule {
         Schedule(Kind::Cosine { from, share, steps })
     }
 
-    /// Follows this schedule for a number of steps, and then another one, which counts its own steps.
+    /// Follows this schedule for a number of steps, and then another schedule from its start.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -100,7 +101,7 @@ impl Schedule {
         Schedule(Kind::Joined { first: Box::new(self), steps, second: Box::new(second) })
     }
 
-    /// The rate after a number of steps, as `f32`.
+    /// Returns the rate after a number of steps, as `f32`.
     ///
     /// ```
     /// use nxla::optim::Schedule;

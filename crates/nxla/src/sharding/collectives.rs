@@ -1,13 +1,14 @@
-//! Functions that devices call together, by the names of axes of a mesh, inside of [`shard_map`](super::shard_map).
+//! Collective functions, which the devices of a mesh call together, inside
+//! [`shard_map`](super::shard_map).
 //!
-//! A function under [`shard_map`](super::shard_map) sees the part of each tensor that one device has. What is computed of
-//! parts is another value on each device, and *varies* along the axes of the mesh by which they were
-//! divided; what no part went into is one value, the same on all devices. The functions here make one
-//! value of those of all devices, or exchange them.
+//! A function in [`shard_map`](super::shard_map) receives the part of each tensor that one device
+//! has. A value that is computed from parts differs between devices: it *varies* along the mesh
+//! axes along which the parts were divided. A value that does not depend on a part is equal on all
+//! devices. Collectives combine or exchange the values of all devices.
 //!
-//! Axes of the mesh are vectorized axes of what varies along them, so these functions are compositions
-//! of ordinary ones: they have derivatives, and run on any compiler. XLA's partitioner makes of them
-//! what devices tell each other.
+//! Values that vary along a mesh axis have this axis as a vectorized axis, so collectives are
+//! compositions of ordinary functions: they have derivatives, and run on any compiler. The
+//! partitioner of XLA converts them to communication between devices.
 //!
 //! ```
 //! use nxla::sharding::collectives::psum;
@@ -39,7 +40,7 @@ use crate::expr::Expr;
 
 pub use super::varying::axis_size;
 
-/// What one value comes of those of all devices along an axis.
+/// Reduces the values of all devices along an axis.
 fn reduced(
     x: &Expr,
     axis: &str,
@@ -57,8 +58,8 @@ fn reduced(
     })
 }
 
-/// The sum over all devices along an axis of the mesh. A value that does not vary counts as often as
-/// there are devices. Shape and dtype are those of `x`, but truth values are counted.
+/// Returns the sum over all devices along a mesh axis. A value that does not vary is multiplied by
+/// the number of devices. Shape and dtype are those of `x`, but booleans are counted.
 ///
 /// ```
 /// # use nxla::{Expr, Result, jit, Tensor};
@@ -75,15 +76,15 @@ fn reduced(
 /// # Ok::<(), nxla::Error>(())
 /// ```
 ///
-/// An axis that the mesh has not, and a call outside of [`shard_map`](super::shard_map), are mistakes; so for all
-/// functions here.
+/// An axis that the mesh does not have, and a call outside of [`shard_map`](super::shard_map), are
+/// errors, as in all collectives.
 #[must_use]
 #[track_caller]
 pub fn psum(x: &Expr, axis: &str) -> Expr {
     reduced(x, axis, Location::caller(), |graph, x, over| graph.sum(x, Some(over), false))
 }
 
-/// The mean over all devices along an axis of the mesh; of integers, a float.
+/// Returns the mean over all devices along a mesh axis; a float for integers.
 ///
 /// ```
 /// # use nxla::{Expr, Result, jit, Tensor};
@@ -109,7 +110,7 @@ pub fn pmean(x: &Expr, axis: &str) -> Expr {
     }
 }
 
-/// The largest of the values of all devices along an axis, element by element.
+/// Returns the element-wise maximum over all devices along an axis.
 ///
 /// ```
 /// # use nxla::{Expr, Result, jit, Tensor};
@@ -131,7 +132,7 @@ pub fn pmax(x: &Expr, axis: &str) -> Expr {
     reduced(x, axis, Location::caller(), |graph, x, over| graph.reduce_max(x, Some(over), false))
 }
 
-/// The smallest of the values of all devices along an axis, element by element.
+/// Returns the element-wise minimum over all devices along an axis.
 ///
 /// ```
 /// # use nxla::{Expr, Result, jit, Tensor};
@@ -153,8 +154,8 @@ pub fn pmin(x: &Expr, axis: &str) -> Expr {
     reduced(x, axis, Location::caller(), |graph, x, over| graph.reduce_min(x, Some(over), false))
 }
 
-/// A value that counts as a different one on each device along an axis. The state of a loop that
-/// becomes different in the first trip has to begin as such.
+/// Marks a value as varying along an axis. The initial state of a loop must be marked if the state
+/// varies after the first iteration.
 ///
 /// ```
 /// # use nxla::{Expr, Result, fori, jit, Tensor};
@@ -180,7 +181,7 @@ pub fn pvary(x: &Expr, axis: &str) -> Expr {
     built(x, Location::caller(), |graph, x| vary(graph, x, axis))
 }
 
-/// The number of the device along an axis, as `s32`.
+/// Returns the index of the device along an axis, as `s32`.
 ///
 /// ```
 /// # use nxla::{Expr, Result, jit, Tensor};
@@ -206,8 +207,8 @@ pub fn axis_index(axis: &str) -> Expr {
     })
 }
 
-/// The values of all devices along an axis of the mesh, beside each other: along the axis `at` of `x`
-/// if they are `tiled`, else along a new axis there.
+/// Concatenates the values of all devices along a mesh axis: along the axis `at` of `x` if `tiled`,
+/// and otherwise along a new axis.
 ///
 /// ```
 /// # use nxla::{Expr, Result, jit, Tensor};
@@ -238,8 +239,8 @@ pub fn all_gather(x: &Expr, axis: &str, at: i64, tiled: bool) -> Expr {
     })
 }
 
-/// The part for each device of the sum over all devices along an axis of the mesh, which is divided
-/// along the axis `at`.
+/// Sums over all devices along a mesh axis, divides the sum along the axis `at`, and returns the
+/// part of each device.
 ///
 /// ```
 /// # use nxla::{Expr, Result, jit, Tensor};
@@ -256,7 +257,7 @@ pub fn all_gather(x: &Expr, axis: &str, at: i64, tiled: bool) -> Expr {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 ///
-/// An axis that cannot be divided into equal parts is a mistake.
+/// An axis that cannot be divided into equal parts is an error.
 #[must_use]
 #[track_caller]
 pub fn psum_scatter(x: &Expr, axis: &str, at: i64) -> Expr {
@@ -269,8 +270,8 @@ pub fn psum_scatter(x: &Expr, axis: &str, at: i64) -> Expr {
     })
 }
 
-/// Divides the value of each device along the axis `split`, and gives each device its parts from all,
-/// beside each other along the axis `concat` in the order of the devices that they come from.
+/// Divides the value of each device along the axis `split`, sends each part to a device, and
+/// concatenates the received parts along the axis `concat`, in the order of the senders.
 ///
 /// ```
 /// # use nxla::{Expr, Result, jit, Tensor};
@@ -288,7 +289,7 @@ pub fn psum_scatter(x: &Expr, axis: &str, at: i64) -> Expr {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 ///
-/// An axis that cannot be divided into equal parts is a mistake.
+/// An axis that cannot be divided into equal parts is an error.
 #[must_use]
 #[track_caller]
 pub fn all_to_all(x: &Expr, axis: &str, split: i64, concat: i64) -> Expr {
@@ -297,7 +298,7 @@ pub fn all_to_all(x: &Expr, axis: &str, split: i64, concat: i64) -> Expr {
         let (size, rank) = (axis_size(axis)?, graph.shape(x.id).rank() - x.entry() - 1);
         let split = element_axis("all_to_all", split, rank)?;
         let to = element_axis("all_to_all", concat, rank)?;
-        // The axis of the receivers comes first, then that of the senders, then what they send.
+        // The axis of the receivers comes first, then the axis of the senders, then the parts.
         let x = chunks(graph, "all_to_all", x, split + 1, size)?;
         let (first, last) = (number(x.entry() + 1), number(x.entry() + 1 + to));
         let id = graph.move_axes(x.id, &[first], &[last])?;
@@ -306,7 +307,7 @@ pub fn all_to_all(x: &Expr, axis: &str, split: i64, concat: i64) -> Expr {
     })
 }
 
-/// Sends the values of devices to others along an axis of the mesh: from which one to which one. Those
+/// Sends values between devices along a mesh axis: each pair is a sender and a receiver. Devices
 /// that receive nothing have zeros.
 ///
 /// ```
@@ -325,7 +326,7 @@ pub fn all_to_all(x: &Expr, axis: &str, split: i64, concat: i64) -> Expr {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 ///
-/// A device that is not there, sends twice or receives twice, is a mistake.
+/// A device that does not exist, or that sends or receives twice, is an error.
 #[must_use]
 #[track_caller]
 pub fn ppermute(x: &Expr, axis: &str, pairs: &[(usize, usize)]) -> Expr {
@@ -342,7 +343,7 @@ pub fn ppermute(x: &Expr, axis: &str, pairs: &[(usize, usize)]) -> Expr {
             if !receives.contains(&true) {
                 continue;
             }
-            // The partitioner knows a rotation when it sees one, and no other permutation.
+            // The partitioner recognizes a rotation, and no other permutation.
             let mut sent = graph.roll(x.id, number(distance), number(x.entry()))?;
             if receives.contains(&false) {
                 let mut shape = vec![1; rank];

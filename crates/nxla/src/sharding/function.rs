@@ -11,10 +11,10 @@ use super::tensor::{Given, ShardedTensor};
 use crate::containers::{Arguments, Container, Function, Leaves, Structure, Tree, paths_of_types};
 use crate::jit::{Jit, template_of};
 
-/// Says how a result is divided, by its path and its type.
+/// Returns the sharding of a result, by its path and its type.
 type Rule = dyn Fn(&str, &TensorType) -> Result<Sharding> + Send + Sync;
 
-/// A function that runs on all devices of a mesh; made by [`Jit::over`].
+/// A function that runs on all devices of a mesh; created by [`Jit::over`].
 pub struct OverMesh<F, Inputs> {
     jit: Jit<F, Inputs>,
     mesh: Mesh,
@@ -22,7 +22,7 @@ pub struct OverMesh<F, Inputs> {
     known: Mutex<Vec<Arc<Known>>>,
 }
 
-/// What was compiled with these settings for arguments of these types, divided so.
+/// A compiled program for these settings, argument types and shardings.
 struct Known {
     settings: Settings,
     types: Leaves<TensorType>,
@@ -33,9 +33,9 @@ struct Known {
 }
 
 impl<F, Inputs> Jit<F, Inputs> {
-    /// On all devices of a mesh: each signature, and each way in which its arguments are divided, is
-    /// compiled once. Of a tensor that is not divided every device is sent all, and of the results
-    /// every device has all unless [`OverMesh::results`] says otherwise.
+    /// Runs the function on all devices of a mesh. Each combination of signature and argument
+    /// shardings is compiled once. Tensors without a sharding are copied to every device, and
+    /// results are replicated unless [`OverMesh::results`] sets their shardings.
     ///
     /// ```no_run
     /// use nxla::{Expr, Mesh, jit, sharding::shard, Tensor};
@@ -53,7 +53,7 @@ impl<F, Inputs> Jit<F, Inputs> {
 }
 
 impl<F, Inputs> OverMesh<F, Inputs> {
-    /// With results that are divided as [`Layouts`] say.
+    /// Sets the shardings of the results, see [`Layouts`].
     ///
     /// ```no_run
     /// use nxla::{Expr, Mesh, Tensor, jit};
@@ -72,7 +72,7 @@ impl<F, Inputs> OverMesh<F, Inputs> {
         Self { rule: Some(Box::new(rule)), known: Mutex::default(), ..self }
     }
 
-    /// The mesh.
+    /// Returns the mesh.
     pub fn mesh(&self) -> &Mesh {
         &self.mesh
     }
@@ -81,7 +81,7 @@ impl<F, Inputs> OverMesh<F, Inputs> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The options in force, without those that have no meaning here.
+    /// Returns the current options, without options that have no meaning here.
     fn options(&self) -> Result<Options> {
         self.jit.way()?;
         if self.jit.donates() {
@@ -93,13 +93,13 @@ impl<F, Inputs> OverMesh<F, Inputs> {
 }
 
 impl<F: Function<Types>, Types> OverMesh<F, Types> {
-    /// Runs on tensors, numbers, [`ShardedTensor`]s, and containers of them. Programs run
-    /// asynchronously: reading a result waits for it.
+    /// Runs the function on tensors, scalars, [`ShardedTensor`]s, and containers of them. Programs
+    /// run asynchronously: reading a result waits for it.
     ///
     /// # Errors
-    /// Whatever is wrong with the function, its compilation or its run; a tensor that is divided over
-    /// another mesh; a function that mentions a large tensor, which has to be an argument here; hooks
-    /// that somebody listens to.
+    /// Returns the errors of the function, its compilation and its run. Returns an error for a
+    /// tensor that is sharded over another mesh, for captured large tensors, which must be
+    /// arguments here, and for hooks with listeners.
     pub fn call<A>(&self, arguments: A) -> Result<<F::Results as Container>::Sharded>
     where
         A: Arguments<F::Arguments, Given>,
@@ -120,10 +120,11 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
         Ok(Tree::rebuild(&mut Leaves::new(sharded, known.structure.clone())))
     }
 
-    /// The StableHLO text for these arguments, with its shardings, before XLA has divided it.
+    /// Returns the StableHLO module for these arguments with its shardings, before XLA partitions
+    /// it.
     ///
     /// # Errors
-    /// As for [`OverMesh::call`], but for those of a run.
+    /// Returns the errors of [`OverMesh::call`], except those of a run.
     pub fn text<A>(&self, arguments: A) -> Result<String>
     where
         A: Arguments<F::Arguments, Given>,
@@ -133,7 +134,8 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
         Ok(self.compiled(&leaves)?.program.text().to_owned())
     }
 
-    /// What there is for these arguments. Two threads may compile the same at once; the first stays.
+    /// Returns the compiled program for these arguments. Two threads may compile the same program;
+    /// the first one is used.
     fn compiled(&self, given: &Leaves<Given>) -> Result<Arc<Known>> {
         let options = self.options()?;
         let is_like = |known: &&Arc<Known>| {

@@ -1,13 +1,13 @@
-//! How all tensors of a container are divided.
+//! Shardings of all tensors of a container.
 
 use nxla_expr::TensorType;
 use nxla_runtime::{Error, Result, Sharding};
 
-/// How the tensors of a container are divided: one [`Sharding`] for all, a tuple with one of these for
-/// each item of a tuple, or a function of the path of a tensor in the container (`weights`,
+/// The shardings of the tensors of a container: one [`Sharding`] for all, a tuple with shardings
+/// for each item of a tuple, or a function of the path of a tensor in the container (`weights`,
 /// `layers[0].offset`) and of its type.
 ///
-/// `Kind` is only there to tell these apart.
+/// `Kind` only distinguishes these implementations.
 ///
 /// ```no_run
 /// use nxla::sharding::shard;
@@ -25,10 +25,10 @@ use nxla_runtime::{Error, Result, Sharding};
     note = "pass a `Sharding`, a tuple of them, or `|path: &str, ty: &TensorType| -> Result<Sharding>`"
 )]
 pub trait Layouts<Kind> {
-    /// That of the tensor at a path of the container.
+    /// Returns the sharding of the tensor at a path of the container.
     ///
     /// # Errors
-    /// A path that there is no sharding for; those of a function.
+    /// Returns an error for a path without a sharding, and the errors of a function.
     fn sharding_of(&self, path: &str, ty: &TensorType) -> Result<Sharding>;
 }
 
@@ -87,13 +87,13 @@ tuples! {
     6: (A KA 0) (B KB 1) (C KC 2) (D KD 3) (E KE 4) (F KF 5);
 }
 
-/// The number of an item of a tuple that a path begins with, and what follows.
+/// Returns the index of a tuple item at the start of a path, and the rest of the path.
 fn item_of(path: &str) -> (Option<usize>, &str) {
     let digits = path.find(|c: char| !c.is_ascii_digit()).unwrap_or(path.len());
     (path[..digits].parse().ok(), bare(&path[digits..]))
 }
 
-/// The path of a leaf in a container without a name: `weights`, `layers[0].offset`.
+/// Returns the path of a leaf without the name of the container: `weights`, `layers[0].offset`.
 pub(super) fn bare(path: &str) -> &str {
     path.strip_prefix('.').unwrap_or(path)
 }

@@ -1,4 +1,4 @@
-//! Functions of whole tensors, of those that are written for the parts that a device has.
+//! Functions of whole tensors that are defined for the parts of each device.
 
 use std::panic::Location;
 
@@ -10,14 +10,13 @@ use super::varying::{Entered, Value, axis_size, built, leading, names_of, number
 use crate::containers::{Container, Leaves, leaves_of};
 use crate::expr::Expr;
 
-/// A function of whole tensors, of one that is written for the parts that a device has: inside,
-/// tensors have the shapes of parts, and the functions of this module bring together what devices
-/// have. How arguments are divided and results put together, [`Layouts`] say; a result varies along
-/// no other axes of the mesh than those in its sharding.
+/// Converts a function of parts to a function of whole tensors. Inside, tensors have the shapes of
+/// parts, and collectives combine the values of all devices. [`Layouts`] define how arguments are
+/// divided and results are assembled. A result may vary only along mesh axes in its sharding.
 ///
 /// The result is an ordinary function: [`jit`](crate::jit()) runs it on one device, and
-/// [`Jit::over`](crate::Jit::over) the mesh on all. A gradient inside is that of each device's own
-/// result; a gradient of the whole is that of the function called.
+/// [`Jit::over`](crate::Jit::over) on the whole mesh. A gradient inside is the gradient of each
+/// device's result; a gradient of the returned function is the gradient of the whole.
 ///
 /// ```
 /// # use nxla::{Expr, Result, grad, jit, Tensor};
@@ -38,8 +37,8 @@ use crate::expr::Expr;
 /// # Ok::<(), nxla::Error>(())
 /// ```
 ///
-/// Arguments that cannot be divided into equal parts, and results that vary along an axis that their
-/// sharding does not name, are mistakes.
+/// Arguments that cannot be divided into equal parts, and results that vary along an axis that
+/// their sharding does not name, are errors.
 #[track_caller]
 pub fn shard_map<F, A, R, In, Out, InKind, OutKind>(
     function: F,
@@ -73,7 +72,7 @@ where
     }
 }
 
-/// A container with other leaves, of which each is made of one and its path.
+/// Replaces the leaves of a container; `change` receives each leaf and its path.
 fn changed<C: Container>(container: C, change: impl Fn(Expr, &str) -> Expr) -> C {
     let mut paths = Vec::new();
     container.paths("", &mut paths);
@@ -90,7 +89,7 @@ fn checked(sharding: &Sharding, mesh: &Mesh) -> Result<Sharding> {
     }
 }
 
-/// What each device has of a whole tensor; it varies along the axes that divide it.
+/// Returns the parts of a whole tensor; the result varies along the axes that divide it.
 fn part(graph: &mut Graph, x: Value, sharding: &Sharding) -> Result<Value> {
     if !x.vectors.is_empty() {
         let why = "shard_map: an argument with vectorized axes cannot be divided";
@@ -121,7 +120,7 @@ fn part(graph: &mut Graph, x: Value, sharding: &Sharding) -> Result<Value> {
     placed(graph, Value { id, vectors })
 }
 
-/// The whole tensor of which each device has a part.
+/// Assembles a whole tensor from the parts of the devices.
 fn together(graph: &mut Graph, mut x: Value, sharding: &Sharding) -> Result<Value> {
     let named: Vec<&String> = sharding.layout().iter().flatten().collect();
     let mesh = sharding.mesh().axes();

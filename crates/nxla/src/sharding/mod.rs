@@ -1,10 +1,10 @@
-//! Functions over several devices: tensors that are divided among the devices of a mesh.
+//! Functions over several devices: tensors that are sharded over a mesh.
 //!
-//! A [`Mesh`] arranges devices along named axes. A [`Sharding`] says for each axis of a tensor along
-//! which axes of the mesh it is divided. [`Jit::over`](crate::Jit::over) compiles a function of whole
-//! tensors for all devices: XLA divides the program as its arguments are divided, and adds what the
-//! devices have to tell each other. Data parallelism is a batch that is divided; tensor parallelism,
-//! weights that are.
+//! A [`Mesh`] arranges devices along named axes. A [`Sharding`] assigns mesh axes to the axes of a
+//! tensor, which are divided along them. [`Jit::over`](crate::Jit::over) compiles a function of
+//! whole tensors for all devices: XLA partitions the program by the shardings of its arguments, and
+//! inserts communication between devices. Data parallelism is a sharded batch; tensor parallelism
+//! is sharded weights.
 //!
 //! ```no_run
 //! use nxla::sharding::shard;
@@ -19,8 +19,8 @@
 //! # Ok::<(), nxla::Error>(())
 //! ```
 //!
-//! What a plugin for the CPU has is as many devices as are asked for, so all of this can be tried
-//! without any hardware.
+//! A CPU plugin can provide any number of devices, so all of this can be tried without special
+//! hardware.
 
 pub mod collectives;
 mod function;
@@ -42,10 +42,10 @@ use crate::containers::{Container, leaves_of, trace_of};
 use crate::expr::Expr;
 use crate::ops::noted;
 
-/// Values that are to be divided so, inside of a function over a mesh. Elsewhere it has no effect, and
-/// neither on what is computed.
+/// Requests a sharding for values inside a function over a mesh. It has no effect on results, and
+/// no effect elsewhere.
 ///
-/// An axis that cannot be divided into equal parts is a mistake.
+/// An axis that cannot be divided into equal parts is an error.
 ///
 /// ```no_run
 /// use nxla::sharding::{shard, with_sharding_constraint};

@@ -1,4 +1,4 @@
-//! Tensors of which each device of a mesh has a part.
+//! Sharded tensors.
 
 use std::fmt;
 
@@ -10,9 +10,10 @@ use super::layouts::{Layouts, bare};
 use crate::containers::{Arguments, Container, Leaves, Tree};
 use crate::tensor::Tensor;
 
-/// A tensor of which each device of a mesh has a part; made by [`shard`], and by functions over a mesh.
+/// A tensor of which each device of a mesh has a part; returned by [`shard`] and by functions over
+/// a mesh.
 ///
-/// Functions over the mesh take the parts where they are.
+/// Functions over the mesh use the parts without moving them.
 #[derive(Clone)]
 pub struct ShardedTensor {
     ty: TensorType,
@@ -29,13 +30,13 @@ impl ShardedTensor {
         ShardedTensor { ty, sharding, parts }
     }
 
-    /// Divides a tensor: each device is sent its part and nothing else.
+    /// Divides a tensor: each device receives only its part.
     fn divided(whole: &Tensor, sharding: &Sharding) -> Result<ShardedTensor> {
         let parts = sharding.divide(whole)?;
         Ok(ShardedTensor { ty: whole.ty(), sharding: sharding.clone(), parts })
     }
 
-    /// Dtype, shape and axis names of the whole tensor.
+    /// Returns dtype, shape and axis names of the whole tensor.
     ///
     /// ```no_run
     /// use nxla::{Mesh, Tensor, sharding::shard};
@@ -49,27 +50,28 @@ impl ShardedTensor {
         &self.ty
     }
 
-    /// The shape of the whole tensor.
+    /// Returns the shape of the whole tensor.
     pub fn shape(&self) -> &Shape {
         &self.ty.shape
     }
 
-    /// The element type.
+    /// Returns the element type.
     pub fn dtype(&self) -> DType {
         self.ty.dtype
     }
 
-    /// How it is divided.
+    /// Returns the sharding.
     pub fn sharding(&self) -> &Sharding {
         &self.sharding
     }
 
-    /// What each device of the mesh has, in their order.
+    /// Returns the part of each device, in the order of the mesh.
     pub fn parts(&self) -> &[runtime::Tensor] {
         &self.parts
     }
 
-    /// The whole tensor on the host. Each part is read once, from the first device that has it.
+    /// Copies the whole tensor to the host. Each part is read once, from the first device that has
+    /// it.
     ///
     /// ```no_run
     /// use nxla::{Mesh, Tensor, sharding::shard};
@@ -81,13 +83,13 @@ impl ShardedTensor {
     /// ```
     ///
     /// # Errors
-    /// What the computation of a part ran into.
+    /// Returns the error of a failed computation.
     pub fn gather(&self) -> Result<Tensor> {
         Ok(self.sharding.gather(&self.parts, &self.ty.shape)?.into())
     }
 }
 
-/// The type, and what each device has.
+/// Writes the type and the range of each device's part.
 impl fmt::Debug for ShardedTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "#nxla.ShardedTensor<\n  {}, {:?}", self.ty, self.sharding)?;
@@ -102,13 +104,13 @@ impl fmt::Debug for ShardedTensor {
     }
 }
 
-/// What a function over a mesh takes for a tensor: one that is divided stays where it is, of any other
-/// every device is sent all.
+/// An argument for a tensor of a function over a mesh: a sharded tensor is not moved, and another
+/// tensor is copied to every device.
 #[derive(Clone, Debug)]
 pub enum Given {
-    /// A tensor as a whole.
+    /// A whole tensor.
     Whole(Tensor),
-    /// A tensor that is divided.
+    /// A sharded tensor.
     Sharded(ShardedTensor),
 }
 
@@ -120,7 +122,7 @@ impl Given {
         }
     }
 
-    /// Whether it is of this type, and divided so or to be.
+    /// Returns whether the tensor has this type and has, or will have, this sharding.
     pub(super) fn is_like(&self, ty: &TensorType, sharding: &Sharding) -> bool {
         match self {
             Given::Whole(tensor) => tensor.ty() == *ty && sharding.is_replicated(),
@@ -128,7 +130,7 @@ impl Given {
         }
     }
 
-    /// Divided in any case, over the mesh.
+    /// Returns the tensor sharded over the mesh.
     pub(super) fn over(self, mesh: &runtime::Mesh) -> Result<ShardedTensor> {
         match self {
             Given::Whole(tensor) => ShardedTensor::divided(&tensor, &mesh.replicated()),
@@ -136,7 +138,7 @@ impl Given {
         }
     }
 
-    /// How it is divided, or will be.
+    /// Returns the current or future sharding.
     pub(super) fn sharding(&self, mesh: &runtime::Mesh) -> Sharding {
         match self {
             Given::Whole(_) => mesh.replicated(),
@@ -145,8 +147,8 @@ impl Given {
     }
 }
 
-/// Divides the tensors of a container among the devices of a mesh, as [`Layouts`] say. Each device is
-/// sent its part and nothing else.
+/// Shards the tensors of a container over the devices of a mesh, as [`Layouts`] define. Each device
+/// receives only its part.
 ///
 /// ```no_run
 /// use nxla::sharding::shard;
@@ -170,7 +172,8 @@ impl Given {
 /// ```
 ///
 /// # Errors
-/// An axis that cannot be divided into equal parts; vectorized axes; those of the layouts.
+/// Returns an error for an axis that cannot be divided into equal parts and for vectorized axes,
+/// and the errors of the layouts.
 pub fn shard<C: Container, Kind>(
     container: impl Arguments<C, Tensor>,
     layouts: impl Layouts<Kind>,

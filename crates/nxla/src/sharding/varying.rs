@@ -1,4 +1,4 @@
-//! Values that vary along axes of a mesh: on each device another one.
+//! Values that vary along axes of a mesh: they differ between devices.
 
 use std::cell::RefCell;
 use std::panic::Location;
@@ -10,11 +10,11 @@ use nxla_tensor::AxisName;
 use crate::expr::Expr;
 
 thread_local! {
-    /// Names and sizes of the mesh whose function is being traced on this thread.
+    /// Names and sizes of the axes of the mesh for which a function is being traced on this thread.
     static ENTERED: RefCell<Vec<(String, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes axes of a mesh known to the functions here, until it is dropped.
+/// Makes the axes of a mesh available to collectives until it is dropped.
 pub(super) struct Entered(usize);
 
 impl Entered {
@@ -37,7 +37,7 @@ pub(super) fn wrong<T>(function: &str, why: String) -> Result<T> {
     Err(Error::Arguments { function: function.into(), why })
 }
 
-/// How many devices there are along an axis of the mesh.
+/// Returns the number of devices along a mesh axis.
 ///
 /// ```
 /// # use nxla::{Expr, Result, jit, Tensor};
@@ -56,7 +56,8 @@ pub(super) fn wrong<T>(function: &str, why: String) -> Result<T> {
 /// ```
 ///
 /// # Errors
-/// An axis that the mesh has not, and a call outside of [`shard_map`](super::shard_map).
+/// Returns an error for an axis that the mesh does not have, and outside of
+/// [`shard_map`](super::shard_map).
 pub fn axis_size(axis: &str) -> Result<usize> {
     ENTERED.with_borrow(|axes| match axes.iter().rev().find(|(name, _)| name == axis) {
         Some((_, size)) => Ok(*size),
@@ -72,20 +73,20 @@ pub fn axis_size(axis: &str) -> Result<usize> {
     })
 }
 
-/// A node, and the vectorized axes that its first ones are.
+/// A node and its vectorized axes, which are its leading axes.
 pub(super) struct Value {
     pub(super) id: ExprId,
     pub(super) vectors: Vectors,
 }
 
 impl Value {
-    /// Where its elements begin, behind vectorized axes.
+    /// Returns the index of the first axis after the vectorized axes.
     pub(super) fn entry(&self) -> usize {
         self.vectors.len()
     }
 }
 
-/// What is built of a value; the first error is kept for the end of the trace.
+/// Builds a value; the trace records the first error.
 pub(super) fn built(
     x: &Expr,
     location: &'static Location<'static>,
@@ -105,7 +106,7 @@ pub(super) fn built(
     }
 }
 
-/// Says to the partitioner that each device has the entries of its own, and all of each.
+/// Tells the partitioner that each device has its own entries completely.
 pub(super) fn placed(graph: &mut Graph, x: Value) -> Result<Value> {
     let along = |axis: &VectorAxis| match axis_size(&axis.name) {
         Ok(_) => vec![axis.name.to_string()],
@@ -119,7 +120,7 @@ pub(super) fn placed(graph: &mut Graph, x: Value) -> Result<Value> {
     Ok(Value { id, ..x })
 }
 
-/// A value that varies along an axis; what did not is repeated.
+/// Makes a value vary along an axis by broadcasting it.
 pub(super) fn vary(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
     let size = axis_size(axis)?;
     if x.vectors.position(axis).is_some() {
@@ -137,7 +138,7 @@ pub(super) fn vary(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
     placed(graph, Value { id, vectors: x.vectors.with(axis, size) })
 }
 
-/// What all devices along an axis have, as the first axis of the elements.
+/// Moves the values of all devices along an axis to the first axis of the elements.
 pub(super) fn leading(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
     let x = vary(graph, x, axis)?;
     let Some(at) = x.vectors.position(axis) else { return Ok(x) };
@@ -145,7 +146,7 @@ pub(super) fn leading(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> 
     Ok(Value { id, vectors: x.vectors.without(axis) })
 }
 
-/// Gives each device along an axis its entry of the first axis of the elements.
+/// Returns to each device along an axis its entry of the first axis of the elements.
 pub(super) fn following(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
     let (at, mut names) = (x.entry(), names_of(graph, x.id));
     names[at] = None;
@@ -160,12 +161,12 @@ pub(super) fn names_of(graph: &Graph, id: ExprId) -> Vec<Option<AxisName>> {
     (0..ty.shape.rank()).map(name).collect()
 }
 
-/// A place among axes, as the functions of graphs count.
+/// Converts an axis index to the type of graph builders.
 pub(super) fn number(axis: usize) -> i64 {
     i64::try_from(axis).expect("an axis is small")
 }
 
-/// An axis of the elements, counted from the end where it is negative.
+/// Resolves an axis of the elements that may be negative.
 pub(super) fn element_axis(function: &str, axis: i64, rank: usize) -> Result<usize> {
     let from_start = if axis < 0 { axis + number(rank) } else { axis };
     match usize::try_from(from_start) {
@@ -174,7 +175,7 @@ pub(super) fn element_axis(function: &str, axis: i64, rank: usize) -> Result<usi
     }
 }
 
-/// Divides an axis into parts, one for each device, which become the first axis of the elements.
+/// Divides an axis into one part for each device; the parts become the first axis of the elements.
 pub(super) fn chunks(
     graph: &mut Graph,
     function: &str,
@@ -198,7 +199,7 @@ pub(super) fn chunks(
     Ok(Value { id, ..x })
 }
 
-/// Joins an axis of the elements and the next one, whose name stays.
+/// Merges an axis of the elements with the next axis, whose name remains.
 pub(super) fn merged(graph: &mut Graph, x: Value, axis: usize) -> Result<Value> {
     let at = x.entry() + axis;
     let mut shape: Vec<usize> = graph.shape(x.id).to_vec();

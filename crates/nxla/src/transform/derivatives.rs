@@ -1,5 +1,4 @@
-//! Derivatives beyond the gradient: along a direction, as linear maps, as matrices, and of second
-//! order.
+//! Other derivatives: directional derivatives, linear maps, Jacobians and second derivatives.
 
 use nxla_runtime::{self as runtime, Differentiable, Linearized, Mode, differentiable};
 
@@ -8,17 +7,17 @@ use crate::expr::Expr;
 use crate::vectors::inner;
 use crate::{Result, Trace};
 
-/// A function that has been called on stand-ins.
+/// A function that was called on tracers.
 struct Called {
     trace: Trace,
     function: Differentiable,
-    /// What is told of the containers in the argument and in the result.
+    /// The structures of the argument and of the result.
     structure: (Structure, Structure),
 }
 
-/// Calls a function on stand-ins for its argument; in reverse mode once more if its result has
-/// vectorized axes of its own. `Err` has what it gave on the argument itself, where that fails: the
-/// trace keeps the error.
+/// Calls a function on tracers for its argument; in reverse mode, calls it again if its result has
+/// additional vectorized axes. `Err` contains the result for the argument itself if this fails; the
+/// trace records the error.
 fn call<A: Container, R: Container>(
     function: &impl Fn(A) -> R,
     argument: A,
@@ -54,8 +53,8 @@ fn copied<C: Container>(container: &C) -> C {
     C::rebuild(&mut leaves_of(container))
 }
 
-/// The Jacobian-vector product of `function`: its result, and how that changes when the argument
-/// changes as a second one says.
+/// Returns the function that computes the Jacobian-vector product: the result of `function`, and
+/// its tangent for a tangent of the argument.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jit, jvp};
@@ -83,10 +82,10 @@ where
     }
 }
 
-/// The results of a function, and how they change.
+/// The results of a function and their tangents.
 type Changes = (Vec<runtime::Expr>, Vec<runtime::Expr>);
 
-/// What was found, or something of the right form where the trace has an error.
+/// Returns the results, or results of the right structure if the trace has an error.
 fn or_results(called: &Called, found: Option<Changes>) -> Changes {
     found.unwrap_or_else(|| {
         let stand_in = || called.function.placeholders();
@@ -94,8 +93,8 @@ fn or_results(called: &Called, found: Option<Changes>) -> Changes {
     })
 }
 
-/// The derivative of a function at one point, to be applied any number of times. What does not
-/// depend on its argument is computed once.
+/// The derivative of a function at one point, for repeated application. Values that do not depend
+/// on its argument are computed once.
 struct Map {
     trace: Trace,
     derivative: Linearized,
@@ -108,7 +107,7 @@ impl Map {
     }
 }
 
-/// The result of a function, and its derivative as a map.
+/// Returns the result of a function, and its derivative as a linear map.
 fn mapped<A: Container, R: Container>(
     function: &impl Fn(A) -> R,
     argument: A,
@@ -130,7 +129,7 @@ fn mapped<A: Container, R: Container>(
     }
 }
 
-/// The result of `function`, and the map from cotangents of the result to cotangents of the
+/// Returns the result of `function`, and the map from cotangents of the result to cotangents of the
 /// argument (the vector-Jacobian product).
 ///
 /// ```
@@ -159,8 +158,8 @@ pub fn vjp<A: Container, R: Container>(
     (result, pull)
 }
 
-/// The result of `function`, and the map from changes of the argument to changes of the result: a
-/// [`jvp`] of which all that does not depend on the change is computed once.
+/// Returns the result of `function`, and the map from tangents of the argument to tangents of the
+/// result: a [`jvp`] whose values that do not depend on the tangent are computed once.
 ///
 /// ```
 /// use nxla::{Expr, jit, linearize};
@@ -189,7 +188,8 @@ pub fn linearize<A: Container, R: Container>(
     (result, push)
 }
 
-/// Every element of each result by every element of each argument, in a mode or the cheaper one.
+/// Returns the derivative of every element of each result by every element of each argument, in a
+/// mode or the cheaper mode.
 fn matrix<A: Container, R: Container>(
     function: &impl Fn(A) -> R,
     argument: A,
@@ -206,17 +206,18 @@ fn matrix<A: Container, R: Container>(
     };
     let blocks: Vec<runtime::Expr> = match found {
         Some((_, rows)) => rows.into_iter().flatten().collect(),
-        // As many, where the trace has an error.
+        // The same number of leaves if the trace has an error.
         None => leaves_of(&result).items.iter().flat_map(|_| inner(&arguments.items)).collect(),
     };
     rebuilt(blocks, &arguments.structure.in_each_leaf_of(&result))
 }
 
-/// The Jacobian of `function`, by forward mode: the axes of the result, then those of the argument.
-/// One pass over the function for all elements of the argument, which pays for tall Jacobians.
+/// Returns the function that computes the Jacobian by forward mode: the axes of the result, then
+/// those of the argument. One pass computes all elements of the argument, which is efficient for
+/// tall Jacobians.
 ///
-/// Of containers it is one too: what the function gives, with the container of the argument in the
-/// place of each leaf.
+/// For containers, the result is a container too: the container of the result, with the container
+/// of the argument in place of each leaf.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jacfwd, jit};
@@ -239,8 +240,8 @@ where
     move |argument| matrix(&function, argument, Some(Mode::Forward))
 }
 
-/// The Jacobian of `function`, by reverse mode: as [`jacfwd`], but one pass for all elements of the
-/// result, which pays for wide Jacobians.
+/// Returns the function that computes the Jacobian by reverse mode, like [`jacfwd`]. One pass
+/// computes all elements of the result, which is efficient for wide Jacobians.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jacrev, jit};
@@ -259,7 +260,8 @@ where
     move |argument| matrix(&function, argument, Some(Mode::Reverse))
 }
 
-/// The Jacobian of `function`, by [`jacfwd`] or [`jacrev`], whichever takes fewer directions.
+/// Returns the function that computes the Jacobian by [`jacfwd`] or [`jacrev`], depending on the
+/// number of directions.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jacobian, jit};
@@ -278,10 +280,10 @@ where
     move |argument| matrix(&function, argument, None)
 }
 
-/// The Hessian of a function with a scalar result, forward over reverse: the axes of the argument
-/// twice.
+/// Returns the function that computes the Hessian of a function with a scalar result, forward over
+/// reverse: the axes of the argument twice.
 ///
-/// Of a container it has one block for each pair of leaves, in the container of containers.
+/// For a container, there is a block for each pair of leaves, in a container of containers.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, hessian, jit};
@@ -304,11 +306,11 @@ where
     jacfwd(super::grad(function))
 }
 
-/// The second derivative of a function by each element of its argument, in the same container; of the
-/// sum of the result, if that is not a scalar.
+/// Returns the function that computes the second derivative by each element of the argument, in the
+/// same container. A result that is not a scalar is summed.
 ///
-/// One pass forward over the gradient where that goes element by element, as for the sum of a function
-/// of each element; for any other function as many directions as there are elements.
+/// If the gradient is an element-wise function, one forward pass suffices, as for the sum of a
+/// function of each element; otherwise there is a direction for each element.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, hessian_diagonal, jit};
@@ -335,8 +337,8 @@ where
     }
 }
 
-/// The product of the Hessian of a function with a direction, without the Hessian: forward over
-/// reverse, at a few times the cost of the function.
+/// Returns the function that computes the product of the Hessian with a direction, without the
+/// Hessian: forward over reverse, at a few times the cost of the function.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, hvp, jit};

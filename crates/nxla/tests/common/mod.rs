@@ -1,9 +1,9 @@
-//! Which compilers the tests run on, and how results are compared.
+//! The compilers of the tests, and comparisons of results.
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses some of these")]
 
 use nxla::runtime::Tensor;
 
-/// The evaluator, and XLA where a plugin is named by `NXLA_PJRT_PLUGIN` and the feature is on.
+/// Returns the evaluator, and XLA if `NXLA_PJRT_PLUGIN` names a plugin and the feature is enabled.
 pub(crate) fn compilers() -> &'static [&'static str] {
     match std::env::var_os("NXLA_PJRT_PLUGIN") {
         Some(_) if cfg!(feature = "xla") => &["evaluator", "xla"],
@@ -11,13 +11,13 @@ pub(crate) fn compilers() -> &'static [&'static str] {
     }
 }
 
-/// The elements of a real tensor of any dtype.
+/// Returns the elements of a real tensor of any dtype.
 pub(crate) fn numbers(tensor: &Tensor) -> Vec<f64> {
     let tensor = tensor.to_host().unwrap();
     (0..tensor.size()).map(|at| tensor.get(at).as_f64()).collect()
 }
 
-/// Whether numbers are equal up to rounding; NaN equals NaN.
+/// Checks that numbers are equal up to rounding; NaN equals NaN.
 #[track_caller]
 pub(crate) fn assert_close(found: &[f64], expected: &[f64], what: &str) {
     let close = |(x, y): (&f64, &f64)| {
@@ -27,9 +27,9 @@ pub(crate) fn assert_close(found: &[f64], expected: &[f64], what: &str) {
     assert!(same, "{what}: {found:?}, not {expected:?}");
 }
 
-/// Checks a function at once on tensors, and traced on every compiler: `agree!((x, y) => x.dot(y),
-/// [2], [21, 43])`, where `x` and `y` are variables with tensors, and shape and elements of the
-/// result follow.
+/// Checks a function eagerly on tensors, and traced on every compiler: `agree!((x, y) => x.dot(y),
+/// [2], [21, 43])`, where `x` and `y` are variables with tensors, followed by the shape and the
+/// elements of the result.
 macro_rules! agree {
     // Without operands, where `Maker` is `Tensor` or `Expr`.
     (() => Maker::$make:ident($($arg:expr),*), $shape:expr, $expected:expr) => {{

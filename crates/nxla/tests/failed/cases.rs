@@ -1,4 +1,4 @@
-//! A call of every function that takes expressions: `b` could not be built, `x` could.
+//! A call of every function that accepts expressions: `b` is a failed expression, `x` is valid.
 
 use nxla::graph::{
     for_each_binary, for_each_composed_binary, for_each_composed_unary, for_each_unary,
@@ -17,7 +17,7 @@ use nxla::{
     when, while_loop, while_loop_with,
 };
 
-/// A call, by the name of the function. The result is the leaves of what the function returns.
+/// A call with the name of the function. The result is the leaves of the function's results.
 pub(crate) type Case = (&'static str, fn(&Expr, &Expr) -> Vec<Expr>);
 
 fn leaves(results: impl Tree<Expr>) -> Vec<Expr> {
@@ -57,7 +57,7 @@ macro_rules! composed_binary {
     };
 }
 
-/// All of them.
+/// All calls.
 pub(crate) fn all() -> Vec<Case> {
     let mut cases: Vec<Case> = for_each_unary!(unary).to_vec();
     cases.extend(for_each_binary!(binary));
@@ -399,7 +399,7 @@ fn host_functions() -> impl IntoIterator<Item = Case> {
     }
 }
 
-/// The leaves of a Jacobian, whose type says too little for the macro.
+/// Returns the leaves of a Jacobian, whose type the macro cannot infer.
 fn flat<C: Container>(container: C) -> Vec<Expr> {
     let mut leaves = Leaves::default();
     container.flatten(&mut leaves);

@@ -1,5 +1,5 @@
-//! An expression that could not be built may go anywhere: every function takes it without a panic, in
-//! every transformation, and the call returns the first mistake.
+//! Failed expressions: every function accepts them without a panic, in every transformation, and
+//! the call returns the first error.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod cases;
@@ -15,7 +15,7 @@ use nxla::{cond, scan, vmap};
 /// Messages of the panics in this process, caught or not.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// The results of a call on `x` and on an expression that could not be built, as one scalar.
+/// Returns the results of a call on `x` and on a failed expression, as one scalar.
 fn used((_, call): &Case, x: &Expr) -> Expr {
     let wrong = x.dot(Tensor::from([1.0f32; 5]));
     let results = call(&wrong, x);
@@ -62,8 +62,8 @@ fn no_function_panics_on_an_expression_that_could_not_be_built() {
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// The names of methods of expressions, and of functions of them, in a file of the crate: rows of
-/// macros and public functions.
+/// Returns the names of methods and functions of expressions in a source file: rows of macros and
+/// public functions.
 fn declared(source: &str) -> BTreeSet<&str> {
     let rows = source.match_indices("\n    fn ").filter_map(|(at, start)| {
         let row = &source[at + start.len()..];
