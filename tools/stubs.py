@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -163,6 +164,33 @@ def exports(path: Path) -> str:
     return formatted(EXPORTS.sub(lambda _: block.rstrip("\n"), text), path)
 
 
+MODULES_HEADER = '''"""The module of each public name that is imported when it is first used.
+
+`make stubs` writes this file from the imports for type checkers in `nxla/__init__.py`.
+"""
+
+'''
+
+
+def modules_of_names() -> str:
+    """Return the source of the table by which `nxla` imports a name when it is first used."""
+    path = PACKAGE / "__init__.py"
+    modules: dict[str, str] = {}
+    for block in ast.parse(path.read_text(encoding="utf-8")).body:
+        if not isinstance(block, ast.If) or ast.unparse(block.test) != "TYPE_CHECKING":
+            continue
+        for node in block.body:
+            assert isinstance(node, ast.ImportFrom), "the block has imports only"
+            home = (node.module or "").removeprefix("nxla").removeprefix(".")
+            modules.update({one.name: home or one.name for one in node.names})
+    for _, name, _ in pkgutil.iter_modules([str(PACKAGE)]):
+        if not name.startswith("_"):
+            assert modules.setdefault(name, name) == name, f"{name} is a module and a function"
+    rows = (f'    "{name}": "{modules[name]}",' for name in sorted(modules))
+    source = MODULES_HEADER + "MODULES = {\n" + "\n".join(rows) + "\n}\n"
+    return formatted(source, PACKAGE / "_exports.py")
+
+
 def export_order(name: str) -> tuple[int, list[tuple[int, int, str]]]:
     """Return what ruff sorts exports by: classes come first, and numbers count as such."""
     parts = re.findall(r"\d+|\D+", name)
@@ -180,7 +208,7 @@ def formatted(source: str, path: Path) -> str:
 
 def files() -> dict[Path, str]:
     """Return the files that follow from the module, and what is to be in them."""
-    found = {PACKAGE / "_core.pyi": stub()}
+    found = {PACKAGE / "_core.pyi": stub(), PACKAGE / "_exports.py": modules_of_names()}
     for name in ("__init__.py", "linalg.py", "fft.py", "nn/__init__.py", "optim/__init__.py"):
         found[PACKAGE / name] = exports(PACKAGE / name)
     return found

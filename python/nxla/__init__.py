@@ -18,94 +18,96 @@ import atexit as _atexit
 import math as _math
 import os as _os
 
+from nxla import _core, _pickling
+from nxla._core import *  # noqa: F403
+from nxla._exports import MODULES as _MODULES
+
 # Packed: one name to a line would make this file five times as long.
 # isort: off
 # fmt: off
-from nxla import (
-    _core, _info, _pickling, composite, constants, errors, expr, fft, graph, linalg, nn, optim,
-    random, testing, tree,
-)
-from nxla._core import *  # noqa: F403
-from nxla._versions import show_versions
-from nxla.compiler import Compiler, current_compiler, register_compiler
-from nxla.custom import custom_grad, custom_jvp, custom_vjp, stop_grad
-from nxla.debug import (
-    Comparison, Explanation, cache_report, compare, debug_nans, disk_cache_report, explain,
-    memory_report, profile,
-    set_cache_limit, track_tensors, transfer_report,
-)
-from nxla.derivatives import (
-    hessian, hessian_diagonal, jacfwd, jacobian, jacrev, jvp, linearize, vjp,
-)
-from nxla.devices import (
-    Device, backend_copy, backend_deallocate, backend_transfer, device_put, devices,
-)
-from nxla.dtypes import (
-    bool, int2, int4, int8, int16, int32, int64, uint2, uint4, uint8, uint16, uint32, uint64,
-    float8_e5m2, float8_e4m3fn, bfloat16, float16, float32, float64, complex64, complex128,
-)
-from nxla.errors import (
-    ArgumentError, CaptureWarning, DeviceError, DTypeError, ExecutionError, FormatError,
-    GradientError, InternalError, NxlaError, OptionError, OutOfMemoryError, RecompileWarning,
-    ShapeError, TraceError,
-)
-from nxla.foreign import foreign_call
-from nxla.gradients import grad, safe_where, value_and_grad
-from nxla.heatmap import to_heatmap
-from nxla.limits import finfo, iinfo, isdtype
-from nxla.ops.bytes import (
-    deserialize, from_binary, load_numpy, load_numpy_archive, serialize, to_binary,
-)
-from nxla.linalg import cross
-from nxla.ops.contract import einsum, tensordot
-from nxla.ops.control import (
-    annotate, cond, hook, if_, print_expr, print_value, runtime_call,
-)
-from nxla.ops.create import (
-    arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, iota, linspace,
-    meshgrid, ones, ones_like, tensor, tri, zeros, zeros_like,
-)
-from nxla.ops.elementwise import astype, can_cast, conj, imag, log, positive, real
-from nxla.ops.loops import for_each, fori, map, scan, while_loop
-from nxla.ops.files import from_safetensors, load, save, to_safetensors
-from nxla.ops.metadata import axis_index, axis_size, broadcast_shapes, compatible
-from nxla.ops.movement import (
-    matrix_transpose, moveaxis, pad_outer, repeat, roll, split, to_batched, unstack,
-)
-from nxla.ops.reduce import reduce
-from nxla.ops.scans import associative_scan, switch
-from nxla.ops.search import (
-    isin, nonzero, searchsorted, unique_all, unique_counts, unique_inverse, unique_values,
-)
-from nxla.ops.statistics import (
-    bincount, histogram, segment_max, segment_min, segment_prod, segment_sum,
-)
-from nxla.ops.window import window_reduce
-from nxla.options import (
-    compilers, default_options, global_default_options, partitions_options, to_backend,
-)
-from nxla.recompute import checkpoint
-from nxla.printing import set_print_options
-from nxla.stream import Stream, stream
-from nxla.transform import (
-    compile, debug_expr, debug_expr_apply, defn, export, import_stablehlo, jit, jit_apply, template,
-)
-from nxla.tree import register_container
-from nxla.vectors import (
-    broadcast_vectors, devectorize, reshape_vectors, revectorize, vectorize, vmap,
-)
-
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # Few processes have a mesh; `__getattr__` imports this for those who ask.
-    from nxla import collectives
+if TYPE_CHECKING:  # `__getattr__` imports the module of a name when the name is first used.
+    from nxla import (
+        collectives, composite, constants, errors, expr, fft, graph, linalg, nn, optim, random,
+        testing, tree,
+    )
+    from nxla._info import __array_api_version__ as __array_api_version__
+    from nxla._info import __array_namespace_info__ as __array_namespace_info__
+    from nxla._versions import show_versions
+    from nxla.compiler import Compiler, current_compiler, register_compiler
+    from nxla.custom import custom_grad, custom_jvp, custom_vjp, stop_grad
+    from nxla.debug import (
+        Comparison, Explanation, cache_report, compare, debug_nans, disk_cache_report, explain,
+        memory_report, profile,
+        set_cache_limit, track_tensors, transfer_report,
+    )
+    from nxla.derivatives import (
+        hessian, hessian_diagonal, jacfwd, jacobian, jacrev, jvp, linearize, vjp,
+    )
+    from nxla.placement import (
+        Device, backend_copy, backend_deallocate, backend_transfer, device_put, devices,
+    )
+    from nxla.dtypes import (
+        bool, int2, int4, int8, int16, int32, int64, uint2, uint4, uint8, uint16, uint32, uint64,
+        float8_e5m2, float8_e4m3fn, bfloat16, float16, float32, float64, complex64, complex128,
+    )
+    from nxla.errors import (
+        ArgumentError, CaptureWarning, DeviceError, DTypeError, ExecutionError, FormatError,
+        GradientError, InternalError, NxlaError, OptionError, OutOfMemoryError, RecompileWarning,
+        ShapeError, TraceError,
+    )
+    from nxla.foreign import foreign_call
+    from nxla.gradients import grad, safe_where, value_and_grad
+    from nxla.heatmap import to_heatmap
+    from nxla.limits import finfo, iinfo, isdtype
+    from nxla.ops.bytes import (
+        deserialize, from_binary, load_numpy, load_numpy_archive, serialize, to_binary,
+    )
+    from nxla.linalg import cross
+    from nxla.ops.contract import einsum, tensordot
+    from nxla.ops.control import (
+        annotate, cond, hook, if_, print_expr, print_value, runtime_call,
+    )
+    from nxla.ops.create import (
+        arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, iota, linspace,
+        meshgrid, ones, ones_like, tensor, tri, zeros, zeros_like,
+    )
+    from nxla.ops.elementwise import astype, can_cast, conj, imag, log, positive, real
+    from nxla.ops.loops import for_each, fori, map, scan, while_loop
+    from nxla.ops.files import from_safetensors, load, save, to_safetensors
+    from nxla.ops.metadata import axis_index, axis_size, broadcast_shapes, compatible
+    from nxla.ops.movement import (
+        matrix_transpose, moveaxis, pad_outer, repeat, roll, split, to_batched, unstack,
+    )
+    from nxla.ops.reduce import reduce
+    from nxla.ops.scans import associative_scan, switch
+    from nxla.ops.search import (
+        isin, nonzero, searchsorted, unique_all, unique_counts, unique_inverse, unique_values,
+    )
+    from nxla.ops.statistics import (
+        bincount, histogram, segment_max, segment_min, segment_prod, segment_sum,
+    )
+    from nxla.ops.window import window_reduce
+    from nxla.options import (
+        compilers, default_options, global_default_options, partitions_options, to_backend,
+    )
+    from nxla.recompute import checkpoint
+    from nxla.printing import set_print_options
+    from nxla.streams import Stream, stream
+    from nxla.transform import (
+        compile, debug_expr, debug_expr_apply, defn, export, import_stablehlo, jit, jit_apply,
+        template,
+    )
+    from nxla.tree import register_container
+    from nxla.vectors import (
+        broadcast_vectors, devectorize, reshape_vectors, revectorize, vectorize, vmap,
+    )
     from nxla.collectives import shard_map
     from nxla.sharding import (
         Mesh, ShardedTensor, Sharding, shard, shard_jit, shard_jit_apply, with_sharding_constraint,
     )
 
 __version__ = _core.__version__
-__array_api_version__ = _info.VERSIONS[-1]
-__array_namespace_info__ = _info.array_namespace_info
 
 _pickling.register()
 # Frames of the package itself are not what an error should point at.
@@ -161,24 +163,26 @@ __all__ = [
 __all__ += _core.__all__
 # fmt: on
 
-_COLLECTIVE = ("collectives", "shard_map")
-
 if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.
 
     def __getattr__(name: str) -> object:
-        """Import what is imported late, and say what a function of another library is called."""
-        if name in __all__:
-            from importlib import import_module
+        """Import the module of a name, or name the equivalent of another library's function."""
+        from importlib import import_module
 
-            module = import_module("nxla.collectives" if name in _COLLECTIVE else "nxla.sharding")
-            globals()[name] = value = getattr(module, name) if name != "collectives" else module
+        if name in _MODULES:
+            home = _MODULES[name]
+            module = import_module(f"nxla.{home}")
+            value = module if home == name else getattr(module, name)
+            globals()[name] = value
             return value
+        if name.startswith("_"):  # Python asks for a private module before it imports the module.
+            raise AttributeError(f"module 'nxla' has no attribute {name!r}", name=name)
         from nxla._elsewhere import missing_name_error
 
         raise missing_name_error(name)
 
     def __dir__() -> list[str]:
-        """List what is imported late as well, for those who press Tab."""
+        """List the names that are not imported yet, too."""
         return sorted({*globals(), *__all__})
 
 

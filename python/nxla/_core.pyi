@@ -570,30 +570,13 @@ class _Operators:
         [1, 4]
         """
     def nonzero(self, /) -> tuple[Tensor, ...]:
-        """Return the indices of elements that are not zero.
-
-        Parameters
-        ----------
-        x : tensor_like
-            Numbers or booleans, with at least one axis.
-
-        Returns
-        -------
-        tuple of Tensor
-            For each axis the ``int32`` indices along it, in row-major order of the elements.
-
-        Raises
-        ------
-        ShapeError
-            If `x` is a scalar.
-        TraceError
-            If `x` is traced, because the number of indices depends on data.
+        """Return the indices of the elements that are not zero: see `nxla.nonzero`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> [axis.tolist() for axis in nx.nonzero([[0, 5], [7, 0]])]
-        [[0, 1], [1, 0]]
+        >>> [index.tolist() for index in nx.tensor([0, 3, 5]).nonzero()]
+        [[1, 2]]
         """
     def prod(
         self,
@@ -2172,7 +2155,6 @@ def slogdet_parts(a: TensorLike) -> list[Tensor]:
 def solve_batch(a: TensorLike, b: TensorLike) -> Tensor:
     """Solves systems of linear equations."""
 
-def split_at(x: TensorLike, index: int, axis: Axis = ...) -> tuple[Tensor, Tensor]: ...
 def svd_parts(a: TensorLike, full: bool) -> list[Tensor]:
     """Singular vectors and values of matrices."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nxla import _core
-from nxla.devices import Device, devices
 from nxla.limits import isdtype
+from nxla.placement import Device, devices
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from nxla._core import DType
     from nxla._types import DeviceLike
 
-#: The revisions of the standard whose functions are here, the latest one last.
+#: The revisions of the standard whose functions the package has.
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+__array_api_version__ = VERSIONS[-1]
 
 _DTYPES = {
     "bool": _core.pred,
@@ -84,6 +85,9 @@ class ArrayNamespaceInfo:
         return devices()
 
 
-def array_namespace_info() -> ArrayNamespaceInfo:
-    """Return what the Array API standard lets callers ask; see `ArrayNamespaceInfo`."""
+def _describe() -> ArrayNamespaceInfo:
+    """Return the description of the package that the Array API standard requires."""
     return ArrayNamespaceInfo()
+
+
+__array_namespace_info__ = _describe

@@ -187,12 +187,26 @@ def namespace(x: Tensor, /, *, api_version: str | None = None) -> ModuleType:  #
     ArgumentError
         If there is no such revision, or it is later.
     """
-    if api_version is not None and api_version not in nx._info.VERSIONS:
+    from nxla import _info
+
+    if api_version is not None and api_version not in _info.VERSIONS:
         raise ArgumentError(
             f"__array_namespace__: api_version is {api_version!r}, there are "
-            f"{', '.join(nx._info.VERSIONS)}"
+            f"{', '.join(_info.VERSIONS)}"
         )
     return nx
+
+
+def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
+    """Return the indices of the elements that are not zero: see `nxla.nonzero`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> [index.tolist() for index in nx.tensor([0, 3, 5]).nonzero()]
+    [[1, 2]]
+    """
+    return nx.nonzero(x)
 
 
 def quotient_and_rest(x: Tensor, value: TensorLike, /) -> tuple[Tensor, Tensor]:
@@ -251,13 +265,13 @@ METHODS: dict[str, Callable[..., Any]] = {
     "copy": copy,
     "cumprod": _dispatched.cumprod,
     "cumsum": _dispatched.cumsum,
-    "diagonal": nx.linalg.diagonal,
+    "diagonal": _core.diagonal,
     "dot": nx.dot,
     "flatten": nx.flatten,
     "max": _dispatched.max,
     "mean": _dispatched.mean,
     "min": _dispatched.min,
-    "nonzero": nx.nonzero,
+    "nonzero": nonzero,
     "prod": _dispatched.prod,
     "ravel": nx.flatten,
     "repeat": nx.repeat,
@@ -269,7 +283,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "sum": _dispatched.sum,
     "swapaxes": swapaxes,
     "take": nx.take,
-    "trace": nx.linalg.trace,
+    "trace": _core.trace,
     "transpose": transpose,
     "var": _dispatched.var,
 }

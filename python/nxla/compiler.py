@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from nxla._core import Expression, Function, Tensor
     from nxla._types import DeviceLike
-    from nxla.stream import Stream
+    from nxla.streams import Stream
 
 __all__ = ["Compiler", "current_compiler", "register_compiler"]
 
@@ -95,7 +95,7 @@ class Compiler:
         bound : int, optional
             The most chunks that are sent and not received. Passed only if the call has one.
         """
-        from nxla.stream import Stream
+        from nxla.streams import Stream
 
         options = {**options, "compiler": self}
         return Stream(function, template, initial, options, constants=constants, bound=bound)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from nxla import _core
 from nxla._sample import Sample, is_shape
-from nxla.devices import made_on
 from nxla.errors import ArgumentError
 from nxla.ops.random import (
     bernoulli,
@@ -42,6 +41,7 @@ from nxla.ops.random import (
     truncated_normal,
     truncated_normal_split,
 )
+from nxla.placement import made_on
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import math
 
 from nxla import _core, tree
 from nxla._values import as_tensor
-from nxla.devices import made_on
 from nxla.errors import ArgumentError, ShapeError
+from nxla.placement import made_on
 from nxla.vectors import spread
 
 TYPE_CHECKING = False

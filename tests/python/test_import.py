@@ -1,0 +1,53 @@
+"""What `import nxla` imports, and what it leaves for the first use of a name."""
+
+import subprocess
+import sys
+
+import nxla as nx
+from nxla._exports import MODULES
+
+#: Modules that take longer to import than the whole Python part of the package.
+EXPENSIVE = {"ast", "dataclasses", "inspect", "json", "numpy", "re", "typing"}
+
+
+def imported_by(code):
+    """Return the modules that a new interpreter has imported after running code."""
+    script = f"{code}\nimport sys; print('\\n'.join(sys.modules))"
+    options = [sys.executable, "-I", "-S", "-c", script]
+    path = f"import sys; sys.path[:] = {sys.path!r}\n"
+    options[-1] = path + script
+    printed = subprocess.run(options, capture_output=True, text=True, check=True).stdout
+    return set(printed.split())
+
+
+def test_import_needs_few_modules():
+    before = imported_by("")
+    added = imported_by("import nxla") - before
+    assert not added & EXPENSIVE
+    assert len([name for name in added if name.startswith("nxla")]) <= 16
+    assert len(added) <= 48
+
+
+def test_the_first_result_needs_few_modules():
+    added = imported_by("import nxla as nx; nx.jit(lambda x: nx.sin(x) + 1)(2.0).item()")
+    assert not added & (EXPENSIVE - {"typing", "re"})
+
+
+def test_every_name_can_be_used_after_import():
+    used = "\n".join(f"nx.{name}" for name in MODULES)
+    assert "nxla.collectives" in imported_by(f"import nxla as nx\n{used}")
+
+
+def test_functions_are_not_hidden_by_modules_of_the_same_name():
+    """Importing a submodule sets an attribute of the package under the submodule's name."""
+    code = "import pkgutil, nxla as nx\n"
+    code += "for module in pkgutil.walk_packages(nx.__path__, 'nxla.'):\n"
+    code += "    if '__main__' not in module.name: __import__(module.name)\n"
+    code += "assert callable(nx.stream) and callable(nx.devices)"
+    assert "nxla.streams" in imported_by(code)
+
+
+def test_names_of_the_table_are_those_of_the_package():
+    assert set(MODULES) >= {name for name in nx.__all__ if name not in vars(nx._core)} - {
+        "__version__", "e", "inf", "nan", "newaxis", "pi",
+    }  # fmt: skip
