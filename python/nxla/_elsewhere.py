@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 #: By the name elsewhere: how to write it here, after ``import nxla as nx``.
 NAMES: dict[str, str] = {
     "Array": "nx.Tensor",
@@ -206,6 +212,7 @@ NAMES: dict[str, str] = {
     "logistic": "nx.sigmoid",
     "logit": "nx.log(x / (1 - x))",
     "logspace": "nx.pow(10.0, nx.linspace(…))",
+    "lax": "nxla itself: functions of jax.lax are functions of nx",
     "lstsq": "nx.linalg.least_squares",
     "lt": "nx.less",
     "make_jaxpr": "nx.debug_expr",
@@ -229,6 +236,7 @@ NAMES: dict[str, str] = {
     "negate": "nx.negative",
     "new_axis": "nx.expand_dims",
     "no_grad": "nx.stop_grad",
+    "numpy": "nxla itself: functions of jax.numpy are functions of nx",
     "normal": "nx.random.normal",
     "not": "nx.logical_not",
     "one_hot": "nx.nn.one_hot",
@@ -652,6 +660,74 @@ FFT: dict[str, str] = {
     "rfft2": "nx.fft.rfftn over two axes",
 }
 
+#: What has another name in `nxla.optim`, by that in `torch.optim`.
+OPTIM: dict[str, str] = {
+    "Adagrad": "nx.optim.adagrad",
+    "Adam": "nx.optim.adam",
+    "AdamW": "nx.optim.adamw",
+    "Lion": "nx.optim.lion",
+    "RMSprop": "nx.optim.rmsprop",
+    "SGD": "nx.optim.sgd",
+}
+
+#: Methods and attributes of arrays in NumPy, JAX and PyTorch that tensors do not have.
+TENSOR: dict[str, str] = {
+    "T_conj": "nx.conj(x.T)",
+    "abs": "nx.abs(x)",
+    "add_": "x + y: tensors do not change",
+    "at_least_1d": "nx.reshape(x, (-1,))",
+    "backward": "nx.grad of a function",
+    "bool": 'nx.astype(x, "bool")',
+    "byte": 'nx.astype(x, "u8")',
+    "chunk": "nx.split(x, sections=n)",
+    "clone": "x.copy()",
+    "contiguous": "the tensor itself: memory is always contiguous",
+    "cpu": 'x.to_device("host")',
+    "cuda": "x.to_device(device), with a device of nx.devices()",
+    "data_ptr": "x.__dlpack__()",
+    "detach": "nx.stop_grad(x)",
+    "dim": "x.ndim",
+    "double": 'nx.astype(x, "f64")',
+    "exp": "nx.exp(x)",
+    "expand": "nx.broadcast_to(x, shape)",
+    "fill_": "nx.full_like(x, value): tensors do not change",
+    "float": 'nx.astype(x, "f32")',
+    "gather": "nx.take_along_axis(x, indices, axis=axis)",
+    "grad": "the result of nx.grad of a function",
+    "half": 'nx.astype(x, "f16")',
+    "int": 'nx.astype(x, "s32")',
+    "is_cuda": "x.device.platform",
+    "log": "nx.log(x)",
+    "long": 'nx.astype(x, "s64")',
+    "masked_fill": "nx.where(mask, value, x)",
+    "matmul": "x @ y",
+    "mm": "x @ y",
+    "mul": "x * y",
+    "norm": "nx.linalg.norm(x)",
+    "permute": "nx.permute_dims(x, axes)",
+    "pow": "x ** y",
+    "put": "x.at[index].set(value)",
+    "requires_grad": "nx.grad of a function: each function can be differentiated",
+    "requires_grad_": "nx.grad of a function: each function can be differentiated",
+    "resize": "nx.reshape(x, shape)",
+    "scatter": "x.at[index].set(value)",
+    "sigmoid": "nx.sigmoid(x)",
+    "softmax": "nx.nn.softmax(x)",
+    "split": "nx.split(x, positions)",
+    "sqrt": "nx.sqrt(x)",
+    "t": "x.T",
+    "tanh": "nx.tanh(x)",
+    "to": "x.to_device(device), or nx.astype(x, dtype)",
+    "to_py": "x.numpy()",
+    "tobytes": "nx.to_binary(x)",
+    "topk": "nx.top_k(x, k)",
+    "type": "x.dtype, or nx.astype(x, dtype)",
+    "type_as": "nx.astype(x, y.dtype)",
+    "unsqueeze": "nx.expand_dims(x, axis)",
+    "view": "nx.reshape(x, shape)",
+    "zero_": "nx.zeros_like(x): tensors do not change",
+}
+
 #: The tables of the modules of the package.
 MODULES = {
     "nxla": NAMES,
@@ -659,6 +735,7 @@ MODULES = {
     "nxla.random": RANDOM,
     "nxla.linalg": LINALG,
     "nxla.fft": FFT,
+    "nxla.optim": OPTIM,
 }
 
 
@@ -670,4 +747,22 @@ def missing_name_error(name: str, module: str = "nxla") -> AttributeError:
         text += f"; here it is {here}"
     elif module == "nxla" and name in ABSENT:
         text += f"; elsewhere it {ABSENT[name]}"
+    else:
+        text += _similar(name, sys.modules[module].__all__)
     return AttributeError(text, name=name)
+
+
+def missing_attribute_error(x: object, name: str) -> AttributeError:
+    """Return the error for an attribute that tensors and traced values do not have."""
+    text = f"{type(x).__name__!r} object has no attribute {name!r}"
+    here = TENSOR.get(name)
+    text += f"; here it is {here}" if here is not None else _similar(name, dir(x))
+    return AttributeError(text, name=name, obj=x)
+
+
+def _similar(name: str, names: Iterable[str]) -> str:
+    """Return a hint that names the most similar public name."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, [one for one in names if not one.startswith("_")], n=1)
+    return f"; did you mean {found[0]!r}?" if found else ""

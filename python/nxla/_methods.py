@@ -304,6 +304,33 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def missing_attribute(x: Tensor, name: str) -> Any:
+    """Raise the error for a name that is not an attribute."""
+    if name.startswith("_"):  # Protocols ask for such names often.
+        raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")
+    from nxla._elsewhere import missing_attribute_error
+
+    raise missing_attribute_error(x, name)
+
+
+def format_value(x: Tensor | _core.Expr, spec: str, /) -> str:
+    """Return ``format(x, spec)``; a traced value has no digits, so it is shown by its type."""
+    if isinstance(x, _core.Expr) and spec:
+        return f"{x.dtype}[{', '.join(map(str, x.shape))}]" if x.ndim else str(x.dtype)
+    return _FORMAT[type(x)](x, spec)
+
+
+#: The formats of the compiled classes.
+_FORMAT = {owner: owner.__format__ for owner in (_core.Tensor, _core.Expr)}
+
+
+#: Special methods that Python looks up on the class.
+SPECIAL: dict[str, Callable[..., Any]] = {
+    "__format__": format_value,
+    "__getattr__": missing_attribute,
+}
+
+
 def install() -> None:
     """Put methods and attributes on the classes."""
     for owner in (_core.Tensor, _core.Expr):
@@ -311,6 +338,8 @@ def install() -> None:
             setattr(owner, name, Method(function))
         for name, function in PROPERTIES.items():
             setattr(owner, name, property(function, doc=function.__doc__))
+        for name, special in SPECIAL.items():
+            setattr(owner, name, special)
 
 
 install()

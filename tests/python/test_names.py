@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import nxla as nx
-from nxla._elsewhere import ABSENT, MODULES, REASONS
+from nxla._elsewhere import ABSENT, MODULES, REASONS, TENSOR
 
 ROOT = Path(__file__).parents[2]
 ROWS = [
@@ -87,8 +87,55 @@ def test_names_of_other_libraries_are_told_and_listed():
         rows = [f"| {name} | {here} |" for name, here in sorted(names.items())]
         section = sections[f"`{module.replace('nxla', 'nx')}`"]
         assert section.strip().splitlines() == head + rows
+    rows = [f"| {name} | {here} |" for name, here in sorted(TENSOR.items())]
+    assert sections["Tensors"].strip().splitlines() == head + rows
     absent = [f"| {', '.join(sorted(names))} | {why} |" for why, names in sorted(REASONS.items())]
     assert sections["What there is nothing like"].strip().splitlines()[2:] == absent
+
+
+@pytest.mark.parametrize("name", sorted(TENSOR))
+def test_attributes_of_other_arrays_are_told(name):
+    seen = []
+
+    def look(x):
+        with pytest.raises(AttributeError, match=re.escape(f"{name!r}; here it is {TENSOR[name]}")):
+            getattr(x, name)
+        seen.append(type(x).__name__)
+        return x
+
+    nx.jit(look)(look(nx.ones(3)))
+    assert seen == ["Tensor", "Expr"]
+    for mentioned in re.findall(r"nx\.([a-z_][\w.]*\w)", TENSOR[name]):
+        assert operator.attrgetter(mentioned)(nx) is not None
+    for member in re.findall(r"\bx\.([a-z]\w*)", TENSOR[name]):
+        assert hasattr(nx.Tensor, member)
+
+
+@pytest.mark.parametrize(
+    ("call", "similar"),
+    [
+        (lambda: nx.reshap, "reshape"),
+        (lambda: nx.ones(3).summ, "sum"),
+        (lambda: nx.random.nornal, "normal"),
+        (lambda: nx.linalg.choleski, "cholesky"),
+    ],
+)
+def test_a_misspelled_name_is_answered_by_the_most_similar_one(call, similar):
+    with pytest.raises(AttributeError, match=f"; did you mean '{similar}'"):
+        call()
+
+
+def test_a_traced_value_is_formatted_as_its_type():
+    shown = []
+
+    def show(x):
+        shown.append(f"{x:.3f}")
+        return x
+
+    nx.jit(show)(1.0)
+    nx.jit(show)(nx.ones((2, 3)))
+    assert shown == ["f32", "f32[2, 3]"]
+    assert f"{nx.tensor(1.25):.1f}" == "1.2"
 
 
 @pytest.mark.parametrize(

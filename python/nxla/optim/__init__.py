@@ -87,3 +87,12 @@ __all__ = [
     "trace",
     "warmup_cosine_decay_schedule",
 ]
+
+TYPE_CHECKING = False
+if not TYPE_CHECKING:  # With `__getattr__`, a type checker would accept every name.
+
+    def __getattr__(name: str) -> object:
+        """Raise the error for a name that the module does not have."""
+        from nxla._elsewhere import missing_name_error
+
+        raise missing_name_error(name, __name__)
