@@ -1,6 +1,7 @@
 """What the tests share."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -66,24 +67,33 @@ ABOUT_CALLS = {
 }
 
 
+def compiler_of(item):
+    """Return the compiler that a test is about, None without one."""
+    return getattr(item, "callspec", None) and item.callspec.params.get("compiler")
+
+
 def is_wanted(item):
     """Return whether a test is about something that can differ on `auto`, if it runs there."""
-    compiler = getattr(item, "callspec", None) and item.callspec.params.get("compiler")
-    return compiler != "auto" or item.path.name in ABOUT_CALLS
+    return compiler_of(item) != "auto" or item.path.name in ABOUT_CALLS
 
 
 def pytest_collection_modifyitems(items):
     """Skip all tests, and say why, where the platform that is to be tested is not at hand."""
     items[:] = [item for item in items if is_wanted(item)]
-    why = None if PLATFORM in {"cpu", "none"} else missing(PLATFORM)
+    if PLATFORM == "none":
+        for item in items:
+            if compiler_of(item) == "xla":
+                item.add_marker(pytest.mark.skip(reason="needs a PJRT plugin"))
+        return
+    why = None if PLATFORM == "cpu" else missing(PLATFORM)
     if why is not None:
         mark = pytest.mark.skip(reason=f"NXLA_TEST_PLATFORM={PLATFORM}: {why}")
         for item in items:
             item.add_marker(mark)
 
 
-#: The beginning of the error of XLA without a plugin.
-NO_PLUGIN = "no PJRT plugin found"
+#: Errors of functions that need a plugin where there is none.
+NO_PLUGIN = re.compile(r'no PJRT plugin found|there is no device "cpu:0"; there are host$', re.M)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -92,10 +102,20 @@ def pytest_runtest_makereport(item, call):
     report = yield
     if PLATFORM == "none" and report.failed:
         output = getattr(call.excinfo.value, "stderr", None) or ""
-        if NO_PLUGIN in report.longreprtext or NO_PLUGIN in str(output):
+        if NO_PLUGIN.search(report.longreprtext) or NO_PLUGIN.search(str(output)):
             report.outcome = "skipped"
             report.longrepr = (str(item.path), (item.location[1] or 0) + 1, "needs a PJRT plugin")
     return report
+
+
+@pytest.fixture(scope="session")
+def device():
+    """The first device of the plugin; ``NXLA_TEST_PLATFORM=none`` skips the tests that use it."""
+    if PLATFORM == "none":
+        pytest.skip("needs a PJRT plugin")
+    import nxla as nx
+
+    return nx.devices()[1]
 
 
 @pytest.fixture(params=["evaluator", "xla", "auto"])

@@ -95,12 +95,12 @@ def test_static_arguments_and_names_are_fixed():
     assert power.lower(nx.template(2), 3).compile()(nx.tensor([1.0, 2.0])).tolist() == [1.0, 8.0]
 
 
-def test_donation_is_part_of_what_was_lowered():
+def test_donation_is_part_of_what_was_lowered(device):
     donating = nx.jit(lambda s, x: s + x, donate_argnums=0, compiler="xla")
     lowered = donating.lower(nx.template(3), nx.template(3))
     assert "tf.aliasing_output = 0" in lowered.as_text()
     compiled = lowered.compile()
-    state = nx.device_put(nx.ones(3), nx.devices()[1])
+    state = nx.device_put(nx.ones(3), device)
     assert compiled(state, nx.ones(3)).tolist() == [2.0] * 3
     with pytest.raises(nx.DeviceError, match="donated"):
         state.tolist()
@@ -159,9 +159,8 @@ def test_text_of_others_runs():
     np.testing.assert_allclose(total, X.sum(), rtol=1e-6)
 
 
-def test_results_stay_where_the_arguments_live():
+def test_results_stay_where_the_arguments_live(device):
     twice = nx.import_stablehlo(nx.export(lambda x: 2 * x, [nx.template(2)]))
-    device = nx.devices()[1]
     assert twice(nx.device_put(nx.ones(2), device)).device == device
     with pytest.raises(nx.OptionError, match="evaluator"):
         nx.import_stablehlo(twice.text, compiler="evaluator")(nx.ones(2))

@@ -43,6 +43,7 @@ def test_equal_programs_are_compiled_once_whatever_they_come_from(compiler):
     assert misses() - before == 1
 
 
+@pytest.mark.usefixtures("device")
 def test_threads_that_want_the_same_program_wait_for_the_first():
     before = misses()
 

@@ -97,8 +97,8 @@ def test_an_array_is_written_as_the_tensor_that_it_stands_for():
     assert found.tolist() == [0, 1, 2]
 
 
-def test_a_tensor_on_a_device_is_written_as_well():
-    x = nx.tensor([1.0, 2.0], device=nx.devices()[1])
+def test_a_tensor_on_a_device_is_written_as_well(device):
+    x = nx.tensor([1.0, 2.0], device=device)
     assert nx.deserialize(nx.serialize([x]))[0].tolist() == [1.0, 2.0]
 
 

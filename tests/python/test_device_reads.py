@@ -114,11 +114,6 @@ def functions():
                 yield f"{space}.{name}", function, types
 
 
-@pytest.fixture(scope="module")
-def device():
-    return nx.devices()[1]
-
-
 def test_no_eager_function_reads_its_operands(device):
     made = {name: make() for name, make in POOL.items()}
     there = {name: nx.device_put(value, device) for name, value in made.items()}

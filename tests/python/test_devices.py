@@ -14,12 +14,6 @@ ON_TWO = {"compiler": "xla", "cpu_device_count": 2}
 
 
 @pytest.fixture(scope="module")
-def device():
-    """The first device of the default client."""
-    return nx.devices()[1]
-
-
-@pytest.fixture(scope="module")
 def others(device):
     """Both devices of another client."""
     if PLATFORM != "cpu":

@@ -37,6 +37,7 @@ def libraries(tmp_path_factory):
     return str(text), str(other)
 
 
+@pytest.mark.usefixtures("device")
 def test_the_plugin_that_is_used_is_tried_with_all_dtypes():
     done = doctor(XLA_FLAGS="--xla_cpu_enable_fast_math=false")
     assert done.returncode == 0, done.stdout + done.stderr

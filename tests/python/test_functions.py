@@ -213,6 +213,7 @@ assert seen == [8] * 4
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs to be bound to one core")
+@pytest.mark.usefixtures("device")
 def test_runtime_calls_run_programs_where_they_are_awaited():
     # On one core XLA has a single thread, which waits for the call.
     subprocess.run([sys.executable, "-c", NESTED], check=True, timeout=120)

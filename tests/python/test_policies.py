@@ -185,14 +185,13 @@ def test_hooks_in_stages_are_called_in_order(compiler):
         assert seen == [("one", 0.0), ("two", 1.0)]
 
 
-def test_a_donated_argument_is_given_to_the_stage_that_takes_it():
+def test_a_donated_argument_is_given_to_the_stage_that_takes_it(device):
     function = nx.jit(
         lambda x, y: nx.cos(nx.sin(x)) + y,
         compiler="xla",
         stages=Policy.every_ops(1),
         donate_argnums=(0, 1),
     )
-    device = nx.devices()[-1]
     x = nx.device_put(np.ones((64, 64), np.float32), device)
     y = nx.device_put(np.zeros((64, 64), np.float32), device)
     result = function(x, y)

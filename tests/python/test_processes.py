@@ -266,6 +266,7 @@ def plugin_of(path):
     """
 
 
+@pytest.mark.usefixtures("device")
 def test_a_plugin_that_was_cut_short_is_refused(tmp_path):
     from nxla.plugins import find
 

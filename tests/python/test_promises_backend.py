@@ -10,12 +10,6 @@ from where import PLATFORM
 
 
 @pytest.fixture(scope="module")
-def device():
-    """The first device of the default client."""
-    return nx.devices()[1]
-
-
-@pytest.fixture(scope="module")
 def other(device):
     """A device of another client."""
     if PLATFORM != "cpu":

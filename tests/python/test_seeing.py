@@ -23,8 +23,8 @@ def named(file, **wanted):
     return [event["name"] for event in found]
 
 
-def test_a_profile_tells_of_all_that_happens(tmp_path):
-    file, device = tmp_path / "trace.json", nx.devices()[-1]
+def test_a_profile_tells_of_all_that_happens(tmp_path, device):
+    file = tmp_path / "trace.json"
     x = nx.ones(2000, device="host")
 
     def shown(x):
@@ -115,8 +115,7 @@ def test_nothing_is_imported_for_what_nobody_asked_for():
     assert done.stdout.strip() == "[]"
 
 
-def test_memory_is_counted_until_it_is_free():
-    device = nx.devices()[-1]
+def test_memory_is_counted_until_it_is_free(device):
     nx.jit(lambda x: x, device=device)(1.0)
 
     def held():
@@ -146,8 +145,7 @@ def resident():
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("work", ["operations", "calls", "compilations"])
-def test_nothing_is_left_of_what_has_run(work):
-    device = nx.devices()[-1]
+def test_nothing_is_left_of_what_has_run(work, device):
     x = nx.ones(64, device=device)
     f = nx.jit(lambda x: nx.sin(x) + 1)
 
@@ -178,8 +176,7 @@ def test_nothing_is_left_of_what_has_run(work):
         nx.set_cache_limit(512 << 20)
 
 
-def test_live_tensors_are_told_with_the_line_that_made_them():
-    device = nx.devices()[-1]
+def test_live_tensors_are_told_with_the_line_that_made_them(device):
     before = nx.ones(7)
     with nx.track_tensors() as tracker, nx.track_tensors() as inner:
         kept = [nx.ones((3, 5), device=device) for _ in range(4)]
@@ -240,8 +237,7 @@ def test_of_calls_in_flight_only_the_one_that_failed_tells_of_it(compiler):
     assert [result.item() for result in results] == [2, 4, 8, 10, 12, 14, 16, 18, 20]
 
 
-def test_calls_in_flight_are_not_waited_for():
-    device = nx.devices()[-1]
+def test_calls_in_flight_are_not_waited_for(device):
     x = nx.ones((600, 600), device=device) / 600
 
     def powers(x):
