@@ -144,7 +144,7 @@ def test_python(arguments: list[str], env: dict[str, str]) -> tuple[bool, str]:
 
 
 def rust_lines(objects: list[str]) -> Lines:
-    """Merge the profiles, and return the lines of the crates without those of tests."""
+    """Merge the profiles, and return the lines of the crates; lines of tests are omitted."""
     merged = HOME / "merged.profdata"
     profiles = [str(path) for path in PROFILES.glob("*.profraw")]
     # A process that was killed leaves a damaged file, which must not hide the others.
@@ -195,7 +195,7 @@ def ranges(numbers: list[int]) -> str:
 
 
 def summarize(title: str, lines: Lines, depth: int) -> tuple[str, float]:
-    """Return a table with a row for each folder (of so many parts), and the share of run lines."""
+    """Return a table with one row per folder of a depth, and the share of run lines."""
     groups: dict[str, list[bool]] = defaultdict(list)
     for file, states in lines.items():
         groups["/".join(Path(file).parts[:depth])] += states.values()
