@@ -51,8 +51,8 @@ check: check-python check-types check-rust check-tidy check-workflows ## formatt
 hooks: $(STAMPS)/hooks ## run the checks of `make check` that concern a commit before each commit
 	$(BIN)/pre-commit install
 
-# `cargo install --locked cargo-deny` installs the first program. The audit fails for a package without advisories,
-# rather than skip it.
+# `cargo install --locked cargo-deny` installs the first program. With `--strict`, a package that the service of
+# pip-audit does not know is an error instead of a warning.
 audit: check-workflows $(STAMPS)/audit ## known vulnerabilities, licenses and sources of dependencies
 	$(call section,cargo deny)
 	cargo deny check
