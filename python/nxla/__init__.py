@@ -127,7 +127,7 @@ nan = _math.nan
 newaxis = None
 pi = _math.pi
 
-# What is imported above. `make stubs` writes this list.
+# The names that are imported above. `make stubs` writes this list.
 __all__ = [
     "ArgumentError", "CaptureWarning", "Comparison", "Compiler", "DTypeError", "Device",
     "DeviceError", "ExecutionError", "Explanation", "FormatError", "GradientError", "InternalError",

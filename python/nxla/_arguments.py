@@ -1,4 +1,4 @@
-"""Which parts of the arguments of a call a function is differentiated for."""
+"""Selection of the differentiated arguments of a call."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def path_of(function: str, file: str | os.PathLike[str]) -> str:
     Raises
     ------
     ArgumentError
-        If it is no path.
+        If the value is not a path.
     """
     if not isinstance(file, str | os.PathLike):
-        raise ArgumentError(f"{function}: the file must be a path, got {file!r}")
+        raise ArgumentError(f"{function}: file: must be a path; got {file!r}")
     return os.fspath(file)
 
 
@@ -139,7 +139,7 @@ class Chosen:
 
 
 def _part(derivative: str, function: Callable[..., Any], which: Argument, places: Any) -> Any:
-    """Return an argument of a call, or a part of it, of which this is ``(args, kwargs)``."""
+    """Return an argument of the call ``(args, kwargs)``, or a part of it."""
     from inspect import signature
 
     args, kwargs = places
@@ -147,8 +147,8 @@ def _part(derivative: str, function: Callable[..., Any], which: Argument, places
     if isinstance(which, int):
         if not -len(args) <= which < len(args):
             raise ArgumentError(
-                f"{derivative}: {name} was called with {len(args)} positional arguments, "
-                f"argnums names number {which}"
+                f"{derivative}: argnums: must be below {len(args)}, the number of positional "
+                f"arguments of {name}; got {which}"
             )
         return args[which]
     steps = _steps(derivative, which)
@@ -158,14 +158,14 @@ def _part(derivative: str, function: Callable[..., Any], which: Argument, places
     else:
         parameters = list(signature(function).parameters)
         if root not in parameters or parameters.index(root) >= len(args):
-            raise ArgumentError(f"{derivative}: {name} was called without an argument {root!r}")
+            raise ArgumentError(f"{derivative}: argnums: {root!r} must be passed to {name}")
         part = args[parameters.index(root)]
     for step in steps[1:]:
         try:
             part = getattr(part, step.name) if isinstance(step, _Attribute) else part[step]
         except (AttributeError, KeyError, IndexError, TypeError):
             raise ArgumentError(
-                f"{derivative}: there is no {which} among the arguments of {name}"
+                f"{derivative}: argnums: must be a part of the arguments of {name}; got {which}"
             ) from None
     return part
 
@@ -194,7 +194,7 @@ def _steps(derivative: str, path: str) -> list[Any]:
             node = node.value
     except (SyntaxError, ValueError):
         raise ArgumentError(
-            f"{derivative}: argnums must name arguments, as in 0, 'x' or \"params['w']\", "
-            f"got {path!r}"
+            f"{derivative}: argnums: must be positions, names or paths, as in 0, 'x' or "
+            f"\"params['w']\"; got {path!r}"
         ) from None
     return [node.id, *reversed(steps)]

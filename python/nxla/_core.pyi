@@ -205,7 +205,7 @@ class _Operators:
         Parameters
         ----------
         x : tensor_like
-            Numbers of any dtype; that of real ones is zero.
+            Numbers of any dtype; the imaginary part of a real number is zero.
 
         Returns
         -------
@@ -224,7 +224,7 @@ class _Operators:
         """Return the bytes of one element in memory."""
     @property
     def at(self) -> At:
-        """What ``x.at`` is: ``x.at[key]`` names elements to be updated, see `Place`."""
+        """The result of ``x.at``: ``x.at[key]`` selects elements for an update, see `Place`."""
     def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType: ...
     # Methods of `nxla._methods`.
     def all(
@@ -341,7 +341,7 @@ class _Operators:
         copy : bool
             False gives a tensor back that has the dtype already and is where it is wanted.
         device : Device or str, optional
-            Where the result is wanted; by default where `x` is.
+            The device of the result; by default the device of `x`.
 
         Examples
         --------

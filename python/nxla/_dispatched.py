@@ -25,8 +25,8 @@ def _no_out(function: str, out: Any) -> None:
     """Refuse to write into something."""
     if out is not None:
         raise ArgumentError(
-            f"{function}: tensors do not change, so out must be None, got "
-            f"{type(out).__name__}; take the result instead"
+            f"{function}: out: must be None, because tensors do not change; got a "
+            f"{type(out).__name__}; use the result"
         )
 
 
@@ -39,7 +39,7 @@ def _no_where(function: str, where: Any) -> None:
     """Refuse a choice of elements, of which there may be none, where nothing stands for that."""
     if where is not None:
         raise ArgumentError(
-            f"{function}: where may leave no element, so initial= must say what is found then"
+            f"{function}: initial: is required with where=, which may exclude all elements"
         )
 
 
@@ -162,8 +162,8 @@ def argsort(
     """
     if kind not in KINDS or order is not None:
         raise ArgumentError(
-            f"argsort: kind must be one of {', '.join(map(repr, KINDS))} and order None, got "
-            f"{kind!r} and {order!r}"
+            f"argsort: kind: must be one of {', '.join(map(repr, KINDS))}, with order=None; "
+            f"got {kind!r} and {order!r}"
         )
     stable = stable is None or stable
     return _core.argsort(x, axis, descending=descending, stable=stable, dtype=dtype)
@@ -364,7 +364,7 @@ def round(x: Tensor, /, decimals: int = 0, out: None = None) -> Tensor:
     """
     _no_out("round", out)
     if not isinstance(decimals, int):
-        raise ArgumentError(f"round: decimals must be an int, got {decimals!r}")
+        raise ArgumentError(f"round: decimals: must be an int; got {decimals!r}")
     whole = x.dtype.kind in ("signed", "unsigned", "pred")
     if decimals == 0 or (whole and decimals > 0):
         return _core.round(x)
@@ -494,5 +494,5 @@ def _variance_of(
 def _correction(function: str, ddof: float, correction: float) -> float:
     """Return what is taken off the number of elements, by either name."""
     if ddof and correction:
-        raise ArgumentError(f"{function}: ddof and correction are one argument, and both are given")
+        raise ArgumentError(f"{function}: ddof, correction: must not be passed together")
     return ddof or correction

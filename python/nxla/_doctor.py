@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-#: How long a plugin may take for all that it is asked.
+#: The time limit for all checks of a plugin, in seconds.
 PATIENCE = 300
 
 
@@ -160,7 +160,7 @@ def _show_smoke(say: _Printer, outcomes: Sequence[Outcome], indent: str = "") ->
 
 def probe(path: str, *, smoke: bool) -> int:
     """Look at a plugin in this process, and print what is found as JSON."""
-    # What is found is wanted, not what another folder has kept.
+    # The cache must not hide problems of the plugin.
     os.environ.pop("NXLA_CACHE_DIR", None)
     report: dict[str, Any]
     begun = time.perf_counter()
@@ -170,7 +170,7 @@ def probe(path: str, *, smoke: bool) -> int:
         # The tests are small, and meant for the plugin.
         options = {"compiler": "xla", "plugin": path}
         report["smoke"] = smoke_tests(options) if smoke else []
-    except Exception as error:  # Whatever it is, it is to be told.
+    except Exception as error:  # Every error is reported.
         report = {"error": str(error)}
     sys.stdout.write(json.dumps(report))
     return 0
@@ -196,7 +196,7 @@ def smoke_tests(options: dict[str, Any]) -> list[Outcome]:
         try:
             found = nx.jit(function, **options)(*args).tolist()
             why = "" if found == expected else f"expected {expected}, got {found}"
-        except Exception as error:  # Whatever it is, it is to be told.
+        except Exception as error:  # Every error is reported.
             why = str(error).split("\n", 1)[0]
         return name, (time.perf_counter() - begun) * 1e3, why
 

@@ -1,8 +1,8 @@
-"""Calls of functions with the interface of XLA's typed FFI, by hand: what XLA would pass them.
+"""Calls of functions with the interface of XLA's typed FFI, with the same arguments as from XLA.
 
-The declarations follow ``xla/ffi/api/c_api.h``, whose names they have. A handler finds its
-arguments, results and attributes in a call frame, and a table of functions to make errors with.
-There is no stream and no device memory on the host; who asks for these gets an error.
+The declarations follow ``xla/ffi/api/c_api.h`` with the same names. A handler finds its
+arguments, results and attributes in a call frame, with a table of functions for errors. The host
+has no stream and no device memory; requests for them return an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from nxla._core import Template, Tensor
 
-#: `XLA_FFI_DataType` of the dtypes whose elements have bytes of their own.
+#: `XLA_FFI_DataType` of the dtypes whose elements are not packed.
 DTYPES = {
     "pred": 1,
     "s8": 2,
@@ -45,18 +45,18 @@ DTYPES = {
 }
 ARRAY, SCALAR, STRING = 1, 3, 4
 BUFFER, EXECUTE = 1, 3
-#: Where XLA puts the elements of tensors, so that vectors can be loaded.
+#: The alignment of tensors in XLA, for vector loads.
 ALIGNMENT = 64
 VERSION = (0, 3)
 
 HANDLER = ctypes.CFUNCTYPE(c_void_p, c_void_p)
-#: What functions of libraries and callbacks are alike.
+#: The common type of library functions and callbacks.
 FUNCTION: Any = HANDLER.__mro__[1]
 TASK = ctypes.CFUNCTYPE(None, c_void_p)
 
 
 class Struct(ctypes.Structure):
-    """What begins with its size and a chain of extensions."""
+    """The common header of the structs: a size and a chain of extensions."""
 
     _fields_ = [("struct_size", c_size_t), ("extension_start", c_void_p)]
 
@@ -109,19 +109,19 @@ CallFrame = struct(
 
 
 class ByteSpan(ctypes.Structure):
-    """Text with its length."""
+    """A string with its length."""
 
     _fields_ = [("ptr", c_char_p), ("len", c_size_t)]
 
 
 class Scalar(ctypes.Structure):
-    """A number."""
+    """A scalar."""
 
     _fields_ = [("dtype", c_int), ("value", c_void_p)]
 
 
 class Array(ctypes.Structure):
-    """Numbers of one dtype."""
+    """Scalars of one dtype."""
 
     _fields_ = [("dtype", c_int), ("size", c_size_t), ("data", c_void_p)]
 
@@ -155,7 +155,7 @@ Api = struct(
 
 
 class Table:
-    """The functions that a handler may call, and the errors that it has made with them."""
+    """The functions that a handler may call, and the errors that it has created."""
 
     def __init__(self) -> None:
         self._errors: dict[int, bytes] = {}
@@ -167,7 +167,7 @@ class Table:
             "ThreadPool_Schedule": self._schedule,
             "ThreadPool_NumThreads": self._count,
         }
-        # Callbacks end with the objects that stand for them.
+        # ctypes frees callbacks with the objects that refer to them.
         self._callbacks = {
             name: HANDLER(own.get(name, functools.partial(self._absent, name)))
             for name in FUNCTIONS
@@ -178,13 +178,13 @@ class Table:
         self.api = Api(version=Version(major=VERSION[0], minor=VERSION[1]), **addresses)
 
     def error(self, message: bytes) -> int:
-        """Make an error, and return its handle."""
+        """Create an error and return its handle."""
         number = next(self._numbers)
         self._errors[number] = message
         return number
 
     def take_error(self, error: int) -> str:
-        """Return the text of an error, which ends."""
+        """Return the message of an error and free the error."""
         return self._errors.pop(error, b"an error that is not of its making").decode(
             errors="replace"
         )
@@ -200,7 +200,7 @@ class Table:
         self._errors.pop(ErrorDestroy.from_address(args).error, None)
 
     def _schedule(self, args: int) -> None:
-        # A pool of the thread that calls: who schedules may wait, and then finds the task done.
+        # A synchronous thread pool: a task runs when it is scheduled.
         given = Schedule.from_address(args)
         TASK(given.task)(given.data)
 
@@ -219,7 +219,7 @@ def table() -> Table:
 
 def address_of(handler: Any) -> int:
     """Return the address of a handler: a number, a capsule, or a function of ctypes."""
-    # No system has code in the first pages.
+    # No operating system has code in the first pages.
     if isinstance(handler, int) and not isinstance(handler, bool) and handler >= 1 << 16:
         return handler
     if type(handler).__name__ == "PyCapsule":
@@ -232,13 +232,13 @@ def address_of(handler: Any) -> int:
     if isinstance(handler, FUNCTION):
         return ctypes.cast(handler, c_void_p).value or 0
     raise ArgumentError(
-        "foreign_call: the handler must be an address, a PyCapsule or a function of ctypes, got "
-        f"{type(handler).__name__}"
+        "foreign_call: handler: must be an address, a PyCapsule or a ctypes function; "
+        f"got a {type(handler).__name__}"
     )
 
 
 class Handler:
-    """A handler, and what keeps its code."""
+    """A handler, with a reference that keeps its code loaded."""
 
     def __init__(self, handler: Any) -> None:
         self._owner = handler
@@ -248,23 +248,23 @@ class Handler:
 def code_of(dtype: Any) -> int:
     """Return the number of a dtype."""
     if str(dtype) not in DTYPES:
-        raise DTypeError(f"foreign_call: handlers know no tensors of dtype {dtype}")
+        raise DTypeError(f"foreign_call: args: handlers do not support the dtype {dtype}")
     return DTYPES[str(dtype)]
 
 
 class Memory:
-    """Keeps what a call frame points to until the call has ended."""
+    """Keeps the memory of a call frame alive until the call has ended."""
 
     def __init__(self) -> None:
         self._kept: list[Any] = []
 
     def keep(self, item: Any) -> int:
-        """Keep something of ctypes, and return its address."""
+        """Keep a ctypes object, and return its address."""
         self._kept.append(item)
         return ctypes.addressof(item)
 
     def bytes(self, size: int) -> int:
-        """Return the address of so many zeros, aligned as XLA does it."""
+        """Return the address of zeros, with the alignment of XLA."""
         start = self.keep((ctypes.c_char * (size + ALIGNMENT))())
         return start + -start % ALIGNMENT
 
@@ -281,7 +281,7 @@ class Memory:
         return ctypes.cast(array, POINTER(c_int))
 
     def buffer(self, dtype: Any, shape: Sequence[int], data: int) -> int:
-        """Return the address of what says where a tensor is."""
+        """Return the address of a descriptor of a tensor."""
         dims = (c_int64 * max(len(shape), 1))(*shape)
         self.keep(dims)
         pointer = ctypes.cast(dims, POINTER(c_int64))
@@ -295,7 +295,7 @@ class Memory:
         return start
 
     def span(self, text: str) -> int:
-        """Return the address of a text with its length."""
+        """Return the address of a string with its length."""
         data = text.encode()
         return self.keep(ByteSpan(data, len(data)))
 
@@ -307,8 +307,8 @@ class Memory:
         tensor = _core.tensor(value, plain) if plain else _core.tensor(value)
         if tensor.ndim > 1:
             raise ArgumentError(
-                f"foreign_call: the attribute {name!r} has {tensor.ndim} axes; attributes are "
-                "numbers, texts, or sequences of numbers"
+                f"foreign_call: attributes: {name!r} must be a number, a string or a sequence of "
+                f"numbers; got {tensor.ndim} axes"
             )
         code, data = code_of(tensor.dtype), self.copy_elements(tensor)
         if tensor.ndim == 0:
@@ -350,14 +350,15 @@ def call(
             attrs=memory.pointers([at for _, at in attrs]),
         ),
     )
-    # The header counts what is passed, and the future comes from the handler.
+    # The header contains the size of the struct, and the handler sets the future.
     frame.struct_size = CallFrame.future.offset
     error = handler.function(ctypes.addressof(frame))
     if error:
         raise ExecutionError(f"foreign_call: {table().take_error(error)}")
     if frame.future:
         raise ExecutionError(
-            "foreign_call: the handler goes on after its return, which XLA alone allows"
+            "foreign_call: handler: must be finished when it returns; only XLA supports "
+            "asynchronous handlers"
         )
     return [
         _core.reshape(from_binary(ctypes.string_at(at, size), ty.dtype), ty.shape)

@@ -1,4 +1,4 @@
-"""What the Array API standard lets callers ask of a package."""
+"""The inspection interface of the Array API standard."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ArrayNamespaceInfo:
         return _core.full((), 0, _core.f32).device if not _core.is_tracing() else Device("host")
 
     def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, DType]:  # noqa: ARG002
-        """Return the dtypes that numbers get for which none is asked for."""
+        """Return the default dtypes of scalars."""
         return {
             "real floating": _core.f32,
             "complex floating": _core.c64,

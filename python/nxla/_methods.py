@@ -82,7 +82,7 @@ class Place:
         return Place(nx.ones_like(self._x), self._key).multiply(value)
 
     def apply(self, function: Callable[[Tensor], TensorLike], /) -> Tensor:
-        """Return the tensor with what a function gives for the elements in their place."""
+        """Return the tensor with elements replaced by the results of a function."""
         return self.set(function(self.get()))
 
     def min(self, value: TensorLike, /) -> Tensor:
@@ -95,7 +95,7 @@ class Place:
 
 
 class At:
-    """What ``x.at`` is: ``x.at[key]`` names elements to be updated, see `Place`."""
+    """The result of ``x.at``: ``x.at[key]`` selects elements for an update, see `Place`."""
 
     def __init__(self, x: Tensor) -> None:
         self._x = x
@@ -117,7 +117,7 @@ def reshape(x: Tensor, /, *shape: Any, order: Literal["C"] = "C") -> Tensor:
     """
     if order != "C":
         raise ArgumentError(
-            f"reshape: order must be 'C', got {order!r}; use x.T.reshape(…).T for 'F'"
+            f"reshape: order: must be 'C'; got {order!r}; use x.T.reshape(…).T for 'F'"
         )
     return _core.reshape(x, shape[0] if len(shape) == 1 else shape)
 
@@ -191,8 +191,8 @@ def namespace(x: Tensor, /, *, api_version: str | None = None) -> ModuleType:  #
 
     if api_version is not None and api_version not in _info.VERSIONS:
         raise ArgumentError(
-            f"__array_namespace__: api_version is {api_version!r}, there are "
-            f"{', '.join(_info.VERSIONS)}"
+            f"__array_namespace__: api_version: must be one of {', '.join(_info.VERSIONS)}; "
+            f"got {api_version!r}"
         )
     return nx
 

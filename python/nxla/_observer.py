@@ -13,9 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: What `on_max_compiles` may be.
+#: The values of `on_max_compiles`.
 ACTIONS = ("warn", "raise", "log")
-#: What `on_unusable_donation` may be.
+#: The values of `on_unusable_donation`.
 UNUSABLE = ("ignore", "warn", "raise")
 
 
@@ -26,14 +26,14 @@ class Observer:
         self, name: str, max_compiles: int | None, action: str, unusable: str = "ignore"
     ) -> None:
         if max_compiles is not None and (isinstance(max_compiles, bool) or max_compiles < 1):
-            raise ArgumentError(f"jit: max_compiles must be at least 1, got {max_compiles!r}")
+            raise ArgumentError(f"jit: max_compiles: must be at least 1; got {max_compiles!r}")
         if action not in ACTIONS:
             allowed = ", ".join(map(repr, ACTIONS))
-            raise ArgumentError(f"jit: on_max_compiles must be one of {allowed}, got {action!r}")
+            raise ArgumentError(f"jit: on_max_compiles: must be one of {allowed}; got {action!r}")
         if unusable not in UNUSABLE:
             allowed = ", ".join(map(repr, UNUSABLE))
             raise ArgumentError(
-                f"jit: on_unusable_donation must be one of {allowed}, got {unusable!r}"
+                f"jit: on_unusable_donation: must be one of {allowed}; got {unusable!r}"
             )
         self._name = name
         self._unusable = unusable
@@ -75,7 +75,7 @@ class Observer:
 
     def compiled(self, digest: str, nodes: int, seconds: tuple[float, float]) -> None:
         """Note a program that has been compiled, if anybody looks at such notes."""
-        # A process that does not use `logging` has nobody who looks.
+        # Without `logging`, nothing receives the message.
         logging = sys.modules.get("logging")
         if logging is None:
             return

@@ -29,7 +29,7 @@ def _of_function(function: Any) -> str | tuple[Callable[..., Any], tuple[Any, ..
     """Return where a function is found again, or what it is made of.
 
     A function that was decorated is found under its name, in place of the one that was written.
-    What has been compiled stays behind; it is compiled again where it is called.
+    Executables are not pickled; the function is compiled again when it is called.
     """
     name = getattr(function, "__qualname__", "")
     found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
@@ -39,7 +39,7 @@ def _of_function(function: Any) -> str | tuple[Callable[..., Any], tuple[Any, ..
         return str(name)
     recipe = getattr(function, "_recipe", None)
     if recipe is None:
-        raise ArgumentError(f"pickle: {name!r} was not made by nx.jit")
+        raise ArgumentError(f"pickle: {name!r}: must be a function that nx.jit returned")
     marks = (recipe.positions, recipe.names, recipe.donated)
     return _function, (recipe.function, *marks, recipe.options, recipe.jitted)
 
@@ -60,8 +60,8 @@ def _function(
 def _of_expression(expression: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     if expression.has_hooks:
         raise ArgumentError(
-            "pickle: the expression has hooks, whose functions stay in this process; "
-            "to_bytes leaves them behind"
+            "pickle: expression: must not contain hooks with functions; to_bytes omits the "
+            "functions"
         )
     return _core.Expression._from_parts, expression._parts()
 

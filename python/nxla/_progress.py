@@ -8,9 +8,9 @@ import time
 
 __all__ = ["Bar"]
 
-#: For so many seconds nothing is shown: what is over by then needs no bar.
+#: The time before a progress bar is shown, in seconds; short work needs none.
 DELAY = 0.5
-#: How many seconds pass between two lines where the output is no terminal.
+#: The interval between lines if the output is not a terminal, in seconds.
 PAUSE = 5.0
 _WIDTH = 30
 
@@ -21,9 +21,9 @@ class Bar:
     Parameters
     ----------
     what : str
-        What the steps are.
+        A description of the steps.
     total : int, optional
-        How many there are, if that is known.
+        The number of steps, if known.
     """
 
     def __init__(self, what: str, total: int | None) -> None:

@@ -15,11 +15,11 @@ class SupportsDLPack(Protocol):
         """Hand the memory over."""
 
 
-#: What counts as an operand: a tensor, a traced value, a number, an array, nested lists of numbers.
+#: An operand: a tensor, a traced value, a number, an array, or nested lists of numbers.
 TensorLike: TypeAlias = Tensor | Expr | complex | SupportsDLPack | Sequence[Any]
-#: What counts as a dtype: `nx.float32`, `"f32"`, `"float32"`, `float`, a numpy dtype.
+#: A dtype: `nx.float32`, `"f32"`, `"float32"`, `float`, or a NumPy dtype.
 DTypeLike: TypeAlias = DType | str | type | Any
-#: What counts as a device: itself, or its name.
+#: A device, or its name.
 DeviceLike: TypeAlias = Device | str
 #: One axis, by position or by name.
 Axis: TypeAlias = int | str
@@ -29,7 +29,7 @@ Axes: TypeAlias = Axis | Sequence[Axis]
 Shape: TypeAlias = int | Sequence[int]
 #: Names of axes, None for those without.
 Names: TypeAlias = Sequence[str | None]
-#: What comes before and after the elements of each axis, or the name of a rule.
+#: The padding before and after the elements of each axis, or the name of a rule.
 Padding: TypeAlias = str | Sequence[tuple[int, int]]
 #: One number for all axes, or one for each.
 PerAxis: TypeAlias = int | Sequence[int]

@@ -1,10 +1,10 @@
-"""Programs ahead of their runs: looked at, compiled, written to files and read from them.
+"""Ahead-of-time compilation, export and import of functions.
 
-``nx.jit(f).lower(*args)`` gives a `Lowered`, `nxla.export` writes a function to a file of
-StableHLO, and `nxla.import_stablehlo` makes an `ImportedFunction` of one.
+``nx.jit(f).lower(*args)`` returns a `Lowered`, `nxla.export` writes a function as StableHLO, and
+`nxla.import_stablehlo` reads one as an `ImportedFunction`.
 
-A file is the text of a StableHLO module, which other users of StableHLO read as it is. Its first
-line is a comment that says what the arguments and results are, in JSON.
+A file is a StableHLO module in textual form, which other tools can read. Its first line is a
+comment that describes arguments and results as JSON.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["ImportedFunction", "Lowered"]
 
 
 class Lowered:
-    """A function traced for certain types of arguments; made by ``nx.jit(f).lower``.
+    """A function traced for fixed argument types; returned by ``nx.jit(f).lower``.
 
     Examples
     --------
@@ -53,11 +53,11 @@ class Lowered:
         self._function = function
         self._args = args
         self._kwargs = kwargs
-        #: The program as nxla's own expression.
+        #: The program as an expression of nxla.
         self.expression = expression
 
     def as_text(self, *, portable: bool = True) -> str:
-        """Return the program as StableHLO text.
+        """Return the program as a StableHLO module.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Lowered:
         Raises
         ------
         DeviceError
-            If there are hooks that somebody listens to, and the text is to be portable.
+            If a hook has a listener and `portable` is True.
         """
         return self._stablehlo(portable=portable)[0]
 
@@ -95,12 +95,12 @@ class Lowered:
 
     @property
     def nodes(self) -> dict[str, int]:
-        """How many nodes of each kind there are, outside of loops and branches."""
+        """The number of nodes of each operation, outside loops and branches."""
         return dict(Counter(node.op for node in self.expression.nodes))
 
     @property
     def operations(self) -> dict[str, int]:
-        """How many operations of each kind the StableHLO text has."""
+        """The number of operations of each kind in the StableHLO module."""
         found = re.finditer(
             r'^\s*(?:%\S+ = )?"?((?:stablehlo|chlo)\.\w+)', self.as_text(), re.MULTILINE
         )
@@ -114,13 +114,14 @@ class Lowered:
         Returns
         -------
         Compiled
-            Takes the arguments that have tensors; the others are fixed, and left out. Its methods
-            ``cost_analysis`` and ``memory_analysis`` give what the compiler says, or None.
+            It accepts the arguments with tensors; other arguments are fixed. Its methods
+            ``cost_analysis`` and ``memory_analysis`` return the figures of the compiler, or
+            None.
 
         Raises
         ------
         ArgumentError
-            If an argument that was given by name has a tensor in it.
+            If a keyword argument contains a tensor.
         """
         from nxla.transform import compile_for
 
@@ -132,12 +133,12 @@ def lower(function: Function[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     return Lowered(function, args, kwargs, function.debug_expr(*args, **kwargs))
 
 
-#: How the first line of a file begins, before the JSON.
+#: The first line of a file starts with this string, followed by JSON.
 _HEADER = "// nxla.export 1 "
 
 
 def export(lowered: Lowered, name: str) -> str:
-    """Return the text of a file."""
+    """Return the content of a file."""
     text, used = lowered._stablehlo(portable=True, embed=True)
     expression = lowered.expression
     types = [_type(*each) for each in expression.inputs]
@@ -157,7 +158,7 @@ def export(lowered: Lowered, name: str) -> str:
 
 
 class _Result:
-    """Stands for a result, to see in which containers it comes."""
+    """A placeholder for a result, from which its container is read."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -170,7 +171,7 @@ def _type(shape: tuple[int, ...], dtype: Any) -> str:
 def _leaves(
     args: tuple[Any, ...], kwargs: dict[str, Any], function: Function[..., Any] | None = None
 ) -> list[tuple[str, Any]]:
-    """Return path and value of each leaf of a call, but those of static arguments."""
+    """Return path and value of each leaf of a call, except of static arguments."""
     recipe = getattr(function, "_recipe", None)
     positions = recipe.positions if recipe is not None else ()
     names = recipe.names if recipe is not None else ()
@@ -184,7 +185,7 @@ def _leaves(
 
 
 def _described(value: Any) -> Any:
-    """Describe results in their containers, in terms of JSON."""
+    """Describe the containers of results as JSON."""
     if isinstance(value, _Result):
         return value.number
     if value is None or isinstance(value, str):
@@ -195,8 +196,8 @@ def _described(value: Any) -> Any:
     if kind is dict and all(isinstance(key, str) for key in value):
         return {"dict": {key: _described(item) for key, item in value.items()}}
     raise ArgumentError(
-        f"export: a result is a {kind.__name__}, which a file does not tell of; return tensors, "
-        "tuples, lists and dicts with strings as keys"
+        "export: results: must be tensors, tuples, lists and dicts with string keys; got "
+        f"a {kind.__name__}"
     )
 
 
@@ -213,7 +214,7 @@ def _restored(described: Any, results: list[Tensor]) -> Any:
 
 
 class ImportedFunction:
-    """StableHLO that is called like a function; made by `nxla.import_stablehlo`."""
+    """A StableHLO module that is called like a function; returned by `nxla.import_stablehlo`."""
 
     def __init__(self, text: str, options: dict[str, Any], source: str) -> None:
         self._module = _core.Module(text)
@@ -224,49 +225,51 @@ class ImportedFunction:
             told = [self._header["inputs"][at]["type"] for at in self._header["used"]]
             if told != types:
                 raise FormatError(
-                    f"{source}: the signature says that the program takes ({', '.join(told)}), and "
-                    f"its text says ({', '.join(types)})"
+                    f"{source}: first line: arguments must match the module, ({', '.join(types)}); "
+                    f"got ({', '.join(told)})"
                 )
         self._types = types
         self.__name__ = self._header["name"] if self._header is not None else "main"
 
     @property
     def text(self) -> str:
-        """The text of the module."""
+        """The module as a string."""
         return self._module.text
 
     @property
     def inputs(self) -> list[tuple[str, str]]:
-        """Path and type of each tensor among the arguments, in their order."""
+        """Path and type of each tensor among the arguments, in order."""
         if self._header is None:
             return [(f"argument {at}", kind) for at, kind in enumerate(self._types)]
         return [(each["path"], each["type"]) for each in self._header["inputs"]]
 
     def compile(self) -> None:
-        """Compile now, rather than at the first call."""
+        """Compile before the first call."""
         self._module.compile(**self._options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on tensors, arrays and containers of them.
+        """Run on tensors, arrays and containers of these.
 
         Raises
         ------
         ArgumentError
-            If the tensors are of other types than the module takes.
+            If the types of the tensors do not match the module.
         """
         if _core.is_tracing():
             raise TraceError(
-                f"{self.__name__}: imported StableHLO runs by itself, and cannot become part of a "
-                "trace; call it outside of jitted functions, or by nx.runtime_call"
+                f"{self.__name__}: must not be called in a trace, because it is imported "
+                "StableHLO; call it outside jitted functions, or with nx.runtime_call"
             )
         tensors = [(path, _core.tensor(leaf)) for path, leaf in _leaves(args, kwargs)]
         expected = self.inputs
         found = [_type(tensor.shape, tensor.dtype) for _, tensor in tensors]
         if len(found) != len(expected):
-            raise ArgumentError(f"{self.__name__}: takes {len(expected)} tensors, got {len(found)}")
+            raise ArgumentError(
+                f"{self.__name__}: arguments: must be {len(expected)} tensors; got {len(found)}"
+            )
         for (path, wanted), kind in zip(expected, found, strict=True):
             if kind != wanted:
-                raise ArgumentError(f"{self.__name__}: {path} must be {wanted}, got {kind}")
+                raise ArgumentError(f"{self.__name__}: {path}: must be {wanted}; got {kind}")
         used = self._header["used"] if self._header is not None else range(len(tensors))
         results = self._module.run(*(tensors[at][1] for at in used), **self._options)
         if self._header is not None:
@@ -278,12 +281,12 @@ class ImportedFunction:
 
 
 def _header(text: str, source: str) -> dict[str, Any] | None:
-    """Return what the first line says, if the text was written by `nxla.export`."""
+    """Return the signature in the first line of a file that `nxla.export` wrote."""
     first, _, _ = text.partition("\n")
     if not first.startswith("// nxla.export "):
         return None
     if not first.startswith(_HEADER):
-        raise FormatError(f"{source}: its first line is of another version than 1")
+        raise FormatError(f"{source}: first line: must have version 1")
     try:
         header = json.loads(first.removeprefix(_HEADER))
         for key in ("name", "inputs", "used", "outputs", "results"):
@@ -293,12 +296,14 @@ def _header(text: str, source: str) -> dict[str, Any] | None:
         probe: Any = list(range(len(header["outputs"])))
         _restored(header["results"], probe)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise FormatError(f"{source}: its first line is damaged: {error!r}") from None
+        raise FormatError(
+            f"{source}: first line: must be the JSON of nx.export; {error!r}"
+        ) from None
     return header  # type: ignore[no-any-return]
 
 
 def read_stablehlo(source: str | os.PathLike[str], options: dict[str, Any]) -> ImportedFunction:
-    """Read a file, or a text."""
+    """Read a StableHLO module from a file or a string."""
     if isinstance(source, str) and ("@main" in source or "\n" in source or not source.strip()):
         return ImportedFunction(source, options, "StableHLO text")
     path = path_of("import_stablehlo", source)
@@ -307,7 +312,9 @@ def read_stablehlo(source: str | os.PathLike[str], options: dict[str, Any]) -> I
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        raise FormatError(f"{path}: it is no text; bytecode has to be converted first") from None
+        raise FormatError(
+            f"{path}: must be StableHLO in textual form; convert bytecode first"
+        ) from None
     return ImportedFunction(text, options, path)
 
 
@@ -317,7 +324,7 @@ def write_stablehlo(
     file: str | os.PathLike[str] | None,
     options: dict[str, Any],
 ) -> str:
-    """Return the text of a function, written to a file if one is named."""
+    """Return a function as a StableHLO module, and write it to a file if one is named."""
     from nxla.transform import make_function
 
     text = export(make_function(function, options=options).lower(*args), name_of(function))

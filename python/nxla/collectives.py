@@ -127,7 +127,7 @@ def axis_size(axis_name: str | Sequence[str], /) -> int:
 def _leading(function: str, x: Any, name: str) -> Tensor:
     """Return the values of all devices along an axis as the first axis of a tensor."""
     if not isinstance(name, str):
-        raise ArgumentError(f"{function}: axis_name must be a str, got {name!r}")
+        raise ArgumentError(f"{function}: axis_name: must be a string; got {name!r}")
     x = _vary(x, name)
     vectors = list(x.vectorized_axes)
     at = [each for each, _ in vectors].index(name)
@@ -327,7 +327,7 @@ def axis_index(axis_name: str | Sequence[str], /) -> Tensor:
         one = constrain(_core.vectorize(_core.iota((size,), dtype="s32"), [(name, size)]))
         index = one if index is None else index * size + one
     if index is None:
-        raise ArgumentError("axis_index: axis_name names no axis")
+        raise ArgumentError("axis_index: axis_name: must name at least one axis")
     found: Tensor = index
     return found
 
@@ -511,8 +511,8 @@ def ppermute(x: Any, axis_name: str, /, perm: Sequence[tuple[int, int]]) -> Any:
     for each in zip(*pairs, strict=True):
         if len(set(each)) < len(each) or not all(0 <= at < size for at in each):
             raise ArgumentError(
-                f"ppermute: perm must name each of {size} devices at most once as a source and "
-                f"once as a target, got {pairs}"
+                f"ppermute: perm: each of {size} devices must be a source at most once and a "
+                f"target at most once; got {pairs}"
             )
 
     def one(leaf: Any) -> Any:
@@ -541,7 +541,9 @@ def _distances(pairs: list[tuple[int, int]], size: int) -> Iterator[tuple[int, l
 
 def _position(function: str, axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
-        raise ShapeError(f"{function}: there is no axis {axis}, there are {rank}")
+        raise ShapeError(
+            f"{function}: axis: must be an axis of a tensor with {rank} axes; got {axis}"
+        )
     return axis % rank
 
 
@@ -551,7 +553,7 @@ def _chunks(function: str, x: Tensor, axis: int, size: int, tiled: bool) -> Tens
     if length % size if tiled else length != size:
         wanted = f"a multiple of {size}" if tiled else f"{size}, one for each device"
         raise ShapeError(
-            f"{function}: the axis that is divided has {length} elements, not {wanted}"
+            f"{function}: axis: divided axis must have {wanted} elements; got {length}"
         )
     if tiled:
         names = list(x.names)
@@ -634,8 +636,8 @@ def shard_map(
     def parts_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
         if not single and len(in_specs) != len(args):
             raise ArgumentError(
-                f"shard_map: in_specs has {len(in_specs)} entries, and {name_of(function)} was "
-                f"called with {len(args)} arguments"
+                f"shard_map: in_specs: must be {len(args)}, one for each argument of "
+                f"{name_of(function)}; got {len(in_specs)}"
             )
         leaves, structure = tree.flatten(args)
         specs = _specs(in_specs, args, mesh, "in_specs")
@@ -674,7 +676,9 @@ def _specs(prefix: Any, container: Any, mesh: Mesh, what: str) -> list[Sharding]
     found = _spread(prefix, container, mesh, f"shard_map: {what}")
     for each in found:
         if each.mesh != mesh:
-            raise ArgumentError(f"shard_map: {what} names a sharding of another mesh, {each.mesh}")
+            raise ArgumentError(
+                f"shard_map: {what}: shardings must use the mesh of shard_map; got {each.mesh}"
+            )
     return found
 
 
@@ -707,9 +711,8 @@ def _together(x: Any, spec: Sharding) -> Tensor:
     for name, _ in x.vectorized_axes:
         if name in spec.mesh.axes and name not in named:
             raise ArgumentError(
-                f"shard_map: a result varies along {name!r}, which out_specs does not name: bring "
-                "the values of the devices together with psum or another function of "
-                "nx.collectives, or name the axis"
+                f"shard_map: out_specs: must name {name!r}, along which a result varies; name the "
+                "axis, or combine the values with a function of nx.collectives such as psum"
             )
     for name in named:
         x = _vary(x, name)

@@ -59,7 +59,7 @@ class Compiler:
         options : dict
             The settings of the call, which the compiler must check.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not compile")
+        raise NotImplementedError(f"{type(self).__name__}: compile: must be defined by a compiler")
 
     def jit(self, function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
         """Return the result of `nxla.jit` for a function with these options.

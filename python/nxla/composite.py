@@ -109,7 +109,7 @@ def traverse(container: Any, function: Callable[..., Any], initial: Any = _MISSI
     for leaf in leaves:
         answer = function(leaf, state)
         if not isinstance(answer, tuple) or len(answer) != 2:
-            raise ArgumentError("traverse: with a state, the function must give (leaf, state)")
+            raise ArgumentError("traverse: function: must return (leaf, state) if initial is given")
         rebuilt.append(answer[0])
         state = answer[1]
     return structure.unflatten(rebuilt), state

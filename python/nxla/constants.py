@@ -45,14 +45,14 @@ def _scalar(value: complex, dtype: DType) -> Tensor:
 def _float(name: str, dtype: DTypeLike) -> DType:
     checked = _core.DType(dtype)
     if checked.kind != "float":
-        raise DTypeError(f"{name}: dtype is {checked}, expected a float")
+        raise DTypeError(f"{name}: dtype: must be a float dtype; got {checked}")
     return checked
 
 
 def _real(name: str, dtype: DTypeLike) -> DType:
     checked = _core.DType(dtype)
     if checked.kind == "complex":
-        raise DTypeError(f"{name}: dtype is {checked}, expected a real one")
+        raise DTypeError(f"{name}: dtype: must be a real dtype; got {checked}")
     return checked
 
 
@@ -109,7 +109,7 @@ def i(dtype: DTypeLike = _core.c64, /) -> Tensor:
     """
     checked = _core.DType(dtype)
     if checked.kind != "complex":
-        raise DTypeError(f"i: dtype is {checked}, expected a complex one")
+        raise DTypeError(f"i: dtype: must be a complex dtype; got {checked}")
     return _scalar(1j, checked)
 
 

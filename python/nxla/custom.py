@@ -76,7 +76,8 @@ def custom_grad(value: Any, inputs: Any, rule: Callable[[Any], Any], /) -> Any:
         answer, answer_structure = tree.flatten(rule(structure.unflatten(cotangents)))
         if answer_structure != input_structure:
             raise ArgumentError(
-                f"custom_grad: the rule gave {answer_structure}, the inputs are {input_structure}"
+                f"custom_grad: rule: result must have the structure of inputs, {input_structure}; "
+                f"got {answer_structure}"
             )
         return answer
 
@@ -118,8 +119,8 @@ class _Custom:
         unplaced = [name for name in bound.kwargs if name in kwargs]
         if unplaced:
             raise ArgumentError(
-                f"{self._derivative}: rules get arguments by position, and {self.__name__} takes "
-                f"{', '.join(map(repr, unplaced))} by name only"
+                f"{self._derivative}: function: {self.__name__} must not have keyword-only "
+                f"arguments; got {', '.join(map(repr, unplaced))}"
             )
         return bound.args
 
@@ -133,15 +134,15 @@ class _Custom:
         if isinstance(which, int):
             if not 0 <= which < len(args):
                 raise ArgumentError(
-                    f"{self._derivative}: {self.__name__} was called with {len(args)} positional "
-                    f"arguments, nondiff_argnums names number {which}"
+                    f"{self._derivative}: nondiff_argnums: must be below {len(args)}, the "
+                    f"number of positional arguments of {self.__name__}; got {which}"
                 )
             return which
         names = [name for name, _ in names_of(self._function, len(args))]
         if which not in names:
             raise ArgumentError(
-                f"{self._derivative}: nondiff_argnums names {which!r}, the arguments of "
-                f"{self.__name__} are {', '.join(names)}"
+                f"{self._derivative}: nondiff_argnums: must be arguments of {self.__name__} "
+                f"({', '.join(names)}); got {which!r}"
             )
         return names.index(which)
 
@@ -159,7 +160,7 @@ class _Custom:
 
     def _missing(self) -> ArgumentError:
         return ArgumentError(
-            f"{self._derivative}: {self.__name__} has no rule yet; give it one with "
+            f"{self._derivative}: {self.__name__} must have a rule; set it with "
             f"`{'defjvp' if self._derivative == 'custom_jvp' else 'defvjp'}`"
         )
 
@@ -192,8 +193,8 @@ class _CustomJvp(_Custom):
             changes, found = tree.flatten(answer)
             if found != structure:
                 raise ArgumentError(
-                    f"custom_jvp: the rule of {self.__name__} gave {found}, "
-                    f"the result is {structure}"
+                    f"custom_jvp: rule: tangents of {self.__name__} must have the structure "
+                    f"{structure}; got {found}"
                 )
             return changes
 
@@ -220,7 +221,7 @@ class _CustomVjp(_Custom):
         answer = self._run_rule(forward, *args)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ArgumentError(
-                f"custom_vjp: the forward rule of {self.__name__} must give (result, residuals)"
+                f"custom_vjp: forward rule: {self.__name__} must return (result, residuals)"
             )
         value, residuals = answer
 
@@ -229,8 +230,8 @@ class _CustomVjp(_Custom):
             if not isinstance(found, tuple) or len(found) != len(moving):
                 count = len(found) if isinstance(found, tuple) else 1
                 raise ArgumentError(
-                    f"custom_vjp: the backward rule of {self.__name__} gave {count} cotangents "
-                    f"for {len(moving)} arguments; it must give a tuple of one for each"
+                    f"custom_vjp: backward rule: {self.__name__} must return a tuple of "
+                    f"{len(moving)} cotangents, one for each argument; got {count}"
                 )
             return found
 

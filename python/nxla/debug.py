@@ -1,4 +1,4 @@
-"""Finding out why numbers are wrong, and what the process holds."""
+"""Checks for values that are not finite, comparisons of compilers, profiles and reports."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ __all__ = [
 
 @contextlib.contextmanager
 def debug_nans(on: bool = True, /) -> Iterator[None]:
-    """Check in this thread that results of functions and operations are finite.
+    """Check on the current thread that results of functions and operations are finite.
 
-    Where one is not, the function is computed once more by the evaluator, step by step, and the
-    first operation that makes NaN or an infinity of finite operands is named, with the line that it
-    comes from: also in loops, branches and gradients. It costs reading every result. A single
-    function is checked with ``nx.jit(f, debug_nans=True)``.
+    If a result is not finite, the evaluator computes the function again, step by step. The error
+    names the first operation that produces NaN or an infinity from finite operands, and its
+    source line, also in loops, branches and gradients. Every result is read. ``nx.jit(f,
+    debug_nans=True)`` checks a single function.
 
     Raises
     ------
     ExecutionError
-        By the function in question.
+        If a result is not finite; the function raises it.
 
     Examples
     --------
@@ -80,22 +80,22 @@ class Difference:
     ) -> None:
         #: The compiler.
         self.compiler = compiler
-        #: The operation, as expression text names it.
+        #: The operation, as in printed expressions.
         self.operation = operation
         #: Dtype and shape.
         self.type = type
-        #: The user's line, where known.
+        #: The source line, if known.
         self.line = line
-        #: The largest distance in units in the last place: how many numbers of the dtype lie
+        #: The largest distance in units in the last place, the number of values of the dtype in
         #: between.
         self.ulps = ulps
-        #: Where it is.
+        #: The index of the largest distance.
         self.index = index
         #: The largest difference.
         self.absolute = absolute
-        #: How many elements differ at all.
+        #: The number of different elements.
         self.differing = differing
-        #: How many elements there are.
+        #: The number of elements.
         self.size = size
 
     def __repr__(self) -> str:
@@ -125,7 +125,7 @@ class Comparison:
 
     @property
     def first(self) -> Difference | None:
-        """The first value that differs, which the differences after it may come from."""
+        """The first value that differs, a possible cause of later differences."""
         return next((row for row in self.rows if row.differing), None)
 
     def __str__(self) -> str:
@@ -198,11 +198,11 @@ def compare(
     names: list[Any] = list(compilers) if isinstance(compilers, list | tuple) else [compilers]
     if not all(isinstance(name, str) for name in names):
         raise ArgumentError(
-            "compare: compilers must be a list of names; arguments are for the function that it "
-            "returns, as in nx.compare(f)(x)"
+            "compare: compilers: must be a list of names; pass arguments to the returned "
+            "function, as in nx.compare(f)(x)"
         )
     if len(names) < 2:
-        raise ArgumentError(f"compare: expected at least two compilers, got {names}")
+        raise ArgumentError(f"compare: compilers: must be at least two; got {names}")
 
     def compared(*args: Any, **kwargs: Any) -> Comparison:
         from nxla.transform import debug_expr
@@ -242,7 +242,7 @@ def _run_by_name(
 
 
 class Explanation:
-    """The backend of a call, and the reason for it; made by `nxla.explain`."""
+    """The backend of a call, and the reason; returned by `nxla.explain`."""
 
     def __init__(
         self,
@@ -252,14 +252,14 @@ class Explanation:
         measured: dict[str, float],
         text: str,
     ) -> None:
-        #: ``"evaluator"``, ``"xla"``, or the name of a compiler of your own.
+        #: ``"evaluator"``, ``"xla"``, or the name of a custom compiler.
         self.backend = backend
-        #: Why this backend runs the call.
+        #: The reason.
         self.reason = reason
-        #: The estimated seconds of a call on the evaluator. None if the program has a loop whose
-        #: number of iterations is not known.
+        #: The estimated time of a call on the evaluator in seconds. None if the number of
+        #: iterations of a loop is unknown.
         self.estimated = estimated
-        #: The least seconds of the first calls, by the backend that has run them.
+        #: The shortest time of the first calls in seconds, by backend.
         self.measured = measured
         self._text = text
 
@@ -271,23 +271,24 @@ class Explanation:
 
 
 def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Explanation:
-    """Explain which backend runs the next call of a function, why, and in what time.
+    """Explain which backend runs the next call of a function, with the reason and the time.
 
-    The function is traced, and compiled if its first backend needs that, but not run. The choice of
-    ``compiler="auto"`` depends on the program and on how often the function has been called with
+    The function is traced, and compiled if its first backend requires it, but not run. The
+    choice of ``compiler="auto"`` depends on the program and on the number of calls with
     arguments of these types.
 
     Parameters
     ----------
     function
-        A function made by `jit`, or any other function, which is explained as `jit` makes it.
+        A function that `jit` returned, or another function, which is jitted first.
     *args, **kwargs
         The arguments of the call.
 
     Returns
     -------
     Explanation
-        With the attributes ``backend``, ``reason``, ``estimated`` and ``measured``.
+        The explanation, with the attributes ``backend``, ``reason``, ``estimated`` and
+        ``measured``.
 
     Examples
     --------
@@ -306,11 +307,11 @@ def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Expla
 
 
 def cache_report() -> dict[str, int]:
-    """Tell what the process has compiled.
+    """Return the counts of the executable cache of the process.
 
-    The report has ``entries``, ``bytes``, ``hits``, ``misses``, and ``evictions``: how many
-    executables were dropped to stay within the limit. Equal programs share an executable, whichever
-    functions they come from. What one function holds is told by its method of the same name.
+    The report has ``entries``, ``bytes``, ``hits``, ``misses``, and ``evictions``, the number of
+    executables that were dropped to stay within the limit. Equal programs share an executable.
+    The method of the same name returns the report of one function.
 
     Examples
     --------
@@ -325,13 +326,13 @@ def cache_report() -> dict[str, int]:
 
 
 def disk_cache_report() -> dict[str, Any]:
-    """Tell what the folder of executables has been asked in this process, and gave.
+    """Return the counts of the disk cache in this process.
 
-    The report has ``hits``, ``misses``, ``stored``, ``failed`` (how often something could not be
-    read or written, or was damaged, and the program was compiled instead), and ``last_failure``:
-    what was wrong with the last of these. ``python -m nxla cache`` tells what is in the folder. The
-    setting ``cache_dir`` of `nxla.jit` and the environment variable ``NXLA_CACHE_DIR`` name it;
-    without either there is none.
+    The report has ``hits``, ``misses``, ``stored``, ``failed`` (files that could not be read or
+    written, or were damaged, so that the program was compiled), and ``last_failure``, the reason
+    of the last failure. ``python -m nxla cache`` lists the folder. The setting ``cache_dir`` of
+    `nxla.jit` and the environment variable ``NXLA_CACHE_DIR`` name it; without them the disk
+    cache is off.
 
     Examples
     --------
@@ -343,12 +344,12 @@ def disk_cache_report() -> dict[str, Any]:
 
 
 def memory_report() -> dict[str, dict[str, int]]:
-    """Tell what the process holds in the memory of devices.
+    """Return the device memory of the process.
 
-    For each device that has been used, by name: ``bytes`` and ``tensors`` that live there, and
-    ``peak``, the most bytes at a time. Tensors are counted with the bytes of their elements, until
-    they are freed or donated; what plugins need besides, `Device.memory_stats` tells where they
-    count it.
+    The report contains each used device by name: ``bytes`` and ``tensors`` are the live ones,
+    and ``peak`` is the maximum of the bytes. A tensor counts with the bytes of its elements
+    until it is freed or donated. `Device.memory_stats` returns the other memory of plugins if
+    they count it.
 
     Examples
     --------
@@ -364,16 +365,16 @@ def memory_report() -> dict[str, dict[str, int]]:
 
 @contextlib.contextmanager
 def profile(file: str | os.PathLike[str], /) -> Iterator[None]:
-    """Record what happens meanwhile, in all threads, and write it to a file.
+    """Record the events of all threads in a block of code, and write them to a file.
 
-    The file is in the trace event format, which https://ui.perfetto.dev and Chrome's
-    ``about:tracing`` show: traces, compilations with their parts, calls, stages, transfers, and how
-    long devices were at work. Work that is still under way at the end is not in it.
+    The file has the trace event format of https://ui.perfetto.dev and Chrome's
+    ``about:tracing``. It contains traces, compilations with their parts, calls, stages,
+    transfers, and busy times of devices. Unfinished work is omitted.
 
     Raises
     ------
     ExecutionError
-        If something is being recorded already.
+        If another profile is active.
 
     Examples
     --------
@@ -386,10 +387,10 @@ def profile(file: str | os.PathLike[str], /) -> Iterator[None]:
     >>> "call <lambda>" in names, "trace <lambda>" in names
     (True, True)
     """
-    # A file that cannot be written is found out before the work is done.
+    # Open the file first, so that an error is raised before the work is done.
     with open(path_of("profile", file), "w", encoding="utf-8") as opened:
         if not _core.start_profile():
-            raise ExecutionError("profile: something is being recorded already")
+            raise ExecutionError("profile: another profile is active")
         try:
             yield
         finally:
@@ -397,16 +398,16 @@ def profile(file: str | os.PathLike[str], /) -> Iterator[None]:
 
 
 class LiveTensors:
-    """Tensors of one type that one line made and that live; see `nxla.track_tensors`."""
+    """Live tensors of one type that one line created; see `nxla.track_tensors`."""
 
     def __init__(self, line: str | None, type: str, device: str) -> None:
-        #: The user's line, as ``file.py:3``, where known.
+        #: The source line, as ``file.py:3``, if known.
         self.line = line
         #: Dtype and shape.
         self.type = type
         #: The device.
         self.device = device
-        #: How many there are.
+        #: The number of tensors.
         self.count = 0
         #: The bytes of their elements.
         self.bytes = 0
@@ -417,19 +418,19 @@ class LiveTensors:
 
 
 class TensorTracker:
-    """What lives of the tensors that were made meanwhile; made by `nxla.track_tensors`.
+    """The live tensors that were created in a block; returned by `nxla.track_tensors`.
 
-    As text it is a table of lines, those with most bytes first.
+    Printing it shows a table of source lines, largest first.
     """
 
     def __init__(self, tracker: _core.TensorTracker) -> None:
         self._tracker = tracker
 
     def live(self) -> list[LiveTensors]:
-        """Return what lives now, by line, type and device, most bytes first.
+        """Return the live tensors by line, type and device, largest first.
 
-        Tensors that were donated or released have no data and do not count. Those that share
-        memory, as a tensor and its reshaped form may, count each.
+        Donated and released tensors have no data and do not count. Tensors that share memory,
+        such as a tensor and its reshaped form, count separately.
         """
         groups: dict[tuple[str | None, str, str], LiveTensors] = {}
         for line, type, device, size in self._tracker.live():
@@ -454,10 +455,10 @@ class TensorTracker:
 
 @contextlib.contextmanager
 def track_tensors() -> Iterator[TensorTracker]:
-    """Note in all threads which line makes each tensor, to find out what takes memory.
+    """Record the line that creates each tensor, in all threads, to find the use of memory.
 
-    What is given tells at any time, also afterwards, which of those tensors still live. It keeps
-    none of them alive. Meanwhile making a tensor takes some microseconds more.
+    The returned tracker lists the live tensors at any time, also after the block. It keeps no
+    tensor alive. Creating a tensor takes some microseconds longer in the block.
 
     Examples
     --------
@@ -480,10 +481,10 @@ def track_tensors() -> Iterator[TensorTracker]:
 
 
 def transfer_report() -> dict[str, int]:
-    """Tell how many bytes the process has sent to devices, and read from them.
+    """Return the bytes that the process has sent to devices and read from devices.
 
-    The report has ``sent`` and ``read``. What devices compute, and what they copy among themselves,
-    does not count.
+    The report has ``sent`` and ``read``. Computation on devices and copies between devices do
+    not count.
 
     Examples
     --------
@@ -497,10 +498,10 @@ def transfer_report() -> dict[str, int]:
 
 
 def set_cache_limit(size: int, /) -> None:
-    """Set how many bytes of executables the process keeps, 512 MiB at first.
+    """Set the size limit of the executable cache in bytes; 512 MiB by default.
 
-    Those unused for longest go first, at once and whenever something new is compiled, which stays
-    itself. A function whose program is gone compiles it again when it is called.
+    The least recently used executables are dropped first, immediately and after later
+    compilations. A function whose executable was dropped compiles again.
 
     Raises
     ------
@@ -513,5 +514,7 @@ def set_cache_limit(size: int, /) -> None:
     >>> nx.set_cache_limit(1 << 29)
     """
     if size < 0:
-        raise ArgumentError(f"set_cache_limit: expected a number of bytes, got {size}")
+        raise ArgumentError(
+            f"set_cache_limit: size: must be a non-negative number of bytes; got {size!r}"
+        )
     _core.set_cache_limit(size)

@@ -77,18 +77,23 @@ def jvp(
     for argument, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise ArgumentError(
-                f"jvp: {argument} must be a tuple or a list of the arguments of {name}, "
-                f"got {type(given).__name__}"
+                f"jvp: {argument}: must be a tuple or list with the arguments of {name}; got a "
+                f"{type(given).__name__}"
             )
     if len(primals) != len(tangents):
-        raise ArgumentError(f"jvp: {len(tangents)} tangents for {len(primals)} arguments of {name}")
+        raise ArgumentError(
+            f"jvp: tangents: must be {len(primals)}, one for each argument of {name}; got "
+            f"{len(tangents)}"
+        )
     positional = _Positional(recipe, primals)
 
     def both(values: list[Any], changes: list[Any]) -> tuple[Any, ...]:
         leaves, structure = tree.flatten(values)
         directions, found = tree.flatten(changes)
         if found != structure:
-            raise ArgumentError(f"jvp: the tangents are {found}, the arguments {structure}")
+            raise ArgumentError(
+                f"jvp: tangents: must have the structure of primals, {structure}; got {found}"
+            )
         traced = _trace(
             "jvp",
             name,
@@ -323,7 +328,7 @@ def hessian_diagonal(
         def slopes(leaves: list[Any]) -> list[Any]:
             inner = _trace("hessian_diagonal", name, leaves, called, reverse=True)
             if len(inner.shown) != 1:
-                raise ArgumentError(f"hessian_diagonal: {name} must give one tensor")
+                raise ArgumentError(f"hessian_diagonal: function: {name} must return one tensor")
             _, known, pull = inner.function.linear(False)
             return pull.apply(known, [ones_like(inner.shown[0])])
 
@@ -364,9 +369,7 @@ def _trace(
 ) -> _Traced:
     """Call a function with tracers for some leaves."""
     if not leaves:
-        raise ArgumentError(
-            f"{derivative}: there is no tensor in what {name} is differentiated for"
-        )
+        raise ArgumentError(f"{derivative}: argnums: arguments of {name} must contain a tensor")
     shown: list[Any] = []
     structure = aux_structure = tree.flatten(())[1]
 
@@ -375,11 +378,11 @@ def _trace(
         result, aux = function(stand_ins), None
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
-                raise ArgumentError(f"{derivative}: with has_aux, {name} must give (result, more)")
+                raise ArgumentError(f"{derivative}: has_aux: {name} must return (result, aux)")
             result, aux = result
         shown, structure = tree.flatten(result)
         if not shown:
-            raise ArgumentError(f"{derivative}: {name} gave no tensor to differentiate")
+            raise ArgumentError(f"{derivative}: function: {name} must return a tensor")
         passed_on, aux_structure = tree.flatten(aux)
         return shown, passed_on
 
@@ -447,7 +450,9 @@ def _linear(
     def mapped(kind: str, given: Any, expected: TreeDef) -> list[Any]:
         leaves, own = tree.flatten(given)
         if own != expected:
-            raise ArgumentError(f"{derivative}: the {kind} are {own}, expected {expected}")
+            raise ArgumentError(
+                f"{derivative}: {kind}: must have the structure {expected}; got {own}"
+            )
         return applied(known, leaves)  # type: ignore[no-any-return]
 
     def pull(cotangents: Any, /) -> tuple[Any, ...]:
@@ -456,7 +461,8 @@ def _linear(
     def push(*tangents: Any) -> Any:
         if len(tangents) != len(primals):
             raise ArgumentError(
-                f"linearize: {len(tangents)} tangents for {len(primals)} arguments of {name}"
+                f"linearize: tangents: must be {len(primals)}, one for each argument of {name}; "
+                f"got {len(tangents)}"
             )
         return result_structure.unflatten(
             mapped("tangents", positional.dynamic_arguments(tangents), structure)

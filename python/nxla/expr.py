@@ -187,15 +187,18 @@ def metadata(
         own = dict(notes)
         for name, given in (("inspect", inspect is not None), ("stop_grad", stop_grad)):
             if name in own and given:
-                raise ArgumentError(f"metadata: {name} is given twice")
+                raise ArgumentError(f"metadata: {name}: must not be both a note and an argument")
         if "custom_grad" in own:
-            raise ArgumentError("metadata: a derivative of one's own is put on by nx.custom_grad")
+            raise ArgumentError(
+                "metadata: notes: must not contain 'custom_grad'; use nx.custom_grad for a "
+                "custom derivative"
+            )
         inspect = own.pop("inspect", inspect)
         stop_grad = own.pop("stop_grad", stop_grad)
         if not (inspect is None or isinstance(inspect, str)):
-            raise ArgumentError(f"metadata: inspect has to be a text, not {inspect!r}")
+            raise ArgumentError(f"metadata: inspect: must be a string; got {inspect!r}")
         if not isinstance(stop_grad, bool):
-            raise ArgumentError(f"metadata: stop_grad has to be True or False, not {stop_grad!r}")
+            raise ArgumentError(f"metadata: stop_grad: must be True or False; got {stop_grad!r}")
         notes = own
     return _core.expr_metadata(value, notes, inspect, stop_grad)
 
@@ -217,7 +220,7 @@ def elem(values: Sequence[T], index: int, /) -> T:
     20
     """
     if not 0 <= index < len(values):
-        raise ArgumentError(f"elem: there is no result {index} of {len(values)}")
+        raise ArgumentError(f"elem: index: must be below {len(values)}; got {index}")
     return values[index]
 
 
@@ -298,7 +301,7 @@ def call(expression: Expression, /, *args: TensorLike) -> Any:
 
 def _needs_trace(name: str) -> None:
     if not _core.is_tracing():
-        raise TraceError(f"{name} is used outside a traced function")
+        raise TraceError(f"{name}: must be called in a traced function")
 
 
 def cond(clauses: Sequence[tuple[TensorLike, Callable[[], T]]], otherwise: Callable[[], T], /) -> T:
@@ -356,7 +359,7 @@ def hook(
     """
     _needs_trace("hook")
     if name is None and function is None:
-        raise ArgumentError("hook: a hook needs a name or a function")
+        raise ArgumentError("hook: name, function: at least one is required")
     return _core.hook(value, name, function)
 
 

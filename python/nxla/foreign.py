@@ -33,7 +33,7 @@ def foreign_call(
         ``ffi.h``), by its address, in a capsule, or as an attribute of a library that ``ctypes``
         has loaded. Whether it is one cannot be checked: another function ends the process.
     template : template, tensor or container
-        What the handler gives: structure, shapes and dtypes; data is not looked at.
+        The structure, shapes and dtypes of the results; data is ignored.
     *args
         Tensors, or containers of them, whose leaves are the handler's arguments.
     attributes : mapping, optional
@@ -43,14 +43,14 @@ def foreign_call(
     Returns
     -------
     tensor or container
-        What the handler writes. What it does not write is 0.
+        The results that the handler writes; elements that it does not write are 0.
 
     Raises
     ------
     ArgumentError
         If the handler or an attribute is something else.
     DTypeError
-        If the elements of a tensor share bytes, such as those of s4.
+        If the elements of a tensor are packed, as for s4.
     ExecutionError
         When it runs, if the handler gives an error, asks for what only a device has, or goes on
         after its return.
@@ -70,7 +70,7 @@ def foreign_call(
     given = dict(attributes or {})
     for name, value in given.items():
         if not isinstance(name, str):
-            raise ArgumentError(f"foreign_call: names of attributes are str, got {name!r}")
+            raise ArgumentError(f"foreign_call: attributes: names must be strings; got {name!r}")
         _ffi.Memory().attribute(name, value)
     types, structure = tree.flatten(template)
     types = [

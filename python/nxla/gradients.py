@@ -240,7 +240,7 @@ def value_and_grad(
         return value_and_grad(called, 0, has_aux, transform=transform)(variables)
     if transform is not None and (has_aux or not callable(transform)):
         raise ArgumentError(
-            "value_and_grad: transform must be a function of the result, without has_aux"
+            "value_and_grad: transform: must be a function of the result, without has_aux"
         )
     recipe = _recipe(function)
 
@@ -260,8 +260,8 @@ def _chosen_by_position(
     for position in argnums:
         if not -len(args) <= position < len(args):
             raise ArgumentError(
-                f"grad: {name_of(function)} was called with {len(args)} positional arguments, "
-                f"argnums names number {position}"
+                f"grad: argnums: must be below {len(args)}, the number of positional arguments of "
+                f"{name_of(function)}; got {position}"
             )
     leaves, structure = tree.flatten([args[position] for position in argnums])
 
@@ -293,7 +293,7 @@ def _differentiate(
         chosen = Chosen("grad", function, names, args, kwargs)
         leaves, structure, called = chosen.leaves, chosen.structure, chosen.call(function)
     if not leaves:
-        raise ArgumentError(f"grad: there is no tensor in what {name} is differentiated for")
+        raise ArgumentError(f"grad: argnums: arguments of {name} must contain a tensor")
     output_structure = structure
 
     def call(stand_ins: list[Any]) -> tuple[Any, list[Any]]:
@@ -301,7 +301,7 @@ def _differentiate(
         result = value = called(stand_ins)
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
-                raise ArgumentError(f"grad: with has_aux, {name} must give (value, more)")
+                raise ArgumentError(f"grad: has_aux: {name} must return (value, aux)")
             value = result[0]
         if transform is not None:
             value = transform(result)

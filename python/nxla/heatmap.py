@@ -1,4 +1,4 @@
-"""Pictures of tensors made of text, to look at in a terminal."""
+"""Heatmaps of tensors for a terminal."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def to_heatmap(
     """
     tensor = as_tensor(x)
     if not isinstance(tensor, _core.Tensor):
-        raise ArgumentError("to_heatmap: a traced value has no numbers yet")
+        raise ArgumentError("to_heatmap: x: must be a tensor with data; got a traced value")
     if tensor.ndim == 0:
-        raise ArgumentError("to_heatmap: a scalar has no picture")
+        raise ArgumentError("to_heatmap: x: must have at least one axis; got a scalar")
     if tensor.dtype.kind == "complex":
-        raise DTypeError(f"to_heatmap: the dtype is {tensor.dtype}, expected a real one")
+        raise DTypeError(f"to_heatmap: x: must be real; got {tensor.dtype}")
     return Heatmap(tensor, ansi_enabled=ansi_enabled, ansi_whitespace=ansi_whitespace)

@@ -1,4 +1,4 @@
-"""What numbers a dtype can hold."""
+"""The limits of dtypes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KINDS = {
 
 
 class FloatLimits(NamedTuple):
-    """What `finfo` tells of a float."""
+    """The result of `finfo`."""
 
     #: Bits of one number.
     bits: int
@@ -41,7 +41,7 @@ class FloatLimits(NamedTuple):
 
 
 class IntegerLimits(NamedTuple):
-    """What `iinfo` tells of an integer."""
+    """The result of `iinfo`."""
 
     #: Bits of one number.
     bits: int
@@ -77,7 +77,7 @@ def finfo(type: DTypeLike | TensorLike, /) -> FloatLimits:
         dtype = _core.real(_core.full((), 0, dtype)).dtype
     limits = dtype._float_limits
     if limits is None:
-        raise DTypeError(f"finfo: the dtype is {dtype}, expected a float")
+        raise DTypeError(f"finfo: type: must be a float or complex dtype; got {dtype}")
     epsilon, limit, smallest_normal = limits
     return FloatLimits(dtype.bits, epsilon, limit, -limit, smallest_normal, dtype)
 
@@ -93,7 +93,7 @@ def iinfo(type: DTypeLike | TensorLike, /) -> IntegerLimits:
     Raises
     ------
     DTypeError
-        If it is no integer.
+        If the dtype is not an integer dtype.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def iinfo(type: DTypeLike | TensorLike, /) -> IntegerLimits:
     if dtype.kind == "signed":
         half: int = 2 ** (dtype.bits - 1)
         return IntegerLimits(dtype.bits, half - 1, -half, dtype)
-    raise DTypeError(f"iinfo: the dtype is {dtype}, expected an integer")
+    raise DTypeError(f"iinfo: type: must be an integer dtype; got {dtype}")
 
 
 def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...]) -> bool:
@@ -145,6 +145,6 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...
         except DTypeError as unknown:
             known = ", ".join(map(repr, _KINDS))
             raise ArgumentError(
-                f"isdtype: {one!r} is neither a dtype nor one of {known}"
+                f"isdtype: kind: must be a dtype or one of {known}; got {one!r}"
             ) from unknown
     return False

@@ -102,7 +102,8 @@ def set_print_options(
     for name, value in given.items():
         if value is not None and (not isinstance(value, int) or value < least[name]):
             raise ArgumentError(
-                f"set_print_options: {name} must be an int from {least[name]}, got {value!r}"
+                f"set_print_options: {name}: must be an int of at least {least[name]}; got "
+                f"{value!r}"
             )
     before = dict(_options)
     changes = {name: value for name, value in given.items() if value is not None}

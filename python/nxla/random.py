@@ -94,7 +94,7 @@ __all__ = [
 def _count(op: str, argument: str, count: int) -> int:
     """Raise an error if a count is negative."""
     if count < 0:
-        raise ArgumentError(f"{op}: {argument} must not be negative, got {count}")
+        raise ArgumentError(f"{op}: {argument}: must not be negative; got {count}")
     return count
 
 

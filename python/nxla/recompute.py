@@ -66,15 +66,17 @@ def checkpoint(
         keep, names = policy, []
         if policy not in _POLICIES:
             raise ArgumentError(
-                "checkpoint: policy must be 'nothing', 'products', 'everything' or a list of "
-                f"notes, got {policy!r}"
+                "checkpoint: policy: must be 'nothing', 'products', 'everything' or a list of "
+                f"notes; got {policy!r}"
             )
     else:
         keep, names = "named", list(policy)
         if not all(isinstance(name, str) for name in names):
-            raise ArgumentError(f"checkpoint: notes must be strings, got {names!r}")
+            raise ArgumentError(f"checkpoint: policy: notes must be strings; got {names!r}")
     if not callable(function):
-        raise ArgumentError(f"checkpoint: expected a function, got {type(function).__name__}")
+        raise ArgumentError(
+            f"checkpoint: function: must be callable; got a {type(function).__name__}"
+        )
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -92,7 +94,9 @@ def checkpoint(
             own_args, own_kwargs = around.unflatten(changed)
             results, structure = tree.flatten(function(*own_args, **own_kwargs))
             if not results:
-                raise ArgumentError(f"checkpoint: {name_of(function)} gave no tensor")
+                raise ArgumentError(
+                    f"checkpoint: function: {name_of(function)} must return a tensor"
+                )
             return results
 
         results = _core.checkpoint([every[place] for place in places], call, keep, names)

@@ -82,7 +82,7 @@ class Mesh:
         self.axes: dict[str, int] = {**(axes or {}), **named}
         for name, size in self.axes.items():
             if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-                raise OptionError(f"Mesh: the size of {name!r} must be at least 1, got {size!r}")
+                raise OptionError(f"Mesh: {name}: size must be at least 1; got {size!r}")
         #: The number of devices.
         self.size = 1
         for size in self.axes.values():
@@ -145,7 +145,7 @@ class Sharding:
         self.layout: Layout = tuple(layout)
         for name in itertools.chain.from_iterable(self.layout):
             if not isinstance(name, str):
-                raise OptionError(f"sharding: an axis of a mesh has a name, got {name!r}")
+                raise OptionError(f"sharding: axes: mesh axes must be strings; got {name!r}")
         mesh._mesh.check(self.layout)
 
     @property
@@ -331,23 +331,27 @@ def _spread(prefix: Any, container: Any, mesh: Mesh | None, what: str) -> list[S
     if isinstance(prefix, Sharding) or prefix is None:
         mesh = prefix.mesh if prefix is not None else mesh
         if mesh is None:
-            raise ArgumentError(f"{what}: which mesh is meant by None is not known here")
+            raise ArgumentError(
+                f"{what}: must contain a sharding, because None does not name a mesh"
+            )
         return [prefix or Sharding(mesh, ())] * len(tree.leaves(container))
     pairs: list[tuple[Any, Any]]
     if isinstance(prefix, dict) and isinstance(container, dict):
         if set(prefix) != set(container):
-            raise ArgumentError(f"{what}: shardings for {sorted(prefix)}, got {sorted(container)}")
+            raise ArgumentError(f"{what}: keys must be {sorted(container)}; got {sorted(prefix)}")
         # The leaves of a dict are in the order of its keys.
         keys = sorted(prefix) if all(isinstance(key, str) for key in prefix) else list(container)
         pairs = [(prefix[key], container[key]) for key in keys]
     elif isinstance(prefix, tuple | list) and isinstance(container, tuple | list):
         if len(prefix) != len(container):
-            raise ArgumentError(f"{what}: {len(prefix)} shardings for {len(container)} values")
+            raise ArgumentError(
+                f"{what}: must be {len(container)}, one for each value; got {len(prefix)}"
+            )
         pairs = list(zip(prefix, container, strict=True))
     else:
         raise ArgumentError(
-            f"{what}: expected a sharding, or a container of them like {type(container).__name__}, "
-            f"got {type(prefix).__name__}"
+            f"{what}: must be a sharding, or a container of shardings like "
+            f"{type(container).__name__}; got a {type(prefix).__name__}"
         )
     mesh = mesh or next(iter(_meshes(prefix)), None)
     return [each for part, value in pairs for each in _spread(part, value, mesh, what)]
@@ -367,9 +371,9 @@ def _meshes(prefix: Any) -> Iterator[Mesh]:
 def _one_mesh(*prefixes: Any) -> Mesh:
     meshes = [mesh for prefix in prefixes for mesh in _meshes(prefix)]
     if not meshes:
-        raise ArgumentError("jit: in_shardings and out_shardings name no mesh")
+        raise ArgumentError("jit: in_shardings, out_shardings: must contain a sharding")
     if any(mesh != meshes[0] for mesh in meshes):
-        raise ArgumentError("jit: in_shardings and out_shardings name several meshes")
+        raise ArgumentError("jit: in_shardings, out_shardings: must use one mesh")
     return meshes[0]
 
 
@@ -380,13 +384,13 @@ def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
     given = {name: value for name, value in options.items() if value is not None}
     if given.get("compiler", "xla") not in ("auto", "xla"):
         raise OptionError(
-            f"{what}: programs over several devices are compiled by 'xla', not by "
+            f"{what}: compiler: must be 'xla' for a program over several devices; got "
             f"{given['compiler']!r}"
         )
     placing = (*PLACING, "stages", "hooks", "compile_after", "compile_above")
     for name in (*placing, "on_conflict"):
         if name in given:
-            raise OptionError(f"{what}: {name!r} has no meaning for a program over a mesh")
+            raise OptionError(f"{what}: {name}: not supported for a program over a mesh")
     defaults = default_options()
     if defaults.get("compiler") in ("auto", "xla"):
         kept = {name: value for name, value in defaults.items() if name not in placing}
@@ -421,8 +425,8 @@ class ShardedFunction:
             shardings = _spread(self._in, args, self.mesh, "in_shardings")
         elif len(self._in) != len(args):
             raise ArgumentError(
-                f"{name_of(self._function)}: in_shardings has {len(self._in)} entries, and there "
-                f"are {len(args)} arguments"
+                f"{name_of(self._function)}: in_shardings: must be {len(args)}, one for each "
+                f"argument; got {len(self._in)}"
             )
         else:
             shardings = _spread(tuple(self._in), args, self.mesh, "in_shardings")
@@ -443,8 +447,8 @@ class ShardedFunction:
         expression = self._function.debug_expr(*structure.unflatten(templates))
         if expression.captured:
             raise ArgumentError(
-                f"{name_of(self._function)}: it mentions a large tensor, or one on a device; pass "
-                "that as an argument, whose sharding says where it goes"
+                f"{name_of(self._function)}: must not capture a large tensor or a tensor on a "
+                "device; pass it as an argument with a sharding"
             )
         numbers = expression.arrange(list(range(len(expression.outputs))))
         outputs = _spread_results(self._out, numbers, self.mesh)
@@ -465,8 +469,8 @@ class ShardedFunction:
         """
         if _core.is_tracing():
             raise TraceError(
-                f"{name_of(self._function)}: a function over a mesh cannot become part of a trace; "
-                "jit the outermost function with shardings, and use "
+                f"{name_of(self._function)}: must not be called in a trace, because it runs over "
+                "a mesh; jit the outermost function with shardings, and use "
                 "nx.with_sharding_constraint inside"
             )
         leaves, shardings, key = self._signature(args)
@@ -585,22 +589,22 @@ def shard_jit(
     """
     if not isinstance(input_shardings, tuple | list):
         kind = type(input_shardings).__name__
-        raise ArgumentError(f"shard_jit: input_shardings must be a list of dicts, got {kind}")
+        raise ArgumentError(f"shard_jit: input_shardings: must be a list of dicts; got a {kind}")
     engine = _engine_options(options, "shard_jit")
     known: list[tuple[Any, _core.Divided, Any]] = []
 
     def run(args_list: Sequence[Sequence[Any]]) -> list[Any]:
         if _core.is_tracing():
-            raise TraceError("shard_jit: a function over a mesh cannot become part of a trace")
+            raise TraceError("shard_jit: must not be called in a trace")
         if len(args_list) != mesh.size:
             raise ArgumentError(
-                f"shard_jit: expected a list of arguments for each of {mesh.size} devices, got "
+                f"shard_jit: arguments: must be {mesh.size} lists, one for each device; got "
                 f"{len(args_list)}"
             )
         flat = [tree.flatten(tuple(args)) for args in args_list]
         structure = flat[0][1]
         if any(each != structure for _, each in flat):
-            raise ArgumentError("shard_jit: the arguments of the devices differ in structure")
+            raise ArgumentError("shard_jit: arguments: must have the same structure on all devices")
         lists = [[_core.tensor(leaf) for leaf in leaves] for leaves, _ in flat]
         key = (structure, [(tuple(x.shape), str(x.dtype), tuple(x.names)) for x in lists[0]])
         made = next((entry for entry in known if entry[0] == key), None)
@@ -626,7 +630,8 @@ def _whole(
     structure, types = key
     if len(input_shardings) != len(types):
         raise ArgumentError(
-            f"shard_jit: {len(input_shardings)} input_shardings for {len(types)} tensors"
+            f"shard_jit: input_shardings: must be {len(types)}, one for each tensor; got "
+            f"{len(input_shardings)}"
         )
     templates, layouts = [], []
     for number, (given, (shape, dtype, names)) in enumerate(
@@ -643,8 +648,8 @@ def _whole(
     expression = make_function(function).debug_expr(*structure.unflatten(templates))
     if expression.captured:
         raise ArgumentError(
-            "shard_jit: the function mentions a large tensor, or one on a device; pass it as an "
-            "argument"
+            "shard_jit: function: must not capture a large tensor or a tensor on a device; "
+            "pass it as an argument"
         )
     return _core.Divided(expression, mesh._mesh, layouts, None, engine), expression
 
@@ -658,23 +663,27 @@ def _by_axis(
 ) -> list[list[str]]:
     """Return for each axis of a tensor the mesh axes of a mapping."""
     if not hasattr(given, "items"):
-        raise ArgumentError(f"{what} must be a dict of axes, got {type(given).__name__}")
+        raise ArgumentError(f"{what}: must be a dict of axes; got a {type(given).__name__}")
     layout: list[list[str]] = [[] for _ in shape]
     known = list(mesh.axes)
     for axis, along in given.items():
         if isinstance(axis, str):
             if axis not in names:
-                raise ArgumentError(f"{what}: the tensor has no axis {axis!r}")
+                raise ArgumentError(
+                    f"{what}: axes must be names of the tensor's axes; got {axis!r}"
+                )
             position = names.index(axis)
         else:
             position = axis + len(shape) if axis < 0 else axis
             if not 0 <= position < len(shape):
-                raise ArgumentError(f"{what}: the tensor has {len(shape)} axes, got {axis}")
+                raise ArgumentError(
+                    f"{what}: axes must be below {len(shape)}, the rank of the tensor; got {axis}"
+                )
         if layout[position]:
-            raise ArgumentError(f"{what}: the axis {axis!r} is there twice")
+            raise ArgumentError(f"{what}: axes must be unique; got {axis!r} twice")
         for each in along:
             if isinstance(each, int) and not 0 <= each < len(known):
-                raise OptionError(f"{what}: the mesh has {len(known)} axes, got {each}")
+                raise OptionError(f"{what}: mesh axes must be below {len(known)}; got {each}")
             layout[position].append(known[each] if isinstance(each, int) else each)
     return layout
 

@@ -49,7 +49,7 @@ class Stream(Generic[R]):
         from nxla.transform import compile
 
         if bound is not None and bound < 1:
-            raise ArgumentError(f"stream: bound must be at least 1, got {bound}")
+            raise ArgumentError(f"stream: bound: must be at least 1; got {bound}")
         initial = _settled(function, template, initial, constants, options)
         step = compile(function, [template, initial, *constants], **options)
         self._core = _core.Stream(step, template, initial, constants, bound)

@@ -132,14 +132,14 @@ def check_grads(
 
     if order < 1 or not modes or any(mode not in ("fwd", "rev") for mode in modes):
         raise ArgumentError(
-            "check_grads: order must be at least 1, and modes among 'fwd' and 'rev', "
-            f"got {order!r} and {modes!r}"
+            "check_grads: order, modes: order must be at least 1 and modes a subset of 'fwd' "
+            f"and 'rev'; got {order!r} and {modes!r}"
         )
     every, structure = tree.flatten(tuple(args))
     every = [_core.tensor(x) if isinstance(x, float | complex) else as_tensor(x) for x in every]
     places = [at for at, x in enumerate(every) if _is_smooth(x.dtype)]
     if not places:
-        raise ArgumentError("check_grads: there is no float or complex tensor among the arguments")
+        raise ArgumentError("check_grads: args: must contain a float or complex tensor")
     least = min(_digits(every[place].dtype) for place in places)
     bounds = _Bounds(
         rtol=10.0 ** (-0.4 * least) if rtol is None else rtol,
@@ -215,7 +215,7 @@ def _check(
     halves = zip(moved(bounds.step), moved(-bounds.step), strict=True)
     shown = [_core.multiply(_core.subtract(high, low), 0.5 / bounds.step) for high, low in halves]
     if not shown:
-        raise ArgumentError("check_grads: the function gives no float or complex tensor")
+        raise ArgumentError("check_grads: function: result must contain a float or complex tensor")
     for mode in modes:
         where = f"{path} of {mode}" if path else mode
         if mode == "fwd":
@@ -251,6 +251,6 @@ def _compare(where: str, found: Tensor, shown: Tensor, bounds: _Bounds) -> None:
     largest = _core.max(_core.abs(shown)).item() if found.size else 0.0
     if not distance <= bounds.atol + bounds.rtol * largest:
         raise AssertionError(
-            f"{where}: along a direction the function changes by {shown!r}, and its derivative "
-            f"says {found!r}: they differ by up to {distance}"
+            f"{where}: along a direction the function changes by {shown!r}; its derivative is "
+            f"{found!r}: they differ by up to {distance}"
         )

@@ -213,8 +213,8 @@ def jit(
             for given in (static_argnums, static_argnames, donate_argnums, donate_argnames)
         ):
             raise ArgumentError(
-                f"jit: the compiler {custom.name!r} has its own way to jit, which takes no static "
-                "or donated arguments"
+                f"jit: compiler: {custom.name!r} overrides jit and does not support static or "
+                "donated arguments"
             )
         return custom.jit(function, options)
     donated = _donated(_recipe(function).function, donate_argnums, donate_argnames)
@@ -229,8 +229,8 @@ def _over_a_mesh(
 
     if any(each != () for each in marks):
         raise ArgumentError(
-            "jit: a function over a mesh takes no static and no donated arguments; bind what is "
-            "static by functools.partial"
+            "jit: static_argnums, donate_argnums: not supported for a function over a mesh; "
+            "bind static arguments with functools.partial"
         )
     inputs, outputs = options.pop("in_shardings", None), options.pop("out_shardings", None)
     return ShardedFunction(function, inputs, outputs, options)
@@ -278,7 +278,7 @@ def _recipe(function: Callable[..., Any]) -> _Recipe:
     arguments and options.
     """
     if not callable(function):
-        raise ArgumentError(f"jit: expected a function, got {type(function).__name__}")
+        raise ArgumentError(f"jit: function: must be callable; got a {type(function).__name__}")
     if isinstance(function, _core.Function):
         known = getattr(function, "_recipe", None)
         if isinstance(known, _Recipe):
@@ -348,7 +348,8 @@ def _positions(function: Callable[..., Any], argnums: int | Iterable[int], optio
     for position in positions:
         if position < 0 or (position >= count and not open_end):
             raise ArgumentError(
-                f"jit: {name_of(function)} has {count} arguments, {option} names number {position}"
+                f"jit: {option}: must be below {count}, the number of arguments of "
+                f"{name_of(function)}; got {position}"
             )
     return positions
 
@@ -379,8 +380,8 @@ def _donated(
         name = parts[1] if parts else path
         if parts is None or (name not in by_name and not any_name):
             raise ArgumentError(
-                f"jit: {name_of(function)} has no argument {name!r}, "
-                f"donate_argnames must begin with one of {', '.join(by_name)}"
+                f"jit: donate_argnames: must start with an argument of {name_of(function)} "
+                f"({', '.join(by_name)}); got {name!r}"
             )
         donated.append((by_name.get(name), name, parts[2]))
     return donated
@@ -404,8 +405,8 @@ def _statics(
     for name in names:
         if name not in known and not any_name:
             raise ArgumentError(
-                f"jit: {name_of(function)} has no argument {name!r}, "
-                f"static_argnames must be among {', '.join(known)}"
+                f"jit: static_argnames: must be arguments of {name_of(function)} "
+                f"({', '.join(known)}); got {name!r}"
             )
     positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     for position, parameter in enumerate(parameters):
@@ -534,8 +535,7 @@ def compile_for(
     custom = overrides(options.get("compiler"), "jit")
     if custom is not None and overrides(custom, "compile") is None:
         raise ArgumentError(
-            f"compile: the compiler {custom.name!r} has its own way to jit, and compiles no "
-            "templates"
+            f"compile: compiler: {custom.name!r} overrides jit and cannot compile for templates"
         )
     # Renumber the remaining inputs.
     places = [position for position, is_input in enumerate(inputs) if is_input]
@@ -568,8 +568,8 @@ def _with_arguments(function: Callable[..., Any], named: dict[str, Any]) -> Call
     for name, value in named.items():
         if any(isinstance(leaf, _core.Tensor | _core.Template) for leaf in tree.leaves(value)):
             raise ArgumentError(
-                f"compile: {name} has a tensor in it; give its template by position, since the "
-                "compiled function takes its inputs so"
+                f"compile: {name}: a keyword argument must not contain a tensor; pass its "
+                "template by position"
             )
     fixed = functools.partial(function, **named)
     functools.update_wrapper(fixed, function)

@@ -128,7 +128,8 @@ def map(function: Callable[..., Any], tree: Any, /, *rest: Any) -> Any:
         others, other_structure = _core.tree_flatten(other)
         if other_structure != structure:
             raise ArgumentError(
-                f"tree.map: container {position} is {other_structure}, the first is {structure}"
+                f"tree.map: container {position}: must have the structure {structure}; got "
+                f"{other_structure}"
             )
         columns.append(others)
     return structure.unflatten([function(*row) for row in zip(*columns, strict=True)])
@@ -180,7 +181,7 @@ def apply_args(
             for output in region.output_nodes:
                 _, state = function(output, state)
     elif scope != "scope":
-        raise ArgumentError(f'apply_args: scope must be "scope" or "all", got {scope!r}')
+        raise ArgumentError(f'apply_args: scope: must be "scope" or "all"; got {scope!r}')
     return args, state
 
 

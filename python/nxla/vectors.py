@@ -47,7 +47,7 @@ def _axes(axes: VectorAxis | Iterable[VectorAxis], function: str) -> list[tuple[
             continue
         if not isinstance(axis, tuple | list) or len(axis) != 2 or not isinstance(axis[0], str):
             raise ArgumentError(
-                f"{function}: a vectorized axis is a name or a pair (name, size), got {axis!r}"
+                f"{function}: axes: must be names or pairs (name, size); got {axis!r}"
             )
         name, size = axis
         if size is None or size == "auto" or size == -1:
@@ -56,8 +56,8 @@ def _axes(axes: VectorAxis | Iterable[VectorAxis], function: str) -> list[tuple[
             found.append((name, size))
         else:
             raise ArgumentError(
-                f"{function}: the size of the axis {name!r} must be an int, or None to work it "
-                f"out, got {size!r}"
+                f"{function}: axes: size of {name!r} must be an int, or None to infer it; got "
+                f"{size!r}"
             )
     return found
 
@@ -262,7 +262,9 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         specs = [in_axes] * len(args) if in_axes is None or _is_axis(in_axes) else list(in_axes)
         if len(specs) != len(args):
-            raise ArgumentError(f"vmap: in_axes has {len(specs)} entries for {len(args)} arguments")
+            raise ArgumentError(
+                f"vmap: in_axes: must be {len(args)}, one for each argument; got {len(specs)}"
+            )
         # An argument without an axis is passed on unchanged.
         given = zip([*args, *kwargs.values()], [*specs, *[0] * len(kwargs)], strict=True)
         parts = [_part(arg, spec) for arg, spec in given]
@@ -329,8 +331,8 @@ def _leaf_axes(argument: str, spec: Any, value: Any) -> list[int | None]:
     if own and len(leaves) == len(tree.leaves(value)):
         return leaves
     raise ArgumentError(
-        f"vmap: {argument} must be an int, None or a container of them like what it is for; "
-        f"{spec!r} does not fit a {type(value).__name__}"
+        f"vmap: {argument}: must be an int, None or a container with the structure of the "
+        f"value; got {spec!r} for a {type(value).__name__}"
     )
 
 

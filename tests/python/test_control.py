@@ -145,14 +145,14 @@ def test_unrolling_decides_how_often_the_body_is_traced():
 
     assert [count(unroll) for unroll in (False, True, 1, 3, 7, 9)] == [1, 7, 1, 3 + 1, 7, 7]
     assert "while" not in ops(lambda x: nx.fori(0, 3, lambda i, s: s + i, x, unroll=True), 1)
-    with pytest.raises(nx.ArgumentError, match="unroll must be"):
+    with pytest.raises(nx.ArgumentError, match="unroll: must be"):
         nx.for_each(range(3), lambda i, s: s, 0, unroll=0)
-    with pytest.raises(nx.ArgumentError, match="must be ints"):
+    with pytest.raises(nx.ArgumentError, match="requires ints"):
         nx.jit(lambda n: nx.fori(0, n, lambda i, s: s, 0, unroll=True))(3)
 
 
 def test_generators_are_checked():
-    with pytest.raises(nx.ArgumentError, match="expected a range, a tensor"):
+    with pytest.raises(nx.ArgumentError, match="generator: must be a range, a tensor"):
         nx.for_each([], lambda x, s: s, 0)
     with pytest.raises(nx.ArgumentError, match="first axis"):
         nx.for_each(nx.tensor(1), lambda x, s: s, 0)

@@ -150,10 +150,16 @@ def test_what_is_wrong_with_a_choice_is_said():
 
     params = {"w": 1.0}
     for argnums, why in [
-        (2, r"jacfwd: function was called with 2 positional arguments, argnums names number 2"),
-        ("z", r"jacfwd: function was called without an argument 'z'"),
-        ("params['v']", r"jacfwd: there is no params\['v'\] among the arguments of function"),
-        ("1 +", r"jacfwd: argnums must name arguments"),
+        (
+            2,
+            r"jacfwd: argnums: must be below 2, .* of function; got 2",
+        ),
+        ("z", r"jacfwd: argnums: 'z' must be passed to function"),
+        (
+            "params['v']",
+            r"jacfwd: argnums: must be a part of .*; got params\['v'\]",
+        ),
+        ("1 +", r"jacfwd: argnums: must be positions, names or paths"),
     ]:
         with pytest.raises(nx.ArgumentError, match=why):
             nx.jacfwd(function, argnums)(params, 1.0)
@@ -163,14 +169,14 @@ def test_what_is_wrong_with_tangents_is_said():
     x = nx.zeros(3)
     with pytest.raises(nx.ArgumentError, match=r"jvp: tangent 0 is f32\[2\], expected f32\[3\]"):
         nx.jvp(nx.sin, (x,), (nx.zeros(2),))
-    with pytest.raises(nx.ArgumentError, match="jvp: 2 tangents for 1 arguments of sin"):
+    with pytest.raises(nx.ArgumentError, match=r"jvp: tangents: must be 1, .* of sin; got 2"):
         nx.jvp(nx.sin, (x,), (x, x))
-    with pytest.raises(nx.ArgumentError, match="jvp: the tangents are"):
+    with pytest.raises(nx.ArgumentError, match="jvp: tangents: must have the structure"):
         nx.jvp(lambda pair: pair["a"], ({"a": x},), ((x,),))
     _, pull = nx.vjp(nx.sin, x)
     with pytest.raises(nx.ArgumentError, match=r"vjp: cotangent 0 is f32, expected f32\[3\]"):
         pull(1.0)
-    with pytest.raises(nx.ArgumentError, match="vjp: the cotangents are"):
+    with pytest.raises(nx.ArgumentError, match="vjp: cotangents: must have the structure"):
         pull((x, x))
     with pytest.raises(nx.GradientError, match="quotient: integer division has no derivative"):
         nx.jvp(lambda x: nx.quotient(x, 2), (3,), (1.0,))
@@ -338,13 +344,13 @@ def test_rules_know_arguments_by_their_names():
     slope = nx.grad(lambda x: apply(x, scale=2.0, function=nx.sin))(0.5)
     assert slope.item() == 100.0
     # A keyword-only argument that is left to its default is none of the rules' business.
-    with pytest.raises(nx.ArgumentError, match="takes 'more' by name only"):
+    with pytest.raises(nx.ArgumentError, match="must not have keyword-only arguments; got 'more'"):
         nx.grad(lambda x: apply(x, nx.sin, 2.0, more=1))(0.5)
     with pytest.raises(nx.ArgumentError, match=r"custom_vjp: apply: .*missing.*'scale'"):
         nx.grad(lambda x: apply(x, nx.sin))(0.5)
     wrong = nx.custom_jvp(power.__wrapped__, nondiff_argnums=("x", "m"))
     wrong.defjvp(lambda primals, tangents: tangents)
-    with pytest.raises(nx.ArgumentError, match="names 'm', the arguments of power are x, n"):
+    with pytest.raises(nx.ArgumentError, match=r"must be arguments of power \(x, n\); got 'm'"):
         nx.grad(lambda x: wrong(x, 3))(2.0)
 
 
@@ -359,7 +365,10 @@ def test_wrong_answers_of_rules_are_named():
         scaled.defvjp(lambda x, y: (x * y, None), lambda residuals, cotangents: answer)
         return nx.grad(lambda x, y: nx.sum(scaled(x, y)))
 
-    with pytest.raises(nx.ArgumentError, match="scaled gave 1 cotangents for 2 arguments"):
+    with pytest.raises(
+        nx.ArgumentError,
+        match="scaled must return a tuple of 2 cotangents",
+    ):
         rules((x,))(x, y)
     with pytest.raises(
         nx.NxlaError, match=r"gave the cotangent f32\[2\] for input 1, which is f32"
@@ -370,13 +379,13 @@ def test_wrong_answers_of_rules_are_named():
     def wrong(x):
         return nx.sum(x)
 
-    with pytest.raises(nx.ArgumentError, match="wrong has no rule yet"):
+    with pytest.raises(nx.ArgumentError, match="wrong must have a rule"):
         wrong(x)
     wrong.defjvp(lambda primals, tangents: tangents[0])
     with pytest.raises(nx.NxlaError, match=r"gave the tangent f32\[2\] for result 0, which is f32"):
         nx.grad(wrong)(x)
     wrong.defjvp(lambda primals, tangents: (tangents[0], tangents[0]))
-    with pytest.raises(nx.ArgumentError, match="the rule of wrong gave"):
+    with pytest.raises(nx.ArgumentError, match="tangents of wrong must have the structure"):
         nx.grad(wrong)(x)
 
 
@@ -421,7 +430,7 @@ def test_gradients_of_calls_and_what_of_a_result_is_differentiated(compiler):
         # As a part of another function.
         both = nx.jit(lambda params: nx.value_and_grad(params, model, loss))(params)
         close(both, (model(params), expected))
-    with pytest.raises(nx.ArgumentError, match="transform must be a function"):
+    with pytest.raises(nx.ArgumentError, match="transform: must be a function"):
         nx.value_and_grad(model, has_aux=True, transform=loss)
 
 
@@ -440,7 +449,7 @@ def test_gradients_by_name_and_path():
         close(found, expected)
         value, found = nx.value_and_grad(function, argnums)(params, 3.0, scale=5.0)
         close((value, found), (30.0, expected))
-    with pytest.raises(nx.ArgumentError, match="grad: function was called without an argument 'z'"):
+    with pytest.raises(nx.ArgumentError, match="grad: argnums: 'z' must be passed to function"):
         nx.grad(function, "z")(params, 3.0, scale=5.0)
 
 

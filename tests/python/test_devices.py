@@ -310,7 +310,7 @@ def test_donated_arguments_count_from_either_end(device):
     assert step(x, y).tolist() == [1.0, 1.0, 1.0]
     assert (x.is_released(), y.is_released()) == (False, True)
     for position in (2, 7, -3):
-        with pytest.raises(nx.ArgumentError, match="has 2 arguments, donate_argnums names number"):
+        with pytest.raises(nx.ArgumentError, match="donate_argnums: must be below 2"):
             nx.jit(lambda x, y: x, donate_argnums=position)
     assert nx.jit(lambda *xs: xs[0], donate_argnums=3)(1.0).item() == 1.0
 
@@ -343,7 +343,7 @@ def test_arguments_are_donated_by_name_and_by_path(device):
 
 def test_names_that_no_argument_has_are_refused(device):
     for path in ("states", "state.mean", "", "x y"):
-        expected = "there is no tensor" if path == "state.mean" else "has no argument"
+        expected = "there is no tensor" if path == "state.mean" else "must start with an argument"
         with pytest.raises(nx.ArgumentError, match=expected):
             nx.jit(lambda state: state, donate_argnames=path)(nx.ones(2, device=device))
 
@@ -392,7 +392,7 @@ def test_a_donation_of_no_use_is_told_if_wanted(device):
         nx.jit(total, on_unusable_donation="warn", **options)({"w": nx.ones(2), "b": 1.0}, 1.0)
     usable = nx.jit(lambda x: x * 2, on_unusable_donation="raise", **options)
     assert usable(nx.ones(2)).tolist() == [2.0, 2.0]
-    with pytest.raises(nx.ArgumentError, match="on_unusable_donation must be"):
+    with pytest.raises(nx.ArgumentError, match="on_unusable_donation: must be"):
         nx.jit(total, on_unusable_donation="log")
 
 

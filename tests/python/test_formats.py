@@ -91,7 +91,7 @@ def test_containers_do_not_make_modules_import_anything():
 
     sys.modules["lazy_module_of_a_test"] = Lazy()
     try:
-        with pytest.raises(nx.ArgumentError, match="no class"):
+        with pytest.raises(nx.ArgumentError, match="must be defined"):
             nx.deserialize(serialized({"class": "lazy_module_of_a_test:name"}))
     finally:
         del sys.modules["lazy_module_of_a_test"]

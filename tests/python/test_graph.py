@@ -226,7 +226,7 @@ def test_an_error_on_an_executor_is_that_of_the_run():
     stages = nx.graph.split(nx.debug_expr(example)(1, 2), before_cos)
     with pytest.raises(ZeroDivisionError, match="there"):
         nx.graph.run(stages, 1, 2, executor=Failing())
-    with pytest.raises(nx.ArgumentError, match=r"result 0 of stage 0 is f32\[3\], expected f32"):
+    with pytest.raises(nx.ArgumentError, match=r"stage 0: result 0 must be f32; got f32\[3\]"):
         nx.graph.run(stages, 1, 2, executor=Wrong())
 
 

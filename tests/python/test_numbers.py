@@ -157,7 +157,7 @@ def test_what_repeats_and_counts_asks_for_its_memory_first(compiler):
         halves = nx.fft.rfftfreq(n, 0.25, dtype="f64")
         np.testing.assert_allclose(np.asarray(halves), wanted[1], rtol=1e-15)
     assert nx.fft.fftfreq(0).shape == (0,)
-    with pytest.raises(nx.ArgumentError, match="no frequencies of 0"):
+    with pytest.raises(nx.ArgumentError, match="n: must be at least 1"):
         nx.fft.rfftfreq(0)
     x = nx.tensor(np.arange(6).reshape(2, 3), names=["row", "column"])
     f = nx.jit(lambda x: (nx.repeat(x, 2, axis="column"), nx.repeat(x, [2, 0], axis=0)))

@@ -71,21 +71,21 @@ def test_functions_that_numpy_leaves_to_methods_give_tensors(compiler, name):
     "name", ["all", "any", "argmax", "max", "mean", "prod", "std", "sum", "var"]
 )
 def test_there_is_nothing_to_write_into(name):
-    with pytest.raises(nx.ArgumentError, match=rf"{name}: .* out must be None"):
+    with pytest.raises(nx.ArgumentError, match=rf"{name}: .*out: must be None"):
         getattr(np, name)(nx.tensor(X), out=np.zeros(()))
 
 
 def test_arguments_of_methods_that_have_no_meaning_are_refused():
     x = nx.tensor(X)
-    with pytest.raises(nx.ArgumentError, match="one argument"):
+    with pytest.raises(nx.ArgumentError, match="must not be passed together"):
         x.std(ddof=1, correction=1)
-    with pytest.raises(nx.ArgumentError, match="kind must be one of"):
+    with pytest.raises(nx.ArgumentError, match="kind: must be one of"):
         x.argsort(kind="bogo")
-    with pytest.raises(nx.ArgumentError, match="order must be 'C'"):
+    with pytest.raises(nx.ArgumentError, match="order: must be 'C'"):
         np.reshape(x, (3, 2), order="F")
-    with pytest.raises(nx.ArgumentError, match="initial= must say"):
+    with pytest.raises(nx.ArgumentError, match="initial: is required"):
         np.max(x, where=x > 0)
-    with pytest.raises(nx.ArgumentError, match="decimals must be an int"):
+    with pytest.raises(nx.ArgumentError, match="decimals: must be an int"):
         x.round(0.5)
 
 

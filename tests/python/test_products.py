@@ -286,13 +286,13 @@ def test_scans_without_order(count, reverse, axis, jitted):
 
 def test_scans_without_order_that_cannot_be():
     x = nx.arange(3)
-    with pytest.raises(nx.ArgumentError, match="one size"):
+    with pytest.raises(nx.ArgumentError, match="same size"):
         nx.associative_scan(nx.add, (x, nx.arange(4)))
-    with pytest.raises(nx.ArgumentError, match="one size"):
+    with pytest.raises(nx.ArgumentError, match="same size"):
         nx.associative_scan(nx.add, ())
-    with pytest.raises(nx.ShapeError, match="axis 1"):
+    with pytest.raises(nx.ShapeError, match="got 1"):
         nx.associative_scan(nx.add, x, axis=1)
-    with pytest.raises(nx.ArgumentError, match="the function gave"):
+    with pytest.raises(nx.ArgumentError, match="must have the structure"):
         nx.associative_scan(lambda p, q: (p, q), x)
     slope = nx.grad(lambda x: nx.sum(nx.associative_scan(nx.multiply, x)))(
         nx.tensor([2.0, 3.0, 4.0])

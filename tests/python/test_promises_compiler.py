@@ -340,7 +340,7 @@ def test_a_compiler_that_does_not_compile_says_so():
     class Empty(nx.Compiler):
         name = "empty"
 
-    with pytest.raises(NotImplementedError, match="Empty does not compile"):
+    with pytest.raises(NotImplementedError, match="Empty: compile: must be defined"):
         nx.jit(lambda x: x + 1, compiler=Empty())(1.0)
 
 

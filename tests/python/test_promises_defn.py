@@ -553,7 +553,7 @@ def test_value_and_grad_can_carry_more_results():
     assert (value.item(), more["guess"].tolist(), slope.item()) == (6.0, [2.0, 4.0], 3.0)
     slope, more = nx.grad(loss, has_aux=True)(2.0, nx.tensor([1.0, 2.0]))
     assert (slope.item(), more["guess"].tolist()) == (3.0, [2.0, 4.0])
-    with pytest.raises(nx.ArgumentError, match="must give"):
+    with pytest.raises(nx.ArgumentError, match="must return"):
         nx.grad(lambda x: x, has_aux=True)(1.0)
 
 
@@ -561,7 +561,7 @@ def test_gradients_for_several_arguments():
     f = lambda x, y, z: x * y * z  # noqa: E731
     assert [g.item() for g in nx.grad(f, (0, 2))(2.0, 3.0, 5.0)] == [15.0, 6.0]
     assert nx.grad(f, -1)(2.0, 3.0, 5.0).item() == 6.0
-    with pytest.raises(nx.ArgumentError, match="argnums names number 3"):
+    with pytest.raises(nx.ArgumentError, match="argnums: must be below"):
         nx.grad(f, 3)(1.0, 2.0, 3.0)
 
 

@@ -203,8 +203,8 @@ def test_metadata_is_transparent(compiler):
         ({"a": 1j}, "not complex"),
         ({1: 2}, "a name has to be a text, not int"),
         ({"a": [{"b": object()}]}, "not object"),
-        ({"inspect": 3}, "inspect has to be a text, not 3"),
-        ({"stop_grad": 1}, "stop_grad has to be True or False"),
+        ({"inspect": 3}, "inspect: must be a string; got 3"),
+        ({"stop_grad": 1}, "stop_grad: must be True or False"),
         ({"custom_grad": 1}, "nx.custom_grad"),
     ],
 )
@@ -223,14 +223,14 @@ def test_notes_nest_within_bounds():
     endless.append(endless)
     with pytest.raises(nx.ArgumentError, match="at most 32 deep"):
         nx.debug_expr(lambda x: nx.expr.metadata(x, {"deep": endless}))(1.0)
-    with pytest.raises(nx.ArgumentError, match="inspect is given twice"):
+    with pytest.raises(nx.ArgumentError, match="inspect: must not be both a note and an argument"):
         nx.debug_expr(lambda x: nx.expr.metadata(x, {"inspect": "a"}, inspect="b"))(1.0)
 
 
 def test_elem_takes_one_result():
     expression = nx.debug_expr(lambda x: nx.expr.elem(nx.top_k(x, 2), 1))(nx.ones(3))
     assert expression.run(nx.tensor([1.0, 3.0, 2.0])).tolist() == [1, 2]
-    with pytest.raises(nx.ArgumentError, match="no result 2 of 2"):
+    with pytest.raises(nx.ArgumentError, match="index: must be below 2"):
         nx.expr.elem((1, 2), 2)
 
 
@@ -281,7 +281,7 @@ def test_cond_and_while_and_hook_by_hand(compiler):
         lambda: nx.expr.while_(1, bool, int),
         lambda: nx.expr.hook(1, "name"),
     ):
-        with pytest.raises(nx.TraceError, match="outside a traced function"):
+        with pytest.raises(nx.TraceError, match="must be called in a traced function"):
             make()
 
 
@@ -343,7 +343,7 @@ def test_regions_are_visited_only_if_all_is_asked_for():
     )[1]
     assert ops() == ["parameter"]
     assert ops(scope="all") == ["parameter", "less", "add"]
-    with pytest.raises(nx.ArgumentError, match="scope must be"):
+    with pytest.raises(nx.ArgumentError, match="scope: must be"):
         ops(scope="some")
 
 
@@ -451,7 +451,7 @@ def test_traverse_and_reduce_go_through_leaves_in_order():
     numbered, count = nx.composite.traverse(container, lambda leaf, n: (n, n + 1), 0)
     assert numbered == {"a": [State(0, None)], "b": (1, 2)}
     assert count == nx.composite.count(container) == 3
-    with pytest.raises(nx.ArgumentError, match="must give"):
+    with pytest.raises(nx.ArgumentError, match="must return"):
         nx.composite.traverse(container, lambda leaf, n: leaf, 0)
 
 

@@ -48,7 +48,7 @@ def test_a_mesh_lays_axes_over_devices(mesh):
         ({"a b": 1}, "no name of an axis"),
         ({"data": 3, "devices": mesh.devices}, "3 devices are needed, got 4"),
         ({"data": 1, "devices": ["host"]}, "the host is no device"),
-        ({"data": 2, "devices": mesh.devices[:1] * 2}, "there twice"),
+        ({"data": 2, "devices": mesh.devices[:1] * 2}, "twice"),
     ]:
         with pytest.raises(nx.OptionError, match=match):
             nx.Mesh(wrong) if "a b" in wrong else nx.Mesh(**wrong)
@@ -190,14 +190,14 @@ def test_parts_that_are_divided_already_are_taken_as_nx_does(mesh):
     ("shardings", "error", "match"),
     [
         ({0: ["data"]}, nx.ArgumentError, "must be a list"),
-        ([], nx.ArgumentError, "0 input_shardings for 1"),
+        ([], nx.ArgumentError, "must be 1, one for each tensor; got 0"),
         ([3], nx.ArgumentError, "must be a dict"),
         ([{0: ["rows"]}], nx.OptionError, 'no axis "rows"'),
-        ([{0: [7]}], nx.OptionError, "2 axes, got 7"),
-        ([{5: [0]}], nx.ArgumentError, "2 axes, got 5"),
-        ([{"row": [0]}], nx.ArgumentError, "no axis 'row'"),
+        ([{0: [7]}], nx.OptionError, "below 2; got 7"),
+        ([{5: [0]}], nx.ArgumentError, "below 2, the rank of the tensor; got 5"),
+        ([{"row": [0]}], nx.ArgumentError, "names of the tensor's axes; got 'row'"),
         ([{0: [0], 1: [0]}], nx.OptionError, "named twice"),
-        ([{0: [0], -2: [1]}], nx.ArgumentError, "there twice"),
+        ([{0: [0], -2: [1]}], nx.ArgumentError, "twice"),
     ],
 )
 def test_wrong_mappings_are_refused(mesh, shardings, error, match):
@@ -211,33 +211,33 @@ def test_misuse_is_told(mesh):
         nx.jit(lambda x: x, in_shardings=rows)(np.ones(3))
     with pytest.raises(nx.ShapeError, match="at least 1 axes"):
         nx.jit(lambda x: x, in_shardings=rows)(1.0)
-    with pytest.raises(nx.ArgumentError, match="1 entries, and there are 2"):
+    with pytest.raises(nx.ArgumentError, match="must be 2, one for each argument; got 1"):
         nx.jit(lambda x, y: x, in_shardings=(rows,))(np.ones(2), 1.0)
     with pytest.raises(nx.OptionError, match='no axis "rows"'):
         mesh.sharding("rows")
     with pytest.raises(nx.OptionError, match="named twice"):
         mesh.sharding("data", "data")
-    with pytest.raises(nx.OptionError, match="has a name, got 1"):
+    with pytest.raises(nx.OptionError, match="must be strings; got 1"):
         mesh.sharding([1])
-    with pytest.raises(nx.ArgumentError, match="several meshes"):
+    with pytest.raises(nx.ArgumentError, match="must use one mesh"):
         nx.jit(lambda x: x, in_shardings=rows, out_shardings=nx.Mesh(data=2).sharding())
-    with pytest.raises(nx.ArgumentError, match="name no mesh"):
+    with pytest.raises(nx.ArgumentError, match="must contain a sharding"):
         nx.jit(lambda x: x, in_shardings=(None,))
-    with pytest.raises(nx.OptionError, match="not by 'evaluator'"):
+    with pytest.raises(nx.OptionError, match="got 'evaluator'"):
         nx.jit(lambda x: x, in_shardings=rows, compiler="evaluator")
-    with pytest.raises(nx.OptionError, match="'stages' has no meaning"):
+    with pytest.raises(nx.OptionError, match="stages: not supported"):
         nx.jit(lambda x: x, in_shardings=rows, stages="auto")
-    with pytest.raises(nx.ArgumentError, match="no static and no donated"):
+    with pytest.raises(nx.ArgumentError, match="not supported for a function over a mesh"):
         nx.jit(lambda x: x, in_shardings=rows, donate_argnums=0)
     divided = nx.jit(lambda x: x, in_shardings=rows)
     with pytest.raises(nx.TraceError, match="with_sharding_constraint"):
         nx.jit(divided)(np.ones(2))
     large = nx.iota(10_000, dtype="f32")
-    with pytest.raises(nx.ArgumentError, match="pass that as an argument"):
+    with pytest.raises(nx.ArgumentError, match="pass it as an argument"):
         nx.jit(lambda x: x + large, in_shardings=rows)(1.0 + np.zeros(10_000))
     with pytest.raises(nx.DeviceError, match="hook"):
         nx.jit(lambda x: nx.hook(x, print), in_shardings=rows)(np.ones(2))
-    with pytest.raises(nx.ArgumentError, match="list of arguments for each of 4"):
+    with pytest.raises(nx.ArgumentError, match="must be 4 lists, one for each device"):
         nx.shard_jit_apply(nx.sum, mesh, [[1.0]], input_shardings=[{}])
-    with pytest.raises(nx.ArgumentError, match="differ in structure"):
+    with pytest.raises(nx.ArgumentError, match="same structure"):
         nx.shard_jit_apply(nx.sum, mesh, [[1.0]] * 3 + [[[1.0]]], input_shardings=[{}])

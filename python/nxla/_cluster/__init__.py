@@ -1,7 +1,7 @@
-"""Running stages elsewhere: in threads, in processes, on a cluster, one after another or streamed.
+"""Execution of stages: in threads, in processes, on a cluster, for one input or a stream of inputs.
 
-`plan` says what is to run, `driver` keeps the progress of a run, and a `Place` is where stages run:
-any executor (`places`), a pool of processes with shared memory (`processes`), Dask (`dask`), or Ray
+`plan` describes the tasks of a run, `driver` tracks its progress, and a `Place` runs stages: any
+executor (`places`), a pool of processes with shared memory (`processes`), Dask (`dask`), or Ray
 (`ray`).
 """
 
@@ -29,7 +29,7 @@ __all__ = ["bar_of", "place_of", "run"]
 
 
 def place_of(executor: Any, options: dict[str, Any], *, threads: int | None = None) -> Place:
-    """Return where an executor runs stages; without one, as many threads of this process."""
+    """Return the place of an executor; without one, a pool of threads of the process."""
     if executor is None:
         return Threads(threads or os.cpu_count() or 1, options)
     if is_client(executor):
@@ -40,8 +40,8 @@ def place_of(executor: Any, options: dict[str, Any], *, threads: int | None = No
         return Processes(executor, options)
     if not callable(getattr(executor, "submit", None)):
         raise _core.ArgumentError(
-            f"stages: executor must have the method submit of concurrent.futures, be a "
-            f"distributed.Client, or the module ray; a {type(executor).__name__} has none"
+            "stages: executor: must have the method submit of concurrent.futures, or be a "
+            f"distributed.Client or the module ray; got a {type(executor).__name__}"
         )
     return Submitting(executor, options)
 
@@ -62,13 +62,12 @@ def run(stages: StageGraph, args: tuple[Any, ...], options: dict[str, Any], exec
 
 
 def bar_of(options: dict[str, Any], what: str, total: int | None, executor: Any) -> Bar | None:
-    """Take the option `progress` out of others; return what it asks for."""
+    """Remove the option `progress` from the options, and return the progress bar."""
     if not options.pop("progress", False):
         return None
     if is_client(executor) or is_ray(executor):
         raise _core.ArgumentError(
-            "progress: Dask and Ray begin all stages at once, and show how far they are "
-            "themselves, as in their dashboards"
+            "progress: executor: Dask and Ray are not supported; use their dashboards"
         )
     from nxla._progress import Bar
 

@@ -1,4 +1,4 @@
-"""Plans put together from functions, one task after the other."""
+"""Construction of plans from functions, task by task."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Value(NamedTuple):
 
 
 class _Program(NamedTuple):
-    """A traced function: its stage, if there is anything to do, and its results."""
+    """A traced function: its stage, if it computes anything, and its results."""
 
     graph: StageGraph
-    #: For each result its structure, and which outputs it holds.
+    #: For each result, its structure and the indices of its outputs.
     results: list[tuple[TreeDef, list[int]]]
-    #: Where the tensors are that the function mentions.
+    #: The indices of the captured tensors.
     captured: list[Source]
 
 
 class Builder:
-    """A plan in the making. Its inputs are tensors, and those that its functions mention."""
+    """A plan under construction. Its inputs are arguments and captured tensors."""
 
     def __init__(self, inputs: Sequence[Tensor]) -> None:
         self.types: dict[Source, Any] = {
@@ -68,9 +68,9 @@ class Builder:
         label: str,
         lane: int,
     ) -> list[Value]:
-        """Add a call of a function behind what its lane did before; gives its results.
+        """Add a call of a function after the earlier tasks of its lane, and return its results.
 
-        Calls with one key are of functions that do the same to arguments of the same types.
+        Calls with the same key share a traced function; their arguments have the same types.
         """
         program = self._programs.get(key)
         if program is None:
@@ -112,5 +112,5 @@ class Builder:
         return _Program(graph, results, captured)
 
     def plan(self, outputs: Sequence[Value]) -> Plan:
-        """Return the plan that gives these results."""
+        """Return the plan that computes these results."""
         return Plan(self._tasks, [source for value in outputs for source in value.sources])

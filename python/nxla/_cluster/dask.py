@@ -1,8 +1,8 @@
-"""A cluster of Dask. Values are futures: they stay on the workers and travel between them.
+"""Execution on a Dask cluster. Values are futures, which stay on workers and move between them.
 
-A whole run is handed to the scheduler at once, which places tasks where most of their data is and
-runs again what a worker takes along when it dies. It cannot make again what was put there from
-outside; then the run begins once more, and what functions of this process gave is kept.
+A whole run is submitted at once. The scheduler places tasks near their data and repeats tasks
+whose results are lost with a worker. It cannot repeat scattered data; the run is restarted in
+this case, and keeps the results of host functions.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Dask", "is_client"]
 
-#: Tensors of fewer bytes go with the task that takes them.
+#: Smaller tensors are sent with their task, in bytes.
 SMALL = 1 << 10
-#: How often to try to bring data to workers that die meanwhile.
+#: The number of attempts to send data to workers.
 ATTEMPTS = 8
-#: How long to wait for a worker where there is none.
+#: The time to wait for a worker, in seconds.
 PATIENCE = 8.0
 
 
 def is_client(executor: object) -> bool:
-    """Say whether something is a client of Dask, without importing that."""
+    """Return whether an object is a Dask client, without importing Dask."""
     kinds = type(executor).__mro__
     return any(k.__module__ == "distributed.client" and k.__name__ == "Client" for k in kinds)
 
@@ -46,7 +46,7 @@ def is_client(executor: object) -> bool:
 
 
 def load(program: bytes) -> Stage:
-    """Return a program, which a worker then holds."""
+    """Return a program, which the worker then stores."""
     return _core.Stage.from_bytes(program)
 
 
@@ -57,7 +57,7 @@ def work(
     places: tuple[int | None, ...],
     *given: Any,
 ) -> Any:
-    """Run a stage. Each argument is a parcel, or is at a place of several."""
+    """Run a stage. Each argument is a parcel, or one of several values of a future."""
     parcels = [part if at is None else part[at] for at, part in zip(places, given, strict=False)]
     results = run_stage(stage, [parcel.tensor for parcel in parcels], options, label)
     packed = tuple(Parcel(result.to_host()) for result in results)
@@ -65,14 +65,14 @@ def work(
 
 
 def _barrier(_: Any) -> None:
-    """Stand for a task that has run, for those to whom its results do not matter."""
+    """Return nothing; the task only signals that another task has run."""
 
 
 # --- in the process of the caller ---
 
 
 class Part:
-    """A future, or one of the several values that it is of."""
+    """A future, or one of its several values."""
 
     __slots__ = ("at", "future")
 
@@ -81,14 +81,14 @@ class Part:
 
 
 class _Known:
-    """What a cluster has got already, as long as its client lives."""
+    """The data that a cluster has received, for the lifetime of its client."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        #: Workers whose version is that of this process.
+        #: Workers with the same version as this process.
         self.workers: set[str] = set()
         self.programs: dict[str, Any] = {}
-        #: Futures of tensors that were sent.
+        #: Futures of sent tensors.
         self.tensors = Kept()
 
 
@@ -108,7 +108,8 @@ class Dask(Place):
         super().__init__(options)
         if client.asynchronous:
             raise _core.ArgumentError(
-                "stages: the client is an asynchronous one; make it with asynchronous=False"
+                "stages: executor: Dask client must be synchronous; create it with "
+                "asynchronous=False"
             )
         self.client = client
         self.known = _CLUSTERS.setdefault(client, _Known())
@@ -117,9 +118,11 @@ class Dask(Place):
         self._find_workers()
 
     def _find_workers(self) -> None:
-        """Look for workers, and see whether they can run what is sent to them."""
+        """Check that workers exist and have the same version."""
         if self.client.status != "running":
-            raise _core.ExecutionError(f"stages: the client of Dask is {self.client.status}")
+            raise _core.ExecutionError(
+                f"stages: executor: Dask client must be running; got status {self.client.status}"
+            )
         threads = self.client.nthreads()
         if not threads:
             try:
@@ -133,15 +136,16 @@ class Dask(Place):
             self._ask_versions()
 
     def _ask_versions(self) -> None:
-        # A function of this package could not be asked where there is no such package.
+        # A worker without nxla cannot run a function of the package, so the check is source
+        # code.
         versions = self.client.run(eval, "__import__('nxla').__version__", on_error="return")
         for worker, version in versions.items():
             if version != _core.__version__:
                 missing = isinstance(version, BaseException)
                 has = f"no nxla ({version})" if missing else f"nxla {version}"
                 raise _core.ExecutionError(
-                    f"stages: worker {worker} has {has}, the caller has {_core.__version__}; "
-                    "install the same version on all of them"
+                    f"stages: worker {worker}: must have nxla {_core.__version__}, "
+                    f"like the caller; got {has}"
                 )
         self.known.workers = set(versions)
 
@@ -151,7 +155,7 @@ class Dask(Place):
         )
 
     def put(self, tensors: Sequence[Tensor], lanes: Sequence[int | None], of: int) -> list[Any]:
-        """Scatter large tensors, each of them once, near to others that are used with them."""
+        """Scatter large tensors once, near other tensors that are used with them."""
         values: list[Any] = [None] * len(tensors)
         waiting: dict[int, list[int]] = {}
         for position, tensor in enumerate(tensors):
@@ -173,17 +177,15 @@ class Dask(Place):
         return values
 
     def _scatter(self, parcels: list[Parcel], worker: int) -> list[Any]:
-        """Bring parcels to a worker, or to another one if that is no more."""
+        """Send parcels to a worker, or to another one if it has died."""
         for attempt in range(ATTEMPTS):
             try:
                 where = self.workers[min(worker, len(self.workers) - 1)]
                 futures: list[Any] = self.client.scatter(parcels, workers=[where], hash=False)
             except (KeyError, OSError) as error:
                 if attempt == ATTEMPTS - 1:
-                    raise _core.ExecutionError(
-                        f"stages: a worker takes no data: {error}"
-                    ) from error
-                # The scheduler needs a moment to find out.
+                    raise _core.ExecutionError(f"stages: a worker rejects data: {error}") from error
+                # The scheduler notices a dead worker with a delay.
                 time.sleep(0.1 * (attempt + 1))
                 self._find_workers()
             else:
@@ -194,21 +196,21 @@ class Dask(Place):
         return min(lane * len(self.workers) // max(of, 1), len(self.workers) - 1)
 
     def _program(self, stage: Stage) -> Any:
-        """Return the future of a program, which each worker gets once."""
+        """Return the future of a program, which is sent to each worker once."""
         digest = stage.digest
         with self.known.lock:
             future = self.known.programs.get(digest)
             if future is None or _is_gone(future):
                 program = stage.to_bytes()
                 TRAFFIC.add(sent=len(program))
-                # As a task it can be done again, unlike something scattered.
+                # A task can be repeated, unlike scattered data.
                 key = f"nxla-program-{digest}"
                 future = self.client.submit(load, program, key=key, pure=True)
                 self.known.programs[digest] = future
         return future
 
     def start(self, task: Task, values: list[Any], *, spread: bool) -> Any:
-        """Submit a task that takes futures."""
+        """Submit a task whose arguments are futures."""
         del spread
         after = [value for value in values if isinstance(value, _After)]
         values = values[: len(values) - len(after)]
@@ -244,11 +246,11 @@ class Dask(Place):
         ]
 
     def barrier(self, future: Any) -> Any:
-        """Return a value that is there when a task has run, and is small."""
+        """Return a small value that is available when a task has run."""
         return _After(self.client.submit(_barrier, future, pure=False))
 
     def when_ready(self, values: Iterable[Any], call: Callable[[], None]) -> None:
-        """Call back when futures have come to an end, whichever."""
+        """Call back when all futures are done."""
         futures = {id(future): future for future in map(_future, values) if future is not None}
         lock, left = threading.Lock(), [len(futures) + 1]
 
@@ -264,7 +266,7 @@ class Dask(Place):
         ended(None)
 
     def fetch(self, values: Sequence[Any]) -> list[Tensor]:
-        """Bring values into this process."""
+        """Copy values to this process."""
         futures = {id(v.future): v.future for v in values if isinstance(v, Part)}
         found = dict(zip(futures, self.client.gather(list(futures.values())), strict=True))
         tensors = []
@@ -279,49 +281,51 @@ class Dask(Place):
         return tensors
 
     def cancel(self, futures: Iterable[Any]) -> None:
-        """Give up tasks. Those that nobody wants any more are given up with them."""
+        """Cancel tasks, including their dependencies without other users."""
         futures = list(futures)
         if futures and self.client.status == "running":
             self.client.cancel(futures)
 
     def check(self) -> None:
-        """Raise if there is nobody left to run anything."""
+        """Raise if no worker is left."""
         alone = self.client.status != "running" or not self.client.nthreads()
         if not alone:
             self.alone_since = None
             return
         if self.client.status in ("closed", "closing"):
-            raise _core.ExecutionError(f"stages: the client of Dask is {self.client.status}")
+            raise _core.ExecutionError(
+                f"stages: executor: Dask client must be running; got status {self.client.status}"
+            )
         now = time.monotonic()
         self.alone_since = self.alone_since or now
         if now - self.alone_since > PATIENCE:
             raise self._alone()
 
     def is_lost(self, error: BaseException) -> bool:
-        """Say whether data were lost with a worker, and there are others."""
+        """Return whether values were lost with a worker and other workers remain."""
         if not isinstance(error, CancelledError) or self.client.status != "running":
             return False
         self._find_workers()
         return True
 
     def translate_error(self, error: BaseException) -> BaseException:
-        """Say what became of workers."""
+        """Describe the failures of workers."""
         if isinstance(error, ImportError | AttributeError):
-            # Somebody may have joined who does not know what is sent.
+            # A new worker may not have the sent data.
             self.known.workers.clear()
             self._find_workers()
         if type(error).__name__ == "KilledWorker":
             task = "-".join(str(getattr(error, "task", "a stage")).split("-")[1:-1])
             return _core.ExecutionError(
-                f"{task.replace('-', ' ')}: each of the workers that ran it died"
+                f"{task.replace('-', ' ')}: all workers that ran the stage died"
             )
         if isinstance(error, CancelledError):
-            return _core.ExecutionError(f"stages: the cluster gave the run up: {error}")
+            return _core.ExecutionError(f"stages: the cluster cancelled the run: {error}")
         return error
 
 
 class _After:
-    """A promise of which only matters that it is kept."""
+    """A barrier: a future whose value does not matter."""
 
     __slots__ = ("future",)
 
@@ -330,7 +334,7 @@ class _After:
 
 
 def _future(value: Any) -> Any | None:
-    """Return what to wait for."""
+    """Return the future to wait for."""
     if isinstance(value, Part | _After):
         return value.future
     return value if hasattr(value, "add_done_callback") else None

@@ -1,7 +1,7 @@
-"""The progress of runs: which tasks are ready, where their results are, what has failed.
+"""The progress of runs: ready tasks, locations of results, and failures.
 
-Tasks begin in whichever thread reports that the last thing they waited for is done. What has to
-happen in the caller's thread is told to it through its inbox: stages that call functions, and ends.
+The thread that reports the last missing result starts a task. The inbox passes work to the
+caller's thread: stages that call host functions, and the end of the run.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Caller", "Pass"]
 
-#: How often somebody who waits asks whether that still makes sense.
+#: The interval between checks of a waiting caller, in seconds.
 PATIENCE = 1.0
-#: How often values may get lost before it is an error.
+#: The number of restarts after lost values.
 ATTEMPTS = 5
 
 
@@ -45,9 +45,10 @@ class Pass:
         broken: list[int] | None = None,
     ) -> None:
         self.plan, self.place, self.inputs, self.tell, self.step = plan, place, inputs, tell, step
-        #: Which one of the caller's passes it is, and those in which one of his functions failed.
+        #: The index of the pass, and the passes in which a host function failed.
         self.number, self.broken = number, [] if broken is None else broken
-        #: What stages gave that ran here. It outlasts a second attempt: functions are called once.
+        #: Results of stages that ran in this process. They survive a restart, so host functions
+        #: run once.
         self.kept: dict[int, list[Tensor]] = {}
         self.attempts = 0
         self._lock = threading.Lock()
@@ -59,7 +60,7 @@ class Pass:
         self.waits = list(self.plan.waits)
         self.remaining = len(self.plan.tasks)
         self.running: dict[int, Any] = {}
-        #: Promises that tasks will have run, for those that keep to a schedule.
+        #: Barriers of tasks, for tasks that must follow a schedule.
         self.tokens: dict[int, Any] = {}
         self.failure: BaseException | None = None
         self.over = False
@@ -74,7 +75,7 @@ class Pass:
         heappush(self._ready, (self.plan.ranks[number], next(self._arrivals), number))
 
     def begin(self) -> None:
-        """Begin what can begin."""
+        """Start the ready tasks."""
         attempt = self.attempts
         used = [n for n in range(len(self.inputs)) if (None, n) in self.left]
         lanes = self.plan.lanes(len(self.inputs))
@@ -90,7 +91,7 @@ class Pass:
         return max(lanes) + 1 if lanes else len(self.plan.tasks)
 
     def _drain(self, attempt: int) -> None:
-        """Begin what is ready; one thread at a time does, and nothing recurses."""
+        """Start the ready tasks; one thread at a time does so, without recursion."""
         while True:
             with self._lock:
                 stopped = self.failure is not None or attempt != self.attempts
@@ -107,7 +108,7 @@ class Pass:
                     self._draining = False
 
     def _take(self, source: Source) -> Any:
-        """Return a value, and forget it if nobody else takes it."""
+        """Return a value, and release it after its last use."""
         with self._lock:
             self.left[source] -= 1
             return self.values[source] if self.left[source] else self.values.pop(source)
@@ -122,7 +123,7 @@ class Pass:
             return
         future = self.place.start(task, values, spread=spread)
         if self.place.ahead:
-            # What is promised is held by those that wait for it; what nobody waits for, here.
+            # Waiting tasks hold futures; this process holds the others.
             if not self.plan.followers[number]:
                 self.running[number] = future
             if number in self.plan.paced:
@@ -137,7 +138,7 @@ class Pass:
         if attempt != self.attempts or self.failure is not None:
             return
         if any(before < self.number for before in self.broken):
-            # That error is on its way to the caller, who hears of nothing that comes after.
+            # The error is already on its way to the caller, and later errors are dropped.
             return
         task = self.plan.tasks[number]
         try:
@@ -157,7 +158,7 @@ class Pass:
         self._drain(attempt)
 
     def _ended(self, number: int, values: list[Any], attempt: int, future: Any) -> None:
-        """Take what a task gave; whoever has run it calls."""
+        """Receive the results of a task, on the thread that ran it."""
         task = self.plan.tasks[number]
         try:
             results = self.place.results(task, future, spread=number in self.plan.spread)
@@ -165,7 +166,7 @@ class Pass:
             self._fail(error, attempt)
             return
         finally:
-            # The task has held its arguments until here.
+            # The task has kept its arguments alive until here.
             values.clear()
         self._complete(number, results, attempt)
         self._drain(attempt)
@@ -191,7 +192,7 @@ class Pass:
             self._finish(attempt)
 
     def _finish(self, attempt: int) -> None:
-        """Wait for the results to be there, where they were only promised."""
+        """Wait for results that are futures."""
         values = [self.values[source] for source in self.plan.outputs]
         promised = [*values, *self.running.values()]
         self.place.when_ready(promised, partial(self._end, attempt))
@@ -211,7 +212,7 @@ class Pass:
         self.tell(None)
 
     def cancel(self) -> None:
-        """Give up what has not begun."""
+        """Cancel tasks that have not started."""
         with self._lock:
             self.failure = self.failure or RuntimeError("the run was given up")
             running = list(self.running.values())
@@ -220,19 +221,20 @@ class Pass:
         self.place.cancel(running)
 
     def results(self) -> list[Tensor]:
-        """Return the results of a pass that is over; raise what it has failed with."""
+        """Return the results of a finished pass, or raise its error."""
         if self.failure is None:
             return self.place.fetch([self.values[source] for source in self.plan.outputs])
         failure = self.failure
         try:
             raise failure
         finally:
-            # An error holds the frames it went through, and so this pass, which must not hold it.
+            # An error refers to its frames, and thereby to the pass, so the pass must not refer
+            # to it.
             self.failure = RuntimeError("the run has failed")
             del failure
 
     def again(self) -> None:
-        """Begin once more, since values were lost."""
+        """Restart the pass after values were lost."""
         self.cancel()
         with self._lock:
             self.attempts += 1
@@ -241,7 +243,7 @@ class Pass:
 
 
 class Caller:
-    """The thread that waits for passes, and runs what has to run in it."""
+    """The thread that waits for passes and runs their host functions."""
 
     def __init__(self, plan: Plan, place: Place) -> None:
         self.plan, self.place = plan, place
@@ -250,7 +252,7 @@ class Caller:
         self._broken: list[int] = []
 
     def begin(self, inputs: Sequence[Tensor], step: Callable[[], None] | None = None) -> Pass:
-        """Begin a pass, which calls `step` after each task."""
+        """Start a pass, which calls `step` after each task."""
         number = next(self._numbers)
         begun = Pass(self.plan, self.place, inputs, self.inbox.put, step, number, self._broken)
         try:
@@ -261,7 +263,7 @@ class Caller:
         return begun
 
     def results(self, begun: Pass) -> list[Tensor]:
-        """Wait for a pass, and return its results."""
+        """Wait for a pass and return its results."""
         try:
             while True:
                 try:

@@ -1,4 +1,4 @@
-"""Where stages run, and what values are there."""
+"""Places: executors of stages, and the form of their values."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["Kept", "Place", "Submitting", "Threads", "Traffic", "traffic"]
 
 
 class Traffic:
-    """Bytes of tensors and programs that went from this process to workers, and came back."""
+    """Bytes of tensors and programs that this process has exchanged with workers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.sent = self.received = 0
 
     def add(self, sent: int = 0, received: int = 0) -> None:
-        """Count some bytes."""
+        """Add to the counts."""
         with self._lock:
             self.sent += sent
             self.received += received
@@ -38,14 +38,14 @@ TRAFFIC = Traffic()
 
 
 def traffic() -> dict[str, int]:
-    """Tell how many bytes went to workers and came back, through this process.
+    """Return the bytes that this process has exchanged with workers.
 
-    What goes from one worker to another does not count, nor what threads of this process share.
+    Transfers between workers do not count, and threads share memory.
 
     Returns
     -------
     dict
-        ``sent`` and ``received``: bytes of tensors and of programs since the process has started.
+        ``sent`` and ``received``: bytes of tensors and programs since the process started.
 
     Examples
     --------
@@ -57,105 +57,105 @@ def traffic() -> dict[str, int]:
 
 
 class Kept:
-    """What stands elsewhere for tensors of this process, as long as these live."""
+    """Remote copies of tensors of this process, for the lifetime of the tensors."""
 
     def __init__(self) -> None:
         self._values: dict[int, tuple[weakref.ref[Tensor], Any]] = {}
 
     def get(self, tensor: Tensor) -> Any | None:
-        """Return what stands for a tensor, if anything does."""
+        """Return the remote copy of a tensor, or None."""
         known = self._values.get(id(tensor))
         return known[1] if known is not None and known[0]() is tensor else None
 
     def put(self, tensor: Tensor, value: Any) -> None:
-        """Remember what stands for a tensor."""
+        """Store the remote copy of a tensor."""
         key, values = id(tensor), self._values
         values[key] = (weakref.ref(tensor, lambda _: values.pop(key, None)), value)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all copies."""
         self._values.clear()
 
 
 class Place:
-    """Somewhere to run stages. What a value is there is its own business."""
+    """An executor of stages, which defines the form of values between stages."""
 
-    #: Whether stages can be begun before their arguments are there: a value is then a promise.
+    #: True if stages can start before their arguments are computed; values are futures then.
     ahead = False
-    #: How many stages run there at the same time, as far as one can tell.
+    #: The number of stages that can run at the same time, if known.
     width = 1
 
     def __init__(self, options: dict[str, Any]) -> None:
-        #: The options in force for the caller, and those that hold elsewhere: functions stay here.
+        #: The options of the caller, and the options on workers, without host functions.
         self.here = options
         self.options = {name: value for name, value in options.items() if name != "hooks"}
 
     def put(self, tensors: Sequence[Tensor], lanes: Sequence[int | None], of: int) -> list[Any]:
-        """Bring tensors there. Lanes say which of them are used together, out of so many."""
+        """Send tensors. The lane of a tensor tells which tensors are used together."""
         del lanes, of
         return list(tensors)
 
     def start(self, task: Task, values: list[Any], *, spread: bool) -> Any:
-        """Begin a task and give its future. `spread` says that its results part ways."""
+        """Start a task and return its future. `spread`: results have different readers."""
         raise NotImplementedError
 
     def results(self, task: Task, future: Any, *, spread: bool) -> list[Any]:
-        """Return the values that a task has given; a place that works ahead is asked at once."""
+        """Return the values of a task; places with futures return them immediately."""
         del spread
         found = list(future.result())
         types = [(tensor.shape, tensor.dtype) for tensor in tensors_of(task, found)]
         if len(found) != len(task.results):
             raise _core.ArgumentError(
-                f"stages: {task.label} gave {len(found)} results, expected {len(task.results)}"
+                f"stages: {task.label}: must return {len(task.results)} results; got {len(found)}"
             )
         for position, (given, expected) in enumerate(zip(types, task.results, strict=True)):
             if (tuple(given[0]), given[1]) != (tuple(expected[0]), expected[1]):
                 raise _core.ArgumentError(
-                    f"stages: result {position} of {task.label} is {_type(*given)}, "
-                    f"expected {_type(*expected)}"
+                    f"stages: {task.label}: result {position} must be {_type(*expected)}; got "
+                    f"{_type(*given)}"
                 )
         return found
 
     def barrier(self, future: Any) -> Any:
-        """Return a value that is there when a task has run, of a place that works ahead."""
+        """Return a small value that is available when a task has run, for places with futures."""
         raise NotImplementedError
 
     def when_ready(self, values: Iterable[Any], call: Callable[[], None]) -> None:
-        """Call back when values are there."""
+        """Call back when values are available."""
         del values
         call()
 
     def fetch(self, values: Sequence[Any]) -> list[Tensor]:
-        """Return values that are there as tensors of this process."""
+        """Return values as tensors of this process."""
         return list(values)
 
     def cancel(self, futures: Iterable[Any]) -> None:
-        """Give up tasks, as far as they have not begun."""
+        """Cancel tasks that have not started."""
         for future in futures:
             future.cancel()
 
     def check(self) -> None:
-        """Raise if what is waited for cannot come any more. Asked about once a second."""
+        """Raise if the awaited values cannot be computed any more. Called about once a second."""
 
     def is_lost(self, error: BaseException) -> bool:
-        """Say whether an error means that values are gone, so that the same may do once more."""
+        """Return whether an error means that values are lost, so that a restart can succeed."""
         del error
         return False
 
     def translate_error(self, error: BaseException) -> BaseException:
-        """Return an error in the user's terms."""
+        """Return an error with a message for the user."""
         return error
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
 
 
 def tensors_of(task: Task, found: list[Any]) -> list[Tensor]:
     for value in found:
         if not isinstance(value, _core.Tensor):
             raise _core.ArgumentError(
-                f"stages: an executor must give the tensors that {task.label} gave, "
-                f"not a {type(value).__name__}"
+                f"stages: executor: must return the tensors of {task.label}; got a "
+                f"{type(value).__name__}"
             )
     return found
 
@@ -167,7 +167,7 @@ def _type(shape: tuple[int, ...], dtype: Any) -> str:
 
 
 class Submitting(Place):
-    """Any executor with the ``submit`` of `concurrent.futures`: tensors go with the call."""
+    """An executor with the ``submit`` of `concurrent.futures`: tensors are sent with the call."""
 
     def __init__(self, executor: Any, options: dict[str, Any]) -> None:
         super().__init__(options)
@@ -181,11 +181,11 @@ class Submitting(Place):
 
 
 class Threads(Submitting):
-    """Threads of this process, for a pipeline without an executor."""
+    """Threads of the process, for a pipeline without an executor."""
 
     def __init__(self, count: int, options: dict[str, Any]) -> None:
         super().__init__(ThreadPoolExecutor(count, thread_name_prefix="nxla-stages"), options)
 
     def close(self) -> None:
-        """End the threads when they have done what they do."""
+        """End the threads after their current tasks."""
         self.executor.shutdown(wait=False, cancel_futures=True)

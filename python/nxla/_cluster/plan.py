@@ -1,4 +1,4 @@
-"""What is to run: tasks, where their arguments come from, and what waits for what."""
+"""Plans: tasks, the sources of their arguments, and dependencies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from nxla._core import Stage, StageGraph, Tensor
 
-    #: Output ``k`` of task ``s``, or input ``k`` of the whole as ``(None, k)``.
+    #: Output ``k`` of task ``s``, or input ``k`` of the plan as ``(None, k)``.
     Source: TypeAlias = tuple[int | None, int]
 
 __all__ = ["Plan", "Task", "plan_of"]
@@ -20,19 +20,19 @@ __all__ = ["Plan", "Task", "plan_of"]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A stage that runs once, on given arguments."""
+    """A single execution of a stage with given arguments."""
 
     stage: Stage
     arguments: tuple[Source, ...]
-    #: What errors call it.
+    #: The name in errors.
     label: str
     #: Shape and dtype of each result.
     results: list[tuple[tuple[int, ...], Any]]
-    #: Tasks that must have run before, although nothing comes from them.
+    #: Tasks that must run before, although they pass no value.
     after: tuple[int, ...] = ()
-    #: Tasks with one number do well to run in one place, since they share what is large.
+    #: Tasks with the same lane should run in one place, because they share large values.
     lane: int | None = None
-    #: Whether it calls functions of this process, and so has to run in it.
+    #: True if it calls host functions, so that it must run in this process.
     local: bool = False
 
     @property
@@ -43,22 +43,21 @@ class Task:
 
 @dataclass(slots=True)
 class Plan:
-    """Tasks in an order in which they can run, and where the results of the whole come from."""
+    """Tasks in execution order, and the sources of the results."""
 
     tasks: list[Task]
     outputs: list[Source]
-    #: For each task how soon it should run among those that can; the order in which they become
-    #: ready decides where that is the same.
+    #: The priority of each task among the ready tasks; ties keep the order of readiness.
     ranks: Sequence[int] = ()
-    #: For each task how many others must have run before.
+    #: The number of dependencies of each task.
     waits: list[int] = field(init=False)
-    #: For each task those that wait for it.
+    #: The dependents of each task.
     followers: list[list[int]] = field(init=False)
-    #: For each value how often it is taken, by tasks or as a result.
+    #: The number of uses of each value, by tasks or as a result.
     readers: dict[Source, int] = field(init=False)
-    #: Tasks whose results go to more than one reader, which may want only one of them.
+    #: Tasks whose results have several readers, which may need only one of them.
     spread: set[int] = field(init=False)
-    #: Tasks of lanes after which others come in an order.
+    #: Tasks of lanes that other tasks must follow in order.
     paced: set[int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,9 +83,9 @@ class Plan:
             who.setdefault(source[0], set()).add(reader)
 
     def lanes(self, inputs: int) -> list[int | None]:
-        """For each input the lane of its first reader; without lanes, how far on that reader is.
+        """Return the lane of the first reader of each input; without lanes, its position.
 
-        Neighbours in a chain are better off in one place, and so are the inputs they take.
+        Neighbors in a chain should run in one place, and so should their inputs.
         """
         found: list[int | None] = [None] * inputs
         for number, task in reversed(list(enumerate(self.tasks))):
@@ -97,13 +96,13 @@ class Plan:
 
 
 def label_of(stage: Stage) -> str:
-    """Return what errors call a stage."""
+    """Return the name of a stage in errors."""
     name = getattr(stage, "name", None)
     return f"stage {stage.id}" if name is None else f"stage {stage.id} ({name!r})"
 
 
 def plan_of(stages: StageGraph, listening: Sequence[bool]) -> Plan:
-    """Return the plan of a graph of stages; some have to run in this process."""
+    """Return the plan of a graph of stages; some stages must run in this process."""
     tasks = []
     for stage, local in zip(stages.stages, listening, strict=True):
         arguments = tuple(stage.arguments)
@@ -115,13 +114,13 @@ def plan_of(stages: StageGraph, listening: Sequence[bool]) -> Plan:
 
 
 class _Captured:
-    """Tensors that functions mention, one object for each, so that they are known again."""
+    """Captured tensors, one object for each, so that they are sent once."""
 
     def __init__(self) -> None:
         self.known: WeakKeyDictionary[StageGraph, list[Tensor]] = WeakKeyDictionary()
 
     def of(self, stages: StageGraph) -> list[Tensor]:
-        """Return those of a graph of stages."""
+        """Return the captured tensors of a graph of stages."""
         found = self.known.get(stages)
         if found is None:
             found = self.known[stages] = stages._captured()
@@ -132,10 +131,9 @@ _CAPTURED = _Captured()
 
 
 def inputs_of(stages: StageGraph, args: tuple[Any, ...]) -> list[Tensor]:
-    """Return the tensors that a graph of stages takes.
+    """Return the tensors of the inputs of a graph of stages.
 
-    A tensor among the arguments comes back as the same object, by which it is known again when it
-    is sent a second time.
+    A tensor among the arguments is returned as the same object, so that it is sent only once.
     """
     from nxla import _core
 

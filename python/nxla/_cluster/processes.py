@@ -1,7 +1,7 @@
-"""A pool of processes on this machine. Large values are in shared memory; their names travel.
+"""Execution in a pool of processes, with large values in shared memory.
 
-Names of what a stage will give are chosen here, before it begins. So this process can free all of
-it, whatever becomes of the one that runs the stage.
+This process chooses the names of results before a task starts. It can therefore free all shared
+memory, even if a process dies.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ if TYPE_CHECKING:
     from nxla._cluster.plan import Task
     from nxla._core import Stage, Tensor
 
-    #: The name of shared memory, how many bytes it holds, and what else there is to a tensor.
+    #: The name of shared memory, its size in bytes, and the type of the tensor.
     Handle: TypeAlias = tuple[str, int, tuple[Any, ...]]
-    #: A program to be known by its digest from now on, or the digest of a known one.
+    #: A program with its digest, or the digest of a known program.
     Wanted: TypeAlias = tuple[str, bytes | None]
 
 __all__ = ["SHARED_FROM", "Processes"]
 
-#: From this many bytes on a value is in shared memory. Smaller ones go with the call.
+#: Values of at least this size are in shared memory, in bytes; smaller values are sent with the
+#: call.
 SHARED_FROM = 1 << 16
 
 
 def parts_of(tensor: Tensor) -> tuple[memoryview, tuple[Any, ...]]:
-    """Return the memory of a tensor, and what else there is to it."""
+    """Return the memory and the type of a tensor."""
     data, *about = pickle_tensor(tensor)
     return memoryview(data), tuple(about)
 
@@ -61,7 +62,7 @@ def write(tensor: Tensor, name: str) -> Handle:
 
 
 def unlink(names: Iterable[str]) -> None:
-    """Free shared memory, as far as there is any of these names."""
+    """Free the shared memory with these names that exists."""
     for name in names:
         try:
             block = SharedMemory(name)
@@ -77,7 +78,7 @@ def unlink(names: Iterable[str]) -> None:
 # --- in a process of the pool ---
 
 _PROGRAMS: dict[str, Stage] = {}
-#: Shared memory that a tensor of an earlier task may still look at.
+#: Shared memory that a tensor of an earlier task may still use.
 _LENT: list[SharedMemory] = []
 
 
@@ -89,10 +90,11 @@ def serve(
     arguments: list[Tensor | Handle],
     names: list[str],
 ) -> list[Tensor | Handle] | None:
-    """Run a stage in this process; None if its program is not known here."""
+    """Run a stage in this process; return None if its program is not known here."""
     if version != _core.__version__:
         raise _core.ExecutionError(
-            f"{label}: process {os.getpid()} has nxla {_core.__version__}, the caller {version}"
+            f"{label}: process {os.getpid()}: must have nxla {version}, like the caller; got "
+            f"{_core.__version__}"
         )
     digest, program = wanted
     if program is not None:
@@ -129,7 +131,7 @@ def _run(
         block = SharedMemory(name)
         opened.append(block)
         assert block.buf is not None
-        # Nobody writes to it any more, and it is unlinked only after this task.
+        # No process writes to the memory any more, and it is unlinked after this task.
         tensors.append(unpickle_tensor(block.buf[:size], about))
     results = run_stage(stage, tensors, options, label)
     found: list[Tensor | Handle] = []
@@ -140,7 +142,7 @@ def _run(
 
 
 def _close_lent() -> None:
-    """Close what no tensor looks at any more."""
+    """Close shared memory that no tensor uses."""
     waiting = []
     for block in _LENT:
         try:
@@ -154,7 +156,7 @@ def _close_lent() -> None:
 
 
 class Block:
-    """Shared memory that this process frees when nobody needs it."""
+    """Shared memory that this process frees after its last use."""
 
     __slots__ = ("__weakref__", "free", "handle")
 
@@ -164,7 +166,7 @@ class Block:
 
 
 class _Sent:
-    """What has been sent already: programs by pool, and tensors as long as they live."""
+    """Sent data: programs by pool, and tensors for their lifetime."""
 
     def __init__(self) -> None:
         self.programs: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
@@ -172,7 +174,7 @@ class _Sent:
         self.lock = threading.Lock()
 
     def block(self, tensor: Tensor, name: str) -> Block:
-        """Return the shared memory of a tensor, which is copied to it once."""
+        """Return the shared memory of a tensor, which is copied once."""
         with self.lock:
             known: Block | None = self.tensors.get(tensor)
         if known is not None:
@@ -188,7 +190,7 @@ _SENT = _Sent()
 
 
 class _Call:
-    """A task on its way: submitted, and once more if it met a process without its program."""
+    """A submitted task, which is submitted again if the process did not know its program."""
 
     def __init__(
         self, place: Processes, task: Task, arguments: list[Any], names: list[str]
@@ -208,7 +210,7 @@ class _Call:
         inner.add_done_callback(self.on_done)
 
     def on_done(self, inner: Future[Any]) -> None:
-        """Take what came of it."""
+        """Receive the result of the submission."""
         self.place.inner.pop(self.future, None)
         try:
             found = inner.result()
@@ -234,14 +236,14 @@ class Processes(Place):
         self.prefix = f"nx{os.getpid():x}{secrets.token_hex(3)}"
         self.numbers = count()
         self.blocks: weakref.WeakSet[Block] = weakref.WeakSet()
-        #: The future of the pool behind each that was given out and has not ended.
+        #: The pool's future for each of our unfinished futures.
         self.inner: dict[Future[Any], Any] = {}
 
     def _name(self) -> str:
         return f"{self.prefix}-{next(self.numbers):x}"
 
     def put(self, tensors: Sequence[Tensor], lanes: Sequence[int | None], of: int) -> list[Any]:
-        """Copy large tensors to shared memory, each of them once."""
+        """Copy large tensors to shared memory, each once."""
         del lanes, of
         hosted = [tensor if tensor.device == "host" else tensor.to_host() for tensor in tensors]
         return [
@@ -250,7 +252,7 @@ class Processes(Place):
         ]
 
     def start(self, task: Task, values: list[Any], *, spread: bool) -> Any:
-        """Begin a task; the program goes along if no process of the pool has got it yet."""
+        """Start a task; the program is sent if no process of the pool has it."""
         del spread
         arguments = [value.handle if isinstance(value, Block) else value for value in values]
         TRAFFIC.add(sent=sum(value.nbytes for value in values if not isinstance(value, Block)))
@@ -261,19 +263,19 @@ class Processes(Place):
         return call.future
 
     def broken(self, error: BaseException, task: Task) -> BaseException:
-        """Return the error of a task in the user's terms."""
+        """Return an error with a message for the user."""
         if not isinstance(error, BrokenProcessPool):
             return error
         broken = _core.ExecutionError(
-            f"{task.label}: a process of the pool died; what it printed says whether it was "
-            f"killed, or could not import nxla {_core.__version__}"
+            f"{task.label}: a process of the pool died; its output shows whether it was "
+            f"killed or could not import nxla {_core.__version__}"
         )
         broken.__cause__ = error
         note(broken, task.stage, task.label)
         return broken
 
     def results(self, task: Task, future: Any, *, spread: bool) -> list[Any]:
-        """Take what a task gave; names that it did not need are none of shared memory."""
+        """Receive the results of a task; unused names have no shared memory."""
         del task, spread
         values: list[Any] = []
         for value in future.result():
@@ -291,7 +293,7 @@ class Processes(Place):
         return [_read(value) if isinstance(value, Block) else value for value in values]
 
     def cancel(self, futures: Iterable[Any]) -> None:
-        """Give up tasks that no process has begun; what the others give is freed when it comes."""
+        """Cancel tasks that have not started; results of other tasks are freed on arrival."""
         for future in futures:
             future.cancel()
             inner = self.inner.get(future)
@@ -299,7 +301,7 @@ class Processes(Place):
                 inner.cancel()
 
     def close(self) -> None:
-        """Free what is left of this run. Tensors of the caller stay as long as they live there."""
+        """Free the shared memory of the run. Tensors of the caller stay for their lifetime."""
         for block in list(self.blocks):
             block.free()
 
@@ -318,7 +320,7 @@ def _read(value: Block) -> Tensor:
 
 
 def _settle(future: Future[Any], result: Any = None, error: BaseException | None = None) -> bool:
-    """End a future, unless it has been cancelled."""
+    """Complete a future, unless it has been cancelled."""
     if not future.set_running_or_notify_cancel():
         return False
     if error is None:

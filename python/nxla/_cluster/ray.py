@@ -1,7 +1,7 @@
-"""A cluster of Ray. Values are references: they stay where they were made, and travel from there.
+"""Execution on a Ray cluster. Values are references, which stay on the node that computed them.
 
-A whole run is handed to Ray at once, which places tasks, and runs again what a worker takes along
-when it dies. The package is never imported here: whoever passes it has it.
+A whole run is submitted at once. Ray places tasks and repeats tasks whose results are lost with
+a worker. The module does not import Ray; the caller passes the module.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Ray", "is_ray"]
 
-#: Tensors of fewer bytes go with the task that takes them.
+#: Smaller tensors are sent with their task, in bytes.
 SMALL = 1 << 10
-#: How long to wait for a processor where there is none.
+#: The time to wait for a processor, in seconds.
 PATIENCE = 8.0
 
 
 def is_ray(executor: object) -> bool:
-    """Say whether something is the package of Ray, without importing that."""
+    """Return whether an object is the module ray, without importing it."""
     return isinstance(executor, ModuleType) and executor.__name__ == "ray"
 
 
@@ -44,16 +44,15 @@ _PROGRAMS: dict[str, Stage] = {}
 def work(
     version: str, digest: str, program: bytes, options: dict[str, Any], label: str, *given: Any
 ) -> Any:
-    """Run a stage on parcels; after its results comes what stands for its having run."""
+    """Run a stage on parcels; a last result signals that it has run."""
     if version != _core.__version__:
         raise _core.ExecutionError(
-            f"{label}: a worker has nxla {_core.__version__}, the caller has {version}; "
-            "install the same version on all of them"
+            f"{label}: worker: must have nxla {version}, like the caller; got {_core.__version__}"
         )
     stage = _PROGRAMS.get(digest)
     if stage is None:
         stage = _PROGRAMS[digest] = _core.Stage.from_bytes(program)
-    # Behind the arguments are tasks that only had to run before.
+    # The last arguments are barriers of tasks that must run before.
     tensors = [parcel.tensor for parcel in given if parcel is not None]
     results = run_stage(stage, tensors, options, label)
     found = [*(Parcel(result.to_host()) for result in results), None]
@@ -64,21 +63,21 @@ def work(
 
 
 class _Known:
-    """What Ray has got already, as long as this process is connected to it."""
+    """The data that Ray has received, for the lifetime of the connection."""
 
     def __init__(self, remote: Any) -> None:
         self.work = remote
         self.programs: dict[str, Any] = {}
-        #: References to tensors that were sent.
+        #: References to sent tensors.
         self.tensors = Kept()
 
 
-#: By the number of the job, which is another one after each ``ray.init``.
+#: Keyed by the job id, which changes with each ``ray.init``.
 _JOBS: dict[str, _Known] = {}
 
 
 class Ray(Place):
-    """The workers of a cluster of Ray, to which this process is connected by ``ray.init``."""
+    """The workers of the Ray cluster to which ``ray.init`` has connected the process."""
 
     ahead = True
 
@@ -87,7 +86,9 @@ class Ray(Place):
         self.ray = ray
         self.alone_since: float | None = None
         if not ray.is_initialized():
-            raise _core.ArgumentError("stages: Ray is not running; call ray.init() before")
+            raise _core.ArgumentError(
+                "stages: executor: Ray must be running; call ray.init() first"
+            )
         job = ray.get_runtime_context().get_job_id()
         if job not in _JOBS:
             _JOBS.clear()
@@ -96,7 +97,7 @@ class Ray(Place):
         self.width = int(ray.cluster_resources().get("CPU", 0)) or 1
 
     def put(self, tensors: Sequence[Tensor], lanes: Sequence[int | None], of: int) -> list[Any]:
-        """Put large tensors into the store of Ray, each of them once."""
+        """Put large tensors into Ray's object store, each once."""
         del lanes, of
         values: list[Any] = []
         for tensor in tensors:
@@ -122,7 +123,7 @@ class Ray(Place):
         return known
 
     def start(self, task: Task, values: list[Any], *, spread: bool) -> Any:
-        """Submit a task that takes references; give one for each result, and one for its end."""
+        """Submit a task on references; return one for each result, and a barrier."""
         del spread
         remote = self.known.work.options(num_returns=len(task.results) + 1, name=task.label)
         about = (_core.__version__, task.stage.digest, self._program(task.stage))
@@ -135,14 +136,14 @@ class Ray(Place):
         return list(future[:-1])
 
     def barrier(self, future: Any) -> Any:
-        """Return a value that is there when a task has run, and is small."""
+        """Return a small value that is available when a task has run."""
         return future[-1]
 
     def when_ready(self, values: Iterable[Any], call: Callable[[], None]) -> None:
-        """Call back when references have come to an end, whichever, from a thread that waits."""
+        """Call back when all references are done, from a waiting thread."""
         waiting: dict[Any, None] = {}
         for value in values:
-            # Of a task that is running, its end.
+            # The barrier of a running task.
             reference = value[-1] if isinstance(value, list) else value
             if isinstance(reference, self.ray.ObjectRef):
                 waiting[reference] = None
@@ -153,7 +154,7 @@ class Ray(Place):
 
         def wait() -> None:
             left = references
-            # Whoever is called finds out what there is, also where Ray has been shut down.
+            # The callback detects failures, including a shutdown of Ray.
             with suppress(Exception):
                 while left:
                     _, left = self.ray.wait(
@@ -164,7 +165,7 @@ class Ray(Place):
         threading.Thread(target=wait, name="nxla-ray", daemon=True).start()
 
     def fetch(self, values: Sequence[Any]) -> list[Tensor]:
-        """Bring values into this process."""
+        """Copy values to this process."""
         wanted = [value for value in values if not isinstance(value, Parcel)]
         found = iter(self.ray.get(wanted))
         tensors = []
@@ -178,13 +179,13 @@ class Ray(Place):
         return tensors
 
     def cancel(self, futures: Iterable[Any]) -> None:
-        """Give up tasks, as far as they have not begun."""
+        """Cancel tasks that have not started."""
         for future in futures:
             if self.ray.is_initialized():
                 self.ray.cancel(future[-1])
 
     def check(self) -> None:
-        """Raise if there is nobody left to run anything."""
+        """Raise if no worker is left."""
         if not self.ray.is_initialized():
             raise _core.ExecutionError("stages: Ray was shut down while stages were running")
         if self.ray.cluster_resources().get("CPU", 0):
@@ -198,7 +199,7 @@ class Ray(Place):
             )
 
     def is_lost(self, error: BaseException) -> bool:
-        """Say whether data were lost with a worker, and there are others."""
+        """Return whether values were lost with a worker and other workers remain."""
         if not isinstance(error, self.ray.exceptions.ObjectLostError):
             return False
         self.known.programs.clear()
@@ -206,13 +207,13 @@ class Ray(Place):
         return bool(self.ray.is_initialized())
 
     def translate_error(self, error: BaseException) -> BaseException:
-        """Return what a stage has raised, or say what became of its worker."""
+        """Return the exception of a stage, or describe the failure of its worker."""
         kinds = self.ray.exceptions
         if isinstance(error, kinds.RayTaskError):
             cause: BaseException | None = error.cause
             return error if cause is None else cause
         if isinstance(error, kinds.TaskCancelledError):
-            return _core.ExecutionError(f"stages: the run was given up: {error}")
+            return _core.ExecutionError(f"stages: the run was cancelled: {error}")
         if isinstance(error, kinds.WorkerCrashedError | kinds.NodeDiedError):
-            return _core.ExecutionError(f"stages: each of the workers that ran it died: {error}")
+            return _core.ExecutionError(f"stages: all workers that ran the stage died: {error}")
         return error

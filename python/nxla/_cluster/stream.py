@@ -1,4 +1,4 @@
-"""Batches that stream through stages, several of them at the same time."""
+"""Pipelines: several batches in different stages at the same time."""
 
 from __future__ import annotations
 
@@ -32,36 +32,36 @@ def pipeline(
     in_flight: int | None = None,
     **options: Any,
 ) -> Iterator[Any]:
-    """Run batches through stages, several at the same time, and give their results in order.
+    """Run batches through stages, several at the same time, and yield their results in order.
 
-    While one batch is in a stage, the next one is in the stage before. A batch is asked for when
-    there is room for it, so an endless source will do. Leaving the loop early, or an error, gives
-    up what has not begun.
+    While a stage processes one batch, the previous stage processes the next one. A batch is
+    requested when there is room, so the source may be infinite. Leaving the loop early, or an
+    error, cancels tasks that have not started.
 
     Parameters
     ----------
     stages : StageGraph
-        What `split` gives.
+        The result of `split`.
     batches : iterable
-        For each batch the arguments of the traced function as a tuple; what is no tuple is the only
-        argument.
+        The arguments of the traced function for each batch, as a tuple; another value is the
+        only argument.
     executor : Executor or distributed.Client, optional
-        Where stages run, as for `run`. Without one, threads of this process run them.
+        The executor of the stages, as for `run`; threads of the process by default.
     in_flight : int, optional
-        The most batches that are on their way at a time; by default one more than stages can run at
-        the same time.
+        The maximum number of batches in progress; by default one more than the number of stages
+        that can run at the same time.
     **options
         As for `run`.
 
     Yields
     ------
     container
-        The result of each batch, as of the traced function.
+        The result of the traced function for each batch.
 
     Raises
     ------
     ArgumentError
-        If `in_flight` is less than 1, or a batch does not fit the inputs.
+        If `in_flight` is less than 1, or a batch does not match the inputs.
 
     Examples
     --------
@@ -72,8 +72,8 @@ def pipeline(
     [2, 3, 4]
     """
     if in_flight is not None and in_flight < 1:
-        raise _core.ArgumentError(f"pipeline: in_flight must be 1 or more, got {in_flight}")
-    # The options of the caller are those of when the call is made, not of when results are read.
+        raise _core.ArgumentError(f"pipeline: in_flight: must be at least 1; got {in_flight!r}")
+    # Options apply from the time of the call, not from the time when results are read.
     in_force, listening = stages._in_force(options)
     bar = bar_of(in_force, "batches", None, executor)
     plan = plan_of(stages, listening)

@@ -1,8 +1,8 @@
-"""A step of training whose layers are in different places, and whose batch comes in parts.
+"""Pipelined training steps, whose layers run in different places on parts of a batch.
 
-A *part* (a micro-batch) goes forward through the layers and its gradient back; while one part is in
-a layer, others are in other layers. Gradients are added up in the order of the parts, whatever the
-schedule is, so the result does not depend on it.
+A *part* (micro-batch) passes through the layers forward and backward, while other layers process
+other parts. Gradients are summed in the order of the parts, so the result does not depend on the
+schedule.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ _SCHEDULES = ("gpipe", "1f1b")
 def pipeline_schedule(
     schedule: Schedule, layers: int, parts: int, /
 ) -> list[list[tuple[Literal["forward", "backward"], int]]]:
-    """Return what each layer does, in order: the schedule of a pipelined step.
+    """Return the schedule of each layer of a pipelined step.
 
     Parameters
     ----------
     schedule : {"gpipe", "1f1b"}
-        ``"gpipe"``: all parts go forward, and then all go back (Huang et al., "GPipe", 2019).
-        ``"1f1b"``: as soon as the first part is back, a layer takes turns between one forward and
-        one backward, so that layer ``p`` of ``n`` holds what ``n - p`` parts need instead of all
-        (Narayanan et al., "PipeDream", 2019, in its synchronous form).
+        ``"gpipe"``: all forward passes run before the backward passes (Huang et al., "GPipe",
+        2019). ``"1f1b"``: after the first backward pass, a layer alternates between forward and
+        backward passes, so layer ``p`` of ``n`` stores the values of ``n - p`` parts instead of
+        all (Narayanan et al., "PipeDream", 2019, in its synchronous form).
     layers, parts : int
-        How many layers there are, and parts of a batch.
+        The number of layers, and the number of parts of a batch.
 
     Returns
     -------
     list of list of tuple
-        For each layer pairs of ``"forward"`` or ``"backward"`` and the number of a part. The last
-        layer goes back at once: its ``"backward"`` is both.
+        For each layer, pairs of ``"forward"`` or ``"backward"`` and the index of a part. The
+        last layer has no forward entries: its ``"backward"`` includes the forward pass.
 
     Raises
     ------
     ArgumentError
-        If there is no such schedule, or a number is less than 1.
+        If the schedule does not exist, or a number is less than 1.
 
     Examples
     --------
@@ -62,11 +62,11 @@ def pipeline_schedule(
     """
     if schedule not in _SCHEDULES:
         raise _core.ArgumentError(
-            f'pipeline_step: schedule must be "gpipe" or "1f1b", got {schedule!r}'
+            f'pipeline_step: schedule: must be "gpipe" or "1f1b"; got {schedule!r}'
         )
     if layers < 1 or parts < 1:
         raise _core.ArgumentError(
-            f"pipeline_step: expected 1 layer and 1 part or more, got {layers} and {parts}"
+            f"pipeline_step: layers, parts: must be at least 1; got {layers} and {parts}"
         )
     orders: list[list[tuple[Literal["forward", "backward"], int]]] = []
     for layer in range(layers):
@@ -95,40 +95,40 @@ def pipeline_step(
     executor: Any = None,
     **options: Any,
 ) -> PipelineStep:
-    """Make a step of training out of layers that run in different places.
+    """Return a training step whose layers run in different places.
 
-    The batch is cut into parts along its first axis; their gradients are added up, and divided by
-    their number, before each layer is updated. Only what a layer takes is kept for its way back,
-    where it is computed again.
+    The batch is divided into parts along its first axis. The sum of their gradients is divided
+    by the number of parts before each layer is updated. Only the inputs of a layer are stored
+    for its backward pass, which recomputes other values.
 
     Parameters
     ----------
     layers : sequence of callable
-        ``layer(parameters, x)`` gives what the next one takes as ``x``. The stages of a layer run
-        in one place, as far as the executor has places.
+        ``layer(parameters, x)`` returns the ``x`` of the next layer. The stages of a layer run
+        in one place if the executor supports it.
     loss : callable
-        ``loss(y, targets)`` of what the last layer gives: a scalar, the mean over the part.
+        ``loss(y, targets)`` of the result of the last layer: a scalar, the mean over the part.
     update : callable
-        ``update(parameters, gradients, state)`` of each layer gives its new parameters and state.
+        ``update(parameters, gradients, state)`` returns the new parameters and state of a layer.
     parts : int
-        How many parts (micro-batches) a batch is cut into.
+        The number of parts (micro-batches) of a batch.
     schedule : {"gpipe", "1f1b"}
-        The order of work, see `pipeline_schedule`. It changes time and memory, and no result.
+        The schedule, see `pipeline_schedule`. It affects time and memory, but not results.
     executor : Executor or distributed.Client, optional
-        Where stages run, as for `run`. Without one, threads of this process run them.
+        The executor of the stages, as for `run`; threads of the process by default.
     **options
         As for `run`.
 
     Returns
     -------
     PipelineStep
-        ``step(parameters, states, x, targets)`` gives ``(loss, parameters, states)``, where
-        `parameters` and `states` are lists with an entry for each layer.
+        ``step(parameters, states, x, targets)`` returns ``(loss, parameters, states)``, where
+        `parameters` and `states` are lists with one entry for each layer.
 
     Raises
     ------
     ArgumentError
-        If there is no such schedule; when called, if a batch cannot be cut into so many parts.
+        If the schedule does not exist; in a call, if a batch cannot be divided into equal parts.
 
     Examples
     --------
@@ -148,12 +148,12 @@ def pipeline_step(
     """
     pipeline_schedule(schedule, max(len(layers), 1), parts)
     if not layers:
-        raise _core.ArgumentError("pipeline_step: expected a layer or more")
+        raise _core.ArgumentError("pipeline_step: layers: must not be empty")
     return PipelineStep(layers, loss, update, parts, schedule, executor, options)
 
 
 class PipelineStep:
-    """A step of training over layers; see `pipeline_step`."""
+    """A pipelined training step; see `pipeline_step`."""
 
     def __init__(
         self,
@@ -173,11 +173,12 @@ class PipelineStep:
     def __call__(
         self, parameters: Sequence[Any], states: Sequence[Any], x: Any, targets: Any, /
     ) -> tuple[Tensor, list[Any], list[Any]]:
-        """Run a step; gives the mean loss, and the new parameters and states."""
+        """Run a step; return the mean loss, and the new parameters and states."""
         for name, found in (("parameters", parameters), ("states", states)):
             if len(found) != len(self.layers):
                 raise _core.ArgumentError(
-                    f"pipeline_step: there are {len(self.layers)} layers, and {len(found)} {name}"
+                    f"pipeline_step: {name}: must be {len(self.layers)}, one for each layer; got "
+                    f"{len(found)}"
                 )
         own = [tree.flatten((p, s)) for p, s in zip(parameters, states, strict=True)]
         batches = [tree.flatten(part) for part in cut((x, targets), self.parts)]
@@ -220,8 +221,8 @@ def cut(batch: Any, parts: int) -> list[Any]:
         rows = whole.shape[0] if whole.shape else 0
         if rows == 0 or rows % parts:
             raise _core.ArgumentError(
-                f"pipeline_step: a batch of shape {whole.shape} cannot be cut into {parts} equal "
-                "parts along its first axis"
+                f"pipeline_step: batch: first axis must divide into {parts} equal parts; got "
+                f"shape {whole.shape}"
             )
         size = rows // parts
         for number, piece in enumerate(pieces):
@@ -230,7 +231,7 @@ def cut(batch: Any, parts: int) -> list[Any]:
 
 
 class _Traced:
-    """The plan of a step for arguments of given types."""
+    """The plan of a step for given argument types."""
 
     def __init__(
         self, step: PipelineStep, structures: tuple[TreeDef, ...], tensors: list[Tensor]
@@ -240,10 +241,10 @@ class _Traced:
         values = [self.build.value(structure) for structure in structures]
         count = len(step.layers)
         self.own = structures[:count]
-        #: Parameters and state of each layer; what goes in and what should come out, by part.
+        #: Parameters and state of each layer; inputs and targets by part.
         self.layers = [self.build.items_of(value) for value in values[:count]]
         self.batches = [self.build.items_of(value) for value in values[count:]]
-        #: What a layer takes of a part, and what comes back to it.
+        #: The inputs of a layer for a part, and its cotangent.
         self.taken = {(0, part): x for part, (x, _) in enumerate(self.batches)}
         self.back: dict[tuple[int, int], Value] = {}
         self.sums: dict[int, Value] = {}
@@ -287,7 +288,7 @@ class _Traced:
             self.back[layer - 1, part] = back[0]
 
     def _update(self, layer: int) -> list[Value]:
-        """Add the update of a layer; gives its parameters, its state and, of the last, the loss."""
+        """Add the update of a layer; return parameters, state and, for the last layer, the loss."""
         step, (parameters, state) = self.step, self.layers[layer]
         last = layer == len(step.layers) - 1
 
@@ -303,7 +304,7 @@ class _Traced:
         ):
             if new.structure != old.structure:
                 raise _core.ArgumentError(
-                    f"pipeline_step: update gives {what} of another structure than it takes"
+                    f"pipeline_step: update: {what} must keep their structure"
                 )
         return found
 
@@ -311,10 +312,10 @@ class _Traced:
 def _backward(
     apply: Callable[[Any, Any], Any], loss: Callable[[Any, Any], Any] | None, *, first: bool
 ) -> Callable[..., Any]:
-    """Return the way back through a layer, which adds to the sums of the parts before.
+    """Return the backward pass of a layer, which adds to the gradient sums of earlier parts.
 
-    The last layer knows the loss, and gets targets in place of a gradient. The first one has nobody
-    to give a gradient to.
+    The last layer computes the loss and receives targets instead of a cotangent. The first layer
+    returns no cotangent.
     """
 
     def function(parameters: Any, x: Any, coming: Any, *so_far: Any) -> tuple[Any, ...]:

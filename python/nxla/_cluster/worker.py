@@ -1,4 +1,4 @@
-"""What a worker does, in whichever process it is: it runs one stage on some tensors."""
+"""Execution of one stage on a worker, in any process."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
 
 __all__ = ["Parcel", "note", "pickle_tensor", "run_stage", "unpickle_tensor"]
 
-#: How many lines of a stage an error mentions.
+#: The number of source lines of a stage in an error.
 LINES = 3
 
 
 def pickle_tensor(tensor: Tensor, protocol: int = 5) -> tuple[Any, ...]:
-    """Return what `tensor_from_bytes` takes to make a tensor again; its memory comes first."""
+    """Return the arguments of `tensor_from_bytes` for a tensor; its memory comes first."""
     parts: tuple[Any, ...] = tensor.__reduce_ex__(protocol)[1]
     return parts
 
 
 def unpickle_tensor(data: Any, about: tuple[Any, ...]) -> Tensor:
-    """Return a tensor over memory to which nobody writes, made of what `pickle_tensor` gave."""
+    """Return a tensor over immutable memory, from the result of `pickle_tensor`."""
     dtype, shape, names, vectorized = about
     return _core.tensor_from_bytes(data, dtype, shape, names, vectorized, owned=True)
 
 
 class Parcel:
-    """A tensor as workers hold it. Pickled, it is the memory that the tensor is in, uncopied.
+    """A tensor in the form of workers, whose pickle refers to its memory without a copy.
 
-    Whoever unpickles it has got memory of its own, to which nobody else writes; the tensor is made
-    over it. A tensor by itself cannot know that, and copies.
+    Unpickling allocates memory that no other code writes to, so the tensor shares it. Unpickling
+    a plain tensor copies instead.
     """
 
     __slots__ = ("tensor",)
@@ -55,7 +55,7 @@ def _unpacked(data: Any, *about: Any) -> Parcel:
 def run_stage(
     stage: Stage, tensors: Sequence[Tensor], options: dict[str, Any], label: str
 ) -> list[Tensor]:
-    """Run one stage; an error says which one it was, and where the user wrote it."""
+    """Run one stage; an error names the stage and its source lines."""
     try:
         return stage.run(*tensors, **options)
     except Exception as error:
@@ -64,7 +64,7 @@ def run_stage(
 
 
 def note(error: BaseException, stage: Stage, label: str) -> None:
-    """Say in an error which stage it comes from."""
+    """Add a note that names the stage to an error."""
     lines = dict.fromkeys(str(node.line) for node in stage.expr.nodes if node.line is not None)
     shown = list(lines)[:LINES]
     more = [f"{len(lines) - LINES} more lines"] if len(lines) > LINES else []

@@ -69,7 +69,7 @@ from nxla._core import (
 from nxla.nn import initializers
 from nxla.ops.nn import batch_norm_train, dropout, dropout_split
 
-# What is imported above. `make stubs` writes this list.
+# The names that are imported above. `make stubs` writes this list.
 __all__ = [
     "avg_pool",
     "batch_norm",

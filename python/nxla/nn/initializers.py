@@ -216,10 +216,12 @@ def variance_scaling(
     True
     """
     if mode not in ("fan_in", "fan_out", "fan_avg"):
-        raise ArgumentError(f'mode must be "fan_in", "fan_out" or "fan_avg", got {mode!r}')
+        raise ArgumentError(
+            f'initializers: mode: must be "fan_in", "fan_out" or "fan_avg"; got {mode!r}'
+        )
     if distribution not in ("truncated_normal", "normal", "uniform"):
         choices = '"truncated_normal", "normal" or "uniform"'
-        raise ArgumentError(f"distribution must be {choices}, got {distribution!r}")
+        raise ArgumentError(f"initializers: distribution: must be {choices}; got {distribution!r}")
 
     def init(key: TensorLike, shape: Sequence[int], dtype: DTypeLike = "f32") -> Tensor:
         fan_in, fan_out = _fans(shape, in_axis, out_axis)

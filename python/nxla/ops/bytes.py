@@ -48,7 +48,7 @@ def from_binary(
     Raises
     ------
     FormatError
-        If there are no bytes, or the last element is cut off.
+        If `data` is not bytes, or its length is not a multiple of the element size.
 
     Examples
     --------
@@ -60,7 +60,8 @@ def from_binary(
     count, rest = divmod(len(data), dtype.itemsize)
     if not data or rest:
         raise FormatError(
-            f"from_binary: {len(data)} bytes are no whole number of elements of {dtype.itemsize}"
+            f"from_binary: data: length must be a multiple of {dtype.itemsize} bytes; got "
+            f"{len(data)}"
         )
     return _core.place(_core.tensor_from_bytes(data, dtype, [count]), device)
 
@@ -73,7 +74,7 @@ def to_binary(x: TensorLike, /, *, limit: int | None = None) -> bytes:
     x : tensor_like
         Any tensor.
     limit : int, optional
-        How many elements to return at most. Only these are read from a device.
+        The maximum number of elements. Only these elements are read from a device.
 
     Raises
     ------
@@ -89,7 +90,7 @@ def to_binary(x: TensorLike, /, *, limit: int | None = None) -> bytes:
     [1, 0]
     """
     if limit is not None and limit < 0:
-        raise ArgumentError(f"to_binary: expected a number of elements, got limit={limit}")
+        raise ArgumentError(f"to_binary: limit: must be a non-negative integer; got {limit!r}")
     return (x if isinstance(x, _core.Tensor) else _core.tensor(x))._first_bytes(limit)
 
 
@@ -204,7 +205,10 @@ def _described(value: Any, data: list[bytes]) -> Any:
         array = _array(value)
         if array is not None:
             return _described(array, data)
-        raise ArgumentError(f"serialize: cannot write a {type(value).__name__}")
+        raise ArgumentError(
+            "serialize: container: must contain tensors, arrays, numbers, strings, booleans "
+            f"and None; got a {type(value).__name__}"
+        )
     kind, container, extra, children = parts
     items = [_described(item, data) for item in children]
     if kind in ("tuple", "list"):
@@ -216,7 +220,7 @@ def _described(value: Any, data: list[bytes]) -> Any:
 
 
 def _array(value: Any) -> Tensor | None:
-    """Return an array as a tensor, and None for what is no array."""
+    """Return an array as a tensor, and None for other objects."""
     known = hasattr(value, "__dlpack__") or hasattr(value, "__array__")
     return _core.tensor(value) if known else None
 
@@ -225,7 +229,7 @@ def _class_name(value: type) -> str:
     """Return where a class is found again: its module and its name in there."""
     name = f"{value.__module__}:{value.__qualname__}"
     if _class_named(name) is not value:
-        raise ArgumentError(f"serialize: the class {name} is not found under its name")
+        raise ArgumentError(f"serialize: class {name}: must be importable by its name")
     return name
 
 
@@ -397,13 +401,13 @@ class _Reader:
         found = _class_named(name)
         if found is None:
             raise ArgumentError(
-                f"deserialize: there is no class {name}; import the module that defines it before"
+                f"deserialize: class {name}: must be defined; import its module first"
             )
         return found
 
 
 def _little_endian(raw: bytes, itemsize: int, is_complex: bool) -> bytes:
-    """Turn elements to or from little endian; nothing to do on most machines."""
+    """Convert elements to or from little endian, which is a no-op on most machines."""
     if sys.byteorder == "little":
         return raw
     width = itemsize // 2 if is_complex else itemsize

@@ -30,7 +30,7 @@ def tensordot(
     x1, x2 : tensor_like
         Operands.
     axes : int or (sequence of int, sequence of int)
-        How many axes, or which of each.
+        The number of contracted axes, or the axes of each operand.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def tensordot(
         left, right = axes
         return _core.dot(x1, x2, x1_contract=list(left), x2_contract=list(right))
     if axes < 0:
-        raise ArgumentError(f"tensordot: axes must not be negative, got {axes}")
+        raise ArgumentError(f"tensordot: axes: must not be negative; got {axes}")
     last, first = list(range(-axes, 0)), list(range(axes))
     return _core.dot(x1, x2, x1_contract=last, x2_contract=first)
 
@@ -121,10 +121,10 @@ def _letters(labels: Any) -> str:
         if label is Ellipsis:
             letters += "..."
         elif isinstance(label, int) and 0 <= label < len(string.ascii_letters):
-            # The order of these letters is that of the numbers.
+            # The letters have the order of the numbers.
             letters += (string.ascii_uppercase + string.ascii_lowercase)[label]
         else:
-            raise ArgumentError(f"einsum: a label must be an int from 0 to 51, got {label!r}")
+            raise ArgumentError(f"einsum: labels: must be ints from 0 to 51; got {label!r}")
     return letters
 
 
@@ -138,7 +138,7 @@ def _path(
     if len(tensors) < 3:
         return None
     if optimize is False:
-        # What comes out is put last; the next operand is always the first.
+        # The result is appended; the next operand is always the first.
         last = len(tensors) - 1
         return [[0, 1], *([0, position] for position in range(last - 1, 0, -1))]
     try:

@@ -76,12 +76,13 @@ def cond(
     if otherwise is None:
         if true_fn is None or false_fn is None:
             raise ArgumentError(
-                "cond: give (pred, true_fn, false_fn, *operands), or clauses and otherwise="
+                "cond: arguments: must be (pred, true_fn, false_fn, *operands), or clauses and "
+                "otherwise="
             )
         clauses = [(pred, lambda: true_fn(*operands))]
         otherwise = lambda: false_fn(*operands)  # noqa: E731
     elif true_fn is not None:
-        raise ArgumentError("cond: otherwise= goes with clauses, [(pred, fn), …]")
+        raise ArgumentError("cond: otherwise: requires clauses, [(pred, fn), …]")
     else:
         clauses = [_clause(clause) for clause in pred]  # type: ignore[union-attr]
     if _core.is_tracing():
@@ -97,7 +98,7 @@ def cond(
 
 def _clause(clause: Any) -> tuple[TensorLike, Callable[[], Any]]:
     if not isinstance(clause, tuple | list) or len(clause) != 2 or not callable(clause[1]):
-        raise ArgumentError(f"cond: a clause is a pair (pred, function), got {clause!r}")
+        raise ArgumentError(f"cond: clauses: must be pairs (pred, function); got {clause!r}")
     return clause[0], clause[1]
 
 
@@ -106,8 +107,7 @@ def _holds(predicate: TensorLike) -> bool:
     tensor = predicate if isinstance(predicate, _core.Tensor) else _core.tensor(predicate)
     if tensor.ndim:
         raise _core.ShapeError(
-            f"cond: predicate has shape {tensor.shape}, expected a scalar; "
-            "reduce it with all or any"
+            f"cond: pred: must be a scalar; got shape {tensor.shape}; reduce it with all or any"
         )
     return bool(tensor)
 
@@ -208,7 +208,7 @@ def hook(
     if callable(name):
         name, function = None, name
     if name is None and function is None:
-        raise ArgumentError("hook: a hook needs a name or a function")
+        raise ArgumentError("hook: name, function: at least one is required")
     if _core.is_tracing():
         return _core.hook(value, name, function)
     value = _tensors(value)
@@ -268,7 +268,8 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
         given, found = tree.flatten(function(*arguments.unflatten(values)))
         if found != structure:
             raise ArgumentError(
-                f"runtime_call: the function gave {found}, the template is {structure}"
+                "runtime_call: function: result must have the structure of template, "
+                f"{structure}; got {found}"
             )
         return [_fitting(leaf, ty) for leaf, ty in zip(given, types, strict=True)]
 
@@ -292,7 +293,9 @@ def _fitting(leaf: Any, ty: Template) -> Tensor:
     result = _core.tensor(leaf, ty.dtype) if is_number else _tensor(leaf)
     if result.dtype != ty.dtype or result.shape != ty.shape:
         got = _type_of(result)
-        raise ArgumentError(f"runtime_call: the function gave {got}, the template says {ty}")
+        raise ArgumentError(
+            f"runtime_call: function: result must have the type {ty} of template; got {got}"
+        )
     return result if result.names == ty.names else _core.rename(result, ty.names)
 
 

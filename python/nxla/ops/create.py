@@ -1,4 +1,4 @@
-"""Tensors from data, from nothing but numbers, and like other tensors."""
+"""Creation of tensors: from data, from scalars, and like other tensors."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def tensor(
     device: DeviceLike | None = None,
     copy: bool | None = None,
 ) -> Tensor:
-    """Make a tensor of some data, which it keeps whatever happens to the data.
+    """Return a tensor of some data; later changes of the data do not affect it.
 
     Parameters
     ----------
     value : tensor_like
-        A number, a range, nested lists of numbers and arrays, an array (of numpy, or of anything
-        that exports a buffer or DLPack, or has ``__array__`` as the columns and frames of pandas
-        do), or a tensor, whose data stays where it is.
+        A number, a range, nested lists of numbers and arrays, an array (of NumPy, or of another
+        library that exports a buffer or DLPack or has ``__array__``), or a tensor, which stays
+        on its device.
     dtype : dtype_like, optional
-        The element type. By default integers are ``int32`` (wider if one does not fit), floats
-        ``float32``, complex numbers ``complex64``; arrays and numpy's scalars keep theirs.
+        The element type. By default integers are ``int32`` (wider if necessary), floats
+        ``float32`` and complex numbers ``complex64``; arrays and NumPy scalars keep their dtype.
     names : sequence of (str or None), optional
         The names of the axes.
     device : Device or str, optional
@@ -49,10 +49,10 @@ def tensor(
     Raises
     ------
     ArgumentError
-        If nested lists are ragged, nested too deep, or hold something else than numbers. If
+        If nested lists are ragged, nested too deep, or contain other values than numbers; if
         `copy` is False and the memory cannot be shared.
     DTypeError
-        If there is no such dtype.
+        If the dtype does not exist.
 
     Examples
     --------
@@ -77,16 +77,17 @@ def tensor(
 def _imported(
     value: Any, dtype: DTypeLike | None, copy: bool | None, device: DeviceLike | None
 ) -> Tensor:
-    """Return data as a tensor on a device, in memory of its own if `copy` is True."""
+    """Return data as a tensor on a device, in new memory if `copy` is True."""
     made = _placed(value, _core.tensor(value, dtype, copy), device)
     if copy and isinstance(value, _core.Tensor) and made.dtype == value.dtype:
-        # The compiled function shares the memory of a tensor, which never changes but can be freed.
+        # The compiled function shares the memory of a tensor, which is immutable but can be
+        # freed.
         return made if made.device != value.device else made.to_device(made.device, copy=True)
     return made
 
 
 def _placed(given: Any, made: Tensor, device: DeviceLike | None) -> Tensor:
-    """Put new data where it is wanted. What was a tensor before stays where it is."""
+    """Place new data on a device. A tensor stays on its device by default."""
     if device is None and isinstance(given, _core.Tensor):
         return made
     return _core.place(made, device)
@@ -100,20 +101,20 @@ def asarray(
     device: DeviceLike | None = None,
     copy: bool | None = None,
 ) -> Tensor:
-    """Make a tensor of some data, sharing its memory where nobody can write to it.
+    """Return a tensor of some data, sharing its memory if it is immutable.
 
     Parameters
     ----------
     obj : tensor_like
-        As for `tensor`; a traced value is given back.
+        As for `tensor`; a traced value is returned unchanged.
     dtype : dtype_like, optional
         As for `tensor`.
     copy : bool, optional
-        By default memory is copied unless nobody can write to it: that of tensors, of ``bytes``
-        and of JAX's arrays is shared. (A read-only array of numpy is copied, since others may have
-        the same memory for writing.) True always copies. False shares the memory of any array:
-        the caller promises that nobody writes to it as long as the tensor, or anything computed
-        from it, is in use.
+        By default the memory of tensors, of ``bytes`` and of JAX arrays is shared, because it is
+        immutable, and other memory is copied. A read-only NumPy array is copied, because other
+        code may write to its memory. True always copies. False shares the memory of any array,
+        and the caller promises not to write to it while the tensor, or anything computed from
+        it, is in use.
     device : Device or str, optional
         As for `tensor`.
 
@@ -138,10 +139,10 @@ def asarray(
 
 
 def _traced(value: Any, dtype: DTypeLike | None) -> Tensor | None:
-    """Return a traced value, or lists with some, as one; None for data."""
+    """Return a traced value, or a list with traced values, as one traced value; None for data."""
     if not _core.is_tracing():
         return None
-    # A named tuple is a container, which the compiled function refuses.
+    # A named tuple is a container, which the compiled function rejects.
     is_list = isinstance(value, list | tuple) and not hasattr(value, "_fields")
     if is_list and any(isinstance(leaf, _core.Expr) for leaf in tree.leaves(value)):
         return _core.stack([asarray(one, dtype) for one in value])
@@ -151,12 +152,12 @@ def _traced(value: Any, dtype: DTypeLike | None) -> Tensor | None:
 
 
 def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Tensor:
-    """Make a tensor of an array that exports DLPack.
+    """Return a tensor of an array that exports DLPack.
 
     Parameters
     ----------
     x : object
-        With a method ``__dlpack__``, in host memory.
+        An object with the method ``__dlpack__``, in host memory.
     device, copy : optional
         As for `asarray`.
 
@@ -168,7 +169,9 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
     [0, 1, 2]
     """
     if not hasattr(x, "__dlpack__"):
-        raise ArgumentError(f"from_dlpack: {type(x).__name__} has no __dlpack__")
+        raise ArgumentError(
+            f"from_dlpack: x: must have the method __dlpack__; got a {type(x).__name__}"
+        )
     return asarray(x, device=device, copy=copy)
 
 
@@ -180,7 +183,7 @@ def full(
     names: Names | None = None,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Repeat one number over a shape.
+    """Return a tensor filled with one number.
 
     Parameters
     ----------
@@ -189,7 +192,7 @@ def full(
     fill_value : number or scalar tensor
         The number.
     dtype : dtype_like, optional
-        The element type; by default that of the number.
+        The element type; by default the dtype of the number.
     names : sequence of (str or None), optional
         The names of the axes.
     device : Device or str, optional
@@ -216,7 +219,7 @@ def zeros(
     names: Names | None = None,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Repeat zero over a shape.
+    """Return a tensor of zeros.
 
     Parameters
     ----------
@@ -246,7 +249,7 @@ def ones(
     names: Names | None = None,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Repeat one over a shape.
+    """Return a tensor of ones.
 
     Parameters
     ----------
@@ -276,7 +279,7 @@ def empty(
     names: Names | None = None,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Make a tensor whose elements are to be assigned; they are zeros until then.
+    """Return a tensor of zeros, whose elements are meant to be assigned.
 
     Parameters and errors are the same as for `zeros`.
 
@@ -292,7 +295,7 @@ def empty(
 def empty_like(
     x: TensorLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """Make a tensor of the shape of another whose elements are to be assigned; see `empty`.
+    """Return a tensor of zeros with the shape of another tensor; see `empty`.
 
     Examples
     --------
@@ -311,13 +314,12 @@ def full_like(
     *,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Repeat one number over the shape of a tensor.
+    """Return a tensor filled with one number, with the shape of another tensor.
 
     Parameters
     ----------
     x : tensor_like
-        Gives the shape, the names of the axes, the vectorized axes, and the dtype if none is asked
-        for.
+        The tensor whose shape, axis names, vectorized axes and default dtype are used.
     fill_value : number or scalar tensor
         The number.
     dtype : dtype_like, optional
@@ -338,7 +340,7 @@ def full_like(
 
 
 def _beside(x: Tensor, device: DeviceLike | None) -> DeviceLike | None:
-    """Return where something like a tensor is made: where it lives, unless told otherwise."""
+    """Return the device of a new tensor like another one, by default its device."""
     if device is not None or not isinstance(x, _core.Tensor) or _core.is_tracing():
         return device
     options = _core.get_default_options()
@@ -350,7 +352,7 @@ def _beside(x: Tensor, device: DeviceLike | None) -> DeviceLike | None:
 def zeros_like(
     x: TensorLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """Repeat zero over the shape of a tensor, in its dtype unless another is asked for.
+    """Return a tensor of zeros with the shape and the default dtype of another tensor.
 
     Examples
     --------
@@ -364,7 +366,7 @@ def zeros_like(
 def ones_like(
     x: TensorLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """Repeat one over the shape of a tensor, in its dtype unless another is asked for.
+    """Return a tensor of ones with the shape and the default dtype of another tensor.
 
     Examples
     --------
@@ -384,12 +386,12 @@ def arange(
     *,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Count from a start up to, and without, a stop.
+    """Return evenly spaced numbers from a start to a stop, excluding the stop.
 
     Parameters
     ----------
     start, stop : int or float
-        With one of them only, it is the stop, and the start is zero.
+        The bounds. A single argument is the stop, and the start is zero.
     step : int or float
         The distance; negative to count down.
     dtype : dtype_like, optional
@@ -400,7 +402,7 @@ def arange(
     Returns
     -------
     Tensor
-        With one axis of size ``ceil((stop - start) / step)``, or 0 if that is negative.
+        A vector of size ``ceil((stop - start) / step)``, or 0 if that is negative.
 
     Raises
     ------
@@ -416,9 +418,9 @@ def arange(
     if stop is None:
         start, stop = 0, start
     if step == 0:
-        raise ArgumentError("arange: step must not be zero")
-    # -(-a // b) rounds up, exactly so for integers of any size. A step like 1 / 3 is a little less
-    # than that, and would fit once more; the quotient is rounded.
+        raise ArgumentError("arange: step: must not be zero")
+    # -(-a // b) rounds up exactly for integers of any size. A float step such as 1 / 3 is
+    # slightly too small and would fit once more, so the quotient is rounded.
     whole = all(hasattr(number, "__index__") for number in (start, stop, step))
     steps = -((start - stop) // step) if whole else math.ceil((stop - start) / step)
     count = max(int(steps), 0)
@@ -430,7 +432,7 @@ def arange(
 def _counted(start: float, step: float, count: int, dtype: DTypeLike) -> Tensor:
     counted = _core.iota((count,), None, dtype)
     if counted.dtype in (_core.f16, _core.bf16, _core.f8_e5m2, _core.f8_e4m3fn):
-        # These have neither all positions nor the digits of a step that is taken many times.
+        # Such dtypes cannot represent all indices, or the digits of repeated steps.
         counted = _core.iota((count,), None, _core.f32)
     if step != 1:
         counted = _core.multiply(counted, step)
@@ -450,20 +452,20 @@ def linspace(
     name: str | None = None,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Spread numbers evenly from a start to a stop.
+    """Return evenly spaced numbers from a start to a stop.
 
     Parameters
     ----------
     start, stop : number or tensor_like
-        The first number, and the last one, to the bit, or the one after it. Tensors of one shape
-        give as many spreads, along a new last axis.
+        The first number, and the last one (exact) or the one after it. Tensors of one shape
+        produce several ranges, along a new last axis.
     num : int
-        How many.
+        The number of elements.
     endpoint : bool
         If True, `stop` is the last number.
     dtype : dtype_like, optional
-        A float or complex dtype; by default that of the ends, and ``float32`` (or ``complex64``)
-        for plain numbers.
+        A float or complex dtype; by default the dtype of the bounds, and ``float32`` (or
+        ``complex64``) for plain numbers.
     name : str, optional
         The name of the axis.
     device : Device or str, optional
@@ -496,14 +498,14 @@ def iota(
     vectorized_axes: Sequence[tuple[str, int]] = (),
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Count 0, 1, 2… along an axis, or through all elements.
+    """Return the indices along an axis, or of all elements.
 
     Parameters
     ----------
     shape : int or sequence of int
         The sizes of the axes.
     axis : int or str, optional
-        The axis to count along; all elements in row-major order without it.
+        The axis; by default the indices of all elements in row-major order.
     dtype : dtype_like
         The element type.
     names : sequence of (str or None), optional
@@ -538,14 +540,15 @@ def eye(
     vectorized_axes: Sequence[tuple[str, int]] = (),
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Make a matrix of ones on a diagonal and zeros elsewhere.
+    """Return a matrix with ones on a diagonal and zeros elsewhere.
 
     Parameters
     ----------
     n_rows, n_cols : int
         The sizes; as many columns as rows by default.
     k : int
-        How many columns to the right of the main diagonal; negative for the left.
+        The diagonal: the number of columns to the right of the main diagonal, negative for the
+        left.
     dtype : dtype_like, optional
         The element type; ``float32`` by default.
     names : sequence of (str or None), optional
@@ -575,7 +578,7 @@ def _diagonal(shape: tuple[int, int], k: int, dtype: DTypeLike, names: Names | N
 
 
 def tri(n_rows: int, n_cols: int, /, k: int = 0, *, device: DeviceLike | None = None) -> Tensor:
-    """Make a mask that is true on and below a diagonal.
+    """Return a mask that is true on and below a diagonal.
 
     Examples
     --------
@@ -587,25 +590,25 @@ def tri(n_rows: int, n_cols: int, /, k: int = 0, *, device: DeviceLike | None = 
 
 
 def meshgrid(*arrays: TensorLike, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
-    """Spread vectors over a common grid, one axis for each.
+    """Return coordinate tensors of a grid, one for each vector.
 
     Parameters
     ----------
     *arrays : tensor_like
         Vectors.
     indexing : {"xy", "ij"}
-        Whether the first vector runs along the second axis (``"xy"``, as in pictures) or the
-        first (``"ij"``, as in matrices).
+        The axis of the first vector: the second one (``"xy"``, Cartesian) or the first one
+        (``"ij"``, matrix indexing).
 
     Returns
     -------
     tuple of Tensor
-        One for each vector, all of the grid's shape.
+        One tensor for each vector, with the shape of the grid.
 
     Raises
     ------
     ShapeError
-        If an array is no vector.
+        If an array is not a vector.
 
     Examples
     --------
@@ -614,11 +617,13 @@ def meshgrid(*arrays: TensorLike, indexing: Literal["xy", "ij"] = "xy") -> tuple
     [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
     """
     if indexing not in ("xy", "ij"):
-        raise ArgumentError(f'meshgrid: indexing must be "xy" or "ij", got {indexing!r}')
+        raise ArgumentError(f'meshgrid: indexing: must be "xy" or "ij"; got {indexing!r}')
     vectors = [as_tensor(x) for x in arrays]
     for position, vector in enumerate(vectors):
         if vector.ndim != 1:
-            raise ShapeError(f"meshgrid: array {position} has shape {vector.shape}, not one axis")
+            raise ShapeError(
+                f"meshgrid: array {position}: must be a vector; got shape {vector.shape}"
+            )
     axes = list(range(len(vectors)))
     if indexing == "xy" and len(axes) > 1:
         axes[:2] = [1, 0]

@@ -89,7 +89,7 @@ def imag(x: TensorLike, /) -> Tensor:
     Parameters
     ----------
     x : tensor_like
-        Numbers of any dtype; that of real ones is zero.
+        Numbers of any dtype; the imaginary part of a real number is zero.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def imag(x: TensorLike, /) -> Tensor:
 def log(x: TensorLike, /, base: TensorLike | None = None) -> Tensor:
     """Return the logarithm of each element, the natural one by default.
 
-    Negative real numbers give NaN, zero gives minus infinity.
+    Negative real numbers return NaN, and zero returns minus infinity.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def log(x: TensorLike, /, base: TensorLike | None = None) -> Tensor:
         return _core.log(x)
     if isinstance(base, int | float):
         if base <= 0 or base == 1:
-            raise ArgumentError(f"log: base must be positive and not 1, got {base}")
+            raise ArgumentError(f"log: base: must be positive and not 1; got {base!r}")
         return _core.divide(_core.log(x), math.log(base))
     x, base = as_tensors("log", x, base)
     return _core.divide(_core.log(x), _core.log(base))
@@ -189,7 +189,7 @@ def astype(
     copy : bool
         False gives a tensor back that has the dtype already and is where it is wanted.
     device : Device or str, optional
-        Where the result is wanted; by default where `x` is.
+        The device of the result; by default the device of `x`.
 
     Examples
     --------

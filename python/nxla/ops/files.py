@@ -44,7 +44,7 @@ _UNSUPPORTED = {
     "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
 }  # fmt: skip
 
-#: The longest description that a file may have, which is that of the reference implementation.
+#: The maximum length of a header, the same as in the reference implementation.
 _LONGEST = 100_000_000
 
 
@@ -61,7 +61,7 @@ def save(file: PathLike, container: Any, /) -> None:
         ``.safetensors`` for a dict of tensors by name; other containers are written to these under
         the paths of their leaves, ``layers.0.w``, and read as a dict of them.
     container : container
-        What to write.
+        The container to write.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def _kind(function: str, file: PathLike) -> str:
     kind = os.path.splitext(path)[1].lower()
     if kind not in (".nxla", ".npy", ".npz", ".safetensors"):
         raise ArgumentError(
-            f"{function}: a name ends with .nxla, .npy, .npz or .safetensors, got {path!r}"
+            f"{function}: file: name must end with .nxla, .npy, .npz or .safetensors; got {path!r}"
         )
     return kind
 
@@ -162,14 +162,16 @@ def _numpy_file(container: Any, *, archive: bool) -> bytes:
 
     written = io.BytesIO()
     if archive:
-        # Names are those of tensors, and not arguments of `numpy.savez`, which has some of its own.
+        # Names are names of tensors, which could clash with the parameters of `numpy.savez`.
         with zipfile.ZipFile(written, "w") as files:
             for name, x in _by_name(container).items():
                 with files.open(f"{name}.npy", "w", force_zip64=True) as entry:
                     np.lib.format.write_array(entry, _numpy(x, name), allow_pickle=False)
     else:
         if tree.flatten(container)[0] != [container]:
-            raise ArgumentError("save: a .npy file has one tensor; use .npz for a container")
+            raise ArgumentError(
+                "save: container: must be one tensor for a .npy file; use .npz for a container"
+            )
         np.save(written, _numpy(as_tensor(container), "the tensor"), allow_pickle=False)
     return written.getvalue()
 
@@ -179,7 +181,7 @@ def _numpy(x: Tensor, name: str) -> Any:
 
     array = np.asarray(x)
     if array.dtype.hasobject or array.dtype.kind == "V" or array.dtype.isbuiltin != 1:
-        raise ArgumentError(f"save: numpy has no dtype for {name}, which is {x.dtype}")
+        raise ArgumentError(f"save: {name!r}: dtype must exist in NumPy; got {x.dtype}")
     return array
 
 
@@ -196,7 +198,9 @@ def _by_name(container: Any) -> dict[str, Tensor]:
         name = path.replace("['", ".").replace("']", "").replace('["', ".").replace('"]', "")
         name = name.replace("[", ".").replace("]", "").strip(".") or "tensor"
         if name in named:
-            raise ArgumentError(f"save: two tensors would have the name {name!r}")
+            raise ArgumentError(
+                f"save: container: names of tensors must be unique; got {name!r} twice"
+            )
         named[name] = as_tensor(leaf)
     return named
 
@@ -209,17 +213,17 @@ def to_safetensors(container: Any, /, metadata: Mapping[str, str] | None = None)
     container : container
         A dict of tensors by name; others are written under the paths of their leaves.
     metadata : mapping of str to str, optional
-        Texts to put beside them.
+        Strings to store next to the tensors.
 
     Returns
     -------
     bytes
-        What a file of the format has in it.
+        The content of a file in the format.
 
     Raises
     ------
     ArgumentError
-        If the format has no such dtype, or metadata are no texts.
+        If the format does not support a dtype, or metadata contain other values than strings.
 
     Examples
     --------
@@ -231,18 +235,20 @@ def to_safetensors(container: Any, /, metadata: Mapping[str, str] | None = None)
     head: dict[str, Any] = {}
     if metadata is not None:
         if not all(isinstance(text, str) for pair in metadata.items() for text in pair):
-            raise ArgumentError("to_safetensors: metadata are texts by names that are texts")
+            raise ArgumentError("to_safetensors: metadata: names and values must be strings")
         head["__metadata__"] = dict(metadata)
     data: list[bytes] = []
     end = 0
     tensors = _by_name(container)
     if "__metadata__" in tensors:
-        raise ArgumentError('to_safetensors: the name "__metadata__" is taken by the format')
+        raise ArgumentError(
+            'to_safetensors: container: the name "__metadata__" is reserved by the format'
+        )
     # Wide elements come first, so that all of them are aligned.
     for name, x in sorted(tensors.items(), key=lambda entry: -entry[1].dtype.itemsize):
         if x.dtype.name not in _SAFE:
             raise ArgumentError(
-                f"to_safetensors: the format has no dtype for {name!r}, which is {x.dtype}"
+                f"to_safetensors: {name!r}: dtype must exist in the format; got {x.dtype}"
             )
         raw = _core.Tensor._first_bytes(x, None)
         data.append(_little_endian(raw, x.dtype.itemsize, x.dtype.kind == "complex"))
@@ -293,7 +299,7 @@ def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tenso
             continue
         dtype, shape, (begin, end) = _safe_entry(name, entry)
         if start + end > len(view):
-            raise FormatError(f"from_safetensors: {name!r} is cut off")
+            raise FormatError(f"from_safetensors: {name!r}: data is truncated")
         spans.append((begin, end))
         if dtype is None:
             left_out.append(f"{name!r} ({entry['dtype']})")
@@ -301,16 +307,19 @@ def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tenso
         raw = bytes(view[start + begin : start + end])
         raw = _little_endian(raw, dtype.itemsize, dtype.kind == "complex")
         if dtype.kind == "pred" and raw.strip(b"\x00\x01"):
-            raise FormatError(f"from_safetensors: {name!r} has truth values other than 0 and 1")
+            raise FormatError(f"from_safetensors: {name!r}: booleans must be 0 or 1")
         found[name] = _core.tensor_from_bytes(raw, dtype, shape)
     at = 0
     for begin, end in sorted(spans):
         if begin != at:
             what = "overlap" if begin < at else "leave bytes between them"
-            raise FormatError(f"from_safetensors: tensors {what}, at {begin}")
+            raise FormatError(f"from_safetensors: offsets: tensors {what}, at byte {begin}")
         at = end
     if start + at != len(view):
-        raise FormatError(f"from_safetensors: {len(view) - start - at} bytes are left over")
+        raise FormatError(
+            f"from_safetensors: data: must end with the last tensor; {len(view) - start - at} "
+            "bytes follow"
+        )
     if left_out:
         warnings.warn(
             f"from_safetensors: no dtype of nxla holds {', '.join(left_out)}; the other tensors "
@@ -323,11 +332,11 @@ def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tenso
 def _safe_head(view: memoryview) -> tuple[dict[str, Any], int]:
     """Return the description of a file, and where its data begins."""
     if len(view) < _LENGTH.size:
-        raise FormatError("from_safetensors: these bytes are too few")
+        raise FormatError("from_safetensors: data: must be at least 8 bytes")
     (length,) = _LENGTH.unpack(view[: _LENGTH.size])
     start = _LENGTH.size + length
     if length > _LONGEST or start > len(view):
-        raise FormatError(f"from_safetensors: no description of {length} bytes is here")
+        raise FormatError(f"from_safetensors: data: must contain a header of {length} bytes")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
@@ -341,21 +350,28 @@ def _safe_head(view: memoryview) -> tuple[dict[str, Any], int]:
             raise ValueError("it does not begin with {")
         head = json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError) as broken:
-        raise FormatError(f"from_safetensors: the description is damaged: {broken}") from broken
+        raise FormatError(f"from_safetensors: header: must be valid JSON; {broken}") from broken
     return head, start
 
 
 def _safe_entry(name: str, entry: Any) -> tuple[_core.DType | None, list[int], tuple[int, int]]:
     """Return the dtype, None for an unsupported one, the shape and the byte range of a tensor."""
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise FormatError(f"from_safetensors: {name!r} is not described as a tensor is")
+        raise FormatError(
+            f"from_safetensors: {name!r}: header entry must have dtype, shape and data_offsets"
+        )
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or (dtype not in _OURS and dtype not in _UNSUPPORTED):
-        raise FormatError(f"from_safetensors: {name!r} has the dtype {dtype!r}, which is none here")
+        raise FormatError(
+            f"from_safetensors: {name!r}: dtype must be a dtype of the format; got {dtype!r}"
+        )
     counts = [*shape, *offsets] if isinstance(shape, list) and isinstance(offsets, list) else [-1]
     proper = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts)
     if not proper or len(offsets) != 2:
-        raise FormatError(f"from_safetensors: {name!r} has the shape {shape!r} at {offsets!r}")
+        raise FormatError(
+            f"from_safetensors: {name!r}: shape and offsets must be non-negative integers; "
+            f"got {shape!r} at {offsets!r}"
+        )
     known = _core.DType(_OURS[dtype]) if dtype in _OURS else None
     bits = _UNSUPPORTED[dtype] if known is None else 8 * known.itemsize
     begin, end = offsets

@@ -91,7 +91,9 @@ def while_loop(
     if max_trips is None:
         return _repeat(cond_fn, body_fn, init, "while_loop", [], keeps)
     if not isinstance(max_trips, int) or max_trips < 0:
-        raise ArgumentError(f"while_loop: max_trips must be a number of trips, got {max_trips!r}")
+        raise ArgumentError(
+            f"while_loop: max_trips: must be a non-negative integer; got {max_trips!r}"
+        )
 
     def goes_on(state: tuple[Tensor, S]) -> TensorLike:
         return _core.logical_and(_core.less(state[0], max_trips), cond_fn(state[1]))
@@ -184,7 +186,7 @@ def fori(
     """
     if unroll is not False:
         if not isinstance(lower, int) or not isinstance(upper, int):
-            raise ArgumentError("fori: to unroll it, lower and upper must be ints")
+            raise ArgumentError("fori: unroll: requires ints for lower and upper")
         return for_each(
             range(lower, upper),
             body,
@@ -304,7 +306,8 @@ def _elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
     leaves, structure = tree.flatten(generator)
     if not leaves or not all(isinstance(x, _core.Tensor | _core.Expr) for x in leaves):
         raise ArgumentError(
-            f"for_each: expected a range, a tensor or a container of tensors, got {generator!r}"
+            "for_each: generator: must be a range, a tensor or a container of tensors; got "
+            f"{generator!r}"
         )
     shapes = [x.shape for x in leaves]
     if not all(shapes) or len({shape[0] for shape in shapes}) > 1:
@@ -330,7 +333,7 @@ def _copies(unroll: bool | int, count: int) -> int:
     if unroll is False:
         return 1
     if not isinstance(unroll, int) or unroll < 1:
-        raise ArgumentError(f"unroll must be a bool or at least 1, got {unroll!r}")
+        raise ArgumentError(f"for_each: unroll: must be a bool or at least 1; got {unroll!r}")
     return min(unroll, count)
 
 
@@ -389,7 +392,9 @@ def _over_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     shapes = {tuple(leaf.shape) for leaf in tensors}
     if len(shapes) != 1:
         shown = ", ".join(str(list(leaf.shape)) for leaf in tensors) or "no tensor"
-        raise ArgumentError(f"map: over single numbers all tensors have one shape, got {shown}")
+        raise ArgumentError(
+            f"map: xs: tensors must have the same shape if axis is None; got {shown}"
+        )
     (shape,) = shapes
     from nxla.vectors import vmap
 
@@ -479,7 +484,7 @@ class _Steps:
         rows = [_row(x, place) for x in self.leaves]
         answer = self.f(carry, self.structure.unflatten(rows))
         if not isinstance(answer, tuple) or len(answer) != 2:
-            raise ArgumentError("scan: the function must give (carry, y)")
+            raise ArgumentError("scan: f: must return (carry, y)")
         _check_step("carry", carry, answer[0], first=first)
         return answer
 
@@ -613,7 +618,7 @@ def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> N
 def _count_steps(leaves: list[Tensor], length: int | None) -> int:
     sizes = {x.shape[0] if x.ndim else None for x in leaves} | ({length} - {None})
     if not sizes:
-        raise ArgumentError("scan: without xs, length must be given")
+        raise ArgumentError("scan: length: is required without xs")
     if len(sizes) > 1 or None in sizes:
         shapes = ", ".join(str(x.shape) for x in leaves)
         given = "" if length is None else f", and length is {length}"

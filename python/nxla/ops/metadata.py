@@ -1,4 +1,4 @@
-"""What is known of a tensor without computing."""
+"""Properties of tensors that need no computation."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         left, right = ([1] * (longer - len(sizes)) + list(sizes) for sizes in (common, shape))
         common = [b if a == 1 else a for a, b in zip(left, right, strict=True)]
         if any(b not in (1, size) for b, size in zip(right, common, strict=True)):
-            raise ShapeError(f"broadcast_shapes: {', '.join(map(str, shapes))} do not broadcast")
+            raise ShapeError(
+                f"broadcast_shapes: shapes: must broadcast; got {', '.join(map(str, shapes))}"
+            )
     return tuple(common)
 
 

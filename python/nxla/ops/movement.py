@@ -67,7 +67,8 @@ def moveaxis(x: TensorLike, source: Axes, destination: int | Sequence[int], /) -
     destinations = _positions("destination", destination, x.ndim)
     if len(sources) != len(destinations):
         raise ArgumentError(
-            f"moveaxis: source has {len(sources)} axes, destination {len(destinations)}"
+            f"moveaxis: destination: must have {len(sources)} axes, like source; got "
+            f"{len(destinations)}"
         )
     order = [axis for axis in range(x.ndim) if axis not in sources]
     for axis, position in sorted(zip(sources, destinations, strict=True), key=lambda pair: pair[1]):
@@ -79,7 +80,9 @@ def _positions(argument: str, axes: int | Sequence[int], rank: int) -> list[int]
     given = [axes] if isinstance(axes, int) else list(axes)
     positions = [axis + rank if axis < 0 else axis for axis in given]
     if any(not 0 <= axis < rank for axis in positions) or len(set(positions)) < len(positions):
-        raise ArgumentError(f"moveaxis: {argument} is {axes}, the tensor has {rank} axes")
+        raise ArgumentError(
+            f"moveaxis: {argument}: must be distinct axes of a tensor with {rank} axes; got {axes}"
+        )
     return positions
 
 
@@ -243,14 +246,16 @@ def repeat(x: TensorLike, repeats: TensorLike, /, axis: Axis | None = None) -> T
     size = axis_size(x, axis)
     if isinstance(repeats, _core.Expr):
         raise TraceError(
-            "repeat: the shape of the result depends on numbers that are known only when the "
-            "function runs; give them as a static argument (static_argnames=)"
+            "repeat: repeats: must not be traced, because it determines the shape of the "
+            "result; make it a static argument (static_argnames=)"
         )
     given = repeats if isinstance(repeats, int) else _core.tensor(repeats).tolist()
     counts = given if isinstance(given, list) else [given]
     fits = all(isinstance(count, int) and count >= 0 for count in counts)
     if not fits or len(counts) not in (1, size):
-        raise ArgumentError(f"repeat: repeats is {repeats}, the axis has {size} elements")
+        raise ArgumentError(
+            f"repeat: repeats: must have one entry for each of {size} elements; got {repeats}"
+        )
     if len(counts) == 1:
         place = axis_index(x, axis)
         before, after = x.shape[:place], x.shape[place + 1 :]
@@ -299,12 +304,14 @@ def roll(
     several = list(shift) if isinstance(shift, list | tuple) else None
     if axis is None:
         if several is not None:
-            raise ArgumentError("roll: several shifts need as many axes")
+            raise ArgumentError("roll: axis: must have one axis for each shift")
         return _core.reshape(roll(_core.flatten(x), shift, axis=0), x.shape)
     axes = [axis] if isinstance(axis, int | str) else list(axis)
     shifts = [shift] * len(axes) if several is None else several
     if len(shifts) != len(axes):
-        raise ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+        raise ArgumentError(
+            f"roll: shift: must be {len(axes)}, one for each axis; got {len(shifts)}"
+        )
     for one_axis, one_shift in zip(axes, shifts, strict=True):
         x = _rolled(x, one_shift, axis_index(x, one_axis))
     return x
@@ -368,12 +375,16 @@ def to_batched(
     """
     x = as_tensor(x)
     if leftover not in ("repeat", "discard"):
-        raise ArgumentError(f'to_batched: leftover must be "repeat" or "discard", got {leftover!r}')
+        raise ArgumentError(
+            f'to_batched: leftover: must be "repeat" or "discard"; got {leftover!r}'
+        )
     if x.ndim == 0:
-        raise ArgumentError("to_batched: a scalar has no axis to take apart")
+        raise ArgumentError("to_batched: x: must have at least one axis; got a scalar")
     length = x.shape[0]
     if not 0 < size <= length:
-        raise ArgumentError(f"to_batched: size is {size}, the first axis has {length} elements")
+        raise ArgumentError(
+            f"to_batched: size: must be from 1 to {length}, the size of the first axis; got {size}"
+        )
     return _batches(x, size, length, leftover == "repeat")
 
 
@@ -425,5 +436,5 @@ def pad_outer(
     if isinstance(rule, str):
         return _core.pad_with_own(x, rule, widths)
     if any(len(width) != 2 for width in widths):
-        raise ArgumentError(f"pad_outer: widths are pairs, got {list(widths)}")
+        raise ArgumentError(f"pad_outer: widths: must be pairs; got {list(widths)}")
     return _core.pad(x, rule, widths)

@@ -1,4 +1,4 @@
-"""Functions for training, which give more than one result."""
+"""Neural-network functions for training, which return several results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def batch_norm_train(
     axis : int or str
         The axis of the channels.
     epsilon : float
-        What is added to the variance.
+        A constant that is added to the variance.
     momentum : float
         How much of the running statistics stays; the rest is that of `x`, whose variance is divided
         by the number of elements. No gradient flows through them.
@@ -94,7 +94,7 @@ def dropout(key: TensorLike, x: TensorLike, /, rate: float = 0.5) -> tuple[Tenso
     ArgumentError
         If the rate is not from 0 to 1.
     ShapeError
-        If `key` is no key.
+        If `key` is not a key.
 
     Examples
     --------

@@ -64,7 +64,7 @@ def read_archive(file: str | os.PathLike[str] | bytes, function: str) -> dict[st
                 return _members(archive, size, function)
         except (FormatError, DTypeError, MemoryError):
             raise
-        # What is raised for damaged archives is not documented, and of a dozen kinds.
+        # The errors of damaged archives are undocumented and of a dozen types.
         except Exception as broken:
             if isinstance(broken, OSError) and not isinstance(file, bytes):
                 raise
@@ -88,7 +88,7 @@ def _members(archive: zipfile.ZipFile, size: int, function: str) -> dict[str, Te
             )
         with archive.open(member) as stream:
             arrays[name] = _array(stream, member.file_size, where)
-            # What is left over has to be read for the checksum.
+            # The rest must be read for the checksum.
             while stream.read(1 << 16):
                 pass
     return arrays
@@ -107,7 +107,7 @@ def _size(stream: IO[bytes]) -> int:
 
 
 def _array(stream: IO[bytes], size: int, where: str) -> Tensor:
-    """Read an array of so many bytes at most."""
+    """Read an array of at most this many bytes."""
     import numpy as np
 
     dtype, order, shape, start = _header(stream, size, where)
@@ -166,7 +166,7 @@ def _header(stream: IO[bytes], size: int, where: str) -> tuple[Any, Any, tuple[i
         header = ast.literal_eval(text.decode(encoding))
         dtype = npy.descr_to_dtype(header["descr"])
         shape, fortran = header["shape"], header["fortran_order"]
-    # Whatever an expression in Python, or a dtype, may be wrong in.
+    # The errors that evaluating a literal, or making a dtype, can raise.
     except Exception as broken:
         found = f"{type(broken).__name__}: {broken}"
         raise wrong(start, "a header of dtype, order and shape", found) from broken

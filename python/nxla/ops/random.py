@@ -39,7 +39,7 @@ def _together(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
         right = [1] * (missing - len(shape)) + list(shape)
         if any(a != b and 1 not in (a, b) for a, b in zip(left, right, strict=True)):
             listed = " and ".join(map(str, shapes))
-            raise ShapeError(f"{name}: parameters of shapes {listed} do not broadcast")
+            raise ShapeError(f"{name}: parameters: must broadcast; got shapes {listed}")
         result = [b if a == 1 else a for a, b in zip(left, right, strict=True)]
     return tuple(result)
 

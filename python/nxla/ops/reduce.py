@@ -44,7 +44,7 @@ def reduce(
     Raises
     ------
     ShapeError
-        If `initial` or what the function gives is no scalar.
+        If `initial` or the result of the function is not a scalar.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def reduce(
 
 
 def _traced(function: Callable[..., Tensor], name: str, *operands: TensorLike) -> Tensor:
-    """Run something that only works in a trace: in the present one, or in one of its own."""
+    """Run a function that needs a trace, in the current trace or in a new one."""
     if _core.is_tracing():
         return function(*operands)
     # Plain numbers stay plain, so that they take the dtype of what stands next to them.

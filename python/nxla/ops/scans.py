@@ -51,12 +51,12 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], /, *operan
     """
     branches = list(branches)
     if not branches:
-        raise ArgumentError("switch: there must be a branch")
+        raise ArgumentError("switch: branches: must not be empty")
     index = as_tensor(index)
     if index.dtype.kind not in ("signed", "unsigned", "pred"):
-        raise _core.DTypeError(f"switch: index is {index.dtype}, expected an integer dtype")
+        raise _core.DTypeError(f"switch: index: must be an integer; got {index.dtype}")
     if index.ndim:
-        raise ShapeError(f"switch: index has shape {index.shape}, expected a scalar")
+        raise ShapeError(f"switch: index: must be a scalar; got shape {index.shape}")
     if len(branches) == 1:
         return branches[0](*operands)
     clauses: list[tuple[TensorLike, Callable[[], Any]]] = [
@@ -124,7 +124,8 @@ def associative_scan(
     if len(sizes) != 1:
         shapes = ", ".join(str(x.shape) for x in leaves) or "none"
         raise ArgumentError(
-            f"associative_scan: tensors must have one size along axis {axis}, shapes are {shapes}"
+            f"associative_scan: xs: tensors must have the same size along axis {axis}; got "
+            f"shapes {shapes}"
         )
     # Move the axis to the front, so that slices along it are simple.
     rows = [_core.flip(x, axis=0) if reverse else x for x in (_moved(x, axis, 0) for x in leaves)]
@@ -134,7 +135,9 @@ def associative_scan(
         result = f(*(structure.unflatten(side) for side in sides))
         found, kind = tree.flatten(result)
         if kind != structure:
-            raise ArgumentError(f"associative_scan: the function gave {kind}, for {structure}")
+            raise ArgumentError(
+                f"associative_scan: f: result must have the structure {structure}; got {kind}"
+            )
         return [_moved(as_tensor(x), axis, 0) for x in found]
 
     done = _prefixes(combine, rows)
@@ -144,7 +147,7 @@ def associative_scan(
 
 def _size(x: Tensor, axis: int) -> int:
     if not -x.ndim <= axis < x.ndim:
-        raise ShapeError(f"associative_scan: there is no axis {axis} in shape {x.shape}")
+        raise ShapeError(f"associative_scan: axis: must be an axis of shape {x.shape}; got {axis}")
     return x.shape[axis]
 
 

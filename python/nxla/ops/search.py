@@ -48,12 +48,12 @@ def _data(function: str, x: TensorLike, instead: str) -> Tensor:
     """Return an operand with data and without vectorized axes."""
     if isinstance(x, _core.Expr):
         raise TraceError(
-            f"{function}: the shape of the result depends on numbers that are known only when the "
-            f"function runs; {instead}"
+            f"{function}: x: must not be traced, because its elements determine the shape of "
+            f"the result; {instead}"
         )
     x = as_tensor(x)
     if x.vectorized_axes:
-        raise ArgumentError(f"{function}: x has vectorized axes; devectorize it first")
+        raise ArgumentError(f"{function}: x: must not have vectorized axes; devectorize it first")
     return x
 
 
@@ -85,7 +85,7 @@ def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
     """
     x = _data("nonzero", x, "use nx.where(x, …, …), or nx.top_k(x != 0, k) for a fixed number")
     if x.ndim == 0:
-        raise ShapeError("nonzero: a scalar has no axes")
+        raise ShapeError("nonzero: x: must have at least one axis; got a scalar")
     is_truth = x.dtype == _core.pred
     return tuple(_core.true_indices(x if is_truth else _core.not_equal(x, 0)))
 
@@ -253,12 +253,12 @@ def searchsorted(
     """
     x1, x2 = as_tensors("searchsorted", x1, x2, compared=True)
     if side not in ("left", "right"):
-        raise ArgumentError(f'searchsorted: side must be "left" or "right", got {side!r}')
+        raise ArgumentError(f'searchsorted: side: must be "left" or "right"; got {side!r}')
     if x1.ndim != 1:
-        raise ShapeError(f"searchsorted: x1 has shape {x1.shape}, not one axis")
+        raise ShapeError(f"searchsorted: x1: must be a vector; got shape {x1.shape}")
     for x in (x1, x2):
         if x.dtype.kind == "complex":
-            raise DTypeError(f"searchsorted: an operand has dtype {x.dtype}, expected real numbers")
+            raise DTypeError(f"searchsorted: operands: must be real; got {x.dtype}")
     if sorter is not None:
         x1 = _core.take(x1, sorter)
     return _core.places_in_order(x1, x2, side == "right")

@@ -70,15 +70,15 @@ def _count_of(function: str, numbers: Any, argument: str) -> int:
     """Return the largest element plus one; the elements must be concrete."""
     if isinstance(numbers, _core.Expr):
         raise TraceError(
-            f"{function}: how many numbers there are depends on data, and the shape of a traced "
-            f"value cannot; give {argument}="
+            f"{function}: {argument}: is required for traced values, because it determines "
+            "the shape of the result"
         )
     if not numbers.size:
         return 0
     if numbers.dtype.kind not in ("signed", "unsigned", "pred"):
         return 0  # The engine reports the invalid dtype.
     if int(_core.min(numbers).item()) < 0:
-        raise ArgumentError(f"{function}: numbers must not be negative unless {argument}= is given")
+        raise ArgumentError(f"{function}: x: must not be negative without {argument}=")
     return int(_core.max(numbers).item()) + 1
 
 

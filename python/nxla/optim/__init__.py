@@ -55,7 +55,7 @@ from nxla.optim.transforms import (
     trace,
 )
 
-# What is imported above. `make stubs` writes this list.
+# The names that are imported above. `make stubs` writes this list.
 __all__ = [
     "GradientTransformation",
     "adagrad",

@@ -27,7 +27,7 @@ def _float(count: TensorLike) -> Tensor:
 
 def _check(name: str, argument: str, value: float) -> None:
     if value <= 0:
-        raise ArgumentError(f"{name}: {argument} must be positive, got {value}")
+        raise ArgumentError(f"{name}: {argument}: must be positive; got {value}")
 
 
 def constant_schedule(value: float) -> Schedule:
@@ -201,8 +201,8 @@ def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> 
     """
     if len(boundaries) != len(schedules) - 1:
         raise ArgumentError(
-            f"join_schedules: {len(schedules)} schedules have {len(schedules) - 1} boundaries "
-            f"between them, got {len(boundaries)}"
+            f"join_schedules: boundaries: must be {len(schedules) - 1} for {len(schedules)} "
+            f"schedules; got {len(boundaries)}"
         )
 
     def schedule(count: TensorLike) -> Tensor:
@@ -285,7 +285,10 @@ def piecewise_constant_schedule(
     steps = sorted((boundaries_and_scales or {}).items())
     for _, factor in steps:
         if factor < 0:
-            raise ArgumentError(f"piecewise_constant_schedule: a factor is negative: {factor}")
+            raise ArgumentError(
+                "piecewise_constant_schedule: boundaries_and_scales: factors must not be "
+                f"negative; got {factor}"
+            )
 
     def schedule(count: TensorLike) -> Tensor:
         count = _float(count)

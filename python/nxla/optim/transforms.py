@@ -428,7 +428,7 @@ def add_decayed_weights(
 
     def update(grads: Any, params: Any) -> Any:
         if params is None:
-            raise ArgumentError("add_decayed_weights: update needs the parameters")
+            raise ArgumentError("add_decayed_weights: params: must be passed to update; got None")
 
         def decayed(g: Tensor, p: Tensor) -> Tensor:
             return g + p * weight_decay
@@ -552,8 +552,8 @@ def chain(*transforms: GradientTransformation) -> GradientTransformation:
     def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
         if len(state) != len(transforms):
             raise ArgumentError(
-                f"chain: the state is of {len(state)} transformations, and there are "
-                f"{len(transforms)}; make it with init"
+                f"chain: state: must have one entry for each of {len(transforms)} "
+                f"transformations; got {len(state)}; create it with init"
             )
         states = []
         updates = tree.map(_wide, grads)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LUResult(NamedTuple):
-    """What `lu` returns: ``p @ l @ u`` is the matrix."""
+    """The result of `lu`: ``p @ l @ u`` is the matrix."""
 
     p: Tensor
     l: Tensor  # noqa: E741
@@ -25,14 +25,14 @@ class LUResult(NamedTuple):
 
 
 class QRResult(NamedTuple):
-    """What `qr` returns: ``Q @ R`` is the matrix."""
+    """The result of `qr`: ``Q @ R`` is the matrix."""
 
     Q: Tensor
     R: Tensor
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns."""
+    """The result of `eigh`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -46,7 +46,7 @@ class EigResult(NamedTuple):
 
 
 class SVDResult(NamedTuple):
-    """What `svd` returns: ``U * S @ Vh`` is the matrix, with a column of ``U`` for each value."""
+    """The result of `svd`: ``U * S @ Vh`` is the matrix, with a column of ``U`` for each value."""
 
     U: Tensor
     S: Tensor
@@ -90,7 +90,8 @@ def qr(x: TensorLike, /, *, mode: Literal["reduced", "complete"] = "reduced") ->
     x : tensor_like
         Matrices in the last two axes, not empty.
     mode : {"reduced", "complete"}
-        Whether ``Q`` has as many columns as the smaller side, or is square.
+        ``"reduced"`` returns a ``Q`` with as many columns as the smaller side; ``"complete"`` a
+        square ``Q``.
 
     Returns
     -------
@@ -100,7 +101,7 @@ def qr(x: TensorLike, /, *, mode: Literal["reduced", "complete"] = "reduced") ->
     Raises
     ------
     ShapeError
-        If there are no matrices.
+        If `x` has fewer than two axes.
     ArgumentError
         If there is no such mode.
 
@@ -112,7 +113,7 @@ def qr(x: TensorLike, /, *, mode: Literal["reduced", "complete"] = "reduced") ->
     (True, 5.0)
     """
     if mode not in ("reduced", "complete"):
-        raise ArgumentError(f'qr: mode must be "reduced" or "complete", got {mode!r}')
+        raise ArgumentError(f'qr: mode: must be "reduced" or "complete"; got {mode!r}')
     return QRResult(*_core.qr_parts(x, mode == "complete"))
 
 
@@ -163,7 +164,7 @@ def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVDResult:
     Raises
     ------
     ShapeError
-        If there are no matrices.
+        If `x` has fewer than two axes.
 
     Examples
     --------
@@ -212,11 +213,9 @@ def eig(x: TensorLike, /) -> EigResult:
     """
     x = as_tensor(x)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ShapeError(
-            f"eig: x has shape {x.shape}, expected square matrices in the last two axes"
-        )
+        raise ShapeError(f"eig: x: must be a (batch of) square matrices; got shape {x.shape}")
     if x.vectorized_axes:
-        raise ArgumentError("eig: x has vectorized axes; devectorize it first")
+        raise ArgumentError("eig: x: must not have vectorized axes; devectorize it first")
     wide = _core.result_type(x, _core.c64)
     if isinstance(x, _core.Tensor) and not _core.is_tracing():
         values, vectors = (_core.astype(part, wide) for part in _core.eigen_of_data(x))

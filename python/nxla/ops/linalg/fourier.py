@@ -47,7 +47,7 @@ def fftfreq(
     [0.0, 1.0, -2.0, -1.0]
     """
     if n < 0:
-        raise ArgumentError(f"fftfreq: there are no {n} elements")
+        raise ArgumentError(f"fftfreq: n: must be at least 1; got {n}")
     with default_options(compiler="evaluator"):
         steps = iota((n,), dtype="s64")
         steps = _core.where(steps < (n + 1) // 2, steps, steps - n)
@@ -71,7 +71,7 @@ def rfftfreq(
     [0.0, 1.0, 2.0]
     """
     if n < 1:
-        raise ArgumentError(f"rfftfreq: there are no frequencies of {n} elements")
+        raise ArgumentError(f"rfftfreq: n: must be at least 1; got {n}")
     with default_options(compiler="evaluator"):
         steps = iota((n // 2 + 1,), dtype="s64")
     return _frequencies(steps, n * d, dtype, device)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns: ``sign * exp(logabsdet)`` is the determinant."""
+    """The result of `slogdet`: ``sign * exp(logabsdet)`` is the determinant."""
 
     sign: Tensor
     logabsdet: Tensor
@@ -111,7 +111,7 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Raises
     ------
     ShapeError
-        If an operand is no vector.
+        If an operand is not a vector.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     x1, x2 = as_tensors("outer", x1, x2)
     for x in (x1, x2):
         if len(x.shape) != 1:
-            raise ShapeError(f"outer: operands must be vectors, got one of shape {x.shape}")
+            raise ShapeError(f"outer: operands: must be vectors; got shape {x.shape}")
     return _core.multiply(_core.expand_dims(x1, axis=1), x2)
 
 

@@ -1,0 +1,127 @@
+"""Write the table of error messages in ``docs/reference/errors.md``.
+
+``python tools/errors.py`` writes the section "All messages" from the sources of the crates and of
+the Python package. ``python tools/errors.py --check`` fails if the section is out of date.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "reference" / "errors.md"
+HEADING = "## All messages\n"
+INTRODUCTION = """
+`python tools/errors.py` writes this section from the sources. Braces contain inserted expressions.
+Many messages of the crates are the last part of an error, after the operation and the argument.
+"""
+
+#: The attribute or the constructor of an error in Rust; its parentheses contain the message.
+RUST_ERROR = re.compile(
+    r"#\[error\(|\b(?:\w*Error|ErrorKind)::\w+\(|\bPy\w+(?:Error|Warning)::new_err\("
+    r"|\binvalid\(|\brefuse\w*\(|\breject\w*\(|\busage\("
+)
+#: A message that a variable holds before an error is created.
+RUST_REASON = re.compile(r"\blet (?:why|message|reason) =([^;]*);")
+RUST_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+
+
+def rust_code(path: Path) -> str:
+    """Return a Rust source without its tests and comments."""
+    text = path.read_text(encoding="utf-8").split("#[cfg(test)]\nmod ")[0]
+    return re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE)
+
+
+def closing(text: str, start: int) -> int:
+    """Return the index of the parenthesis that closes the one before an index."""
+    depth, at = 1, start
+    while depth and at < len(text):
+        string = RUST_STRING.match(text, at)
+        if string:
+            at = string.end()
+            continue
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        at += 1
+    return at
+
+
+def rust_messages(path: Path) -> Iterator[str]:
+    """Yield the messages of the errors that a Rust source creates."""
+    text = rust_code(path)
+    calls = [text[each.end() : closing(text, each.end())] for each in RUST_ERROR.finditer(text)]
+    for code in calls + RUST_REASON.findall(text):
+        for string in RUST_STRING.findall(code):
+            message = re.sub(r"\\\n\s*", "", string).replace('\\"', '"').replace("\\n", " ")
+            if re.search(r"[a-z] ", message):
+                yield message
+
+
+def python_text(node: ast.expr) -> str | None:
+    """Return the text of a string expression, with braces around inserted expressions."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(python_text(part) or "" for part in parts)
+        case ast.FormattedValue(value=value):
+            return f"{{{ast.unparse(value)}}}"
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return (python_text(left) or "") + (python_text(right) or "")
+        case _:
+            return None
+
+
+def python_messages(path: Path) -> Iterator[str]:
+    """Yield the messages of the exceptions that a Python source raises."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        name = ast.unparse(node.func).rpartition(".")[2]
+        message = python_text(node.args[0])
+        if name.endswith("Error") and message and " " in message:
+            yield " ".join(message.split())
+
+
+def section() -> str:
+    """Return the section with the messages of each crate and of the package."""
+    groups: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "crates").glob("*/src/**/*.rs")):
+        if "tests" in path.stem or "tests" in path.parts:
+            continue
+        groups.setdefault(path.relative_to(ROOT / "crates").parts[0], set()).update(
+            rust_messages(path)
+        )
+    package: set[str] = groups.setdefault("Python package", set())
+    for path in sorted((ROOT / "python" / "nxla").rglob("*.py")):
+        package.update(python_messages(path))
+    parts = [HEADING, INTRODUCTION]
+    for name, messages in groups.items():
+        if messages:
+            title = name if name == "Python package" else f"Crate `{name}`"
+            rows = [f"| `` {row.replace('|', '&#124;').strip()} `` |\n" for row in sorted(messages)]
+            parts += [f"\n### {title}\n", "| message |\n|---|\n", *rows]
+    return "".join(parts)
+
+
+def main() -> int:
+    """Write the section, or compare it with the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    head = page.partition(HEADING)[0].rstrip("\n")
+    content = f"{head}\n\n{section()}"
+    if "--check" in sys.argv:
+        if page != content:
+            sys.stderr.write("docs/reference/errors.md: run `python tools/errors.py`\n")
+        return page != content
+    PAGE.write_text(content, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
