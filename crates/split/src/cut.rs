@@ -8,17 +8,16 @@
 //!
 //! Notable details:
 //!
-//! * Constants (literals, `iota`, `eye`) have no owner: each stage that needs a constant contains a
-//!   copy. Simplification depends on constant operands (`x ** 2` becomes `x * x`), so a stage with
+//! * Constants (literals, `iota`, `eye`, annotated or not) have no owner: each stage that needs a
+//!   constant contains a copy. Simplification depends on constant operands (`x ** 2` becomes `x * x`), so a stage with
 //!   a constant as an input could compute other bits than the whole program. A boundary may still
 //!   declare a constant as an output, but no later stage takes this output.
-//! * Annotations have no owner either, because they cost nothing. Passing an annotated value on
+//! * Annotations of other values have no owner either, because they cost nothing. Passing an annotated value on
 //!   would make independent stages wait for each other. If a boundary declares an annotated value,
 //!   it is passed on like other values.
 //! * Nodes with effects form a chain: each depends on the preceding one. The owner of a hook
 //!   therefore owns all earlier hooks or comes after their owners, which preserves the order of
 //!   hooks.
-//!   owns, or comes after the owners of, all earlier hooks, and their order survives.
 
 use nxla_expr::{ExprId, Graph, Node, Op, Program};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -42,9 +41,13 @@ impl Value {
     }
 }
 
-/// Returns whether a node is a compile-time constant, which each stage copies.
+/// Returns whether a node is a compile-time constant or annotates one. Each stage copies it.
 pub(crate) fn is_constant(graph: &Graph, id: ExprId) -> bool {
-    matches!(graph.op(id), Op::Constant(_) | Op::Iota(_) | Op::Eye(_) | Op::Tensor(_))
+    let value = match (graph.op(id), graph.operands(id)) {
+        (Op::Metadata(_), &[operand]) => operand,
+        _ => id,
+    };
+    matches!(graph.op(value), Op::Constant(_) | Op::Iota(_) | Op::Eye(_) | Op::Tensor(_))
 }
 
 /// Returns whether each stage copies a node: the node is a constant, or it annotates its only
