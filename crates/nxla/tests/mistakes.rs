@@ -159,3 +159,25 @@ fn an_executable_with_too_few_results_is_told_apart_from_our_mistakes() {
     assert_eq!(compiled.call(1).unwrap_err().to_string(), expected);
     assert_eq!(numbers(&jit(|x: Expr| x + 0).compiler(compiler).call(4).unwrap()), [4.0]);
 }
+
+#[test]
+fn ranks_beyond_the_limit_are_mistakes() {
+    for rank in [65, 256, 70_000] {
+        let ty = || TensorType::new(DType::F32, vec![1; rank]);
+        let limit = format!("a tensor must have at most 64 axes; got {rank}");
+        let flat = jit(|x: Expr| x.reshape([1]));
+        let mut errors = vec![
+            flat.trace(ty()).map(drop).unwrap_err(),
+            flat.compile(ty()).map(drop).unwrap_err(),
+            jit(|x: Expr| x).trace(ty()).map(drop).unwrap_err(),
+            Tensor::new(vec![1.0f32], vec![1; rank]).map(drop).unwrap_err().into(),
+        ];
+        let unused = jit(|_: Expr, y: Expr| y);
+        errors.push(unused.trace((ty(), TensorType::scalar(DType::F32))).map(drop).unwrap_err());
+        for error in errors {
+            assert!(error.to_string().contains(&limit), "{error}");
+        }
+    }
+    let most = jit(|x: Expr| x + 1).call(Tensor::new(vec![1.0f32], vec![1; 64]).unwrap()).unwrap();
+    assert_eq!(most.shape().len(), 64);
+}

@@ -35,7 +35,8 @@ impl Program {
     /// need.
     ///
     /// # Errors
-    /// Returns an error if a value inside a loop or branch is used outside of it.
+    /// Returns an error if an input has too many axes, or if a value inside a loop or branch is used outside
+    /// of it.
     pub fn new(graph: &Graph, inputs: Vec<TensorType>, outputs: &[ExprId]) -> Result<Self> {
         let roots = Roots { outputs, effects: graph.effects() };
         Self::close(graph, inputs, &roots, &TailMap::default(), (0, 0))
@@ -54,6 +55,9 @@ impl Program {
         parameter_of: &TailMap<u32>,
         (scope, first): (u32, usize),
     ) -> Result<Self> {
+        for ty in &inputs {
+            ty.shape.check_rank().map_err(|error| ErrorKind::from(error).of("parameter"))?;
+        }
         let mut graph = Graph::with_options(from.options());
         let parameters: Vec<ExprId> = inputs
             .iter()

@@ -479,6 +479,9 @@ fn ill_formed_programs_are_refused() {
     let huge = Op::Iota(Box::new(Iota { axis: None, ty: huge }));
     let error = refused(&[(input(), &[]), (huge, &[])], &[]);
     assert!(error.ends_with("is too large"), "{error}");
+    let deep = Op::Iota(Box::new(Iota { axis: None, ty: TensorType::new(DType::F32, [1; 65]) }));
+    let error = refused(&[(input(), &[]), (deep, &[])], &[]);
+    assert!(error.ends_with("a tensor must have at most 64 axes; got 65"), "{error}");
     let names = TensorType { names: Some(Names::from([None])), ..ty() };
     let names = Op::Iota(Box::new(Iota { axis: None, ty: names }));
     let error = refused(&[(input(), &[]), (names, &[])], &[]);
