@@ -22,12 +22,11 @@ pub(crate) fn strategy(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
 }
 
 /// A shape, and windows over it.
-fn windows(dilates: bool) -> BoxedStrategy<(Vec<usize>, Window)> {
+fn windows() -> BoxedStrategy<(Vec<usize>, Window)> {
     shape(RANKS)
-        .prop_flat_map(move |sizes| {
+        .prop_flat_map(|sizes| {
             let rank = sizes.len();
-            let dilation = if dilates { 1..=2_usize } else { 1..=1_usize };
-            let axes = (vec(1..=3_usize, rank), vec(1..=3_usize, rank), vec(dilation, rank));
+            let axes = (vec(1..=3_usize, rank), vec(1..=3_usize, rank), vec(1..=2_usize, rank));
             (Just(sizes), axes, for_some_axes(rank, (0, 0), (-1..=2_i64, -1..=2_i64)))
         })
         .prop_map(|(sizes, (dimensions, strides, dilations), padding)| {
@@ -48,7 +47,7 @@ fn windows(dilates: bool) -> BoxedStrategy<(Vec<usize>, Window)> {
 
 fn uniform(op: &Op, reduction: WindowOp, dtype: DType) -> BoxedStrategy<Case> {
     let numbers = tolerance::of(op, dtype).numbers;
-    windows(true)
+    windows()
         .prop_flat_map(move |(sizes, window)| (tensor(dtype, &sizes, numbers), Just(window)))
         .prop_map(move |(x, window)| {
             Case::new(vec![x], window.clone(), move |graph, x| {
@@ -60,7 +59,7 @@ fn uniform(op: &Op, reduction: WindowOp, dtype: DType) -> BoxedStrategy<Case> {
 
 fn window_fun(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
     let numbers = tolerance::of(op, dtype).numbers;
-    (windows(true), select(associative(dtype)))
+    (windows(), select(associative(dtype)))
         .prop_flat_map(move |((sizes, window), function)| {
             let (x, initial) = (tensor(dtype, &sizes, numbers), tensor(dtype, &[], numbers));
             (x, initial, Just(window), Just(function))
@@ -83,7 +82,7 @@ fn window_fun(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
 /// Dilated windows cannot be written for XLA, see `left_out`.
 fn window_scatter(op: &Op, scatter: ScatterOp, dtype: DType) -> BoxedStrategy<Case> {
     let numbers = tolerance::of(op, dtype).numbers;
-    windows(false)
+    windows()
         .prop_flat_map(move |(sizes, window)| {
             let source = tensor(dtype, &counts(&sizes, &window), Numbers::Tame);
             (

@@ -138,11 +138,6 @@ impl<'a> Cx<'a> {
         })
     }
 
-    /// The error of an op that StableHLO has no words for.
-    pub(crate) fn unsupported(&self, op: &'static str, why: impl Into<String>) -> LowerError {
-        LowerError::Unsupported { op, why: why.into(), line: self.line() }
-    }
-
     // --- regions ---
 
     /// Begins the next region of an operation; gives the region's arguments.

@@ -24,16 +24,6 @@ pub enum LowerError {
         /// The user's line, where known.
         line: Option<Line>,
     },
-    /// An op in a form that StableHLO has no words for.
-    #[error("{op}: {why}{}", At(line))]
-    Unsupported {
-        /// The op's name in expression text.
-        op: &'static str,
-        /// The argument and what is wrong with it.
-        why: String,
-        /// The user's line, where known.
-        line: Option<Line>,
-    },
 }
 
 /// A user's line at the end of a message.

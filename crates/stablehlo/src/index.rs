@@ -182,13 +182,36 @@ fn scatter(
     let x = cx.cast(operands[0], compute);
     let indices = indices(cx, operands[1], &ty.shape);
     let updates = cx.cast(operands[2], compute);
-    if cx.shape(updates.ty).size() == 0 {
-        return cx.convert(x, ty.dtype);
-    }
+    let result = match cx.shape(updates.ty).size() {
+        0 => x,
+        _ => scatter_values(cx, axes, x, indices, updates, update),
+    };
+    cx.convert(result, ty.dtype)
+}
+
+/// Adds updates to a value at indices; those outside of it are dropped.
+pub(crate) fn scatter_add(
+    cx: &mut Cx<'_>,
+    axes: &[usize],
+    x: Value,
+    indices: Value,
+    updates: Value,
+) -> Value {
+    scatter_values(cx, axes, x, indices, updates, Update::Add)
+}
+
+fn scatter_values(
+    cx: &mut Cx<'_>,
+    axes: &[usize],
+    x: Value,
+    indices: Value,
+    updates: Value,
+    update: Update,
+) -> Value {
     let leading = cx.shape(indices.ty).rank() - 1;
     let windows: SmallVec<[usize; 8]> = (leading..cx.shape(updates.ty).rank()).collect();
 
-    let scalar = cx.ty(compute, &Shape::scalar());
+    let scalar = cx.ty(cx.dtype(x.ty), &Shape::scalar());
     let mut open = cx.writer.open("stablehlo.scatter", &[x, indices, updates], &[x.ty]);
     let pair = cx.begin_region(&mut open, &[scalar, scalar]);
     let result = match update {
@@ -210,7 +233,7 @@ fn scatter(
             List(axes)
         ),
     );
-    cx.convert(results[0], ty.dtype)
+    results[0]
 }
 
 /// Sorts by the first value and moves the others along; equal elements keep their order.

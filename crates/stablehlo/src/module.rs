@@ -84,8 +84,7 @@ impl fmt::Debug for HostCall {
 ///
 /// # Errors
 /// * [`LowerError::Donated`] for a list of another length than the inputs;
-/// * [`LowerError::HostCalls`] for an active hook where the plugin cannot call the host;
-/// * [`LowerError::Unsupported`] for a form of an op that StableHLO has no words for.
+/// * [`LowerError::HostCalls`] for an active hook where the plugin cannot call the host.
 pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
     let built = "what was built can be built in other words";
     let decomposed = match options.custom_call {

@@ -7,7 +7,7 @@
 //! computed in `f32` and clamped by the conversion back.
 
 use nxla_expr::UnaryOp;
-use nxla_tensor::{DType, promote};
+use nxla_tensor::DType;
 
 /// The dtype for a unary op with a result of this dtype.
 pub(crate) fn unary(op: UnaryOp, dtype: DType) -> DType {
@@ -70,17 +70,6 @@ pub(crate) const fn accumulator(dtype: DType) -> DType {
         // Integers wrap in the end, whatever the width of the sum.
         dtype => stored(dtype),
     }
-}
-
-/// One dtype that orders the elements of `x` and adds up those of a result: a scatter of windows
-/// has no other for its sources. An `f32` cannot order wide integers.
-pub(crate) fn scatter(x: DType, result: DType) -> DType {
-    let compute = accumulator(promote(x, result));
-    let is_wide_integer = |dtype: DType| dtype.is_integer() && dtype.bits() >= 32;
-    if compute == DType::F32 && (is_wide_integer(x) || is_wide_integer(result)) {
-        return DType::F64;
-    }
-    compute
 }
 
 /// The dtype of matrix factorisations, which need the range and precision of `f32` at least.

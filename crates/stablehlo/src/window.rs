@@ -8,6 +8,7 @@ use crate::builder::{Pad, Range};
 use crate::context::Cx;
 use crate::error::Result;
 use crate::fold;
+use crate::index::scatter_add;
 use crate::literal::{I64s, Pairs};
 use crate::region::Source;
 use crate::widen;
@@ -112,6 +113,9 @@ fn window_fun<'a>(
 }
 
 /// Each window sends its element of the source to its extremum, the last one if there are several.
+///
+/// StableHLO's `select_and_scatter` leaves the choice among equal elements to the plugin. Therefore the
+/// windows are reduced to the positions of their extrema, to which the elements are added.
 fn scatter(
     cx: &mut Cx<'_>,
     op: ScatterOp,
@@ -119,44 +123,76 @@ fn scatter(
     operands: &[Source],
     ty: &TensorType,
 ) -> Result<Value> {
-    let (name, selects) = match op {
-        ScatterOp::Max => ("window_scatter_max", "GT"),
-        ScatterOp::Min => ("window_scatter_min", "LT"),
+    let selects = match op {
+        ScatterOp::Max => "GT",
+        ScatterOp::Min => "LT",
     };
-    if window.dilations.iter().any(|&dilation| dilation != 1) {
-        return Err(cx.unsupported(name, "dilations: windows with gaps cannot be scattered to"));
-    }
-    let compute = widen::scatter(cx.dtype(operands[0].ty()), ty.dtype);
-    let x = cx.cast(operands[0], compute);
+    let x = cx.cast(operands[0], widen::ordered(cx.dtype(operands[0].ty())));
+    let compute = widen::accumulator(ty.dtype);
     let source = cx.cast(operands[1], compute);
     let initial = cx.cast(operands[2], compute);
-    if ty.rank() == 0 {
-        let sum = cx.uniform("stablehlo.add", &[source, initial]);
-        return Ok(cx.convert(sum, ty.dtype));
-    }
-    if are_apart(cx, window) && cx.shape(source.ty).size() > 0 {
-        let sum = scatter_apart(cx, selects, window, x, source, initial);
-        return Ok(cx.convert(sum, ty.dtype));
-    }
+    let initial = cx.broadcast(initial, &[], &ty.shape);
+    let count = cx.shape(source.ty).size();
+    let sum = if count == 0 || ty.shape.size() == 0 {
+        initial
+    } else if ty.rank() == 0 {
+        cx.uniform("stablehlo.add", &[source, initial])
+    } else if are_apart(cx, window) {
+        scatter_apart(cx, selects, window, x, source, initial)
+    } else {
+        let targets = extremum_positions(cx, selects, window, x, source)?;
+        let flat = Shape::from([ty.shape.size()]);
+        let (sum, source) = (cx.reshape(initial, &flat), cx.reshape(source, &Shape::from([count])));
+        let sum = scatter_add(cx, &[0], sum, targets, source);
+        cx.reshape(sum, &ty.shape)
+    };
+    Ok(cx.convert(sum, ty.dtype))
+}
 
-    let scalars = [initial.ty, initial.ty];
-    let mut open = cx.writer.open("stablehlo.select_and_scatter", &[x, source, initial], &[x.ty]);
-    let pair = cx.begin_region(&mut open, &scalars);
-    let stays = cx.compare(selects, pair[0], pair[1]);
-    cx.end_region(&[stays]);
-    let pair = cx.begin_region(&mut open, &scalars);
-    let sum = cx.uniform("stablehlo.add", &pair);
-    cx.end_region(&[sum]);
-    let results = cx.writer.close(
-        open,
+/// For each window the position of its extremum in the flat tensor, -1 for a window of padding alone.
+///
+/// A plugin may fold a window in any order and begin several times. Of two elements the one with the smaller
+/// position stays if it is strictly more extreme.
+fn extremum_positions(
+    cx: &mut Cx<'_>,
+    selects: &str,
+    window: &Window,
+    x: Value,
+    source: Value,
+) -> Result<Value> {
+    let (shape, counts) = (cx.shape(x.ty).clone(), cx.shape(source.ty).clone());
+    let index = widen::index(shape.size());
+    let positions = cx.iota(0, index, &Shape::from([shape.size()]));
+    let positions = cx.reshape(positions, &shape);
+    let filling = cx.splat(Scalar::UInt(0), cx.dtype(x.ty), &Shape::scalar());
+    let nowhere = cx.splat(Scalar::Int(-1), index, &Shape::scalar());
+    let body = |cx: &mut Cx<'_>, left: &[Value], right: &[Value]| {
+        let is_before = cx.compare("LT", left[1], right[1]);
+        let (first, second) =
+            (cx.select(is_before, left[0], right[0]), cx.select(is_before, right[0], left[0]));
+        let start = cx.select(is_before, left[1], right[1]);
+        let end = cx.select(is_before, right[1], left[1]);
+        let is_extreme = cx.compare(selects, first, second);
+        let zero = cx.splat(Scalar::UInt(0), index, &Shape::scalar());
+        let is_element = cx.compare("GE", start, zero);
+        let stays = cx.uniform("stablehlo.and", &[is_extreme, is_element]);
+        Ok(Values::from_slice(&[cx.select(stays, first, second), cx.select(stays, start, end)]))
+    };
+    let results = cx.fold(
+        "stablehlo.reduce_window",
+        &[x, positions],
+        &[filling, nowhere],
+        &counts,
         format_args!(
-            "window_dimensions = {}, window_strides = {}, padding = {}",
+            "window_dimensions = {}, window_strides = {}, window_dilations = {}, padding = {}",
             I64s(&window.dimensions),
             I64s(&window.strides),
+            I64s(&window.dilations),
             Pairs(&window.padding)
         ),
-    );
-    Ok(cx.convert(results[0], ty.dtype))
+        body,
+    )?;
+    Ok(cx.reshape(results[1], &Shape::from([counts.size(), 1])))
 }
 
 /// Whether windows share no elements, lie inside the tensor, and are small enough to be unrolled.
@@ -170,9 +206,8 @@ fn are_apart(cx: &Cx<'_>, window: &Window) -> bool {
 }
 
 /// [`scatter`] of windows that are apart: the first elements of all windows are compared with all
-/// second ones and so on, and each goes back to where it came from. XLA's own operation becomes a
-/// fold over windows that carries positions along, and a scatter to these, which takes two to three
-/// times as long.
+/// second ones and so on, and each goes back to where it came from. A reduction to positions and a scatter
+/// to these take two to three times as long.
 fn scatter_apart(
     cx: &mut Cx<'_>,
     selects: &str,
@@ -197,10 +232,10 @@ fn scatter_apart(
         winner = cx.select(stays, winner, this);
         extremum = cx.select(stays, extremum, candidate);
     }
-    let compute = cx.dtype(x.ty);
+    let compute = cx.dtype(source.ty);
     let filling = cx.splat(Scalar::UInt(0), compute, &Shape::scalar());
     let nowhere = cx.splat(Scalar::UInt(0), compute, &counts);
-    let mut sum = cx.broadcast(initial, &[], &shape);
+    let mut sum = initial;
     for (at, place) in places.iter().enumerate() {
         let this = position(cx, at);
         let is_here = cx.compare("EQ", winner, this);

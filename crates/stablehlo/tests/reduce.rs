@@ -6,7 +6,7 @@ mod common;
 use common::{LIMITS, assert_lines, body, program, scalar, ty};
 use nxla_expr::build::{WindowOptions, WindowPadding};
 use nxla_expr::{Graph, ReduceOp};
-use nxla_stablehlo::{LowerError, LowerOptions, lower};
+use nxla_stablehlo::{LowerOptions, lower};
 use nxla_tensor::DType;
 
 #[test]
@@ -190,41 +190,22 @@ fn a_window_fold_pads_before_it_folds() {
 }
 
 #[test]
-fn scattered_windows() {
-    // The windows have elements in common.
-    let inputs = [ty(DType::S32, [4]), ty(DType::F32, [3]), scalar(DType::F32)];
+fn scattered_windows_are_positions_of_extrema() {
+    // The windows have elements in common, and gaps.
+    let inputs = [ty(DType::S32, [6]), ty(DType::F16, [4]), scalar(DType::F16)];
     let text = body(&inputs, |g, p| {
-        let options = options(&[1], &[(0, 0)], &[1]);
+        let options = options(&[1], &[(0, 0)], &[2]);
         Ok(vec![g.window_scatter_max(p[0], p[1], p[2], &[2], &options)?])
     });
-    // An f32 cannot order all of s32, so it is scattered in f64.
-    assert_lines(
-        &text,
-        r#"
-        %3 = "stablehlo.convert"(%0) : (tensor<4xi32>) -> tensor<4xf64>
-        %4 = "stablehlo.convert"(%1) : (tensor<3xf32>) -> tensor<3xf64>
-        %5 = "stablehlo.convert"(%2) : (tensor<f32>) -> tensor<f64>
-        %6 = "stablehlo.select_and_scatter"(%3, %4, %5) ({
-        ^bb0(%7: tensor<f64>, %8: tensor<f64>):
-        %9 = "stablehlo.compare"(%7, %8) {comparison_direction = #stablehlo<comparison_direction GT>, compare_type = #stablehlo<comparison_type FLOAT>} : (tensor<f64>, tensor<f64>) -> tensor<i1>
-        stablehlo.return %9 : tensor<i1>
-        }, {
-        ^bb0(%10: tensor<f64>, %11: tensor<f64>):
-        %12 = stablehlo.add %10, %11 : tensor<f64>
-        stablehlo.return %12 : tensor<f64>
-        }) {window_dimensions = array<i64: 2>, window_strides = array<i64: 1>, padding = dense<[[0, 0]]> : tensor<1x2xi64>} : (tensor<4xf64>, tensor<3xf64>, tensor<f64>) -> tensor<4xf64>
-        %13 = "stablehlo.convert"(%6) : (tensor<4xf64>) -> tensor<4xf32>
-        "#,
-    );
-}
-
-#[test]
-fn scattered_windows_have_no_gaps() {
-    let inputs = [ty(DType::F32, [4]), ty(DType::F32, [2]), scalar(DType::F32)];
-    let program = program(&inputs, |g, p| {
-        let options = options(&[1], &[(0, 0)], &[2]);
-        Ok(vec![g.window_scatter_min(p[0], p[1], p[2], &[2], &options)?])
-    });
-    let error = lower(&program, &LowerOptions::default()).unwrap_err();
-    assert!(matches!(error, LowerError::Unsupported { op: "window_scatter_min", .. }), "{error}");
+    // Elements are compared in their own dtype, and added in the accumulator of the result.
+    for part in [
+        "\"stablehlo.iota\"() {iota_dimension = 0 : i64} : () -> tensor<6xi32>",
+        "window_dilations = array<i64: 2>",
+        "-> (tensor<4xi32>, tensor<4xi32>)",
+        "\"stablehlo.scatter\"",
+        "(tensor<6xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<6xf32>",
+        "(tensor<6xf32>) -> tensor<6xf16>",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
 }

@@ -14,7 +14,7 @@ use crate::reduce::{match_ordered, widened_float};
 use crate::{memory, parallel, value};
 
 /// Of several equal extrema the last one receives the source. A comparison with NaN fails, and
-/// then the later element is taken; both are what XLA does. Padding never receives anything.
+/// then the later element is taken. Padding never receives anything.
 pub(super) fn scatter(
     op: ScatterOp,
     window: &Window,

@@ -6,11 +6,11 @@
 
 mod forward;
 
-use nxla_expr::{Axes, BinaryOp, ExprId, Graph, Op, Padding, ScatterOp, Window, WindowOp};
+use nxla_expr::{Axes, ExprId, Graph, Op, Padding, ScatterOp, Window, WindowOp};
 use nxla_tensor::{Scalar, Shape};
 
 use super::movement::put_back;
-use crate::builder::{self, dilated_size, pad_zeros, scalar, select_or_zero, sum_all, to_i64};
+use crate::builder::{self, dilated_size, pad_zeros, scalar, sum_all, to_i64};
 use crate::error::Result;
 use crate::reverse::{ReversePass, Visit};
 
@@ -31,10 +31,7 @@ pub(super) fn window(
     let dx = match op {
         WindowOp::Sum => sum(pass.graph, window, dy, x)?,
         WindowOp::Product => product(pass.graph, window, dy, x)?,
-        WindowOp::Max | WindowOp::Min => {
-            let y = pass.result(visit)?;
-            extremum(pass.graph, scatter_of(op), window, dy, (x, y))?
-        }
+        WindowOp::Max | WindowOp::Min => extremum(pass.graph, scatter_of(op), window, dy, x)?,
     };
     pass.add_cotangent(visit, 0, dx)
 }
@@ -105,21 +102,11 @@ fn extremum(
     op: ScatterOp,
     window: &Window,
     dy: ExprId,
-    (x, y): (ExprId, ExprId),
+    x: ExprId,
 ) -> Result<ExprId> {
-    if window.dilations.iter().all(|&dilation| dilation == 1) {
-        let zero = scalar(graph, 0.0, graph.dtype(dy))?;
-        let scatter = Op::WindowScatter(op, Box::new(window.clone()));
-        return Ok(graph.make(scatter, &[x, dy, zero])?);
-    }
-    // Backends do not support a scatter with dilated windows.
-    let offsets = Offsets::new(window, graph.shape(x), graph.shape(dy));
-    let mut dx = None;
-    for (offset, wins) in offsets.winners(graph, op, x, y)? {
-        let part = select_or_zero(graph, wins, dy)?;
-        dx = Some(offsets.put(graph, dx, part, &offset)?);
-    }
-    Ok(dx.expect("a window has at least one offset"))
+    let zero = scalar(graph, 0.0, graph.dtype(dy))?;
+    let scatter = Op::WindowScatter(op, Box::new(window.clone()));
+    Ok(graph.make(scatter, &[x, dy, zero])?)
 }
 
 /// The searched tensor only selects indices; the source and the initial value carry derivatives.
@@ -141,13 +128,8 @@ pub(super) fn scatter(
     let source = graph.shape(visit.operands[1]).clone();
     if pass.needs_cotangent(visit, 1) && source.size() > 0 {
         let graph = &mut *pass.graph;
-        let extremum = match op {
-            ScatterOp::Max => WindowOp::Max,
-            ScatterOp::Min => WindowOp::Min,
-        };
-        let y = graph.make(Op::Window(extremum, Box::new(window.clone())), &[x])?;
         let offsets = Offsets::new(window, graph.shape(x), &source);
-        let part = offsets.select_winners(graph, op, (x, y), dy)?;
+        let part = offsets.select_winners(graph, op, x, dy)?;
         pass.add_cotangent(visit, 1, part)?;
     }
     if pass.needs_cotangent(visit, 2) {
@@ -234,39 +216,5 @@ impl<'a> Offsets<'a> {
             Some(sum) => graph.add(sum, placed)?,
             None => placed,
         })
-    }
-
-    /// For each offset, returns a mask of the windows whose extremum `y` is at this offset. Of
-    /// several equal elements the last one counts, as for the scatter.
-    fn winners(
-        &self,
-        graph: &mut Graph,
-        op: ScatterOp,
-        x: ExprId,
-        y: ExprId,
-    ) -> Result<Vec<(Vec<usize>, ExprId)>> {
-        let dtype = graph.dtype(x);
-        let padding = match op {
-            ScatterOp::Max => dtype.min_value(),
-            ScatterOp::Min => dtype.max_value(),
-        };
-        let padded = self.pad_windows(graph, x, padding)?;
-        let mut free: Option<ExprId> = None;
-        let mut winners = Vec::new();
-        for offset in self.iter().rev() {
-            let element = self.take(graph, padded, &offset)?;
-            let equal = graph.binary(BinaryOp::Equal, element, y)?;
-            let wins = match free {
-                Some(free) => graph.logical_and(free, equal)?,
-                None => equal,
-            };
-            let differs = graph.logical_not(equal)?;
-            free = Some(match free {
-                Some(free) => graph.logical_and(free, differs)?,
-                None => differs,
-            });
-            winners.push((offset, wins));
-        }
-        Ok(winners)
     }
 }

@@ -176,7 +176,7 @@ windows! {
 
 methods! {
     /// Adds each element of `source` at the position of the largest element of its window, starting
-    /// from `initial`.
+    /// from `initial`. Of several equal elements, the last one in row-major order receives.
     ///
     /// ```
     /// use nxla::{Tensor, Window};

@@ -301,7 +301,7 @@ functions! {
     /// Returns
     /// -------
     /// values, indices : Tensor
-    ///     The elements, the largest first, and where they are.
+    ///     The elements, the largest first, and where they are. Equal elements keep their order.
     ///
     /// Raises
     /// ------

@@ -286,7 +286,8 @@ functions! {
 
     /// Add each element of a source where the largest element of its window is.
     ///
-    /// It is the gradient of `window_max`.
+    /// It is the gradient of `window_max`. Of several equal elements, the last one in row-major order
+    /// receives. An element is taken if the one before it in the window is NaN, or if it is NaN itself.
     ///
     /// Parameters
     /// ----------

@@ -1,10 +1,9 @@
 //! Tangents of window reductions.
 
-use nxla_expr::{ExprId, Op, ScatterOp, Window, WindowOp};
-use nxla_tensor::Scalar;
+use nxla_expr::{BinaryOp, ExprId, Graph, Op, ScatterOp, TensorType, Window, WindowOp};
+use nxla_tensor::{DType, Scalar};
 
 use super::{Offsets, scatter_of};
-use crate::builder::select_or_zero;
 use crate::error::Result;
 use crate::forward::JvpStep;
 
@@ -54,9 +53,9 @@ fn product(step: &mut JvpStep<'_>, window: &Window, dx: ExprId) -> Result<ExprId
 
 /// Returns the tangent of the extremum of each window, of the last one in a tie.
 fn extremum(step: &mut JvpStep<'_>, op: ScatterOp, window: &Window, dx: ExprId) -> Result<ExprId> {
-    let (x, y) = (step.x(0)?, step.y()?);
-    let offsets = Offsets::new(window, step.graph.shape(x), step.graph.shape(y));
-    offsets.select_winners(step.graph, op, (x, y), dx)
+    let x = step.x(0)?;
+    let offsets = Offsets::new(window, step.graph.shape(x), step.graph.shape(step.node));
+    offsets.select_winners(step.graph, op, x, dx)
 }
 
 /// The indices are those of the values; the tangents of the source and the initial value are
@@ -77,23 +76,54 @@ pub(in crate::rules) fn scatter_tangent(
 }
 
 impl Offsets<'_> {
-    /// Returns for each window the element of `values` at the index of its extremum.
+    /// Returns for each window the element of `values` at the index of its extremum, which is the index that
+    /// the scatter of windows uses: an element stays if the next one is less extreme. Padding never wins.
     pub(super) fn select_winners(
         &self,
-        graph: &mut nxla_expr::Graph,
+        graph: &mut Graph,
         op: ScatterOp,
-        (x, y): (ExprId, ExprId),
+        x: ExprId,
         values: ExprId,
     ) -> Result<ExprId> {
-        let padded = self.pad_windows(graph, values, Scalar::UInt(0))?;
-        let mut found: Option<ExprId> = None;
-        for (offset, wins) in self.winners(graph, op, x, y)? {
-            let value = self.take(graph, padded, &offset)?;
-            found = Some(match found {
-                Some(found) => graph.select(wins, value, found)?,
-                None => select_or_zero(graph, wins, value)?,
+        let is_more_extreme = match op {
+            ScatterOp::Max => BinaryOp::Greater,
+            ScatterOp::Min => BinaryOp::Less,
+        };
+        let is_element = match self.has_padding() {
+            true => {
+                let ty = TensorType::new(DType::Pred, graph.shape(x).clone());
+                let all = graph.constant(Scalar::UInt(1), ty)?;
+                Some(self.pad_windows(graph, all, Scalar::UInt(0))?)
+            }
+            false => None,
+        };
+        let elements = self.pad_windows(graph, x, Scalar::UInt(0))?;
+        let values = self.pad_windows(graph, values, Scalar::UInt(0))?;
+        let mut best: Option<(ExprId, ExprId, Option<ExprId>)> = None;
+        for offset in self.iter() {
+            let element = self.take(graph, elements, &offset)?;
+            let value = self.take(graph, values, &offset)?;
+            let here = is_element.map(|mask| self.take(graph, mask, &offset)).transpose()?;
+            best = Some(match best {
+                None => (element, value, here),
+                Some((extremum, found, before)) => {
+                    let mut stays = graph.binary(is_more_extreme, extremum, element)?;
+                    let mut any = None;
+                    if let (Some(before), Some(here)) = (before, here) {
+                        let both = graph.logical_and(stays, before)?;
+                        let is_padding = graph.logical_not(here)?;
+                        stays = graph.logical_or(both, is_padding)?;
+                        any = Some(graph.logical_or(before, here)?);
+                    }
+                    let extremum = graph.select(stays, extremum, element)?;
+                    (extremum, graph.select(stays, found, value)?, any)
+                }
             });
         }
-        Ok(found.expect("a window has at least one offset"))
+        Ok(best.expect("a window has at least one offset").1)
+    }
+
+    fn has_padding(&self) -> bool {
+        self.window.padding.iter().any(|&(low, high)| low > 0 || high > 0)
     }
 }

@@ -1,0 +1,278 @@
+"""One rule for equal elements in each function that chooses among them, on every compiler."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+SEEDS = range(3)
+DTYPES = ["u8", "s32", "s64", "u64", "f32", "f16", "f64"]
+
+
+def few(seed, shape, dtype="f32", count=3):
+    """Return numbers of which most occur several times."""
+    numbers = np.random.default_rng(seed).integers(0, count, shape)
+    return np.asarray(nx.tensor(numbers, dtype=dtype))
+
+
+def run(compiler, function, *arguments):
+    results = nx.jit(function, compiler=compiler)(*arguments)
+    leaves = [np.asarray(leaf) for leaf in nx.tree.leaves(results)]
+    return leaves if len(leaves) > 1 else leaves[0]
+
+
+def windows(shape, size, strides, padding, dilations):
+    """Return for each window the indices that it covers, in row-major order."""
+    counts = [
+        (n + low + high - (k - 1) * gap - 1) // step + 1
+        for n, k, step, (low, high), gap in zip(
+            shape, size, strides, padding, dilations, strict=True
+        )
+    ]
+    for window in np.ndindex(*counts):
+        places = []
+        for tap in np.ndindex(*size):
+            place = tuple(
+                at * step + t * gap - low
+                for at, step, t, gap, (low, _) in zip(
+                    window, strides, tap, dilations, padding, strict=True
+                )
+            )
+            if all(0 <= p < n for p, n in zip(place, shape, strict=True)):
+                places.append(place)
+        yield window, places
+
+
+def winner(x, places, is_max):
+    """Return the last of the extreme elements: an element stays if the next one is less extreme."""
+    best = None
+    for place in places:
+        stays = best is not None and (x[best] > x[place] if is_max else x[best] < x[place])
+        best = best if stays else place
+    return best
+
+
+CASES = [
+    ((5, 6), (2, 2), (1, 1), [(0, 0), (0, 0)]),
+    ((5, 6), (2, 2), (1, 1), [(0, 1), (0, 1)]),
+    ((5, 6), (2, 2), (2, 2), [(0, 0), (0, 0)]),
+    ((5, 6), (3, 2), (1, 2), [(1, 1), (2, 1)]),
+    ((5, 6), (2, 3), (3, 3), [(1, 1), (0, 0)]),
+    ((7,), (4,), (1,), [(3, 3)]),
+    ((7,), (1,), (2,), [(2, 2)]),
+    ((3, 4, 5), (2, 2, 2), (1, 2, 1), [(1, 0), (0, 1), (1, 1)]),
+]
+
+
+@pytest.mark.parametrize("is_max", [True, False])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_last_extremum_of_a_window_receives(compiler, case, dtype, is_max):
+    shape, size, strides, padding = case
+    op = nx.window_scatter_max if is_max else nx.window_scatter_min
+    for seed in SEEDS:
+        x = few(seed, shape, dtype)
+        covered = list(windows(shape, size, strides, padding, (1,) * len(shape)))
+        counts = tuple(n + 1 for n in covered[-1][0])
+        source = np.random.default_rng(seed).integers(0, 9, counts).astype(np.float32)
+        expected, picked = np.full(shape, 2, np.float32), np.zeros(counts, np.float32)
+        weights = np.arange(x.size, dtype=np.float32).reshape(shape)
+        for window, places in covered:
+            best = winner(x, places, is_max)
+            if best is not None:
+                expected[best] += source[window]
+                picked[window] = weights[best]
+
+        def scatter(x, source, op=op):
+            return op(x, source, 2.0, size, strides=strides, padding=padding)
+
+        np.testing.assert_array_equal(run(compiler, scatter, x, source), expected)
+        # The derivative goes to the same element.
+        gradient = run(
+            compiler, nx.grad(lambda s, x=x, w=weights: nx.sum(scatter(x, s) * w)), source
+        )
+        np.testing.assert_array_equal(gradient, picked)
+        both = run(compiler, nx.vmap(scatter), np.stack([x, x]), np.stack([source, source]))
+        np.testing.assert_array_equal(both, np.stack([expected, expected]))
+
+
+@pytest.mark.parametrize("big", [2**53, 2**62])
+def test_integers_that_floats_cannot_tell_apart_are_no_ties(compiler, big):
+    x = np.array([big + 1, big, big + 1, big], np.int64)
+    result = run(
+        compiler,
+        lambda x, s: nx.window_scatter_max(x, s, 0.0, (2,)),
+        nx.tensor(x, dtype="s64"),
+        np.float32([1, 2, 4]),
+    )
+    np.testing.assert_array_equal(result, [1, 0, 6, 0])
+
+
+def test_an_element_after_nan_wins(compiler):
+    x = np.float32([3, np.nan, 1, 1, np.nan])
+    for step in (1, 3):
+        covered = list(windows((5,), (3,), (step,), [(1, 1)], (1,)))
+        source = np.arange(1, len(covered) + 1, dtype=np.float32)
+        expected = np.zeros(5, np.float32)
+        for window, places in covered:
+            expected[winner(x, places, True)] += source[window]
+        result = run(
+            compiler,
+            lambda x, s, step=step: nx.window_scatter_max(
+                x, s, 0.0, (3,), strides=(step,), padding=[(1, 1)]
+            ),
+            x,
+            source,
+        )
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_many_overlapping_windows_agree():
+    x = np.random.default_rng(0).integers(0, 10, (300, 300)).astype(np.int32)
+    source = np.random.default_rng(1).integers(-9, 9, (300, 300)).astype(np.int32)
+    for op in (nx.window_scatter_max, nx.window_scatter_min):
+        evaluator, xla = (
+            run(each, lambda x, s, op=op: op(x, s, 0, (2, 2), padding="same"), x, source)
+            for each in ("evaluator", "xla")
+        )
+        np.testing.assert_array_equal(evaluator, xla)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_pools_send_their_gradient_to_the_last_extremum(compiler, dtype):
+    if not dtype.startswith("f"):
+        pytest.skip("integers have no gradients")
+    x = few(1, (6, 7), dtype)
+    for op, is_max in ((nx.window_max, True), (nx.window_min, False)):
+        expected = np.zeros(x.shape)
+        for _, places in windows(x.shape, (3, 2), (1, 2), [(1, 1), (0, 1)], (1, 1)):
+            expected[winner(x, places, is_max)] += 1
+
+        def pooled(x, op=op):
+            return nx.sum(op(x, (3, 2), strides=(1, 2), padding=[(1, 1), (0, 1)]))
+
+        np.testing.assert_array_equal(run(compiler, nx.grad(pooled), x), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_positions_of_extrema(compiler, dtype, axis):
+    for seed in SEEDS:
+        x = few(seed, (7, 9), dtype)
+        size = x.shape[axis]
+        for op, reference in ((nx.argmax, np.argmax), (nx.argmin, np.argmin)):
+            first = reference(x, axis=axis)
+            last = size - 1 - reference(np.flip(x, axis), axis=axis)
+            for tie_break, expected in (("low", first), ("high", last)):
+                result = run(
+                    compiler,
+                    lambda x, op=op, tie=tie_break: op(x, axis, tie_break=tie),
+                    x,
+                )
+                np.testing.assert_array_equal(result, expected)
+        np.testing.assert_array_equal(run(compiler, nx.argmax, x), np.argmax(x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sorting_keeps_the_order_of_equals(compiler, dtype):
+    for seed in SEEDS:
+        x = few(seed, (5, 40), dtype)
+        ascending = np.argsort(x, axis=1, kind="stable")
+        descending = np.argsort(-x.astype(np.float64), axis=1, kind="stable")
+        np.testing.assert_array_equal(run(compiler, lambda x: nx.argsort(x, 1), x), ascending)
+        result = run(compiler, lambda x: nx.argsort(x, 1, descending=True), x)
+        np.testing.assert_array_equal(result, descending)
+        for k in (1, 7, 40):
+            values, indices = run(compiler, lambda x, k=k: nx.top_k(x, k), x)
+            np.testing.assert_array_equal(indices, descending[:, :k])
+            np.testing.assert_array_equal(values, np.take_along_axis(x, descending[:, :k], 1))
+
+
+def test_zeros_of_both_signs_are_equal(compiler):
+    x = np.float32([0.0, -0.0, 0.0, -0.0])
+    assert run(compiler, nx.argmax, x) == 0
+    assert run(compiler, nx.argmin, x) == 0
+    assert run(compiler, lambda x: nx.argmin(x, tie_break="high"), x) == 3
+    np.testing.assert_array_equal(run(compiler, nx.argsort, x), range(4))
+    np.testing.assert_array_equal(run(compiler, lambda x: nx.top_k(x, 4)[1], x), range(4))
+    result = run(compiler, lambda x: nx.window_scatter_max(x, x[:3] * 0 + 1, 0.0, (2,)), x)
+    np.testing.assert_array_equal(result, [0, 1, 1, 1])
+    np.testing.assert_array_equal(run(compiler, lambda x: nx.searchsorted(x, x), x), [0] * 4)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_insertion_points_of_equals(compiler, side):
+    for seed in SEEDS:
+        x, queries = np.sort(few(seed, 20)), few(seed + 9, 11, count=5)
+        result = run(compiler, lambda x, q: nx.searchsorted(x, q, side=side), x, queries)
+        np.testing.assert_array_equal(result, np.searchsorted(x, queries, side=side))
+
+
+def test_modes_are_the_smallest(compiler):
+    x = np.int32([[2, 1, 2, 1], [3, 0, 0, 3]])
+    np.testing.assert_array_equal(run(compiler, lambda x: nx.mode(x, 1), x), [1, 0])
+
+
+def test_equals_share_the_gradient_of_an_extremum(compiler):
+    for seed in SEEDS:
+        x = few(seed, (4, 9))
+        for op, extremum in ((nx.max, x.max(1)), (nx.min, x.min(1))):
+            ties = x == extremum[:, None]
+            expected = ties / ties.sum(1, keepdims=True)
+            gradient = run(compiler, nx.grad(lambda x, op=op: nx.sum(op(x, axis=1))), x)
+            np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+        y = few(seed + 5, (4, 9))
+        for op, wins in ((nx.maximum, x > y), (nx.minimum, x < y)):
+            gradient = run(compiler, nx.grad(lambda x, op=op, y=y: nx.sum(op(x, y))), x)
+            np.testing.assert_array_equal(gradient, wins + 0.5 * (x == y))
+
+
+def test_equals_of_a_segment_share_its_gradient(compiler):
+    ids = np.int32([0, 1, 0, 1, 0, 1, 1, 7, -1])
+    weights = np.float32([3, 5])
+    change = np.arange(9, dtype=np.float32)
+    for seed in SEEDS:
+        x = few(seed, 9)
+        for op, extreme in ((nx.segment_max, np.max), (nx.segment_min, np.min)):
+            expected = np.zeros(9)
+            for segment in (0, 1):
+                ties = (ids == segment) & (x == extreme(x[ids == segment]))
+                expected[ties] = weights[segment] / ties.sum()
+
+            def total(x, op=op):
+                return nx.sum(op(x, ids, 2) * weights)
+
+            np.testing.assert_allclose(run(compiler, nx.grad(total), x), expected, rtol=1e-6)
+            tangent = run(compiler, lambda x, f=total: nx.jvp(f, (x,), (change,))[1], x)
+            np.testing.assert_allclose(tangent, expected @ change, rtol=1e-6)
+
+
+def test_updates_share_the_gradient_of_an_extremum(compiler):
+    x, updates = np.float32([2, 2, 0, 5]), np.float32([2, 2, 1, 3, 9])
+    places = np.int32([0, 0, 2, 2, 3])
+    weights = np.float32([1, 2, 4, 8])
+    of_x, of_updates = run(
+        compiler,
+        nx.grad(lambda x, u: nx.sum(x.at[places].max(u) * weights), argnums=(0, 1)),
+        x,
+        updates,
+    )
+    np.testing.assert_allclose(of_x, [1 / 3, 2, 0, 0], rtol=1e-6)
+    np.testing.assert_allclose(of_updates, [1 / 3, 1 / 3, 0, 4, 8], rtol=1e-6)
+
+
+def test_the_derivative_of_a_sort_follows_the_stable_permutation(compiler):
+    weights = np.arange(1, 10, dtype=np.float32)
+    for seed, descending in itertools.product(SEEDS, (False, True)):
+        x = few(seed, 9)
+        order = np.argsort(-x if descending else x, kind="stable")
+        expected = np.zeros(9)
+        expected[order] = weights
+        gradient = run(
+            compiler,
+            nx.grad(lambda x, d=descending: nx.sum(nx.sort(x, descending=d) * weights)),
+            x,
+        )
+        np.testing.assert_array_equal(gradient, expected)
