@@ -18,8 +18,12 @@ use crate::count::Count;
 #[cfg(target_os = "linux")]
 use crate::forked;
 
-/// How long the end of a process is held up for running programs.
-const EXIT_PATIENCE: Duration = Duration::from_secs(30);
+/// The time for which the end of a process waits for running programs. Where the process can end without the
+/// destructors of the plugin, the wait spares the plugin an abrupt end and nothing depends on it.
+const EXIT_PATIENCE: Duration = match cfg!(target_os = "linux") {
+    true => Duration::from_millis(300),
+    false => Duration::from_secs(30),
+};
 
 /// How many programs of a client run.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! Options between Python's keyword arguments and the engine's.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nxla_runtime::pjrt::wait_until_all_idle_for;
 use nxla_runtime::{
@@ -244,16 +244,20 @@ fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<PyDevice> {
     options_from(options)?.0.backend().or_raise().map(PyDevice)
 }
 
+/// The time for which the end of the interpreter waits for programs and functions.
+const EXIT_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Ends all streams, and waits until no program runs on any device and none calls a function: neither
 /// the threads of streams, which may need the interpreter, nor XLA must be left running when the
-/// process ends. Ctrl-C ends the wait, and so does half a minute. Nothing can be run afterwards but by
-/// the calling thread.
+/// process ends. The wait ends after [`EXIT_PATIENCE`], as the process must end although a program loops
+/// for ever, and on Ctrl-C. Nothing can be run afterwards but by the calling thread.
 #[pyfunction]
 fn wait_until_idle(py: Python<'_>) -> PyResult<()> {
     const STEP: Duration = Duration::from_millis(50);
+    let begun = Instant::now();
     ending::begin();
     py.detach(abandon_streams);
-    for _ in 0..600 {
+    while begun.elapsed() < EXIT_PATIENCE {
         let idle = || {
             wait_until_streams_end(STEP)
                 && wait_until_all_idle_for(STEP)

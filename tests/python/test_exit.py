@@ -1,0 +1,101 @@
+"""A process ends soon after it wants to, whatever runs in it."""
+
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+#: Seconds in which a process ends, with room for a machine that is busy with other tests.
+SOON = 2.0
+ROOM = 2.0
+
+BEGIN = """
+import signal, sys, threading, time
+import nxla as nx
+
+def leave(*_):
+    print("leaving", flush=True)
+    sys.exit(3)
+
+endless = nx.jit(
+    lambda x: nx.while_loop(lambda s: s >= 0, lambda s: s * 0, x), compiler="COMPILER"
+)
+slow = nx.jit(
+    lambda x: nx.hook(x + 1, lambda _: (started.set(), time.sleep(60))), compiler="COMPILER"
+)
+started = threading.Event()
+nx.jit(lambda x: x + 1, compiler="COMPILER")(1.0)
+"""
+
+#: What the main thread does before it leaves.
+DEEDS = {
+    "in a loop": """
+        signal.signal(signal.SIGALRM, leave)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        endless(1.0).item()
+    """,
+    "after an interrupt": """
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        try:
+            endless(1.0).item()
+        except KeyboardInterrupt:
+            leave()
+    """,
+    "in a donated loop": """
+        donating = nx.jit(
+            lambda x: nx.while_loop(lambda s: s[0] >= 0, lambda s: s * 0, x),
+            compiler="COMPILER",
+            donate_argnums=0,
+        )
+        x = nx.ones(9) if "COMPILER" == "evaluator" else nx.device_put(nx.ones(9), nx.devices()[1])
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        try:
+            donating(x).tolist()
+        except KeyboardInterrupt:
+            assert x.is_released() == ("COMPILER" != "evaluator")
+            leave()
+    """,
+    "beside a daemon in a loop": """
+        threading.Thread(target=lambda: endless(1.0).item(), daemon=True).start()
+        time.sleep(0.5)
+        leave()
+    """,
+    "beside a daemon in a hook": """
+        threading.Thread(target=lambda: slow(1.0).item(), daemon=True).start()
+        started.wait()
+        leave()
+    """,
+    "in a hook": """
+        signal.signal(signal.SIGALRM, leave)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        slow(1.0)
+    """,
+    "beside a stream in a hook": """
+        step = lambda x, s: (nx.hook(x, lambda _: (started.set(), time.sleep(60))), s)
+        stream = nx.stream(step, nx.template((), nx.int32), 0, compiler="COMPILER")
+        stream.send(1)
+        started.wait()
+        leave()
+    """,
+}
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_a_process_ends_soon(compiler, deed):
+    script = (BEGIN + textwrap.dedent(DEEDS[deed])).replace("COMPILER", compiler)
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as child:
+        try:
+            assert child.stdout.readline() == "leaving\n", child.stderr.read()
+            begun = time.monotonic()
+            status = child.wait(timeout=60)
+            seconds = time.monotonic() - begun
+        finally:
+            child.kill()
+        assert status == 3, child.stderr.read()
+    assert seconds < SOON + ROOM
