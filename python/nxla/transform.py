@@ -90,8 +90,10 @@ def jit(
         value are static without being named. An object that only equals itself must be named, or
         be a container (`nxla.tree.register_container`), because it can change unnoticed.
     donate_argnums : int or several, optional
-        Arguments whose device memory the results may reuse; the caller cannot use them afterwards.
-        Negative numbers count from the end.
+        Arguments whose device memory the results may reuse. An accepted call takes the donated
+        tensors that the function uses, even if the run fails. The caller cannot use these tensors
+        afterwards, and must not pass the same tensor again in another argument. Tensors on the host
+        are never taken. Negative numbers count from the end.
     donate_argnames : str or several, optional
         The same by name, or by the path of a part: ``"state"``, ``"state.mean"``, ``"grads['w']"``.
     **options
@@ -175,7 +177,8 @@ def jit(
     OptionError
         If the compiler does not exist, or does not have the setting.
     ArgumentError
-        If the function does not have a static or donated argument.
+        If the function does not have a static or donated argument, or a call passes a donated
+        tensor twice.
 
     Examples
     --------

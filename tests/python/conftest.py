@@ -53,7 +53,9 @@ def pytest_configure():
 #: those of one of the other two compilers.
 ABOUT_CALLS = {
     "test_control.py",
+    "test_donation.py",
     "test_errors.py",
+    "test_exit.py",
     "test_foreign.py",
     "test_functions.py",
     "test_garbage.py",

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use nxla_expr::{Program, TensorType};
-use nxla_runtime::{Error, Result, unusable_donations};
+use nxla_runtime::{Donations, Error, Result, unusable_donations};
 
 use crate::containers::{Container, Leaves, paths_of_types};
 
@@ -95,8 +95,7 @@ pub(crate) fn argument_paths<C: Container>(
     Ok(paths.into_iter().map(|path| path.strip_prefix('.').unwrap_or(&path).to_owned()).collect())
 }
 
-/// Returns for each input of a program whether it is donated. `paths` are the paths of the first
-/// inputs.
+/// Returns the donated inputs of a program. `paths` are the paths of the first inputs.
 ///
 /// # Errors
 /// Returns an error if an argument or a part does not exist, or if a donation is unusable and
@@ -106,14 +105,14 @@ pub(crate) fn donated_inputs(
     unusable: UnusableDonation,
     paths: &[String],
     program: &Program,
-) -> Result<Vec<bool>> {
+) -> Result<Donations> {
     let mistake = |why: String| Error::Arguments { function: "donate".into(), why };
-    let mut donated = vec![false; program.inputs().len()];
+    let mut marks = vec![false; program.inputs().len()];
     for donation in donations {
         let mut found = false;
         for (at, path) in paths.iter().enumerate() {
             if donation.covers(path) {
-                (donated[at], found) = (true, true);
+                (marks[at], found) = (true, true);
             }
         }
         if !found {
@@ -123,7 +122,7 @@ pub(crate) fn donated_inputs(
             )));
         }
     }
-    let wasted = unusable_donations(program, &donated);
+    let wasted = unusable_donations(program, &marks);
     if unusable == UnusableDonation::Raise && !wasted.is_empty() {
         let named = wasted.iter().map(|&at| format!("{} ({})", paths[at], program.inputs()[at]));
         let listed = named.collect::<Vec<_>>().join(", ");
@@ -132,5 +131,6 @@ pub(crate) fn donated_inputs(
              its own type"
         )));
     }
-    Ok(donated)
+    let names = paths.iter().map(|path| format!("argument {path}")).collect();
+    Ok(Donations { marks, names })
 }

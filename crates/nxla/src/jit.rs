@@ -8,8 +8,8 @@ use std::sync::Arc;
 use nxla_eval::Interrupt;
 use nxla_expr::{HostFn, Node, Program, TensorType};
 use nxla_runtime::{
-    self as runtime, CompilerChoice, Conflict, Device, Error, Explanation, Inputs, Options,
-    Purpose, Result, Setting, Tracing, Vectors, Way,
+    self as runtime, CompilerChoice, Conflict, Device, Donations, Error, Explanation, Inputs,
+    Options, Purpose, Result, Setting, Tracing, Vectors, Way,
 };
 use nxla_split::{Decision, Policy, SplitError, StageGraph, split};
 use smallvec::SmallVec;
@@ -223,8 +223,12 @@ impl<F, Inputs> Jit<F, Inputs> {
     }
 
     /// Lets results reuse the memory of arguments, by index, or of parts of arguments, by path; see
-    /// [`Donation`]. A call without such an argument is an error. On devices that reuse memory,
-    /// donated tensors are invalid after the call.
+    /// [`Donation`]. A call without such an argument is an error.
+    ///
+    /// A call first checks its settings and arguments. An accepted call takes the donated tensors on
+    /// devices that the function uses, even if the run fails; a rejected call takes nothing. The same
+    /// tensor must not be passed again in another argument: the error names both arguments. Tensors on
+    /// the host are never taken.
     ///
     /// ```
     /// use nxla::{Expr, Tensor, jit};
@@ -589,18 +593,18 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         let traced = self.traced(&call, structure.clone(), options)?;
         let donated = self.donated_inputs(&call, structure, &traced.program)?;
         let interrupt = asked(self.interrupt.as_deref());
-        self.core.compile(call, traced, purpose, &donated, options, interrupt)
+        self.core.compile(call, traced, purpose, donated, options, interrupt)
     }
 
-    /// Returns for each input whether it is donated.
+    /// Returns the donated inputs.
     fn donated_inputs(
         &self,
         call: &runtime::Call<Fixed>,
         structure: &Structure,
         program: &Program,
-    ) -> Result<Vec<bool>> {
+    ) -> Result<Donations> {
         if self.donated.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Donations::default());
         }
         let types = Leaves::new(call.types(), structure.clone());
         let paths = argument_paths::<F::Arguments>(self.count, &types)?;

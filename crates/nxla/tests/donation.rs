@@ -1,11 +1,14 @@
-//! The tensors of a donation: arguments by index, and parts of arguments by path.
+//! Donations: their arguments and parts of arguments, and the contract of a call.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
 
 use std::sync::{Arc, Mutex};
 
+use common::{compilers, numbers};
 use nxla::prelude::*;
 use nxla::{
-    CompileRequest, Compiler, Device, Evaluator, Executable, Function, Jit, UnusableDonation,
+    CompileRequest, Compiler, Device, Evaluator, Executable, Function, Jit, UnusableDonation, hook,
 };
 
 #[derive(Container, Clone, Debug)]
@@ -110,4 +113,53 @@ fn a_donation_of_no_use_is_an_error_on_request() {
     assert!(error.contains("no result can take over the memory of 0 (f32[3]);"), "{error}");
     let strict = jit(sums).on_unusable_donation(UnusableDonation::Raise);
     assert!(strict.donate([1]).call(call()).is_ok());
+}
+
+/// A tensor on XLA's device; `None` without a plugin.
+fn on_device() -> Option<Tensor> {
+    let make = || jit(|x: Expr| x + 1).compiler("xla").call(Tensor::from([0.0f32, 1.0])).unwrap();
+    compilers().contains(&"xla").then(make)
+}
+
+#[test]
+fn an_accepted_call_takes_what_it_uses() {
+    for compiler in ["evaluator", "xla", "auto"] {
+        let Some(x) = on_device() else { return };
+        jit(|x: Expr| x * 2).compiler(compiler).donate([0]).call(&x).unwrap();
+        assert!(x.to_host().unwrap_err().to_string().contains("donated to call"), "{compiler}");
+        let (x, y) = (on_device().unwrap(), on_device().unwrap());
+        let sum = jit(|x: Expr, _: Expr| x.sum()).compiler(compiler).donate([0, 1]);
+        assert_eq!(numbers(&sum.call((&x, &y)).unwrap()), [3.0]);
+        assert!(x.is_released().unwrap() && !y.is_released().unwrap(), "{compiler}");
+        fn fail(_: Tensor) -> Result<(), nxla::graph::HostError> {
+            Err("no".into())
+        }
+        let failing = jit(move |x: Expr| hook(x * 2, fail)).compiler(compiler).donate([0]);
+        assert!(failing.call(&y).unwrap_err().to_string().contains("no"), "{compiler}");
+        assert!(y.is_released().unwrap(), "{compiler}");
+    }
+}
+
+#[test]
+fn a_rejected_call_takes_nothing() {
+    for compiler in ["evaluator", "xla", "auto"] {
+        let Some(x) = on_device() else { return };
+        let pair = |[x, y]: [Expr; 2], z: Expr| x + y + z;
+        let step = jit(pair).compiler(compiler).donate(["0[1]"]);
+        let again =
+            "call: argument 0[1]: a donated tensor must be passed once; got the same tensor as";
+        for (other, arguments) in [
+            ("argument 0[0]", ([x.clone(), x.clone()], Tensor::from(1.0f32))),
+            ("argument 1", ([Tensor::from(1.0f32), x.clone()], x.clone())),
+        ] {
+            let error = step.call(arguments).unwrap_err().to_string();
+            assert_eq!(error, format!("{again} {other}; pass a copy"), "{compiler}");
+        }
+        let wrong = jit(|x: Expr| x * 2).compiler(compiler).set("speed", 11).donate([0]);
+        assert!(wrong.call(&x).unwrap_err().to_string().contains("speed"), "{compiler}");
+        let gone = on_device().unwrap();
+        gone.deallocate().unwrap();
+        let error = jit(|x: Expr, y: Expr| x + y).compiler(compiler).donate([0]).call((&x, &gone));
+        assert!(error.is_err() && !x.is_released().unwrap(), "{compiler}");
+    }
 }

@@ -256,8 +256,14 @@ impl Buffer {
     /// What the plugin reports.
     pub fn give_away(&self, to: &str) -> Result<(), Error> {
         self.delete()?;
-        let _ = self.inner.taken_by.set(to.into());
+        self.mark_given(to);
         Ok(())
+    }
+
+    /// Notes that the memory was given to `to`, as [`give_away`](Buffer::give_away) does, and frees nothing:
+    /// the memory is freed by the program that has it, or with the last handle.
+    pub fn mark_given(&self, to: &str) {
+        let _ = self.inner.taken_by.set(to.into());
     }
 
     /// Who was given the memory, as the error of a use tells it.

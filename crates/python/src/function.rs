@@ -7,8 +7,8 @@ use std::time::Instant;
 use nxla_runtime::eval::Interrupt;
 use nxla_runtime::graph::Line;
 use nxla_runtime::{
-    Conflict, Explanation, Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options, Program,
-    Purpose, Tensor, Trace, Tracing, Way, unusable_donations,
+    Conflict, Donations, Explanation, Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options,
+    Program, Purpose, Tensor, Trace, Tracing, Way, unusable_donations,
 };
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
@@ -102,12 +102,6 @@ impl Donated {
         let rest = leaf.strip_prefix(&*self.path);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     }
-}
-
-/// The leaves of a call: whether each is donated, and what it is called.
-struct Marks {
-    donated: Vec<bool>,
-    names: Vec<String>,
 }
 
 /// Whether templates may stand for tensors.
@@ -351,7 +345,7 @@ impl PyFunction {
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<bool>> {
-        Ok(self.marks(Call { args, kwargs })?.donated)
+        Ok(self.marks(Call { args, kwargs })?.marks)
     }
 
     /// Compiles for the types of these arguments only; templates stand for tensors.
@@ -515,7 +509,7 @@ impl PyFunction {
         self.observe(py, call, &traced)?;
         let (took, program) = (begun.elapsed(), traced.program.clone());
         let compiled = interruptible(py, |interrupt| {
-            self.core.compile(arguments.call, traced, purpose, &donated, options, Some(interrupt))
+            self.core.compile(arguments.call, traced, purpose, donated, options, Some(interrupt))
         })?;
         if let Some(observer) = &self.observer {
             let all = begun.elapsed();
@@ -559,20 +553,19 @@ impl PyFunction {
         observer.call1(py, (call.args, call.kwargs, self.core.misses(), large)).map(drop)
     }
 
-    /// For each input, whether it was marked as donated; tells the observer of those that are of no
-    /// use.
+    /// Returns the donated inputs, and reports donations without use to the observer.
     fn donated_leaves(
         &self,
         py: Python<'_>,
         call: Call<'_, '_>,
         program: &Program,
-    ) -> PyResult<Vec<bool>> {
+    ) -> PyResult<Donations> {
         if self.donated.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Donations::default());
         }
-        let Marks { mut donated, names } = self.marks(call)?;
-        donated.resize(program.inputs().len(), false);
-        let unusable = unusable_donations(program, &donated);
+        let Donations { mut marks, names } = self.marks(call)?;
+        marks.resize(program.inputs().len(), false);
+        let unusable = unusable_donations(program, &marks);
         if let Some(observer) = &self.observer
             && !unusable.is_empty()
         {
@@ -583,25 +576,25 @@ impl PyFunction {
             let unusable: Vec<_> = unusable.iter().map(named).collect();
             observer.call_method1(py, intern!(py, "unusable_donations"), (unusable,))?;
         }
-        Ok(donated)
+        Ok(Donations { marks, names })
     }
 
     /// The leaves of a call, in their order.
-    fn marks(&self, call: Call<'_, '_>) -> PyResult<Marks> {
-        let mut marks = Marks { donated: Vec::new(), names: Vec::new() };
+    fn marks(&self, call: Call<'_, '_>) -> PyResult<Donations> {
+        let mut leaves = Donations::default();
         let mut found = vec![false; self.donated.len()];
         let mut argument = |value: &Bound<'_, PyAny>, label: &str, own: &[usize]| {
             flatten(value, "", &mut |item, path| {
                 let leaf = is_leaf(item)?;
                 if leaf {
                     let covering = own.iter().filter(|&&which| self.donated[which].covers(path));
-                    let before = marks.donated.len();
+                    let before = leaves.marks.len();
                     covering.for_each(|&which| {
                         found[which] = true;
-                        marks.donated.resize(before + 1, true);
+                        leaves.marks.resize(before + 1, true);
                     });
-                    marks.donated.resize(before + 1, false);
-                    marks.names.push(format!("{label}{path}"));
+                    leaves.marks.resize(before + 1, false);
+                    leaves.names.push(format!("{label}{path}"));
                 }
                 Ok(leaf)
             })
@@ -630,7 +623,7 @@ impl PyFunction {
                 return Err(argument_error(self.core.name(), why));
             }
         }
-        Ok(marks)
+        Ok(leaves)
     }
 
     /// Runs the function on traced values in place of the tensors.

@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 
 use crate::apply::{Ids, build_entries, common_dtype, number_tensor};
 use crate::compiler::{Purpose, registry_generation};
+use crate::donation::Donations;
 use crate::error::Result;
 use crate::function::{Entry, ResultVectors, Traced};
 use crate::operand::{Operand, View};
@@ -164,7 +165,8 @@ impl Operation {
         let (vectors, captured, lines) = (ResultVectors::default(), Vec::new(), Vec::new());
         let traced = Traced { program, results: (), vectors, captured, lines };
         let data: Vec<Tensor> = inputs.iter().map(|input| input.data().clone()).collect();
-        Entry::compile(name, traced, &data, Purpose::Compile, &[], options, interrupt)
+        let none = Donations::default();
+        Entry::compile(name, traced, &data, Purpose::Compile, none, options, interrupt)
     }
 }
 

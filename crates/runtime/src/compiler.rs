@@ -195,8 +195,6 @@ pub struct RunContext<'a> {
     ///
     /// [`compile_program`]: crate::compile_program
     pub own_hooks: &'a [Arc<dyn HostFn>],
-    /// Who runs it, for the error of a tensor that is used after it was donated.
-    pub caller: Option<&'a str>,
     /// The inputs whose memory this run must leave alone, although the executable was compiled to
     /// take it over.
     pub kept: &'a [usize],

@@ -1,6 +1,118 @@
-//! Which donated inputs a program can make use of.
+//! Donation: the arguments whose memory a call takes over, and what becomes of their tensors.
 
+use nxla_eval::EvalError;
 use nxla_expr::{ExprId, Program, TensorType};
+use rustc_hash::FxHashMap;
+
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+
+/// The donated inputs of a program.
+#[derive(Clone, Default)]
+pub struct Donations {
+    /// For each input whether it is donated; empty if none is.
+    pub marks: Vec<bool>,
+    /// The names of the arguments, the first inputs, in error messages.
+    pub names: Vec<String>,
+}
+
+/// The donations of a compiled function.
+///
+/// A call is accepted once its arguments are checked and its program is compiled. An accepted call takes the
+/// donated tensors that the program needs, on every backend, also if the run fails. A rejected call leaves its
+/// arguments alone. Tensors on the host are never taken.
+pub(crate) struct Donated {
+    donations: Donations,
+    /// For each input whether an output or an effect depends on it; empty if no input is donated.
+    needed: Vec<bool>,
+}
+
+impl Donated {
+    pub(crate) fn new(program: &Program, donations: Donations) -> Self {
+        let needed = match donations.marks.contains(&true) {
+            true => needed_inputs(program),
+            false => Vec::new(),
+        };
+        Self { donations, needed }
+    }
+
+    /// Returns whether no input is donated.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.needed.is_empty()
+    }
+
+    /// For each input whether it is donated; empty if none is.
+    pub(crate) fn marks(&self) -> &[bool] {
+        &self.donations.marks
+    }
+
+    /// Checks the inputs of a call.
+    ///
+    /// # Errors
+    /// Returns an error if a donated tensor is passed twice, or if a tensor that the program needs was
+    /// released or donated before.
+    pub(crate) fn check(&self, function: &str, inputs: &[&Tensor]) -> Result<()> {
+        let mut first_uses: FxHashMap<usize, usize> = FxHashMap::default();
+        for (input, tensor) in inputs.iter().enumerate() {
+            let Some(buffer) = tensor.buffer() else { continue };
+            if self.needed[input] && buffer.is_deleted()? {
+                // Asking for its state returns the error that names the owner of the memory.
+                buffer.is_ready()?;
+            }
+            let first = *first_uses.entry(buffer.address()).or_insert(input);
+            if first != input && (self.marks()[first] || self.marks()[input]) {
+                return Err(self.passed_twice(function, first, input));
+            }
+        }
+        Ok(())
+    }
+
+    fn passed_twice(&self, function: &str, first: usize, second: usize) -> Error {
+        let (donated, other) = match self.marks()[first] {
+            true => (first, second),
+            false => (second, first),
+        };
+        let name = |input: usize| match self.donations.names.get(input) {
+            Some(name) => name.as_str(),
+            None => "a tensor that the function captures",
+        };
+        let (donated, other) = (name(donated), name(other));
+        let why = format!(
+            "{donated}: a donated tensor must be passed once; got the same tensor as {other}; pass a copy"
+        );
+        Error::Arguments { function: function.into(), why }
+    }
+
+    /// Marks the tensors of an accepted call as donated to `caller`, and frees what the run left of them.
+    ///
+    /// # Errors
+    /// Returns the error of the plugin.
+    pub(crate) fn take(
+        &self,
+        caller: &str,
+        inputs: &[&Tensor],
+        outcome: &Result<Vec<Tensor>>,
+    ) -> Result<()> {
+        // An interrupted program may run on, and freeing its inputs would wait for it.
+        let may_run = matches!(outcome, Err(Error::Eval(EvalError::Interrupted)));
+        for (input, tensor) in inputs.iter().enumerate() {
+            match tensor.buffer().filter(|_| self.needed[input] && self.marks()[input]) {
+                Some(buffer) if may_run => buffer.mark_given(caller),
+                Some(buffer) => buffer.give_away(caller)?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns for each input whether an output or an effect depends on it.
+fn needed_inputs(program: &Program) -> Vec<bool> {
+    let graph = program.graph();
+    let roots: Vec<ExprId> = program.outputs().iter().chain(graph.effects()).copied().collect();
+    let needed = graph.reachable(&roots);
+    program.parameters().iter().map(|&parameter| needed.contains(parameter)).collect()
+}
 
 /// The donated inputs whose memory no output can take over: those that have the type of no output
 /// that is left, and those that the program does not need.
@@ -8,9 +120,7 @@ pub fn unusable_donations(program: &Program, donated: &[bool]) -> Vec<usize> {
     if !donated.contains(&true) {
         return Vec::new();
     }
-    let graph = program.graph();
-    let roots: Vec<ExprId> = program.outputs().iter().chain(graph.effects()).copied().collect();
-    let needed = graph.reachable(&roots);
+    let needed = needed_inputs(program);
     let mut free: Vec<&TensorType> = program.output_types().collect();
     let mut takes = |input: usize| {
         let ty = &program.inputs()[input];
@@ -19,10 +129,7 @@ pub fn unusable_donations(program: &Program, donated: &[bool]) -> Vec<usize> {
         found.map(|output| free.remove(output)).is_some()
     };
     let marked = donated.iter().enumerate().filter(|(_, is_donated)| **is_donated);
-    let unusable = marked.filter(|&(input, _)| {
-        let is_needed = needed.contains(program.parameters()[input]);
-        !(is_needed && takes(input))
-    });
+    let unusable = marked.filter(|&(input, _)| !(needed[input] && takes(input)));
     unusable.map(|(input, _)| input).collect()
 }
 

@@ -64,7 +64,7 @@ pub use compiler::{
 pub use data::Nested;
 pub use derivative::{Called, Differentiable, LinearMap, Linearized, Mode, differentiable};
 pub use device::{Device, devices, known_devices, place_of};
-pub use donation::unusable_donations;
+pub use donation::{Donations, unusable_donations};
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
 pub use expr::Expr;

@@ -219,6 +219,10 @@ pub mod pjrt {
             match self.0 {}
         }
 
+        pub(crate) fn mark_given(&self, _: &str) {
+            match self.0 {}
+        }
+
         pub(crate) fn is_deleted(&self) -> Result<bool, Error> {
             match self.0 {}
         }

@@ -12,15 +12,14 @@ use crate::analysis::Analysis;
 use crate::background;
 use crate::compiler::{Executable, Purpose, RunContext, compiler_named};
 use crate::device::Device;
-use crate::donation::unusable_donations;
 use crate::error::Result;
 use crate::options::{Engine, Options, Settings};
 use crate::program::ExecutableHandle;
 use crate::tensor::Tensor;
 use crate::xla;
 
-/// A program that the evaluator or XLA runs, by the number of the call. Results are on the same device
-/// and donated arguments are gone whichever backend runs a call.
+/// A program that the evaluator or XLA runs, by the number of the call. Both backends return results on the
+/// same device.
 pub(crate) struct AutoExecutable {
     program: Arc<Program>,
     decision: Decision,
@@ -30,8 +29,6 @@ pub(crate) struct AutoExecutable {
     evaluator: Option<ExecutableHandle>,
     /// XLA's executable, which is compiled when it is needed.
     xla: Option<Arc<ExecutableHandle>>,
-    /// The inputs whose memory a run takes over.
-    taken: Vec<usize>,
     /// How many calls have begun, up to the number that the evaluator runs.
     begun: AtomicU64,
 }
@@ -77,12 +74,9 @@ impl AutoExecutable {
         if decision.choice == Choice::Xla {
             xla.as_ref().expect(CHOSEN).load(interrupt)?;
         }
-        let unusable = unusable_donations(program, donated);
-        let is_taken = |&input: &usize| donated[input] && !unusable.contains(&input);
-        let taken = (0..donated.len()).filter(is_taken).collect();
         let (home, begun) = (home.unwrap_or(Device::HOST), AtomicU64::new(0));
         let program = program.clone();
-        Ok(Self { program, decision, home, evaluator, xla, taken, begun })
+        Ok(Self { program, decision, home, evaluator, xla, begun })
     }
 
     /// Counts a call of the evaluator; returns its number, counted from 1, or `None` if XLA runs it.
@@ -106,8 +100,7 @@ impl AutoExecutable {
         self.xla.as_ref().expect(CHOSEN).run(inputs, context)
     }
 
-    /// Runs on the evaluator with the effects of a run on the device: results are there, and donated
-    /// inputs are gone.
+    /// Runs on the evaluator, and moves the results to the device.
     fn run_on_evaluator(
         &self,
         inputs: &[&Tensor],
@@ -121,12 +114,6 @@ impl AutoExecutable {
         let mut on_device = Vec::with_capacity(results.len());
         for result in &results {
             on_device.push(result.given_to(&self.home)?);
-        }
-        for input in self.taken.iter().filter(|input| !context.kept.contains(input)) {
-            let buffer = inputs[*input].buffer();
-            if let Some(buffer) = buffer.filter(|buffer| self.home.holds(buffer)) {
-                buffer.give_away(context.caller.unwrap_or("a compiled program"))?;
-            }
         }
         Ok(on_device)
     }

@@ -11,6 +11,7 @@ use crate::analysis::Analysis;
 use crate::auto::Explanation;
 use crate::compiler::{Purpose, RunContext};
 use crate::device::{Device, is_placed, place_of};
+use crate::donation::{Donated, Donations};
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::forks::no_fork;
@@ -154,7 +155,7 @@ pub struct Entry<R> {
     purpose: Purpose,
     /// Where the arguments live that it was compiled for, unless the options say where to run.
     place: Place,
-    donated: Box<[bool]>,
+    donated: Donated,
     /// What it was compiled for again because arguments of a run lived elsewhere.
     elsewhere: Mutex<Option<Elsewhere>>,
 }
@@ -180,7 +181,7 @@ impl<R> Entry<R> {
         traced: Traced<R>,
         arguments: &[Tensor],
         purpose: Purpose,
-        donated: &[bool],
+        donations: Donations,
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Self> {
@@ -191,8 +192,10 @@ impl<R> Entry<R> {
         let home = options.place_of(&name, arguments.iter().chain(&traced.captured))?;
         let engine = options.engine(home.as_ref())?;
         let program = &traced.program;
-        let executable = compile_to(purpose, program, options, &engine, donated, interrupt)?;
-        let (donated, elsewhere) = (donated.into(), Mutex::default());
+        let donated = Donated::new(program, donations);
+        let marks = donated.marks();
+        let executable = compile_to(purpose, program, options, &engine, marks, interrupt)?;
+        let elsewhere = Mutex::default();
         Ok(Entry { name, traced, executable, purpose, place, donated, elsewhere })
     }
 
@@ -277,7 +280,7 @@ impl<R> Entry<R> {
 
     /// Whether a run may take over the memory of arguments.
     pub fn takes_over(&self) -> bool {
-        self.donated.contains(&true)
+        !self.donated.is_empty()
     }
 
     /// Whether the executable is in memory; one that is not is compiled again by the next run.
@@ -336,16 +339,24 @@ impl<R> Entry<R> {
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<Tensor>> {
         let _span = profile::span_with(Work::Call, || format!("call {}", self.name).into());
-        let context = RunContext {
-            hooks: Some(&options.hooks),
-            caller: Some(caller),
-            interrupt,
-            ..RunContext::default()
-        };
+        let context =
+            RunContext { hooks: Some(&options.hooks), interrupt, ..RunContext::default() };
         let inputs = self.inputs(arguments);
-        let results = match self.is_placed_for(arguments) {
-            true => self.executable.run(&inputs, &context)?,
-            false => self.for_place_of(&inputs, options, interrupt)?.run(&inputs, &context)?,
+        let executable = match self.is_placed_for(arguments) {
+            true => self.executable.clone(),
+            false => self.for_place_of(&inputs, options, interrupt)?,
+        };
+        let results = match self.donated.is_empty() {
+            true => executable.run(&inputs, &context)?,
+            false => {
+                self.donated.check(&self.name, &inputs)?;
+                executable.load(interrupt)?;
+                let outcome = executable.run(&inputs, &context);
+                let taken = self.donated.take(caller, &inputs, &outcome);
+                let results = outcome?;
+                taken?;
+                results
+            }
         };
         check_count(&self.traced.program, &results)?;
         Ok(self.traced.vectors.put(results))
@@ -367,7 +378,7 @@ impl<R> Entry<R> {
         }
         let engine = options.engine(place.as_ref())?;
         let program = &self.traced.program;
-        let (purpose, donated) = (self.purpose, &self.donated);
+        let (purpose, donated) = (self.purpose, self.donated.marks());
         let executable = compile_to(purpose, program, options, &engine, donated, interrupt)?;
         let _no_fork = no_fork();
         *lock() = Some((place, executable.clone()));

@@ -17,6 +17,7 @@ pub use call::{Call, Inputs, Signature, Static};
 pub use entry::{Entry, ResultVectors, Traced, Tracing};
 
 use crate::compiler::{Purpose, registry_generation};
+use crate::donation::Donations;
 use crate::error::{Error, Result};
 use crate::forks::no_fork;
 use crate::options::{Options, default_options, graph_options, has_default_options};
@@ -257,13 +258,14 @@ impl<S: Static, R> Function<S, R> {
         call: Call<S>,
         traced: Traced<R>,
         purpose: Purpose,
-        donated: &[bool],
+        donations: Donations,
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<(Arc<Entry<R>>, Inputs)> {
         let name = self.name.as_str().into();
         let arguments = call.inputs();
-        let entry = Entry::compile(name, traced, arguments, purpose, donated, options, interrupt)?;
+        let entry =
+            Entry::compile(name, traced, arguments, purpose, donations, options, interrupt)?;
         self.keep(call, Arc::new(entry))
     }
 
@@ -279,7 +281,8 @@ impl<S: Static, R> Function<S, R> {
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<(Arc<Entry<R>>, Inputs)> {
         let (name, inputs) = (self.name.as_str().into(), call.into_inputs());
-        let entry = Entry::compile(name, traced, &inputs, Purpose::Jit, &[], options, interrupt)?;
+        let none = Donations::default();
+        let entry = Entry::compile(name, traced, &inputs, Purpose::Jit, none, options, interrupt)?;
         Ok((Arc::new(entry), inputs))
     }
 

@@ -85,11 +85,11 @@ fn side_by_side<T: Send>(
 impl Executable for StagedExecutable {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         let inputs = inputs.iter().map(|&input| input.clone()).collect();
-        let RunContext { hooks, caller, .. } = *context;
+        let hooks = context.hooks;
         let run = |stage: StageId, values: Vec<Tensor>, interrupt: &Interrupt<'_>| {
             let _span = profile::span_with(Work::Stage, || stage.to_string().into());
             let (kept, interrupt) = (self.giving.kept(stage), Some(interrupt));
-            let context = RunContext { hooks, caller, interrupt, own_hooks: &[], kept };
+            let context = RunContext { hooks, interrupt, own_hooks: &[], kept };
             self.executables[stage.index()].run(&values.iter().collect::<Vec<_>>(), &context)
         };
         let here = Where { executor: None, is_local: &|_| true };

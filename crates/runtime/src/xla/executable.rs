@@ -40,8 +40,6 @@ pub(super) struct What {
     inputs: Vec<TensorType>,
     used_inputs: Vec<usize>,
     host_calls: Vec<HostCall>,
-    /// The inputs whose memory a run may take over.
-    donated: Vec<usize>,
     /// Whether there are loops that may take long.
     has_long_loops: bool,
     /// For each output, the names of its axes, which the device does not know.
@@ -57,7 +55,6 @@ impl What {
             inputs: program.inputs().to_vec(),
             used_inputs: module.used_inputs,
             host_calls: module.host_calls,
-            donated: module.donations.iter().map(|donation| donation.input).collect(),
             has_long_loops: has_loops(program, |_| true) && !is_soon_over(program),
             names: program.output_types().map(|ty| ty.names.clone()).collect(),
         }
@@ -68,8 +65,7 @@ impl What {
         let inputs = inputs.to_vec();
         let (label, used_inputs) = ("imported".to_owned(), (0..inputs.len()).collect());
         let names = vec![None; outputs];
-        let (host_calls, donated) = (Vec::new(), Vec::new());
-        Self { label, inputs, used_inputs, host_calls, donated, has_long_loops, names }
+        Self { label, inputs, used_inputs, host_calls: Vec::new(), has_long_loops, names }
     }
 }
 
@@ -246,12 +242,6 @@ impl Executable for XlaExecutable {
             buffers.push(buffer.expect("what was not there has been uploaded"));
         }
         let results = self.execute(&place, &buffers, context)?;
-        let given = self.what.donated.iter().filter(|input| !context.kept.contains(input));
-        for &input in given {
-            if let Some(buffer) = place.resident(inputs[input]) {
-                buffer.give_away(context.caller.unwrap_or("a compiled program"))?;
-            }
-        }
         if profile::is_profiled() {
             show_on_device(&span, &results)?;
         }

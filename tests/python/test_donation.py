@@ -1,0 +1,194 @@
+"""The contract of donation, which is the same for every compiler."""
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+ONE_TO_SIX = np.arange(6, dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def device():
+    return nx.devices()[1]
+
+
+@pytest.fixture
+def x(device):
+    return nx.tensor(ONE_TO_SIX, device=device)
+
+
+def donating(function, compiler, numbers=0, **options):
+    return nx.jit(function, compiler=compiler, donate_argnums=numbers, **options)
+
+
+def test_a_donated_tensor_is_gone_after_the_call(compiler, x):
+    result = donating(lambda x: x + 1, compiler)(x)
+    np.testing.assert_array_equal(np.asarray(result), ONE_TO_SIX + 1)
+    assert x.is_released()
+    with pytest.raises(nx.DeviceError, match="donated to <lambda>, called at"):
+        x.tolist()
+
+
+def test_a_donated_tensor_is_gone_if_no_result_takes_its_memory(compiler, x):
+    assert donating(nx.sum, compiler)(x).item() == 15
+    assert x.is_released()
+
+
+def test_an_unused_argument_is_not_touched(compiler, x, device):
+    other = nx.tensor(ONE_TO_SIX, device=device)
+    donating(lambda x, y: y + 1, compiler, (0, 1))(x, other)
+    assert (x.is_released(), other.is_released()) == (False, True)
+    np.testing.assert_array_equal(np.asarray(x), ONE_TO_SIX)
+
+
+def test_an_argument_that_only_a_hook_shows_is_used(compiler, x):
+    shown = []
+
+    def function(x, y):
+        nx.hook(x, lambda value: shown.append(np.array(value)))
+        return y * 2
+
+    donating(function, compiler)(x, 1.0)
+    np.testing.assert_array_equal(shown, [ONE_TO_SIX])
+    assert x.is_released()
+
+
+@pytest.mark.parametrize("usable", [True, False])
+def test_a_donated_tensor_is_gone_if_a_hook_raises(compiler, x, device, usable):
+    def fail(value):
+        raise ValueError("no")
+
+    def function(x, y):
+        shown = nx.hook(x + y, fail)
+        return shown if usable else nx.sum(shown)
+
+    y = nx.tensor(ONE_TO_SIX, device=device)
+    step = donating(function, compiler)
+    for again in range(2):
+        with pytest.raises(ValueError, match="no") as raised:
+            step(x, y)
+        assert raised.type is ValueError, again
+        assert (x.is_released(), y.is_released()) == (True, False)
+        x = nx.tensor(ONE_TO_SIX, device=device)
+
+
+@pytest.mark.parametrize("numbers", [0, 1, (0, 1)])
+def test_a_donated_tensor_is_passed_once(compiler, x, numbers):
+    step = donating(lambda x, y: x + y, compiler, numbers)
+    for _ in range(2):
+        donated, other = (1, 0) if numbers == 1 else (0, 1)
+        text = (
+            f"argument {donated}: a donated tensor must be passed once; "
+            f"got the same tensor as argument {other}"
+        )
+        with pytest.raises(nx.ArgumentError, match=text):
+            step(x, x)
+        assert not x.is_released()
+    np.testing.assert_array_equal(np.asarray(x), ONE_TO_SIX)
+    copy = x.to_device(x.device, copy=True)
+    np.testing.assert_array_equal(np.asarray(step(x, copy)), 2 * ONE_TO_SIX)
+
+
+def test_the_names_of_both_arguments_are_those_of_the_call(compiler, x):
+    step = nx.jit(
+        lambda state, *, scale: [state["a"], state["b"] * scale],
+        compiler=compiler,
+        donate_argnames=("state", "scale"),
+    )
+    with pytest.raises(nx.ArgumentError, match=r"argument 0\['a'\].* as argument 0\['b'\]"):
+        step({"a": x, "b": x}, scale=1.0)
+    with pytest.raises(nx.ArgumentError, match=r"argument 0\['b'\].* as argument scale"):
+        step({"a": 1.0, "b": x}, scale=x)
+    captured = donating(lambda y: x + y, compiler)
+    with pytest.raises(nx.ArgumentError, match="as a tensor that the function captures"):
+        captured(x)
+    unused = donating(lambda x, y: x + 1, compiler)
+    with pytest.raises(nx.ArgumentError, match=r"argument 0.* as argument 1"):
+        unused(x, x)
+    assert not x.is_released()
+
+
+def test_a_rejected_call_leaves_its_arguments(compiler, x, device):
+    gone = nx.tensor(ONE_TO_SIX, device=device)
+    gone.deallocate()
+    step = donating(lambda x, y: x + y, compiler)
+    with pytest.raises(nx.DeviceError):
+        step(x, gone)
+    assert not x.is_released()
+    with pytest.raises(nx.ShapeError):
+        step(x, nx.ones(5))
+    assert not x.is_released()
+    strict = donating(nx.sum, compiler, on_unusable_donation="raise")
+    with pytest.raises(nx.ArgumentError):
+        strict(x)
+    assert not x.is_released()
+
+
+def test_settings_are_checked_before_anything_else(compiler, x):
+    traced = []
+
+    def function(x):
+        traced.append(True)
+        return x + 1
+
+    with pytest.raises(nx.OptionError, match="speed"):
+        donating(function, compiler, speed=11)(x)
+    with pytest.raises(nx.OptionError, match="speed"), nx.default_options(speed=11):
+        donating(function, compiler)(x)
+    assert not traced
+    assert not x.is_released()
+
+
+def test_tensors_of_the_host_are_not_taken(compiler):
+    x = nx.tensor(ONE_TO_SIX)
+    step = donating(lambda x, y: x + y, compiler, (0, 1))
+    np.testing.assert_array_equal(np.asarray(step(x, x)), 2 * ONE_TO_SIX)
+    np.testing.assert_array_equal(np.asarray(x), ONE_TO_SIX)
+
+
+def test_compiled_functions_and_stages_keep_the_contract(compiler, x, device):
+    compiled = donating(lambda x, y: x + y, compiler).compile(x, x)
+    with pytest.raises(nx.ArgumentError, match=r"argument 0.* as argument 1"):
+        compiled(x, x)
+    assert not x.is_released()
+    staged = donating(
+        lambda x, y: nx.sin(x + y) * x, compiler, (0, 1), stages=nx.graph.Policy.every_ops(1)
+    )
+    with pytest.raises(nx.ArgumentError, match=r"argument 0.* as argument 1"):
+        staged(x, x)
+    y = nx.tensor(ONE_TO_SIX, device=device)
+    result = np.asarray(staged(x, y))
+    np.testing.assert_allclose(result, np.sin(2 * ONE_TO_SIX) * ONE_TO_SIX, rtol=1e-6)
+    assert x.is_released()
+    assert y.is_released()
+
+
+@pytest.mark.parametrize("dtype", ["pred", "u4", "bf16", "f64", "c64"])
+def test_every_dtype_keeps_the_contract(compiler, device, dtype):
+    x = nx.device_put(nx.ones((3, 0), dtype=dtype), device)
+    y = nx.device_put(nx.ones((2, 2), dtype=dtype), device)
+    for each in (x, y):
+        step = donating(lambda x, y: (x, y), compiler)
+        with pytest.raises(nx.ArgumentError, match=r"argument 0.* as argument 1"):
+            step(each, each)
+        assert not each.is_released()
+        nx.jit(lambda x: x * x, compiler=compiler, donate_argnums=0)(each)
+        assert each.is_released()
+
+
+def test_batched_tensors_keep_the_contract(compiler, device):
+    x = nx.tensor(ONE_TO_SIX.reshape(2, 3), device=device)
+    step = donating(nx.vmap(lambda x, y: x * y), compiler, 1)
+    with pytest.raises(nx.ArgumentError, match=r"argument 1.* as argument 0"):
+        step(x, x)
+    y = nx.tensor(ONE_TO_SIX.reshape(2, 3), device=device)
+    step(x, y)
+    assert (x.is_released(), y.is_released()) == (False, True)
+
+
+def test_nan_of_a_donating_call_is_found(compiler, x):
+    step = donating(lambda x: nx.log(-1 - x), compiler, debug_nans=True)
+    with pytest.raises(nx.NxlaError, match=r"has NaN at \[0\].*donated its arguments"):
+        step(x)
+    assert x.is_released()
