@@ -26,7 +26,52 @@ impl Graph {
             };
             Ok::<_, crate::Error>(vec![graph.scattered_runs(x, indices, updates, op)?])
         })?;
+        let is_extreme = matches!(op, Combine::Max | Combine::Min);
+        let has_gradient = self.dtype(x).is_float() && self.dtype(updates).is_float();
+        if is_extreme && has_gradient && self.shape(updates).size() > 0 && self.shape(x).size() > 0
+        {
+            return self.shared_gradient(results[0], x, indices, updates);
+        }
         Ok(results[0])
+    }
+
+    /// Returns `y`, the extremes of `x` and `updates`, with a gradient that equal elements share evenly, as
+    /// in a reduction. The default of the block would halve the gradient pair by pair.
+    fn shared_gradient(
+        &mut self,
+        y: ExprId,
+        x: ExprId,
+        indices: ExprId,
+        updates: ExprId,
+    ) -> Result<ExprId> {
+        let outputs = self.custom_grad(&[y], &[x, updates], |graph, cotangents| {
+            let dy = cotangents[0];
+            let dtype = graph.dtype(dy);
+            let cast = graph.as_type(updates, graph.dtype(y))?;
+            let there = graph.gather(y, indices, None)?;
+            let wins = graph.equal(cast, there)?;
+            let is_inside = graph.is_inside(indices, y)?;
+            let (wins, stays) = (graph.logical_and(wins, is_inside)?, graph.equal(x, y)?);
+            let (ones, old) = (graph.as_type(wins, dtype)?, graph.as_type(stays, dtype)?);
+            let count = graph.indexed_add(old, indices, ones, None)?;
+            let share = graph.divide(dy, count)?;
+            let share_there = graph.gather(share, indices, None)?;
+            let zero = graph.scalar_constant(Scalar::UInt(0), dtype)?;
+            let dx = graph.select(stays, share, zero)?;
+            Ok::<_, crate::Error>(vec![dx, graph.select(wins, share_there, zero)?])
+        })?;
+        Ok(outputs[0])
+    }
+
+    /// Returns for each index whether the vector `x` has such an element.
+    fn is_inside(&mut self, indices: ExprId, x: ExprId) -> Result<ExprId> {
+        let places = self.flatten(indices, None)?;
+        let places = self.as_type(places, DType::S64)?;
+        let count = i64::try_from(self.shape(x)[0]).expect("an axis has below 2^63 elements");
+        let count = self.scalar_constant(Scalar::Int(count), DType::S64)?;
+        let zero = self.scalar_constant(Scalar::Int(0), DType::S64)?;
+        let (above, below) = (self.greater_equal(places, zero)?, self.less(places, count)?);
+        self.logical_and(above, below)
     }
 
     /// Sorts the updates by index, combines each with the earlier updates at the same index, and
