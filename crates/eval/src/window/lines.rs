@@ -31,7 +31,7 @@ impl Taps {
     /// Those of a window.
     fn of(axis: &WindowAxis, window: usize, seeing: Range<usize>, inner: usize) -> Self {
         let first = axis.place(window, seeing.start).map_or(0, |place| place * inner);
-        Self { first, step: axis.dilation * inner, count: seeing.len() }
+        Self { first, step: axis.dilation.saturating_mul(inner), count: seeing.len() }
     }
 
     fn place(self, tap: usize) -> usize {
@@ -91,8 +91,9 @@ fn fold_whole<T: Copy>(
     let (piece, skip) = match (axis.stride, inner) {
         // Windows that begin side by side are one long row.
         (1, _) => (PIECE, PIECE),
-        (stride, 1) => (PIECE, PIECE * stride),
-        (stride, inner) => (inner, stride * inner),
+        // A stride may be larger than the tensor, where there is a single window.
+        (stride, 1) => (PIECE, stride.saturating_mul(PIECE)),
+        (stride, inner) => (inner, stride.saturating_mul(inner)),
     };
     for (number, out) in out.chunks_mut(piece).enumerate() {
         if brake.is_pulled() {
