@@ -47,9 +47,9 @@ pub(crate) fn check_results(
         let which = |input: &&Tensor| input.to_host().is_ok_and(|x| first_nan(&x).is_some());
         let why = match py.detach(|| inputs.iter().position(which)) {
             Some(input) => format!("argument leaf {input} has NaN to begin with"),
-            None if is_gone => "the call has donated its arguments; without donation the error \
-                                names the operation"
-                .into(),
+            None if is_gone => {
+                "the operation is unknown because the call has donated its arguments".into()
+            }
             None => "computed by the evaluator every value is finite".into(),
         };
         let why = format!("result leaf {number} has {value} at {index:?}; {why}");
