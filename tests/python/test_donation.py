@@ -8,11 +8,6 @@ import nxla as nx
 ONE_TO_SIX = np.arange(6, dtype=np.float32)
 
 
-@pytest.fixture(scope="module")
-def device():
-    return nx.devices()[1]
-
-
 @pytest.fixture
 def x(device):
     return nx.tensor(ONE_TO_SIX, device=device)
