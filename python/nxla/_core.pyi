@@ -104,8 +104,8 @@ def _plugin_report() -> dict[str, int]: ...
 class DType:
     """An element type, such as ``nx.float32``.
 
-    Prints and compares by its short name (``f32``). Comparing with anything gives True or False
-    and never raises; a string or a numpy dtype that names the same type is equal.
+    Prints and compares as its short name (``f32``). Comparisons return True or False and never
+    raise; a string or a NumPy dtype with the same element type is equal.
     """
     def __new__(cls, value: DTypeLike) -> Self: ...
     @property
@@ -122,7 +122,7 @@ class DType:
         """One of ``pred``, ``unsigned``, ``signed``, ``float``, ``complex``."""
     @property
     def dtype(self) -> np.dtype[Any]:
-        """As ``__numpy_dtype__``, where numpy before 2.4 looks."""
+        """The same as ``__numpy_dtype__``, for NumPy before 2.4."""
     @property
     def __numpy_dtype__(self) -> np.dtype[Any]: ...
     @property
@@ -154,15 +154,15 @@ class _Operators:
         """The number of elements."""
     @property
     def names(self) -> list[str | None]:
-        """The names of the axes, None for those without."""
+        """The names of the axes; None for an axis without a name."""
     @property
     def vectorized_axes(self) -> tuple[tuple[str, int], ...]:
-        """The vectorized axes as pairs of a name and a size; `shape` and all functions are of one
+        """The vectorized axes as pairs of a name and a size; `shape` and all functions describe one
         entry.
         """
     @property
     def T(self) -> Self:
-        """With the axes reversed."""
+        """The tensor with reversed axes."""
     @property
     def mT(self) -> Self:
         """Exchange the last two axes.
@@ -432,19 +432,20 @@ class _Operators:
         [1, 3, 6, 10]
         """
     def diagonal(self, /, offset: int = 0) -> Tensor:
-        """Take a diagonal of each matrix.
+        """Return a diagonal of each matrix.
 
         Parameters
         ----------
         x : tensor_like
             Matrices in the last two axes.
         offset : int
-            How many columns right of the main diagonal; outside of the matrices there are no elements.
+            The number of columns to the right of the main diagonal; outside the matrices the result
+            is empty.
 
         Raises
         ------
         ShapeError
-            If there are no matrices.
+            If an operand has fewer than two axes.
 
         Examples
         --------
@@ -462,7 +463,7 @@ class _Operators:
         x1_batch: Axes | None = None,
         x2_batch: Axes | None = None,
     ) -> Tensor:
-        """Multiply and add up along given axes.
+        """Multiply and sum over given axes.
 
         Parameters
         ----------
@@ -494,7 +495,7 @@ class _Operators:
         (5, 2)
         """
     def flatten(self, /, *, axes: Axes | None = None) -> Tensor:
-        """Merge neighbouring axes into one; all axes by default.
+        """Merge adjacent axes into one; all axes by default.
 
         Raises
         ------
@@ -599,7 +600,7 @@ class _Operators:
         24
         """
     def ravel(self, /, *, axes: Axes | None = None) -> Tensor:
-        """Merge neighbouring axes into one; all axes by default.
+        """Merge adjacent axes into one; all axes by default.
 
         Raises
         ------
@@ -662,7 +663,7 @@ class _Operators:
         [1200, 1200]
         """
     def sort(self, /, axis: Axis = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
-        """Put the elements of an axis in order; NaN counts as larger than everything.
+        """Sort the elements of an axis; NaN counts as larger than everything.
 
         Parameters
         ----------
@@ -671,9 +672,9 @@ class _Operators:
         axis : int or str
             The axis.
         descending : bool
-            Whether the largest comes first.
+            If True, sort from the largest to the smallest.
         stable : bool
-            Whether equal elements keep their order.
+            If True, equal elements keep their order.
 
         Raises
         ------
@@ -767,22 +768,22 @@ class _Operators:
         x : tensor_like
             Any tensor.
         indices : tensor_like
-            Integers, of any shape; negative ones count from the end. Those that are out of range even
-            so stand for the nearest element.
+            Integers, of any shape; negative ones count from the end. Those that are out of range
+            even so stand for the nearest element.
         axis : int or str, optional
             The axis; may be left out if there is only one.
 
         Returns
         -------
         Tensor
-            Of the shape of `x`, with the axes of `indices` in place of `axis`.
+            A tensor with the shape of `x`, with the axes of `indices` in place of `axis`.
 
         Raises
         ------
         ArgumentError
             If there are several axes, and none is given.
         DTypeError
-            If the indices are no integers.
+            If the indices are not integers.
 
         Examples
         --------
@@ -798,14 +799,15 @@ class _Operators:
         x : tensor_like
             Matrices in the last two axes.
         offset : int
-            How many columns right of the main diagonal; outside of the matrices the sum is 0.
+            The number of columns to the right of the main diagonal; outside the matrices the sum is
+            0.
         dtype : dtype_like, optional
             The dtype to add in, and of the result; by default as for `nxla.sum`.
 
         Raises
         ------
         ShapeError
-            If there are no matrices.
+            If an operand has fewer than two axes.
 
         Examples
         --------
@@ -909,29 +911,29 @@ class _Operators:
 
 @final
 class Device:
-    """Where data lives and programs run: the host, or one device of a client.
+    """A place for data and programs: the host, or a device of a client.
 
-    Devices are equal if they are the same, and to their own name.
+    Devices compare equal to themselves and to their names.
     """
     def __new__(cls, name: DeviceLike) -> Self: ...
     @property
     def name(self) -> str:
-        """The name, which no other device of the process has."""
+        """The name, which is unique in the process."""
     @property
     def platform(self) -> str:
         """The kind of hardware, such as ``"host"``, ``"cpu"`` or ``"cuda"``."""
     @property
     def client(self) -> str:
-        """The name of the client, which no other client of the process has."""
+        """The name of the client, which is unique in the process."""
     @property
     def index(self) -> int:
-        """The number among the devices of its client."""
+        """The index among the devices of its client."""
     @property
     def kind(self) -> str:
-        """The model in the plugin's words; that of the host is ``"host"``."""
+        """The model as reported by the plugin; ``"host"`` for the host."""
     def memory_stats(self) -> dict[str, int] | None:
-        """Bytes of its memory: ``in_use``, and what else the plugin counts of ``peak``, ``limit``,
-        ``pool`` and ``largest_block``. None where nobody counts, as on the host.
+        """The memory in bytes: ``in_use``, and ``peak``, ``limit``, ``pool`` and ``largest_block`` if
+        the plugin counts them. None without statistics, as on the host.
         """
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
@@ -942,47 +944,44 @@ class Device:
 class Tensor(_Operators):
     """An array of numbers, in host memory or on a device.
 
-    A device tensor may still be in the making; reading it waits. Its data never changes: assigning to
-    elements gives the tensor other data, and whoever has the former keeps it.
+    A tensor on a device may still be under computation; reading waits for it. The data of a tensor
+    never changes: assigning to elements replaces the data of the variable, and other variables keep
+    the old data.
     """
     def __setitem__(self, key: _Key | tuple[_Key, ...], value: TensorLike, /) -> None: ...
     @property
     def nbytes(self) -> int:
-        """Bytes of data in memory."""
+        """The bytes of the data in memory."""
     @property
     def device(self) -> Device:
-        """Where the data is."""
+        """The device of the data."""
     def to_device(
         self, device: DeviceLike, /, *, stream: None = None, copy: bool | None = None
     ) -> Tensor:
-        """The tensor itself if it is on a device, else a copy there. ``copy=True`` makes a copy in any
-        case, ``copy=False`` none. ``stream`` is part of the standard, and must be None.
+        """Returns the tensor if it is on the device, else a copy there. ``copy=True`` always copies,
+        and ``copy=False`` forbids a copy. ``stream`` is part of the standard, and must be None.
         """
     def transfer_to(self, device: DeviceLike, /) -> Tensor:
-        """The tensor itself if it is on a device, else a copy there, and this one is freed even if the
-        copy fails.
-        """
+        """Returns the tensor on the device; the original is freed, even if the copy fails."""
     def _first_bytes(self, limit: int | None = None) -> bytes: ...
     def is_released(self) -> bool:
-        """Whether device memory has been freed, or given away to a program."""
+        """Returns whether device memory has been freed or donated."""
     def is_ready(self) -> bool:
-        """Whether reading would not wait."""
+        """Returns whether reading would not wait."""
     def block_until_ready(self) -> Self:
-        """Waits until the data is there; gives the tensor itself."""
+        """Waits until the data is computed; returns the tensor."""
     def deallocate(self) -> bool:
-        """Frees device memory at once; whether there was anything to free. Host memory is freed
-        with the last reference.
+        """Frees device memory immediately; returns whether memory was freed. Host memory is freed with
+        the last reference.
         """
     def to_host(self) -> Tensor:
-        """A copy in host memory, or this tensor if it is there."""
+        """A copy in host memory, or the tensor if it is on the host."""
     def item(self) -> Any:
         """The only element as a Python number."""
     def tolist(self) -> Any:
         """The elements as nested lists; a number for a scalar."""
     def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """The data as a numpy array that shares memory with a host tensor (read-only), or a copy of
-        a device tensor.
-        """
+        """The data as a NumPy array: a read-only view of a host tensor, or a copy of a device tensor."""
     def _heatmap(self, title: str, cell: str | None) -> str: ...
     def __complex__(self) -> builtins.complex: ...
     def __dlpack__(
@@ -1008,34 +1007,34 @@ class Expr(_Operators):
     def __setitem__(self, key: Never, value: Never, /) -> NoReturn: ...
     @property
     def op(self) -> str | None:
-        """The name of the operation, as expression text spells it."""
+        """The name of the operation, as in printed expressions."""
     @property
     def args(self) -> list[Expr]:
         """The operands of the operation."""
     @property
     def attributes(self) -> dict[str, Any]:
-        """What the operation is told besides its operands: axes, sizes, the position of a parameter."""
+        """The attributes of the operation: axes, sizes, the index of a parameter."""
     @property
     def context(self) -> int | None:
-        """Where it can be used: 0 in all of the function, another number in the body of a loop or a
-        function over elements that is being traced; None for what depends on no argument.
+        """The scope of the value: 0 in the whole function, another number in the body of a loop or in
+        a traced element function; None for a value that depends on no argument.
         """
     @property
     def line(self) -> str | None:
-        """The user's line, as ``file.py:3``."""
+        """The source line, as ``file.py:3``."""
     @property
     def device(self) -> None:
-        """None: a traced value lives where its program runs."""
+        """None, because the device is unknown until the program runs."""
     def to_device(self, device: None, /, *, stream: None = None) -> Self:
-        """The value itself, for no device but the one that it tells."""
+        """The value itself; only its own device is accepted."""
     def item(self) -> NoReturn:
-        """There is no number yet: raises an error that says what to use instead."""
+        """Raises an error that names an alternative, because a traced value has no data."""
     def tolist(self) -> NoReturn:
-        """There are no numbers yet: raises an error that says what to use instead."""
+        """Raises an error that names an alternative, because a traced value has no data."""
 
 @final
 class Template:
-    """Stands for an input of a shape and dtype; it has no data, so nothing can be computed with it."""
+    """Describes an input by dtype and shape, without data."""
     def __new__(
         cls,
         shape: Shape,
@@ -1057,10 +1056,10 @@ class Template:
         """The number of elements."""
     @property
     def names(self) -> list[str | None]:
-        """The names of the axes, None for those without."""
+        """The names of the axes; None for an axis without a name."""
     @property
     def vectorized_axes(self) -> tuple[tuple[str, int], ...]:
-        """The vectorized axes as pairs of a name and a size, which `shape` leaves out."""
+        """The vectorized axes as pairs of a name and a size, which `shape` omits."""
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -1071,7 +1070,7 @@ class Template:
 class Expression:
     """A traced function: a graph of operations with inputs and outputs.
 
-    ``str()`` gives its text. A notebook shows it as a picture.
+    ``str()`` prints it, and a notebook draws it.
     """
     @property
     def inputs(self) -> list[tuple[tuple[int, ...], DType]]:
@@ -1084,16 +1083,16 @@ class Expression:
         """The structural digest as hexadecimal digits: equal for equal programs in every process."""
     @property
     def has_hooks(self) -> bool:
-        """Whether the expression calls hooks."""
+        """Returns whether the expression calls hooks."""
     def __len__(self) -> int: ...
     def lines(
         self, limit: int | None = None, *, blocks: Literal["name", "body"] = "name"
     ) -> list[str]:
-        """The lines of all outputs, which share their names, without a header."""
+        """The lines of all outputs with shared names, without a header."""
     def to_text(self, limit: int | None = None, *, blocks: Literal["name", "body"] = "name") -> str:
-        """The text, with at most ``limit`` nodes."""
+        """The printed form with at most ``limit`` nodes."""
     def to_svg(self) -> str:
-        """A picture as SVG text."""
+        """A drawing as SVG."""
     def _repr_svg_(self) -> str: ...
     @property
     def nodes(self) -> list[Node]:
@@ -1103,29 +1102,29 @@ class Expression:
         """The nodes of the outputs."""
     @property
     def captured(self) -> list[Tensor]:
-        """Large tensors that the function mentions; they are the last inputs, which ``run`` fills in."""
+        """Large captured tensors; they are the last inputs, which ``run`` supplies."""
     def arrange(self, results: Sequence[Any]) -> Any:
-        """One value for each output, in the container that the function gives."""
+        """One placeholder for each output, in the container of the function's result."""
     def to_mermaid(self) -> str:
-        """A picture as a Mermaid flowchart."""
+        """A drawing as a Mermaid flowchart."""
     def run(self, *args: Any, **options: Any) -> Any:
         """Runs the expression; arguments as for the traced function, or one tensor for each input.
 
-        A keyword that is no argument is an option, as for ``nx.jit``.
+        A keyword that is not an argument of the function is an option, as for ``nx.jit``.
         """
     def every_value(self) -> tuple[Expression, list[tuple[str, str, str | None]]]:
-        """The expression whose result is every value of this one that a compiler computes, outside of
-        loops and branches; and for each its operation, type and line.
+        """An expression whose results are all values that a compiler computes outside loops and
+        branches; and the operation, type and line of each value.
         """
     def op_counts(self) -> dict[str, int]:
-        """How often each operation occurs."""
+        """The number of nodes of each operation."""
     def verify(self) -> None:
-        """Checks every invariant of the graph; an error here is a bug of nxla."""
+        """Checks every invariant of the graph; an error is a bug in nxla."""
     def to_bytes(self) -> bytes:
-        """The expression as bytes, to be stored or sent; see ``from_bytes``."""
+        """The serialized expression; see ``from_bytes``."""
     @staticmethod
     def from_bytes(bytes: bytes) -> Expression:
-        """An expression from its bytes; its result is a tuple of its outputs."""
+        """Reads an expression from its bytes; its result is a tuple of its outputs."""
     def _parts(self) -> tuple[bytes, Any, Any, list[Tensor]]: ...
     @staticmethod
     def _from_parts(
@@ -1196,7 +1195,7 @@ class Function(Generic[_P, _R_co]):
 
 @final
 class Compiled(Generic[_R_co]):
-    """A function compiled for certain types of arguments. Made by ``nx.compile``."""
+    """A function that is compiled for fixed argument types; returned by ``nx.compile``."""
     @classmethod
     def __class_getitem__(cls, types: Any) -> GenericAlias: ...
     @property
@@ -1204,41 +1203,42 @@ class Compiled(Generic[_R_co]):
         """The digest of the program."""
     def __call__(self, *args: Any, **kwargs: Any) -> _R_co: ...
     def check(self, *args: Any, **kwargs: Any) -> None:
-        """Raises what a call with these arguments would raise about their types."""
+        """Raises the error that a call with these arguments would raise about their types."""
     def cost_analysis(self) -> dict[str, float] | None:
-        """What the compiler expects it to cost: numbers by name, such as ``flops`` and ``bytes
-        accessed``. None where the compiler does not say.
+        """The estimated cost: numbers by name, such as ``flops`` and ``bytes accessed``. None if the
+        compiler does not report it.
         """
     def memory_analysis(self) -> dict[str, int] | None:
-        """The bytes that a run takes: ``arguments``, ``outputs``, ``aliased`` (of the arguments, for
-        outputs), ``temporaries``, and ``code``. None where the compiler does not say.
+        """The memory of a run in bytes: ``arguments``, ``outputs``, ``aliased`` (arguments whose
+        memory outputs reuse), ``temporaries``, and ``code``. None if the compiler does not report
+        it.
         """
 
 @final
 class DeviceMesh:
-    """Devices along named axes; layouts say along which of them each axis of a tensor is divided."""
+    """Devices along named axes; layouts assign the axes of a tensor to these axes."""
     def __new__(
         cls, axes: Sequence[tuple[str, int]], devices: Sequence[Device] | None = None
     ) -> Self: ...
     @property
     def devices(self) -> list[Device]:
-        """The devices, in the order of their places."""
+        """The devices, in row-major order."""
     def check(self, layout: Sequence[Sequence[str]]) -> None:
-        """Checks that a layout names axes of the mesh, each once."""
+        """Checks that a layout contains axes of the mesh, each at most once."""
     def part(self, shape: Sequence[int], layout: Sequence[Sequence[str]]) -> list[int]:
-        """The shape of what a device has of a tensor."""
+        """The shape of the part on one device."""
     def starts(self, shape: Sequence[int], layout: Sequence[Sequence[str]]) -> list[list[int]]:
-        """For each device, with which element along each axis its part begins."""
+        """The start of each device's part along each axis."""
     def divide(self, tensor: Tensor, layout: Sequence[Sequence[str]]) -> list[Tensor]:
         """Sends each device its part of a tensor."""
     def gather(
         self, parts: Sequence[Tensor], shape: Sequence[int], layout: Sequence[Sequence[str]]
     ) -> Tensor:
-        """The whole tensor of a shape, of the parts that the devices have."""
+        """The whole tensor of a shape, from the parts of the devices."""
 
 @final
 class Divided:
-    """An expression, divided over a mesh and compiled."""
+    """A compiled expression that is divided over a mesh."""
     def __new__(
         cls,
         expression: Expression,
@@ -1249,37 +1249,37 @@ class Divided:
     ) -> Self: ...
     @property
     def text(self) -> str:
-        """The text that was compiled, before it was divided."""
+        """The StableHLO module before the division."""
     def run(self, parts: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
-        """Runs it on a list of parts for each device, and gives a list of results for each."""
+        """Runs it on a list of parts for each device, and returns a list of results for each device."""
 
 @final
 class Module:
-    """StableHLO text that runs; what ``import_stablehlo`` is made of."""
+    """A StableHLO module that runs; the base of ``import_stablehlo``."""
     def __new__(cls, text: str) -> Self: ...
     @property
     def text(self) -> str:
-        """The text."""
+        """The module as a string."""
     @property
     def inputs(self) -> list[tuple[tuple[int, ...], DType]]:
         """Shape and dtype of each input."""
     def run(self, *args: Any, **options: Any) -> list[Tensor]:
-        """Runs it on a tensor for each input, and gives a tensor for each output."""
+        """Runs the module on one tensor for each input and returns one tensor for each output."""
     def compile(self, **options: Any) -> None:
-        """Compiles it now."""
+        """Compiles the module."""
 
 @final
 class TensorTracker:
-    """Tells of tensors that were made while it was on: which of them live."""
+    """Records of the tensors that were created while the tracker was active."""
     def __new__(cls) -> Self: ...
     def stop(self) -> None:
-        """Notes no more tensors."""
+        """Stops tracking."""
     def live(self) -> list[tuple[str | None, str, str, int]]:
-        """The tensors that live and have their data, in the order in which they were made."""
+        """The live tensors with data, in order of creation."""
 
 @final
 class Stream:
-    """A running stream. It ends when it is forgotten."""
+    """A running stream, which ends when it is dropped."""
     def __new__(
         cls,
         step: Compiled[Any],
@@ -1289,33 +1289,33 @@ class Stream:
         bound: int | None = None,
     ) -> Self: ...
     def send(self, chunk: Any, timeout: float | None = None) -> None:
-        """Hands over a chunk; waits for room, so many seconds at most."""
+        """Sends a chunk; waits for room up to a timeout in seconds."""
     def recv(self, timeout: float | None = None) -> Any:
-        """The next result; waits for it, so many seconds at most."""
+        """Waits for the next result, up to a timeout in seconds, and returns it."""
     def poll(self, wake: Callable[[], object]) -> tuple[Any, ...] | None:
-        """The next result in a tuple, if it is there; ``None`` if it is to come, and then ``wake`` is
-        called once when it is worth asking again; an empty tuple if everything has been received.
+        """The next result in a tuple, if it is computed; an empty tuple if everything has been
+        received; else ``None``, and ``wake`` is called once when a result is available.
         """
     def recv_deferred(self, future: Any) -> None:
-        """Receives the next result without waiting: a future of ``concurrent.futures`` is told of it."""
+        """Completes a ``concurrent.futures`` future with the next result."""
     @property
     def in_flight(self) -> int:
         """The number of chunks sent whose results have not been received."""
     def done(self) -> Any:
-        """Ends the stream, and gives its state."""
+        """Ends the stream and returns its state."""
     def cancel(self) -> None:
-        """Ends the stream without its state; chunks that wait for their step are dropped."""
+        """Ends the stream without its state; waiting chunks are dropped."""
 
 @final
 class Differentiable:
-    """A function that has been traced, with the values that it was called with."""
+    """A traced function with the values of its call."""
     def jvp(self, tangents: Sequence[TensorLike]) -> tuple[list[Expr], list[Expr]]:
-        """The results with what is passed on, and how the results change."""
+        """The results, the auxiliary results, and the tangents of the results."""
     def linear(self, forward: bool) -> tuple[list[Expr], list[Expr], LinearMap]:
-        """The results with what is passed on, what a map has to know of the values, and the map."""
+        """The results, the auxiliary results, the residuals of a linear map, and the map."""
     def jacobian(self, forward: bool | None = None) -> tuple[list[Expr], list[list[Expr]]]:
-        """The results with what is passed on, and for each result a derivative by each value; in the cheaper mode if
-        ``forward`` is None.
+        """The results, the auxiliary results, and for each result a derivative by each value; in the
+        cheaper mode if ``forward`` is None.
         """
     def diagonal(self) -> list[Expr]:
         """The derivative of each element of a result by the same element of the value of the same
@@ -1324,9 +1324,9 @@ class Differentiable:
 
 @final
 class LinearMap:
-    """A derivative at one point, to be applied in any trace."""
+    """A derivative at one point, which can be applied in any trace."""
     def apply(self, known: Sequence[TensorLike], arguments: Sequence[TensorLike]) -> list[Expr]:
-        """What the map gives, from what it has to know and its arguments."""
+        """The results of the map, from its residuals and its arguments."""
 
 # Stages
 
@@ -1334,8 +1334,9 @@ def values_and_grads(
     values: Sequence[TensorLike],
     function: Callable[[list[Expr]], tuple[TensorLike, Sequence[TensorLike]]],
 ) -> tuple[list[Expr], list[Expr]]:
-    """Calls a function on stand-ins for values of the current trace; it gives what is differentiated,
-    and its results. Gives the results in terms of the values, and the gradients.
+    """Calls a function with tracers for values of the current trace. The function returns the
+    differentiated value and its results. Returns the results in terms of the values, and the
+    gradients.
     """
 
 def trace_derivative(
@@ -1343,8 +1344,8 @@ def trace_derivative(
     function: Callable[[list[Expr]], tuple[Sequence[TensorLike], Sequence[TensorLike]]],
     reverse: bool,
 ) -> Differentiable:
-    """Calls a function on stand-ins for values of the current trace; it gives the results that are
-    differentiated, and more that is passed on. Gives the function, traced.
+    """Calls a function with tracers for values of the current trace. The function returns the
+    differentiated results and auxiliary results. Returns the traced function.
     """
 
 @final
@@ -1355,7 +1356,7 @@ class Node:
         """The name of the operation, such as ``"dot"``."""
     @property
     def id(self) -> int:
-        """The position in the graph; operands have smaller ones."""
+        """The index in the graph; operands have smaller indices."""
     @property
     def shape(self) -> tuple[int, ...]:
         """The size of each axis; empty for an operation with several results."""
@@ -1364,16 +1365,16 @@ class Node:
         """The element type; None for an operation with several results."""
     @property
     def names(self) -> list[str | None]:
-        """The names of the axes, None for those without."""
+        """The names of the axes; None for an axis without a name."""
     @property
     def results(self) -> int:
-        """How many results the operation has; ``elem`` nodes take them apart."""
+        """The number of results; ``elem`` nodes select one."""
     @property
     def attributes(self) -> dict[str, Any]:
-        """What the operation is told besides its operands: axes, sizes, and the like."""
+        """The attributes of the operation: axes, sizes and others."""
     @property
     def regions(self) -> list[Expression]:
-        """The expressions inside, such as the body of a loop; they take operands of the node."""
+        """The programs of regions, such as the body of a loop; their inputs are operands of the node."""
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -1382,37 +1383,35 @@ class Node:
         """The note of an annotation; None for every other operation."""
     @property
     def notes(self) -> dict[str, Any] | None:
-        """What else is written on the values of an annotation, by name; None for every other operation."""
+        """The other notes of an annotation, by name; None for every other operation."""
     @property
     def args(self) -> list[Node]:
         """The operands."""
     @property
     def line(self) -> str | None:
-        """The user's line, as ``file.py:3``."""
+        """The source line, as ``file.py:3``."""
 
 @final
 class Policy:
-    """A rule that cuts any expression into stages; for ``nx.graph.split``, and for ``stages=`` of
-    ``nx.jit``.
-    """
+    """A split policy, for ``nx.graph.split`` and the option ``stages`` of ``nx.jit``."""
     @staticmethod
     def every_ops(count: int) -> Policy:
-        """Stages of so many operations each; the last one may have fewer."""
+        """Stages of ``n`` operations each; the last stage may have fewer."""
     @staticmethod
     def at_most_ops(count: int) -> Policy:
-        """Stages of at most so many operations, cut where few bytes cross."""
+        """Stages of at most ``n`` operations, cut where few bytes cross."""
     @staticmethod
     def balanced(count: int) -> Policy:
-        """So many stages of about the same estimated time, cut where few bytes cross."""
+        """``n`` stages of about the same estimated time, cut where few bytes cross."""
     @staticmethod
     def memory(bytes: int) -> Policy:
-        """Stages that each hold at most so many bytes while they run, counting what they take and give."""
+        """Stages that need at most this memory in bytes, including inputs and outputs."""
     @staticmethod
     def marks(*names: str) -> Policy:
-        """A stage ends at each value with one of these marks, or at each mark if none is named."""
+        """A stage ends at each value with one of these marks, or at every mark if no name is given."""
     @staticmethod
     def layers() -> Policy:
-        """A stage for each repetition of what repeats itself: the layers of a model. Equal layers are
+        """One stage for each repeated part of the program, the layers of a model. Equal layers are
         compiled once.
         """
     @staticmethod
@@ -1420,8 +1419,8 @@ class Policy:
         """The forward pass, the backward pass and the update of a training step."""
     @staticmethod
     def auto() -> Policy:
-        """One stage for an expression that compiles quickly, layers or stages of a few hundred
-        operations for a larger one.
+        """One stage for a program that compiles quickly; layers, or stages of a few hundred
+        operations, for a larger one.
         """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -1429,14 +1428,14 @@ class Policy:
 
 @final
 class Timeline:
-    """What the workers of a simulation do, and when. ``str()`` shows it as a chart."""
+    """The schedule of a simulation. ``str()`` draws it as a chart."""
     @property
     def makespan(self) -> float:
-        """When the last stage ends, in seconds."""
+        """The end of the last stage, in seconds."""
     @property
     def runs(self) -> list[tuple[int, int, float, float, int]]:
-        """For each stage: the stage, its worker, when it begins and ends in seconds, and the bytes that
-        it gets from other workers.
+        """For each stage: the stage, its worker, its start and end in seconds, and the bytes that it
+        receives from other workers.
         """
 
 @final
@@ -1444,19 +1443,19 @@ class Stage:
     """One stage of a split expression."""
     @property
     def id(self) -> int:
-        """Its number; stages are listed in an order in which they can run."""
+        """The index; stages are listed in execution order."""
     @property
     def name(self) -> str | None:
-        """What people call it: the mark that it ends at, or the pass of a training step."""
+        """The name: the mark at which it ends, or the pass of a training step."""
     @property
     def expr(self) -> Expression:
-        """The expression of the stage. Its result is a tuple of the outputs, or the container of the whole
-        function if the stage computes all of the function's outputs.
+        """The expression of the stage. Its result is a tuple of the outputs, or the container of the
+        whole function if the stage computes all outputs of the function.
         """
     @property
     def arguments(self) -> list[tuple[int | None, int]]:
-        """Where each argument comes from: ``(None, k)`` is input ``k`` of the whole, ``(s, k)``
-        output ``k`` of stage ``s``.
+        """The source of each argument: ``(None, k)`` is input ``k`` of the whole program, ``(s, k)``
+        is output ``k`` of stage ``s``.
         """
     @property
     def dependencies(self) -> list[int]:
@@ -1465,33 +1464,33 @@ class Stage:
     def digest(self) -> str:
         """The digest of its program."""
     def to_bytes(self) -> bytes:
-        """The stage as bytes, to be run elsewhere; see ``from_bytes``."""
+        """The serialized stage; see ``from_bytes``."""
     @staticmethod
     def from_bytes(bytes: bytes) -> Stage:
-        """A stage from its bytes."""
+        """Reads a stage from its bytes."""
     def run(self, *args: Any, **options: Any) -> list[Tensor]:
-        """Runs the stage by itself on one tensor for each argument; gives a list."""
+        """Runs the stage alone with one tensor for each argument and returns a list."""
     def __reduce__(self) -> tuple[Callable[[bytes], Stage], tuple[bytes]]: ...
 
 @final
 class StageGraph:
-    """A split expression: stages that hand values to each other."""
+    """A split expression: stages that pass values to each other."""
     @property
     def stages(self) -> list[Stage]:
-        """The stages, in an order in which they can run."""
+        """The stages, in execution order."""
     @property
     def levels(self) -> list[list[int]]:
         """Groups of stages that can run at the same time."""
     @property
     def outputs(self) -> list[tuple[int | None, int]]:
-        """Where each result comes from, as in ``Stage.arguments``."""
+        """The source of each result, as in ``Stage.arguments``."""
     def __len__(self) -> int: ...
     def __getitem__(self, position: int, /) -> Stage: ...
     def run(self, *args: Any, **options: Any) -> Any:
-        """Runs all stages in this process; arguments as for the traced function, or one tensor for each
-        input.
+        """Runs all stages in this process; arguments as for the traced function, or one tensor for
+        each input.
 
-        A keyword that is no argument is an option, as for ``nx.jit``.
+        A keyword that is not an argument of the function is an option, as for ``nx.jit``.
         """
     def _bind(
         self, args: tuple[Any, ...], options: dict[str, Any]
@@ -1511,13 +1510,13 @@ class StageGraph:
         self, options: Mapping[str, Any] | None = None
     ) -> tuple[dict[str, Any], list[bool]]: ...
     def explain(self) -> str:
-        """A table of the stages: operations, floating-point operations, what they take and give with its
-        bytes, the most that they hold at a time, and which have the program of an earlier one; then an
-        estimate of the time, and of what several workers gain.
+        """A table of the stages: operations, floating-point operations, inputs and outputs with their
+        bytes, peak memory, and stages with the program of an earlier stage; then the estimated
+        time, and the speedup with several workers.
         """
     def measure(self, *args: Any, repeat: int = 3, **options: Any) -> list[float]:
-        """How long each stage takes in seconds, the best of ``repeat`` runs, one after the other where
-        the arguments live; arguments and options as for ``run``.
+        """Returns the run time of each stage in seconds, the best of ``repeat`` runs. Stages run one
+        after another on the device of the arguments; arguments and options are as for ``run``.
         """
     def simulate(
         self,
@@ -1527,18 +1526,18 @@ class StageGraph:
         latency: float = 1e-4,
         seconds: Sequence[float] | None = None,
     ) -> Timeline:
-        """Simulates the stages on ``workers`` that are alike, each running one stage at a time.
+        """Simulates the stages on ``workers`` equal workers, each of which runs one stage at a time.
 
-        ``bandwidth`` is in bytes per second and ``latency`` in seconds, for values that go from one
-        worker to another; inputs are taken to be everywhere. ``seconds`` says how long each stage
-        takes, as ``measure`` tells it; without it that is estimated from the work.
+        ``bandwidth`` (bytes per second) and ``latency`` (seconds) apply to values that move between
+        workers; inputs are available everywhere. ``seconds`` contains the time of each stage, as
+        ``measure`` returns it; by default times are estimated.
         """
     def to_svg(self) -> str:
-        """A picture of the stages as SVG text."""
+        """A drawing of the stages as SVG."""
     def _repr_svg_(self) -> str: ...
 
 def split_by(expression: Expression, policy: Policy | str) -> StageGraph:
-    """Splits an expression by a policy, or the name of one."""
+    """Splits an expression by a policy, or by the name of one."""
 
 @overload
 def split(
@@ -1553,14 +1552,14 @@ def split(
 
 @final
 class TreeDef:
-    """The structure of a Python value, to put it together again."""
+    """The structure of a Python value, from which the value can be rebuilt."""
     @property
     def num_leaves(self) -> int:
         """The number of leaves."""
     def unflatten(self, leaves: Sequence[Any]) -> Any:
-        """The container filled with leaves."""
+        """The container with its leaves."""
     def leaf_path(self, leaf: int) -> str:
-        """Where a leaf is, as one would write it after the container."""
+        """The path of a leaf, in Python notation after the container."""
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -1614,32 +1613,32 @@ def compilers() -> list[str]:
     """The names of all compilers."""
 
 def register_compiler(compiler: Compiler) -> str:
-    """Makes a compiler known under its ``name``."""
+    """Registers a compiler under its ``name``."""
 
 def current_compiler() -> str | None:
-    """The name of the compiler for which a function is being traced; None outside of a trace."""
+    """The name of the compiler of the current trace; None outside a trace."""
 
 def partitions_options(options: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Options for each device on which a compiler can run programs at the same time."""
+    """Options for each device on which a compiler can run programs independently."""
 
 def to_backend(options: Mapping[str, Any] | None = None) -> Device:
     """Return the device that holds the results of functions that run with these options."""
 
 def is_tracing() -> bool:
-    """Whether a trace is under way on this thread."""
+    """Returns whether the thread is tracing."""
 
 def user_line() -> str | None:
-    """The user's line that is running, as ``file.py:3``; None if there is none."""
+    """The current line of the user's code, as ``file.py:3``; None if unknown."""
 
 def set_package_directory(directory: str) -> None:
-    """Tells which directory holds the package, whose frames are not the user's."""
+    """Sets the directory of the package, whose frames are skipped."""
 
 def set_reassociate_floats(allow: bool) -> bool:
     """Whether traces of this thread may reorder float arithmetic; gives what was in force before."""
 
 def set_numbers_of_nx(of_nx: bool) -> bool:
-    """Whether plain numbers and sums of truth values have the dtypes that Nx gives them, on this thread;
-    gives what was in force before.
+    """Sets whether scalars and sums of booleans have the dtypes of Nx on the thread; returns the
+    previous setting.
     """
 
 def wait_until_idle() -> None:
@@ -1662,7 +1661,7 @@ def release_held_memory() -> int:
     """Returns memory that is kept for new tensors to the system; tells how many bytes."""
 
 def set_debug_nans(check: bool) -> bool:
-    """Sets whether this thread checks results; gives what was set."""
+    """Sets whether the thread checks results; returns the previous setting."""
 
 def subscript_update(
     x: TensorLike,
@@ -1670,21 +1669,21 @@ def subscript_update(
     value: TensorLike,
     how: Literal["set", "add", "subtract", "multiply", "min", "max"],
 ) -> Tensor:
-    """A tensor with other elements at `key`; `how` says what becomes of those that are there."""
+    """A tensor with updated elements at `key`; `how` names the update."""
 
 def true_indices(x: Tensor) -> list[Tensor]:
-    """The indices along each axis of the truth values that hold, in row-major order."""
+    """The indices along each axis of the true elements, in row-major order."""
 
 def compare_values(left: Tensor, right: Tensor) -> tuple[int, tuple[int, ...], float, int]:
-    """How far two tensors are apart: units in the last place, the index, the largest difference, and
-    how many elements differ.
+    """The distance of two tensors: units in the last place, the index, the largest difference, and the
+    number of different elements.
     """
 
 def cache_report() -> dict[str, int]:
-    """Entries, bytes, hits, misses and evictions of the cache of the process."""
+    """Entries, bytes, hits, misses and evictions of the executable cache."""
 
 def set_cache_limit(bytes: int) -> None:
-    """Sets how many bytes of executables the process keeps."""
+    """Sets the size limit of the executable cache in bytes."""
 
 def transfer_report() -> dict[str, int]:
     """Bytes that went from the host to devices, and from devices to the host."""
@@ -1696,63 +1695,61 @@ def stablehlo(
     embed: bool,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[str, list[int]]:
-    """An expression as StableHLO text, and which of its inputs the text takes.
+    """Return an expression as a StableHLO module, and the inputs that the module uses.
 
-    ``embed`` makes what the function mentions a part of the text; ``portable`` writes one that calls
-    no function of this process, else the text is that for the device that the options name.
+    ``embed`` makes captured tensors constants of the module. ``portable`` writes a module without
+    custom calls of the process; otherwise the module is for the device of the options.
     """
 
 def disk_cache_report() -> dict[str, Any]:
-    """What folders of executables were asked and gave: ``hits``, ``misses``, ``stored``, ``failed``, and
-    what was wrong with the last that failed.
+    """Counts of the disk cache: ``hits``, ``misses``, ``stored``, ``failed``, and the reason of the
+    last failure.
     """
 
 def disk_cache_entries(
     folder: str | os.PathLike[str],
 ) -> list[tuple[str, int, float, int | None, str | None]]:
-    """Return the executables of a folder: for each its key, its size in bytes, the seconds since the
-    epoch when it was used last, the milliseconds that compiling took, and why it is never run.
+    """Return the executables of a folder: key, size in bytes, time of the last use in seconds since
+    the epoch, compile time in milliseconds, and the reason if the executable is rejected.
     """
 
 def check_disk_cache(folder: str | os.PathLike[str]) -> None:
-    """Raise ``PermissionError`` if executables of a folder are not run because another user owns or can
-    change the folder or a step of its path.
-    """
+    """Raise ``PermissionError`` if another user owns or can change the folder or a parent of it."""
 
 def disk_cache_clear(folder: str | os.PathLike[str]) -> tuple[int, int]:
-    """Removes the executables of a folder; tells how many, and their bytes."""
+    """Removes the executables of a folder and returns their number and their bytes."""
 
 def start_profile() -> bool:
-    """Begins to record; whether nothing was being recorded before."""
+    """Starts a recording; returns whether it was off before."""
 
 def finish_profile() -> str | None:
-    """Ends recording, and gives the events as JSON."""
+    """Stops the recording and returns the events as JSON."""
 
 def sharding_note(layout: Sequence[Sequence[str]], rank: int) -> str:
-    """The note that tells XLA how a value of so many axes is to be divided."""
+    """The attribute that sets the sharding of a value of this rank in XLA."""
 
 def memory_report() -> dict[str, dict[str, int]]:
-    """For each device that has been used, by name: bytes and number of the tensors that live there, and
-    the most bytes at a time.
+    """For each used device, by name: the bytes and the number of its live tensors, and the peak of the
+    bytes.
     """
 
 def plugin_report(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a plugin says of itself, and the devices of a client of it."""
+    """The properties of a plugin, and the devices of a client."""
 
 def devices() -> list[Device]:
-    """The host, the devices of XLA's default client if there is a plugin, and those of all other
-    clients that have been made.
+    """The host, the devices of XLA's default client if a plugin is installed, and the devices of all
+    other clients.
     """
 
 def on_device(device: DeviceLike, function: Callable[..., _T], *args: Any) -> _T:
-    """What a function makes when operations run on a device, whatever the default options say."""
+    """Calls a function whose operations run on a device, regardless of the default options."""
 
 def place(x: Tensor, device: DeviceLike | None = None) -> Tensor:
-    """Data on a device, or by default where the options in force put new data."""
+    """Moves data to a device, or to the device of new data in the default options."""
 
 def take_apart(value: Any) -> tuple[str, type | None, Any, list[Any]] | None:
-    """The kind of a container, its class if it has one of its own, what else belongs to its structure
-    (keys, names of fields, what a registered class says), and its children. None for what is none.
+    """The kind of a container, its class if it is user-defined, its auxiliary structure (keys, field
+    names, data of a registered class), and its children. None for a value that is not a container.
     """
 
 def put_together(kind: str, container: type | None, extra: Any, children: Sequence[Any]) -> Any:
@@ -1763,7 +1760,7 @@ def put_together(kind: str, container: type | None, extra: Any, children: Sequen
 def cond(
     clauses: Sequence[tuple[TensorLike, Callable[[], Any]]], otherwise: Callable[[], Any]
 ) -> Any:
-    """The first branch whose predicate holds: `clauses` are pairs of a traced predicate and a
+    """The first branch whose predicate is true: `clauses` are pairs of a traced predicate and a
     function without arguments.
     """
 
@@ -1776,10 +1773,10 @@ def while_loop(
     gradient: str = "auto",
     gradient_bytes: int = ...,
 ) -> _S:
-    """Repeats `body(state)` while `condition(state)` holds.
+    """Repeats `body(state)` while `condition(state)` is true.
 
-    Errors speak of `function`, which the user has called. `roots` names parts of its state: the
-    beginnings of their paths, and what they are called.
+    Errors name `function`, the public function. `roots` contains the names of parts of its state,
+    by the first step of their paths.
     """
 
 def scan_loop(
@@ -1791,31 +1788,30 @@ def scan_loop(
     gradient: str,
     gradient_bytes: int,
 ) -> tuple[_S, Any]:
-    """A loop that counts, and collects what each trip gives: the last state, and all rows.
+    """A counting loop that collects the rows of each iteration: the final state, and all rows.
 
-    `body` takes the state and gives the next one, the place of the trip's rows among `count`, and
-    the rows. It is called once, and once more where it gives parts of the state vectorized axes or
-    names that they have not had.
+    `body` maps the state to the next state, the index of the row among `count`, and the rows. It is
+    called once, and a second time if it adds vectorized axes or names to the state.
     """
 
 def without_effects(function: Callable[[], _T]) -> _T:
-    """Calls a function for the types of what it gives: what it shows is shown by no program."""
+    """Calls a function for the types of its results; its hooks are not part of any program."""
 
 def hook(value: _T, name: str | None = None, function: Callable[[Any], object] | None = None) -> _T:
-    """Shows a value to a host function whenever it is computed; gives the value back."""
+    """Calls a host function with a value whenever the value is computed; returns the value."""
 
 def runtime_call(
     function: Callable[[list[Tensor]], list[Tensor]],
     values: Sequence[TensorLike],
     templates: Sequence[Template],
 ) -> list[Tensor]:
-    """Calls a host function on values whenever they are computed; gives what it computes. The function
-    takes a list of tensors, and gives one with those of the templates.
+    """Calls a host function with values whenever they are computed, and returns its results. The
+    function maps a list of tensors to a list of tensors with the types of the templates.
     """
 
 def annotate(value: _T, note: str) -> _T:
-    """A container of values with a note that expression text shows and splits can look for. Its
-    values are one node, so that a cut there has all of them on one side.
+    """A container of values with a note that is printed and that split callbacks can read. The values
+    are one node, so a cut has all of them on one side.
     """
 
 def custom_grad(
@@ -1823,8 +1819,8 @@ def custom_grad(
     inputs: Sequence[TensorLike],
     rule: Callable[[list[Tensor]], Sequence[TensorLike]],
 ) -> list[Tensor]:
-    """`value` with a derivative of the user's: `rule` gets the cotangents of the leaves of the value
-    as a list and gives those of the inputs.
+    """`value` with a custom derivative: `rule` maps the list of cotangents of the value's leaves to
+    the list of cotangents of the inputs.
     """
 
 def checkpoint(
@@ -1833,8 +1829,8 @@ def checkpoint(
     keep: str,
     names: Sequence[str],
 ) -> list[Expr]:
-    """What a function gives for some values, as a block whose derivative keeps nothing but what `keep`
-    says, or the values with the notes of `names`. The function takes and gives lists.
+    """The results of a function in a block whose derivative stores only the values of the policy
+    `keep`, or the values with the notes `names`. The function maps a list to a list.
     """
 
 def custom_jvp(
@@ -1842,30 +1838,30 @@ def custom_jvp(
     inputs: Sequence[TensorLike],
     rule: Callable[[list[Tensor]], Sequence[TensorLike]],
 ) -> list[Tensor]:
-    """`value` with a derivative of the user's: `rule` gets how the leaves of the inputs change as a list
-    and gives how those of the value do.
+    """`value` with a custom derivative: `rule` maps the list of tangents of the inputs' leaves to the
+    list of tangents of the value.
     """
 
 def stop_grad(x: TensorLike) -> Tensor:
-    """`x`, through which no gradient flows."""
+    """`x`, without a gradient."""
 
 # Building by hand
 
 def build_expression(function: Callable[[], Any], like: Expression | None = None) -> Expression:
-    """Calls a function without arguments in a trace of its own, and gives the expression of what it
-    gives. It takes its arguments as ``like`` does, if that is given.
+    """Calls a function without arguments in a new trace and returns the expression. The containers of
+    its arguments are the containers of ``like``, if given.
     """
 
 def expr_parameter(template: Template) -> Tensor:
-    """The next input of the expression that is built by hand."""
+    """The next input of the expression under construction."""
 
 def expr_constant(
     value: builtins.complex, dtype: DTypeLike | None = None, shape: Shape | None = None
 ) -> Tensor:
-    """One number, repeated over a shape."""
+    """One scalar, repeated over a shape."""
 
 def expr_tensor(value: TensorLike) -> Tensor:
-    """A literal tensor, which becomes part of the program whatever its size."""
+    """A literal tensor, which is part of the program regardless of its size."""
 
 def expr_metadata(
     value: _T,
@@ -1873,8 +1869,8 @@ def expr_metadata(
     inspect: str | None = None,
     stop_grad: bool = False,
 ) -> _T:
-    """A container of values with notes: ``inspect`` is part of the text, ``stop_grad`` keeps gradients
-    out.
+    """A container of values with notes: ``inspect`` is printed, and ``stop_grad`` removes the
+    gradient.
     """
 
 def expr_block(
@@ -1883,14 +1879,14 @@ def expr_block(
     values: Sequence[TensorLike],
     function: Callable[[list[Tensor]], Iterable[TensorLike]],
 ) -> list[Tensor]:
-    """A named composite: ``function`` takes and gives lists of values."""
+    """A named composite: ``function`` maps a list of values to a list of values."""
 
 def expr_call(expression: Expression, values: Sequence[TensorLike]) -> Any:
-    """Puts a whole expression into the current trace, with values for its inputs."""
+    """Adds a whole expression to the current trace, with values for its inputs."""
 
 def put_args(node: Node, values: Sequence[TensorLike | Sequence[TensorLike]]) -> Any:
-    """Makes the operation of a node with other operands, in the current trace. An operation with
-    several results gives a tuple of them.
+    """Creates the operation of a node with other operands in the current trace. The result is a tuple
+    if the operation has several results.
     """
 
 # Vectorized axes
@@ -1907,7 +1903,7 @@ def revectorize(
     shape: Shape | None = None,
     names: Names | None = None,
 ) -> Tensor:
-    """All elements under other vectorized axes and another shape; a size of -1 is worked out."""
+    """The elements with other vectorized axes and another shape; a size of -1 is inferred."""
 
 def map_entries(
     values: Sequence[TensorLike],
@@ -1915,17 +1911,19 @@ def map_entries(
     out_axis: int,
     function: Callable[[list[Expr]], Sequence[TensorLike]],
 ) -> list[Expr]:
-    """Calls a function for each entry along axes of values of the current trace, at once; gives its
-    results, the entries along `out_axis`.
+    """Calls a function of one entry for all entries along axes of values of the current trace; returns
+    its results, with the entries along `out_axis`.
     """
 
 def align_vectors(values: Sequence[TensorLike], align_ranks: bool, repeat: bool) -> list[Tensor]:
-    """Values with the same vectorized axes: of size 1 where one had none, or repeated."""
+    """Values with the same vectorized axes, of size 1 or broadcast."""
 
 # Operations
 
 def set_tensor_text(function: Callable[[Tensor, str], str] | None) -> None:
-    """Sets what shows tensors: a function of one and its usual text, or nothing but that."""
+    """Sets the function that formats tensors, which receives a tensor and its default string; None
+    resets it.
+    """
 
 def tensor_from_bytes(
     bytes: bytes | memoryview | PickleBuffer,
@@ -1935,9 +1933,9 @@ def tensor_from_bytes(
     vectorized: Sequence[str] | None = None,
     owned: bool = False,
 ) -> Tensor:
-    """A tensor from a buffer of its bytes in row-major order, native byte order; its first axes are
-    vectorized under these names. Memory to which nobody can write is shared, and other memory copied
-    unless it is ``owned``, which promises that nobody does.
+    """A tensor from a buffer of its bytes in row-major order and native byte order; its leading axes
+    are vectorized with these names. Immutable memory is shared, and other memory is copied unless
+    it is ``owned``, a promise that no one writes to it.
     """
 
 def eigh_parts(a: TensorLike) -> list[Tensor]:
@@ -1981,7 +1979,7 @@ def lu_parts(a: TensorLike) -> list[Tensor]:
     """`p`, `l` and `u` of square matrices."""
 
 def pad_with_own(x: TensorLike, rule: str, widths: Sequence[Sequence[int]]) -> Tensor:
-    """With a tensor's own elements beyond the ends of each axis: `(low, high)` for each."""
+    """Pad a tensor with its own elements beyond the ends of each axis: `(low, high)` for each."""
 
 def qr_parts(a: TensorLike, complete: bool) -> list[Tensor]:
     """`q` and `r` of matrices."""
@@ -2008,7 +2006,7 @@ def random_choice(
     """Samples of a tensor, and the next key."""
 
 def random_fold_in(key: TensorLike, data: TensorLike) -> Tensor:
-    """A key for each of some integers."""
+    """A key for each integer."""
 
 def random_from(
     name: str,
@@ -2028,7 +2026,7 @@ def random_gumbel(
     names: Names | None,
     advance: bool,
 ) -> list[Tensor]:
-    """Floats with the Gumbel distribution."""
+    """Gumbel floats."""
 
 def random_integers(
     key: TensorLike,
@@ -2039,7 +2037,7 @@ def random_integers(
     names: Names | None,
     advance: bool,
 ) -> list[Tensor]:
-    """Integers that are equally likely everywhere between two bounds."""
+    """Uniform integers between two bounds."""
 
 def random_key(seed: TensorLike) -> Tensor:
     """The key of a seed."""
@@ -2054,7 +2052,7 @@ def random_multivariate_normal(
     names: Names | None,
     advance: bool,
 ) -> list[Tensor]:
-    """Vectors with a normal distribution."""
+    """Multivariate normal vectors."""
 
 def random_normal(
     key: TensorLike,
@@ -2065,7 +2063,7 @@ def random_normal(
     names: Names | None,
     advance: bool,
 ) -> list[Tensor]:
-    """Floats with the normal distribution."""
+    """Normal floats."""
 
 def random_shuffle(key: TensorLike, x: TensorLike, axis: Axis, independent: bool) -> list[Tensor]:
     """A tensor with entries in another order, and the next key."""
@@ -2082,17 +2080,17 @@ def random_uniform(
     names: Names | None,
     advance: bool,
 ) -> list[Tensor]:
-    """Floats that are equally likely everywhere between two bounds."""
+    """Uniform floats between two bounds."""
 
 def as_tensors(
     function: str, operands: Sequence[TensorLike], compared: bool = False
 ) -> list[Tensor]:
-    """Tensors of operands, in which Python scalars have the dtypes that they take in a call together."""
+    """The operands as tensors, with scalars in the dtypes of the call."""
 
 def sum_of_products(
     subscripts: str, operands: Sequence[TensorLike], order: Sequence[Sequence[int]] | None
 ) -> Tensor:
-    """A sum of products that subscripts write, in an order of contractions if one is given."""
+    """A sum of products in subscript notation, with an optional order of contractions."""
 
 def segment(
     kind: Literal["sum", "prod", "max", "min"], x: TensorLike, numbers: TensorLike, segments: int
@@ -2100,10 +2098,10 @@ def segment(
     """Combines the entries of segments."""
 
 def places_in_order(sorted: TensorLike, x: TensorLike, right: bool) -> Tensor:
-    """Where numbers would have to be put into a vector that is in order."""
+    """The indices at which elements can be inserted into a sorted vector."""
 
 def count_numbers(x: TensorLike, weights: TensorLike | None, length: int) -> Tensor:
-    """How often each number occurs."""
+    """The number of occurrences of each integer."""
 
 def bin_edges(x: TensorLike, bins: int, range: tuple[float, float] | None) -> Tensor:
     """The edges of a histogram's bins."""
@@ -2111,7 +2109,7 @@ def bin_edges(x: TensorLike, bins: int, range: tuple[float, float] | None) -> Te
 def histogram_of(
     x: TensorLike, edges: TensorLike, weights: TensorLike | None, density: bool
 ) -> Tensor:
-    """What is in the bins of a histogram."""
+    """The counts of a histogram."""
 
 def batch_norm_parts(
     x: TensorLike,
@@ -2140,7 +2138,7 @@ def fold(
     """
 
 def result_type(*operands: TensorLike | DTypeLike) -> DType:
-    """Return the dtype that operands have together; plain numbers adapt to the others.
+    """Return the promoted dtype of operands; scalars adapt to the other operands.
 
     Examples
     --------
@@ -2161,16 +2159,16 @@ def svd_parts(a: TensorLike, full: bool) -> list[Tensor]:
 def tensor(value: Any, dtype: DTypeLike | None = None, copy: bool | None = None) -> Tensor:
     """A tensor from a number, nested lists, a buffer, a DLPack exporter or another tensor.
 
-    By default memory to which nobody can write is shared, and other memory copied. ``copy=True``
-    always copies; ``copy=False`` never does, and promises that nobody writes to the memory. A tensor
-    never changes: it is given back, in another dtype if one is asked for, and stays where it is.
+    By default immutable memory is shared, and other memory is copied. ``copy=True`` always copies.
+    ``copy=False`` never copies, and the caller promises not to write to the memory. A tensor is
+    returned unchanged, or converted to another dtype on its device.
 
-    Raises ``OverflowError`` for plain numbers beyond what a dtype of integers holds. Arrays and tensors
-    are converted, as by `astype`.
+    Raises ``OverflowError`` for integers that an integer dtype cannot represent. Arrays and tensors
+    are converted as by `astype`.
     """
 
 def tri(rows: int, columns: int, k: int = 0) -> Tensor:
-    """A mask that is true where the column is at most the row plus `k`."""
+    """A mask that is true where the column index is at most the row index plus `k`."""
 
 def window_reduce(
     x: TensorLike,
@@ -2311,7 +2309,7 @@ def adjoint(x: TensorLike, /) -> Tensor:
     """
 
 def all(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Tell whether no element is zero. Parameters are those of `max`, any dtype will do.
+    """Return whether no element is zero. Parameters are the same as for `max`, any dtype will do.
 
     Examples
     --------
@@ -2329,21 +2327,22 @@ def all_close(
     atol: float = 1e-08,
     equal_nan: bool = False,
 ) -> Tensor:
-    """Tell whether all elements are equal up to a tolerance.
+    """Return whether all elements are equal up to a tolerance.
 
     Parameters
     ----------
     x1, x2 : tensor_like
         Numbers; their shapes broadcast.
     rtol, atol : float
-        Elements are close if ``abs(x1 - x2) <= atol + rtol * abs(x2)``. Equal infinities are close.
+        Elements are close if ``abs(x1 - x2) <= atol + rtol * abs(x2)``. Equal infinities are
+        close.
     equal_nan : bool
-        Whether NaN is close to NaN.
+        If True, NaN is close to NaN.
 
     Returns
     -------
     Tensor
-        One truth value.
+        A boolean scalar.
 
     Examples
     --------
@@ -2360,7 +2359,7 @@ def allclose(
     atol: float = 1e-08,
     equal_nan: bool = False,
 ) -> Tensor:
-    """Tell whether all elements are equal up to a tolerance.
+    """Return whether all elements are equal up to a tolerance.
 
     This is `all_close` under numpy's name.
 
@@ -2372,7 +2371,8 @@ def allclose(
     """
 
 def any(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Tell whether an element is not zero. Parameters are those of `max`, any dtype will do.
+    """Return whether an element is not zero. Parameters are the same as for `max`, any dtype will
+    do.
 
     Examples
     --------
@@ -2390,7 +2390,7 @@ def argmax(
     tie_break: Literal["low", "high"] = "low",
     dtype: DTypeLike = "int32",
 ) -> Tensor:
-    """Return the index of the largest element; of a NaN if there is one.
+    """Return the index of the maximum, or of the first NaN.
 
     Parameters
     ----------
@@ -2399,9 +2399,9 @@ def argmax(
     axis : int or str, optional
         The axis; by default the index is one into all elements in row-major order.
     keepdims : bool
-        Whether the axis stays, with size 1.
+        If True, keep the axis with size 1.
     tie_break : {"low", "high"}
-        Which of several equal elements: the first or the last.
+        The selected index among equal elements: the first or the last.
     dtype : dtype_like
         The dtype of the index.
 
@@ -2428,7 +2428,7 @@ def argmin(
     tie_break: Literal["low", "high"] = "low",
     dtype: DTypeLike = "int32",
 ) -> Tensor:
-    """Return the index of the smallest element. Parameters and errors are those of `argmax`.
+    """Return the index of the minimum. Parameters and errors are the same as for `argmax`.
 
     Examples
     --------
@@ -2446,9 +2446,9 @@ def argsort(
     stable: bool = True,
     dtype: DTypeLike = "int32",
 ) -> Tensor:
-    """Return the indices that put the elements of an axis in order.
+    """Return the indices that sort the elements of an axis.
 
-    Parameters and errors are those of `sort`; `dtype` is that of the indices.
+    Parameters and errors are the same as for `sort`; `dtype` is the dtype of the indices.
 
     Examples
     --------
@@ -2583,12 +2583,12 @@ def avg_pool(
 ) -> Tensor:
     """Return the means of windows.
 
-    Parameters and errors are those of `max_pool`, but for
+    Parameters and errors are the same as for `max_pool`, but for
 
     Parameters
     ----------
     count_padding : bool
-        Whether padding counts, as zeros; else a mean is that of elements alone.
+        If True, padding counts as zeros; otherwise the mean excludes padding.
 
     Examples
     --------
@@ -2608,10 +2608,10 @@ def batch_norm(
     axis: Axis = -1,
     epsilon: float = 1e-05,
 ) -> Tensor:
-    """Normalise channels with a mean and a variance that are known, then scale and shift them.
+    """Normalize channels by a known mean and variance, then scale and shift them.
 
-    S. Ioffe and C. Szegedy, "Batch normalization" (2015): what is done when a model is used.
-    `batch_norm_train` is for its training.
+    S. Ioffe and C. Szegedy, "Batch normalization" (2015), for inference; `batch_norm_train` is
+    for training.
 
     Parameters
     ----------
@@ -2624,7 +2624,7 @@ def batch_norm(
     axis : int or str
         The axis of the channels.
     epsilon : float
-        What is added to the variance.
+        A constant that is added to the variance.
 
     Raises
     ------
@@ -2639,7 +2639,7 @@ def batch_norm(
     """
 
 def bitcast(x: TensorLike, dtype: DTypeLike, /) -> Tensor:
-    """Read the bits of elements as another dtype of the same width.
+    """Reinterpret the bits of elements as another dtype of the same width.
 
     Raises
     ------
@@ -2820,7 +2820,7 @@ def bitwise_xor(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
 
 def broadcast_arrays(*arrays: TensorLike) -> tuple[Tensor, ...]:
-    """Repeat the elements of several tensors to fill their common shape.
+    """Broadcast several tensors to their common shape.
 
     Raises
     ------
@@ -2837,7 +2837,7 @@ def broadcast_arrays(*arrays: TensorLike) -> tuple[Tensor, ...]:
 def broadcast_to(
     x: TensorLike, /, shape: Shape, *, axes: Sequence[int] | None = None, names: Names | None = None
 ) -> Tensor:
-    """Repeat elements to fill a shape.
+    """Broadcast a tensor to a shape.
 
     Parameters
     ----------
@@ -2846,20 +2846,21 @@ def broadcast_to(
     shape : int or sequence of int
         The sizes of the result.
     axes : sequence of int, optional
-        The axis of the result that each axis of `x` becomes, increasing; the last ones by default.
+        The axis of the result that each axis of `x` becomes, increasing; the last ones by
+        default.
     names : sequence of (str or None), optional
-        The names of the result's axes; those of `x` are not kept.
+        The names of the axes of the result; the names of `x` are dropped.
 
     Raises
     ------
     ShapeError
-        If a size of `x` is neither 1 nor that of the result.
+        If a size of `x` is neither 1 nor the size of the result.
 
     Examples
     --------
     >>> import nxla as nx
-    >>> nx.broadcast_to([1, 2], (2, 2)).tolist(), nx.broadcast_to([1, 2], (2, 2), axes=[0]).tolist()
-    ([[1, 2], [1, 2]], [[1, 1], [2, 2]])
+    >>> nx.broadcast_to([1, 2], (2, 2)).tolist(), nx.broadcast_to([1, 2], (2, 2),
+    axes=[0]).tolist() ([[1, 2], [1, 2]], [[1, 1], [2, 2]])
     """
 
 def cbrt(x: TensorLike, /) -> Tensor:
@@ -2910,8 +2911,8 @@ def ceil(x: TensorLike, /) -> Tensor:
 def celu(x: TensorLike, /, *, alpha: float = 1) -> Tensor:
     """Return the elements that are positive, and ``alpha * (exp(x / alpha) - 1)`` for the others.
 
-    J. T. Barron, "Continuously differentiable exponential linear units" (2017). Parameters, result
-    and errors are those of `elu`.
+    J. T. Barron, "Continuously differentiable exponential linear units" (2017). Parameters,
+    result and errors are the same as for `elu`.
 
     Examples
     --------
@@ -2921,14 +2922,14 @@ def celu(x: TensorLike, /, *, alpha: float = 1) -> Tensor:
     """
 
 def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
-    """Return the triangular root of symmetric (Hermitian) positive definite matrices.
+    """Return the Cholesky factor of symmetric (Hermitian) positive definite matrices.
 
     Parameters
     ----------
     x : tensor_like
         Square matrices in the last two axes; only the lower triangle is read.
     upper : bool
-        Whether the root is the upper triangular one.
+        If True, return the upper triangular factor.
 
     Returns
     -------
@@ -3000,7 +3001,7 @@ def complex(real: TensorLike, imag: TensorLike, /) -> Tensor:
     """
 
 def concat(arrays: Sequence[TensorLike], /, axis: Axis | None = 0) -> Tensor:
-    """Join tensors along an axis.
+    """Concatenate tensors along an axis.
 
     Parameters
     ----------
@@ -3056,9 +3057,9 @@ def conv(
     kernel_permutation: Axes | None = None,
     output_permutation: Axes | None = None,
 ) -> Tensor:
-    """Slide a kernel over an input, multiply, and add up: a convolution as neural networks use it.
+    """Convolve an input with a kernel, as neural networks define it.
 
-    The kernel is not turned around (it is a cross-correlation).
+    The kernel is not flipped (it is a cross-correlation).
 
     Parameters
     ----------
@@ -3067,11 +3068,11 @@ def conv(
     kernel : tensor_like
         Axes: output channels, input channels, then the spatial ones.
     strides : int or sequence of int, optional
-        How far the kernel moves along each spatial axis; 1 by default.
+        The stride along each spatial axis; 1 by default.
     padding : {"valid", "same"} or sequence of (int, int)
         Zeros around the spatial axes.
     input_dilation, kernel_dilation : int or sequence of int, optional
-        How far elements are apart, zeros in between; 1 by default.
+        The dilation: the distance of elements, with zeros in between; 1 by default.
     feature_groups, batch_groups : int
         Groups of channels, or of the batch, that are convolved separately.
     input_permutation, kernel_permutation, output_permutation : sequence of int or str, optional
@@ -3080,7 +3081,8 @@ def conv(
     Returns
     -------
     Tensor
-        Axes: batch, output channels, then the spatial ones. Integers give ``float32``.
+        A tensor with the axes batch, output channels, and spatial axes. Integers become
+        ``float32``.
 
     Raises
     ------
@@ -3214,7 +3216,7 @@ def count_leading_zeros(x: TensorLike, /) -> Tensor:
     """
 
 def count_nonzero(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Count the elements that are not zero, as ``int32``. Parameters are those of `max`.
+    """Count the elements that are not zero, as ``int32``. Parameters are the same as for `max`.
 
     Examples
     --------
@@ -3233,7 +3235,7 @@ def covariance(x: TensorLike, /, mean: TensorLike | None = None, *, correction: 
     mean : tensor_like, optional
         One number for each column; computed by default.
     correction : int
-        What is taken off the number of rows that the sums are divided by.
+        The correction: sums are divided by the number of rows minus `ddof`.
 
     Returns
     -------
@@ -3275,9 +3277,9 @@ def cross(x1: TensorLike, x2: TensorLike, /, axis: int = -1) -> Tensor:
     """
 
 def cumulative_max(x: TensorLike, /, axis: Axis | None = None, *, reverse: bool = False) -> Tensor:
-    """Return the largest element up to and including each one.
+    """Return the maximum of all elements up to and including each one.
 
-    Parameters and errors are those of `cumulative_sum`.
+    Parameters and errors are the same as for `cumulative_sum`.
 
     Examples
     --------
@@ -3287,9 +3289,9 @@ def cumulative_max(x: TensorLike, /, axis: Axis | None = None, *, reverse: bool 
     """
 
 def cumulative_min(x: TensorLike, /, axis: Axis | None = None, *, reverse: bool = False) -> Tensor:
-    """Return the smallest element up to and including each one.
+    """Return the minimum of all elements up to and including each one.
 
-    Parameters and errors are those of `cumulative_sum`.
+    Parameters and errors are the same as for `cumulative_sum`.
 
     Examples
     --------
@@ -3309,7 +3311,8 @@ def cumulative_prod(
 ) -> Tensor:
     """Return the product of all elements up to and including each one.
 
-    Parameters and errors are those of `cumulative_sum`; the product of no element is one.
+    Parameters and errors are the same as for `cumulative_sum`; the product of no element is
+    one.
 
     Examples
     --------
@@ -3339,9 +3342,9 @@ def cumulative_sum(
         The dtype to add in, and of the result. By default narrow integers become ``int32`` or
         ``uint32``, and everything else keeps its dtype.
     include_initial : bool
-        Whether the sum of no element, zero, comes first; the axis is longer by one then.
+        If True, the result starts with the empty sum, zero, and the axis is longer by one.
     reverse : bool
-        Whether to add from the end.
+        If True, accumulate from the end.
 
     Raises
     ------
@@ -3351,8 +3354,8 @@ def cumulative_sum(
     Examples
     --------
     >>> import nxla as nx
-    >>> nx.cumulative_sum([1, 2, 3]).tolist(), nx.cumulative_sum([1, 2, 3], reverse=True).tolist()
-    ([1, 3, 6], [6, 5, 3])
+    >>> nx.cumulative_sum([1, 2, 3]).tolist(), nx.cumulative_sum([1, 2, 3],
+    reverse=True).tolist() ([1, 3, 6], [6, 5, 3])
     """
 
 def det(x: TensorLike, /) -> Tensor:
@@ -3376,19 +3379,20 @@ def det(x: TensorLike, /) -> Tensor:
     """
 
 def diagonal(x: TensorLike, /, offset: int = 0) -> Tensor:
-    """Take a diagonal of each matrix.
+    """Return a diagonal of each matrix.
 
     Parameters
     ----------
     x : tensor_like
         Matrices in the last two axes.
     offset : int
-        How many columns right of the main diagonal; outside of the matrices there are no elements.
+        The number of columns to the right of the main diagonal; outside the matrices the result
+        is empty.
 
     Raises
     ------
     ShapeError
-        If there are no matrices.
+        If an operand has fewer than two axes.
 
     Examples
     --------
@@ -3413,11 +3417,11 @@ def diff(
     x : tensor_like
         Numbers, with at least one axis.
     n : int
-        How many times over.
+        The order of the difference.
     axis : int or str
         The axis; it gets shorter by `n`.
     prepend, append : tensor_like, optional
-        What to put before and behind `x` first; of its shape but for `axis`.
+        Values to prepend and append; their shape is the shape of `x` except along `axis`.
 
     Raises
     ------
@@ -3494,7 +3498,7 @@ def dot(
     x1_batch: Axes | None = None,
     x2_batch: Axes | None = None,
 ) -> Tensor:
-    """Multiply and add up along given axes.
+    """Multiply and sum over given axes.
 
     Parameters
     ----------
@@ -3537,11 +3541,11 @@ def dot_product_attention(
     scale: float | None = None,
     is_causal: bool = False,
 ) -> Tensor:
-    """Return means of values, weighted by how queries go with keys.
+    """Return means of values, weighted by the similarity of queries and keys.
 
-    A. Vaswani et al., "Attention is all you need" (2017); with fewer heads of keys than of queries
-    J. Ainslie et al., "GQA: training generalized multi-query transformer models from multi-head
-    checkpoints" (2023). Computed in 32 bits at least.
+    A. Vaswani et al., "Attention is all you need" (2017); with fewer heads of keys than of
+    queries J. Ainslie et al., "GQA: training generalized multi-query transformer models from
+    multi-head checkpoints" (2023). Computed in 32 bits at least.
 
     Parameters
     ----------
@@ -3554,12 +3558,12 @@ def dot_product_attention(
     bias : tensor_like, optional
         Added to the products of queries and keys; broadcasts to (..., N, T, S).
     mask : tensor_like, optional
-        False, or 0, where a query must not see a key; broadcasts to (..., N, T, S). A query that
-        sees none sees all alike.
+        False, or 0, where a query must not see a key; broadcasts to (..., N, T, S). A query
+        that sees none sees all alike.
     scale : float, optional
-        What products are multiplied with; ``1 / sqrt(H)`` by default.
+        The factor of the products of queries and keys; ``1 / sqrt(H)`` by default.
     is_causal : bool
-        Whether a query sees no keys after its own place.
+        If True, a query does not see keys after its own position.
 
     Returns
     -------
@@ -3582,7 +3586,7 @@ def dot_product_attention(
     """
 
 def eigvalsh(x: TensorLike, /) -> Tensor:
-    """Return the eigenvalues of `eigh` alone.
+    """Return the eigenvalues of Hermitian matrices, as `eigh` computes them.
 
     Examples
     --------
@@ -3595,7 +3599,7 @@ def elu(x: TensorLike, /, *, alpha: float = 1) -> Tensor:
     """Return the elements that are positive, and ``alpha * (exp(x) - 1)`` for the others.
 
     D.-A. Clevert et al., "Fast and accurate deep network learning by exponential linear units"
-    (2015). Result and errors are those of `relu`.
+    (2015). Result and errors are the same as for `relu`.
 
     Parameters
     ----------
@@ -3624,7 +3628,7 @@ def embedding(table: TensorLike, x: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        The axes of `x`, then those of a row.
+        A tensor with the axes of `x`, followed by the axes of a row.
 
     Raises
     ------
@@ -3826,12 +3830,13 @@ def fft(
     x : tensor_like
         Numbers of any dtype.
     n : int, optional
-        How many elements to transform; the axis is cut, or filled with zeros. All by default.
+        The number of elements; the axis is truncated or padded with zeros. All elements by
+        default.
     axis : int or str
         The axis.
     norm : {"backward", "ortho", "forward"}
-        Which direction divides by the number of elements: the inverse, both by its root, or this
-        one.
+        The direction that divides by the number of elements: the inverse, both by its root, or
+        this one.
 
     Returns
     -------
@@ -3864,7 +3869,7 @@ def fft2(
     x : tensor_like
         Numbers, with at least two axes.
     s : (int, int), optional
-        How many elements to transform along each.
+        The number of elements along each axis.
     axes : (int or str, int or str)
         The axes.
     norm : {"backward", "ortho", "forward"}
@@ -3891,7 +3896,7 @@ def fftn(
     x : tensor_like
         Numbers of any dtype.
     s : sequence of int, optional
-        How many elements to transform along each axis, which is cut, or filled with zeros.
+        The number of elements along each axis, which is truncated or padded with zeros.
     axes : int or str, or a sequence, optional
         The axes; by default as many of the last as `s` has entries, or all.
     norm : {"backward", "ortho", "forward"}
@@ -3917,7 +3922,7 @@ def fftn(
     """
 
 def flatten(x: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
-    """Merge neighbouring axes into one; all axes by default.
+    """Merge adjacent axes into one; all axes by default.
 
     Raises
     ------
@@ -4030,7 +4035,7 @@ def fmod(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
 
 def gather(x: TensorLike, indices: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
-    """Take elements, or slices, at tuples of indices.
+    """Return elements, or slices, at tuples of indices.
 
     Parameters
     ----------
@@ -4039,8 +4044,8 @@ def gather(x: TensorLike, indices: TensorLike, /, *, axes: Axes | None = None) -
     indices : tensor_like
         Integers; the last axis holds the tuples. Negative ones count from the end.
     axes : sequence of int or str, optional
-        The axis that each number of a tuple counts along, in increasing order; the first ones by
-        default.
+        The axis that each number of a tuple counts along, in increasing order; the first ones
+        by default.
 
     Returns
     -------
@@ -4069,7 +4074,7 @@ def gelu(x: TensorLike, /, *, approximate: bool = True) -> Tensor:
     x : tensor_like
         Real numbers; integers count as ``float32``.
     approximate : bool
-        Whether to take a hyperbolic tangent for the probability, as JAX does unless it is told
+        If True, approximate the probability by a hyperbolic tangent, the default of JAX
         otherwise; PyTorch does not.
 
     Examples
@@ -4082,8 +4087,8 @@ def gelu(x: TensorLike, /, *, approximate: bool = True) -> Tensor:
 def glu(x: TensorLike, /, axis: Axis = -1) -> Tensor:
     """Return one half of an axis times the sigmoid of the other: a gated linear unit.
 
-    Y. N. Dauphin et al., "Language modeling with gated convolutional networks" (2016). Parameters
-    and errors are those of `softmax`.
+    Y. N. Dauphin et al., "Language modeling with gated convolutional networks" (2016).
+    Parameters and errors are the same as for `softmax`.
 
     Raises
     ------
@@ -4161,7 +4166,7 @@ def group_norm(
     axis: Axis = -1,
     epsilon: float = 1e-05,
 ) -> Tensor:
-    """Give groups of channels of each example a mean of 0 and a variance of 1, then scale and shift
+    """Normalize groups of channels of each example to mean 0 and variance 1, then scale and shift
     each channel.
 
     Y. Wu and K. He, "Group normalization" (2018).
@@ -4171,13 +4176,13 @@ def group_norm(
     x : tensor_like
         Examples along the first axis.
     groups : int
-        How many groups; with as many as there are channels this is instance normalization.
+        The number of groups; one group for each channel is instance normalization.
     scale, bias : tensor_like, optional
         A number for each channel.
     axis : int or str
         The axis of the channels.
     epsilon : float
-        What is added to the variance.
+        A constant that is added to the variance.
 
     Raises
     ------
@@ -4196,7 +4201,8 @@ def group_norm(
 def hard_sigmoid(x: TensorLike, /) -> Tensor:
     """Return a sigmoid of straight lines, ``relu6(x + 3) / 6``.
 
-    A. Howard et al., "Searching for MobileNetV3" (2019). Operand, result and errors are those of
+    A. Howard et al., "Searching for MobileNetV3" (2019). Operand, result and errors are the
+    same as for
     `relu`.
 
     Examples
@@ -4209,7 +4215,8 @@ def hard_sigmoid(x: TensorLike, /) -> Tensor:
 def hard_silu(x: TensorLike, /) -> Tensor:
     """Return ``x * hard_sigmoid(x)``.
 
-    A. Howard et al., "Searching for MobileNetV3" (2019). Operand, result and errors are those of
+    A. Howard et al., "Searching for MobileNetV3" (2019). Operand, result and errors are the
+    same as for
     `relu`.
 
     Examples
@@ -4222,7 +4229,8 @@ def hard_silu(x: TensorLike, /) -> Tensor:
 def hard_tanh(x: TensorLike, /) -> Tensor:
     """Limit elements to the range from -1 to 1.
 
-    R. Collobert, "Large scale machine learning" (2004). Operand, result and errors are those of
+    R. Collobert, "Large scale machine learning" (2004). Operand, result and errors are the same
+    as for
     `relu`.
 
     Examples
@@ -4239,9 +4247,10 @@ def hfft(
     axis: Axis = -1,
     norm: Literal["backward", "ortho", "forward"] = "backward",
 ) -> Tensor:
-    """Return the transform, which is real, of a signal whose other half is the conjugate.
+    """Return the real transform of a signal with Hermitian symmetry, from its first half.
 
-    Parameters are those of `fft`; `n` is the number of elements of the result, by default
+    Parameters are the same as for `fft`; `n` is the number of elements of the result, by
+    default
     ``2 * (m - 1)`` for ``m`` elements of `x`.
 
     Returns
@@ -4257,7 +4266,7 @@ def hfft(
     """
 
 def huber_loss(predictions: TensorLike, targets: TensorLike, /, *, delta: float = 1) -> Tensor:
-    """Return half of squared distances where they are small, and lines of the same slope elsewhere.
+    """Return the Huber loss: half of squared distances where they are small, and linear elsewhere.
 
     P. J. Huber, "Robust estimation of a location parameter" (1964).
 
@@ -4314,7 +4323,8 @@ def ifft(
     axis: Axis = -1,
     norm: Literal["backward", "ortho", "forward"] = "backward",
 ) -> Tensor:
-    """Return the inverse discrete Fourier transform. Parameters and errors are those of `fft`.
+    """Return the inverse discrete Fourier transform. Parameters and errors are the same as for
+    `fft`.
 
     Examples
     --------
@@ -4362,7 +4372,7 @@ def ihfft(
     axis: Axis = -1,
     norm: Literal["backward", "ortho", "forward"] = "backward",
 ) -> Tensor:
-    """Return the inverse of `hfft`. Parameters are those of `fft`.
+    """Return the inverse of `hfft`. Parameters are the same as for `fft`.
 
     Raises
     ------
@@ -4401,7 +4411,7 @@ def imag(x: TensorLike, /) -> Tensor:
 def indexed_add(
     x: TensorLike, indices: TensorLike, updates: TensorLike, /, *, axes: Axes | None = None
 ) -> Tensor:
-    """Add numbers at tuples of indices; what meets at one place adds up.
+    """Add values at tuples of indices; values for the same index are summed.
 
     Parameters
     ----------
@@ -4410,7 +4420,7 @@ def indexed_add(
     indices : tensor_like
         Integers; the last axis holds the tuples, as for `gather`.
     updates : tensor_like
-        What `gather` would give for these indices, in shape.
+        A tensor with the shape of the result of `gather` for these indices.
     axes : sequence of int or str, optional
         As for `gather`.
 
@@ -4429,7 +4439,8 @@ def indexed_add(
 def indexed_put(
     x: TensorLike, indices: TensorLike, updates: TensorLike, /, *, axes: Axes | None = None
 ) -> Tensor:
-    """Write numbers at tuples of indices; the last one stays. Parameters as for `indexed_add`.
+    """Write values at tuples of indices; the last value for an index is kept. Parameters are the
+    same as for `indexed_add`.
 
     Examples
     --------
@@ -4447,23 +4458,25 @@ def interp(
     right: TensorLike | None = None,
     period: float | None = None,
 ) -> Tensor:
-    """Return values of the function that is linear between points.
+    """Return values of a piecewise linear function.
 
     Parameters
     ----------
     x : tensor_like
         Where to evaluate it: real numbers of any shape.
     xp, fp : tensor_like
-        The points: two vectors of one length, of which `xp` increases unless there is a period.
+        The points: two vectors of equal length. `xp` must increase unless there is a period.
     left, right : tensor_like, optional
-        The values before the first and after the last point; by default those of these points.
+        The values before the first and after the last point; by default the values of these
+        points.
     period : float, optional
-        The period after which the function repeats itself; `left` and `right` do not matter then.
+        The period after which the function repeats itself; `left` and `right` do not matter
+        then.
 
     Raises
     ------
     ShapeError
-        If the points are no two vectors of one length, or there are none.
+        If the points are not two non-empty vectors of equal length.
     ArgumentError
         If the period is 0.
 
@@ -4508,7 +4521,8 @@ def irfft(
 ) -> Tensor:
     """Return the inverse of `rfft`.
 
-    Parameters are those of `fft`; `n` is the number of elements of the result, by default
+    Parameters are the same as for `fft`; `n` is the number of elements of the result, by
+    default
     ``2 * (m - 1)`` for ``m`` elements of `x`.
 
     Returns
@@ -4547,21 +4561,22 @@ def isclose(
     atol: float = 1e-08,
     equal_nan: bool = False,
 ) -> Tensor:
-    """Tell where elements are equal up to a tolerance.
+    """Return for each element whether it is equal up to a tolerance.
 
     Parameters
     ----------
     x1, x2 : tensor_like
         Numbers; their shapes broadcast.
     rtol, atol : float
-        Elements are close if ``abs(x1 - x2) <= atol + rtol * abs(x2)``. Equal infinities are close.
+        Elements are close if ``abs(x1 - x2) <= atol + rtol * abs(x2)``. Equal infinities are
+        close.
     equal_nan : bool
-        Whether NaN is close to NaN.
+        If True, NaN is close to NaN.
 
     Returns
     -------
     Tensor
-        Truth values.
+        Booleans.
 
     Examples
     --------
@@ -4633,7 +4648,7 @@ def isnan(x: TensorLike, /) -> Tensor:
 def kl_divergence(
     log_predictions: TensorLike, targets: TensorLike, /, *, axis: Axis = -1
 ) -> Tensor:
-    """Return how much is lost by taking one distribution for another.
+    """Return the Kullback-Leibler divergence.
 
     S. Kullback and R. A. Leibler, "On information and sufficiency" (1951).
 
@@ -4642,7 +4657,7 @@ def kl_divergence(
     log_predictions : tensor_like
         Logarithms of probabilities.
     targets : tensor_like
-        Probabilities; those of 0 add nothing.
+        Probabilities; a probability of 0 contributes nothing.
     axis : int or str
         The axis of the classes.
 
@@ -4659,9 +4674,9 @@ def kl_divergence(
     """
 
 def kron(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Multiply each element of one tensor with all of another, in a block at its place.
+    """Multiply each element of one tensor with all of the other, as blocks.
 
-    The product of Kronecker. The operand with fewer axes gets leading ones.
+    The Kronecker product. The operand with fewer axes is padded with leading axes.
 
     Parameters
     ----------
@@ -4671,7 +4686,7 @@ def kron(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Whose sizes are the products of those of the operands.
+        A tensor whose sizes are the products of the sizes of the operands.
 
     Examples
     --------
@@ -4689,7 +4704,7 @@ def layer_norm(
     axis: Axes = -1,
     epsilon: float = 1e-05,
 ) -> Tensor:
-    """Give elements along some axes a mean of 0 and a variance of 1, then scale and shift them.
+    """Normalize elements along some axes to mean 0 and variance 1, then scale and shift them.
 
     J. L. Ba et al., "Layer normalization" (2016).
 
@@ -4703,12 +4718,12 @@ def layer_norm(
     axis : int or str, or a sequence
         The axes.
     epsilon : float
-        What is added to the variance.
+        A constant that is added to the variance.
 
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        A tensor with the shape and dtype of `x`.
 
     Raises
     ------
@@ -4728,7 +4743,7 @@ def leaky_relu(x: TensorLike, /, *, negative_slope: float = 0.01) -> Tensor:
     """Return the elements that are positive, and a fraction of the others.
 
     A. L. Maas et al., "Rectifier nonlinearities improve neural network acoustic models" (2013).
-    Result and errors are those of `relu`.
+    Result and errors are the same as for `relu`.
 
     Parameters
     ----------
@@ -4745,7 +4760,7 @@ def leaky_relu(x: TensorLike, /, *, negative_slope: float = 0.01) -> Tensor:
     """
 
 def least_squares(a: TensorLike, b: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
-    """Return the ``x`` of least norm for which ``a @ x`` is nearest to ``b``.
+    """Return the ``x`` of least norm that minimizes the norm of ``a @ x - b``.
 
     Parameters
     ----------
@@ -4759,7 +4774,7 @@ def least_squares(a: TensorLike, b: TensorLike, /, *, rtol: TensorLike | None = 
     Raises
     ------
     ShapeError
-        If there are no matrices, or the right side does not fit.
+        If an operand has fewer than two axes, or the right side does not match.
 
     Examples
     --------
@@ -4897,8 +4912,8 @@ def log10(x: TensorLike, /) -> Tensor:
 def log1mexp(x: TensorLike, /) -> Tensor:
     """Return ``log(1 - exp(-x))`` of positive numbers without loss of digits.
 
-    M. Mächler, "Accurately computing ``log(1 - exp(-|a|))``" (2012). Operand, result and errors are
-    those of `relu`.
+    M. Mächler, "Accurately computing ``log(1 - exp(-|a|))``" (2012). Operand, result and errors
+    are the same as for `relu`.
 
     Examples
     --------
@@ -4950,7 +4965,7 @@ def log2(x: TensorLike, /) -> Tensor:
 def log_sigmoid(x: TensorLike, /) -> Tensor:
     """Return ``log(sigmoid(x))`` without overflow.
 
-    Operand, result and errors are those of `relu`.
+    Operand, result and errors are the same as for `relu`.
 
     Examples
     --------
@@ -4962,7 +4977,7 @@ def log_sigmoid(x: TensorLike, /) -> Tensor:
 def log_softmax(x: TensorLike, /, axis: Axis = -1) -> Tensor:
     """Return the logarithm of `softmax` without overflow or loss of digits.
 
-    Parameters, result and errors are those of `softmax`.
+    Parameters, result and errors are the same as for `softmax`.
 
     Examples
     --------
@@ -5110,7 +5125,7 @@ def logsumexp(
     axis : int or str, or a sequence, optional
         The axes; all by default.
     keepdims : bool
-        Whether these axes stay, with size 1.
+        If True, keep these axes with size 1.
     scale : tensor_like, optional
         A factor for each exponential.
 
@@ -5122,7 +5137,7 @@ def logsumexp(
     """
 
 def make_diagonal(x: TensorLike, /, offset: int = 0) -> Tensor:
-    """Make a matrix with a vector on a diagonal and zeros elsewhere.
+    """Return a matrix with a vector on a diagonal and zeros elsewhere.
 
     Examples
     --------
@@ -5137,14 +5152,14 @@ def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Parameters
     ----------
     x1, x2 : tensor_like
-        Matrices in the last two axes; the axes before broadcast. A vector counts as a row on the
-        left and as a column on the right, and that axis is dropped from the result.
+        Matrices in the last two axes; the axes before broadcast. A vector counts as a row on
+        the left and as a column on the right, and that axis is dropped from the result.
 
     Raises
     ------
     ShapeError
-        If the columns of `x1` are not as many as the rows of `x2`, if other axes do not broadcast,
-        or if an operand is a scalar.
+        If the columns of `x1` are not as many as the rows of `x2`, if other axes do not
+        broadcast, or if an operand is a scalar.
 
     Examples
     --------
@@ -5163,7 +5178,7 @@ def matrix_norm(
     x : tensor_like
         Numbers, with at least two axes; integers count as ``float32``.
     keepdims : bool
-        Whether the last two axes stay, with size 1.
+        If True, keep the last two axes with size 1.
     ord : {1, 2, inf, -1, -2, -inf, "fro", "nuc"}
         As for `norm` of matrices.
 
@@ -5182,14 +5197,14 @@ def matrix_norm(
     """
 
 def matrix_power(x: TensorLike, n: int, /) -> Tensor:
-    """Multiply square matrices with themselves.
+    """Return powers of square matrices.
 
     Parameters
     ----------
     x : tensor_like
         Square matrices in the last two axes.
     n : int
-        The number of factors; 0 gives the identity, a negative number factors of the inverse.
+        The exponent; 0 returns the identity, a negative exponent uses the inverse.
 
     Raises
     ------
@@ -5204,7 +5219,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
     """
 
 def matrix_rank(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
-    """Return how many singular values of each matrix are not negligible.
+    """Return the numerical rank of each matrix.
 
     Parameters
     ----------
@@ -5223,7 +5238,7 @@ def matrix_rank(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
     Raises
     ------
     ShapeError
-        If there are no matrices.
+        If an operand has fewer than two axes.
 
     Examples
     --------
@@ -5233,7 +5248,7 @@ def matrix_rank(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
     """
 
 def max(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Find the largest element; NaN if there is one.
+    """Return the maximum, or NaN if an element is NaN.
 
     Parameters
     ----------
@@ -5242,7 +5257,7 @@ def max(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -
     axis : int or str, or a sequence, optional
         The axes; all by default.
     keepdims : bool
-        Whether these axes stay, with size 1.
+        If True, keep these axes with size 1.
 
     Raises
     ------
@@ -5265,7 +5280,7 @@ def max_pool(
     padding: Padding = "valid",
     channels_last: bool = False,
 ) -> Tensor:
-    """Return the largest elements of windows.
+    """Return the maxima of windows.
 
     Parameters
     ----------
@@ -5274,12 +5289,12 @@ def max_pool(
     window : int or sequence of int
         The size of the window, along all axes but those two or along each.
     strides : int or sequence of int, optional
-        How far windows move; by their sizes by default.
+        The stride of the windows; their size by default.
     padding : {"valid", "same"} or sequence of (int, int)
         What is around the elements, and is never the largest: nothing, so much that there is a
         window for each stride, or what is said for each axis.
     channels_last : bool
-        Whether channels are the last axis, as in JAX and Keras, instead of the second.
+        If True, channels are the last axis, as in JAX and Keras, instead of the second.
 
     Raises
     ------
@@ -5334,7 +5349,7 @@ def mean(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) 
     axis : int or str, or a sequence, optional
         The axes; all by default.
     keepdims : bool
-        Whether these axes stay, with size 1.
+        If True, keep these axes with size 1.
 
     Raises
     ------
@@ -5349,7 +5364,7 @@ def mean(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) 
     """
 
 def median(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) -> Tensor:
-    """Return the middle element in order of size; the mean of two of them for an even number.
+    """Return the median: the middle element, or the mean of two of them for an even number.
 
     Parameters
     ----------
@@ -5358,7 +5373,7 @@ def median(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False
     axis : int or str, optional
         The axis; all elements by default.
     keepdims : bool
-        Whether the axis stays, with size 1.
+        If True, keep the axis with size 1.
 
     Raises
     ------
@@ -5373,7 +5388,8 @@ def median(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False
     """
 
 def min(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Find the smallest element; NaN if there is one. Parameters and errors are those of `max`.
+    """Return the minimum, or NaN if an element is NaN. Parameters and errors are the same as for
+    `max`.
 
     Examples
     --------
@@ -5412,8 +5428,8 @@ def minimum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 def mish(x: TensorLike, /) -> Tensor:
     """Return ``x * tanh(softplus(x))``.
 
-    D. Misra, "Mish: a self regularized non-monotonic activation function" (2019). Operand, result
-    and errors are those of `relu`.
+    D. Misra, "Mish: a self regularized non-monotonic activation function" (2019). Operand,
+    result and errors are the same as for `relu`.
 
     Examples
     --------
@@ -5423,7 +5439,8 @@ def mish(x: TensorLike, /) -> Tensor:
     """
 
 def mode(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) -> Tensor:
-    """Return the most frequent element, the smallest of several. Parameters are those of `median`.
+    """Return the most frequent element, the smallest of several. Parameters are the same as for
+    `median`.
 
     Examples
     --------
@@ -5467,7 +5484,7 @@ def nanargmax(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = Fa
     axis : int or str, optional
         The axis; by default the index is one into all elements in row-major order.
     keepdims : bool
-        Whether the axis stays, with size 1.
+        If True, keep the axis with size 1.
 
     Examples
     --------
@@ -5479,7 +5496,7 @@ def nanargmax(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = Fa
 def nanargmin(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the smallest element that is not NaN; -1 where all are.
 
-    Parameters are those of `nanargmax`.
+    Parameters are the same as for `nanargmax`.
 
     Examples
     --------
@@ -5489,7 +5506,8 @@ def nanargmin(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = Fa
     """
 
 def nancumprod(x: TensorLike, /, axis: Axis | None = None) -> Tensor:
-    """Multiply the elements along an axis, NaN as 1. Parameters are those of `nancumsum`.
+    """Return the cumulative product along an axis, with NaN as 1. Parameters are the same as for
+    `nancumsum`.
 
     Examples
     --------
@@ -5499,7 +5517,7 @@ def nancumprod(x: TensorLike, /, axis: Axis | None = None) -> Tensor:
     """
 
 def nancumsum(x: TensorLike, /, axis: Axis | None = None) -> Tensor:
-    """Add up the elements along an axis, NaN as 0.
+    """Return the cumulative sum along an axis, with NaN as 0.
 
     Parameters
     ----------
@@ -5516,9 +5534,9 @@ def nancumsum(x: TensorLike, /, axis: Axis | None = None) -> Tensor:
     """
 
 def nanmax(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Find the largest element that is not NaN; NaN where all are.
+    """Return the maximum of the elements that are not NaN, or NaN if all are.
 
-    Parameters are those of `nansum`, but for complex numbers, which have no order.
+    Parameters are the same as for `nansum`, but for complex numbers, which have no order.
 
     Examples
     --------
@@ -5530,7 +5548,7 @@ def nanmax(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False
 def nanmean(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the mean of the elements that are not NaN; NaN where all are.
 
-    Parameters are those of `nansum`; integers become floats.
+    Parameters are the same as for `nansum`; integers become floats.
 
     Examples
     --------
@@ -5549,7 +5567,7 @@ def nanmedian(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = Fa
     axis : int or str, or a sequence, optional
         The axes; all by default.
     keepdims : bool
-        Whether these axes stay, with size 1.
+        If True, keep these axes with size 1.
 
     Examples
     --------
@@ -5559,7 +5577,8 @@ def nanmedian(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = Fa
     """
 
 def nanmin(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Find the smallest element that is not NaN; NaN where all are. Parameters are those of `nanmax`.
+    """Return the minimum of the elements that are not NaN, or NaN if all are. Parameters are the
+    same as for `nanmax`.
 
     Examples
     --------
@@ -5579,7 +5598,7 @@ def nanpercentile(
 ) -> Tensor:
     """Return percentiles of the elements that are not NaN; NaN where all are.
 
-    Parameters and errors are those of `percentile`.
+    Parameters and errors are the same as for `percentile`.
 
     Examples
     --------
@@ -5589,7 +5608,7 @@ def nanpercentile(
     """
 
 def nanprod(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Multiply the elements that are not NaN. Parameters are those of `nansum`.
+    """Multiply the elements that are not NaN. Parameters are the same as for `nansum`.
 
     Examples
     --------
@@ -5609,7 +5628,7 @@ def nanquantile(
 ) -> Tensor:
     """Return quantiles of the elements that are not NaN; NaN where all are.
 
-    Parameters and errors are those of `quantile`.
+    Parameters and errors are the same as for `quantile`.
 
     Examples
     --------
@@ -5633,7 +5652,7 @@ def nanstd(
     """
 
 def nansum(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Add up the elements that are not NaN.
+    """Sum the elements that are not NaN.
 
     Parameters
     ----------
@@ -5642,7 +5661,7 @@ def nansum(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False
     axis : int or str, or a sequence, optional
         The axes; all by default.
     keepdims : bool
-        Whether these axes stay, with size 1.
+        If True, keep these axes with size 1.
 
     Examples
     --------
@@ -5656,7 +5675,7 @@ def nanvar(
 ) -> Tensor:
     """Return the variance of the elements that are not NaN.
 
-    NaN where there are no more of them than the correction.
+    The result is NaN if their number is at most the correction.
 
     Parameters
     ----------
@@ -5665,9 +5684,10 @@ def nanvar(
     axis : int or str, or a sequence, optional
         The axes; all by default.
     correction : float
-        What is taken off the number of elements that the sum is divided by; 1 for a sample.
+        The correction: the sum is divided by the number of elements minus `ddof`; 1 for a
+        sample.
     keepdims : bool
-        Whether these axes stay, with size 1.
+        If True, keep these axes with size 1.
 
     Examples
     --------
@@ -5737,22 +5757,24 @@ def norm(
 ) -> Tensor:
     """Return the length of vectors, or a norm of matrices.
 
-    `vector_norm` and `matrix_norm` say which of them is meant; here the number of axes does.
+    The number of axes selects one of `vector_norm` and `matrix_norm`.
 
     Parameters
     ----------
     x : tensor_like
         Numbers; integers count as ``float32``.
     ord : float or {"fro", "nuc"}, optional
-        By default the root of the sum of squares, as ``"fro"``. For vectors a number ``p`` gives
-        ``sum(abs(x) ** p) ** (1 / p)``, 0 counts what is not 0, infinity is the largest magnitude,
-        and minus infinity the smallest. For matrices 1 and infinity give the largest sum of a
-        column or a row, 2 the largest singular value, their negatives the smallest of these, and
+        By default the root of the sum of squares, as ``"fro"``. For vectors a number ``p``
+        means
+        ``sum(abs(x) ** p) ** (1 / p)``, 0 counts what is not 0, infinity is the largest
+        magnitude, and minus infinity the smallest. For matrices 1 and infinity mean the largest
+        sum of a column or a row, 2 the largest singular value, their negatives the smallest of
+        these, and
         ``"nuc"`` the sum of the singular values.
     axis : int or str, or a sequence, optional
         One axis for vectors, two for matrices; all by default.
     keepdims : bool
-        Whether these axes stay, with size 1.
+        If True, keep these axes with size 1.
 
     Raises
     ------
@@ -5799,11 +5821,11 @@ def one_hot(
     Parameters
     ----------
     x : tensor_like
-        Integers; those outside of the range give zeros alone.
+        Integers; an integer outside the range produces zeros.
     num_classes : int
         The size of the new axis.
     axis : int
-        Where it is in the result.
+        The position of the new axis in the result.
     dtype : dtype_like
         The dtype of the result.
 
@@ -5822,7 +5844,7 @@ def one_hot(
     """
 
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Multiply every element of one with every element of the other.
+    """Multiply every element of one tensor by every element of the other.
 
     Returns
     -------
@@ -5839,14 +5861,14 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 def pad(
     x: TensorLike, value: TensorLike, config: Sequence[tuple[int, int] | tuple[int, int, int]], /
 ) -> Tensor:
-    """Put a number around the elements, and between them.
+    """Pad a tensor with a value, around and between the elements.
 
     Parameters
     ----------
     x : tensor_like
         Any tensor.
     value : number or scalar tensor
-        What to fill in.
+        The fill value.
     config : sequence of tuples
         For each axis ``(before, after)`` or ``(before, after, between)``. Negative numbers cut
         elements off.
@@ -5854,7 +5876,7 @@ def pad(
     Raises
     ------
     ShapeError
-        If there is not one tuple for each axis, or the value is no scalar.
+        If the number of tuples differs from the number of axes, or the value is not a scalar.
 
     Examples
     --------
@@ -5884,7 +5906,7 @@ def percentile(
     """
 
 def permute_dims(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
-    """Put the axes into another order.
+    """Reorder the axes.
 
     Parameters
     ----------
@@ -5896,7 +5918,7 @@ def permute_dims(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
     Raises
     ------
     ShapeError
-        If the axes are no permutation.
+        If the axes are not a permutation.
 
     Examples
     --------
@@ -5926,7 +5948,7 @@ def phase(x: TensorLike, /) -> Tensor:
     """
 
 def pinv(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
-    """Return the pseudo-inverse (of Moore and Penrose) of matrices.
+    """Return the Moore-Penrose pseudo-inverse of matrices.
 
     Parameters
     ----------
@@ -5939,7 +5961,7 @@ def pinv(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
     Raises
     ------
     ShapeError
-        If there are no matrices.
+        If an operand has fewer than two axes.
 
     Examples
     --------
@@ -6009,7 +6031,7 @@ def prod(
     *,
     keepdims: bool = False,
 ) -> Tensor:
-    """Multiply the elements. Parameters and errors are those of `sum`.
+    """Multiply the elements. Parameters and errors are the same as for `sum`.
 
     Examples
     --------
@@ -6041,7 +6063,7 @@ def put_slice(x: TensorLike, starts: Sequence[TensorLike], update: TensorLike, /
     x : tensor_like
         Any tensor.
     starts : sequence of int or integer scalar
-        Where the block goes along each axis. It is moved so that the block fits.
+        The start of the block along each axis, moved so that the block fits.
     update : tensor_like
         The block; the dtypes promote.
 
@@ -6074,18 +6096,18 @@ def quantile(
         Real numbers; integers count as ``float32``. The result is NaN where one is.
     q : tensor_like
         From 0 to 1: one share, or a vector of them, whose axis comes first in the result.
-        Others give NaN.
+        Other values produce NaN.
     axis : int or str, or a sequence, optional
         The axes; all by default.
     method : {"linear", "lower", "higher", "midpoint", "nearest"}
-        What is taken where the quantile falls between two elements.
+        The result for a quantile between two elements.
     keepdims : bool
-        Whether these axes stay, with size 1.
+        If True, keep these axes with size 1.
 
     Raises
     ------
     ArgumentError
-        If there are no elements.
+        If `x` is empty.
     DTypeError
         If `x` is complex.
 
@@ -6177,7 +6199,7 @@ def relu(x: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        A tensor with the shape and dtype of `x`.
 
     Raises
     ------
@@ -6195,7 +6217,7 @@ def relu6(x: TensorLike, /) -> Tensor:
     """Limit elements to the range from 0 to 6.
 
     A. Krizhevsky, "Convolutional deep belief networks on CIFAR-10" (2010). Operand, result and
-    errors are those of `relu`.
+    errors are the same as for `relu`.
 
     Examples
     --------
@@ -6235,7 +6257,7 @@ def remainder(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
 
 def rename(x: TensorLike, names: Names, /) -> Tensor:
-    """Give the axes other names.
+    """Rename the axes.
 
     Parameters
     ----------
@@ -6255,7 +6277,7 @@ def rename(x: TensorLike, names: Names, /) -> Tensor:
 def reshape(
     x: TensorLike, /, shape: Shape, *, names: Names | None = None, copy: bool | None = None
 ) -> Tensor:
-    """Give the elements, in row-major order, another shape.
+    """Change the shape; the elements keep their row-major order.
 
     Parameters
     ----------
@@ -6287,9 +6309,9 @@ def rfft(
     axis: Axis = -1,
     norm: Literal["backward", "ortho", "forward"] = "backward",
 ) -> Tensor:
-    """Return the half of the Fourier transform of real numbers that determines the other.
+    """Return the non-redundant half of the Fourier transform of real numbers.
 
-    Parameters are those of `fft`.
+    Parameters are the same as for `fft`.
 
     Returns
     -------
@@ -6315,9 +6337,10 @@ def rfftn(
     axes: Axes | None = None,
     norm: Literal["backward", "ortho", "forward"] = "backward",
 ) -> Tensor:
-    """Return the half of the transform of real numbers that determines the other.
+    """Return the non-redundant half of the Fourier transform of real numbers along several axes.
 
-    The last axis is transformed by `rfft`, the others by `fft`. Parameters are those of `fftn`.
+    The last axis is transformed by `rfft`, the others by `fft`. Parameters are the same as for
+    `fftn`.
 
     Raises
     ------
@@ -6334,10 +6357,10 @@ def rfftn(
 def rms_norm(
     x: TensorLike, /, scale: TensorLike | None = None, *, axis: Axes = -1, epsilon: float = 1e-06
 ) -> Tensor:
-    """Give elements along some axes a mean square of 1, then scale them.
+    """Normalize elements along some axes to a mean square of 1, then scale them.
 
-    B. Zhang and R. Sennrich, "Root mean square layer normalization" (2019). Parameters, result and
-    errors are those of `layer_norm`.
+    B. Zhang and R. Sennrich, "Root mean square layer normalization" (2019). Parameters, result
+    and errors are the same as for `layer_norm`.
 
     Examples
     --------
@@ -6347,14 +6370,14 @@ def rms_norm(
     """
 
 def rot90(x: TensorLike, /, k: int = 1, axes: Axes | None = None) -> Tensor:
-    """Turn a plane by quarters of a circle, from its first axis to its second.
+    """Rotate a plane by multiples of 90 degrees, from its first axis to its second.
 
     Parameters
     ----------
     x : tensor_like
         A tensor with at least two axes.
     k : int
-        How many quarters; negative ones turn the other way.
+        The number of quarter turns; negative numbers rotate in the other direction.
     axes : (int or str, int or str), optional
         The plane; the first two axes by default.
 
@@ -6442,8 +6465,8 @@ def rsqrt(x: TensorLike, /) -> Tensor:
 def selu(x: TensorLike, /) -> Tensor:
     """Return `elu` with constants that keep mean and variance from layer to layer.
 
-    G. Klambauer et al., "Self-normalizing neural networks" (2017). Operand, result and errors are
-    those of `relu`.
+    G. Klambauer et al., "Self-normalizing neural networks" (2017). Operand, result and errors
+    are the same as for `relu`.
 
     Examples
     --------
@@ -6545,8 +6568,8 @@ def silu(x: TensorLike, /) -> Tensor:
     """Return ``x * sigmoid(x)``.
 
     S. Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation
-    in reinforcement learning" (2017), where it is SiLU; also known as swish. Operand, result and
-    errors are those of `relu`.
+    in reinforcement learning" (2017), where it is SiLU; also known as swish. Operand, result
+    and errors are the same as for `relu`.
 
     Examples
     --------
@@ -6603,18 +6626,18 @@ def slice(
     *,
     strides: Sequence[int] | None = None,
 ) -> Tensor:
-    """Cut out a block.
+    """Return a block of a tensor.
 
     Parameters
     ----------
     x : tensor_like
         Any tensor.
     starts : sequence of int or integer scalar
-        Where the block begins along each axis. It is moved so that the block fits.
+        The start of the block along each axis, moved so that the block fits.
     lengths : sequence of int
-        How much of each axis, counted before strides.
+        The length of the block along each axis, before strides.
     strides : sequence of int, optional
-        Which elements of the block are kept along each axis; every one by default.
+        The step between selected elements along each axis; 1 by default.
 
     Raises
     ------
@@ -6631,7 +6654,7 @@ def slice(
 def slice_along_axis(
     x: TensorLike, start: TensorLike, length: int, /, axis: Axis = 0, *, stride: int = 1
 ) -> Tensor:
-    """Cut a range out of one axis. Parameters and errors are those of `slice`, for that axis.
+    """Return a range of one axis. Parameters and errors are the same as for `slice`, for one axis.
 
     Examples
     --------
@@ -6644,7 +6667,7 @@ def soft_sign(x: TensorLike, /) -> Tensor:
     """Return ``x / (1 + abs(x))``.
 
     J. Turian et al., "Quadratic features and deep architectures for chunking" (2009). Operand,
-    result and errors are those of `relu`.
+    result and errors are the same as for `relu`.
 
     Examples
     --------
@@ -6669,7 +6692,7 @@ def softmax(x: TensorLike, /, axis: Axis = -1) -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        A tensor with the shape and dtype of `x`.
 
     Raises
     ------
@@ -6693,7 +6716,8 @@ def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, /, *, axis: Ax
     logits : tensor_like
         Real numbers.
     labels : tensor_like
-        How likely each class is; one that is 0 adds nothing, even for a logit of minus infinity.
+        How likely each class is; one that is 0 adds nothing, even for a logit of minus
+        infinity.
     axis : int or str
         The axis of the classes.
 
@@ -6717,7 +6741,7 @@ def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, /, *, axis: Ax
 def softmax_cross_entropy_with_integer_labels(
     logits: TensorLike, labels: TensorLike, /, *, axis: Axis = -1
 ) -> Tensor:
-    """Return ``-log_softmax(logits)`` at the classes that integers say.
+    """Return ``-log_softmax(logits)`` at integer class indices.
 
     Parameters
     ----------
@@ -6738,7 +6762,7 @@ def softmax_cross_entropy_with_integer_labels(
     ShapeError
         If there is no such axis, or the labels have another shape.
     DTypeError
-        If the labels are no integers.
+        If the labels are not integers.
 
     Examples
     --------
@@ -6753,7 +6777,7 @@ def softplus(x: TensorLike, /) -> Tensor:
     """Return ``log(1 + exp(x))`` without overflow.
 
     C. Dugas et al., "Incorporating second-order functional knowledge for better option pricing"
-    (2001). Operand, result and errors are those of `relu`.
+    (2001). Operand, result and errors are the same as for `relu`.
 
     Examples
     --------
@@ -6765,7 +6789,7 @@ def softplus(x: TensorLike, /) -> Tensor:
 def sort(
     x: TensorLike, /, axis: Axis = -1, *, descending: bool = False, stable: bool = True
 ) -> Tensor:
-    """Put the elements of an axis in order; NaN counts as larger than everything.
+    """Sort the elements of an axis; NaN counts as larger than everything.
 
     Parameters
     ----------
@@ -6774,9 +6798,9 @@ def sort(
     axis : int or str
         The axis.
     descending : bool
-        Whether the largest comes first.
+        If True, sort from the largest to the smallest.
     stable : bool
-        Whether equal elements keep their order.
+        If True, equal elements keep their order.
 
     Raises
     ------
@@ -6793,8 +6817,8 @@ def sort(
 def sparse_plus(x: TensorLike, /) -> Tensor:
     """Return 0 below -1, the elements above 1, and a parabola between them.
 
-    A. F. T. Martins and R. F. Astudillo, "From softmax to sparsemax" (2016). Operand, result and
-    errors are those of `relu`.
+    A. F. T. Martins and R. F. Astudillo, "From softmax to sparsemax" (2016). Operand, result
+    and errors are the same as for `relu`.
 
     Examples
     --------
@@ -6806,7 +6830,7 @@ def sparse_plus(x: TensorLike, /) -> Tensor:
 def sparse_sigmoid(x: TensorLike, /) -> Tensor:
     """Return ``(x + 1) / 2`` limited to the range from 0 to 1: the derivative of `sparse_plus`.
 
-    Operand, result and errors are those of `relu`.
+    Operand, result and errors are the same as for `relu`.
 
     Examples
     --------
@@ -6875,8 +6899,8 @@ def squared_error(predictions: TensorLike, targets: TensorLike, /) -> Tensor:
 def squareplus(x: TensorLike, /, *, b: float = 4) -> Tensor:
     """Return ``(x + sqrt(x ** 2 + b)) / 2``.
 
-    J. T. Barron, "Squareplus: a softplus-like algebraic rectifier" (2021). Result and errors are
-    those of `relu`.
+    J. T. Barron, "Squareplus: a softplus-like algebraic rectifier" (2021). Result and errors
+    are the same as for `relu`.
 
     Parameters
     ----------
@@ -6915,7 +6939,7 @@ def squeeze(x: TensorLike, /, axis: Axes | None = None) -> Tensor:
     """
 
 def stack(arrays: Sequence[TensorLike], /, axis: int = 0, *, name: str | None = None) -> Tensor:
-    """Join tensors of one shape along a new axis.
+    """Stack tensors of one shape along a new axis.
 
     Parameters
     ----------
@@ -6941,7 +6965,7 @@ def stack(arrays: Sequence[TensorLike], /, axis: int = 0, *, name: str | None = 
 def std(
     x: TensorLike, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
 ) -> Tensor:
-    """Return the standard deviation: the root of `var`, with its parameters.
+    """Return the standard deviation, the root of `var`, with its parameters.
 
     Examples
     --------
@@ -6983,7 +7007,7 @@ def sum(
     *,
     keepdims: bool = False,
 ) -> Tensor:
-    """Add up the elements.
+    """Sum the elements.
 
     Parameters
     ----------
@@ -6992,9 +7016,10 @@ def sum(
     axis : int or str, or a sequence, optional
         The axes; all by default.
     keepdims : bool
-        Whether these axes stay, with size 1.
+        If True, keep these axes with size 1.
     dtype : dtype_like, optional
-        The dtype to add in, and of the result. By default truth values and narrow integers become
+        The dtype of the accumulation and of the result. By default booleans and narrow integers
+        become
         ``int32``, unsigned ones ``uint32``, and everything else keeps its dtype.
 
     Raises
@@ -7010,7 +7035,7 @@ def sum(
     """
 
 def svdvals(x: TensorLike, /) -> Tensor:
-    """Return the singular values of `svd` alone.
+    """Return the singular values of matrices, as `svd` computes them.
 
     Examples
     --------
@@ -7020,7 +7045,7 @@ def svdvals(x: TensorLike, /) -> Tensor:
     """
 
 def swapaxes(x: TensorLike, /, axis1: Axis, axis2: Axis) -> Tensor:
-    """Put two axes in each other's place.
+    """Exchange two axes.
 
     Parameters
     ----------
@@ -7049,22 +7074,22 @@ def take(x: TensorLike, indices: TensorLike, /, axis: Axis | None = None) -> Ten
     x : tensor_like
         Any tensor.
     indices : tensor_like
-        Integers, of any shape; negative ones count from the end. Those that are out of range even
-        so stand for the nearest element.
+        Integers, of any shape; negative ones count from the end. Those that are out of range
+        even so stand for the nearest element.
     axis : int or str, optional
         The axis; may be left out if there is only one.
 
     Returns
     -------
     Tensor
-        Of the shape of `x`, with the axes of `indices` in place of `axis`.
+        A tensor with the shape of `x`, with the axes of `indices` in place of `axis`.
 
     Raises
     ------
     ArgumentError
         If there are several axes, and none is given.
     DTypeError
-        If the indices are no integers.
+        If the indices are not integers.
 
     Examples
     --------
@@ -7074,15 +7099,15 @@ def take(x: TensorLike, indices: TensorLike, /, axis: Axis | None = None) -> Ten
     """
 
 def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: Axis = -1) -> Tensor:
-    """Take one element of an axis for each index, in step along the other axes.
+    """Return one element of an axis for each index; the other axes are aligned.
 
     Parameters
     ----------
     x : tensor_like
         Any tensor.
     indices : tensor_like
-        Integers, of the shape of `x` but for `axis`, or of one that broadcasts there; negative ones
-        count from the end.
+        Integers, of the shape of `x` but for `axis`, or of one that broadcasts there; negative
+        ones count from the end.
     axis : int or str
         The axis.
 
@@ -7100,14 +7125,15 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: Axis = -1) -> T
     """
 
 def take_diagonal(x: TensorLike, /, offset: int = 0) -> Tensor:
-    """Take a diagonal of the last two axes.
+    """Return a diagonal of the last two axes.
 
     Parameters
     ----------
     x : tensor_like
         At least two axes.
     offset : int
-        How many columns to the right of the main diagonal; negative for the left.
+        The diagonal: the number of columns to the right of the main diagonal, negative for the
+        left.
 
     Raises
     ------
@@ -7164,15 +7190,15 @@ def tanh(x: TensorLike, /) -> Tensor:
     """
 
 def tile(x: TensorLike, repetitions: PerAxis, /) -> Tensor:
-    """Lay copies of a tensor next to each other.
+    """Repeat a whole tensor along its axes.
 
     Parameters
     ----------
     x : tensor_like
         Any tensor.
     repetitions : int or sequence of int
-        How often along each axis; of fewer numbers than axes, or more, the missing are 1. A number
-        stands for the last axis.
+        How often along each axis; of fewer numbers than axes, or more, the missing are 1. A
+        number stands for the last axis.
 
     Examples
     --------
@@ -7184,7 +7210,7 @@ def tile(x: TensorLike, repetitions: PerAxis, /) -> Tensor:
     """
 
 def top_k(x: TensorLike, /, k: int = 1) -> tuple[Tensor, Tensor]:
-    """Find the largest elements of the last axis.
+    """Return the largest elements of the last axis.
 
     Parameters
     ----------
@@ -7196,7 +7222,7 @@ def top_k(x: TensorLike, /, k: int = 1) -> tuple[Tensor, Tensor]:
     Returns
     -------
     values, indices : Tensor
-        The elements, the largest first, and where they are.
+        The elements, the largest first, and where they are. Equal elements keep their order.
 
     Raises
     ------
@@ -7218,14 +7244,15 @@ def trace(x: TensorLike, /, offset: int = 0, *, dtype: DTypeLike | None = None) 
     x : tensor_like
         Matrices in the last two axes.
     offset : int
-        How many columns right of the main diagonal; outside of the matrices the sum is 0.
+        The number of columns to the right of the main diagonal; outside the matrices the sum is
+        0.
     dtype : dtype_like, optional
         The dtype to add in, and of the result; by default as for `nxla.sum`.
 
     Raises
     ------
     ShapeError
-        If there are no matrices.
+        If an operand has fewer than two axes.
 
     Examples
     --------
@@ -7252,11 +7279,11 @@ def triangular_solve(
     b : tensor_like
         Right sides: matrices with as many rows, or a vector.
     lower : bool
-        Whether the lower triangle of `a` is read.
+        If True, read the lower triangle of `a`, else the upper one.
     left_side : bool
-        Whether to solve ``a @ x == b``, or ``x @ a == b``.
+        If True, solve ``a @ x == b``, else ``x @ a == b``.
     transform : {"none", "transpose", "conjugate", "adjoint"}
-        What is done to `a` first. ``"conjugate"`` leaves rows and columns where they are, as in Nx;
+        The transformation of `a`. ``"conjugate"`` does not transpose, as in Nx;
         ``"adjoint"`` exchanges them as well. `lower` says which triangle of `a` itself is read.
 
     Raises
@@ -7272,14 +7299,14 @@ def triangular_solve(
     """
 
 def tril(x: TensorLike, /, k: int = 0) -> Tensor:
-    """Keep what is on and below a diagonal of the last two axes, and put zeros above.
+    """Return the lower triangle of the last two axes, with zeros above a diagonal.
 
     Parameters
     ----------
     x : tensor_like
         At least two axes.
     k : int
-        How many columns to the right of the main diagonal.
+        The diagonal: the number of columns to the right of the main diagonal.
 
     Raises
     ------
@@ -7294,9 +7321,9 @@ def tril(x: TensorLike, /, k: int = 0) -> Tensor:
     """
 
 def triu(x: TensorLike, /, k: int = 0) -> Tensor:
-    """Keep what is on and above a diagonal of the last two axes, and put zeros below.
+    """Return the upper triangle of the last two axes, with zeros below a diagonal.
 
-    Parameters and errors are those of `tril`.
+    Parameters and errors are the same as for `tril`.
 
     Examples
     --------
@@ -7342,9 +7369,10 @@ def var(
     axis : int or str, or a sequence, optional
         The axes; all by default.
     correction : float
-        What is taken off the number of elements that the sum is divided by; 1 for a sample.
+        The correction: the sum is divided by the number of elements minus `ddof`; 1 for a
+        sample.
     keepdims : bool
-        Whether these axes stay, with size 1.
+        If True, keep these axes with size 1.
 
     Examples
     --------
@@ -7354,9 +7382,9 @@ def var(
     """
 
 def vecdot(x1: TensorLike, x2: TensorLike, /, axis: Axis = -1) -> Tensor:
-    """Multiply and add up along one axis of both; the other axes broadcast.
+    """Multiply and sum over one axis of both; the other axes broadcast.
 
-    Complex numbers of `x1` are conjugated. The dtype is that to which both promote.
+    Elements of `x1` are conjugated. The dtype is the promoted dtype of both operands.
 
     Raises
     ------
@@ -7380,11 +7408,11 @@ def weighted_mean(
     x : tensor_like
         Numbers; integers count as ``float32``.
     weights : tensor_like
-        Of the shape of `x`, or with one axis for each of `axis`.
+        A tensor with the shape of `x`, or with one axis for each of `axis`.
     axis : int or str, or a sequence, optional
         The axes; all by default.
     keepdims : bool
-        Whether these axes stay, with size 1.
+        If True, keep these axes with size 1.
 
     Raises
     ------
@@ -7407,7 +7435,7 @@ def window_max(
     padding: Padding = "valid",
     dilations: PerAxis | None = None,
 ) -> Tensor:
-    """Find the largest element of each window. Parameters and errors are those of `window_sum`.
+    """Return the maximum of each window. Parameters and errors are the same as for `window_sum`.
 
     Examples
     --------
@@ -7427,7 +7455,7 @@ def window_mean(
 ) -> Tensor:
     """Return the mean of each window; padding counts as zeros.
 
-    Parameters and errors are those of `window_sum`.
+    Parameters and errors are the same as for `window_sum`.
 
     Examples
     --------
@@ -7445,7 +7473,7 @@ def window_min(
     padding: Padding = "valid",
     dilations: PerAxis | None = None,
 ) -> Tensor:
-    """Find the smallest element of each window. Parameters and errors are those of `window_sum`.
+    """Return the minimum of each window. Parameters and errors are the same as for `window_sum`.
 
     Examples
     --------
@@ -7463,7 +7491,8 @@ def window_product(
     padding: Padding = "valid",
     dilations: PerAxis | None = None,
 ) -> Tensor:
-    """Multiply the elements of each window. Parameters and errors are those of `window_sum`.
+    """Multiply the elements of each window. Parameters and errors are the same as for
+    `window_sum`.
 
     Examples
     --------
@@ -7482,25 +7511,26 @@ def window_scatter_max(
     strides: PerAxis | None = None,
     padding: Padding = "valid",
 ) -> Tensor:
-    """Add each element of a source where the largest element of its window is.
+    """Add each element of a source at the maximum of its window.
 
-    It is the gradient of `window_max`.
+    It is the gradient of `window_max`. Of several equal elements, the last one in row-major order
+    receives. An element is taken if the one before it in the window is NaN, or if it is NaN itself.
 
     Parameters
     ----------
     x : tensor_like
-        Where the windows are.
+        The tensor that determines the windows.
     source : tensor_like
         One element for each window.
     initial : number or scalar tensor
-        What the result holds before anything is added.
+        The initial value of the result.
     dimensions, strides, padding
         As for `window_sum`.
 
     Returns
     -------
     Tensor
-        Of the shape of `x`.
+        A tensor with the shape of `x`.
 
     Raises
     ------
@@ -7524,9 +7554,9 @@ def window_scatter_min(
     strides: PerAxis | None = None,
     padding: Padding = "valid",
 ) -> Tensor:
-    """Add each element of a source where the smallest element of its window is.
+    """Add each element of a source at the minimum of its window.
 
-    Parameters and errors are those of `window_scatter_max`.
+    Parameters and errors are the same as for `window_scatter_max`.
 
     Examples
     --------
@@ -7544,7 +7574,7 @@ def window_sum(
     padding: Padding = "valid",
     dilations: PerAxis | None = None,
 ) -> Tensor:
-    """Add up the elements of each window.
+    """Sum the elements of each window.
 
     Parameters
     ----------
@@ -7553,12 +7583,12 @@ def window_sum(
     dimensions : int or sequence of int
         The size of the window, along all axes or along each.
     strides : int or sequence of int, optional
-        How far a window is from the next; 1 by default.
+        The stride of the windows; 1 by default.
     padding : {"valid", "same"} or sequence of (int, int)
         Neutral elements around `x`: none, as many as keep the shape at stride 1, or as many as
         given before and after each axis.
     dilations : int or sequence of int, optional
-        How far the elements of a window are apart; 1 by default.
+        The dilation of the windows; 1 by default.
 
     Returns
     -------

@@ -84,7 +84,7 @@ def test_errors_of_branches_name_branch_leaf_and_shapes():
     with pytest.raises(nx.ShapeError, match=r"branch 1, result\[1\] is f32\[3\].*f32\[2\]"):
         nx.jit(lambda p: nx.cond(p, lambda: (x, x), lambda: (wide[0], wide)))(entries)
     with pytest.raises(
-        nx.ArgumentError, match=r"branch 1 gives .*branch 0 gives .*test_control\.py"
+        nx.ArgumentError, match=r"branch 1 returns .*branch 0 returns .*test_control\.py"
     ):
         nx.jit(lambda p: nx.cond(p, lambda: (x, x), lambda: x))(True)
     with pytest.raises(nx.ShapeError, match="reduce it with all or any"):
@@ -277,7 +277,7 @@ def test_errors_of_loops_name_the_leaf_and_types():
         match=r"while_loop: state\['x'\] is f32 after the body, s32 before.*test_control\.py",
     ):
         nx.jit(grows)(1)
-    with pytest.raises(nx.ArgumentError, match=r"the body gives .*the initial state is"):
+    with pytest.raises(nx.ArgumentError, match=r"the body returns .*the initial state is"):
         nx.jit(lambda x: nx.while_loop(lambda s: s < 3, lambda s: (s, s), x))(1)
     with pytest.raises(nx.ShapeError, match="reduce it with all or any"):
         nx.jit(lambda x: nx.while_loop(lambda s: s < 3, lambda s: s + 1, x))(nx.tensor([1, 2]))
@@ -313,7 +313,7 @@ def test_loops_outside_of_traces_check_their_state_as_well():
         nx.fori(0, 3, lambda i, s: {"n": s["n"] * 0.5}, {"n": 1})
     with pytest.raises(nx.ShapeError, match=r"while_loop: state\[1\] is f32\[4\] after the body"):
         nx.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, nx.concat([s[1], s[1]])), (0, x))
-    with pytest.raises(nx.ArgumentError, match=r"the body gives .*the initial state is"):
+    with pytest.raises(nx.ArgumentError, match=r"the body returns .*the initial state is"):
         nx.while_loop(lambda s: s < 3, lambda s: (s, s), 1)
     entries = nx.vectorize(x, "entry")
     assert nx.fori(0, 3, lambda i, s: s + entries, 0.0).tolist() == [3.0, 6.0]

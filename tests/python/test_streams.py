@@ -121,7 +121,7 @@ def test_mistakes_of_users():
     stream.done()
     with pytest.raises(nx.ExecutionError, match="done"):
         stream.send(1)
-    with pytest.raises(nx.ArgumentError, match="must give"):
+    with pytest.raises(nx.ArgumentError, match="must return"):
         nx.stream(lambda x, s: x, SCALAR, 0)
     with pytest.raises(nx.ArgumentError, match="the new state is"):
         nx.stream(lambda x, s: (x, s * 1.5), SCALAR, nx.tensor(0))

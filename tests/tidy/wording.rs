@@ -11,18 +11,16 @@ use crate::source::{File, Tree};
 const TARGET: usize = 10;
 
 /// Folders above the target, with their present ceilings. A ceiling may only be lowered.
-const CEILINGS: [(&str, usize); 11] = [
+const CEILINGS: [(&str, usize); 9] = [
     ("benches", 20),
     ("crates/eval", 25),
     ("crates/pjrt", 21),
-    ("crates/python", 32),
     ("crates/runtime", 37),
     ("crates/stablehlo", 18),
     ("examples", 12),
-    ("python", 16),
     ("root", 19),
-    ("tests", 13),
-    ("tools", 15),
+    ("tests", 12),
+    ("tools", 12),
 ];
 
 /// The number of public functions whose names are bare participles. It may only be lowered.
@@ -117,8 +115,8 @@ struct Found {
 
 fn by_folder(tree: &Tree, replaced: &[(String, String)]) -> BTreeMap<String, Found> {
     let mut folders: BTreeMap<String, Found> = BTreeMap::new();
-    // These files name the words that all other files avoid.
-    let lists = ["docs/terms.md", "tests/tidy/wording.rs"];
+    // Two files name the words that all other files avoid, and one repeats messages of the sources.
+    let lists = ["docs/terms.md", "docs/reference/errors.md", "tests/tidy/wording.rs"];
     let read = |file: &&File| {
         ["rs", "py", "md", "toml"].iter().any(|kind| file.is(kind))
             && !lists.contains(&file.path.as_str())

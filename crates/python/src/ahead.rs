@@ -1,4 +1,4 @@
-//! Programs ahead of their runs: as StableHLO text, from it, and kept on the disk.
+//! Ahead-of-time compilation: StableHLO export and import, and the disk cache of executables.
 
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
@@ -19,10 +19,10 @@ use crate::options::options_from;
 use crate::program::{PyExpression, described};
 use crate::tensor::PyTensor;
 
-/// An expression as StableHLO text, and which of its inputs the text takes.
+/// Return an expression as a StableHLO module, and the inputs that the module uses.
 ///
-/// ``embed`` makes what the function mentions a part of the text; ``portable`` writes one that calls
-/// no function of this process, else the text is that for the device that the options name.
+/// ``embed`` makes captured tensors constants of the module. ``portable`` writes a module without
+/// custom calls of the process; otherwise the module is for the device of the options.
 #[pyfunction]
 #[pyo3(signature = (expression, donated, portable, embed, options=None))]
 fn stablehlo(
@@ -48,7 +48,7 @@ fn stablehlo(
     Ok((module.text, module.used_inputs))
 }
 
-/// StableHLO text that runs; what ``import_stablehlo`` is made of.
+/// A StableHLO module that runs; the base of ``import_stablehlo``.
 #[pyclass(name = "Module", module = "nxla._core", frozen)]
 struct PyModuleText(Imported);
 
@@ -59,7 +59,7 @@ impl PyModuleText {
         Imported::new(text).or_raise().map(Self)
     }
 
-    /// The text.
+    /// The module as a string.
     #[getter]
     fn text(&self) -> &str {
         self.0.text()
@@ -71,7 +71,7 @@ impl PyModuleText {
         self.0.inputs().iter().map(|ty| described(py, ty)).collect()
     }
 
-    /// Runs it on a tensor for each input, and gives a tensor for each output.
+    /// Runs the module on one tensor for each input and returns one tensor for each output.
     #[pyo3(signature = (*args, **options))]
     fn run(
         &self,
@@ -87,7 +87,7 @@ impl PyModuleText {
         results.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
     }
 
-    /// Compiles it now.
+    /// Compiles the module.
     #[pyo3(signature = (**options))]
     fn compile(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let options = Self::options(py, options)?;
@@ -96,12 +96,12 @@ impl PyModuleText {
 }
 
 impl PyModuleText {
-    /// The options in force, for XLA: what runs text by itself.
+    /// The default options of XLA, which runs modules.
     fn options(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
         crate::options::announce_plugin(py)?;
         let defaults = default_options();
         let (given, _) = options_from(given)?;
-        // Defaults for another compiler say nothing about this one.
+        // Default options of another compiler do not apply.
         let of_xla = defaults.compiler.as_ref().is_none_or(|compiler| compiler.name() == "xla");
         Ok(if of_xla {
             given.over(&Options { hooks: Default::default(), ..defaults })
@@ -111,8 +111,8 @@ impl PyModuleText {
     }
 }
 
-/// What folders of executables were asked and gave: ``hits``, ``misses``, ``stored``, ``failed``, and
-/// what was wrong with the last that failed.
+/// Counts of the disk cache: ``hits``, ``misses``, ``stored``, ``failed``, and the reason of the
+/// last failure.
 #[pyfunction]
 fn disk_cache_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let report = disk_report();
@@ -125,8 +125,8 @@ fn disk_cache_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// Return the executables of a folder: for each its key, its size in bytes, the seconds since the
-/// epoch when it was used last, the milliseconds that compiling took, and why it is never run.
+/// Return the executables of a folder: key, size in bytes, time of the last use in seconds since
+/// the epoch, compile time in milliseconds, and the reason if the executable is rejected.
 #[pyfunction]
 fn disk_cache_entries(folder: PathBuf) -> PyResult<Vec<CacheEntry>> {
     let entries = disk_entries(&folder)?.into_iter().map(|entry| {
@@ -138,14 +138,13 @@ fn disk_cache_entries(folder: PathBuf) -> PyResult<Vec<CacheEntry>> {
 
 type CacheEntry = (String, u64, f64, Option<u64>, Option<String>);
 
-/// Raise ``PermissionError`` if executables of a folder are not run because another user owns or can
-/// change the folder or a step of its path.
+/// Raise ``PermissionError`` if another user owns or can change the folder or a parent of it.
 #[pyfunction]
 fn check_disk_cache(folder: PathBuf) -> PyResult<()> {
     Ok(nxla_runtime::xla::check_disk_cache(&folder)?)
 }
 
-/// Removes the executables of a folder; tells how many, and their bytes.
+/// Removes the executables of a folder and returns their number and their bytes.
 #[pyfunction]
 fn disk_cache_clear(folder: PathBuf) -> PyResult<(usize, u64)> {
     Ok(clear_disk_cache(&folder)?)

@@ -1,8 +1,8 @@
-//! Applying an operation to operands: in the trace they belong to, or at once.
+//! Applying an operation to operands: in their trace, or eagerly.
 //!
 //! Every function of the module is one call of [`apply`] with a builder. If an operand is traced,
-//! or a trace is under way on this thread, the builder adds nodes to it. Otherwise the operation
-//! is done at once, see [`AtOnce`].
+//! or the current thread is tracing, the builder adds nodes to the trace. Otherwise the operation
+//! runs eagerly, see [`AtOnce`].
 
 use nxla_runtime::graph::{ExprId, Graph, Op};
 use nxla_runtime::{
@@ -40,14 +40,14 @@ where
     Ok(ids?.into_iter().collect())
 }
 
-/// Applies `build` to operands and gives its single result.
+/// Applies `build` to operands and returns its single result.
 pub(crate) fn apply(
     py: Python<'_>,
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
 ) -> PyResult<Py<PyAny>> {
     let mut results = apply_all(py, operands, build)?;
-    Ok(results.pop().expect("the builder gives one result"))
+    Ok(results.pop().expect("the builder returns one result"))
 }
 
 /// Applies one op of the table to operands.
@@ -56,10 +56,10 @@ pub(crate) fn apply_op(py: Python<'_>, operands: &[Value], op: &Op) -> PyResult<
         Some(trace) => traced(py, &trace, operands, |graph, ids| one(graph.make(op.clone(), ids))),
         None => run(py, &AtOnce::of(op, operands, source::here).or_raise()?),
     }?;
-    Ok(results.pop().expect("an op gives one result"))
+    Ok(results.pop().expect("an op returns one result"))
 }
 
-/// Applies `build` to operands and gives all its results.
+/// Applies `build` to operands and returns all its results.
 pub(crate) fn apply_all(
     py: Python<'_>,
     operands: &[Value],
@@ -71,7 +71,7 @@ pub(crate) fn apply_all(
     }
 }
 
-/// Applies `build` to operands and gives all its results as a list.
+/// Applies `build` to operands and returns all its results as a list.
 pub(crate) fn apply_parts(
     py: Python<'_>,
     operands: &[Value],
@@ -80,7 +80,7 @@ pub(crate) fn apply_parts(
     apply_all(py, operands, build).map(SmallVec::into_vec)
 }
 
-/// A tensor as a value of the trace. It may have to come from a device, and others go on meanwhile.
+/// A tensor as a value of the trace. Reading it from a device releases the interpreter lock.
 pub(crate) fn capture(py: Python<'_>, trace: &Trace, tensor: &Tensor) -> PyResult<Expr> {
     py.detach(|| trace.capture(tensor)).or_raise()
 }
@@ -96,7 +96,7 @@ fn traced(
     let mut captured = Captured::default();
     if has_data {
         source::mark(py, trace)?;
-        // It may have to come from a device.
+        // The tensor may be read from a device.
         captured = py.detach(|| Captured::of(trace, operands)).or_raise()?;
     }
     let mut vectors = Vectors::NONE;
@@ -111,7 +111,7 @@ fn traced(
     ids.into_iter().map(|id| PyExpr::wrap(py, expr(id))).collect()
 }
 
-/// Applies `build` to data as a program of its own, also while a function is traced.
+/// Applies `build` to data as a separate program, also during a trace.
 pub(crate) fn at_once(
     py: Python<'_>,
     operands: &[Value],

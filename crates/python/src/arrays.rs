@@ -1,11 +1,11 @@
-//! Arrays of other libraries as tensors, by value: what a tensor holds never changes.
+//! Conversion of arrays of other libraries to tensors, whose values never change.
 //!
-//! Memory is shared where nobody can write to it, and copied otherwise: an array can be refilled as
-//! soon as the call that took it returns, although programs run on after that. Whoever wants to
-//! spare the copy promises not to write, with `copy=False`.
+//! Memory is shared if no one can write to it, and copied otherwise: the caller may overwrite an
+//! array as soon as the call returns, although the program may still run. `copy=False` avoids the
+//! copy and promises not to write.
 //!
-//! Surprising point: that an array is read-only says little. It is a flag of one handle. The owner
-//! of the memory, and views made earlier, can write on, and numpy lets an owner take the flag back.
+//! A read-only flag does not prove immutability. It belongs to one handle: the owner of the memory
+//! and earlier views can still write, and NumPy lets an owner clear the flag.
 
 use nxla_runtime::host::{DType, HostTensor, Shape, TensorError};
 use pyo3::intern;
@@ -17,20 +17,20 @@ use crate::dlpack::{self, Buffer, Exported, Lent};
 use crate::ending;
 use crate::errors::{argument_error, dtype_error};
 
-/// What may become of the memory of an array.
+/// The treatment of the memory of an array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// It is shared if nobody can write to it, and copied otherwise.
+    /// Share the memory if no one can write to it, and copy it otherwise.
     ByValue,
-    /// It is copied.
+    /// Copy the memory.
     Never,
-    /// It is shared, since the user promises that nobody writes to it. What cannot be shared is
-    /// refused.
+    /// Share the memory, because the user promises not to write to it; reject memory that cannot be
+    /// shared.
     Promised,
 }
 
 impl Sharing {
-    /// What the argument `copy` of the Array API asks for.
+    /// The argument `copy` of the Array API standard.
     pub(crate) fn of(copy: Option<bool>) -> Self {
         match copy {
             None => Sharing::ByValue,
@@ -40,11 +40,11 @@ impl Sharing {
     }
 }
 
-/// Below this many bytes a copy costs less than to find out whether it is needed.
+/// Below this size a copy is cheaper than the check whether a copy is needed.
 pub(crate) const COPY_BELOW: usize = 4096;
 
-/// Whether an object is an array: it exports DLPack or a buffer of numbers, or makes an array of numpy
-/// of itself, as the columns and frames of pandas do.
+/// Returns whether an object is an array: it exports DLPack or a buffer of numbers, or converts to
+/// a NumPy array as the columns and frames of pandas do.
 pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = value.py();
     if value.hasattr(intern!(py, "__dlpack__"))?
@@ -58,7 +58,7 @@ pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!value.is_instance_of::<PyType>() && value.hasattr(intern!(py, "__array__"))?)
 }
 
-/// The array of numpy that an object makes of itself, if that is all it can do.
+/// The NumPy array to which an object converts, if it has no other protocol.
 fn made<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = value.py();
     if !value.hasattr(intern!(py, "__array__"))? {
@@ -68,7 +68,7 @@ fn made<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     Ok(array.is_instance(numpy_array(py)?)?.then_some(array))
 }
 
-/// The tensor of an array; `None` for what is no array.
+/// Returns the tensor of an array, or `None` if the object is not an array.
 pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Option<HostTensor>> {
     ending::prepare();
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() || !is_array(value)? {
@@ -104,8 +104,8 @@ pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Opt
     }
 }
 
-/// A tensor of a buffer of plain bytes, which are its elements. It shares memory to which nobody can
-/// write, and any if that is promised and elements can be there.
+/// A tensor of a buffer of plain bytes, which are its elements. Memory is shared if it is
+/// immutable, or if the user promises this and the alignment permits it.
 pub(crate) fn from_raw(
     value: &Bound<'_, PyAny>,
     dtype: DType,
@@ -113,7 +113,7 @@ pub(crate) fn from_raw(
     promised: bool,
     damaged: impl Fn(TensorError) -> PyErr,
 ) -> PyResult<HostTensor> {
-    // What does not fit is told in the words of whoever reads, and costs no memory before that.
+    // The size is checked before memory is allocated, and the caller's error names the mismatch.
     if let Ok(plain) = value.cast::<PyBytes>() {
         let (bytes, fits) = (plain.as_bytes(), shape.checked_size());
         let fits = fits.and_then(|size| size.checked_mul(dtype.size())) == Some(bytes.len());
@@ -132,7 +132,7 @@ pub(crate) fn from_raw(
     }
 }
 
-/// Whether a buffer is one of the two kinds that never change, or a view of such a one.
+/// Returns whether a buffer is one of the two immutable kinds, or a view of one.
 fn is_constant(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let owner = match value.is_instance_of::<PyMemoryView>() {
         true => value.getattr(intern!(value.py(), "obj"))?,
@@ -141,7 +141,8 @@ fn is_constant(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(owner.is_instance_of::<PyBytes>() || owner.is_instance_of::<Exported>())
 }
 
-/// Dtype and shape of an array, whose elements are left alone; `None` for what is no array.
+/// Returns dtype and shape of an array without reading its elements, or `None` if the object is not
+/// an array.
 pub(crate) fn array_type(value: &Bound<'_, PyAny>) -> PyResult<Option<(DType, Shape)>> {
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() || !is_array(value)? {
         return Ok(None);
@@ -173,7 +174,7 @@ fn unreadable(value: &Bound<'_, PyAny>) -> PyErr {
     }
 }
 
-/// Refuses what cannot share memory, if the user wants it shared.
+/// Rejects memory that cannot be shared if the user requires sharing.
 pub(crate) fn refuse(sharing: Sharing) -> PyResult<()> {
     match sharing {
         Sharing::Promised => Err(must_copy()),
@@ -187,10 +188,10 @@ fn must_copy() -> PyErr {
     argument_error("asarray", why)
 }
 
-/// A tensor of memory that another library lends. `frozen` says that nobody can write to it.
+/// A tensor of memory of another library. `frozen` states that no one can write to it.
 ///
-/// Every byte but 0 of a boolean array is true, as in numpy. Such an array is copied, unless the user
-/// promises that it can be shared, since tensors hold 0 and 1 alone.
+/// Every byte except 0 of a boolean array is true, as in NumPy. Tensors only contain 0 and 1, so
+/// such an array is copied unless the user promises that it can be shared.
 fn received(py: Python<'_>, lent: Lent, frozen: bool, sharing: Sharing) -> PyResult<HostTensor> {
     match sharing {
         Sharing::ByValue | Sharing::Never if lent.dtype().is_pred() => {
@@ -203,10 +204,9 @@ fn received(py: Python<'_>, lent: Lent, frozen: bool, sharing: Sharing) -> PyRes
     }
 }
 
-/// Whether nobody can write to the memory of an array, through whatever handle: its owner is known,
-/// and of a kind that never changes.
+/// Returns whether no handle can write to the memory of an array: its owner is known and immutable.
 fn is_immutable(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    /// Views of views; numpy itself keeps the chain short.
+    /// Follows views of views; NumPy keeps the chain short.
     const LONGEST_CHAIN: usize = 16;
     let py = value.py();
     let mut owner = value.clone();
@@ -234,7 +234,7 @@ fn numpy_array(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "numpy", "ndarray")
 }
 
-/// Whether an object is an array of JAX, which has no way to write to one.
+/// Returns whether an object is a JAX array, which is immutable.
 fn is_jax(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let module = value.get_type().module()?;
     let package = module.to_cow()?;
@@ -257,13 +257,13 @@ fn extension_dtype(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     }
 }
 
-/// Refuses arrays of numpy with a mask, which a tensor would lose.
+/// Rejects masked NumPy arrays, whose masks a tensor would lose.
 fn refuse_masked(value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = value.py();
     if value.get_type().module()?.to_str()? == "numpy" {
         return Ok(());
     }
-    // There is no such array unless the module has been imported.
+    // A masked array exists only if its module has been imported.
     let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
     let Ok(module) = modules.get_item(intern!(py, "numpy.ma")) else { return Ok(()) };
     if !value.is_instance(&module.getattr(intern!(py, "MaskedArray"))?)? {
@@ -274,7 +274,7 @@ fn refuse_masked(value: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(argument_error("tensor", why))
 }
 
-/// Scalars of numpy for text and dates lend their memory as plain bytes, which are no numbers.
+/// NumPy scalars of strings and dates export plain bytes, which are not numbers.
 fn refuse_text_and_dates(value: &Bound<'_, PyAny>, lent: DType) -> PyResult<()> {
     if lent == DType::U8 && !value.get_type().is(numpy_array(value.py())?) {
         extension_dtype(value)?;
@@ -298,7 +298,7 @@ fn extension(value: &Bound<'_, PyAny>, dtype: DType, sharing: Sharing) -> PyResu
     if sharing == Sharing::Promised && !contiguous.is(value) {
         return Err(must_copy());
     }
-    // numpy makes an axis for a number without any.
+    // NumPy adds an axis to a scalar.
     let dims: Vec<usize> = value.getattr("shape")?.extract()?;
     let plain = contiguous.call_method1("view", (format!("u{}", dtype.size()),))?;
     match dlpack::buffer_of(&plain.call_method1("reshape", (dims,))?)? {

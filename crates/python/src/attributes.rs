@@ -1,7 +1,7 @@
-//! What a node holds besides its operands, as a dict for Python.
+//! The attributes of a node as a Python dict.
 //!
-//! Compilers written in Python read it, so the keys are part of the interface: they are the fields
-//! of [`Op`], and their values plain numbers, tuples, dtypes, tensors and expressions.
+//! Compilers written in Python read the dict, so its keys are a public interface: the fields of
+//! [`Op`]. Values are numbers, tuples, dtypes, tensors and expressions.
 
 use std::sync::Arc;
 
@@ -172,7 +172,7 @@ fn slice(set: &Entries<'_>, slice: &Slice) -> PyResult<()> {
     set.sizes("strides", &slice.strides)
 }
 
-/// One start for each axis; None where the next of the last operands says it.
+/// One start for each axis; None if an operand contains it.
 fn starts(set: &Entries<'_>, starts: &[Start]) -> PyResult<()> {
     let starts = starts.iter().map(|start| match start {
         Start::Static(index) => Some(*index),
@@ -213,7 +213,7 @@ fn metadata(set: &Entries<'_>, metadata: &Metadata) -> PyResult<()> {
     set.set("stop_grad", metadata.stop_grad)?;
     set.set("notes", notes::dict_of(set.0.py(), &metadata.notes)?)?;
     if let Some(custom) = &metadata.custom_grad {
-        // The operands after these are for the derivative only.
+        // The following operands are used only by the derivative.
         set.set("outputs", custom.outputs)?;
         set.set("inputs", custom.inputs)?;
         set.program("gradient", &custom.program)?;
@@ -248,8 +248,8 @@ fn block(set: &Entries<'_>, block: &Block) -> PyResult<()> {
     set.program("body", &block.body)
 }
 
-/// A function that shows values to whoever listens to a hook: what the caller of the present run
-/// gave for its name, else the hook's own function, else nobody.
+/// A function that calls the listener of a hook: the function of the current run for the hook's
+/// name, or else the hook's own function.
 fn shower<'py>(py: Python<'py>, hook: &HookOp) -> PyResult<Bound<'py, PyCFunction>> {
     let (name, own) = (hook.name.clone(), hook.default.clone());
     let show = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {

@@ -1,7 +1,7 @@
-//! Building expressions by hand, node by node, rather than by tracing a function of tensors.
+//! Construction of expressions node by node.
 //!
-//! A function without arguments is called in a trace of its own. It makes the inputs itself, and
-//! may put nodes of other expressions, or whole ones, into the trace.
+//! A function without arguments is called in a new trace. It creates the inputs, and may add nodes
+//! of other expressions or whole expressions to the trace.
 
 use std::cell::RefCell;
 
@@ -26,7 +26,7 @@ use crate::template::PyTemplate;
 use crate::value::{FromPython, Value, number_of};
 
 thread_local! {
-    /// The numbers of the traces that are built by hand on this thread, the innermost last.
+    /// The ids of the traces of [`build`] on the thread, the innermost last.
     static BY_HAND: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -38,8 +38,8 @@ impl Drop for Building {
     }
 }
 
-/// Calls a function without arguments in a trace of its own, and gives the expression of what it
-/// gives. It takes its arguments as ``like`` does, if that is given.
+/// Calls a function without arguments in a new trace and returns the expression. The containers of
+/// its arguments are the containers of ``like``, if given.
 #[pyfunction]
 #[pyo3(signature = (function, like=None))]
 fn build_expression(
@@ -74,7 +74,7 @@ fn wrap(py: Python<'_>, trace: &Trace, id: ExprId) -> PyResult<Py<PyAny>> {
     PyExpr::wrap(py, Expr::new(trace.clone(), id))
 }
 
-/// The next input of the expression that is built by hand.
+/// The next input of the expression under construction.
 #[pyfunction]
 fn expr_parameter(py: Python<'_>, template: &Bound<'_, PyTemplate>) -> PyResult<Py<PyAny>> {
     let trace = current(py, "parameter")?;
@@ -93,7 +93,7 @@ fn expr_parameter(py: Python<'_>, template: &Bound<'_, PyTemplate>) -> PyResult<
     PyExpr::wrap(py, Expr::with_vectors(trace, id, vectors.clone()))
 }
 
-/// One number, repeated over a shape.
+/// One scalar, repeated over a shape.
 #[pyfunction]
 #[pyo3(signature = (value, dtype=None, shape=None))]
 fn expr_constant(
@@ -126,7 +126,7 @@ fn expr_constant(
     wrap(py, &trace, id)
 }
 
-/// A literal tensor, which becomes part of the program whatever its size.
+/// A literal tensor, which is part of the program regardless of its size.
 #[pyfunction]
 fn expr_tensor(value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let py = value.py();
@@ -138,14 +138,17 @@ fn expr_tensor(value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
             tensor.to_host().or_raise()?
         }
         Value::Expr(_) => {
-            return Err(argument_error("tensor", "a traced value is no literal, it has no data"));
+            return Err(argument_error(
+                "tensor",
+                "value: must not be traced, because traced values have no data",
+            ));
         }
     };
     let id = trace.build(|graph| graph.tensor(tensor)).or_raise()?;
     wrap(py, &trace, id)
 }
 
-/// A named composite: ``function`` takes and gives lists of values.
+/// A named composite: ``function`` maps a list of values to a list of values.
 #[pyfunction]
 fn expr_block(
     py: Python<'_>,
@@ -167,7 +170,7 @@ fn expr_block(
     ids.into_iter().map(|id| wrap(py, &trace, id)).collect()
 }
 
-/// Puts a whole expression into the current trace, with values for its inputs.
+/// Adds a whole expression to the current trace, with values for its inputs.
 #[pyfunction]
 fn expr_call(
     py: Python<'_>,
@@ -205,8 +208,8 @@ fn expr_call(
     expression.results.tree.rebuild(py, &mut exprs.collect::<Vec<_>>().into_iter())
 }
 
-/// Makes the operation of a node with other operands, in the current trace. An operation with
-/// several results gives a tuple of them.
+/// Creates the operation of a node with other operands in the current trace. The result is a tuple
+/// if the operation has several results.
 #[pyfunction]
 fn put_args(
     py: Python<'_>,
@@ -254,7 +257,7 @@ fn operands(
     let mut ids: Vec<ExprId> = Vec::with_capacity(values.len());
     for value in values {
         ids.push(match Value::of(value, function)? {
-            // Nodes have no vectorized axes: here they are ordinary ones in front.
+            // Nodes have no vectorized axes, so vectorized axes become ordinary leading axes.
             Value::Expr(expr) => trace.id(&expr).or_raise()?,
             Value::Tensor(tensor) => capture(py, trace, &tensor)?.id().or_raise()?,
             Value::Number(number) => trace.build(|graph| graph.number(number)).or_raise()?,

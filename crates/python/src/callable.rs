@@ -1,9 +1,10 @@
-//! Python functions that programs call: those of hooks and of runtime calls.
+//! Python functions that programs call: hooks and runtime calls.
 //!
-//! Programs are shared, and are no objects of Python, so its garbage collector cannot see that a
-//! program holds a bound method of the very model that holds the program. Therefore the functions
-//! that come up while a jitted function is traced belong to that function, which shows them to the
-//! collector; programs only point at them. All others belong to whoever points at them first.
+//! Programs are shared Rust objects that Python's garbage collector cannot traverse, and a program
+//! may hold a bound method of the model that holds the program. The functions of hooks therefore
+//! belong to the jitted function whose trace created them. The jitted function reports them to the
+//! collector, and programs hold weak references. A function without such an owner belongs to its
+//! first user.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
@@ -12,15 +13,15 @@ use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
-/// A function of Python that a program calls.
+/// A Python function that a program calls.
 pub(crate) struct Callable {
     function: Weak<Py<PyAny>>,
-    /// Keeps the function, unless an owner does.
+    /// Keeps the function alive, unless an owner does.
     kept: Mutex<Option<Arc<Py<PyAny>>>>,
 }
 
 impl Callable {
-    /// Points at a function, which belongs to the jitted function that is being traced, if any.
+    /// Refers to a function that belongs to the jitted function of the current trace, if any.
     pub(crate) fn new(function: &Bound<'_, PyAny>) -> Self {
         let strong = Arc::new(function.clone().unbind());
         let function = Arc::downgrade(&strong);
@@ -28,19 +29,19 @@ impl Callable {
         Self { function, kept: Mutex::new(kept) }
     }
 
-    /// The function; `None` if its owner is gone.
+    /// The function, or `None` if its owner is gone.
     pub(crate) fn get(&self) -> Option<Arc<Py<PyAny>>> {
         self.function.upgrade()
     }
 
-    /// Hands the function over to an owner, if it has none.
+    /// Moves the function to an owner, if it has none.
     pub(crate) fn give(&self, owned: &Owned) {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         owned.extend(kept);
     }
 }
 
-/// Functions of programs that belong to an object of Python.
+/// Functions of programs that a Python object owns.
 #[derive(Default)]
 pub(crate) struct Owned(Mutex<Vec<Arc<Py<PyAny>>>>);
 
@@ -49,7 +50,7 @@ impl Owned {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes functions over, and lets go of those that no program points at any more.
+    /// Adds functions, and drops functions that no program refers to.
     fn extend(&self, functions: impl IntoIterator<Item = Arc<Py<PyAny>>>) {
         let mut functions = functions.into_iter().peekable();
         if functions.peek().is_none() {
@@ -60,12 +61,12 @@ impl Owned {
         *owned = used;
         owned.extend(functions);
         drop(owned);
-        // What the end of a function runs may be the user's code: not under the lock.
+        // Dropping a function may run user code, which must not happen under the lock.
         drop::<Vec<_>>(unused);
     }
 
-    /// Shows the functions to the garbage collector. Each is one reference, which only this object
-    /// accounts for. Nothing is shown while another thread is at work on them.
+    /// Reports the functions to the garbage collector, one reference each. Reports nothing while
+    /// another thread holds the lock.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         let owned = match self.0.try_lock() {
             Ok(owned) => owned,
@@ -77,28 +78,28 @@ impl Owned {
 }
 
 thread_local! {
-    /// The traces under way on this thread: the functions that have come up in each, or `None` in
-    /// one whose program belongs to nobody.
+    /// The traces of the thread: the functions that each trace has collected, or `None` for a trace
+    /// whose program has no owner.
     static TRACES: RefCell<Vec<Option<Vec<Arc<Py<PyAny>>>>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A trace under way on this thread, which collects the functions that come up.
+/// A trace of the thread that collects functions.
 pub(crate) struct Traced(());
 
 impl Traced {
-    /// Begins a trace. With `owned`, the functions that come up are for an owner to take.
+    /// Starts a trace. With `owned`, an owner takes the collected functions.
     pub(crate) fn begin(owned: bool) -> Self {
         TRACES.with_borrow_mut(|traces| traces.push(owned.then(Vec::new)));
         Self(())
     }
 
-    /// Hands over what has come up.
+    /// Returns the collected functions.
     pub(crate) fn give(self, owned: &Owned) {
         let functions = TRACES.with_borrow_mut(|traces| traces.last_mut().and_then(Option::take));
         owned.extend(functions.into_iter().flatten());
     }
 
-    /// Leaves a function to the trace under way; gives it back if there is none to take it.
+    /// Adds a function to the current trace; returns the function if no trace collects functions.
     fn take(function: Arc<Py<PyAny>>) -> Option<Arc<Py<PyAny>>> {
         TRACES.with_borrow_mut(|traces| match traces.last_mut() {
             Some(Some(functions)) => {

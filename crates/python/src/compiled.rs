@@ -1,4 +1,4 @@
-//! Functions compiled for the types of templates, and for no others.
+//! Functions that are compiled for fixed argument types.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,17 +13,18 @@ use crate::errors::{OrRaise, argument_error, exception};
 use crate::expected::Expected;
 use crate::function::{Borrowings, Entry, PyFunction, generic_alias, run_entry};
 
-/// A function compiled for certain types of arguments. Made by ``nx.compile``.
+/// A function that is compiled for fixed argument types; returned by ``nx.compile``.
 #[pyclass(name = "Compiled", module = "nxla", frozen, dict, weakref)]
 pub(crate) struct PyCompiled {
-    /// What it was compiled from, which owns what hooks call. Always there; the interpreter may
-    /// collect garbage while it makes the object, and then finds zeros, which are `None`.
+    /// The function from which it was compiled, which owns the functions of hooks. Always present;
+    /// if the interpreter collects garbage during construction, the memory is zero, which is
+    /// `None`.
     pub(crate) function: Option<Py<PyFunction>>,
     pub(crate) name: String,
     pub(crate) entry: Arc<Entry>,
     pub(crate) options: Options,
     pub(crate) expected: Expected,
-    /// Whether results must be finite.
+    /// True if results must be finite.
     pub(crate) check: bool,
 }
 
@@ -38,7 +39,7 @@ impl PyCompiled {
         generic_alias(cls, types)
     }
 
-    /// What it holds, for the garbage collector.
+    /// Visits the members for the garbage collector.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.function)
     }
@@ -62,7 +63,7 @@ impl PyCompiled {
         run_entry(py, &self.name, &self.entry, &inputs, &self.options, self.check)
     }
 
-    /// Raises what a call with these arguments would raise about their types.
+    /// Raises the error that a call with these arguments would raise about their types.
     #[pyo3(signature = (*args, **kwargs))]
     fn check(
         &self,
@@ -73,15 +74,16 @@ impl PyCompiled {
         self.inputs(py, args, kwargs).map(drop)
     }
 
-    /// What the compiler expects it to cost: numbers by name, such as ``flops`` and ``bytes
-    /// accessed``. None where the compiler does not say.
+    /// The estimated cost: numbers by name, such as ``flops`` and ``bytes accessed``. None if the
+    /// compiler does not report it.
     fn cost_analysis(&self, py: Python<'_>) -> PyResult<Option<BTreeMap<String, f64>>> {
         let analysis = py.detach(|| self.entry.analysis()).or_raise()?;
         Ok(analysis.cost.map(|cost| cost.into_iter().collect()))
     }
 
-    /// The bytes that a run takes: ``arguments``, ``outputs``, ``aliased`` (of the arguments, for
-    /// outputs), ``temporaries``, and ``code``. None where the compiler does not say.
+    /// The memory of a run in bytes: ``arguments``, ``outputs``, ``aliased`` (arguments whose
+    /// memory outputs reuse), ``temporaries``, and ``code``. None if the compiler does not report
+    /// it.
     fn memory_analysis(&self, py: Python<'_>) -> PyResult<Option<BTreeMap<&'static str, i64>>> {
         let analysis = py.detach(|| self.entry.analysis()).or_raise()?;
         Ok(analysis.memory.map(|memory| {
@@ -108,7 +110,7 @@ impl PyCompiled {
 }
 
 impl PyCompiled {
-    /// The tensors of a call that fits.
+    /// The tensors of a call with matching types.
     fn inputs(
         &self,
         py: Python<'_>,

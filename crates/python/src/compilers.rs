@@ -26,7 +26,7 @@ pub(crate) struct PyCompiler {
 }
 
 impl PyCompiler {
-    /// The compiler that an object of Python is.
+    /// The compiler of a Python object.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Compiler>> {
         let named = object.getattr_opt("name")?.and_then(|name| name.extract::<String>().ok());
         let compiles = object.getattr_opt("compile")?.is_some_and(|compile| compile.is_callable());
@@ -39,7 +39,7 @@ impl PyCompiler {
         Ok(Arc::new(PyCompiler { name, object: object.clone().unbind() }))
     }
 
-    /// The answer of a method that a class may do without.
+    /// The result of an optional method of the class.
     fn ask<'py>(
         &self,
         py: Python<'py>,
@@ -53,13 +53,13 @@ impl PyCompiler {
     }
 }
 
-/// The object of Python that a compiler is; None for one of another language.
+/// The Python object of a compiler; None for a compiler written in Rust.
 fn object_behind(py: Python<'_>, compiler: &dyn Compiler) -> Option<Py<PyAny>> {
     let compiler = (compiler as &dyn Any).downcast_ref::<PyCompiler>()?;
     Some(compiler.object.clone_ref(py))
 }
 
-/// The object of Python that options hold; None for a name.
+/// The Python object in options; None for a name.
 pub(crate) fn object_of(py: Python<'_>, choice: &CompilerChoice) -> Option<Py<PyAny>> {
     match choice {
         CompilerChoice::Named(_) => None,
@@ -67,8 +67,8 @@ pub(crate) fn object_of(py: Python<'_>, choice: &CompilerChoice) -> Option<Py<Py
     }
 }
 
-/// What to call instead of a function if the compiler in force, which the function does not name
-/// itself, has its own way to jit.
+/// The function to call instead, if the default compiler overrides jit and the function does not
+/// name a compiler.
 pub(crate) fn with_own_jit<'py>(
     function: &Bound<'py, PyFunction>,
     options: &Options,
@@ -90,7 +90,7 @@ impl Compiler for PyCompiler {
         &self.name
     }
 
-    /// That of the object: wherever it is met, it is the same compiler.
+    /// The hash of the object, so that equal objects are the same compiler.
     fn identity(&self) -> usize {
         self.object.as_ptr() as usize
     }
@@ -101,7 +101,10 @@ impl Compiler for PyCompiler {
             let options = settings_dict(py, request.settings)?;
             let run = self.object.bind(py).call_method1("compile", (expression, options))?;
             if !run.is_callable() {
-                return Err(argument_error(&self.name, "compile must give a function of tensors"));
+                return Err(argument_error(
+                    &self.name,
+                    "compile: must return a function of tensors",
+                ));
             }
             let executable = PyExecutable {
                 run: run.unbind(),
@@ -139,7 +142,7 @@ struct PyExecutable {
     program: Arc<Program>,
 }
 
-/// Python does not tell the size of its objects; this stands for a closure over a few tables.
+/// Python does not report the size of objects; this is the size of a closure over a few tables.
 const ASSUMED_BYTES: usize = 64 << 10;
 
 impl Executable for PyExecutable {
@@ -155,7 +158,7 @@ impl Executable for PyExecutable {
             for result in results.try_iter()? {
                 let result = result?;
                 let tensor = result.cast::<PyTensor>().map_err(|_| {
-                    argument_error(&self.name, "the compiled function must give tensors")
+                    argument_error(&self.name, "the compiled function must return tensors")
                 })?;
                 tensors.push(tensor.get().tensor());
             }
@@ -170,16 +173,16 @@ impl Executable for PyExecutable {
     }
 }
 
-/// The default options while a function of a compiler of Python's runs: what it runs in turn, and
-/// the hooks that it calls, find what the caller listens to. The compiler itself is not the default,
-/// or it would be asked to compile what it does.
+/// The default options while a Python compiler's function runs. They contain the caller's hooks, so
+/// that programs inside call the same listeners. The compiler itself is not the default, since it
+/// would compile its own calls.
 fn options_within(context: &RunContext<'_>) -> Options {
     let hooks = context.hooks.cloned().unwrap_or_default();
     Options { hooks, ..Options::new().compiler(Evaluator.name()) }
 }
 
 impl PyExecutable {
-    /// Results must be what the program says, or everything after goes wrong without a trace.
+    /// Wrong results would cause errors far from the compiler, so they are checked here.
     fn check(&self, results: &[Tensor]) -> PyResult<()> {
         let same = results.len() == self.program.outputs().len()
             && results
@@ -213,7 +216,7 @@ fn settings_from(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
     Ok(unchecked_options(Some(dict))?.0.settings)
 }
 
-/// Makes a compiler known under its ``name``.
+/// Registers a compiler under its ``name``.
 #[pyfunction(name = "register_compiler")]
 fn register_python_compiler(compiler: &Bound<'_, PyAny>) -> PyResult<String> {
     let compiler = PyCompiler::of(compiler)?;
@@ -222,7 +225,7 @@ fn register_python_compiler(compiler: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(name)
 }
 
-/// Options for each device on which a compiler can run programs at the same time.
+/// Options for each device on which a compiler can run programs independently.
 #[pyfunction]
 #[pyo3(signature = (options=None))]
 fn partitions_options<'py>(

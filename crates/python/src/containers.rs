@@ -1,8 +1,8 @@
-//! Containers: what arguments and results may be made of, flattened and put together again.
+//! Containers of arguments and results: flattening and rebuilding.
 //!
 //! Tuples, lists, dicts, named tuples, dataclasses and classes registered with
-//! ``register_container`` hold tensors; everything else that is no tensor (strings, functions,
-//! None) is static: it is part of the structure and compared by value.
+//! ``register_container`` contain tensors. Every other value (strings, functions, None) is static:
+//! it is part of the structure and compared by value.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::intern;
@@ -13,29 +13,29 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use crate::ending;
 use crate::errors::argument_error;
 
-/// The shape of a container.
+/// The structure of a container.
 pub(crate) enum Tree {
     /// A tensor.
     Leaf,
-    /// A value that is part of the structure.
+    /// A static value.
     Static(Py<PyAny>),
     /// A tuple.
     Tuple(Vec<Tree>),
     /// A list.
     List(Vec<Tree>),
-    /// A dict, its keys in the order of its leaves.
+    /// A dict, with its keys in the order of its leaves.
     Dict(Vec<Py<PyAny>>, Vec<Tree>),
     /// A named tuple.
     Named(Py<PyType>, Vec<Tree>),
     /// A dataclass, with the names of its fields.
     Dataclass(Py<PyType>, Vec<Py<PyString>>, Vec<Tree>),
-    /// A registered class, with what its unflatten function needs besides the children.
+    /// A registered class, with the auxiliary data of its unflatten function.
     Registered(Py<PyAny>, Py<PyAny>, Vec<Tree>),
 }
 
-/// What a value is.
+/// The kind of a value.
 pub(crate) enum Kind<'py> {
-    /// A tensor, a number, an array: a leaf if the caller says so, else static.
+    /// A tensor, a number or an array: a leaf if the caller accepts it, else static.
     Other,
     /// Children of a tuple or a list.
     Tuple(Bound<'py, PyTuple>),
@@ -51,17 +51,17 @@ pub(crate) enum Kind<'py> {
     Registered(Vec<Bound<'py, PyAny>>, Bound<'py, PyAny>, Bound<'py, PyAny>),
 }
 
-/// How deep containers may nest. They are walked by recursion, which has to end before the stack
-/// does, on any thread; and a list can hold itself.
+/// The maximum nesting depth of containers. The recursion must end before the stack overflows, on
+/// any thread, and a list can contain itself.
 pub(crate) const DEEPEST: usize = 256;
 
-/// Refuses containers that nest deeper than [`DEEPEST`].
+/// Rejects containers that nest deeper than [`DEEPEST`].
 pub(crate) fn check_depth(depth: usize, path: impl FnOnce() -> String) -> PyResult<()> {
     if depth <= DEEPEST {
         return Ok(());
     }
     let path = path();
-    // Below the first few there is nothing but brackets.
+    // Show only the first levels; deeper levels are brackets.
     let path = path.split('[').next().filter(|path| !path.is_empty()).unwrap_or("container");
     let why = format!("containers are nested more than {DEEPEST} deep, or one holds itself");
     Err(argument_error(path, why))
@@ -74,7 +74,7 @@ fn registry(py: Python<'_>) -> &Bound<'_, PyDict> {
     REGISTRY.get_or_init(py, || PyDict::new(py).unbind()).bind(py)
 }
 
-/// What puts values of a registered class together.
+/// The unflatten function of a registered class.
 pub(crate) fn unflatten_of<'py>(class: &Bound<'py, PyType>) -> PyResult<Option<Bound<'py, PyAny>>> {
     match registry(class.py()).get_item(class)? {
         Some(entry) => entry.get_item(1).map(Some),
@@ -82,7 +82,7 @@ pub(crate) fn unflatten_of<'py>(class: &Bound<'py, PyType>) -> PyResult<Option<B
     }
 }
 
-/// Looks at the class of a value.
+/// Inspects the class of a value.
 pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
     let py = value.py();
     if let Ok(tuple) = value.cast::<PyTuple>() {
@@ -109,7 +109,7 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
         return Ok(Kind::Registered(children, aux, unflatten));
     }
     if let Ok(dict) = value.cast::<PyDict>() {
-        // A kind of dict that nobody has registered.
+        // A subclass of dict that is not registered.
         return Ok(Kind::Dict(ordered(dict)?));
     }
     match class.getattr_opt(intern!(py, "__dataclass_fields__"))? {
@@ -118,8 +118,8 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
     }
 }
 
-/// Items by sorted keys where all keys are strings, so that two dicts with the same keys have the
-/// same structure; else as they come.
+/// Items by sorted keys if all keys are strings, so that two dicts with the same keys have the same
+/// structure; otherwise in their own order.
 fn ordered<'py>(
     dict: &Bound<'py, PyDict>,
 ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
@@ -152,7 +152,7 @@ fn dataclass_fields<'py>(
         .collect()
 }
 
-/// The structure of a value; `leaf` takes what is a leaf and says so.
+/// The structure of a value; `leaf` collects leaves and returns whether a value is one.
 pub(crate) fn flatten<'py>(
     value: &Bound<'py, PyAny>,
     path: &str,
@@ -161,8 +161,8 @@ pub(crate) fn flatten<'py>(
     flatten_at(value, path, 0, leaf)
 }
 
-/// [`flatten`] for what is inside of so many containers. What does not recur is in functions of its own, so
-/// that a level takes little of the stack.
+/// [`flatten`] for what is inside of so many containers. What does not recur is in functions of its
+/// own, so that a level takes little of the stack.
 fn flatten_at<'py>(
     value: &Bound<'py, PyAny>,
     path: &str,
@@ -180,7 +180,7 @@ fn flatten_at<'py>(
     Ok(holder)
 }
 
-/// What is no container.
+/// A value that is not a container.
 fn outside<'py>(
     value: &Bound<'py, PyAny>,
     path: &str,
@@ -192,10 +192,10 @@ fn outside<'py>(
     })
 }
 
-/// What is in a container, with paths.
+/// The children of a container, with paths.
 type Items<'py> = Vec<(Bound<'py, PyAny>, String)>;
 
-/// A container that holds nothing yet, and what is to be in it; nothing for other values.
+/// An empty container, and its children; nothing for other values.
 fn taken_apart<'py>(value: &Bound<'py, PyAny>, path: &str) -> PyResult<Option<(Tree, Items<'py>)>> {
     let children = Vec::new();
     let numbered = |items: &mut dyn Iterator<Item = Bound<'py, PyAny>>| {
@@ -239,7 +239,7 @@ fn taken_apart<'py>(value: &Bound<'py, PyAny>, path: &str) -> PyResult<Option<(T
 }
 
 impl Tree {
-    /// The container filled with leaves.
+    /// The container with its leaves.
     pub(crate) fn rebuild(
         &self,
         py: Python<'_>,
@@ -255,7 +255,7 @@ impl Tree {
         self.holding(py, values)
     }
 
-    /// A container like this one that holds other values.
+    /// A container with the same structure and other leaves.
     fn holding(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         match self {
             Tree::Leaf => unreachable!("it holds nothing"),
@@ -279,7 +279,7 @@ impl Tree {
         }
     }
 
-    /// Whether two containers have the same structure, static values included.
+    /// Returns whether two containers have the same structure, including static values.
     pub(crate) fn same_structure(&self, py: Python<'_>, other: &Tree) -> PyResult<bool> {
         let all = |left: &[Tree], right: &[Tree]| -> PyResult<bool> {
             if left.len() != right.len() {
@@ -312,7 +312,7 @@ impl Tree {
         })
     }
 
-    /// What is directly inside.
+    /// The direct children.
     pub(crate) fn children(&self) -> &[Tree] {
         match self {
             Tree::Leaf | Tree::Static(_) => &[],
@@ -337,7 +337,7 @@ impl Tree {
         }
     }
 
-    /// Where the child at a position is, as one would write it in Python.
+    /// The path of the child at a position, in Python notation.
     pub(crate) fn child_path(&self, py: Python<'_>, path: &str, index: usize) -> PyResult<String> {
         Ok(match self {
             Tree::Dict(keys, _) => format!("{path}[{}]", keys[index].bind(py).repr()?),
@@ -354,7 +354,7 @@ impl Tree {
         })
     }
 
-    /// Where a leaf is; `None` if there are fewer.
+    /// The path of a leaf; `None` if the leaf does not exist.
     pub(crate) fn leaf_path(&self, py: Python<'_>, mut leaf: usize) -> PyResult<Option<String>> {
         let (mut path, mut tree) = (String::new(), self);
         while !tree.is_leaf() {
@@ -373,7 +373,7 @@ impl Tree {
         Ok(Some(path))
     }
 
-    /// The container as it prints with these texts in place of its leaves.
+    /// The printed container with these strings in place of its leaves.
     pub(crate) fn text(&self, py: Python<'_>, leaves: Vec<String>) -> PyResult<String> {
         let mut shown = leaves.into_iter().map(|text| Ok(Py::new(py, Shown(text))?.into_any()));
         let filled = self.rebuild(py, &mut shown)?;
@@ -388,14 +388,14 @@ impl Tree {
         }
     }
 
-    /// Whether the value is a leaf itself.
+    /// Returns whether the structure is a single leaf.
     pub(crate) fn is_leaf(&self) -> bool {
         matches!(self, Tree::Leaf)
     }
 }
 
-/// A dataclass with these fields. Its constructor may do more than assign them, so it is not
-/// called: the fields are set on a fresh instance.
+/// A dataclass with these fields. Its constructor may have side effects, so it is not called: the
+/// fields are set on a new instance.
 fn rebuild_dataclass(
     class: &Bound<'_, PyType>,
     names: &[Py<PyString>],
@@ -445,7 +445,7 @@ fn register_container(
     registry(cls.py()).set_item(cls, (flatten, unflatten))
 }
 
-/// The structure of a Python value, to put it together again.
+/// The structure of a Python value, from which the value can be rebuilt.
 #[pyclass(name = "TreeDef", module = "nxla", frozen)]
 pub(crate) struct PyTree(pub(crate) Tree);
 
@@ -472,7 +472,7 @@ impl PyTree {
         Self::text(&self.0, py)
     }
 
-    /// The container filled with leaves.
+    /// The container with its leaves.
     fn unflatten(&self, py: Python<'_>, leaves: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         if leaves.len() != self.0.leaf_count() {
             let why = format!("expected {} leaves, got {}", self.0.leaf_count(), leaves.len());
@@ -481,7 +481,7 @@ impl PyTree {
         self.0.rebuild(py, &mut leaves.into_iter().map(Ok))
     }
 
-    /// Where a leaf is, as one would write it after the container.
+    /// The path of a leaf, in Python notation after the container.
     fn leaf_path(&self, py: Python<'_>, leaf: usize) -> PyResult<String> {
         let beyond = || format!("there are {} leaves, no leaf {leaf}", self.0.leaf_count());
         self.0.leaf_path(py, leaf)?.ok_or_else(|| argument_error("leaf_path", beyond()))
@@ -495,7 +495,7 @@ impl PyTree {
     }
 }
 
-/// Stands for a leaf in the text of a structure.
+/// A placeholder for a leaf in the printed form of a structure.
 #[pyclass(module = "nxla", frozen)]
 struct Shown(String);
 

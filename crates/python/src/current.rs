@@ -1,14 +1,14 @@
-//! The compiler of the trace under way, and the line that asks.
+//! The compiler of the current trace, and the current source line.
 
 use pyo3::prelude::*;
 
-/// The name of the compiler for which a function is being traced; None outside of a trace.
+/// The name of the compiler of the current trace; None outside a trace.
 #[pyfunction]
 fn current_compiler() -> Option<String> {
     nxla_runtime::current_compiler().map(|name| name.to_string())
 }
 
-/// The user's line that is running, as ``file.py:3``; None if there is none.
+/// The current line of the user's code, as ``file.py:3``; None if unknown.
 #[pyfunction]
 fn user_line(py: Python<'_>) -> Option<String> {
     crate::source::current_line(py)

@@ -1,4 +1,4 @@
-//! Finding out why numbers are wrong.
+//! Checks for values that are not finite, and counters.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ thread_local! {
     static HERE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether results are checked on this thread.
+/// Returns whether results are checked on the thread.
 pub(crate) fn is_on() -> bool {
     HERE.get()
 }
 
-/// Raises if a result has NaN, or infinities that were made of finite numbers, and names the
-/// operation that made them. An infinity that was written down, as in a mask, is no mistake.
+/// Raises if a result contains NaN, or infinities from finite operands, and names the operation
+/// that produced them. An infinite constant, as in a mask, is not an error.
 pub(crate) fn check_results(
     py: Python<'_>,
     name: &str,
@@ -43,7 +43,7 @@ pub(crate) fn check_results(
             py.detach(|| check_finite(program, inputs)).or_raise()?;
         }
         let Some((index, value)) = first_nan(&result) else { continue };
-        // Every operation kept what it got finite, on the evaluator: the inputs were not.
+        // Every operation returned finite values on the evaluator, so the inputs were not finite.
         let which = |input: &&Tensor| input.to_host().is_ok_and(|x| first_nan(&x).is_some());
         let why = match py.detach(|| inputs.iter().position(which)) {
             Some(input) => format!("argument leaf {input} has NaN to begin with"),
@@ -58,14 +58,14 @@ pub(crate) fn check_results(
     Ok(())
 }
 
-/// Sets whether this thread checks results; gives what was set.
+/// Sets whether the thread checks results; returns the previous setting.
 #[pyfunction]
 fn set_debug_nans(check: bool) -> bool {
     HERE.replace(check)
 }
 
-/// How far two tensors are apart: units in the last place, the index, the largest difference, and
-/// how many elements differ.
+/// The distance of two tensors: units in the last place, the index, the largest difference, and the
+/// number of different elements.
 #[pyfunction]
 fn compare_values(
     py: Python<'_>,
@@ -86,7 +86,7 @@ fn compare_values(
     Ok((ulps, PyTuple::new(py, index)?.unbind(), absolute, differing))
 }
 
-/// Entries, bytes, hits, misses and evictions of the cache of the process.
+/// Entries, bytes, hits, misses and evictions of the executable cache.
 #[pyfunction]
 fn cache_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
     let report = nxla_runtime::executables().report();
@@ -109,8 +109,8 @@ fn transfer_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
     Ok(dict)
 }
 
-/// How many programs plugins have compiled, and how many runs they have started: for tests that XLA
-/// computes.
+/// The number of programs that plugins have compiled, and of runs that they have started; tests use
+/// it to check that XLA runs.
 #[pyfunction]
 fn _plugin_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
     let activity = nxla_runtime::pjrt::Activity::so_far();
@@ -120,7 +120,7 @@ fn _plugin_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
     Ok(dict)
 }
 
-/// Sets how many bytes of executables the process keeps.
+/// Sets the size limit of the executable cache in bytes.
 #[pyfunction]
 fn set_cache_limit(bytes: u64) {
     nxla_runtime::executables().set_limit(bytes);

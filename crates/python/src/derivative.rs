@@ -1,4 +1,4 @@
-//! Derivatives beyond the gradient, for which Python runs the function.
+//! Derivatives beyond the gradient; Python runs the function.
 
 use nxla_runtime::{Called, Differentiable, Expr, LinearMap, Mode, Trace, differentiable};
 use pyo3::prelude::*;
@@ -8,8 +8,8 @@ use crate::expr::PyExpr;
 use crate::function::output;
 use crate::source;
 
-/// Calls a function on stand-ins for values of the current trace; it gives the results that are
-/// differentiated, and more that is passed on. Gives the function, traced.
+/// Calls a function with tracers for values of the current trace. The function returns the
+/// differentiated results and auxiliary results. Returns the traced function.
 #[pyfunction]
 fn trace_derivative(
     py: Python<'_>,
@@ -35,7 +35,7 @@ fn trace_derivative(
     Ok(PyDifferentiable { trace, function })
 }
 
-/// A function that has been traced, with the values that it was called with.
+/// A traced function with the values of its call.
 #[pyclass(name = "Differentiable", module = "nxla", frozen)]
 struct PyDifferentiable {
     trace: Trace,
@@ -47,7 +47,7 @@ pub(crate) type Values = Vec<Py<PyAny>>;
 
 #[pymethods]
 impl PyDifferentiable {
-    /// The results with what is passed on, and how the results change.
+    /// The results, the auxiliary results, and the tangents of the results.
     fn jvp(&self, py: Python<'_>, tangents: Vec<Bound<'_, PyAny>>) -> PyResult<(Values, Values)> {
         let tangents = leaves(&self.trace, "derivative", tangents)?;
         source::mark(py, &self.trace)?;
@@ -55,7 +55,7 @@ impl PyDifferentiable {
         Ok((wrap(py, results)?, wrap(py, changes)?))
     }
 
-    /// The results with what is passed on, what a map has to know of the values, and the map.
+    /// The results, the auxiliary results, the residuals of a linear map, and the map.
     fn linear(&self, py: Python<'_>, forward: bool) -> PyResult<(Values, Values, PyLinearMap)> {
         source::mark(py, &self.trace)?;
         let mode = if forward { Mode::Forward } else { Mode::Reverse };
@@ -64,8 +64,8 @@ impl PyDifferentiable {
         Ok((wrap(py, results)?, wrap(py, found.known)?, map))
     }
 
-    /// The results with what is passed on, and for each result a derivative by each value; in the cheaper mode if
-    /// ``forward`` is None.
+    /// The results, the auxiliary results, and for each result a derivative by each value; in the
+    /// cheaper mode if ``forward`` is None.
     #[pyo3(signature = (forward = None))]
     fn jacobian(&self, py: Python<'_>, forward: Option<bool>) -> PyResult<(Values, Vec<Values>)> {
         source::mark(py, &self.trace)?;
@@ -88,7 +88,7 @@ impl PyDifferentiable {
     }
 }
 
-/// A derivative at one point, to be applied in any trace.
+/// A derivative at one point, which can be applied in any trace.
 #[pyclass(name = "LinearMap", module = "nxla", frozen)]
 struct PyLinearMap {
     map: LinearMap,
@@ -96,7 +96,7 @@ struct PyLinearMap {
 
 #[pymethods]
 impl PyLinearMap {
-    /// What the map gives, from what it has to know and its arguments.
+    /// The results of the map, from its residuals and its arguments.
     fn apply(
         &self,
         py: Python<'_>,

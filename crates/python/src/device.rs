@@ -1,4 +1,4 @@
-//! The device class, and putting data on devices.
+//! The device class, and moving data to devices.
 
 use nxla_runtime::{Device, Tensor, Trace, default_options, has_default_options, run_on};
 use pyo3::prelude::*;
@@ -9,21 +9,21 @@ use crate::interrupt::wait_interruptible;
 use crate::options::announce_plugin;
 use crate::tensor::PyTensor;
 
-/// Where data lives and programs run: the host, or one device of a client.
+/// A place for data and programs: the host, or a device of a client.
 ///
-/// Devices are equal if they are the same, and to their own name.
+/// Devices compare equal to themselves and to their names.
 #[pyclass(name = "Device", module = "nxla", frozen)]
 pub(crate) struct PyDevice(pub(crate) Device);
 
 #[pymethods]
 impl PyDevice {
-    /// The device of a name, such as ``"host"`` or ``"cpu:0"``.
+    /// The device with a name, such as ``"host"`` or ``"cpu:0"``.
     #[new]
     fn new(name: &Bound<'_, PyAny>) -> PyResult<Self> {
         device_from(name).map(Self)
     }
 
-    /// The name, which no other device of the process has.
+    /// The name, which is unique in the process.
     #[getter]
     fn name(&self) -> String {
         self.0.to_string()
@@ -35,26 +35,26 @@ impl PyDevice {
         self.0.platform()
     }
 
-    /// The name of the client, which no other client of the process has.
+    /// The name of the client, which is unique in the process.
     #[getter]
     fn client(&self) -> String {
         self.0.client_name()
     }
 
-    /// The number among the devices of its client.
+    /// The index among the devices of its client.
     #[getter]
     fn index(&self) -> usize {
         self.0.index()
     }
 
-    /// The model in the plugin's words; that of the host is ``"host"``.
+    /// The model as reported by the plugin; ``"host"`` for the host.
     #[getter]
     fn kind(&self) -> &str {
         self.0.description().map_or("host", |description| description.kind())
     }
 
-    /// Bytes of its memory: ``in_use``, and what else the plugin counts of ``peak``, ``limit``,
-    /// ``pool`` and ``largest_block``. None where nobody counts, as on the host.
+    /// The memory in bytes: ``in_use``, and ``peak``, ``limit``, ``pool`` and ``largest_block`` if
+    /// the plugin counts them. None without statistics, as on the host.
     fn memory_stats<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(memory) = self.0.memory().or_raise()? else { return Ok(None) };
         let stats = PyDict::new(py);
@@ -83,7 +83,7 @@ impl PyDevice {
         }
     }
 
-    /// That of the name, which it is equal to.
+    /// The hash of the name, to which the device compares equal.
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
         PyString::new(py, &self.0.to_string()).hash()
     }
@@ -101,7 +101,7 @@ impl PyDevice {
     }
 }
 
-/// A device, given as such or by its name.
+/// A device, passed as an object or by its name.
 pub(crate) fn device_from(value: &Bound<'_, PyAny>) -> PyResult<Device> {
     if let Ok(device) = value.cast::<PyDevice>() {
         return Ok(device.get().0.clone());
@@ -119,7 +119,7 @@ pub(crate) fn device_from(value: &Bound<'_, PyAny>) -> PyResult<Device> {
     py.detach(|| Device::named(&name)).or_raise()
 }
 
-/// A device for data that is being made, which is nothing to be said of traced values.
+/// The device of new data, which traced values do not have.
 fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Device> {
     if Trace::is_entered() {
         return Err(trace_error(
@@ -130,8 +130,8 @@ fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Device> {
     device_from(device)
 }
 
-/// The host, the devices of XLA's default client if there is a plugin, and those of all other
-/// clients that have been made.
+/// The host, the devices of XLA's default client if a plugin is installed, and the devices of all
+/// other clients.
 #[pyfunction]
 fn devices(py: Python<'_>) -> PyResult<Vec<PyDevice>> {
     announce_plugin(py)?;
@@ -139,7 +139,7 @@ fn devices(py: Python<'_>) -> PyResult<Vec<PyDevice>> {
     Ok(devices.into_iter().map(PyDevice).collect())
 }
 
-/// What a function makes when operations run on a device, whatever the default options say.
+/// Calls a function whose operations run on a device, regardless of the default options.
 #[pyfunction]
 #[pyo3(signature = (device, function, *args))]
 fn on_device<'py>(
@@ -151,7 +151,7 @@ fn on_device<'py>(
     function.call1(args)
 }
 
-/// Data on a device, or by default where the options in force put new data.
+/// Moves data to a device, or to the device of new data in the default options.
 #[pyfunction]
 #[pyo3(signature = (x, device=None))]
 fn place(x: &Bound<'_, PyTensor>, device: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
@@ -167,8 +167,7 @@ fn place(x: &Bound<'_, PyTensor>, device: Option<&Bound<'_, PyAny>>) -> PyResult
     }
 }
 
-/// The tensor itself if it lives on a device, else a copy there. `copy` asks for a copy in any case,
-/// or refuses one.
+/// The tensor if it is on the device, else a copy there. `copy` requires or forbids a copy.
 pub(crate) fn to_device(
     x: &Bound<'_, PyTensor>,
     device: &Device,
@@ -187,7 +186,7 @@ pub(crate) fn to_device(
     moved(py, data, device, |data| data.copy_to(device))
 }
 
-/// Moves a tensor, which is freed where it was.
+/// Moves a tensor and frees the original.
 pub(crate) fn transfer(x: &Bound<'_, PyTensor>, device: &Device) -> PyResult<Py<PyAny>> {
     let data = &x.get().tensor();
     if data.device() == *device {
@@ -196,8 +195,8 @@ pub(crate) fn transfer(x: &Bound<'_, PyTensor>, device: &Device) -> PyResult<Py<
     moved(x.py(), data, device, |data| data.clone().transfer_to(device))
 }
 
-/// Copies data, holding up nobody. What goes through the host has to be there first, and the wait
-/// for it can be interrupted.
+/// Copies data without blocking other threads. A copy through the host waits for the data, and the
+/// wait can be interrupted.
 fn moved(
     py: Python<'_>,
     data: &Tensor,

@@ -1,8 +1,8 @@
-//! How two containers differ: the text of errors about arguments that do not fit.
+//! Differences of two containers, for error messages about arguments.
 //!
-//! Containers are compared level by level. Where two of them are of different kinds or sizes, both
-//! are shown with a star for each tensor, and nothing below is compared; where only tensors differ,
-//! their types are shown, each with its path.
+//! Containers are compared level by level. If two containers have different kinds or sizes, both
+//! are printed with a star for each tensor, and their children are not compared. If only tensors
+//! differ, their types are printed with their paths.
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ use pyo3::types::PyList;
 
 use crate::containers::{PyTree, Tree};
 
-/// Differences listed before the rest is only counted.
+/// The maximum number of listed differences; further ones are counted.
 const MAX_LISTED: usize = 8;
 
-/// The type of a leaf: of one entry, and its vectorized axes.
+/// The type of a leaf: of one entry, with its vectorized axes.
 pub(crate) struct LeafType {
     pub(crate) ty: TensorType,
     pub(crate) vectors: Vectors,
@@ -30,14 +30,14 @@ impl fmt::Display for LeafType {
     }
 }
 
-/// One difference: where, what was expected, and what was found.
+/// One difference: the path, the expected and the found value.
 struct Difference {
     path: String,
     expected: String,
     found: String,
 }
 
-/// The differences between containers, as lines for the end of an error; `None` if there are none.
+/// The differences of containers, as the last lines of an error; `None` if the containers match.
 pub(crate) struct Differences<'a> {
     fits: &'a dyn Fn(&LeafType, &LeafType) -> bool,
     found: Vec<Difference>,
@@ -51,12 +51,12 @@ pub(crate) struct Typed<'a> {
 }
 
 impl<'a> Differences<'a> {
-    /// No differences yet. `fits(found, expected)` says whether a tensor may stand for another.
+    /// An empty list of differences. `fits(found, expected)` returns whether a type is acceptable.
     pub(crate) fn new(fits: &'a dyn Fn(&LeafType, &LeafType) -> bool) -> Self {
         Self { fits, found: Vec::new() }
     }
 
-    /// Adds how one container differs from another.
+    /// Adds the differences of two containers.
     pub(crate) fn compare(
         &mut self,
         py: Python<'_>,
@@ -68,8 +68,8 @@ impl<'a> Differences<'a> {
         self.trees(py, path, (found.tree, expected.tree), &mut cursors)
     }
 
-    /// What differs, one line each; `None` if nothing does. `relation` stands between what was found
-    /// and what was expected.
+    /// The differences, one line each; `None` if there are none. `relation` is the text between the
+    /// found and the expected value.
     pub(crate) fn text(&self, relation: &str) -> Option<String> {
         if self.found.is_empty() {
             return None;
@@ -120,7 +120,7 @@ impl<'a> Differences<'a> {
     }
 }
 
-/// Whether two containers are of the same kind with the same keys, whatever their children are.
+/// Returns whether two containers have the same kind and keys, ignoring their children.
 fn same_level(py: Python<'_>, left: &Tree, right: &Tree) -> PyResult<bool> {
     if left.children().len() != right.children().len() {
         return Ok(false);

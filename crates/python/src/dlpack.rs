@@ -1,11 +1,12 @@
 //! Memory shared with other Python libraries: the buffer protocol and DLPack.
 //!
-//! With `ending` the only file of this crate with `unsafe` code. What comes in is copied, unless nobody can write
-//! to it (`arrays` decides) or the user has said so; what goes out keeps the tensor alive.
+//! Apart from `ending.rs`, only this file of the crate contains `unsafe` code. Incoming memory is
+//! copied, unless it is immutable (`arrays.rs` decides) or the user promises not to write to it.
+//! Exported memory keeps its tensor alive.
 //!
-//! Memory that others can write to is [`Lent`]: its bytes are reached by a raw pointer and copied,
-//! and never seen as a Rust slice, which the compiler would take to be constant. Only [`Kept`]
-//! memory is seen as one, and making it is where the promise is given.
+//! Memory that others can write to is [`Lent`]: its bytes are copied through a raw pointer and
+//! never become a Rust slice, because the compiler assumes that a slice is constant. Only [`Kept`]
+//! memory becomes a slice, and its constructor documents the promise.
 #![allow(unsafe_code, reason = "the two protocols are C interfaces")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -22,18 +23,19 @@ use crate::errors::{OrRaise, argument_error, user_error};
 /// DLPack's number for host memory.
 pub(crate) const CPU: i32 = 1;
 
-/// The most axes that another library is believed to have.
+/// The maximum number of axes that is accepted from another library.
 const MOST_AXES: usize = 1024;
 
-/// From this many bytes on, other Python threads run while memory is copied. Getting the
-/// interpreter back can take longer than a short copy.
+/// Copies of at least this size release the interpreter lock. Acquiring the lock again can take
+/// longer than a short copy.
 const DETACH_FROM: usize = 1 << 20;
 
 // --- memory of others ---
 
-/// Memory of another library, which stays in place while this lives. Anybody may write to it.
+/// Memory of another library, which stays in place while this value lives. Other code may write to
+/// it.
 pub(crate) struct Lent {
-    /// What keeps the memory in place.
+    /// The object that keeps the memory in place.
     _owner: Owner,
     data: *const u8,
     length: usize,
@@ -70,13 +72,13 @@ impl Lent {
         Self { dtype, ..self }
     }
 
-    /// The same bytes as elements of a dtype in a shape, whether or not they are as many; making a
-    /// tensor of them will tell.
+    /// The same bytes as elements of a dtype in a shape, without a check of their number; creating
+    /// a tensor checks it.
     pub(crate) fn seen_as(self, dtype: DType, shape: Shape) -> Self {
         Self { dtype, shape, ..self }
     }
 
-    /// A tensor of a copy of the memory as it is now.
+    /// A tensor with a copy of the present contents.
     pub(crate) fn copied(&self, py: Python<'_>) -> PyResult<HostTensor> {
         HostTensor::from_writer(
             self.dtype,
@@ -110,20 +112,20 @@ impl Lent {
         unsafe { std::ptr::copy_nonoverlapping(self.data, out.as_mut_ptr(), out.len()) }
     }
 
-    /// Whether elements of the dtype can be where these are.
+    /// Returns whether the address is aligned for the dtype.
     pub(crate) fn is_aligned(&self) -> bool {
         self.length == 0 || (self.data as usize).is_multiple_of(self.dtype.align())
     }
 
-    /// A tensor over the memory itself, for whoever knows that nobody writes to it any more:
-    /// because nobody can, or because the user has promised it.
+    /// A tensor that shares the memory. The caller guarantees that the memory is not written to any
+    /// more: it is immutable, or the user has promised it.
     pub(crate) fn shared(self) -> PyResult<HostTensor> {
         let (dtype, shape) = (self.dtype, self.shape.clone());
         HostTensor::from_frozen(dtype, shape, Frozen::promised_by(Kept(self))).or_raise()
     }
 }
 
-/// Memory of another library to which nobody writes any more.
+/// Memory of another library that is not written to any more.
 struct Kept(Lent);
 
 impl AsRef<[u8]> for Kept {
@@ -139,7 +141,7 @@ impl AsRef<[u8]> for Kept {
 
 // --- the buffer protocol ---
 
-/// Whether an object exports a buffer.
+/// Returns whether an object exports a buffer.
 pub(crate) fn has_buffer(value: &Bound<'_, PyAny>) -> bool {
     // SAFETY: the object is alive; the call only looks at its type.
     unsafe { ffi::PyObject_CheckBuffer(value.as_ptr()) == 1 }
@@ -150,16 +152,15 @@ struct HeldBuffer {
     view: Box<ffi::Py_buffer>,
 }
 
-/// What an object exports by the buffer protocol.
+/// The export of an object by the buffer protocol.
 pub(crate) enum Buffer {
-    /// Elements in row-major order, and whether this handle to them is read-only.
+    /// Elements in row-major order, and whether the handle is read-only.
     Lent(Lent, bool),
     /// Elements in another order, copied to row-major order.
     Gathered(HostTensor),
 }
 
-/// The buffer of an object; `None` if it has none, or one of elements that the protocol has no
-/// letter for.
+/// The buffer of an object; `None` without one, or for element types without a format character.
 pub(crate) fn buffer_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Buffer>> {
     let Some(buffer) = HeldBuffer::of(value) else { return Ok(None) };
     let Some(dtype) = buffer.dtype() else { return Ok(None) };
@@ -186,14 +187,14 @@ pub(crate) fn buffer_type(value: &Bound<'_, PyAny>) -> PyResult<Option<(DType, S
 }
 
 impl HeldBuffer {
-    /// Asks for a buffer with format, shape and strides; `None` if the object refuses.
+    /// Requests a buffer with format, shape and strides; `None` if the object refuses.
     fn of(value: &Bound<'_, PyAny>) -> Option<Self> {
         let mut view = Box::new(ffi::Py_buffer::new());
         // SAFETY: the object is alive and the view is a fresh structure for the call to fill.
         let code =
             unsafe { ffi::PyObject_GetBuffer(value.as_ptr(), &mut *view, ffi::PyBUF_RECORDS_RO) };
         if code != 0 {
-            // The refusal is not an error here: another protocol may serve.
+            // The refusal is not an error, because another protocol may succeed.
             drop(PyErr::take(value.py()));
             return None;
         }
@@ -228,7 +229,7 @@ impl HeldBuffer {
     /// Copies the elements in row-major order.
     fn gather(&self, py: Python<'_>, out: &mut [u8]) -> PyResult<()> {
         if out.len() != self.length() {
-            return Err(argument_error("buffer", "its length is not that of its shape"));
+            return Err(argument_error("buffer", "its length does not match its shape"));
         }
         // SAFETY: `out` has room for `len` bytes, which is what the call writes.
         let code = unsafe {
@@ -246,14 +247,14 @@ impl HeldBuffer {
     }
 }
 
-/// The entries of a C array of one for each axis; null is accepted for none.
+/// The entries of a C array with one entry for each axis; null means no entries.
 ///
 /// # Safety
 /// If it is not null, `data` points to `count` values that outlive `'a`.
 unsafe fn entries<'a, T>(data: *const T, count: i32, what: &str) -> PyResult<&'a [T]> {
     match usize::try_from(count) {
         Ok(0) => Ok(&[]),
-        // Nobody has so many: what is read would be anything.
+        // A larger rank is invalid, and its entries would be read from unrelated memory.
         Ok(count) if count > MOST_AXES => {
             Err(argument_error(what, format!("{count} axes are more than {MOST_AXES}")))
         }
@@ -264,7 +265,7 @@ unsafe fn entries<'a, T>(data: *const T, count: i32, what: &str) -> PyResult<&'a
     }
 }
 
-/// A shape of the sizes that another library gives.
+/// A shape from the sizes of another library.
 fn sizes(dims: impl Iterator<Item = i64>, what: &str) -> PyResult<Shape> {
     dims.map(|dim| {
         usize::try_from(dim)
@@ -275,8 +276,8 @@ fn sizes(dims: impl Iterator<Item = i64>, what: &str) -> PyResult<Shape> {
 
 impl Drop for HeldBuffer {
     fn drop(&mut self) {
-        // A device may let go of the data when the interpreter has ended. There is nothing to
-        // release then, and waiting for it would hold up the end of the process.
+        // A device may release the data after the interpreter has ended. The release is skipped
+        // then, because waiting for the interpreter would block the end of the process.
         // SAFETY: the view was filled by `PyObject_GetBuffer` and is released once.
         Python::try_attach(|_| unsafe { ffi::PyBuffer_Release(&mut *self.view) });
     }
@@ -385,7 +386,7 @@ const READ_ONLY: u64 = 1;
 /// The exporter made a copy for us.
 const IS_COPIED: u64 = 2;
 
-/// What an exported tensor keeps alive, at the address in `context`.
+/// The tensor that an exported capsule keeps alive, at the address in `context`.
 struct Backing {
     _host: HostTensor,
     shape: Vec<i64>,
@@ -403,7 +404,7 @@ fn dlpack_type(dtype: DType) -> Option<(u8, u8)> {
         DType::C64 | DType::C128 => (5, bits),
         DType::F8E4M3FN => (10, 8),
         DType::F8E5M2 => (12, 8),
-        // DLPack packs these, we keep one per byte.
+        // DLPack packs these elements; tensors store one in each byte.
         DType::U2 | DType::U4 | DType::S2 | DType::S4 => return None,
     })
 }
@@ -424,7 +425,7 @@ pub(crate) fn export(
         return Err(PyBufferError::new_err(why));
     };
     let versioned = max_version.is_some_and(|(major, _)| major >= 1);
-    // The old form cannot say that memory is read-only, so it gets a copy of its own.
+    // The unversioned struct has no read-only flag, so it exports a copy.
     let host = match copy || !versioned {
         true => {
             HostTensor::from_bytes(host.dtype(), host.shape().clone(), host.bytes()).or_raise()?
@@ -492,7 +493,7 @@ unsafe extern "C" fn delete_versioned(managed: *mut DlVersioned) {
     }
 }
 
-/// Frees what a capsule holds that nobody consumed: a consumer renames it.
+/// Frees the content of a capsule that no consumer has renamed.
 unsafe extern "C" fn drop_managed(capsule: *mut ffi::PyObject) {
     // SAFETY: called by the interpreter with the capsule being destroyed; the pointer is taken
     // only while the name is still ours.
@@ -512,14 +513,14 @@ unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// A structure that came out of a capsule, whose deleter is called in the end.
+/// A struct from a capsule; its deleter is called when this value is dropped.
 enum Managed {
     Old(*mut DlManaged),
     Versioned(*mut DlVersioned),
 }
 
 impl Managed {
-    /// Takes the structure out of an unused capsule.
+    /// Takes the struct out of an unused capsule.
     fn take(capsule: &Bound<'_, PyCapsule>) -> PyResult<Self> {
         let capsule = capsule.as_ptr();
         // SAFETY: the name is checked before the pointer is taken, so that it is a structure of
@@ -536,10 +537,10 @@ impl Managed {
                 return Ok(Managed::Old(pointer.cast()));
             }
         }
-        Err(argument_error("from_dlpack", "the capsule is no unused DLPack tensor"))
+        Err(argument_error("from_dlpack", "the capsule must be an unused DLPack tensor"))
     }
 
-    /// The tensor, if it is of a version that is known.
+    /// The tensor, if the version is known.
     fn tensor(&self) -> PyResult<&DlTensor> {
         // SAFETY: a valid capsule holds a filled structure, which is there until the deleter is
         // called. Of other major versions only what is before the tensor is in its place.
@@ -566,7 +567,7 @@ impl Managed {
 
 impl Drop for Managed {
     fn drop(&mut self) {
-        // As for buffers, there is nothing to do when the interpreter has ended.
+        // As for buffers, nothing is released after the interpreter has ended.
         // SAFETY: the structure came out of a capsule that we marked as used; its deleter, which
         // may need the interpreter, is called once.
         Python::try_attach(|_| unsafe {
@@ -586,7 +587,7 @@ impl Drop for Managed {
     }
 }
 
-/// The memory that an object exports by DLPack, and what the exporter says of it.
+/// The memory that an object exports by DLPack, with the flags of the exporter.
 pub(crate) fn capsule_of(value: &Bound<'_, PyAny>) -> PyResult<(Lent, Exporter)> {
     let py = value.py();
     let (device, _): (i32, i32) =
@@ -600,7 +601,7 @@ pub(crate) fn capsule_of(value: &Bound<'_, PyAny>) -> PyResult<(Lent, Exporter)>
     let kwargs = PyDict::new(py);
     kwargs.set_item(intern!(py, "max_version"), (1, 0))?;
     let capsule = match value.call_method(intern!(py, "__dlpack__"), (), Some(&kwargs)) {
-        // Exporters older than version 1.0 do not know the argument.
+        // Exporters before version 1.0 do not have the argument.
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
             value.call_method0(intern!(py, "__dlpack__"))?
         }
@@ -614,16 +615,16 @@ pub(crate) fn capsule_of(value: &Bound<'_, PyAny>) -> PyResult<(Lent, Exporter)>
     Ok((lent_by(managed)?, exporter))
 }
 
-/// What the exporter of a capsule says of the memory.
+/// The flags of a capsule.
 #[derive(Clone, Copy)]
 pub(crate) struct Exporter {
-    /// Whoever gets it must not write to it. Others may.
+    /// The consumer must not write to the memory; other code may.
     pub(crate) read_only: bool,
-    /// It was copied for whoever gets it, and nobody else has it.
+    /// The memory was copied for the consumer, which is its only user.
     pub(crate) copied: bool,
 }
 
-/// Checks what a structure says of its memory.
+/// Checks the fields of a struct.
 fn lent_by(managed: Managed) -> PyResult<Lent> {
     let wrong = |why: String| argument_error("from_dlpack", why);
     let tensor = managed.tensor()?;

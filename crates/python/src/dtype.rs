@@ -1,4 +1,4 @@
-//! The dtype class, and everything that counts as a dtype.
+//! The dtype class, and conversion of objects to dtypes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::str::FromStr;
@@ -13,8 +13,8 @@ use crate::errors::dtype_error;
 
 /// An element type, such as ``nx.float32``.
 ///
-/// Prints and compares by its short name (``f32``). Comparing with anything gives True or False
-/// and never raises; a string or a numpy dtype that names the same type is equal.
+/// Prints and compares as its short name (``f32``). Comparisons return True or False and never
+/// raise; a string or a NumPy dtype with the same element type is equal.
 #[pyclass(name = "DType", module = "nxla", frozen)]
 #[derive(Clone, Copy)]
 pub(crate) struct PyDType(pub(crate) DType);
@@ -50,21 +50,21 @@ impl PyDType {
         format!("{:?}", self.0.kind()).to_lowercase()
     }
 
-    /// The dtype of numpy (or of ``ml_dtypes``) by which numpy's functions know this one, as in
-    /// ``numpy.zeros(3, dtype=x.dtype)``.
+    /// The NumPy dtype (or ``ml_dtypes`` dtype) that NumPy functions use, as in ``numpy.zeros(3,
+    /// dtype=x.dtype)``.
     #[getter]
     fn __numpy_dtype__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         crate::numpy::instance(py, self.0).map(Bound::unbind)
     }
 
-    /// As ``__numpy_dtype__``, where numpy before 2.4 looks.
+    /// The same as ``__numpy_dtype__``, for NumPy before 2.4.
     #[getter]
     fn dtype(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         crate::numpy::instance(py, self.0).map(Bound::unbind)
     }
 
-    /// Of a float or complex dtype: the distance from 1 to the next larger number, the largest
-    /// finite number, and the smallest positive one that has full precision.
+    /// The limits of a float or complex dtype: the distance from 1 to the next larger number, the
+    /// largest finite number, and the smallest positive number with full precision.
     #[getter]
     fn _float_limits(&self) -> Option<(f64, f64, f64)> {
         let limits = self.0.float_limits()?;
@@ -83,7 +83,7 @@ impl PyDType {
 
     fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
         let py = other.py();
-        // Only things that look like dtypes are compared, so that nothing can raise.
+        // Only objects that look like dtypes are compared, so nothing can raise.
         let equal = parse(other).is_ok_and(|dtype| dtype == Some(self.0));
         Ok(match op {
             CompareOp::Eq => PyBool::new(py, equal).to_owned().into_any().unbind(),
@@ -97,7 +97,7 @@ impl PyDType {
     }
 }
 
-/// The dtype that an object stands for, `None` if it is of no kind that names dtypes.
+/// The dtype of an object, or `None` if the object does not name a dtype.
 pub(crate) fn parse(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     if let Ok(dtype) = value.cast::<PyDType>() {
         return Ok(Some(dtype.get().0));
@@ -113,14 +113,14 @@ pub(crate) fn parse(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     if let Ok(class) = value.cast::<PyType>() {
         return python_type(class);
     }
-    // numpy dtypes have a name, and so have those of ml_dtypes.
+    // NumPy dtypes and dtypes of ml_dtypes have a name.
     match value.getattr_opt("name")? {
         Some(name) if value.hasattr("itemsize")? => parse(&name),
         _ => Ok(None),
     }
 }
 
-/// Python's own number types, and numpy's scalar types by their names.
+/// Python's number types, and NumPy's scalar types by their names.
 fn python_type(class: &Bound<'_, PyType>) -> PyResult<Option<DType>> {
     let py = class.py();
     Ok(if class.is(py.get_type::<PyBool>()) {
@@ -141,15 +141,14 @@ fn python_type(class: &Bound<'_, PyType>) -> PyResult<Option<DType>> {
     })
 }
 
-/// Whether a name is a letter and a number, which counts bytes in numpy and bits in our own names: `u4` has
-/// four bits, so `i4` had better not have four bytes.
+/// Returns whether a name is a letter and a number. Such a name counts bytes in NumPy and bits in
+/// nxla, so `i4` is ambiguous and rejected, since `u4` has four bits.
 fn is_ambiguous(name: &str) -> bool {
     let digits = name.trim_start_matches(|first: char| first.is_ascii_alphabetic());
     name.len() == digits.len() + 1 && digits.bytes().all(|digit| digit.is_ascii_digit())
 }
 
-/// What numpy takes a name or a class for, if that is a dtype of ours: ``"<f4"``, ``"float"``,
-/// ``numpy.longlong``.
+/// The dtype that NumPy assigns to a name or a class: ``"<f4"``, ``"float"``, ``numpy.longlong``.
 fn as_numpy_says(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     let py = value.py();
     let Ok(numpy) = py.import(intern!(py, "numpy")) else { return Ok(None) };
@@ -158,7 +157,7 @@ fn as_numpy_says(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     Ok(DType::from_str(&name).ok())
 }
 
-/// The dtype that an object stands for.
+/// The dtype of an object.
 pub(crate) fn dtype_of(value: &Bound<'_, PyAny>) -> PyResult<DType> {
     match parse(value)? {
         Some(dtype) => Ok(dtype),

@@ -1,11 +1,11 @@
-//! The end of the interpreter, while threads of Python are in the middle of something.
+//! Interpreter shutdown while other threads use Python.
 //!
-//! A thread that is not waited for (a daemon, or one of ours) and that asks for the interpreter while
-//! it ends is ended by it, on the spot. It may ask wherever Python runs, and that is wherever we call
-//! it: functions of users, attributes and iterators of their objects, and what an allocation has the
-//! garbage collector finalize. Before Python 3.14, with glibc, a thread is ended by unwinding all its
-//! frames, and frames of Rust do not allow that, which ended the whole process with an abort. So
-//! threads stop by themselves:
+//! A thread that the interpreter does not wait for (a daemon thread, or a thread of nxla) is ended
+//! when it acquires the interpreter lock after shutdown has started. It may acquire the lock
+//! wherever the crate calls Python: in user functions, attributes and iterators of user objects,
+//! and finalizers that an allocation triggers. Before Python 3.14, with glibc, the interpreter ends
+//! a thread by unwinding its frames. Rust frames do not allow this, so the process aborted. Threads
+//! therefore stop themselves:
 //!
 //! * When the interpreter begins to end, [`begin`] says so. From then on, threads that are about to
 //!   begin or to end something that takes long sleep for ever instead, see [`gate`], and programs
@@ -25,13 +25,13 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// The thread that ends the interpreter, once it does.
+/// The thread that ends the interpreter, once shutdown has started.
 static ENDING: OnceLock<ThreadId> = OnceLock::new();
 
-/// How many threads are in the interpreter by [`inside`].
+/// The number of threads that are inside [`inside`].
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the interpreter is being ended by another thread than this one.
+/// Returns whether another thread is ending the interpreter.
 pub(crate) fn is_over() -> bool {
     ENDING.get().is_some_and(|&ending| ending != thread::current().id())
 }
@@ -42,15 +42,15 @@ fn sleep_for_ever() -> ! {
     }
 }
 
-/// To be called without the interpreter lock, before it is asked for or work is begun. Does not come
-/// back where the interpreter ends.
+/// Must be called without the interpreter lock, before acquiring it or starting work. Does not
+/// return if the interpreter is ending.
 pub(crate) fn gate() {
     if is_over() {
         sleep_for_ever();
     }
 }
 
-/// Counts a thread that is inside.
+/// Counts a thread that uses the interpreter.
 struct Inside;
 
 impl Inside {
@@ -62,13 +62,13 @@ impl Inside {
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        // A process that was forked off begins to count anew, see `forget`.
+        // A forked process resets the count, see `forget`.
         let less = |inside: usize| inside.checked_sub(1);
         let _ = INSIDE.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 }
 
-/// Enters the interpreter from a thread that may be anybody's.
+/// Acquires the interpreter on a thread that may not belong to nxla.
 pub(crate) fn inside<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
     let _inside = Inside::enter();
     if is_over() {
@@ -77,23 +77,24 @@ pub(crate) fn inside<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResul
     attach(work)
 }
 
-/// Enters the interpreter from a thread that sleeps should it be ended there.
+/// Acquires the interpreter on a thread that sleeps if the interpreter ends it.
 pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     prepare();
     Python::attach(work)
 }
 
-/// Forgets the threads that a forked process does not have.
+/// Resets the count in a forked process, which has only one thread.
 pub(crate) fn forget() {
     INSIDE.store(0, Ordering::Release);
 }
 
-/// Says that the interpreter ends, by this thread.
+/// Records that this thread ends the interpreter.
 pub(crate) fn begin() {
     ENDING.get_or_init(|| thread::current().id());
 }
 
-/// Waits, without the interpreter lock, until no other thread is inside, for so long at most.
+/// Waits without the interpreter lock, up to a time limit, until no other thread uses the
+/// interpreter.
 pub(crate) fn wait_until_outside(time: Duration) -> bool {
     let begun = Instant::now();
     while INSIDE.load(Ordering::Acquire) > 0 {
@@ -105,21 +106,20 @@ pub(crate) fn wait_until_outside(time: Duration) -> bool {
     true
 }
 
-/// Has the calling thread sleep where the interpreter would end it. Once is enough for a thread, and
-/// from then on it is so wherever the thread may be. Whatever lets Python run for long begins with it.
+/// Makes the calling thread sleep where the interpreter would end it. One call is enough for the
+/// lifetime of a thread. Every function that lets Python run for long starts with it.
 #[inline]
 pub(crate) fn prepare() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     handler::leave();
 }
 
-/// The handler that a thread leaves with glibc, which calls it as soon as the thread is ended.
+/// The cleanup handler of a thread, which glibc calls as soon as the thread is ended.
 ///
-/// A guard in a frame of ours would come too late, after all frames above it, or not at all: the
-/// compiler leaves it out where any declaration of the function that is called promises not to unwind,
-/// as PyO3's do. This one is on the heap. Where the end of a thread has come to among the frames is
-/// compared with the addresses of the handlers, and an address outside of the stack is passed at the
-/// first step (`nptl/unwind.c`).
+/// A guard in a Rust frame would run too late, after all inner frames, or not at all: the compiler
+/// omits it if a called function is declared not to unwind, as in PyO3. This handler is on the
+/// heap. glibc compares the address of a handler with the unwound frames, and runs a handler with
+/// an address outside the stack at the first step (`nptl/unwind.c`).
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod handler {
     use std::ffi::{c_int, c_void};
@@ -138,24 +138,24 @@ mod handler {
         previous: *mut Buffer,
     }
 
-    // SAFETY: so they are declared in glibc. All versions have them, for programs that were compiled
-    // before `pthread_cleanup_push` was a macro.
+    // SAFETY: so they are declared in glibc. All versions have them, for programs that were
+    // compiled before `pthread_cleanup_push` was a macro.
     unsafe extern "C" {
         fn _pthread_cleanup_push(buffer: *mut Buffer, routine: Routine, argument: *mut c_void);
         fn _pthread_cleanup_pop(buffer: *mut Buffer, execute: c_int);
     }
 
-    /// A handler of this thread, until the thread has ended by itself.
+    /// The handler of this thread, which is removed when the thread ends normally.
     struct Handler(*mut Buffer);
 
     thread_local! {
         static HANDLER: Handler = Handler::push();
     }
 
-    /// Leaves a handler, if the thread has not yet.
+    /// Installs a handler if the thread has none.
     #[inline]
     pub(super) fn leave() {
-        // A thread that is about to be gone needs none any more.
+        // A thread that is ending needs no new handler.
         let _ = HANDLER.try_with(|_| ());
     }
 
@@ -185,7 +185,8 @@ mod handler {
         }
     }
 
-    /// Called on a thread that is being ended. Somebody else may end it, before the interpreter does.
+    /// Runs on a thread that is being ended. Other code, such as `pthread_cancel`, may also end a
+    /// thread.
     unsafe extern "C" fn ended(_argument: *mut c_void) {
         if is_over() {
             sleep_for_ever();

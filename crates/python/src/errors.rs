@@ -1,4 +1,4 @@
-//! Exceptions: one class for each kind of mistake.
+//! Exceptions: one class for each kind of error.
 
 use nxla_runtime::{Error, ErrorClass, StreamError};
 use pyo3::exceptions::{
@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::names::public_name;
 
-/// The class of all, and one for each [`ErrorClass`], which have a second base.
+/// The base class, and one class for each [`ErrorClass`], with a second base class.
 struct Classes {
     base: Py<PyType>,
     kinds: [Py<PyType>; 11],
@@ -35,7 +35,7 @@ const NAMES: [(&str, &str); 11] = [
     ("InternalError", "A bug of nxla itself; also a RuntimeError."),
 ];
 
-/// The place of the class of bugs.
+/// The index of the class of bugs.
 const INTERNAL: usize = NAMES.len() - 1;
 
 fn index(class: ErrorClass) -> usize {
@@ -83,18 +83,17 @@ fn class_of<'py>(
     let body = PyDict::new(py);
     body.set_item("__doc__", doc)?;
     body.set_item("__module__", "nxla")?;
-    // Nothing is added to what an exception is in memory, see `adopt_panics`.
+    // The classes have no additional memory layout, see `adopt_panics`.
     body.set_item("__slots__", PyTuple::empty(py))?;
     let class = py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, body))?;
     Ok(class.cast_into()?)
 }
 
-/// Makes panics `InternalError`s, wherever in the module they happen.
+/// Makes all panics of the module `InternalError`s.
 ///
-/// The binding raises a panic as a class directly below `BaseException`, which no `except
-/// Exception` catches: a server would go down with the one request that met the bug. The class
-/// belongs to this module alone, so it can be told what it is. An interpreter that does not let a
-/// class have other bases leaves it where it was.
+/// PyO3 raises a panic as a subclass of `BaseException`, which `except Exception` does not catch,
+/// so one request could stop a server. The class belongs to the module alone, so its base classes
+/// can be changed. An interpreter that rejects the change keeps the original base.
 fn adopt_panics(py: Python<'_>, internal: &Bound<'_, PyType>) -> PyResult<()> {
     let panic = py.get_type::<PanicException>();
     if panic.setattr("__bases__", (internal,)).is_err() {
@@ -107,13 +106,13 @@ fn adopt_panics(py: Python<'_>, internal: &Bound<'_, PyType>) -> PyResult<()> {
     panic.setattr("__qualname__", "InternalError.Panic")
 }
 
-/// Panics, for the test of what becomes of it.
+/// Panics, for a test.
 #[pyfunction]
 fn _panic_for_tests(message: String) {
     std::panic::panic_any(message);
 }
 
-/// The exception of an error. What a Python callback raised comes out as it went in.
+/// The exception of an error. An exception of a Python callback is returned unchanged.
 pub(crate) fn exception(error: Error) -> PyErr {
     Python::attach(|py| {
         let error = match error {
@@ -141,7 +140,7 @@ pub(crate) fn exception(error: Error) -> PyErr {
     })
 }
 
-/// The exception of a stage, with a note that says which one it was.
+/// The exception of a stage, with a note that names the stage.
 fn noted(py: Python<'_>, raised: PyErr, stage: &str) -> PyErr {
     let note = format!("while running {stage}");
     match raised.value(py).call_method1("add_note", (note,)) {
@@ -150,7 +149,7 @@ fn noted(py: Python<'_>, raised: PyErr, stage: &str) -> PyErr {
     }
 }
 
-/// The exception of a stream that does not do what it is asked to.
+/// The exception of a stream.
 fn stream_exception(py: Python<'_>, error: StreamError) -> PyErr {
     match error {
         StreamError::Full(_) => {
@@ -166,7 +165,7 @@ fn stream_exception(py: Python<'_>, error: StreamError) -> PyErr {
     }
 }
 
-/// What a Python callback raised, if that is what an error is.
+/// The exception of a Python callback, if the error contains one.
 fn raised_by(error: &Error) -> Option<&PyErr> {
     match error {
         Error::User(inner) => inner.downcast_ref(),
@@ -176,7 +175,7 @@ fn raised_by(error: &Error) -> Option<&PyErr> {
     }
 }
 
-/// An exception to be raised once more, without the trace of the time before.
+/// The exception without its traceback, so that it can be raised again.
 fn again(py: Python<'_>, raised: &PyErr) -> PyErr {
     let raised = raised.clone_ref(py);
     raised.set_traceback(py, None);
@@ -195,9 +194,9 @@ fn cancelled(py: Python<'_>) -> PyResult<PyErr> {
     Ok(PyErr::from_value(class.call1((StreamError::Cancelled.to_string(),))?))
 }
 
-/// Turns the errors of the engine into exceptions.
+/// Converts errors of the engine to exceptions.
 pub(crate) trait OrRaise<T> {
-    /// The value, or the exception.
+    /// Returns the value, or the exception.
     fn or_raise(self) -> PyResult<T>;
 }
 
@@ -210,27 +209,27 @@ where
     }
 }
 
-/// Carries a Python exception through the engine.
+/// Wraps a Python exception in an error of the engine.
 pub(crate) fn user_error(raised: PyErr) -> Error {
     Error::User(Box::new(raised))
 }
 
-/// An exception for a wrong argument.
+/// An exception for an invalid argument.
 pub(crate) fn argument_error(function: &str, why: impl Into<String>) -> PyErr {
     exception(Error::Arguments { function: function.into(), why: why.into() })
 }
 
-/// An exception for data that is damaged, or in another format.
+/// An exception for damaged data or another format.
 pub(crate) fn format_error(format: &str, why: impl Into<String>) -> PyErr {
     exception(Error::Format { format: format.into(), why: why.into() })
 }
 
-/// An exception for memory that there is not.
+/// An exception for a failed allocation.
 pub(crate) fn memory_error(why: impl Into<String>) -> PyErr {
     Python::attach(|py| class_exception(py, ErrorClass::Memory, why.into()))
 }
 
-/// An exception for a dtype that is none.
+/// An exception for an unknown dtype.
 pub(crate) fn dtype_error(why: impl Into<String>) -> PyErr {
     Python::attach(|py| match classes(py) {
         Ok(classes) => {
@@ -240,7 +239,7 @@ pub(crate) fn dtype_error(why: impl Into<String>) -> PyErr {
     })
 }
 
-/// An exception for a value used in the wrong trace.
+/// An exception for a value that is used in another trace.
 pub(crate) fn trace_error(why: impl Into<String>) -> PyErr {
     Python::attach(|py| match classes(py) {
         Ok(classes) => {

@@ -1,4 +1,4 @@
-//! What the arguments of a call must be: of which names, containers, static values and types.
+//! The requirements for the arguments of a call: names, containers, static values and types.
 
 use nxla_runtime::{Inputs, Program, Signature, TensorType, Vectors};
 use pyo3::prelude::*;
@@ -10,34 +10,34 @@ use crate::errors::{OrRaise, argument_error};
 use crate::signature::{Arguments, StaticValue, is_leaf, leaf_type};
 use crate::template::PyTemplate;
 
-/// The types that arguments must be of.
+/// The required types of arguments.
 pub(crate) struct Expected {
-    /// What a call that fits is told apart by at once; there is none for what came out of a pickle.
+    /// A hash that identifies matching calls quickly; missing after unpickling.
     signature: Option<Signature<StaticValue>>,
     slots: Vec<Slot>,
-    /// What stands between the type that an argument has and the one that it must have.
+    /// The verb between the actual and the required type in an error.
     wording: &'static str,
-    /// Whether the axes of the data are all that counts, vectorized or not.
+    /// True if only the axes of the data matter, vectorized or not.
     by_data: bool,
 }
 
-/// What an argument must be.
+/// The requirement for one argument.
 struct Slot {
     name: String,
-    /// Whether it may be passed by its name.
+    /// True if the argument can be passed by name.
     by_name: bool,
     tree: Tree,
     leaves: Vec<LeafType>,
 }
 
-/// How a slot is called, and whether it may be passed by that name.
+/// The name of an argument, and whether it can be passed by that name.
 type Name = (String, bool);
 
-/// What a pickle keeps of a slot: its name, whether it may be passed by that, and the container with
-/// templates for its tensors.
+/// The pickled form of an argument: its name, whether it can be passed by name, and the container
+/// with templates for its tensors.
 type KeptSlot = (String, bool, Py<PyAny>);
 
-/// What a pickle keeps of all of them.
+/// The pickled form of all arguments.
 pub(crate) type Kept = (Vec<KeptSlot>, bool);
 
 impl Slot {
@@ -53,7 +53,7 @@ impl Slot {
         Ok(Self { name, by_name, tree, leaves })
     }
 
-    /// A value that must be passed as it is.
+    /// A value that must be passed unchanged.
     fn fixed(value: Py<PyAny>, (name, by_name): Name) -> Self {
         Self { name, by_name, tree: Tree::Static(value), leaves: Vec::new() }
     }
@@ -68,7 +68,7 @@ impl Slot {
         Typed { tree: &self.tree, leaves: &self.leaves }
     }
 
-    /// The value, if there is nothing in it that is not known.
+    /// The value, if it contains no tensors.
     fn value(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         if !self.leaves.is_empty() {
             return Ok(None);
@@ -96,7 +96,7 @@ impl Slot {
     }
 }
 
-/// What the positional arguments of a function are called.
+/// The names of the positional arguments of a function.
 pub(crate) fn names_of(function: &Bound<'_, PyAny>, count: usize) -> PyResult<Vec<Name>> {
     function
         .py()
@@ -106,7 +106,7 @@ pub(crate) fn names_of(function: &Bound<'_, PyAny>, count: usize) -> PyResult<Ve
         .extract()
 }
 
-/// Adds positional arguments to what the runtime is told.
+/// Describes positional arguments to the runtime.
 fn signed(mut arguments: Arguments, name: &str, args: &Bound<'_, PyTuple>) -> PyResult<Arguments> {
     for (position, arg) in args.iter().enumerate() {
         arguments.argument(&arg, &|| format!("{name}: argument {position}"))?;
@@ -115,7 +115,7 @@ fn signed(mut arguments: Arguments, name: &str, args: &Bound<'_, PyTuple>) -> Py
 }
 
 impl Expected {
-    /// The type of one argument like this, or of a template; it is called so in errors.
+    /// The type of an argument or a template, with its name in errors.
     pub(crate) fn like(function: &str, name: &str, arg: &Bound<'_, PyAny>) -> PyResult<Self> {
         let args = PyTuple::new(arg.py(), [arg])?;
         let signed = signed(Arguments::of_types(), function, &args)?;
@@ -123,7 +123,7 @@ impl Expected {
         Ok(Self { wording: "expected", ..expected })
     }
 
-    /// The types of arguments that have been told to the runtime.
+    /// The types of the described arguments.
     pub(crate) fn signed(
         signed: Arguments,
         args: &Bound<'_, PyTuple>,
@@ -135,7 +135,7 @@ impl Expected {
         Ok(Self { signature, slots, wording: "it was compiled for", by_data: false })
     }
 
-    /// The arguments of a call that was traced; `is_static` says of each whether it was an input.
+    /// The arguments of a traced call; `is_static` contains whether each is static.
     pub(crate) fn traced<'py>(
         arguments: impl Iterator<Item = (Bound<'py, PyAny>, Name, bool)>,
     ) -> PyResult<Self> {
@@ -150,7 +150,7 @@ impl Expected {
         Self { signature: None, slots, wording: "expected", by_data }
     }
 
-    /// One tensor for each input of a program but for the last few.
+    /// One tensor for each input of a program except the last ones.
     pub(crate) fn of_program(program: &Program, left_out: usize) -> Self {
         let inputs = program.inputs();
         let own = inputs[..inputs.len() - left_out].iter().enumerate();
@@ -158,35 +158,35 @@ impl Expected {
         Self::of_slots(slots, true)
     }
 
-    /// What a pickle keeps.
+    /// Returns the pickled form.
     pub(crate) fn kept(&self, py: Python<'_>) -> PyResult<Kept> {
         let slots = self.slots.iter().map(|slot| slot.kept(py));
         Ok((slots.collect::<PyResult<_>>()?, self.by_data))
     }
 
-    /// What a pickle has kept.
+    /// Rebuilds the requirements from the pickled form.
     pub(crate) fn from_kept(py: Python<'_>, kept: Kept) -> PyResult<Self> {
         let (kept, by_data) = kept;
         let slots = kept.into_iter().map(|slot| Slot::from_kept(py, slot));
         Ok(Self::of_slots(slots.collect::<PyResult<_>>()?, by_data))
     }
 
-    /// The static values in it.
+    /// The static values.
     pub(crate) fn statics(&self) -> &[StaticValue] {
         self.signature.as_ref().map_or(&[], Signature::statics)
     }
 
-    /// The tensors that it stands for.
+    /// The required tensors.
     pub(crate) fn leaf_count(&self) -> usize {
         self.slots.iter().map(|slot| slot.leaves.len()).sum()
     }
 
-    /// The types of all tensors, as text.
+    /// The types of all tensors, as strings.
     pub(crate) fn types(&self) -> Vec<String> {
         self.slots.iter().flat_map(|slot| &slot.leaves).map(ToString::to_string).collect()
     }
 
-    /// The arguments by position, and the keywords that name none.
+    /// The positional arguments, and the keywords that are not arguments.
     pub(crate) fn bind<'py>(
         &self,
         name: &str,
@@ -228,7 +228,7 @@ impl Expected {
         Ok((PyTuple::new(py, bound)?, Some(rest)))
     }
 
-    /// The tensors of arguments, if they are of these types.
+    /// The tensors of arguments, if they have these types.
     pub(crate) fn inputs(
         &self,
         py: Python<'_>,
@@ -247,8 +247,8 @@ impl Expected {
         Ok(arguments.call.into_inputs())
     }
 
-    /// The tensors of arguments in the containers of the traced call, whose static arguments may be
-    /// left out at the end, or of one tensor after the other.
+    /// The tensors of arguments in the containers of the traced call, whose trailing static
+    /// arguments may be omitted, or of one tensor for each input.
     pub(crate) fn leaves(
         &self,
         py: Python<'_>,
@@ -267,7 +267,7 @@ impl Expected {
             let Some(known) = slot.value(py)? else { break };
             values.push(known.into_bound(py));
         }
-        // A static value is compared as it is, and need not be one that can be hashed.
+        // A static value is compared directly, so it need not be hashable.
         let inputs = values.iter().enumerate().filter(|(position, _)| {
             self.slots.get(*position).is_none_or(|slot| !slot.leaves.is_empty())
         });
@@ -279,7 +279,7 @@ impl Expected {
         Ok(arguments.call.into_inputs())
     }
 
-    /// The same tensors, each an argument of its own.
+    /// The same tensors, as separate arguments.
     fn one_by_one(&self, py: Python<'_>) -> PyResult<Self> {
         let mut slots = Vec::new();
         for slot in &self.slots {
@@ -293,8 +293,8 @@ impl Expected {
         Ok(Self::of_slots(slots, self.by_data))
     }
 
-    /// Says how arguments differ from the templates. Names of axes that one side leaves open are
-    /// no difference.
+    /// Describes the differences between arguments and templates. An axis name that one side omits
+    /// is not a difference.
     fn compare(&self, py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>) -> PyResult<()> {
         let (expected, found) = (self.slots.len(), args.len());
         if found != expected {

@@ -1,4 +1,4 @@
-//! The class of traced values.
+//! The class of traced values, and the operator methods of tensors.
 
 use nxla_runtime::Expr;
 use nxla_runtime::graph::{BinaryOp, ExprId, Graph, Op};
@@ -22,7 +22,7 @@ use crate::value::is_list;
 pub(crate) struct PyExpr(pub(crate) Expr);
 
 impl PyExpr {
-    /// What can be read in the graph, which a value of a finished trace has none of any more.
+    /// The properties of the node; a value of a finished trace has none.
     fn in_graph<T>(&self, read: impl FnOnce(&Graph, ExprId) -> T) -> PyResult<T> {
         let over = || trace_error("a value of a finished trace has no operation any more");
         self.0.id().or_raise()?;
@@ -34,7 +34,7 @@ impl PyExpr {
     }
 }
 
-/// Applies a binary op to two operands; what is no operand leaves the other side a chance.
+/// Applies a binary op to two operands; an unknown type returns `NotImplemented`.
 pub(crate) fn binary(
     left: &Bound<'_, PyAny>,
     right: &Bound<'_, PyAny>,
@@ -55,14 +55,14 @@ pub(crate) fn binary(
     apply_op(py, &operands.values()?, &Op::Binary(op))
 }
 
-/// Whether an operand is a list with a traced value in it.
+/// Returns whether an operand is a list that contains a traced value.
 fn lists_traced(operand: &Bound<'_, PyAny>) -> bool {
     let is_traced =
         |item: PyResult<Bound<'_, PyAny>>| item.is_ok_and(|item| item.is_instance_of::<PyExpr>());
     is_list(operand) && operand.try_iter().is_ok_and(|mut items| items.any(is_traced))
 }
 
-/// Why a list of traced values is not repeated, nor multiplied.
+/// The error for repeating or multiplying a list of traced values.
 fn no_repeats(py: Python<'_>) -> PyErr {
     let line = current_line(py).map(|line| format!(" ({line})")).unwrap_or_default();
     trace_error(format!(
@@ -204,8 +204,8 @@ macro_rules! operator_methods {
             fn __delitem__(_slf: &Bound<'_, Self>, _key: &Bound<'_, PyAny>) -> PyResult<()> {
                 Err($crate::ops::indexing::no_deletion())
             }
-            /// numpy's operators leave the work to this class: ``numpy_array + x`` calls it instead
-            /// of looping over elements. Functions of numpy convert what they are given.
+            /// NumPy's operators delegate to this class: ``numpy_array + x`` calls its operator
+            /// instead of looping over elements. NumPy functions convert their arguments.
             #[classattr]
             fn __array_priority__() -> i32 {
                 1000
@@ -226,7 +226,7 @@ pub(crate) fn refuse_modulo(modulo: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
 }
 
 operator_methods!(PyExpr {
-    /// Raises an error that says what to use instead.
+    /// Raises an error that names an alternative.
     fn __setitem__(
         slf: &Bound<'_, Self>,
         _key: &Bound<'_, PyAny>,
@@ -259,32 +259,32 @@ operator_methods!(PyExpr {
         self.0.shape().size()
     }
 
-    /// The names of the axes, None for those without.
+    /// The names of the axes; None for an axis without a name.
     #[getter]
     fn names(&self) -> Vec<Option<String>> {
         crate::program::axis_names(&self.0.ty())
     }
 
-    /// The vectorized axes as pairs of a name and a size; `shape` and all functions are of one
+    /// The vectorized axes as pairs of a name and a size; `shape` and all functions describe one
     /// entry.
     #[getter]
     fn vectorized_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         crate::ops::vectors::described(py, self.0.vectors())
     }
 
-    /// With the axes reversed.
+    /// The tensor with reversed axes.
     #[getter(T)]
     fn transposed(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         crate::ops::movement::reversed_axes(slf)
     }
 
-    /// None: a traced value lives where its program runs.
+    /// None, because the device is unknown until the program runs.
     #[getter]
     fn device(&self) -> Option<PyDevice> {
         None
     }
 
-    /// The value itself, for no device but the one that it tells.
+    /// The value itself; only its own device is accepted.
     #[pyo3(signature = (device, /, *, stream=None))]
     fn to_device<'py>(
         slf: &Bound<'py, Self>,
@@ -300,7 +300,7 @@ operator_methods!(PyExpr {
         }
     }
 
-    /// The name of the operation, as expression text spells it.
+    /// The name of the operation, as in printed expressions.
     #[getter]
     fn op(&self) -> Option<&'static str> {
         self.0.read(|graph, id| graph.op(id).name())
@@ -314,15 +314,15 @@ operator_methods!(PyExpr {
         operands.map(|id| PyExpr::wrap(py, Expr::new(self.0.trace().clone(), id))).collect()
     }
 
-    /// What the operation is told besides its operands: axes, sizes, the position of a parameter.
+    /// The attributes of the operation: axes, sizes, the index of a parameter.
     #[getter]
     fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let op = self.in_graph(|graph, id| graph.op(id).clone())?;
         crate::attributes::of(py, &op)
     }
 
-    /// Where it can be used: 0 in all of the function, another number in the body of a loop or a
-    /// function over elements that is being traced; None for what depends on no argument.
+    /// The scope of the value: 0 in the whole function, another number in the body of a loop or in
+    /// a traced element function; None for a value that depends on no argument.
     #[getter]
     fn context(&self) -> PyResult<Option<u32>> {
         self.in_graph(|graph, id| {
@@ -341,7 +341,7 @@ operator_methods!(PyExpr {
         })
     }
 
-    /// The user's line, as ``file.py:3``.
+    /// The source line, as ``file.py:3``.
     #[getter]
     fn line(&self) -> PyResult<Option<String>> {
         self.in_graph(|graph, id| graph.line(id).map(|line| line.to_string()))
@@ -382,12 +382,12 @@ operator_methods!(PyExpr {
         Err(no_value(slf.py(), "float value", "nx.astype(x, nx.float32)"))
     }
 
-    /// There is no number yet: raises an error that says what to use instead.
+    /// Raises an error that names an alternative, because a traced value has no data.
     fn item(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Err(no_value(slf.py(), "number", "nx.hook or nx.print_value to look at it when it is there"))
     }
 
-    /// There are no numbers yet: raises an error that says what to use instead.
+    /// Raises an error that names an alternative, because a traced value has no data.
     fn tolist(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Err(no_value(slf.py(), "list of numbers", "nx.hook or nx.print_value to look at it when it is there"))
     }
@@ -399,7 +399,7 @@ operator_methods!(PyExpr {
     }
 });
 
-/// Python asked a traced value for data, which it has none of yet.
+/// The error for reading the data of a traced value.
 fn no_value(py: Python<'_>, what: &str, instead: &str) -> PyErr {
     let line = current_line(py).map(|line| format!(" ({line})")).unwrap_or_default();
     trace_error(format!(

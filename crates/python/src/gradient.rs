@@ -1,4 +1,4 @@
-//! The gradient, for which Python runs the function.
+//! Gradients; Python runs the function.
 
 use nxla_runtime::{Differentiated, Trace, values_and_gradients};
 use pyo3::prelude::*;
@@ -7,8 +7,9 @@ use crate::derivative::{Values, leaf, leaves, wrap};
 use crate::errors::{OrRaise, trace_error, user_error};
 use crate::source;
 
-/// Calls a function on stand-ins for values of the current trace; it gives what is differentiated,
-/// and its results. Gives the results in terms of the values, and the gradients.
+/// Calls a function with tracers for values of the current trace. The function returns the
+/// differentiated value and its results. Returns the results in terms of the values, and the
+/// gradients.
 #[pyfunction]
 fn values_and_grads(
     py: Python<'_>,
@@ -32,7 +33,7 @@ fn values_and_grads(
     Ok((wrap(py, results)?, wrap(py, gradients)?))
 }
 
-/// Whether a trace is under way on this thread.
+/// Returns whether the thread is tracing.
 #[pyfunction]
 fn is_tracing() -> bool {
     Trace::current().is_some()

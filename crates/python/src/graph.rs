@@ -24,7 +24,7 @@ use crate::tensor::{PyTensor, bytes_object};
 #[pyclass(name = "Stage", module = "nxla", frozen)]
 struct PyStage {
     stage: Stage,
-    /// The graph that the stage is part of; `None` for a stage that was read from bytes.
+    /// The graph of the stage; `None` for a stage that was read from bytes.
     graph: Option<Py<PyStageGraph>>,
 }
 
@@ -36,20 +36,20 @@ impl PyStage {
 
 #[pymethods]
 impl PyStage {
-    /// Its number; stages are listed in an order in which they can run.
+    /// The index; stages are listed in execution order.
     #[getter]
     fn id(&self) -> usize {
         self.stage.id.index()
     }
 
-    /// What people call it: the mark that it ends at, or the pass of a training step.
+    /// The name: the mark at which it ends, or the pass of a training step.
     #[getter]
     fn name(&self) -> Option<String> {
         self.stage.name.as_deref().map(str::to_owned)
     }
 
-    /// The expression of the stage. Its result is a tuple of the outputs, or the container of the whole
-    /// function if the stage computes all of the function's outputs.
+    /// The expression of the stage. Its result is a tuple of the outputs, or the container of the
+    /// whole function if the stage computes all outputs of the function.
     #[getter]
     fn expr(&self) -> PyExpression {
         let mut expression = PyExpression::of_program(self.stage.program.clone());
@@ -63,8 +63,8 @@ impl PyStage {
         expression
     }
 
-    /// Where each argument comes from: ``(None, k)`` is input ``k`` of the whole, ``(s, k)``
-    /// output ``k`` of stage ``s``.
+    /// The source of each argument: ``(None, k)`` is input ``k`` of the whole program, ``(s, k)``
+    /// is output ``k`` of stage ``s``.
     #[getter]
     fn arguments(&self) -> Vec<(Option<usize>, usize)> {
         let sources = self.stage.arguments.iter();
@@ -83,18 +83,18 @@ impl PyStage {
         self.stage.digest().to_string()
     }
 
-    /// The stage as bytes, to be run elsewhere; see ``from_bytes``.
+    /// The serialized stage; see ``from_bytes``.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         bytes_object(py, &self.stage.to_bytes())
     }
 
-    /// A stage from its bytes.
+    /// Reads a stage from its bytes.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
         Ok(Self { stage: Stage::from_bytes(bytes).or_raise()?, graph: None })
     }
 
-    /// Runs the stage by itself on one tensor for each argument; gives a list.
+    /// Runs the stage alone with one tensor for each argument and returns a list.
     #[pyo3(signature = (*args, **options))]
     fn run(
         &self,
@@ -133,7 +133,7 @@ impl PyStage {
     }
 }
 
-/// A split expression: stages that hand values to each other.
+/// A split expression: stages that pass values to each other.
 #[pyclass(name = "StageGraph", module = "nxla", frozen, weakref)]
 struct PyStageGraph {
     graph: StageGraph,
@@ -144,13 +144,13 @@ struct PyStageGraph {
 
 #[pymethods]
 impl PyStageGraph {
-    /// The stages, in an order in which they can run.
+    /// The stages, in execution order.
     #[getter]
     fn stages(slf: &Bound<'_, Self>) -> Vec<PyStage> {
         slf.get().graph.stages().iter().map(|stage| PyStage::of(stage, slf)).collect()
     }
 
-    /// The graph of a list of stages: all those of one graph, in any order.
+    /// The graph of a list of stages, which must be all stages of one graph, in any order.
     #[staticmethod]
     fn _of_stages(py: Python<'_>, stages: Vec<Bound<'_, PyStage>>) -> PyResult<Py<Self>> {
         let refused = |why: String| Err(argument_error("run: stages", why));
@@ -193,7 +193,7 @@ impl PyStageGraph {
         levels.map(|level| level.iter().map(|stage| stage.index()).collect()).collect()
     }
 
-    /// Where each result comes from, as in ``Stage.arguments``.
+    /// The source of each result, as in ``Stage.arguments``.
     #[getter]
     fn outputs(&self) -> Vec<(Option<usize>, usize)> {
         let sources = self.graph.outputs().iter();
@@ -204,7 +204,7 @@ impl PyStageGraph {
         self.graph.stages().len()
     }
 
-    /// The stage at a position, counted from the end if it is negative.
+    /// The stage at an index; negative indices count from the end.
     fn __getitem__(slf: &Bound<'_, Self>, position: isize) -> PyResult<PyStage> {
         let stages = slf.get().graph.stages();
         let count = stages.len();
@@ -217,10 +217,10 @@ impl PyStageGraph {
         }
     }
 
-    /// Runs all stages in this process; arguments as for the traced function, or one tensor for each
-    /// input.
+    /// Runs all stages in this process; arguments as for the traced function, or one tensor for
+    /// each input.
     ///
-    /// A keyword that is no argument is an option, as for ``nx.jit``.
+    /// A keyword that is not an argument of the function is an option, as for ``nx.jit``.
     #[pyo3(signature = (*args, **options))]
     fn run(
         &self,
@@ -246,18 +246,18 @@ impl PyStageGraph {
         Ok((args, rest.unwrap_or_else(|| PyDict::new(options.py()))))
     }
 
-    /// The place of each stage in the order in which several workers do well to take them.
+    /// The rank of each stage in the best order for several workers.
     fn _ranks(&self) -> Vec<usize> {
         self.graph.ranks().to_vec()
     }
 
-    /// The tensors of arguments; those of ``_captured`` are the inputs after them.
+    /// The tensors of arguments; the tensors of ``_captured`` follow as further inputs.
     fn _leaves(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Vec<Py<PyAny>>> {
         let leaves = self.taken.leaves(py, "run", args)?;
         leaves.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
     }
 
-    /// Large tensors that the function mentions.
+    /// The large captured tensors.
     fn _captured(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
         self.captured.iter().map(|tensor| PyTensor::wrap(py, tensor.clone())).collect()
     }
@@ -268,8 +268,8 @@ impl PyStageGraph {
         self.results.wrap(py, results)
     }
 
-    /// The options in force for a run, and for each stage whether it calls functions under them:
-    /// such a stage runs in this process.
+    /// The options of a run, and for each stage whether it calls host functions under them; such a
+    /// stage runs in the process.
     #[pyo3(signature = (options=None))]
     fn _in_force<'py>(
         &self,
@@ -280,15 +280,15 @@ impl PyStageGraph {
         Ok((to_dict(py, stages.options())?, stages.listening()))
     }
 
-    /// A table of the stages: operations, floating-point operations, what they take and give with its
-    /// bytes, the most that they hold at a time, and which have the program of an earlier one; then an
-    /// estimate of the time, and of what several workers gain.
+    /// A table of the stages: operations, floating-point operations, inputs and outputs with their
+    /// bytes, peak memory, and stages with the program of an earlier stage; then the estimated
+    /// time, and the speedup with several workers.
     fn explain(&self) -> String {
         self.graph.explain()
     }
 
-    /// How long each stage takes in seconds, the best of ``repeat`` runs, one after the other where
-    /// the arguments live; arguments and options as for ``run``.
+    /// Returns the run time of each stage in seconds, the best of ``repeat`` runs. Stages run one
+    /// after another on the device of the arguments; arguments and options are as for ``run``.
     #[pyo3(signature = (*args, repeat=3, **options))]
     fn measure(
         &self,
@@ -305,11 +305,11 @@ impl PyStageGraph {
         Ok(seconds.into_iter().map(|time| time.as_secs_f64()).collect())
     }
 
-    /// Simulates the stages on ``workers`` that are alike, each running one stage at a time.
+    /// Simulates the stages on ``workers`` equal workers, each of which runs one stage at a time.
     ///
-    /// ``bandwidth`` is in bytes per second and ``latency`` in seconds, for values that go from one
-    /// worker to another; inputs are taken to be everywhere. ``seconds`` says how long each stage
-    /// takes, as ``measure`` tells it; without it that is estimated from the work.
+    /// ``bandwidth`` (bytes per second) and ``latency`` (seconds) apply to values that move between
+    /// workers; inputs are available everywhere. ``seconds`` contains the time of each stage, as
+    /// ``measure`` returns it; by default times are estimated.
     #[pyo3(signature = (workers, *, bandwidth=1e9, latency=1e-4, seconds=None))]
     fn simulate(
         &self,
@@ -321,14 +321,15 @@ impl PyStageGraph {
         simulate(&self.graph, workers, (bandwidth, latency), seconds)
     }
 
-    /// What a pickle keeps: the bytes, the container of the results, what is taken, and large tensors.
+    /// The state of a pickle: the bytes, the container of the results, the structure of the
+    /// arguments, and large tensors.
     fn _parts<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py>> {
         self.graph.stages().iter().try_for_each(refuse_functions)?;
         let bytes = bytes_object(py, &self.graph.to_bytes())?;
         Ok((bytes, self.results.kept(py)?, self.taken.kept(py)?, self._captured(py)?))
     }
 
-    /// A graph of stages from what a pickle has kept.
+    /// Rebuilds a graph of stages from the state of a pickle.
     #[staticmethod]
     fn _from_parts(
         py: Python<'_>,
@@ -344,7 +345,7 @@ impl PyStageGraph {
         Ok(Self { graph, results, captured, taken })
     }
 
-    /// A picture of the stages as SVG text.
+    /// A drawing of the stages as SVG.
     fn to_svg(&self) -> String {
         self.graph.to_svg()
     }
@@ -391,7 +392,7 @@ pub(crate) fn leaves(
     Ok(leaves)
 }
 
-/// Refuses to send functions of this process elsewhere.
+/// Rejects serialization of host functions.
 fn refuse_functions(stage: &Stage) -> PyResult<()> {
     if stage.program.detach_hooks(&|_| false).functions.is_empty() {
         return Ok(());
@@ -404,7 +405,7 @@ fn refuse_functions(stage: &Stage) -> PyResult<()> {
     Err(argument_error("pickle", why))
 }
 
-/// Reads what the callback of a split answered.
+/// Reads the decision of a split callback.
 fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
     let text: Option<String> = match answer.is_none() {
         true => Some("none".into()),
@@ -425,7 +426,7 @@ fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
     }
 }
 
-/// Splits an expression by a policy, or the name of one.
+/// Splits an expression by a policy, or by the name of one.
 #[pyfunction]
 fn split_by(
     py: Python<'_>,
@@ -437,8 +438,8 @@ fn split_by(
     Ok(PyStageGraph::of(graph, expression))
 }
 
-/// Splits an expression where ``decide(node)`` says so. With ``state`` it is
-/// ``decide(node, state)`` and answers ``(decision, state)``; the last state comes back too.
+/// Splits an expression by ``decide(node)``. With ``state``, ``decide(node, state)`` returns
+/// ``(decision, state)``, and the final state is returned too.
 #[pyfunction]
 #[pyo3(signature = (expression, decide, state=None))]
 fn split(

@@ -1,4 +1,4 @@
-//! Python functions as hooks.
+//! Python functions as hooks and runtime calls.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::ending;
 use crate::errors::{argument_error, exception};
 use crate::tensor::PyTensor;
 
-/// A Python function that is shown values.
+/// A Python function that receives values.
 pub(crate) struct PyHook {
-    /// None where a hook has only a name: then this says how its values look, for functions that
-    /// callers bring.
+    /// None for a hook that has only a name; the containers of its values are kept for functions of
+    /// callers.
     function: Option<Callable>,
-    /// Puts the values into the container that the user gave the hook.
+    /// Rebuilds the container of the hook's values.
     arrange: Option<Box<dyn Arrange>>,
 }
 
@@ -29,13 +29,13 @@ pub(crate) trait Arrange: Send + Sync {
 }
 
 impl PyHook {
-    /// A function for hooks of a name. It is called with what a hook was given.
+    /// A listener for a name, which is called with the values of a hook.
     pub(crate) fn of(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn HostFn>> {
         checked(function)?;
         Ok(Arc::new(PyHook { function: Some(Callable::new(function)), arrange: None }))
     }
 
-    /// A hook that hands over its values in a container, to a function of its own if it has one.
+    /// A hook that passes its values in a container, with an optional function.
     pub(crate) fn arranged(
         function: Option<&Bound<'_, PyAny>>,
         arrange: Box<dyn Arrange>,
@@ -45,7 +45,7 @@ impl PyHook {
         Ok(Arc::new(PyHook { function, arrange: Some(arrange) }))
     }
 
-    /// Calls a function with values as this hook hands them over.
+    /// Calls a function with the values of the hook.
     fn show(&self, function: &Callable, values: &[HostTensor]) -> Result<(), HostError> {
         ending::inside(|py| {
             let function = function.get().ok_or_else(gone)?;
@@ -68,7 +68,7 @@ impl PyHook {
     }
 }
 
-/// The error of a program that outlives the function in which its hooks were written.
+/// The error for a program that outlives the owner of its hooks.
 fn gone() -> PyErr {
     let why = "the function of a hook is gone, since the jitted function that it came up in is";
     exception(nxla_runtime::Error::Usage(why.into()))
@@ -103,7 +103,7 @@ impl HostFn for PyHook {
     }
 }
 
-/// A Python function that computes values: it takes a list of tensors, and gives one.
+/// A Python function that computes values, from a list of tensors to a list of tensors.
 pub(crate) struct PyCompute(Callable);
 
 impl PyCompute {
@@ -117,7 +117,7 @@ impl PyCompute {
         let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
         let function = self.0.get().ok_or_else(gone)?;
         let results: Vec<PyRef<'_, PyTensor>> = function.bind(py).call1((tensors,))?.extract()?;
-        // Results may not be ready yet, and what computes them may need the interpreter lock.
+        // Results may be unfinished, and computing them may need the interpreter lock.
         results.iter().map(|result| result.host(py)).collect()
     }
 }
@@ -133,7 +133,7 @@ impl HostFn for PyCompute {
     }
 }
 
-/// Hands the functions behind hooks over to an owner.
+/// Moves the functions of hooks to an owner.
 pub(crate) fn give_to<'a>(owned: &Owned, hooks: impl IntoIterator<Item = &'a Arc<dyn HostFn>>) {
     for hook in hooks {
         let hook = (&**hook as &dyn Any).downcast_ref::<PyHook>();
@@ -141,7 +141,7 @@ pub(crate) fn give_to<'a>(owned: &Owned, hooks: impl IntoIterator<Item = &'a Arc
     }
 }
 
-/// The Python function behind a hook; None for one of another language.
+/// The Python function of a hook; None for a Rust function.
 pub(crate) fn callable_of(py: Python<'_>, hook: &dyn HostFn) -> Py<PyAny> {
     let hook = (hook as &dyn Any).downcast_ref::<PyHook>();
     let function = hook.and_then(|hook| hook.function.as_ref()?.get());

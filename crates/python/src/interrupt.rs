@@ -1,7 +1,7 @@
-//! Waiting that Ctrl-C ends: for compilers, programs, and results on devices.
+//! Interruptible waits for compilers, programs and results on devices.
 //!
-//! Python runs signal handlers on its main thread only, and only when that thread asks. So waiting
-//! happens without the interpreter lock, and is broken off every so often to ask.
+//! Python runs signal handlers only on its main thread, and only when that thread checks for
+//! signals. Waits therefore release the interpreter lock and check for signals regularly.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,11 +14,11 @@ use pyo3::prelude::*;
 use crate::ending;
 use crate::errors::{OrRaise, exception};
 
-/// How long a wait goes on between looks for signals.
+/// The interval between signal checks.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Does something without holding up other Python threads. It gets a question to ask now and then,
-/// and is to stop if the answer is `true`; then this raises what the signal's handler raised.
+/// Runs a function without blocking other Python threads. The function receives a check and must
+/// stop if it returns `true`; the exception of the signal handler is raised then.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Result<T, Error> + Send,
@@ -34,9 +34,9 @@ pub(crate) fn interruptible<T: Send>(
     outcome.map_err(|error| signals.take().unwrap_or_else(|| exception(error)))
 }
 
-/// Waits until the data of a tensor is there.
+/// Waits until a tensor is computed.
 pub(crate) fn wait_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<()> {
-    // Letting go of the interpreter takes longer.
+    // Releasing the interpreter lock takes longer.
     if tensor.is_at_hand() {
         return tensor.wait().or_raise();
     }
@@ -60,11 +60,11 @@ pub(crate) fn read_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<Ho
     }
 }
 
-/// Looks for signals now and then.
+/// Checks for signals from time to time.
 struct Signals {
     calls: AtomicU32,
-    /// How many calls pass between looks. It adapts to how often there are calls, since reading the
-    /// clock costs as much as a small operation.
+    /// The number of calls between clock reads. It adapts to the frequency of calls, because
+    /// reading the clock costs as much as a small operation.
     stride: AtomicU32,
     last: Mutex<Option<Instant>>,
     raised: Mutex<Option<PyErr>>,
@@ -87,7 +87,7 @@ impl Signals {
     fn pending(&self) -> bool {
         let stride = self.stride.load(Ordering::Relaxed);
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
-        // Nothing has taken time before the first.
+        // No time has passed before the first check.
         if call == 0 || !call.is_multiple_of(stride) {
             return false;
         }

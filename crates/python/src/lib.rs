@@ -1,8 +1,8 @@
 //! The compiled module `nxla._core`: classes and functions that the Python package wraps.
 //!
-//! Nothing is decided here. Arguments are converted, the call is handed to the runtime, and
-//! errors become exceptions. Functions that are no more than that are the ones that users call: their
-//! docs and defaults are here. Containers that only Python has live in `python/nxla`.
+//! The module contains no policy. Functions convert their arguments, call the runtime, and convert
+//! errors to exceptions. Functions that do no more are public, with their docs and defaults here.
+//! `python/nxla` contains the functions that need Python containers.
 
 mod ahead;
 mod apply;
@@ -86,7 +86,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     parts::register(module)?;
     source::register(module)?;
     ops::register(module)?;
-    // What `from nxla._core import *` gives the package.
+    // The names that `from nxla._core import *` imports.
     let classes = [
         "Compiled",
         "DType",

@@ -1,7 +1,7 @@
-//! Which tensors live, and the lines that made them.
+//! Tracking of live tensors and of the lines that created them.
 //!
-//! Nothing is noted until somebody wants to know, and making a tensor costs one look at a flag. What
-//! is noted holds no tensor: it has weak references, and forgets those that lead nowhere.
+//! Tracking is off by default, and creating a tensor then costs one read of a flag. The tracker
+//! holds weak references and removes dead ones.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,13 +13,13 @@ use crate::errors::OrRaise;
 use crate::source::{line_of, place};
 use crate::tensor::PyTensor;
 
-/// Whether anybody tracks tensors.
+/// True while tensors are tracked.
 static ON: AtomicBool = AtomicBool::new(false);
 
-/// What those note who track tensors at present.
+/// The records of the active trackers.
 static NOTES: Mutex<Vec<Arc<Mutex<Notes>>>> = Mutex::new(Vec::new());
 
-/// A tensor, and the code and instruction that made it.
+/// A tensor, with the code object and instruction that created it.
 struct Made {
     tensor: Py<PyWeakrefReference>,
     place: Option<(Py<PyAny>, i64)>,
@@ -35,16 +35,16 @@ impl Made {
 #[derive(Default)]
 struct Notes {
     made: Vec<Made>,
-    /// At how many of them those are forgotten that are gone.
+    /// The number of records at which dead ones are removed.
     next_look: usize,
 }
 
-/// The fewest for which it is worth to look which of them are gone.
+/// The minimum number of records for which a removal pays off.
 const FEW: usize = 1024;
 
 impl Notes {
-    /// Notes one more. What is gone is looked for whenever twice as many are there as were left the
-    /// last time, so that each takes a constant time.
+    /// Adds a record. Dead records are removed whenever the number has doubled since the last
+    /// removal, so the amortized cost is constant.
     fn add(&mut self, py: Python<'_>, made: Made) {
         if self.made.len() >= self.next_look.max(FEW) {
             self.made.retain(|made| made.tensor.bind(py).upgrade().is_some());
@@ -58,19 +58,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether tensors that are made are to be noted.
+/// Returns whether new tensors are tracked.
 #[inline]
 pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Notes a tensor that has just been made.
+/// Tracks a new tensor.
 #[cold]
 pub(crate) fn note(tensor: &Bound<'_, PyTensor>) -> PyResult<()> {
     let py = tensor.py();
     let place = place(py)?.map(|(code, instruction)| (code.unbind(), instruction));
     let made = Made { tensor: PyWeakrefReference::new(tensor)?.unbind(), place };
-    // Python may run other threads whenever it is called, which must not find the list locked.
+    // Calls into Python may switch threads, so the list must not be locked.
     let trackers = lock(&NOTES).clone();
     for notes in trackers {
         lock(&notes).add(py, made.clone_ref(py));
@@ -78,16 +78,16 @@ pub(crate) fn note(tensor: &Bound<'_, PyTensor>) -> PyResult<()> {
     Ok(())
 }
 
-/// Tells of tensors that were made while it was on: which of them live.
+/// Records of the tensors that were created while the tracker was active.
 #[pyclass(name = "TensorTracker", module = "nxla._core", frozen)]
 struct Tracker(Arc<Mutex<Notes>>);
 
-/// A tensor that lives: the line that made it, its type, its device, and its bytes.
+/// A live tensor: its source line, type, device, and bytes.
 type Live = (Option<String>, String, String, usize);
 
 #[pymethods]
 impl Tracker {
-    /// Begins to note tensors, in all threads.
+    /// Starts tracking in all threads.
     #[new]
     fn new() -> Self {
         let notes = Arc::default();
@@ -97,14 +97,14 @@ impl Tracker {
         Self(notes)
     }
 
-    /// Notes no more tensors.
+    /// Stops tracking.
     fn stop(&self) {
         let mut trackers = lock(&NOTES);
         trackers.retain(|notes| !Arc::ptr_eq(notes, &self.0));
         ON.store(!trackers.is_empty(), Ordering::Relaxed);
     }
 
-    /// The tensors that live and have their data, in the order in which they were made.
+    /// The live tensors with data, in order of creation.
     fn live(&self, py: Python<'_>) -> PyResult<Vec<Live>> {
         let made: Vec<Made> = lock(&self.0).made.iter().map(|made| made.clone_ref(py)).collect();
         let mut live = Vec::new();

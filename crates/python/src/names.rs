@@ -1,8 +1,8 @@
-//! Names of operations as Python users write them.
+//! Names of operations in Python.
 //!
-//! The engine speaks of operations by Nx's names. Where the Python Array API standard has another
-//! name for a function, the Python package uses that, and so must errors. The names of
-//! element-wise operations are in their rows of the op table.
+//! The engine uses the operation names of Nx. The Python package uses the name in the Python Array
+//! API standard if it differs, so error messages must use it too. The table of element-wise ops
+//! contains their names.
 
 use nxla_runtime::graph::{BinaryOp, UnaryOp};
 

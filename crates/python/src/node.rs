@@ -1,4 +1,4 @@
-//! The class of nodes: what an expression is made of, for splits, passes and compilers of Python.
+//! The class of nodes, for split callbacks, passes and Python compilers.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl PyNode {
         self.operation().name()
     }
 
-    /// The position in the graph; operands have smaller ones.
+    /// The index in the graph; operands have smaller indices.
     #[getter]
     fn id(&self) -> usize {
         self.id.index()
@@ -62,13 +62,13 @@ impl PyNode {
         self.program.graph().ty(self.id).as_tensor().map(|ty| PyDType(ty.dtype))
     }
 
-    /// The names of the axes, None for those without.
+    /// The names of the axes; None for an axis without a name.
     #[getter]
     fn names(&self) -> Vec<Option<String>> {
         self.program.graph().ty(self.id).as_tensor().map(axis_names).unwrap_or_default()
     }
 
-    /// How many results the operation has; ``elem`` nodes take them apart.
+    /// The number of results; ``elem`` nodes select one.
     #[getter]
     fn results(&self) -> usize {
         self.program.graph().ty(self.id).parts().len()
@@ -83,7 +83,7 @@ impl PyNode {
         }
     }
 
-    /// What else is written on the values of an annotation, by name; None for every other operation.
+    /// The other notes of an annotation, by name; None for every other operation.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         match self.operation() {
@@ -98,20 +98,20 @@ impl PyNode {
         self.program.graph().operands(self.id).iter().map(|&id| self.other(id)).collect()
     }
 
-    /// What the operation is told besides its operands: axes, sizes, and the like.
+    /// The attributes of the operation: axes, sizes and others.
     #[getter]
     fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         attributes::of(py, self.operation())
     }
 
-    /// The expressions inside, such as the body of a loop; they take operands of the node.
+    /// The programs of regions, such as the body of a loop; their inputs are operands of the node.
     #[getter]
     fn regions(&self) -> Vec<PyExpression> {
         let regions = self.operation().regions().into_iter();
         regions.map(|program| PyExpression::of_program(program.clone())).collect()
     }
 
-    /// The user's line, as ``file.py:3``.
+    /// The source line, as ``file.py:3``.
     #[getter]
     fn line(&self) -> Option<String> {
         self.program.graph().line(self.id).map(|line| line.to_string())

@@ -1,4 +1,4 @@
-//! Notes on values: dicts of Python, and back.
+//! Conversion of notes between Python dicts and the engine.
 
 use nxla_runtime::graph::{MAX_NOTE_DEPTH, Note, Notes};
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ fn map_of(notes: &Bound<'_, PyMapping>, depth: usize) -> PyResult<Notes> {
     for item in notes.items()?.iter() {
         let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
         let Ok(name) = name.cast::<PyString>() else {
-            let why = format!("a name has to be a text, not {}", name.get_type().name()?);
+            let why = format!("name: must be a string; got {}", name.get_type().name()?);
             return Err(argument_error("metadata", why));
         };
         found.insert(name.to_str()?, note_of(&value, depth)?);
@@ -24,7 +24,7 @@ fn map_of(notes: &Bound<'_, PyMapping>, depth: usize) -> PyResult<Notes> {
     Ok(found)
 }
 
-/// Calls itself as deep as the value nests, up to the limit.
+/// Recursion is limited by the nesting depth of notes.
 fn note_of(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Note> {
     if depth > MAX_NOTE_DEPTH {
         let why = format!("lists and mappings of notes nest at most {MAX_NOTE_DEPTH} deep");
@@ -58,7 +58,7 @@ fn note_of(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Note> {
         return note_of(&value.call_method0("item")?, depth + 1);
     }
     let why = format!(
-        "a note is a text, a number, a truth value, None, or a list or mapping of them, not {}",
+        "notes: must be strings, numbers, booleans, None, or lists or mappings of these; got {}",
         kind.name()?
     );
     Err(argument_error("metadata", why))

@@ -1,9 +1,10 @@
-//! Plain integers of Python next to tensors of integers.
+//! Dtypes of Python scalars combined with tensors.
 //!
-//! A number has a kind and no width, so the dtype of a result does not depend on how large it is: an
-//! integer that the dtype of the other operand does not hold is an error, as in numpy. Next to truth
-//! values it has the dtype that it has by itself. What is written into elements must fit them too. Nx, to whose rules the graph keeps, takes a wider
-//! dtype instead, and has no truth values but `u8`; what compares with Nx asks for its rules.
+//! A Python scalar has a kind and no width, so its value does not change the dtype of a result. An
+//! integer that the dtype of the other operand cannot represent is an error, as in NumPy. Combined
+//! with a boolean tensor, a scalar takes its default dtype. Updates of elements must fit the dtype
+//! of the elements. The graph follows Nx, which widens the dtype instead and has no booleans;
+//! comparisons with Nx switch to its rules.
 
 use std::cell::Cell;
 
@@ -21,14 +22,14 @@ thread_local! {
     static OF_NX: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether plain numbers and sums of truth values have the dtypes that Nx gives them, on this thread;
-/// gives what was in force before.
+/// Sets whether scalars and sums of booleans have the dtypes of Nx on the thread; returns the
+/// previous setting.
 #[pyfunction]
 fn set_numbers_of_nx(of_nx: bool) -> bool {
     OF_NX.replace(of_nx)
 }
 
-/// Whether they have the dtypes that Nx gives them.
+/// Returns whether scalars have the dtypes of Nx.
 pub(crate) fn are_of_nx() -> bool {
     OF_NX.get()
 }
@@ -44,7 +45,7 @@ pub(crate) fn role(class: BinaryClass) -> Role {
     }
 }
 
-/// A Python scalar whose result has the dtype of the operands that it meets, which it must fit.
+/// A Python scalar that takes the dtype of the other operands, which must be able to represent it.
 pub(crate) fn next_to(number: Number, common: Option<DType>) -> PyResult<Value> {
     let value = Value::Number(number);
     let (Number::Int(number), Some(other)) = (number, common) else {
@@ -61,7 +62,7 @@ pub(crate) fn next_to(number: Number, common: Option<DType>) -> PyResult<Value> 
         (Some(least), Some(most)) if number < least || number > most => {
             let instead = Number::Int(number).default_dtype().map(|dtype| {
                 format!(
-                    "; give it a dtype, as in nx.tensor({number}, \"{dtype}\"), for a wider result"
+                    "; choose a dtype, as in nx.tensor({number}, \"{dtype}\"), for a wider result"
                 )
             });
             Err(PyOverflowError::new_err(format!(
@@ -73,8 +74,8 @@ pub(crate) fn next_to(number: Number, common: Option<DType>) -> PyResult<Value> 
     }
 }
 
-/// Makes sure that Python scalars can be written to elements of a dtype: a complex number has no
-/// place in a real dtype, and an integer dtype must hold the number.
+/// Checks that Python scalars can be written to elements of a dtype: a real dtype rejects complex
+/// numbers, and an integer dtype must be able to represent the number.
 pub(crate) fn fit_elements(numbers: &[Number], dtype: DType) -> PyResult<()> {
     if numbers.iter().any(|number| matches!(number, Number::Complex(..))) {
         refuse_complex(dtype)?;
@@ -85,7 +86,7 @@ pub(crate) fn fit_elements(numbers: &[Number], dtype: DType) -> PyResult<()> {
     numbers.iter().try_for_each(|&number| in_bounds(number, dtype, FROM_TENSOR))
 }
 
-/// Makes sure that complex numbers can be elements of a dtype.
+/// Checks that complex numbers can be elements of a dtype.
 pub(crate) fn refuse_complex(dtype: DType) -> PyResult<()> {
     if dtype.is_complex() {
         return Ok(());
@@ -96,8 +97,8 @@ pub(crate) fn refuse_complex(dtype: DType) -> PyResult<()> {
     )))
 }
 
-/// Whether numbers together need `u64`: they are integers, and `s64` does not hold all of them.
-/// Refuses numbers that no integer dtype holds together.
+/// Returns whether integers need `u64`, because `s64` cannot represent all of them.
+/// Rejects integers that no integer dtype can represent together.
 pub(crate) fn need_u64(numbers: impl Iterator<Item = Number>) -> PyResult<bool> {
     let (mut least, mut most) = (0, 0);
     for number in numbers {
@@ -119,8 +120,7 @@ pub(crate) fn need_u64(numbers: impl Iterator<Item = Number>) -> PyResult<bool> 
     )))
 }
 
-/// Makes sure that a tensor of a dtype can be made of plain numbers: of integers it holds what is
-/// before their points.
+/// Checks that a tensor of a dtype can contain Python scalars; integer dtypes truncate floats.
 pub(crate) fn all_fit(numbers: &[Number], dtype: DType) -> PyResult<()> {
     if !is_bounded(dtype) {
         return Ok(());
@@ -128,18 +128,19 @@ pub(crate) fn all_fit(numbers: &[Number], dtype: DType) -> PyResult<()> {
     numbers.iter().try_for_each(|&number| in_bounds(number, dtype, ALONE))
 }
 
-/// Whether numbers beyond the bounds of a dtype are refused: of integers, but for tools that compare with Nx.
+/// Returns whether integers outside the range of a dtype are rejected; comparisons with Nx accept
+/// them.
 fn is_bounded(dtype: DType) -> bool {
     dtype.is_integer() && !are_of_nx()
 }
 
-/// What helps where numbers are written to a tensor of few bits.
+/// The hint for updates of elements.
 const FROM_TENSOR: &str = "convert the tensor first, as in nx.astype(x, \"s32\")";
 
-/// The same where numbers become a tensor.
+/// The hint for new tensors.
 const ALONE: &str = "numbers wrap around in nx.astype(x, dtype)";
 
-/// Makes sure that a dtype of integers holds what is before the point of a number.
+/// Checks that an integer dtype can represent the truncated number.
 fn in_bounds(number: Number, dtype: DType, hint: &str) -> PyResult<()> {
     let (Some(least), Some(most)) = (dtype.min_value().as_i128(), dtype.max_value().as_i128())
     else {

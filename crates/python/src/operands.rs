@@ -1,7 +1,7 @@
-//! The operands of one call, and the dtypes that Python scalars and lists among them take.
+//! The operands of a call, and the dtypes of the Python scalars and lists among them.
 //!
-//! A Python scalar or a list of them has no dtype until the dtypes of all operands are known. It is
-//! then rounded once, to the dtype that it meets: the promotion of all operands that hold elements.
+//! A Python scalar, or a list of scalars, has no dtype until the dtypes of all operands are known.
+//! It is then rounded once, to the promoted dtype of the operands that contain elements.
 
 use nxla_runtime::host::{Number, promote_keep_pred};
 use nxla_runtime::{DType, number_tensor};
@@ -17,21 +17,21 @@ use crate::value::{FromPython, Value, is_list, number_of};
 /// The operands of a call as tensors, traced values and numbers.
 pub(crate) type Values = SmallVec<[Value; 3]>;
 
-/// The part that an operand plays among the others of a call.
+/// The role of an operand in a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The result has elements of the promoted dtype, which an integer must fit.
     Element,
     /// The operand is converted before it meets the others, or the result is a float.
     Free,
-    /// The operand is compared with the others, exactly, whatever its size.
+    /// The operand is compared exactly with the other operands, for any size.
     Compared,
-    /// The operand limits the others from below. A lower limit below all integers of a dtype is no
-    /// limit, and need not fit the dtype.
+    /// The operand is a lower limit of the other operands. A limit below the range of an integer
+    /// dtype has no effect and need not fit.
     LowerLimit,
-    /// The operand limits the others from above, likewise.
+    /// The operand is an upper limit of the other operands, with the same rule.
     UpperLimit,
-    /// The operand says where elements are. Scalars among the others never take its dtype.
+    /// The operand contains indices. Scalars never take its dtype.
     Position,
 }
 
@@ -58,7 +58,7 @@ impl Given {
         Ok(Some(Given::List(list, dtype)))
     }
 
-    /// Whether the operand consists of Python scalars.
+    /// Returns whether the operand consists of Python scalars.
     fn is_literal(&self) -> bool {
         matches!(self, Given::List(..) | Given::Value(Value::Number(_)))
     }
@@ -109,7 +109,7 @@ impl Operands {
         Ok(true)
     }
 
-    /// The operands, with numbers in the dtypes that they take.
+    /// The operands, with scalars in their final dtypes.
     pub(crate) fn values(self) -> PyResult<Values> {
         let elements = || self.0.iter().filter(|(_, role)| *role != Role::Position);
         let common = elements().filter_map(|(given, _)| given.dtype()).reduce(promote_keep_pred);
@@ -120,7 +120,7 @@ impl Operands {
             is_u64 = need_u64(combined.flat_map(|(given, _)| given.numbers()).copied())?
                 && elements().all(|(given, _)| given.is_literal());
         }
-        // Literals have no dtypes that could be promoted: they share the one that holds them all.
+        // Literals have no dtypes to promote: they share the dtype that represents all of them.
         let common = if is_u64 { Some(DType::U64) } else { common };
         let value = |(given, role): (Given, Role)| match given {
             Given::List(list, own) if role == Role::Position => list.tensor(own),
@@ -148,7 +148,7 @@ fn any_integer(value: &Bound<'_, PyAny>) -> PyResult<Number> {
 }
 
 /// A Python scalar among operands that promote to `common`. With `is_typed` it takes a dtype here,
-/// since the dtypes of all operands together would give it another one.
+/// because the promotion of all operands would choose another one.
 fn number_value(
     number: Number,
     role: Role,
@@ -170,7 +170,7 @@ fn number_value(
     }
 }
 
-/// A limit that lies beyond the integers that it limits, as the nearest of them.
+/// A limit outside the range of the limited integers, clamped to the range.
 fn limited(number: Number, role: Role, common: Option<DType>) -> Number {
     let Some(dtype) = common.filter(|dtype| dtype.is_integer()) else { return number };
     match (number, dtype.min_value().as_i128(), dtype.max_value().as_i128()) {
@@ -185,7 +185,7 @@ fn limited(number: Number, role: Role, common: Option<DType>) -> Number {
 }
 
 /// The dtype for a list of Python floats of dtype `own`, which loses no digits that the promoted
-/// dtype would have kept. The list promotes with the dtype `own` all the same.
+/// dtype would keep. The list still promotes as `own`.
 fn unrounded(own: DType, common: Option<DType>) -> DType {
     match common {
         Some(DType::F64) if own.is_float() => DType::F64,
@@ -208,7 +208,7 @@ pub(crate) fn pair(
     both.values()
 }
 
-/// Tensors of operands, in which Python scalars have the dtypes that they take in a call together.
+/// The operands as tensors, with scalars in the dtypes of the call.
 #[pyfunction]
 #[pyo3(signature = (function, operands, compared=false))]
 fn as_tensors<'py>(

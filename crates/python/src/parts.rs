@@ -1,4 +1,4 @@
-//! Containers taken apart by one level, and put together again, for those who write them down.
+//! Taking containers apart by one level, and rebuilding them, for serialization.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
@@ -6,12 +6,12 @@ use pyo3::types::{PyTuple, PyType};
 use crate::containers::{Kind, Tree, kind_of, unflatten_of};
 use crate::errors::argument_error;
 
-/// Kind, class, what else belongs to the structure, and children.
+/// Kind, class, auxiliary structure, and children.
 type Parts<'py> =
     (&'static str, Option<Bound<'py, PyType>>, Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>);
 
-/// The kind of a container, its class if it has one of its own, what else belongs to its structure
-/// (keys, names of fields, what a registered class says), and its children. None for what is none.
+/// The kind of a container, its class if it is user-defined, its auxiliary structure (keys, field
+/// names, data of a registered class), and its children. None for a value that is not a container.
 #[pyfunction]
 fn take_apart<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Parts<'py>>> {
     let py = value.py();

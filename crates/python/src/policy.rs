@@ -1,4 +1,4 @@
-//! Rules that cut expressions into stages, and what simulations of stages give.
+//! Split policies, and the results of simulations.
 
 use nxla_runtime::split::{Cluster, Policy, Speed, StageGraph, Timeline};
 use pyo3::prelude::*;
@@ -6,46 +6,45 @@ use pyo3::types::{PyString, PyTuple};
 
 use crate::errors::argument_error;
 
-/// A rule that cuts any expression into stages; for ``nx.graph.split``, and for ``stages=`` of
-/// ``nx.jit``.
+/// A split policy, for ``nx.graph.split`` and the option ``stages`` of ``nx.jit``.
 #[pyclass(name = "Policy", module = "nxla.graph", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct PyPolicy(pub(crate) Policy);
 
 #[pymethods]
 impl PyPolicy {
-    /// Stages of so many operations each; the last one may have fewer.
+    /// Stages of ``n`` operations each; the last stage may have fewer.
     #[staticmethod]
     fn every_ops(count: usize) -> Self {
         Self(Policy::EveryOps(count))
     }
 
-    /// Stages of at most so many operations, cut where few bytes cross.
+    /// Stages of at most ``n`` operations, cut where few bytes cross.
     #[staticmethod]
     fn at_most_ops(count: usize) -> Self {
         Self(Policy::AtMostOps(count))
     }
 
-    /// So many stages of about the same estimated time, cut where few bytes cross.
+    /// ``n`` stages of about the same estimated time, cut where few bytes cross.
     #[staticmethod]
     fn balanced(count: usize) -> Self {
         Self(Policy::Balanced(count))
     }
 
-    /// Stages that each hold at most so many bytes while they run, counting what they take and give.
+    /// Stages that need at most this memory in bytes, including inputs and outputs.
     #[staticmethod]
     fn memory(bytes: u64) -> Self {
         Self(Policy::Memory(bytes))
     }
 
-    /// A stage ends at each value with one of these marks, or at each mark if none is named.
+    /// A stage ends at each value with one of these marks, or at every mark if no name is given.
     #[staticmethod]
     #[pyo3(signature = (*names))]
     fn marks(names: Vec<String>) -> Self {
         Self(Policy::Marks(names))
     }
 
-    /// A stage for each repetition of what repeats itself: the layers of a model. Equal layers are
+    /// One stage for each repeated part of the program, the layers of a model. Equal layers are
     /// compiled once.
     #[staticmethod]
     fn layers() -> Self {
@@ -58,8 +57,8 @@ impl PyPolicy {
         Self(Policy::Training)
     }
 
-    /// One stage for an expression that compiles quickly, layers or stages of a few hundred
-    /// operations for a larger one.
+    /// One stage for a program that compiles quickly; layers, or stages of a few hundred
+    /// operations, for a larger one.
     #[staticmethod]
     fn auto() -> Self {
         Self(Policy::Auto)
@@ -87,7 +86,7 @@ impl PyPolicy {
     }
 }
 
-/// A policy, given as such or by the name of one without numbers.
+/// A policy, passed as an object or by the name of a policy without numbers.
 pub(crate) fn policy_from(value: &Bound<'_, PyAny>) -> PyResult<Policy> {
     if let Ok(policy) = value.cast::<PyPolicy>() {
         return Ok(policy.get().0.clone());
@@ -108,20 +107,20 @@ pub(crate) fn policy_from(value: &Bound<'_, PyAny>) -> PyResult<Policy> {
     }
 }
 
-/// What the workers of a simulation do, and when. ``str()`` shows it as a chart.
+/// The schedule of a simulation. ``str()`` draws it as a chart.
 #[pyclass(name = "Timeline", module = "nxla.graph", frozen)]
 pub(crate) struct PyTimeline(Timeline);
 
 #[pymethods]
 impl PyTimeline {
-    /// When the last stage ends, in seconds.
+    /// The end of the last stage, in seconds.
     #[getter]
     fn makespan(&self) -> f64 {
         self.0.makespan
     }
 
-    /// For each stage: the stage, its worker, when it begins and ends in seconds, and the bytes that
-    /// it gets from other workers.
+    /// For each stage: the stage, its worker, its start and end in seconds, and the bytes that it
+    /// receives from other workers.
     #[getter]
     fn runs(&self) -> Vec<(usize, usize, f64, f64, u64)> {
         let runs = self.0.runs.iter();
@@ -137,8 +136,7 @@ impl PyTimeline {
     }
 }
 
-/// Simulates the stages on workers that are alike. Without ``seconds`` they take as long as their
-/// work is estimated to.
+/// Simulates the stages on equal workers. Without ``seconds``, times are estimated.
 pub(crate) fn simulate(
     graph: &StageGraph,
     workers: usize,
@@ -147,7 +145,7 @@ pub(crate) fn simulate(
 ) -> PyResult<PyTimeline> {
     let refuse = |why: String| Err(argument_error("simulate", why));
     if workers == 0 {
-        return refuse("workers is 0, and somebody has to work".into());
+        return refuse("workers: must be at least 1; got 0".into());
     }
     // Neither is a comparison with NaN true.
     if !(bandwidth > 0.0 && latency >= 0.0) {

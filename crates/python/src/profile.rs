@@ -1,4 +1,4 @@
-//! What the process does and holds: profiles, memory of devices, and what a plugin says of itself.
+//! Profiles, memory reports, and properties of plugins.
 
 use std::path::PathBuf;
 
@@ -9,21 +9,21 @@ use pyo3::types::PyDict;
 
 use crate::errors::OrRaise;
 
-/// Begins to record; whether nothing was being recorded before.
+/// Starts a recording; returns whether it was off before.
 #[pyfunction]
 fn start_profile() -> bool {
     nxla_runtime::start_profile()
 }
 
-/// Ends recording, and gives the events as JSON.
+/// Stops the recording and returns the events as JSON.
 #[pyfunction]
 #[pyo3(name = "finish_profile")]
 fn finish(py: Python<'_>) -> Option<String> {
     py.detach(finish_profile)
 }
 
-/// For each device that has been used, by name: bytes and number of the tensors that live there, and
-/// the most bytes at a time.
+/// For each used device, by name: the bytes and the number of its live tensors, and the peak of the
+/// bytes.
 #[pyfunction]
 fn memory_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let report = PyDict::new(py);
@@ -39,7 +39,7 @@ fn memory_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(report)
 }
 
-/// What a plugin says of itself, and the devices of a client of it.
+/// The properties of a plugin, and the devices of a client.
 #[pyfunction]
 fn plugin_report(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
     let open = || {

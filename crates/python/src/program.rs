@@ -1,4 +1,4 @@
-//! Expressions: what tracing a function gives.
+//! Expressions: the results of traces.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::tensor::{PyTensor, bytes_object};
 
 /// A traced function: a graph of operations with inputs and outputs.
 ///
-/// ``str()`` gives its text. A notebook shows it as a picture.
+/// ``str()`` prints it, and a notebook draws it.
 #[pyclass(name = "Expression", module = "nxla", frozen)]
 pub(crate) struct PyExpression {
     pub(crate) program: Arc<Program>,
@@ -34,14 +34,14 @@ pub(crate) struct PyExpression {
     pub(crate) taken: Arc<Expected>,
 }
 
-/// What the results of a program are for Python.
+/// The containers of the results of a program.
 pub(crate) struct Results {
     pub(crate) tree: Tree,
     pub(crate) vectors: ResultVectors,
 }
 
 impl Results {
-    /// Values in place of the results, tensors among them with the vectorized axes of those.
+    /// Placeholders for the results, with their vectorized axes.
     pub(crate) fn arrange(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         let arranged = values.into_iter().enumerate().map(|(position, value)| {
             match (value.bind(py).cast::<PyTensor>(), self.vectors.get(position)) {
@@ -55,7 +55,7 @@ impl Results {
         self.tree.rebuild(py, &mut arranged.collect::<Vec<_>>().into_iter())
     }
 
-    /// What a pickle keeps: the container with a template for each result.
+    /// The state of a pickle: the container with a template for each result.
     pub(crate) fn kept(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let mut templates = (0..).map(|position| {
             let ty = TensorType::scalar(DType::F32);
@@ -64,7 +64,7 @@ impl Results {
         self.tree.rebuild(py, &mut templates)
     }
 
-    /// What a pickle has kept.
+    /// Rebuilds the containers from the state of a pickle.
     pub(crate) fn from_kept(kept: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut vectors = Vec::new();
         let tree = flatten(kept, "result", &mut |item, _| {
@@ -82,7 +82,7 @@ impl Results {
 }
 
 impl PyExpression {
-    /// A trace that has ended. Without `taken`, each input is an argument by itself.
+    /// A finished trace. Without `taken`, each input is a separate argument.
     pub(crate) fn new(traced: Traced, taken: Option<Arc<Expected>>) -> Self {
         let Traced { program, results: tree, vectors, captured, .. } = traced;
         let each = || Arc::new(Expected::of_program(&program, captured.len()));
@@ -101,11 +101,10 @@ impl PyExpression {
     }
 }
 
-/// What a pickle keeps of an expression.
+/// The state of a pickled expression.
 pub(crate) type Parts<'py> = (Bound<'py, PyBytes>, Py<PyAny>, Kept, Vec<Py<PyAny>>);
 
-/// The containers and large tensors that a pickle has kept, if they are those of so many inputs and
-/// outputs.
+/// The containers and large tensors of a pickle, if their numbers match the inputs and outputs.
 pub(crate) fn from_kept(
     py: Python<'_>,
     (results, taken, captured): (&Bound<'_, PyAny>, Kept, Vec<PyRef<'_, PyTensor>>),
@@ -116,7 +115,7 @@ pub(crate) fn from_kept(
     let taken = Arc::new(Expected::from_kept(py, taken)?);
     let captured: Vec<Tensor> = captured.iter().map(|tensor| tensor.tensor()).collect();
     if taken.leaf_count() + captured.len() != inputs || results.tree.leaf_count() != outputs {
-        return Err(format_error("pickle", format!("the containers are not those of {of}")));
+        return Err(format_error("pickle", format!("the containers do not match {of}")));
     }
     Ok((results, taken, captured))
 }
@@ -135,12 +134,12 @@ pub(crate) fn axis_names(ty: &TensorType) -> Vec<Option<String>> {
     }
 }
 
-/// What stands above the text of a value with vectorized axes: them, and the type of an entry.
+/// The header of a printed value with vectorized axes: the axes, and the type of an entry.
 fn vectorized_header(vectors: &Vectors, entry: &TensorType) -> Option<String> {
     (!vectors.is_empty()).then(|| format!("{vectors}\n  {entry}"))
 }
 
-/// The text of a traced value.
+/// The printed form of a traced value.
 pub(crate) fn text_of(expr: &Expr) -> PyResult<String> {
     let header = vectorized_header(expr.vectors(), &expr.ty());
     let text = expr.read(|graph, id| {
@@ -183,13 +182,13 @@ impl PyExpression {
         outputs.map(|&id| PyNode { program: self.program.clone(), id }).collect()
     }
 
-    /// Large tensors that the function mentions; they are the last inputs, which ``run`` fills in.
+    /// Large captured tensors; they are the last inputs, which ``run`` supplies.
     #[getter]
     fn captured(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
         self.captured.iter().map(|tensor| PyTensor::wrap(py, tensor.clone())).collect()
     }
 
-    /// One value for each output, in the container that the function gives.
+    /// One placeholder for each output, in the container of the function's result.
     fn arrange(&self, py: Python<'_>, results: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         let (expected, found) = (self.program.outputs().len(), results.len());
         if found != expected {
@@ -204,14 +203,14 @@ impl PyExpression {
         self.program.graph().len()
     }
 
-    /// The lines of all outputs, which share their names, without a header.
+    /// The lines of all outputs with shared names, without a header.
     #[pyo3(signature = (limit=None, *, blocks="name"))]
     fn lines(&self, py: Python<'_>, limit: Option<usize>, blocks: &str) -> PyResult<Vec<String>> {
         let options = PrintOptions { limit, blocks: shown_as("lines", blocks)? };
         Ok(py.detach(|| lines(self.program.graph(), &self.shown(), &options)))
     }
 
-    /// The text, with at most ``limit`` nodes.
+    /// The printed form with at most ``limit`` nodes.
     #[pyo3(signature = (limit=None, *, blocks="name"))]
     fn to_text(&self, py: Python<'_>, limit: Option<usize>, blocks: &str) -> PyResult<String> {
         self.text(py, PrintOptions { limit, blocks: shown_as("to_text", blocks)? })
@@ -225,7 +224,7 @@ impl PyExpression {
         self.text(py, PrintOptions { limit: Some(REPR_LIMIT), ..PrintOptions::default() })
     }
 
-    /// A picture as SVG text.
+    /// A drawing as SVG.
     fn to_svg(&self, py: Python<'_>) -> String {
         py.detach(|| svg::to_svg(self.program.graph(), &self.shown()))
     }
@@ -234,14 +233,14 @@ impl PyExpression {
         self.to_svg(py)
     }
 
-    /// A picture as a Mermaid flowchart.
+    /// A drawing as a Mermaid flowchart.
     fn to_mermaid(&self, py: Python<'_>) -> String {
         py.detach(|| mermaid::to_mermaid(self.program.graph(), &self.shown()))
     }
 
     /// Runs the expression; arguments as for the traced function, or one tensor for each input.
     ///
-    /// A keyword that is no argument is an option, as for ``nx.jit``.
+    /// A keyword that is not an argument of the function is an option, as for ``nx.jit``.
     #[pyo3(signature = (*args, **options))]
     fn run(
         &self,
@@ -260,8 +259,8 @@ impl PyExpression {
         self.results.wrap(py, results)
     }
 
-    /// The expression whose result is every value of this one that a compiler computes, outside of
-    /// loops and branches; and for each its operation, type and line.
+    /// An expression whose results are all values that a compiler computes outside loops and
+    /// branches; and the operation, type and line of each value.
     fn every_value(&self) -> PyResult<(Self, Vec<(&'static str, String, Option<String>)>)> {
         let (program, nodes) = nxla_runtime::debug::every_value(&self.program).or_raise()?;
         let graph = self.program.graph();
@@ -277,7 +276,7 @@ impl PyExpression {
         Ok((Self { captured, taken, ..expression }, facts))
     }
 
-    /// How often each operation occurs.
+    /// The number of nodes of each operation.
     fn op_counts(&self) -> std::collections::BTreeMap<&'static str, usize> {
         let mut counts = std::collections::BTreeMap::new();
         for id in self.program.graph().ids() {
@@ -286,7 +285,7 @@ impl PyExpression {
         counts
     }
 
-    /// Checks every invariant of the graph; an error here is a bug of nxla.
+    /// Checks every invariant of the graph; an error is a bug in nxla.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
         let checked = py.detach(|| nxla_runtime::graph::verify::verify_program(&self.program));
         checked.map_err(|violations| {
@@ -295,13 +294,13 @@ impl PyExpression {
         })
     }
 
-    /// The expression as bytes, to be stored or sent; see ``from_bytes``.
+    /// The serialized expression; see ``from_bytes``.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| nxla_runtime::graph::serialize::to_bytes(&self.program));
         bytes_object(py, &bytes)
     }
 
-    /// An expression from its bytes; its result is a tuple of its outputs.
+    /// Reads an expression from its bytes; its result is a tuple of its outputs.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
         let program = py.detach(|| nxla_runtime::graph::serialize::from_bytes(bytes));
@@ -311,13 +310,14 @@ impl PyExpression {
         }
     }
 
-    /// What a pickle keeps: the bytes, the container of the results, what is taken, and large tensors.
+    /// The state of a pickle: the bytes, the container of the results, the structure of the
+    /// arguments, and large tensors.
     fn _parts<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py>> {
         let captured = self.captured(py)?;
         Ok((self.to_bytes(py)?, self.results.kept(py)?, self.taken.kept(py)?, captured))
     }
 
-    /// An expression from what a pickle has kept.
+    /// Rebuilds an expression from the state of a pickle.
     #[staticmethod]
     fn _from_parts(
         py: Python<'_>,
@@ -333,14 +333,14 @@ impl PyExpression {
         Ok(Self { program, results, captured, taken })
     }
 
-    /// Whether the expression calls hooks.
+    /// Returns whether the expression calls hooks.
     #[getter]
     fn has_hooks(&self) -> bool {
         !self.program.effects().is_empty()
     }
 }
 
-/// How composites are shown, by the word for it.
+/// The printing of composites, by its name.
 fn shown_as(function: &str, blocks: &str) -> PyResult<Blocks> {
     match blocks {
         "name" => Ok(Blocks::Name),
@@ -352,17 +352,17 @@ fn shown_as(function: &str, blocks: &str) -> PyResult<Blocks> {
     }
 }
 
-/// Nodes shown where a short text is wanted.
+/// The number of nodes in a short printed form.
 const REPR_LIMIT: usize = 200;
 
 impl PyExpression {
-    /// What a listing or a picture ends in: the outputs, and then what runs for its hooks alone.
+    /// The last lines of a listing or drawing: the outputs, and the nodes with effects.
     fn shown(&self) -> Vec<ExprId> {
         self.program.outputs().iter().chain(self.program.effects()).copied().collect()
     }
 
-    /// One expression as its block, as Nx shows it. Several share one: on top are their types, at the
-    /// end their names, both in the container of the results.
+    /// One expression is printed as a block, as in Nx. Several expressions share a block: their
+    /// types come first and their names last, both in the container of the results.
     fn text(&self, py: Python<'_>, options: PrintOptions) -> PyResult<String> {
         let graph = self.program.graph();
         let header = |position: usize, id: ExprId| {

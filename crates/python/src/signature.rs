@@ -1,8 +1,8 @@
-//! Arguments: what of a call decides which program runs, and the tensors that it runs on.
+//! Call signatures: the key that selects a compiled program, and the input tensors.
 //!
-//! The runtime keeps signatures; here containers of Python are walked over, and what is met is told
-//! to it. On a call whose signature is known, that is all the work there is in Python's terms, so it
-//! allocates little.
+//! The runtime stores signatures. This module traverses Python containers and describes them to the
+//! runtime. A call with a known signature does no other work in Python objects, so it allocates
+//! little.
 
 use nxla_runtime::{Call, Result, Static, Tensor, TensorType, Vectors};
 use pyo3::intern;
@@ -43,8 +43,8 @@ impl Static for StaticValue {
     }
 }
 
-/// What stands in a signature for a list, a dict or a set, which may change later: tuples with the
-/// class of everything, since 1, 1.0 and True are equal.
+/// The key of a list, dict or set, which may change later: nested tuples with the class of every
+/// value, because 1, 1.0 and True are equal.
 fn frozen<'py>(value: &Bound<'py, PyAny>, depth: usize, path: &str) -> PyResult<Bound<'py, PyAny>> {
     check_depth(depth, || path.to_owned())?;
     let (py, class) = (value.py(), value.get_type().into_any());
@@ -75,25 +75,26 @@ mod kind {
     pub(super) const KEYWORD: u8 = 6;
 }
 
-/// A call from Python, in the making.
+/// A Python call under construction.
 #[derive(Default)]
 pub(crate) struct Arguments {
     pub(crate) call: Call<StaticValue>,
-    /// Whether the types of arrays are all that is asked for.
+    /// True if only the types of arrays are needed.
     types_only: bool,
-    /// Whether the function is traced for this call alone, so that nothing need be known of another.
+    /// True if the function is traced for this call only, so that its static values need not be
+    /// comparable.
     once: bool,
-    /// How many containers the next argument is in.
+    /// The nesting depth of the next argument.
     depth: usize,
 }
 
 impl Arguments {
-    /// A call for which arrays serve as templates: their elements are left alone.
+    /// A call in which arrays are templates: their elements are not read.
     pub(crate) fn of_types() -> Self {
         Self { types_only: true, ..Self::default() }
     }
 
-    /// The same for a function that is traced for this call, and whose signature nobody looks for.
+    /// The same for a function that is traced in every call, whose signature is not looked up.
     pub(crate) fn for_one_call(self) -> Self {
         Self { once: true, ..self }
     }
@@ -113,8 +114,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Adds an argument that is static. Unlike other static values, it may be a container that can
-    /// change.
+    /// Adds a static argument. Unlike other static values, it may be a mutable container.
     pub(crate) fn fixed(&mut self, value: &Bound<'_, PyAny>, path: &str) -> PyResult<()> {
         if value.hash().is_ok() {
             return self.constant(value, path);
@@ -167,7 +167,7 @@ impl Arguments {
         }
     }
 
-    /// Adds what a container holds.
+    /// Adds the children of a container.
     fn container<'py>(
         &mut self,
         value: &Bound<'py, PyAny>,
@@ -214,7 +214,7 @@ impl Arguments {
         }
     }
 
-    /// Adds what is no container.
+    /// Adds a value that is not a container.
     fn leaf(&mut self, value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
         if value.is_instance_of::<PyExpr>() {
             return Err(trace_error(format!(
@@ -262,8 +262,8 @@ impl Arguments {
     }
 }
 
-/// Refuses an object of which nobody can tell whether it has changed since the function was traced with
-/// it: it is equal to itself alone, and has attributes. Functions and classes have some too.
+/// Rejects an object that may change without a change of the signature: it compares by identity and
+/// has attributes. Functions and classes are accepted.
 fn refuse_changing(value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
     let (py, class) = (value.py(), value.get_type());
     let hash = intern!(py, "__hash__");
@@ -291,7 +291,7 @@ fn refuse_changing(value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyRes
     Err(argument_error(&path(), why))
 }
 
-/// A number or an array as a tensor; `None` for anything else.
+/// A number or an array as a tensor; `None` for any other value.
 fn leaf_tensor(value: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     if let Some(number) = number_of(value)? {
         return number_tensor(number, None).or_raise().map(Some);
@@ -299,7 +299,7 @@ fn leaf_tensor(value: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     Ok(arrays::import(value, Sharing::ByValue)?.map(Tensor::from))
 }
 
-/// The type of a leaf, or of an entry of it, and its vectorized axes; `None` for what is none.
+/// The type of a leaf or of an entry of it, and its vectorized axes; `None` if it is not a leaf.
 pub(crate) fn leaf_type(value: &Bound<'_, PyAny>) -> PyResult<Option<LeafType>> {
     if let Ok(tensor) = value.cast::<PyTensor>() {
         let tensor = tensor.get().tensor();
@@ -319,7 +319,7 @@ pub(crate) fn leaf_type(value: &Bound<'_, PyAny>) -> PyResult<Option<LeafType>> 
     Ok(ty.map(|ty| LeafType { ty, vectors: Vectors::NONE }))
 }
 
-/// Whether a value is a leaf: a tensor, a template, a traced value, a number or an array.
+/// Returns whether a value is a leaf: a tensor, a template, a traced value, a number or an array.
 pub(crate) fn is_leaf(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let quick = value.is_instance_of::<PyTensor>()
         || value.is_instance_of::<PyExpr>()

@@ -1,8 +1,8 @@
-//! The user's line behind each operation.
+//! The source line of each operation.
 //!
 //! Looking up a line number is slow in Python (it is decoded from a table), so an operation only
-//! notes the code object and the instruction; the line is worked out if somebody asks. Frames of
-//! this package itself are skipped.
+//! stores the code object and the instruction, and the line is computed on demand. Frames of the
+//! package are skipped.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ending;
 
-/// Where an instruction is: enough to find its line later.
+/// The position of an instruction, from which its line is computed later.
 struct Place {
     code: Py<PyAny>,
     instruction: i64,
@@ -25,7 +25,7 @@ struct Place {
 
 impl Locate for Place {
     fn locate(&self) -> Option<Line> {
-        // A compiler may ask that goes on while the interpreter ends.
+        // A compiler may request the line while the interpreter shuts down.
         ending::inside(|py| line_of(self.code.bind(py), self.instruction)).ok().flatten()
     }
 }
@@ -42,16 +42,16 @@ pub(crate) fn line_of(code: &Bound<'_, PyAny>, instruction: i64) -> PyResult<Opt
     Ok(None)
 }
 
-/// Per thread: which code is the package's own, and the sources of the trace last built in.
+/// Per thread: the code objects of the package, and the sources of the last trace.
 #[derive(Default)]
 struct Known {
-    /// By the address of a code object, which is kept alive here so that it stays unique.
+    /// Keyed by the address of a code object, which is kept alive so that the address stays unique.
     internal: FxHashMap<usize, (Py<PyAny>, bool)>,
     trace: u64,
     sources: FxHashMap<(usize, i64), SourceId>,
 }
 
-/// Code objects remembered before starting over, so that short-lived lambdas do not pile up.
+/// The maximum number of remembered code objects, so that short-lived lambdas do not accumulate.
 const MAX_CODES: usize = 4096;
 
 thread_local! {
@@ -61,10 +61,10 @@ thread_local! {
 static GET_FRAME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static PACKAGE: PyOnceLock<Py<PyString>> = PyOnceLock::new();
 
-/// Makes the user's present line the source of what is built next in a trace.
+/// Sets the current source line for the next nodes of a trace.
 pub(crate) fn mark(py: Python<'_>, trace: &Trace) -> PyResult<()> {
     let place = place(py)?;
-    // A finished trace is found out by the operation itself, which tells it better.
+    // The operation itself reports a finished trace with a better message.
     let _ = trace.build(|graph| {
         enter(graph, trace, place.as_ref());
         Ok::<_, nxla_runtime::Error>(())
@@ -72,8 +72,8 @@ pub(crate) fn mark(py: Python<'_>, trace: &Trace) -> PyResult<()> {
     Ok(())
 }
 
-/// The user's present line, whenever somebody asks. Looking for it takes as long as a small operation,
-/// and one on data has failed by the time that its line is wanted.
+/// The current source line, computed on demand. The lookup takes as long as a small operation, and
+/// only errors need it.
 struct Here;
 
 impl Locate for Here {
@@ -82,17 +82,17 @@ impl Locate for Here {
     }
 }
 
-/// The user's present line, for who does not hold the interpreter's lock.
+/// The current source line, for callers without the interpreter lock.
 pub(crate) fn line_at_present() -> Option<Line> {
     ending::attach(present_line)
 }
 
-/// Where operations on data come from.
+/// The source of eager operations.
 pub(crate) fn here() -> Source {
     Source::Lazy(Arc::new(Here))
 }
 
-/// Makes a place the source of what is built next in the graph of a trace.
+/// Sets a source for the next nodes of a trace.
 pub(crate) fn enter(graph: &mut Graph, trace: &Trace, place: Option<&(Bound<'_, PyAny>, i64)>) {
     let Some((code, instruction)) = place else { return };
     KNOWN.with_borrow_mut(|known| {
@@ -109,9 +109,9 @@ pub(crate) fn enter(graph: &mut Graph, trace: &Trace, place: Option<&(Bound<'_, 
     });
 }
 
-/// The innermost frame that is not of this package: its code and instruction.
+/// The innermost frame outside the package: its code and instruction.
 pub(crate) fn place(py: Python<'_>) -> PyResult<Option<(Bound<'_, PyAny>, i64)>> {
-    // Frames that become objects may be what the garbage collector has waited for.
+    // Creating frame objects may trigger the garbage collector.
     ending::prepare();
     let get_frame = GET_FRAME
         .get_or_try_init(py, || py.import("sys")?.getattr("_getframe").map(Bound::unbind))?;
@@ -151,7 +151,7 @@ fn is_internal(code: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(internal)
 }
 
-/// Tells which directory holds the package, whose frames are not the user's.
+/// Sets the directory of the package, whose frames are skipped.
 #[pyfunction]
 fn set_package_directory(directory: &Bound<'_, PyString>) {
     let _ = PACKAGE.set(directory.py(), directory.clone().unbind());
@@ -162,7 +162,7 @@ fn present_line(py: Python<'_>) -> Option<Line> {
     line_of(&code, instruction).ok().flatten()
 }
 
-/// The user's present line, as ``file.py:3``.
+/// The current source line, as ``file.py:3``.
 pub(crate) fn current_line(py: Python<'_>) -> Option<String> {
     present_line(py).map(|line| line.to_string())
 }

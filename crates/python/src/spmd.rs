@@ -11,13 +11,13 @@ use crate::options::{announce_plugin, options_from};
 use crate::program::PyExpression;
 use crate::tensor::PyTensor;
 
-/// Devices along named axes; layouts say along which of them each axis of a tensor is divided.
+/// Devices along named axes; layouts assign the axes of a tensor to these axes.
 #[pyclass(name = "DeviceMesh", module = "nxla._core", frozen)]
 struct PyMesh(Mesh);
 
 #[pymethods]
 impl PyMesh {
-    /// Without devices, they are those of the default client.
+    /// By default the devices of the default client.
     #[new]
     #[pyo3(signature = (axes, devices=None))]
     fn new(
@@ -38,24 +38,24 @@ impl PyMesh {
         mesh.or_raise().map(Self)
     }
 
-    /// The devices, in the order of their places.
+    /// The devices, in row-major order.
     #[getter]
     fn devices(&self) -> PyResult<Vec<PyDevice>> {
         Ok(self.0.devices().or_raise()?.into_iter().map(PyDevice).collect())
     }
 
-    /// Checks that a layout names axes of the mesh, each once.
+    /// Checks that a layout contains axes of the mesh, each at most once.
     fn check(&self, layout: Layout) -> PyResult<()> {
         self.sharding(layout).map(drop)
     }
 
-    /// The shape of what a device has of a tensor.
+    /// The shape of the part on one device.
     fn part(&self, shape: Vec<usize>, layout: Layout) -> PyResult<Vec<usize>> {
         let part = self.sharding(layout)?.part(&shape.into()).or_raise()?;
         Ok(part.iter().copied().collect())
     }
 
-    /// For each device, with which element along each axis its part begins.
+    /// The start of each device's part along each axis.
     fn starts(&self, shape: Vec<usize>, layout: Layout) -> PyResult<Vec<Vec<usize>>> {
         self.sharding(layout)?.starts(&shape.into()).or_raise()
     }
@@ -72,7 +72,7 @@ impl PyMesh {
         parts.into_iter().map(|part| PyTensor::wrap(py, part)).collect()
     }
 
-    /// The whole tensor of a shape, of the parts that the devices have.
+    /// The whole tensor of a shape, from the parts of the devices.
     fn gather(
         &self,
         py: Python<'_>,
@@ -97,14 +97,14 @@ impl PyMesh {
     }
 }
 
-/// The note that tells XLA how a value of so many axes is to be divided.
+/// The attribute that sets the sharding of a value of this rank in XLA.
 #[pyfunction]
 #[pyo3(name = "sharding_note")]
 fn note(layout: Layout, rank: usize) -> String {
     sharding_note(&layout, rank)
 }
 
-/// An expression, divided over a mesh and compiled.
+/// A compiled expression that is divided over a mesh.
 #[pyclass(name = "Divided", module = "nxla._core", frozen)]
 struct PyDivided(Divided);
 
@@ -129,13 +129,13 @@ impl PyDivided {
         py.detach(compile).or_raise().map(Self)
     }
 
-    /// The text that was compiled, before it was divided.
+    /// The StableHLO module before the division.
     #[getter]
     fn text(&self) -> &str {
         self.0.text()
     }
 
-    /// Runs it on a list of parts for each device, and gives a list of results for each.
+    /// Runs it on a list of parts for each device, and returns a list of results for each device.
     fn run(
         &self,
         py: Python<'_>,

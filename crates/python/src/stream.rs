@@ -1,4 +1,4 @@
-//! Streams: chunks and results of the runtime's streams in Python's containers.
+//! Streams of the runtime with Python containers.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -21,11 +21,11 @@ use crate::function::{Entry, check_results, wrap_results};
 use crate::interrupt::interruptible;
 use crate::signature::{Arguments, is_leaf};
 
-/// A running stream. It ends when it is forgotten.
+/// A running stream, which ends when it is dropped.
 #[pyclass(name = "Stream", module = "nxla._core", frozen)]
 pub(crate) struct PyStream {
     stream: Arc<Stream>,
-    /// What does the steps. It owns what their hooks call.
+    /// The compiled step, which owns the functions of its hooks.
     step: Py<PyCompiled>,
     chunk: Expected,
     capacity: Capacity,
@@ -33,19 +33,19 @@ pub(crate) struct PyStream {
     results: Arc<Trees>,
 }
 
-/// How the results of a step come in containers.
+/// The container of the results of a step.
 struct Trees {
     entry: Arc<Entry>,
     state: Tree,
 }
 
-/// Chunks that may wait for their step where no bound is given.
+/// The maximum number of waiting chunks without a bound.
 const DEFAULT_CAPACITY: Capacity = Capacity::Waiting(64);
 
 #[pymethods]
 impl PyStream {
-    /// Starts a stream of steps that take a chunk, the state and the constants, and give a result
-    /// and the next state. ``bound`` is how many chunks may have been sent and not been received.
+    /// Starts a stream of steps from a chunk, the state and the constants to a result and the next
+    /// state. ``bound`` is the maximum number of chunks that are sent and not received.
     #[new]
     #[pyo3(signature = (step, template, initial, constants, bound=None))]
     fn new(
@@ -72,13 +72,14 @@ impl PyStream {
         Ok(Self { stream, step: compiled, chunk, capacity, results })
     }
 
-    /// What it holds, for the garbage collector. What its thread holds is in use.
+    /// Visits the members for the garbage collector. The members of the stream's thread are in use
+    /// and not visited.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.step)?;
         self.chunk.statics().iter().try_for_each(|value| visit.call(value.object()))
     }
 
-    /// Hands over a chunk; waits for room, so many seconds at most.
+    /// Sends a chunk; waits for room up to a timeout in seconds.
     #[pyo3(signature = (chunk, timeout=None))]
     fn send(&self, py: Python<'_>, chunk: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
         let inputs = self.chunk.inputs(py, "stream", &PyTuple::new(py, [chunk])?)?;
@@ -88,7 +89,7 @@ impl PyStream {
         })
     }
 
-    /// The next result; waits for it, so many seconds at most.
+    /// Waits for the next result, up to a timeout in seconds, and returns it.
     #[pyo3(signature = (timeout=None))]
     fn recv(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
         let time = seconds(timeout)?;
@@ -99,8 +100,8 @@ impl PyStream {
         self.results.wrap_result(py, received.unwrap_or_else(nothing))
     }
 
-    /// The next result in a tuple, if it is there; ``None`` if it is to come, and then ``wake`` is
-    /// called once when it is worth asking again; an empty tuple if everything has been received.
+    /// The next result in a tuple, if it is computed; an empty tuple if everything has been
+    /// received; else ``None``, and ``wake`` is called once when a result is available.
     fn poll<'py>(&self, py: Python<'py>, wake: Py<PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let waker = Waker::from(Arc::new(Call(wake)));
         match py.detach(|| self.stream.poll(false, &mut Context::from_waker(&waker))) {
@@ -113,7 +114,7 @@ impl PyStream {
         }
     }
 
-    /// Receives the next result without waiting: a future of ``concurrent.futures`` is told of it.
+    /// Completes a ``concurrent.futures`` future with the next result.
     fn recv_deferred(&self, py: Python<'_>, future: Py<PyAny>) -> PyResult<()> {
         let results = self.results.clone();
         let tell = move |outcome: Outcome| {
@@ -132,7 +133,7 @@ impl PyStream {
         self.stream.in_flight()
     }
 
-    /// Ends the stream, and gives its state.
+    /// Ends the stream and returns its state.
     fn done(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let state = interruptible(py, |interrupt| {
             self.stream.finish(&Wait::at_most(None, Some(interrupt)))
@@ -140,7 +141,7 @@ impl PyStream {
         wrap_results(py, &self.results.state, state)
     }
 
-    /// Ends the stream without its state; chunks that wait for their step are dropped.
+    /// Ends the stream without its state; waiting chunks are dropped.
     fn cancel(&self, py: Python<'_>) {
         py.detach(|| self.stream.cancel());
     }
@@ -148,17 +149,17 @@ impl PyStream {
 
 impl Drop for PyStream {
     fn drop(&mut self) {
-        // Futures that were given out are told of the step that is being done.
+        // Futures receive the result of the running step.
         self.stream.cancel();
     }
 }
 
 impl Trees {
-    /// The containers of what a step gives, whose state must be one like the first.
+    /// The containers of the results of a step; the state must keep its container.
     fn of(py: Python<'_>, entry: &Arc<Entry>, initial: &Bound<'_, PyAny>) -> PyResult<Self> {
         let wrong = |why: String| argument_error("stream", why);
         let Some([_, state]) = pair(entry.results()) else {
-            return Err(wrong("the function must give (result, state)".into()));
+            return Err(wrong("the function must return (result, state)".into()));
         };
         let before = flatten(initial, "initial", &mut |item, _| is_leaf(item))?;
         if !state.same_structure(py, &before)? {
@@ -174,7 +175,7 @@ impl Trees {
         wrap_results(py, result, results)
     }
 
-    /// Tells a future what has become of its chunk, unless nobody wants to know any more.
+    /// Completes a future with the result of its chunk, unless the future is cancelled.
     fn tell(&self, py: Python<'_>, future: &Bound<'_, PyAny>, outcome: Outcome) -> PyResult<()> {
         if matches!(outcome, Err(StreamError::Cancelled)) {
             return future.call_method0("cancel").map(drop);
@@ -189,7 +190,7 @@ impl Trees {
     }
 }
 
-/// The two things that a step gives.
+/// The result and the next state of a step.
 fn pair(tree: &Tree) -> Option<&[Tree; 2]> {
     match tree {
         Tree::Tuple(children) | Tree::Named(_, children) => children.as_slice().try_into().ok(),
@@ -197,7 +198,7 @@ fn pair(tree: &Tree) -> Option<&[Tree; 2]> {
     }
 }
 
-/// Calls a function of Python when it is woken.
+/// Calls a Python function when it is woken.
 struct Call(Py<PyAny>);
 
 impl Wake for Call {
@@ -210,7 +211,7 @@ impl Wake for Call {
     }
 }
 
-/// Looks for results that are not finite.
+/// Checks for results that are not finite.
 fn inspector(name: String) -> Box<Inspect<Tree>> {
     Box::new(move |entry, arguments, results| {
         ending::attach(|py| check_results(py, &name, entry, arguments, results)).map_err(user_error)
@@ -225,14 +226,14 @@ fn leaves_of(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Vec<Tensor>> {
     Ok(arguments.call.into_inputs().into_vec())
 }
 
-/// A time in seconds. One that is past is no time at all.
+/// A timeout in seconds; a negative timeout is zero.
 fn seconds(time: Option<f64>) -> PyResult<Option<Duration>> {
     match time {
         None => Ok(None),
         Some(time) if time.is_nan() => {
             Err(PyValueError::new_err("stream: the timeout is not a number"))
         }
-        // More than there is time is for ever.
+        // A timeout beyond the range of durations is infinite.
         Some(time) => Ok(Duration::try_from_secs_f64(time.max(0.0)).ok()),
     }
 }

@@ -1,4 +1,4 @@
-//! Templates: what an input is like, without its data.
+//! Templates: types of inputs without data.
 
 use nxla_runtime::host::Names;
 use nxla_runtime::{TensorType, Vectors};
@@ -11,7 +11,7 @@ use crate::ops::args::{NamesArg, ShapeArg};
 use crate::ops::vectors::{described, vectors_of};
 use crate::program::axis_names;
 
-/// Stands for an input of a shape and dtype; it has no data, so nothing can be computed with it.
+/// Describes an input by dtype and shape, without data.
 #[pyclass(name = "Template", module = "nxla", frozen)]
 pub(crate) struct PyTemplate {
     /// The type of one entry.
@@ -66,13 +66,13 @@ impl PyTemplate {
         self.ty.shape.size()
     }
 
-    /// The names of the axes, None for those without.
+    /// The names of the axes; None for an axis without a name.
     #[getter]
     fn names(&self) -> Vec<Option<String>> {
         axis_names(&self.ty)
     }
 
-    /// The vectorized axes as pairs of a name and a size, which `shape` leaves out.
+    /// The vectorized axes as pairs of a name and a size, which `shape` omits.
     #[getter]
     fn vectorized_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         described(py, &self.vectors)

@@ -29,8 +29,9 @@ use crate::value::{FromPython, Value, describe, is_list, number_of};
 
 /// An array of numbers, in host memory or on a device.
 ///
-/// A device tensor may still be in the making; reading it waits. Its data never changes: assigning to
-/// elements gives the tensor other data, and whoever has the former keeps it.
+/// A tensor on a device may still be under computation; reading waits for it. The data of a tensor
+/// never changes: assigning to elements replaces the data of the variable, and other variables keep
+/// the old data.
 #[pyclass(name = "Tensor", module = "nxla", frozen, weakref)]
 pub(crate) struct PyTensor(Mutex<Tensor>);
 
@@ -43,24 +44,24 @@ impl PyTensor {
         Ok(made.into_any().unbind())
     }
 
-    /// The tensor as it is now.
+    /// The current data.
     pub(crate) fn tensor(&self) -> Tensor {
         self.read().clone()
     }
 
-    /// The tensor, to look at its type: whoever waits for data, or calls Python, takes
+    /// The tensor, for inspecting its type. Code that waits for data or calls Python must use
     /// [`PyTensor::tensor`], or others could not assign meanwhile.
     pub(crate) fn read(&self) -> MutexGuard<'_, Tensor> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the handle another tensor.
+    /// Replaces the data.
     pub(crate) fn rebind(&self, tensor: Tensor) {
-        // The former one may be the last of its kind, and is dropped when the lock is open again.
+        // Drop the old data after the lock is released, since dropping may take long.
         let _former = std::mem::replace(&mut *self.read(), tensor);
     }
 
-    /// The data of all entries on the host, waiting without holding up other Python threads.
+    /// The data of all entries on the host; waits without blocking other Python threads.
     pub(crate) fn host(&self, py: Python<'_>) -> PyResult<HostTensor> {
         match self.tensor().data() {
             Tensor::Host(tensor) => Ok(tensor.clone()),
@@ -96,7 +97,7 @@ pub(crate) fn python_number(py: Python<'_>, scalar: Scalar, dtype: DType) -> PyR
     }
 }
 
-/// What a pickled tensor is made of again: a function and its arguments.
+/// The pickled form of a tensor: a function and its arguments.
 type Pickled =
     (Py<PyAny>, (Py<PyAny>, PyDType, Vec<usize>, Option<Vec<Option<String>>>, Vec<String>));
 
@@ -133,40 +134,40 @@ operator_methods!(PyTensor {
         self.read().shape().size()
     }
 
-    /// Bytes of data in memory.
+    /// The bytes of the data in memory.
     #[getter]
     pub(crate) fn nbytes(&self) -> usize {
         let tensor = self.read();
         tensor.data().shape().size() * tensor.dtype().size()
     }
 
-    /// The names of the axes, None for those without.
+    /// The names of the axes; None for an axis without a name.
     #[getter]
     fn names(&self) -> Vec<Option<String>> {
         crate::program::axis_names(&self.tensor().ty())
     }
 
-    /// The vectorized axes as pairs of a name and a size; `shape` and all functions are of one
+    /// The vectorized axes as pairs of a name and a size; `shape` and all functions describe one
     /// entry.
     #[getter]
     fn vectorized_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         crate::ops::vectors::described(py, self.tensor().vectors())
     }
 
-    /// With the axes reversed.
+    /// The tensor with reversed axes.
     #[getter(T)]
     fn transposed(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         crate::ops::movement::reversed_axes(slf)
     }
 
-    /// Where the data is.
+    /// The device of the data.
     #[getter]
     fn device(&self) -> PyDevice {
         PyDevice(self.tensor().device())
     }
 
-    /// The tensor itself if it is on a device, else a copy there. ``copy=True`` makes a copy in any
-    /// case, ``copy=False`` none. ``stream`` is part of the standard, and must be None.
+    /// Returns the tensor if it is on the device, else a copy there. ``copy=True`` always copies,
+    /// and ``copy=False`` forbids a copy. ``stream`` is part of the standard, and must be None.
     #[pyo3(signature = (device, /, *, stream=None, copy=None))]
     fn to_device(
         slf: &Bound<'_, Self>,
@@ -180,14 +181,13 @@ operator_methods!(PyTensor {
         device::to_device(slf, &device_from(device)?, copy)
     }
 
-    /// The tensor itself if it is on a device, else a copy there, and this one is freed even if the
-    /// copy fails.
+    /// Returns the tensor on the device; the original is freed, even if the copy fails.
     #[pyo3(signature = (device, /))]
     fn transfer_to(slf: &Bound<'_, Self>, device: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         device::transfer(slf, &device_from(device)?)
     }
 
-    /// The first elements in row-major order as bytes; only these are read from a device.
+    /// The first elements in row-major order as bytes; only these elements are read from a device.
     #[pyo3(signature = (limit=None))]
     fn _first_bytes<'py>(
         &self,
@@ -201,30 +201,30 @@ operator_methods!(PyTensor {
         bytes_object(py, first.bytes())
     }
 
-    /// Whether device memory has been freed, or given away to a program.
+    /// Returns whether device memory has been freed or donated.
     fn is_released(&self) -> PyResult<bool> {
         self.tensor().is_released().or_raise()
     }
 
-    /// Whether reading would not wait.
+    /// Returns whether reading would not wait.
     fn is_ready(&self) -> PyResult<bool> {
         self.tensor().is_ready().or_raise()
     }
 
-    /// Waits until the data is there; gives the tensor itself.
+    /// Waits until the data is computed; returns the tensor.
     fn block_until_ready<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         let tensor = slf.get().tensor();
         wait_interruptible(slf.py(), &tensor)?;
         Ok(slf.clone())
     }
 
-    /// Frees device memory at once; whether there was anything to free. Host memory is freed
-    /// with the last reference.
+    /// Frees device memory immediately; returns whether memory was freed. Host memory is freed with
+    /// the last reference.
     fn deallocate(&self) -> PyResult<bool> {
         self.tensor().deallocate().or_raise()
     }
 
-    /// A copy in host memory, or this tensor if it is there.
+    /// A copy in host memory, or the tensor if it is on the host.
     fn to_host(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (host, vectors) = (slf.get().host(slf.py())?, slf.get().read().vectors().clone());
         PyTensor::wrap(slf.py(), Tensor::from(host).with_vectors(vectors))
@@ -245,8 +245,7 @@ operator_methods!(PyTensor {
         lists(py, &host, host.shape(), &mut 0)
     }
 
-    /// The data as a numpy array that shares memory with a host tensor (read-only), or a copy of
-    /// a device tensor.
+    /// The data as a NumPy array: a read-only view of a host tensor, or a copy of a device tensor.
     fn numpy(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         crate::numpy::to_numpy(py, self.host(py)?)
     }
@@ -293,8 +292,8 @@ operator_methods!(PyTensor {
         (dlpack::CPU, 0)
     }
 
-    /// Type and first elements. Reads no more of a device than it shows, and of a tensor that has
-    /// been released nothing.
+    /// The type and the first elements. Only printed elements are read from a device, and nothing
+    /// is read from a released tensor.
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let (py, tensor) = (slf.py(), &slf.get().tensor());
         let released = tensor.is_released().or_raise()?;
@@ -308,7 +307,7 @@ operator_methods!(PyTensor {
         }
     }
 
-    /// A tensor of one element takes the format of its number, as in ``f"{loss:.3f}"``.
+    /// A tensor with one element is formatted as a number, as in ``f"{loss:.3f}"``.
     fn __format__<'py>(
         slf: &Bound<'py, Self>,
         format: &Bound<'py, PyString>,
@@ -367,7 +366,7 @@ operator_methods!(PyTensor {
         Ok(self.item_scalar(py, "float value")?.as_f64())
     }
 
-    /// A picture of text, with shades if there is a text for their cells.
+    /// A heatmap as a string, with shades if `cells` is given.
     fn _heatmap(&self, py: Python<'_>, title: &str, cell: Option<&str>) -> PyResult<String> {
         let heatmap = self.host(py)?.heatmap().or_raise()?.title(title);
         Ok(match cell {
@@ -385,7 +384,7 @@ operator_methods!(PyTensor {
         Self::__reduce_ex__(slf, 0)
     }
 
-    /// From protocol 5 on, pickling takes the memory of large tensors without a copy.
+    /// From protocol 5 on, pickles refer to the memory of large tensors without a copy.
     fn __reduce_ex__(slf: &Bound<'_, Self>, protocol: u32) -> PyResult<Pickled> {
         let py = slf.py();
         let host = slf.get().host(py)?;
@@ -404,13 +403,13 @@ operator_methods!(PyTensor {
         Ok((rebuild, (bytes.unbind(), dtype, shape, names, vectors)))
     }
 
-    /// Bytes in host memory, those of the data included, for whoever keeps count of memory.
+    /// The host memory of the tensor in bytes, including its data, for memory accounting.
     fn __sizeof__(&self) -> usize {
         let data = if self.read().buffer().is_none() { self.nbytes() } else { 0 };
         size_of::<PyTensor>() + data
     }
 
-    /// Whether two tensors are the same data in host memory.
+    /// Returns whether two tensors share data in host memory.
     fn _is_same_data(&self, other: &Bound<'_, Self>) -> bool {
         let (own, other) = (self.tensor(), other.get().tensor());
         match (own.data(), other.data()) {
@@ -423,25 +422,26 @@ operator_methods!(PyTensor {
     }
 });
 
-/// What shows tensors instead, if options for that are set.
+/// The function that formats tensors, if print options are set.
 static TEXT: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
 
-/// What shows tensors, if that is set. The lock is not held while it runs.
+/// Formats a tensor by the print options, if set. The lock is not held during the call.
 fn own_text(py: Python<'_>) -> Option<Py<PyAny>> {
     let text = TEXT.lock().unwrap_or_else(PoisonError::into_inner);
     text.as_ref().map(|function| function.clone_ref(py))
 }
 
-/// Sets what shows tensors: a function of one and its usual text, or nothing but that.
+/// Sets the function that formats tensors, which receives a tensor and its default string; None
+/// resets it.
 #[pyfunction]
 pub(crate) fn set_tensor_text(function: Option<Py<PyAny>>) {
     *TEXT.lock().unwrap_or_else(PoisonError::into_inner) = function;
 }
 
-/// Elements of a list that may well not fit in memory.
+/// The elements of a list, with a checked allocation.
 const LONG_LIST: usize = 1 << 12;
 
-/// Bytes as an object, for which there may be no memory.
+/// A bytes object, with an error if the allocation fails.
 pub(crate) fn bytes_object<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let made = PyBytes::new_with(py, bytes.len(), |out| {
         out.copy_from_slice(bytes);
@@ -450,12 +450,12 @@ pub(crate) fn bytes_object<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound
     made.map_err(|_| memory_error(format!("{} bytes are more memory than there is", bytes.len())))
 }
 
-/// Bytes of a number as an object, with its place in a list, and of what Python reserves at once.
+/// The memory of a Python number, including its list slot and allocator overhead, in bytes.
 const NUMBER_BYTES: usize = 40;
 const ARENA_BYTES: usize = 1 << 20;
 
-/// Makes sure that there is room for the numbers of long lists, since one that finds none ends the
-/// process.
+/// Checks that memory for a long list of numbers is available, because a failed allocation inside
+/// Python ends the process.
 fn check_room(numbers: usize) -> PyResult<()> {
     if numbers < LONG_LIST {
         return Ok(());
@@ -482,7 +482,7 @@ fn lists(
                 let items = (0..*length).map(|_| lists(py, host, rest, next));
                 return Ok(PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into());
             }
-            // Made whole at first, in the one way that can be refused.
+            // Allocates the whole list first, by the only call that can fail with an error.
             let none = PyList::new(py, [py.None()])?;
             let list = none.as_sequence().repeat(*length).map_err(|_| {
                 let bytes = length.saturating_mul(size_of::<usize>());
@@ -496,12 +496,13 @@ fn lists(
     }
 }
 
-/// The numbers of nested sequences, row by row, and their shape.
+/// The scalars of nested sequences in row-major order, and their shape.
 #[derive(Default)]
 pub(crate) struct Nested {
     numbers: Vec<Number>,
     dims: Vec<usize>,
-    /// What the arrays among them promote to. Plain numbers have no dtype beside them.
+    /// The promoted dtype of the arrays among them. Scalars do not contribute if arrays are
+    /// present.
     dtype: Option<DType>,
 }
 
@@ -544,7 +545,7 @@ impl Nested {
         }
     }
 
-    /// Begins a list, or an axis of an array, at a depth.
+    /// Starts a list, or an axis of an array, at a depth.
     fn axis(&mut self, depth: usize, length: usize) -> PyResult<()> {
         match self.dims.get(depth) {
             None if self.numbers.is_empty() && !self.has_empty_rows() => self.dims.push(length),
@@ -563,12 +564,12 @@ impl Nested {
         Ok(())
     }
 
-    /// Whether rows without elements have been read, which have no axes inside.
+    /// True if an empty row was read, whose inner axes are unknown.
     fn has_empty_rows(&self) -> bool {
         self.dims.last() == Some(&0)
     }
 
-    /// Reads an array that stands in a list.
+    /// Reads an array inside a list.
     fn array(&mut self, py: Python<'_>, tensor: &Tensor, depth: usize) -> PyResult<()> {
         let host = match tensor.data() {
             Tensor::Host(host) => host.clone(),
@@ -603,14 +604,14 @@ fn number_from(scalar: Scalar, dtype: DType) -> Number {
     }
 }
 
-/// The dtype of numbers together: the promotion of what each is alone, or next to arrays.
+/// The dtype of all scalars: the promotion of their own dtypes, or of the arrays.
 fn common_dtype(numbers: &[Number], arrays: Option<DType>) -> PyResult<DType> {
     let refused = |error: NumberError| argument_error("tensor", error.to_string());
     if numbers::need_u64(numbers.iter().copied())? && arrays.is_none_or(DType::is_integer) {
         return Ok(DType::U64);
     }
     let is_float = |number: &Number| matches!(number, Number::Float(_) | Number::Complex(..));
-    // Next to a float an integer counts as one, however large it is.
+    // Combined with a float, an integer of any size counts as a float.
     let beside = arrays.or_else(|| numbers.iter().any(is_float).then_some(DType::F32));
     let mut common = arrays;
     for &number in numbers {
@@ -631,22 +632,22 @@ impl Nested {
         Ok(read)
     }
 
-    /// The numbers, row by row.
+    /// The scalars in row-major order.
     pub(crate) fn numbers(&self) -> &[Number] {
         &self.numbers
     }
 
-    /// Whether arrays are among the numbers.
+    /// True if the list contains arrays.
     pub(crate) fn has_arrays(&self) -> bool {
         self.dtype.is_some()
     }
 
-    /// The dtype of the numbers together.
+    /// The dtype of all scalars.
     pub(crate) fn dtype(&self) -> PyResult<DType> {
         common_dtype(&self.numbers, self.dtype)
     }
 
-    /// A tensor of the numbers, each of which is rounded once.
+    /// A tensor of the scalars; each scalar is rounded once.
     pub(crate) fn tensor(&self, dtype: DType) -> PyResult<Value> {
         let tensor = from_numbers(&self.numbers, dtype, &self.dims).or_raise()?;
         Ok(Value::Tensor(tensor.into()))
@@ -658,7 +659,7 @@ pub(crate) fn nested(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
     let read = Nested::of(value)?;
     let dtype = match dtype {
         Some(dtype) => {
-            // What arrays hold is converted, as by `astype`.
+            // Elements of arrays are converted as by `astype`.
             if !read.has_arrays() {
                 numbers::all_fit(&read.numbers, dtype)?;
             }
@@ -686,12 +687,12 @@ fn from_numbers(
 
 /// A tensor from a number, nested lists, a buffer, a DLPack exporter or another tensor.
 ///
-/// By default memory to which nobody can write is shared, and other memory copied. ``copy=True``
-/// always copies; ``copy=False`` never does, and promises that nobody writes to the memory. A tensor
-/// never changes: it is given back, in another dtype if one is asked for, and stays where it is.
+/// By default immutable memory is shared, and other memory is copied. ``copy=True`` always copies.
+/// ``copy=False`` never copies, and the caller promises not to write to the memory. A tensor is
+/// returned unchanged, or converted to another dtype on its device.
 ///
-/// Raises ``OverflowError`` for plain numbers beyond what a dtype of integers holds. Arrays and tensors
-/// are converted, as by `astype`.
+/// Raises ``OverflowError`` for integers that an integer dtype cannot represent. Arrays and tensors
+/// are converted as by `astype`.
 #[pyfunction]
 #[pyo3(signature = (value, dtype=None, copy=None))]
 fn tensor(
@@ -714,7 +715,7 @@ fn tensor(
     let host = if let Ok(tensor) = value.cast::<PyTensor>() {
         let data = &tensor.get().tensor();
         match dtype.filter(|&dtype| dtype != data.dtype()) {
-            // Another handle, or the caller could assign to the elements of both.
+            // A new handle, because assigning to elements must not affect the argument.
             None => return PyTensor::wrap(py, data.clone()),
             Some(dtype) if data.buffer().is_some() => {
                 arrays::refuse(sharing)?;
@@ -740,11 +741,11 @@ fn tensor(
     PyTensor::wrap(py, Tensor::from(host).with_vectors(vectors))
 }
 
-/// Data in another dtype, where it is.
+/// The data in another dtype, on its device.
 fn in_dtype(py: Python<'_>, data: &Tensor, dtype: DType) -> PyResult<Py<PyAny>> {
     let operands = [Value::Tensor(data.clone())];
     let made = at_once(py, &operands, |graph, ids| one(graph.as_type(ids[0], dtype)))?;
-    Ok(made.into_iter().next().expect("the builder gives one result"))
+    Ok(made.into_iter().next().expect("the builder returns one result"))
 }
 
 fn number_of_dtype(number: Number, dtype: Option<DType>) -> PyResult<Tensor> {
@@ -753,9 +754,9 @@ fn number_of_dtype(number: Number, dtype: Option<DType>) -> PyResult<Tensor> {
     Ok(Tensor::scalar(number.cast(dtype), dtype))
 }
 
-/// A tensor from a buffer of its bytes in row-major order, native byte order; its first axes are
-/// vectorized under these names. Memory to which nobody can write is shared, and other memory copied
-/// unless it is ``owned``, which promises that nobody does.
+/// A tensor from a buffer of its bytes in row-major order and native byte order; its leading axes
+/// are vectorized with these names. Immutable memory is shared, and other memory is copied unless
+/// it is ``owned``, a promise that no one writes to it.
 #[pyfunction]
 #[pyo3(signature = (bytes, dtype, shape, names=None, vectorized=None, owned=false))]
 fn tensor_from_bytes(
@@ -766,7 +767,7 @@ fn tensor_from_bytes(
     vectorized: Option<&Bound<'_, PyAny>>,
     owned: bool,
 ) -> PyResult<Py<PyAny>> {
-    // The arguments come from bytes, as in a pickle, so a wrong value is damage of these bytes.
+    // The arguments come from bytes, as in a pickle, so an invalid value means damaged bytes.
     let wrong = |argument: &str, error: PyErr| {
         format_error("tensor_from_bytes", format!("{argument}: {error}"))
     };

@@ -1,4 +1,4 @@
-//! What may stand as an operand: an expression, a tensor, a number, or anything array-like.
+//! Conversion of operands: expressions, tensors, numbers, and array-like objects.
 
 use nxla_runtime::host::Number;
 use pyo3::intern;
@@ -48,7 +48,7 @@ pub(crate) trait FromPython: Sized {
     /// Converts an operand of `function`, which is its public name.
     fn of(value: &Bound<'_, PyAny>, function: &str) -> PyResult<Self>;
 
-    /// Converts an operand, or gives `None` for what is none.
+    /// Converts an operand, or returns `None` for an object that is not an operand.
     fn try_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Self>>;
 }
 
@@ -89,8 +89,8 @@ fn is_numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     value.hasattr(intern!(value.py(), "__array_interface__"))
 }
 
-/// A plain Python number. numpy's `float64` and `complex128` are none: they inherit from Python's
-/// classes, but have a dtype as all scalars of numpy do.
+/// A plain Python number. NumPy's `float64` and `complex128` inherit from Python's classes but have
+/// a dtype, so they are not plain numbers.
 pub(crate) fn number_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
     if let Ok(float) = value.cast::<PyFloat>() {
         let own = float.is_exact_instance_of::<PyFloat>() || !is_numpy_scalar(value)?;

@@ -22,7 +22,7 @@ pub(crate) fn matmul_operator(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyR
     }
 }
 
-/// An axis of the result, which may have axes that the first operand has not.
+/// An axis of the result, which may have axes that the first operand lacks.
 struct AxisOfResult(Axis);
 
 impl From<i64> for AxisOfResult {
@@ -52,9 +52,9 @@ impl Argument for AxisOfResult {
 }
 
 functions! {
-    /// Multiply each element of one tensor with all of another, in a block at its place.
+    /// Multiply each element of one tensor with all of the other, as blocks.
     ///
-    /// The product of Kronecker. The operand with fewer axes gets leading ones.
+    /// The Kronecker product. The operand with fewer axes is padded with leading axes.
     ///
     /// Parameters
     /// ----------
@@ -64,7 +64,7 @@ functions! {
     /// Returns
     /// -------
     /// Tensor
-    ///     Whose sizes are the products of those of the operands.
+    ///     A tensor whose sizes are the products of the sizes of the operands.
     ///
     /// Examples
     /// --------
@@ -78,14 +78,14 @@ functions! {
     /// Parameters
     /// ----------
     /// x1, x2 : tensor_like
-    ///     Matrices in the last two axes; the axes before broadcast. A vector counts as a row on the
-    ///     left and as a column on the right, and that axis is dropped from the result.
+    ///     Matrices in the last two axes; the axes before broadcast. A vector counts as a row on
+    ///     the left and as a column on the right, and that axis is dropped from the result.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If the columns of `x1` are not as many as the rows of `x2`, if other axes do not broadcast,
-    ///     or if an operand is a scalar.
+    ///     If the columns of `x1` are not as many as the rows of `x2`, if other axes do not
+    ///     broadcast, or if an operand is a scalar.
     ///
     /// Examples
     /// --------
@@ -94,7 +94,7 @@ functions! {
     /// [17, 39]
     fn matmul(x1, x2, /) |graph| graph.matmul(x1, x2);
 
-    /// Multiply and add up along given axes.
+    /// Multiply and sum over given axes.
     ///
     /// Parameters
     /// ----------
@@ -138,9 +138,9 @@ functions! {
         graph.dot_general(x1, x1_contract, x1_batch, x2, x2_contract, x2_batch)
     };
 
-    /// Multiply and add up along one axis of both; the other axes broadcast.
+    /// Multiply and sum over one axis of both; the other axes broadcast.
     ///
-    /// Complex numbers of `x1` are conjugated. The dtype is that to which both promote.
+    /// Elements of `x1` are conjugated. The dtype is the promoted dtype of both operands.
     ///
     /// Raises
     /// ------
@@ -164,7 +164,7 @@ functions! {
         graph.vecdot(x1, x2, axis)
     };
 
-    /// Multiply every element of one with every element of the other.
+    /// Multiply every element of one tensor by every element of the other.
     ///
     /// Returns
     /// -------
@@ -178,9 +178,9 @@ functions! {
     /// [[3, 4], [6, 8]]
     fn outer(x1, x2, /) |graph| graph.outer(x1, x2);
 
-    /// Slide a kernel over an input, multiply, and add up: a convolution as neural networks use it.
+    /// Convolve an input with a kernel, as neural networks define it.
     ///
-    /// The kernel is not turned around (it is a cross-correlation).
+    /// The kernel is not flipped (it is a cross-correlation).
     ///
     /// Parameters
     /// ----------
@@ -189,11 +189,11 @@ functions! {
     /// kernel : tensor_like
     ///     Axes: output channels, input channels, then the spatial ones.
     /// strides : int or sequence of int, optional
-    ///     How far the kernel moves along each spatial axis; 1 by default.
+    ///     The stride along each spatial axis; 1 by default.
     /// padding : {"valid", "same"} or sequence of (int, int)
     ///     Zeros around the spatial axes.
     /// input_dilation, kernel_dilation : int or sequence of int, optional
-    ///     How far elements are apart, zeros in between; 1 by default.
+    ///     The dilation: the distance of elements, with zeros in between; 1 by default.
     /// feature_groups, batch_groups : int
     ///     Groups of channels, or of the batch, that are convolved separately.
     /// input_permutation, kernel_permutation, output_permutation : sequence of int or str, optional
@@ -202,7 +202,8 @@ functions! {
     /// Returns
     /// -------
     /// Tensor
-    ///     Axes: batch, output channels, then the spatial ones. Integers give ``float32``.
+    ///     A tensor with the axes batch, output channels, and spatial axes. Integers become
+    ///     ``float32``.
     ///
     /// Raises
     /// ------
@@ -239,7 +240,7 @@ functions! {
     };
 }
 
-/// A sum of products that subscripts write, in an order of contractions if one is given.
+/// A sum of products in subscript notation, with an optional order of contractions.
 #[pyfunction]
 fn sum_of_products(
     py: Python<'_>,

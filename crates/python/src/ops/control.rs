@@ -25,7 +25,7 @@ use crate::template::PyTemplate;
 use crate::tensor::PyTensor;
 use crate::value::{FromPython, Value};
 
-/// The current trace, and operands as its nodes; numbers are weak next to the first operand.
+/// The current trace, and operands as its nodes; scalars adapt to the first operand.
 pub(super) fn in_trace(
     py: Python<'_>,
     function: &str,
@@ -94,12 +94,12 @@ pub(super) fn wrap_all(
     values.into_iter().map(|value| PyExpr::wrap(py, expr(value))).collect()
 }
 
-/// Nodes that took the places of others, with the vectorized axes of those.
+/// Replaced nodes, with the vectorized axes of the originals.
 pub(super) fn in_place_of(nodes: Vec<ExprId>, values: Vec<Vectorized>) -> Vec<Vectorized> {
     nodes.into_iter().zip(values).map(|(id, (_, vectors))| (id, vectors)).collect()
 }
 
-/// The first branch whose predicate holds: `clauses` are pairs of a traced predicate and a
+/// The first branch whose predicate is true: `clauses` are pairs of a traced predicate and a
 /// function without arguments.
 #[pyfunction]
 fn cond(
@@ -113,7 +113,7 @@ fn cond(
     let mark = trace.edit(|graph| graph.mark()).or_raise()?;
     let (mut traced, mut branches, mut entries) = (Vec::new(), Vec::new(), Clauses::default());
     for (number, ((_, body), predicate)) in clauses.iter().zip(predicates).enumerate() {
-        // A branch that can never be taken is not even traced.
+        // A branch that is never selected is not traced.
         let known = trace.edit(|graph| graph.known_truth(predicate.0)).or_raise()?;
         if known == Some(false) {
             continue;
@@ -135,10 +135,10 @@ fn cond(
     finish_cond(py, &trace, mark, traced, otherwise, &branches)
 }
 
-/// Calls the function of a branch or of a loop, which can hold further ones.
+/// Calls the function of a branch or a loop, which can contain further ones.
 ///
-/// The graph refuses regions that nest too deep when they are closed, the innermost first. By then
-/// the functions around it are all on the stack, so they are counted on the way in.
+/// The graph rejects deep nesting only when the regions are closed, from the inside out. The
+/// recursion would overflow the stack before that, so the depth is counted here.
 pub(super) fn call_region<'py>(
     function: &str,
     body: &Bound<'py, PyAny>,
@@ -157,7 +157,7 @@ pub(super) fn call_region<'py>(
     result
 }
 
-/// The structure that all branches, each with its number, give.
+/// The structure that all branches return; the index of a branch is for errors.
 fn same_structures<'a>(py: Python<'_>, branches: &'a [(usize, Tree)]) -> PyResult<&'a Tree> {
     let (first, expected) = &branches[0];
     for (number, tree) in branches {
@@ -166,14 +166,14 @@ fn same_structures<'a>(py: Python<'_>, branches: &'a [(usize, Tree)]) -> PyResul
             let line = source::current_line(py).map(|line| format!(" ({line})"));
             let line = line.unwrap_or_default();
             let why =
-                format!("branch {number} gives {found}, branch {first} gives {expected}{line}");
+                format!("branch {number} returns {found}, branch {first} returns {expected}{line}");
             return Err(argument_error("cond", why));
         }
     }
     Ok(&branches.last().expect("there is a last branch").1)
 }
 
-/// Traces a branch for the entries that take it.
+/// Traces a branch for the entries that select it.
 fn trace_branch(
     trace: &Trace,
     lanes: Option<Lanes>,
@@ -200,7 +200,7 @@ fn finish_cond(
     let last = same_structures(py, branches)?;
     source::mark(py, trace)?;
     let values = trace.build(|graph| conditional(graph, mark, clauses, otherwise));
-    // Branches that are never taken have not been handed on, but the user counts them.
+    // Excluded branches are not passed on, but the user's numbering includes them.
     let number = |region| match region {
         Region::Branch(branch) => Region::Branch(branches[branch].0),
         Region::Body => Region::Body,
@@ -211,7 +211,7 @@ fn finish_cond(
     last.rebuild(py, &mut wrap_all(py, trace, values).into_iter())
 }
 
-/// Puts the values of a hook into the container that the user gave it.
+/// Rebuilds the container of a hook's values.
 struct InContainer {
     tree: Py<PyTree>,
     /// The vectorized axes of each value.
@@ -233,7 +233,7 @@ impl Arrange for InContainer {
     }
 }
 
-/// Shows a value to a host function whenever it is computed; gives the value back.
+/// Calls a host function with a value whenever the value is computed; returns the value.
 #[pyfunction]
 #[pyo3(signature = (value, name=None, function=None))]
 fn hook(
@@ -253,8 +253,8 @@ fn hook(
     tree.get().0.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 
-/// Calls a host function on values whenever they are computed; gives what it computes. The function
-/// takes a list of tensors, and gives one with those of the templates.
+/// Calls a host function with values whenever they are computed, and returns its results. The
+/// function maps a list of tensors to a list of tensors with the types of the templates.
 #[pyfunction]
 fn runtime_call(
     py: Python<'_>,
@@ -276,23 +276,23 @@ fn runtime_call(
     wrap_all(py, &trace, results).into_iter().collect()
 }
 
-/// `x`, through which no gradient flows.
+/// `x`, without a gradient.
 #[pyfunction]
 fn stop_grad(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let operand = Value::of(x, "stop_grad")?;
     apply(x.py(), &[operand], |graph, ids| one(graph.stop_grad(ids[0])))
 }
 
-/// A container of values with a note that expression text shows and splits can look for. Its
-/// values are one node, so that a cut there has all of them on one side.
+/// A container of values with a note that is printed and that split callbacks can read. The values
+/// are one node, so a cut has all of them on one side.
 #[pyfunction]
 fn annotate(py: Python<'_>, value: &Bound<'_, PyAny>, note: &str) -> PyResult<Py<PyAny>> {
     let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
     annotated(py, "annotate", value, metadata)
 }
 
-/// A container of values with notes: ``inspect`` is part of the text, ``stop_grad`` keeps gradients
-/// out.
+/// A container of values with notes: ``inspect`` is printed, and ``stop_grad`` removes the
+/// gradient.
 #[pyfunction]
 #[pyo3(signature = (value, notes=None, inspect=None, stop_grad=false))]
 fn expr_metadata(
@@ -326,8 +326,8 @@ fn annotated(
     tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 
-/// What a function gives for some values, as a block whose derivative keeps nothing but what `keep`
-/// says, or the values with the notes of `names`. The function takes and gives lists.
+/// The results of a function in a block whose derivative stores only the values of the policy
+/// `keep`, or the values with the notes `names`. The function maps a list to a list.
 #[pyfunction]
 fn checkpoint(
     py: Python<'_>,
@@ -362,8 +362,8 @@ fn checkpoint(
     tree.rebuild(py, &mut wrap_all(py, &trace, results).into_iter())
 }
 
-/// `value` with a derivative of the user's: `rule` gets the cotangents of the leaves of the value
-/// as a list and gives those of the inputs.
+/// `value` with a custom derivative: `rule` maps the list of cotangents of the value's leaves to
+/// the list of cotangents of the inputs.
 #[pyfunction]
 fn custom_grad(
     py: Python<'_>,
@@ -396,8 +396,8 @@ fn custom_grad(
     tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 
-/// `value` with a derivative of the user's: `rule` gets how the leaves of the inputs change as a list
-/// and gives how those of the value do.
+/// `value` with a custom derivative: `rule` maps the list of tangents of the inputs' leaves to the
+/// list of tangents of the value.
 #[pyfunction]
 fn custom_jvp(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Functions that make tensors from nothing but numbers.
+//! Functions that create tensors from scalars.
 
 use nxla_runtime::host::{AxisName, Names, Number, Scalar};
 use nxla_runtime::{DType, TensorType};
@@ -84,7 +84,7 @@ fn full(
         None => number.default_dtype().map_err(refused)?,
     };
     numbers::all_fit(&[number], dtype)?;
-    // An expression shows the number as it is written.
+    // An expression prints the scalar as written.
     let value = number.to_scalar().ok().filter(|_| dtype.is_float() || dtype.is_complex());
     let value: Scalar = value.unwrap_or_else(|| number.cast(dtype));
     let names = names.and_then(|names| names.names());
@@ -92,7 +92,7 @@ fn full(
     apply(py, &[], |graph, _| one(graph.constant(value, ty)))
 }
 
-/// A mask that is true where the column is at most the row plus `k`.
+/// A mask that is true where the column index is at most the row index plus `k`.
 #[pyfunction]
 #[pyo3(signature = (rows, columns, k=DiagonalOffset(0)), text_signature = "(rows, columns, k=0)")]
 fn tri(py: Python<'_>, rows: i64, columns: i64, k: DiagonalOffset) -> PyResult<Py<PyAny>> {
@@ -100,7 +100,8 @@ fn tri(py: Python<'_>, rows: i64, columns: i64, k: DiagonalOffset) -> PyResult<P
     apply(py, &[], |graph, _| one(graph.tri(rows, columns, k.0)))
 }
 
-/// The dtype of numbers between two: that of what has one of its own, if it has fractions.
+/// The dtype of a range: the dtype of its typed bound, or a float dtype if the bounds are not
+/// integers.
 fn common_dtype(ends: &[Value; 2]) -> PyResult<DType> {
     let mut common: Option<DType> = None;
     for end in ends {
@@ -146,14 +147,14 @@ fn linspace(
 }
 
 functions! {
-    /// Keep what is on and below a diagonal of the last two axes, and put zeros above.
+    /// Return the lower triangle of the last two axes, with zeros above a diagonal.
     ///
     /// Parameters
     /// ----------
     /// x : tensor_like
     ///     At least two axes.
     /// k : int
-    ///     How many columns to the right of the main diagonal.
+    ///     The diagonal: the number of columns to the right of the main diagonal.
     ///
     /// Raises
     /// ------
@@ -167,9 +168,9 @@ functions! {
     /// [[1, 0], [3, 4]]
     fn tril(x, /, k: DiagonalOffset = 0) |graph| graph.tril(x, k);
 
-    /// Keep what is on and above a diagonal of the last two axes, and put zeros below.
+    /// Return the upper triangle of the last two axes, with zeros below a diagonal.
     ///
-    /// Parameters and errors are those of `tril`.
+    /// Parameters and errors are the same as for `tril`.
     ///
     /// Examples
     /// --------
@@ -178,14 +179,15 @@ functions! {
     /// [[1, 2], [0, 4]]
     fn triu(x, /, k: DiagonalOffset = 0) |graph| graph.triu(x, k);
 
-    /// Take a diagonal of the last two axes.
+    /// Return a diagonal of the last two axes.
     ///
     /// Parameters
     /// ----------
     /// x : tensor_like
     ///     At least two axes.
     /// offset : int
-    ///     How many columns to the right of the main diagonal; negative for the left.
+    ///     The diagonal: the number of columns to the right of the main diagonal, negative for the
+    ///     left.
     ///
     /// Raises
     /// ------
@@ -201,7 +203,7 @@ functions! {
     /// [1, 4]
     fn take_diagonal(x, /, offset: i64 = 0) |graph| graph.take_diagonal(x, offset);
 
-    /// Make a matrix with a vector on a diagonal and zeros elsewhere.
+    /// Return a matrix with a vector on a diagonal and zeros elsewhere.
     ///
     /// Examples
     /// --------

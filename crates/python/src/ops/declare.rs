@@ -21,7 +21,7 @@ use crate::errors::{argument_error, user_error};
 use crate::operands::{Operands, Role};
 use crate::value::Value;
 
-/// What an argument is seen from when the builder is about to run.
+/// The context in which an argument is converted.
 pub(crate) struct Site<'a> {
     /// The public name of the function.
     pub(crate) function: &'static str,
@@ -30,7 +30,7 @@ pub(crate) struct Site<'a> {
     pub(crate) graph: &'a Graph,
     /// The nodes of all operands.
     pub(crate) ids: &'a [ExprId],
-    /// How many of them earlier arguments have taken.
+    /// The number of operands that earlier arguments used.
     taken: usize,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Site<'a> {
         self.ids[self.taken - 1]
     }
 
-    /// What is wrong with the argument, after its name.
+    /// An error for the argument, after its name.
     pub(crate) fn refuse(&self, why: impl std::fmt::Display) -> Error {
         user_error(argument_error(self.function, format!("{} {why}", self.argument)))
     }
@@ -59,10 +59,10 @@ impl<'a> Site<'a> {
 
 /// An argument of a declared function.
 pub(crate) trait Argument: Sized {
-    /// What the builder is given.
+    /// The type of the builder's argument.
     type Given;
 
-    /// What type checkers are told.
+    /// The annotation in stubs.
     fn annotation() -> Cow<'static, str>;
 
     /// Adds the operands that are in it.
@@ -70,7 +70,7 @@ pub(crate) trait Argument: Sized {
         Ok(())
     }
 
-    /// What the builder is given.
+    /// The value for the builder.
     fn given(self, site: &mut Site<'_>) -> Result<Self::Given>;
 }
 
@@ -133,9 +133,9 @@ operands_of_role! {
     Positions Position;
     /// An operand that is compared with the others.
     Compared Compared;
-    /// The least number that others may be.
+    /// The lower limit of other operands.
     LowerLimit LowerLimit;
-    /// The largest number that others may be.
+    /// The upper limit of other operands.
     UpperLimit UpperLimit;
 }
 
@@ -277,8 +277,8 @@ impl Argument for Count {
     }
 }
 
-/// The offset of a diagonal. Integers that do not fit in 64 bits saturate, since no matrix has that many
-/// columns.
+/// The offset of a diagonal. Integers that do not fit in 64 bits saturate, since no matrix has that
+/// many columns.
 #[derive(Clone, Copy)]
 pub(crate) struct DiagonalOffset(pub i64);
 
@@ -301,7 +301,7 @@ impl From<i64> for DiagonalOffset {
     }
 }
 
-/// What can be chosen by name.
+/// A choice by name.
 pub(crate) trait Choices: Copy + 'static {
     /// The names, and what they stand for.
     const ALL: &'static [(&'static str, Self)];
@@ -342,18 +342,18 @@ impl<T: Choices> Argument for Choice<T> {
     }
 }
 
-/// What a builder gives, and what becomes of it.
+/// A result of a builder, and its conversion to Python.
 pub(crate) trait Results: Sized {
-    /// What Python gets.
+    /// The Python type.
     type Python: for<'py> IntoPyObject<'py>;
 
-    /// What type checkers are told.
+    /// The annotation in stubs.
     const ANNOTATION: &'static str;
 
     /// The nodes.
     fn ids(self) -> Ids;
 
-    /// What Python gets for the nodes.
+    /// The Python value of the nodes.
     fn wrapped(results: SmallVec<[Py<PyAny>; 2]>) -> Self::Python;
 }
 
@@ -367,7 +367,7 @@ impl Results for ExprId {
     }
 
     fn wrapped(mut results: SmallVec<[Py<PyAny>; 2]>) -> Py<PyAny> {
-        results.pop().expect("the builder gives one result")
+        results.pop().expect("the builder returns one result")
     }
 }
 
@@ -381,8 +381,8 @@ impl Results for (ExprId, ExprId) {
     }
 
     fn wrapped(mut results: SmallVec<[Py<PyAny>; 2]>) -> Self::Python {
-        let second = results.pop().expect("the builder gives two results");
-        (results.pop().expect("the builder gives two results"), second)
+        let second = results.pop().expect("the builder returns two results");
+        (results.pop().expect("the builder returns two results"), second)
     }
 }
 
@@ -608,7 +608,7 @@ macro_rules! public {
     };
 }
 
-/// What a builder gives: one node, unless something else is written.
+/// The result of a builder: one node, unless the declaration names another type.
 macro_rules! result {
     () => {
         nxla_runtime::graph::ExprId

@@ -31,7 +31,7 @@ pub(crate) fn same(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// What follows the summary in the docstring of a row of the table.
+/// The part of the docstring after the summary of a row of the table.
 macro_rules! sections {
     ($operands:expr, $takes:expr, $gives:expr, $raises:expr, $($example:literal)*) => {
         concat!(
@@ -166,7 +166,7 @@ pub(crate) fn floor_divide_operator(
     operator(x, y, floor_divide_of)
 }
 
-/// Python's `%`: what `//` leaves, with the sign of the divisor.
+/// Python's `%`: the remainder of `//`, with the sign of the divisor.
 pub(crate) fn remainder_operator(
     x: &Bound<'_, PyAny>,
     y: &Bound<'_, PyAny>,
@@ -174,7 +174,7 @@ pub(crate) fn remainder_operator(
     operator(x, y, floor_remainder_of)
 }
 
-/// An operator leaves operands that it does not know to the other side.
+/// An operator returns `NotImplemented` for unknown operands.
 fn operator(
     x: &Bound<'_, PyAny>,
     y: &Bound<'_, PyAny>,
@@ -229,21 +229,22 @@ functions! {
             }
         };
 
-    /// Tell whether all elements are equal up to a tolerance.
+    /// Return whether all elements are equal up to a tolerance.
     ///
     /// Parameters
     /// ----------
     /// x1, x2 : tensor_like
     ///     Numbers; their shapes broadcast.
     /// rtol, atol : float
-    ///     Elements are close if ``abs(x1 - x2) <= atol + rtol * abs(x2)``. Equal infinities are close.
+    ///     Elements are close if ``abs(x1 - x2) <= atol + rtol * abs(x2)``. Equal infinities are
+    ///     close.
     /// equal_nan : bool
-    ///     Whether NaN is close to NaN.
+    ///     If True, NaN is close to NaN.
     ///
     /// Returns
     /// -------
     /// Tensor
-    ///     One truth value.
+    ///     A boolean scalar.
     ///
     /// Examples
     /// --------
@@ -254,7 +255,7 @@ functions! {
         x1: Compared<'_>, x2: Compared<'_>, /, *, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false
     ) |graph| graph.all_close(x1, x2, rtol, atol, equal_nan);
 
-    /// Tell whether all elements are equal up to a tolerance.
+    /// Return whether all elements are equal up to a tolerance.
     ///
     /// This is `all_close` under numpy's name.
     ///
@@ -267,21 +268,22 @@ functions! {
         x1: Compared<'_>, x2: Compared<'_>, /, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false
     ) |graph| graph.all_close(x1, x2, rtol, atol, equal_nan);
 
-    /// Tell where elements are equal up to a tolerance.
+    /// Return for each element whether it is equal up to a tolerance.
     ///
     /// Parameters
     /// ----------
     /// x1, x2 : tensor_like
     ///     Numbers; their shapes broadcast.
     /// rtol, atol : float
-    ///     Elements are close if ``abs(x1 - x2) <= atol + rtol * abs(x2)``. Equal infinities are close.
+    ///     Elements are close if ``abs(x1 - x2) <= atol + rtol * abs(x2)``. Equal infinities are
+    ///     close.
     /// equal_nan : bool
-    ///     Whether NaN is close to NaN.
+    ///     If True, NaN is close to NaN.
     ///
     /// Returns
     /// -------
     /// Tensor
-    ///     Truth values.
+    ///     Booleans.
     ///
     /// Examples
     /// --------
@@ -295,7 +297,7 @@ functions! {
     /// Convert elements to another dtype.
     fn astype(x, dtype: DTypeArg, /) |graph| graph.as_type(x, dtype);
 
-    /// Read the bits of elements as another dtype of the same width.
+    /// Reinterpret the bits of elements as another dtype of the same width.
     ///
     /// Raises
     /// ------
@@ -310,19 +312,19 @@ functions! {
     fn bitcast(x, dtype: DTypeArg, /) |graph| graph.bitcast(x, dtype);
 }
 
-/// Choose between two elements, one place at a time; without any to choose from, see `nonzero`.
+/// Select elements by a condition; with only a condition, see `nonzero`.
 ///
 /// Parameters
 /// ----------
 /// condition : tensor_like
-///     Where it is not zero, the element of `x1` is taken.
+///     The condition: nonzero elements select from `x1`, zeros from `x2`.
 /// x1, x2 : tensor_like, optional
-///     What to choose from; their dtypes promote.
+///     The values to select from; their dtypes promote.
 ///
 /// Returns
 /// -------
 /// Tensor
-///     Of the shape that all three broadcast to.
+///     A tensor with the broadcast shape of all three operands.
 ///
 /// Raises
 /// ------
@@ -362,7 +364,7 @@ fn select(
     apply(condition.py(), &operands, |graph, ids| one(graph.select(ids[0], ids[1], ids[2])))
 }
 
-/// Return the dtype that operands have together; plain numbers adapt to the others.
+/// Return the promoted dtype of operands; scalars adapt to the other operands.
 ///
 /// Examples
 /// --------

@@ -24,7 +24,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Start<'py> {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        // `__index__` of a device tensor would wait for its value, so that only an int is asked for one.
+        // `__index__` of a device tensor would wait for its value, so only ints are converted.
         let fixed = value.cast::<PyInt>().ok().and_then(|index| index.extract().ok());
         Ok(fixed.map_or_else(|| Start::Dynamic(value.to_owned()), Start::Fixed))
     }
@@ -60,22 +60,22 @@ functions! {
     /// x : tensor_like
     ///     Any tensor.
     /// indices : tensor_like
-    ///     Integers, of any shape; negative ones count from the end. Those that are out of range even
-    ///     so stand for the nearest element.
+    ///     Integers, of any shape; negative ones count from the end. Those that are out of range
+    ///     even so stand for the nearest element.
     /// axis : int or str, optional
     ///     The axis; may be left out if there is only one.
     ///
     /// Returns
     /// -------
     /// Tensor
-    ///     Of the shape of `x`, with the axes of `indices` in place of `axis`.
+    ///     A tensor with the shape of `x`, with the axes of `indices` in place of `axis`.
     ///
     /// Raises
     /// ------
     /// ArgumentError
     ///     If there are several axes, and none is given.
     /// DTypeError
-    ///     If the indices are no integers.
+    ///     If the indices are not integers.
     ///
     /// Examples
     /// --------
@@ -90,15 +90,15 @@ functions! {
         graph.take_from_end(x, indices, axis)
     };
 
-    /// Take one element of an axis for each index, in step along the other axes.
+    /// Return one element of an axis for each index; the other axes are aligned.
     ///
     /// Parameters
     /// ----------
     /// x : tensor_like
     ///     Any tensor.
     /// indices : tensor_like
-    ///     Integers, of the shape of `x` but for `axis`, or of one that broadcasts there; negative ones
-    ///     count from the end.
+    ///     Integers, of the shape of `x` but for `axis`, or of one that broadcasts there; negative
+    ///     ones count from the end.
     /// axis : int or str
     ///     The axis.
     ///
@@ -116,18 +116,18 @@ functions! {
     fn take_along_axis(x, indices: Positions<'_>, /, axis: Axis = -1) |graph|
         graph.take_along_broadcast(x, indices, axis);
 
-    /// Cut out a block.
+    /// Return a block of a tensor.
     ///
     /// Parameters
     /// ----------
     /// x : tensor_like
     ///     Any tensor.
     /// starts : sequence of int or integer scalar
-    ///     Where the block begins along each axis. It is moved so that the block fits.
+    ///     The start of the block along each axis, moved so that the block fits.
     /// lengths : sequence of int
-    ///     How much of each axis, counted before strides.
+    ///     The length of the block along each axis, before strides.
     /// strides : sequence of int, optional
-    ///     Which elements of the block are kept along each axis; every one by default.
+    ///     The step between selected elements along each axis; 1 by default.
     ///
     /// Raises
     /// ------
@@ -143,7 +143,7 @@ functions! {
         x, starts: Vec<Start<'_>>, lengths: Vec<Count>, /, *, strides: Option<Vec<Count>> = None
     ) |graph| graph.slice(x, &starts, &lengths, strides.as_deref());
 
-    /// Cut a range out of one axis. Parameters and errors are those of `slice`, for that axis.
+    /// Return a range of one axis. Parameters and errors are the same as for `slice`, for one axis.
     ///
     /// Examples
     /// --------
@@ -161,7 +161,7 @@ functions! {
     /// x : tensor_like
     ///     Any tensor.
     /// starts : sequence of int or integer scalar
-    ///     Where the block goes along each axis. It is moved so that the block fits.
+    ///     The start of the block along each axis, moved so that the block fits.
     /// update : tensor_like
     ///     The block; the dtypes promote.
     ///
@@ -177,7 +177,7 @@ functions! {
     /// [1, 8, 9, 4]
     fn put_slice(x, starts: Vec<Start<'_>>, update, /) |graph| graph.put_slice(x, &starts, update);
 
-    /// Take elements, or slices, at tuples of indices.
+    /// Return elements, or slices, at tuples of indices.
     ///
     /// Parameters
     /// ----------
@@ -186,8 +186,8 @@ functions! {
     /// indices : tensor_like
     ///     Integers; the last axis holds the tuples. Negative ones count from the end.
     /// axes : sequence of int or str, optional
-    ///     The axis that each number of a tuple counts along, in increasing order; the first ones by
-    ///     default.
+    ///     The axis that each number of a tuple counts along, in increasing order; the first ones
+    ///     by default.
     ///
     /// Returns
     /// -------
@@ -209,7 +209,7 @@ functions! {
         graph.gather(x, indices, axes.as_deref())
     };
 
-    /// Add numbers at tuples of indices; what meets at one place adds up.
+    /// Add values at tuples of indices; values for the same index are summed.
     ///
     /// Parameters
     /// ----------
@@ -218,7 +218,7 @@ functions! {
     /// indices : tensor_like
     ///     Integers; the last axis holds the tuples, as for `gather`.
     /// updates : tensor_like
-    ///     What `gather` would give for these indices, in shape.
+    ///     A tensor with the shape of the result of `gather` for these indices.
     /// axes : sequence of int or str, optional
     ///     As for `gather`.
     ///
@@ -237,7 +237,8 @@ functions! {
         graph.indexed_add(x, indices, updates, axes.as_deref())
     };
 
-    /// Write numbers at tuples of indices; the last one stays. Parameters as for `indexed_add`.
+    /// Write values at tuples of indices; the last value for an index is kept. Parameters are the
+    /// same as for `indexed_add`.
     ///
     /// Examples
     /// --------
@@ -249,7 +250,7 @@ functions! {
         graph.indexed_put(x, indices, updates, axes.as_deref())
     };
 
-    /// Put the elements of an axis in order; NaN counts as larger than everything.
+    /// Sort the elements of an axis; NaN counts as larger than everything.
     ///
     /// Parameters
     /// ----------
@@ -258,9 +259,9 @@ functions! {
     /// axis : int or str
     ///     The axis.
     /// descending : bool
-    ///     Whether the largest comes first.
+    ///     If True, sort from the largest to the smallest.
     /// stable : bool
-    ///     Whether equal elements keep their order.
+    ///     If True, equal elements keep their order.
     ///
     /// Raises
     /// ------
@@ -275,9 +276,9 @@ functions! {
     fn sort(x, /, axis: Axis = -1, *, descending: bool = false, stable: bool = true) |graph|
         graph.sort(x, axis, descending, stable);
 
-    /// Return the indices that put the elements of an axis in order.
+    /// Return the indices that sort the elements of an axis.
     ///
-    /// Parameters and errors are those of `sort`; `dtype` is that of the indices.
+    /// Parameters and errors are the same as for `sort`; `dtype` is the dtype of the indices.
     ///
     /// Examples
     /// --------
@@ -289,7 +290,7 @@ functions! {
         dtype: DTypeArg = "int32"
     ) |graph| graph.argsort(x, axis, descending, stable, dtype);
 
-    /// Find the largest elements of the last axis.
+    /// Return the largest elements of the last axis.
     ///
     /// Parameters
     /// ----------
@@ -322,11 +323,11 @@ functions! {
     /// x : tensor_like
     ///     Numbers, with at least one axis.
     /// n : int
-    ///     How many times over.
+    ///     The order of the difference.
     /// axis : int or str
     ///     The axis; it gets shorter by `n`.
     /// prepend, append : tensor_like, optional
-    ///     What to put before and behind `x` first; of its shape but for `axis`.
+    ///     Values to prepend and append; their shape is the shape of `x` except along `axis`.
     ///
     /// Raises
     /// ------

@@ -27,7 +27,7 @@ enum Item {
 struct Plan {
     items: Vec<Item>,
     operands: Vec<Value>,
-    /// Whether it is one false truth value.
+    /// True for a mask of one false element.
     keeps_nothing: bool,
 }
 
@@ -47,7 +47,8 @@ impl Plan {
         self.operands.len() - 1
     }
 
-    /// Makes operands of single indices, for an operation on data: at another index it is the same one
+    /// Makes operands of single indices of an eager operation, so that another index does not
+    /// compile another program.
     /// then, and is not compiled again.
     fn free_indices(&mut self) {
         for position in 0..self.items.len() {
@@ -100,7 +101,7 @@ pub(crate) fn get_item(x: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult
     })
 }
 
-/// How to write what cannot be assigned.
+/// The alternative to an assignment that is not supported.
 fn instead(py: Python<'_>) -> String {
     let line = current_line(py).map(|line| format!(" ({line})")).unwrap_or_default();
     format!(
@@ -109,7 +110,7 @@ fn instead(py: Python<'_>) -> String {
     )
 }
 
-/// `x[key] = value`: the handle gets other data, and whoever has the former keeps it.
+/// `x[key] = value`: replaces the data of the variable; other variables keep the old data.
 pub(crate) fn set_tensor_item(
     x: &Bound<'_, PyTensor>,
     key: &Bound<'_, PyAny>,
@@ -130,17 +131,17 @@ pub(crate) fn set_tensor_item(
         }
         one(graph.subscript_update(x, &plan.subscript(ids), value, Update::Set))
     })?;
-    let written = written.into_iter().next().expect("the builder gives one result");
+    let written = written.into_iter().next().expect("the builder returns one result");
     x.get().rebind(written.bind(py).cast::<PyTensor>()?.get().tensor());
     Ok(())
 }
 
-/// Why there is no `x[key] = value` of a traced value.
+/// The error for `x[key] = value` of a traced value.
 pub(crate) fn no_assignment(py: Python<'_>) -> PyErr {
     trace_error(format!("a traced value does not change; {}", instead(py)))
 }
 
-/// Why there is no `del x[key]`.
+/// The error for `del x[key]`.
 pub(crate) fn no_deletion() -> PyErr {
     pyo3::exceptions::PyTypeError::new_err("elements of a tensor cannot be deleted")
 }
@@ -160,8 +161,8 @@ fn update_operands(
     Ok((operands, plan))
 }
 
-/// A value that is written to elements of a dtype. Python scalars and lists of them are rounded once,
-/// to that dtype.
+/// A value that is written to elements of a dtype. Python scalars and lists of them are rounded
+/// once, to that dtype.
 fn written(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
     if is_list(value) {
         let list = Nested::of(value)?;
@@ -182,7 +183,7 @@ fn written(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
     }
 }
 
-/// A tensor with other elements at `key`; `how` says what becomes of those that are there.
+/// A tensor with updated elements at `key`; `how` names the update.
 #[pyfunction]
 fn subscript_update(
     x: &Bound<'_, PyAny>,
@@ -231,7 +232,7 @@ fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) 
     let is_truth =
         |entry: &Entry<'_>| matches!(entry, Entry::Mask(mask) if mask.shape().rank() == 0);
     if read.len() > 1 && read.iter().any(is_truth) {
-        return Err(argument_error("index", "a single truth value must be the only index"));
+        return Err(argument_error("index", "a boolean scalar must be the only index"));
     }
     if read.iter().filter(|entry| matches!(entry, Entry::Ellipsis)).count() > 1 {
         return Err(argument_error("index", "only one ... can stand in an index"));
@@ -274,7 +275,7 @@ fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) 
     Ok(plan)
 }
 
-/// What stands between two commas of a subscript.
+/// One item of a subscript.
 enum Entry<'py> {
     New,
     Ellipsis,
@@ -282,12 +283,12 @@ enum Entry<'py> {
     Slice(Bound<'py, PySlice>),
     /// Integers.
     Tensor(Value),
-    /// Truth values, for as many axes as it has.
+    /// A mask, which indexes as many axes as it has.
     Mask(Tensor),
 }
 
 impl Entry<'_> {
-    /// How many axes it takes.
+    /// The number of axes that the item indexes.
     fn axes(&self) -> usize {
         match self {
             Entry::New | Entry::Ellipsis => 0,
@@ -329,12 +330,12 @@ fn entry<'py>(item: &Bound<'py, PyAny>, by_mask: &str) -> PyResult<Entry<'py>> {
             "a traced mask selects as many elements as it will have true ones, and shapes are known \
              when a function is traced; {by_mask} instead"
         ))),
-        // An empty list has no dtype of its own.
+        // An empty list has no dtype.
         indices if dtype.is_integer() || is_list(item) && shape_of(&indices).size() == 0 => {
             Ok(Entry::Tensor(whole_numbers(indices)))
         }
         _ => {
-            let why = format!("indices must be integers or truth values, got {dtype}");
+            let why = format!("indices: must be integers or booleans; got {dtype}");
             Err(argument_error("index", why))
         }
     }
@@ -370,13 +371,13 @@ fn range(slice: &Bound<'_, PySlice>, size: usize) -> PyResult<Subscript> {
     }
     let stride = range.step.unsigned_abs();
     let span = (length - 1) * stride + 1;
-    // A negative step takes the same elements from the other end, then reverses them.
+    // A negative step selects the same elements in reverse order.
     let start = range.start.unsigned_abs();
     let first = if range.step < 0 { start + 1 - span } else { start };
     Ok(Subscript::Range(first, span, stride, range.step < 0))
 }
 
-/// A mask is the places of its true elements, one tensor of indices for each of its axes.
+/// A mask is converted to the indices of its true elements, one tensor for each axis.
 fn masked(
     py: Python<'_>,
     plan: &mut Plan,
@@ -398,7 +399,7 @@ fn masked(
         return Err(pyo3::exceptions::PyIndexError::new_err(why));
     }
     if sizes.rank() == 0 {
-        // One truth value is a mask of a new axis of size 1, all of which it keeps, or nothing.
+        // A boolean scalar is a mask of a new axis of size 1, which it keeps or drops.
         plan.items.push(Item::Known(Subscript::New));
         plan.keeps_nothing = !places::holds(py, mask)?;
         return Ok(());

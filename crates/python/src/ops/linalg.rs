@@ -94,7 +94,8 @@ impl Argument for Tolerance<'_> {
     }
 }
 
-/// What is done to a matrix before systems of it are solved. The adjoint is a transpose of conjugates.
+/// The transformation of a matrix before its systems are solved. The adjoint is the conjugate
+/// transpose.
 #[derive(Clone, Copy)]
 struct SolveWith {
     transform: Transform,
@@ -113,22 +114,24 @@ impl Choices for SolveWith {
 functions! {
     /// Return the length of vectors, or a norm of matrices.
     ///
-    /// `vector_norm` and `matrix_norm` say which of them is meant; here the number of axes does.
+    /// The number of axes selects one of `vector_norm` and `matrix_norm`.
     ///
     /// Parameters
     /// ----------
     /// x : tensor_like
     ///     Numbers; integers count as ``float32``.
     /// ord : float or {"fro", "nuc"}, optional
-    ///     By default the root of the sum of squares, as ``"fro"``. For vectors a number ``p`` gives
-    ///     ``sum(abs(x) ** p) ** (1 / p)``, 0 counts what is not 0, infinity is the largest magnitude,
-    ///     and minus infinity the smallest. For matrices 1 and infinity give the largest sum of a
-    ///     column or a row, 2 the largest singular value, their negatives the smallest of these, and
+    ///     By default the root of the sum of squares, as ``"fro"``. For vectors a number ``p``
+    ///     means
+    ///     ``sum(abs(x) ** p) ** (1 / p)``, 0 counts what is not 0, infinity is the largest
+    ///     magnitude, and minus infinity the smallest. For matrices 1 and infinity mean the largest
+    ///     sum of a column or a row, 2 the largest singular value, their negatives the smallest of
+    ///     these, and
     ///     ``"nuc"`` the sum of the singular values.
     /// axis : int or str, or a sequence, optional
     ///     One axis for vectors, two for matrices; all by default.
     /// keepdims : bool
-    ///     Whether these axes stay, with size 1.
+    ///     If True, keep these axes with size 1.
     ///
     /// Raises
     /// ------
@@ -151,7 +154,7 @@ functions! {
     /// x : tensor_like
     ///     Numbers, with at least two axes; integers count as ``float32``.
     /// keepdims : bool
-    ///     Whether the last two axes stay, with size 1.
+    ///     If True, keep the last two axes with size 1.
     /// ord : {1, 2, inf, -1, -2, -inf, "fro", "nuc"}
     ///     As for `norm` of matrices.
     ///
@@ -179,11 +182,11 @@ functions! {
     /// b : tensor_like
     ///     Right sides: matrices with as many rows, or a vector.
     /// lower : bool
-    ///     Whether the lower triangle of `a` is read.
+    ///     If True, read the lower triangle of `a`, else the upper one.
     /// left_side : bool
-    ///     Whether to solve ``a @ x == b``, or ``x @ a == b``.
+    ///     If True, solve ``a @ x == b``, else ``x @ a == b``.
     /// transform : {"none", "transpose", "conjugate", "adjoint"}
-    ///     What is done to `a` first. ``"conjugate"`` leaves rows and columns where they are, as in Nx;
+    ///     The transformation of `a`. ``"conjugate"`` does not transpose, as in Nx;
     ///     ``"adjoint"`` exchanges them as well. `lower` says which triangle of `a` itself is read.
     ///
     /// Raises
@@ -248,14 +251,14 @@ functions! {
     /// 5.0
     fn det(x, /) |graph| graph.determinant(x);
 
-    /// Multiply square matrices with themselves.
+    /// Return powers of square matrices.
     ///
     /// Parameters
     /// ----------
     /// x : tensor_like
     ///     Square matrices in the last two axes.
     /// n : int
-    ///     The number of factors; 0 gives the identity, a negative number factors of the inverse.
+    ///     The exponent; 0 returns the identity, a negative exponent uses the inverse.
     ///
     /// Raises
     /// ------
@@ -269,7 +272,7 @@ functions! {
     /// [[1, 5], [0, 1]]
     fn matrix_power(x, n: i64, /) |graph| graph.matrix_power(x, n);
 
-    /// Return how many singular values of each matrix are not negligible.
+    /// Return the numerical rank of each matrix.
     ///
     /// Parameters
     /// ----------
@@ -288,7 +291,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there are no matrices.
+    ///     If an operand has fewer than two axes.
     ///
     /// Examples
     /// --------
@@ -297,7 +300,7 @@ functions! {
     /// 1
     fn matrix_rank(x, /, *, rtol: Option<Tolerance<'_>> = None) |graph| graph.matrix_rank(x, rtol);
 
-    /// Return the pseudo-inverse (of Moore and Penrose) of matrices.
+    /// Return the Moore-Penrose pseudo-inverse of matrices.
     ///
     /// Parameters
     /// ----------
@@ -310,7 +313,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there are no matrices.
+    ///     If an operand has fewer than two axes.
     ///
     /// Examples
     /// --------
@@ -319,7 +322,7 @@ functions! {
     /// [[0.5, 0.0], [0.0, 0.0]]
     fn pinv(x, /, *, rtol: Option<Tolerance<'_>> = None) |graph| graph.pinv(x, rtol);
 
-    /// Return the ``x`` of least norm for which ``a @ x`` is nearest to ``b``.
+    /// Return the ``x`` of least norm that minimizes the norm of ``a @ x - b``.
     ///
     /// Parameters
     /// ----------
@@ -333,7 +336,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there are no matrices, or the right side does not fit.
+    ///     If an operand has fewer than two axes, or the right side does not match.
     ///
     /// Examples
     /// --------
@@ -359,14 +362,15 @@ functions! {
     /// x : tensor_like
     ///     Matrices in the last two axes.
     /// offset : int
-    ///     How many columns right of the main diagonal; outside of the matrices the sum is 0.
+    ///     The number of columns to the right of the main diagonal; outside the matrices the sum is
+    ///     0.
     /// dtype : dtype_like, optional
     ///     The dtype to add in, and of the result; by default as for `nxla.sum`.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there are no matrices.
+    ///     If an operand has fewer than two axes.
     ///
     /// Examples
     /// --------
@@ -380,19 +384,20 @@ functions! {
         converted(graph, sum, dtype)
     };
 
-    /// Take a diagonal of each matrix.
+    /// Return a diagonal of each matrix.
     ///
     /// Parameters
     /// ----------
     /// x : tensor_like
     ///     Matrices in the last two axes.
     /// offset : int
-    ///     How many columns right of the main diagonal; outside of the matrices there are no elements.
+    ///     The number of columns to the right of the main diagonal; outside the matrices the result
+    ///     is empty.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there are no matrices.
+    ///     If an operand has fewer than two axes.
     ///
     /// Examples
     /// --------
@@ -422,14 +427,14 @@ functions! {
     /// [0, 0, 1]
     fn cross(x1, x2, /, axis: i64 = -1) |graph| graph.cross(x1, x2, axis);
 
-    /// Return the triangular root of symmetric (Hermitian) positive definite matrices.
+    /// Return the Cholesky factor of symmetric (Hermitian) positive definite matrices.
     ///
     /// Parameters
     /// ----------
     /// x : tensor_like
     ///     Square matrices in the last two axes; only the lower triangle is read.
     /// upper : bool
-    ///     Whether the root is the upper triangular one.
+    ///     If True, return the upper triangular factor.
     ///
     /// Returns
     /// -------
@@ -452,7 +457,7 @@ functions! {
         if upper { graph.adjoint(lower) } else { Ok(lower) }
     };
 
-    /// Return the eigenvalues of `eigh` alone.
+    /// Return the eigenvalues of Hermitian matrices, as `eigh` computes them.
     ///
     /// Examples
     /// --------
@@ -461,7 +466,7 @@ functions! {
     /// True
     fn eigvalsh(x, /) |graph| graph.eigh(x).map(|(values, _)| values);
 
-    /// Return the singular values of `svd` alone.
+    /// Return the singular values of matrices, as `svd` computes them.
     ///
     /// Examples
     /// --------

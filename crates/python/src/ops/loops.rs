@@ -1,6 +1,6 @@
 //! Loops inside a trace.
 //!
-//! Outside a trace the Python package runs them as plain Python: it knows the values.
+//! Outside a trace the Python package runs loops as Python code, because all values are concrete.
 
 use nxla_runtime::graph::{Replay, ReplayMethod, Traced};
 use nxla_runtime::vectors::control::Vectorized;
@@ -14,10 +14,10 @@ use crate::containers::{PyTree, Tree};
 use crate::errors::{OrRaise, argument_error};
 use crate::source;
 
-/// Repeats `body(state)` while `condition(state)` holds.
+/// Repeats `body(state)` while `condition(state)` is true.
 ///
-/// Errors speak of `function`, which the user has called. `roots` names parts of its state: the
-/// beginnings of their paths, and what they are called.
+/// Errors name `function`, the public function. `roots` contains the names of parts of its state,
+/// by the first step of their paths.
 #[pyfunction]
 #[pyo3(signature = (
     condition, body, initial, function="while_loop", roots=vec![], gradient="auto",
@@ -47,11 +47,10 @@ fn while_loop(
     }
 }
 
-/// A loop that counts, and collects what each trip gives: the last state, and all rows.
+/// A counting loop that collects the rows of each iteration: the final state, and all rows.
 ///
-/// `body` takes the state and gives the next one, the place of the trip's rows among `count`, and
-/// the rows. It is called once, and once more where it gives parts of the state vectorized axes or
-/// names that they have not had.
+/// `body` maps the state to the next state, the index of the row among `count`, and the rows. It is
+/// called once, and a second time if it adds vectorized axes or names to the state.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "only the package calls it")]
 fn scan_loop(
@@ -78,7 +77,7 @@ fn scan_loop(
     }
 }
 
-/// Calls a function for the types of what it gives: what it shows is shown by no program.
+/// Calls a function for the types of its results; its hooks are not part of any program.
 #[pyfunction]
 fn without_effects<'py>(function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = function.py();
@@ -95,14 +94,14 @@ struct Loop<'a, 'py> {
     tree: &'a Tree,
     condition: &'a Bound<'py, PyAny>,
     body: &'a Bound<'py, PyAny>,
-    /// What the user has called.
+    /// The public function.
     function: &'a str,
-    /// What parts of the state are called, by the beginnings of their paths.
+    /// The names of parts of the state, by the first step of their paths.
     roots: &'a [(String, String)],
     replay: Replay,
 }
 
-/// What the derivative of a loop is to keep.
+/// The replay method.
 fn replay_method(function: &str, name: &str) -> PyResult<ReplayMethod> {
     let found = ReplayMethod::ALL.into_iter().find(|method| method.name() == name);
     found.ok_or_else(|| {
@@ -112,7 +111,7 @@ fn replay_method(function: &str, name: &str) -> PyResult<ReplayMethod> {
 }
 
 impl Loop<'_, '_> {
-    /// An error in terms of the user's state.
+    /// An error that names the part of the user's state.
     fn located(&self, py: Python<'_>, error: Error) -> Error {
         let named = self.roots.iter().map(|(start, name)| (start.as_str(), name.as_str()));
         let roots: Vec<(&str, &str)> = named.chain([("", "state")]).collect();
@@ -125,7 +124,7 @@ impl Loop<'_, '_> {
         self.tree.rebuild(py, &mut wrap_all(py, self.trace, state.to_vec()).into_iter())
     }
 
-    /// Opens the loop and traces its condition, of which these are the vectorized axes.
+    /// Opens the loop and traces its condition, which has these vectorized axes.
     fn open(
         &self,
         py: Python<'_>,
@@ -139,8 +138,8 @@ impl Loop<'_, '_> {
         Ok((open, condition, axes))
     }
 
-    /// Traces the loop and returns its last state. Returns None if the body adds vectorized axes or
-    /// names to the initial state, which has them from then on.
+    /// Traces the loop and returns its final state. Returns None if the body adds vectorized axes
+    /// or names to the state; the initial state then has them.
     fn traced(&self, py: Python<'_>, initial: &mut Vec<Vectorized>) -> PyResult<Option<Py<PyAny>>> {
         let trace = self.trace;
         let (open, condition, axes) = self.open(py, initial)?;
@@ -157,8 +156,9 @@ impl Loop<'_, '_> {
         self.state(py, &results.map_err(|error| self.located(py, error)).or_raise()?).map(Some)
     }
 
-    /// A loop whose body gives rows, which it collects: the last state, and all rows. None where the
-    /// state at the start has got vectorized axes or names, with which it is to be tried again.
+    /// A loop whose body returns rows, which are collected: the final state, and all rows. None if
+    /// the initial state has gained vectorized axes or names, so that the loop must be traced
+    /// again.
     fn collecting(
         &self,
         py: Python<'_>,
@@ -204,7 +204,7 @@ impl Loop<'_, '_> {
             let (found, expected) = (PyTree::text(&tree, py)?, PyTree::text(self.tree, py)?);
             let line = source::current_line(py).map(|line| format!(" ({line})"));
             let line = line.unwrap_or_default();
-            let why = format!("the body gives {found}, the initial state is {expected}{line}");
+            let why = format!("the body returns {found}, the initial state is {expected}{line}");
             return Err(argument_error(self.function, why));
         }
         Ok(next)
@@ -243,7 +243,7 @@ impl Loop<'_, '_> {
     fn single(&self, holds: Vec<Vectorized>) -> PyResult<Vectorized> {
         <[Vectorized; 1]>::try_from(holds)
             .map(|[holds]| holds)
-            .map_err(|_| argument_error(self.function, "the condition must give one scalar"))
+            .map_err(|_| argument_error(self.function, "the condition must return one scalar"))
     }
 }
 

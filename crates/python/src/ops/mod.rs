@@ -53,7 +53,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// What is declared in the families whose functions are in the package itself.
+/// The declarations of the families.
 fn package_signatures() -> impl Iterator<Item = Signature> {
     let families = [
         create::signatures(),
@@ -68,7 +68,7 @@ fn package_signatures() -> impl Iterator<Item = Signature> {
     elementwise::table_signatures().chain(families.into_iter().flatten())
 }
 
-/// Functions of the package that are not declared, but documented with what they are made of.
+/// Functions of the package that are not declared, but documented with the functions that they use.
 const WRITTEN_OUT: [&str; 2] = ["result_type", "where"];
 
 /// Rows of the op table whose functions in Python do more, and are written there.
@@ -81,7 +81,8 @@ pub(crate) fn public_names() -> impl Iterator<Item = &'static str> {
     declared.chain(WRITTEN_OUT)
 }
 
-/// The types of the arguments of declared functions by name, as annotations, and of their results as
+/// The types of the arguments of declared functions by name, as annotations, and of their results
+/// as
 /// `return`. The stubs are made of them.
 #[pyfunction]
 fn _signatures(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {

@@ -22,7 +22,7 @@ pub(crate) fn reversed_axes(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     apply(x.py(), &[operand], |graph, ids| one(graph.transpose(ids[0], None)))
 }
 
-/// A shape in which one size may be -1, to be worked out.
+/// A shape with at most one size of -1, which is inferred.
 struct Sizes(Vec<i64>);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Sizes {
@@ -52,7 +52,7 @@ impl Argument for Sizes {
     }
 }
 
-/// Positions of new axes: one alone, or a sequence.
+/// The positions of new axes: one int, or a sequence.
 struct NewAxes(Vec<i64>);
 
 impl From<i64> for NewAxes {
@@ -113,7 +113,7 @@ impl Argument for AxisOrNone {
     }
 }
 
-/// What comes before the elements of an axis, after them, and between them if that is given.
+/// The padding of an axis: before, after, and optionally between the elements.
 struct PaddingOfAxis([i64; 3]);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for PaddingOfAxis {
@@ -143,7 +143,7 @@ impl Argument for PaddingOfAxis {
 }
 
 functions! {
-    /// Put two axes in each other's place.
+    /// Exchange two axes.
     ///
     /// Parameters
     /// ----------
@@ -164,14 +164,14 @@ functions! {
     /// (4, 3, 2)
     fn swapaxes(x, /, axis1: Axis, axis2: Axis) |graph| graph.swap_axes(x, axis1, axis2);
 
-    /// Turn a plane by quarters of a circle, from its first axis to its second.
+    /// Rotate a plane by multiples of 90 degrees, from its first axis to its second.
     ///
     /// Parameters
     /// ----------
     /// x : tensor_like
     ///     A tensor with at least two axes.
     /// k : int
-    ///     How many quarters; negative ones turn the other way.
+    ///     The number of quarter turns; negative numbers rotate in the other direction.
     /// axes : (int or str, int or str), optional
     ///     The plane; the first two axes by default.
     ///
@@ -196,7 +196,7 @@ functions! {
         graph.rotate(x, k, plane)
     };
 
-    /// Give the elements, in row-major order, another shape.
+    /// Change the shape; the elements keep their row-major order.
     ///
     /// Parameters
     /// ----------
@@ -222,7 +222,7 @@ functions! {
     fn reshape(
         x, /, shape: Sizes, *, names: Option<NamesArg> = None, copy: Option<bool> = None
     ) |graph| {
-        // Nobody could tell a copy from what never changes.
+        // Tensors are immutable, so `copy` has no observable effect.
         let _ = copy;
         let reshaped = graph.reshape_auto(x, &shape)?;
         match names.flatten() {
@@ -231,7 +231,7 @@ functions! {
         }
     };
 
-    /// Merge neighbouring axes into one; all axes by default.
+    /// Merge adjacent axes into one; all axes by default.
     ///
     /// Raises
     /// ------
@@ -245,7 +245,7 @@ functions! {
     /// [1, 2, 3, 4]
     fn flatten(x, /, *, axes: Option<AxisList> = None) |graph| graph.flatten(x, axes.as_deref());
 
-    /// Give the axes other names.
+    /// Rename the axes.
     ///
     /// Parameters
     /// ----------
@@ -316,7 +316,7 @@ functions! {
             }
         };
 
-    /// Put the axes into another order.
+    /// Reorder the axes.
     ///
     /// Parameters
     /// ----------
@@ -328,7 +328,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If the axes are no permutation.
+    ///     If the axes are not a permutation.
     ///
     /// Examples
     /// --------
@@ -352,7 +352,7 @@ functions! {
     /// [3, 2, 1]
     fn flip(x, /, axis: Option<AxisList> = None) |graph| graph.reverse(x, axis.as_deref());
 
-    /// Repeat elements to fill a shape.
+    /// Broadcast a tensor to a shape.
     ///
     /// Parameters
     /// ----------
@@ -361,25 +361,26 @@ functions! {
     /// shape : int or sequence of int
     ///     The sizes of the result.
     /// axes : sequence of int, optional
-    ///     The axis of the result that each axis of `x` becomes, increasing; the last ones by default.
+    ///     The axis of the result that each axis of `x` becomes, increasing; the last ones by
+    ///     default.
     /// names : sequence of (str or None), optional
-    ///     The names of the result's axes; those of `x` are not kept.
+    ///     The names of the axes of the result; the names of `x` are dropped.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If a size of `x` is neither 1 nor that of the result.
+    ///     If a size of `x` is neither 1 nor the size of the result.
     ///
     /// Examples
     /// --------
     /// >>> import nxla as nx
-    /// >>> nx.broadcast_to([1, 2], (2, 2)).tolist(), nx.broadcast_to([1, 2], (2, 2), axes=[0]).tolist()
-    /// ([[1, 2], [1, 2]], [[1, 1], [2, 2]])
+    /// >>> nx.broadcast_to([1, 2], (2, 2)).tolist(), nx.broadcast_to([1, 2], (2, 2),
+    /// axes=[0]).tolist() ([[1, 2], [1, 2]], [[1, 1], [2, 2]])
     fn broadcast_to(
         x, /, shape: ShapeArg, *, axes: Option<Vec<i64>> = None, names: Option<NamesArg> = None
     ) |graph| graph.broadcast_and_name(x, shape, axes.as_deref(), names.flatten());
 
-    /// Repeat the elements of several tensors to fill their common shape.
+    /// Broadcast several tensors to their common shape.
     ///
     /// Raises
     /// ------
@@ -393,7 +394,7 @@ functions! {
     /// [[1, 2], [3, 3]]
     fn broadcast_arrays(*arrays) -> Vec<ExprId> |graph| graph.broadcast_together(&arrays);
 
-    /// Join tensors along an axis.
+    /// Concatenate tensors along an axis.
     ///
     /// Parameters
     /// ----------
@@ -422,7 +423,7 @@ functions! {
             }
         };
 
-    /// Join tensors of one shape along a new axis.
+    /// Stack tensors of one shape along a new axis.
     ///
     /// Parameters
     /// ----------
@@ -447,15 +448,15 @@ functions! {
         arrays: Vec<Bound<'_, PyAny>>, /, axis: i64 = 0, *, name: Option<String> = None
     ) |graph| graph.stack(&arrays, axis, name.map(AxisName::from));
 
-    /// Lay copies of a tensor next to each other.
+    /// Repeat a whole tensor along its axes.
     ///
     /// Parameters
     /// ----------
     /// x : tensor_like
     ///     Any tensor.
     /// repetitions : int or sequence of int
-    ///     How often along each axis; of fewer numbers than axes, or more, the missing are 1. A number
-    ///     stands for the last axis.
+    ///     How often along each axis; of fewer numbers than axes, or more, the missing are 1. A
+    ///     number stands for the last axis.
     ///
     /// Examples
     /// --------
@@ -466,14 +467,14 @@ functions! {
     /// [1, 2, 1, 2]
     fn tile(x, repetitions: PerAxis, /) |graph| graph.tile(x, &repetitions.of(1));
 
-    /// Put a number around the elements, and between them.
+    /// Pad a tensor with a value, around and between the elements.
     ///
     /// Parameters
     /// ----------
     /// x : tensor_like
     ///     Any tensor.
     /// value : number or scalar tensor
-    ///     What to fill in.
+    ///     The fill value.
     /// config : sequence of tuples
     ///     For each axis ``(before, after)`` or ``(before, after, between)``. Negative numbers cut
     ///     elements off.
@@ -481,7 +482,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is not one tuple for each axis, or the value is no scalar.
+    ///     If the number of tuples differs from the number of axes, or the value is not a scalar.
     ///
     /// Examples
     /// --------
@@ -491,7 +492,7 @@ functions! {
     fn pad(x, value, config: Vec<PaddingOfAxis>, /) |graph| graph.pad(x, value, &config);
 }
 
-/// With a tensor's own elements beyond the ends of each axis: `(low, high)` for each.
+/// Pad a tensor with its own elements beyond the ends of each axis: `(low, high)` for each.
 #[pyfunction]
 fn pad_with_own(
     x: &Bound<'_, PyAny>,

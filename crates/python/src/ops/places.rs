@@ -1,4 +1,4 @@
-//! Where truth values hold, as one tensor of indices for each axis.
+//! The indices of true elements, as one tensor for each axis.
 
 use std::iter::repeat_n;
 
@@ -10,14 +10,14 @@ use crate::errors::OrRaise;
 use crate::interrupt::read_interruptible;
 use crate::tensor::PyTensor;
 
-/// The indices along each axis of the truth values that hold, in row-major order.
+/// The indices along each axis of the true elements, in row-major order.
 #[pyfunction]
 fn true_indices(py: Python<'_>, x: &Bound<'_, PyTensor>) -> PyResult<Vec<Py<PyAny>>> {
     let indices = indices(py, &x.get().tensor())?;
     indices.into_iter().map(|axis| PyTensor::wrap(py, axis)).collect()
 }
 
-/// Whether a single truth value holds.
+/// Returns whether a boolean scalar is true.
 pub(super) fn holds(py: Python<'_>, truth: &Tensor) -> PyResult<bool> {
     Ok(!on_host(py, truth)?.get(0).is_zero())
 }
@@ -29,7 +29,7 @@ fn on_host(py: Python<'_>, mask: &Tensor) -> PyResult<HostTensor> {
     }
 }
 
-/// What [`true_indices`] gives; of a single truth value no axes.
+/// The result of [`true_indices`]; a scalar has no axes.
 pub(super) fn indices(py: Python<'_>, mask: &Tensor) -> PyResult<Vec<Tensor>> {
     let host = on_host(py, mask)?;
     let sizes = host.shape().to_vec();
@@ -69,9 +69,9 @@ fn of_type<I: Element>(
     others.into_iter().map(|indices| Tensor::new(indices, [count])).collect()
 }
 
-/// Writes where the truth values of a row hold, as far as there is room, and tells how many do. Each place
-/// is written, and overwritten by the next one where nothing holds: a branch that nobody can foretell
-/// takes longer.
+/// Writes the indices of true elements of a row, as far as there is room, and returns their number.
+/// Every index is written, and the next one overwrites the index of a false element, because an
+/// unpredictable branch takes longer.
 fn places<I>(row: &[u8], index: impl Fn(usize) -> I, out: &mut [I]) -> usize {
     let mut found = 0;
     for (at, &truth) in row.iter().enumerate() {
@@ -82,7 +82,7 @@ fn places<I>(row: &[u8], index: impl Fn(usize) -> I, out: &mut [I]) -> usize {
     found
 }
 
-/// Goes to the next row.
+/// Advances to the next row.
 fn advance(at: &mut [usize], sizes: &[usize]) {
     for (at, &size) in at.iter_mut().zip(sizes).rev() {
         *at += 1;

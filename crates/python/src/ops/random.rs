@@ -29,23 +29,24 @@ fn random_split(key: &Bound<'_, PyAny>, parts: usize) -> PyResult<Py<PyAny>> {
     apply(key.py(), &[operand], |graph, ids| one(graph.random_split(ids[0], parts)))
 }
 
-/// A key for each of some integers.
+/// A key for each integer.
 #[pyfunction]
 fn random_fold_in(key: &Bound<'_, PyAny>, data: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    // A number is not one next to the key: it may be negative.
+    // An integer must not adapt to the dtype of the key, because it may be negative.
     let data = alone(Value::of(data, "fold_in")?)?;
     let operands = [Value::of(key, "fold_in")?, data];
     apply(key.py(), &operands, |graph, ids| one(graph.random_fold_in(ids[0], ids[1])))
 }
 
-/// A number as a tensor, with the dtype that it has by itself.
+/// A scalar as a tensor with its default dtype.
 fn alone(value: Value) -> PyResult<Value> {
     let Value::Number(number) = value else { return Ok(value) };
     number_tensor(number, None).map(Value::Tensor).or_raise()
 }
 
-/// A key and the parameters of a distribution. Python scalars take the dtype that the parameters
-/// promote to, or else, if they have fractions, that of the numbers that are drawn.
+/// A key and the parameters of a distribution. Python scalars take the promoted dtype of the
+/// parameters, or the dtype of the samples if the parameters are integers and the scalar is a
+/// float.
 fn key_and_parameters(
     name: &str,
     key: &Bound<'_, PyAny>,
@@ -66,8 +67,7 @@ fn key_and_parameters(
     key.chain(values.into_iter().map(typed)).collect()
 }
 
-/// What is drawn with a key: with `advance` the key is split first, and the other half of it is
-/// given back.
+/// Draws with a key. With `advance` the key is split first, and the second half is returned.
 fn draw(
     py: Python<'_>,
     operands: &[Value],
@@ -84,7 +84,7 @@ fn draw(
     })
 }
 
-/// What is drawn, from the arguments that all distributions share.
+/// Draws with the arguments that all distributions share.
 fn draw_of(shape: ShapeArg, dtype: Option<DTypeArg>, names: Option<NamesArg>) -> Draw {
     let names = names.and_then(|names| names.names());
     Draw { shape: shape.0, dtype: dtype.map(|dtype| dtype.0), names }
@@ -96,7 +96,7 @@ fn any(_: &Value, _: &Value) -> PyResult<()> {
     Ok(())
 }
 
-/// Refuses plain numbers that nothing is between; what is computed shows only when it runs.
+/// Rejects plain bounds with an empty range; computed bounds are checked at run time.
 fn between(low: &Value, high: &Value) -> PyResult<()> {
     match (low, high) {
         (Value::Number(Number::Int(low)), Value::Number(Number::Int(high))) if low >= high => {
@@ -134,15 +134,15 @@ macro_rules! distributions {
 }
 
 distributions! {
-    /// Floats that are equally likely everywhere between two bounds.
+    /// Uniform floats between two bounds.
     random_uniform as "uniform" (low, high) any;
-    /// Floats with the normal distribution.
+    /// Normal floats.
     random_normal as "normal" (mean, deviation) any;
-    /// Integers that are equally likely everywhere between two bounds.
+    /// Uniform integers between two bounds.
     random_integers as "randint" (low, high) between;
 }
 
-/// Floats with the Gumbel distribution.
+/// Gumbel floats.
 #[pyfunction]
 fn random_gumbel(
     key: &Bound<'_, PyAny>,
@@ -156,7 +156,7 @@ fn random_gumbel(
     draw(key.py(), &[operand], advance, |graph, key, _| graph.random_gumbel(key, &attributes))
 }
 
-/// Vectors with a normal distribution.
+/// Multivariate normal vectors.
 #[pyfunction]
 fn random_multivariate_normal(
     key: &Bound<'_, PyAny>,
@@ -222,10 +222,10 @@ fn random_choice(
     })
 }
 
-/// What a distribution with one parameter, or two, draws.
+/// Draws from a distribution with one or two parameters.
 type Draws = fn(&mut Graph, ExprId, &[ExprId], &Draw) -> nxla_runtime::graph::Result<ExprId>;
 
-/// The public name of a distribution, and what draws from it.
+/// The public name of a distribution, and its function.
 fn distribution(name: &str) -> PyResult<(&'static str, Draws)> {
     Ok(match name {
         "bernoulli" => ("bernoulli", |graph, key, p, draw| graph.random_bernoulli(key, p[0], draw)),

@@ -19,7 +19,7 @@ use crate::errors::{OrRaise, argument_error};
 use crate::expr::PyExpr;
 use crate::numbers;
 
-/// Whether the last of equal elements wins, rather than the first.
+/// True if the last of equal elements is selected, rather than the first.
 #[derive(Clone, Copy)]
 struct TieHigh(bool);
 
@@ -36,8 +36,8 @@ pub(super) fn converted(graph: &mut Graph, x: ExprId, dtype: Option<DType>) -> R
     })
 }
 
-/// The dtype of sums and products where it is not Nx's: of `u64`, which is `s64` there with the same
-/// bits, and of truth values, which count as integers of the default dtype.
+/// The dtype of sums and products if it differs from Nx: of `u64`, which is `s64` there with the
+/// same bits, and of booleans, which count as integers of the default dtype.
 pub(super) fn kept(graph: &Graph, x: ExprId) -> Option<DType> {
     match graph.dtype(x) {
         DType::U64 => Some(DType::U64),
@@ -46,7 +46,7 @@ pub(super) fn kept(graph: &Graph, x: ExprId) -> Option<DType> {
     }
 }
 
-/// A correction of degrees of freedom that is a whole number, as engines take it.
+/// A whole-number correction, which backends support directly.
 #[expect(clippy::cast_possible_truncation, reason = "a number that large leaves nothing to divide")]
 fn whole(correction: f64) -> Option<i64> {
     (correction.fract() == 0.0).then_some(correction as i64)
@@ -72,7 +72,7 @@ fn variance(
 }
 
 functions! {
-    /// Add up the elements.
+    /// Sum the elements.
     ///
     /// Parameters
     /// ----------
@@ -81,9 +81,10 @@ functions! {
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// keepdims : bool
-    ///     Whether these axes stay, with size 1.
+    ///     If True, keep these axes with size 1.
     /// dtype : dtype_like, optional
-    ///     The dtype to add in, and of the result. By default truth values and narrow integers become
+    ///     The dtype of the accumulation and of the result. By default booleans and narrow integers
+    ///     become
     ///     ``int32``, unsigned ones ``uint32``, and everything else keeps its dtype.
     ///
     /// Raises
@@ -106,7 +107,7 @@ functions! {
         converted(graph, result, dtype)
     };
 
-    /// Multiply the elements. Parameters and errors are those of `sum`.
+    /// Multiply the elements. Parameters and errors are the same as for `sum`.
     ///
     /// Examples
     /// --------
@@ -123,7 +124,7 @@ functions! {
         converted(graph, result, dtype)
     };
 
-    /// Find the largest element; NaN if there is one.
+    /// Return the maximum, or NaN if an element is NaN.
     ///
     /// Parameters
     /// ----------
@@ -132,7 +133,7 @@ functions! {
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// keepdims : bool
-    ///     Whether these axes stay, with size 1.
+    ///     If True, keep these axes with size 1.
     ///
     /// Raises
     /// ------
@@ -147,7 +148,8 @@ functions! {
     fn max(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.reduce_max(x, axis.as_deref(), keepdims);
 
-    /// Find the smallest element; NaN if there is one. Parameters and errors are those of `max`.
+    /// Return the minimum, or NaN if an element is NaN. Parameters and errors are the same as for
+    /// `max`.
     ///
     /// Examples
     /// --------
@@ -157,7 +159,7 @@ functions! {
     fn min(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.reduce_min(x, axis.as_deref(), keepdims);
 
-    /// Tell whether no element is zero. Parameters are those of `max`, any dtype will do.
+    /// Return whether no element is zero. Parameters are the same as for `max`, any dtype will do.
     ///
     /// Examples
     /// --------
@@ -167,7 +169,8 @@ functions! {
     fn all(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.all(x, axis.as_deref(), keepdims);
 
-    /// Tell whether an element is not zero. Parameters are those of `max`, any dtype will do.
+    /// Return whether an element is not zero. Parameters are the same as for `max`, any dtype will
+    /// do.
     ///
     /// Examples
     /// --------
@@ -177,7 +180,7 @@ functions! {
     fn any(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.any(x, axis.as_deref(), keepdims);
 
-    /// Count the elements that are not zero, as ``int32``. Parameters are those of `max`.
+    /// Count the elements that are not zero, as ``int32``. Parameters are the same as for `max`.
     ///
     /// Examples
     /// --------
@@ -200,7 +203,7 @@ functions! {
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// keepdims : bool
-    ///     Whether these axes stay, with size 1.
+    ///     If True, keep these axes with size 1.
     ///
     /// Raises
     /// ------
@@ -222,11 +225,11 @@ functions! {
     /// x : tensor_like
     ///     Numbers; integers count as ``float32``.
     /// weights : tensor_like
-    ///     Of the shape of `x`, or with one axis for each of `axis`.
+    ///     A tensor with the shape of `x`, or with one axis for each of `axis`.
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// keepdims : bool
-    ///     Whether these axes stay, with size 1.
+    ///     If True, keep these axes with size 1.
     ///
     /// Raises
     /// ------
@@ -251,9 +254,10 @@ functions! {
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// correction : float
-    ///     What is taken off the number of elements that the sum is divided by; 1 for a sample.
+    ///     The correction: the sum is divided by the number of elements minus `ddof`; 1 for a
+    ///     sample.
     /// keepdims : bool
-    ///     Whether these axes stay, with size 1.
+    ///     If True, keep these axes with size 1.
     ///
     /// Examples
     /// --------
@@ -264,7 +268,7 @@ functions! {
         x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false
     ) |graph| variance(graph, x, axis.as_deref(), keepdims, correction);
 
-    /// Return the standard deviation: the root of `var`, with its parameters.
+    /// Return the standard deviation, the root of `var`, with its parameters.
     ///
     /// Examples
     /// --------
@@ -294,7 +298,7 @@ functions! {
     /// mean : tensor_like, optional
     ///     One number for each column; computed by default.
     /// correction : int
-    ///     What is taken off the number of rows that the sums are divided by.
+    ///     The correction: sums are divided by the number of rows minus `ddof`.
     ///
     /// Returns
     /// -------
@@ -314,7 +318,7 @@ functions! {
     fn covariance(x, /, mean: Option<&Bound<'_, PyAny>> = None, *, correction: i64 = 0) |graph|
         graph.covariance(x, mean, correction);
 
-    /// Return the middle element in order of size; the mean of two of them for an even number.
+    /// Return the median: the middle element, or the mean of two of them for an even number.
     ///
     /// Parameters
     /// ----------
@@ -323,7 +327,7 @@ functions! {
     /// axis : int or str, optional
     ///     The axis; all elements by default.
     /// keepdims : bool
-    ///     Whether the axis stays, with size 1.
+    ///     If True, keep the axis with size 1.
     ///
     /// Raises
     /// ------
@@ -338,7 +342,8 @@ functions! {
     fn median(x, /, axis: Option<Axis> = None, *, keepdims: bool = false) |graph|
         graph.median(x, axis, keepdims);
 
-    /// Return the most frequent element, the smallest of several. Parameters are those of `median`.
+    /// Return the most frequent element, the smallest of several. Parameters are the same as for
+    /// `median`.
     ///
     /// Examples
     /// --------
@@ -348,7 +353,7 @@ functions! {
     fn mode(x, /, axis: Option<Axis> = None, *, keepdims: bool = false) |graph|
         graph.mode(x, axis, keepdims);
 
-    /// Return the index of the largest element; of a NaN if there is one.
+    /// Return the index of the maximum, or of the first NaN.
     ///
     /// Parameters
     /// ----------
@@ -357,9 +362,9 @@ functions! {
     /// axis : int or str, optional
     ///     The axis; by default the index is one into all elements in row-major order.
     /// keepdims : bool
-    ///     Whether the axis stays, with size 1.
+    ///     If True, keep the axis with size 1.
     /// tie_break : {"low", "high"}
-    ///     Which of several equal elements: the first or the last.
+    ///     The selected index among equal elements: the first or the last.
     /// dtype : dtype_like
     ///     The dtype of the index.
     ///
@@ -380,7 +385,7 @@ functions! {
         tie_break: Choice<TieHigh> = "low", dtype: DTypeArg = "int32"
     ) |graph| graph.argmax(x, axis, keepdims, tie_break.0, dtype);
 
-    /// Return the index of the smallest element. Parameters and errors are those of `argmax`.
+    /// Return the index of the minimum. Parameters and errors are the same as for `argmax`.
     ///
     /// Examples
     /// --------
@@ -401,7 +406,7 @@ functions! {
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// keepdims : bool
-    ///     Whether these axes stay, with size 1.
+    ///     If True, keep these axes with size 1.
     /// scale : tensor_like, optional
     ///     A factor for each exponential.
     ///
@@ -451,7 +456,7 @@ pub(super) fn folded(
         if values.iter().all(|(_, vectors)| vectors.is_empty()) {
             return Ok((build(graph, function, &operands)?, Vectors::NONE));
         }
-        // What the function mentions comes after its own operands, and is the same for all.
+        // Captured values follow its operands, and are equal for all entries.
         let vectors = values.into_iter().map(|(_, vectors)| vectors);
         let vectors = vectors.chain(std::iter::repeat(Vectors::NONE));
         let operands: Vec<Vectorized> = operands.into_iter().zip(vectors).collect();
@@ -477,13 +482,13 @@ pub(super) fn call_fold(
     match crate::function::output(trace, &result)? {
         Some(expr) if !expr.vectors().is_empty() => {
             let why = format!(
-                "the function must give one scalar, not one for each of {}",
+                "the function must return one scalar, not one for each of {}",
                 expr.vectors()
             );
             Err(argument_error("reduce", why))
         }
         Some(expr) => trace.id(&expr).or_raise(),
-        None => Err(argument_error("reduce", "the function must give one scalar")),
+        None => Err(argument_error("reduce", "the function must return one scalar")),
     }
 }
 

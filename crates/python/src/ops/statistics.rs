@@ -1,4 +1,4 @@
-//! Quantiles, reductions that leave NaN out, counts and sums by number.
+//! Quantiles, reductions that ignore NaN, and counts and sums by index.
 
 use nxla_runtime::graph::build::{Between, Beyond, Cumulative, Quantile, Segment, Side};
 use nxla_runtime::graph::{ExprId, Graph, ReduceOp};
@@ -24,7 +24,7 @@ impl Choices for Between {
     ];
 }
 
-/// A quantile, of percent if that is said.
+/// A quantile, optionally in per cent.
 fn quantile(
     graph: &mut Graph,
     [x, q]: [ExprId; 2],
@@ -51,18 +51,18 @@ functions! {
     ///     Real numbers; integers count as ``float32``. The result is NaN where one is.
     /// q : tensor_like
     ///     From 0 to 1: one share, or a vector of them, whose axis comes first in the result.
-    ///     Others give NaN.
+    ///     Other values produce NaN.
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// method : {"linear", "lower", "higher", "midpoint", "nearest"}
-    ///     What is taken where the quantile falls between two elements.
+    ///     The result for a quantile between two elements.
     /// keepdims : bool
-    ///     Whether these axes stay, with size 1.
+    ///     If True, keep these axes with size 1.
     ///
     /// Raises
     /// ------
     /// ArgumentError
-    ///     If there are no elements.
+    ///     If `x` is empty.
     /// DTypeError
     ///     If `x` is complex.
     ///
@@ -98,7 +98,7 @@ functions! {
 
     /// Return quantiles of the elements that are not NaN; NaN where all are.
     ///
-    /// Parameters and errors are those of `quantile`.
+    /// Parameters and errors are the same as for `quantile`.
     ///
     /// Examples
     /// --------
@@ -115,7 +115,7 @@ functions! {
 
     /// Return percentiles of the elements that are not NaN; NaN where all are.
     ///
-    /// Parameters and errors are those of `percentile`.
+    /// Parameters and errors are the same as for `percentile`.
     ///
     /// Examples
     /// --------
@@ -139,7 +139,7 @@ functions! {
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// keepdims : bool
-    ///     Whether these axes stay, with size 1.
+    ///     If True, keep these axes with size 1.
     ///
     /// Examples
     /// --------
@@ -152,7 +152,7 @@ functions! {
         quantile(graph, [x, half], axis, options, false)
     };
 
-    /// Add up the elements that are not NaN.
+    /// Sum the elements that are not NaN.
     ///
     /// Parameters
     /// ----------
@@ -161,7 +161,7 @@ functions! {
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// keepdims : bool
-    ///     Whether these axes stay, with size 1.
+    ///     If True, keep these axes with size 1.
     ///
     /// Examples
     /// --------
@@ -171,7 +171,7 @@ functions! {
     fn nansum(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.nan_reduction(ReduceOp::Sum, x, axis.as_deref(), keepdims);
 
-    /// Multiply the elements that are not NaN. Parameters are those of `nansum`.
+    /// Multiply the elements that are not NaN. Parameters are the same as for `nansum`.
     ///
     /// Examples
     /// --------
@@ -181,9 +181,9 @@ functions! {
     fn nanprod(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.nan_reduction(ReduceOp::Product, x, axis.as_deref(), keepdims);
 
-    /// Find the largest element that is not NaN; NaN where all are.
+    /// Return the maximum of the elements that are not NaN, or NaN if all are.
     ///
-    /// Parameters are those of `nansum`, but for complex numbers, which have no order.
+    /// Parameters are the same as for `nansum`, but for complex numbers, which have no order.
     ///
     /// Examples
     /// --------
@@ -193,7 +193,8 @@ functions! {
     fn nanmax(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.nan_reduction(ReduceOp::Max, x, axis.as_deref(), keepdims);
 
-    /// Find the smallest element that is not NaN; NaN where all are. Parameters are those of `nanmax`.
+    /// Return the minimum of the elements that are not NaN, or NaN if all are. Parameters are the
+    /// same as for `nanmax`.
     ///
     /// Examples
     /// --------
@@ -205,7 +206,7 @@ functions! {
 
     /// Return the mean of the elements that are not NaN; NaN where all are.
     ///
-    /// Parameters are those of `nansum`; integers become floats.
+    /// Parameters are the same as for `nansum`; integers become floats.
     ///
     /// Examples
     /// --------
@@ -217,7 +218,7 @@ functions! {
 
     /// Return the variance of the elements that are not NaN.
     ///
-    /// NaN where there are no more of them than the correction.
+    /// The result is NaN if their number is at most the correction.
     ///
     /// Parameters
     /// ----------
@@ -226,9 +227,10 @@ functions! {
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// correction : float
-    ///     What is taken off the number of elements that the sum is divided by; 1 for a sample.
+    ///     The correction: the sum is divided by the number of elements minus `ddof`; 1 for a
+    ///     sample.
     /// keepdims : bool
-    ///     Whether these axes stay, with size 1.
+    ///     If True, keep these axes with size 1.
     ///
     /// Examples
     /// --------
@@ -261,7 +263,7 @@ functions! {
     /// axis : int or str, optional
     ///     The axis; by default the index is one into all elements in row-major order.
     /// keepdims : bool
-    ///     Whether the axis stays, with size 1.
+    ///     If True, keep the axis with size 1.
     ///
     /// Examples
     /// --------
@@ -273,7 +275,7 @@ functions! {
 
     /// Return the index of the smallest element that is not NaN; -1 where all are.
     ///
-    /// Parameters are those of `nanargmax`.
+    /// Parameters are the same as for `nanargmax`.
     ///
     /// Examples
     /// --------
@@ -283,7 +285,7 @@ functions! {
     fn nanargmin(x, /, axis: Option<Axis> = None, *, keepdims: bool = false) |graph|
         graph.nan_arg(x, axis, keepdims, false);
 
-    /// Add up the elements along an axis, NaN as 0.
+    /// Return the cumulative sum along an axis, with NaN as 0.
     ///
     /// Parameters
     /// ----------
@@ -300,7 +302,8 @@ functions! {
     fn nancumsum(x, /, axis: Option<Axis> = None) |graph|
         nan_cumulative(graph, Cumulative::Sum, x, axis);
 
-    /// Multiply the elements along an axis, NaN as 1. Parameters are those of `nancumsum`.
+    /// Return the cumulative product along an axis, with NaN as 1. Parameters are the same as for
+    /// `nancumsum`.
     ///
     /// Examples
     /// --------
@@ -310,23 +313,25 @@ functions! {
     fn nancumprod(x, /, axis: Option<Axis> = None) |graph|
         nan_cumulative(graph, Cumulative::Product, x, axis);
 
-    /// Return values of the function that is linear between points.
+    /// Return values of a piecewise linear function.
     ///
     /// Parameters
     /// ----------
     /// x : tensor_like
     ///     Where to evaluate it: real numbers of any shape.
     /// xp, fp : tensor_like
-    ///     The points: two vectors of one length, of which `xp` increases unless there is a period.
+    ///     The points: two vectors of equal length. `xp` must increase unless there is a period.
     /// left, right : tensor_like, optional
-    ///     The values before the first and after the last point; by default those of these points.
+    ///     The values before the first and after the last point; by default the values of these
+    ///     points.
     /// period : float, optional
-    ///     The period after which the function repeats itself; `left` and `right` do not matter then.
+    ///     The period after which the function repeats itself; `left` and `right` do not matter
+    ///     then.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If the points are no two vectors of one length, or there are none.
+    ///     If the points are not two non-empty vectors of equal length.
     /// ArgumentError
     ///     If the period is 0.
     ///
@@ -372,7 +377,7 @@ fn segment(
     apply(x.py(), &operands, |graph, ids| one(graph.segment(kind, ids[0], ids[1], segments)))
 }
 
-/// Where numbers would have to be put into a vector that is in order.
+/// The indices at which elements can be inserted into a sorted vector.
 #[pyfunction]
 #[pyo3(name = "places_in_order")]
 fn searchsorted(
@@ -385,7 +390,7 @@ fn searchsorted(
     apply(x.py(), &operands, |graph, ids| one(graph.searchsorted(ids[0], ids[1], side)))
 }
 
-/// How often each number occurs.
+/// The number of occurrences of each integer.
 #[pyfunction]
 #[pyo3(name = "count_numbers")]
 fn bincount(
@@ -409,7 +414,7 @@ fn bin_edges(x: &Bound<'_, PyAny>, bins: i64, range: Option<(f64, f64)>) -> PyRe
     apply(x.py(), &[operand], |graph, ids| one(graph.bin_edges(ids[0], bins, range)))
 }
 
-/// What is in the bins of a histogram.
+/// The counts of a histogram.
 #[pyfunction]
 #[pyo3(name = "histogram_of")]
 fn histogram(

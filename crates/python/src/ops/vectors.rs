@@ -1,4 +1,4 @@
-//! Vectorized axes: made, dropped and aligned.
+//! Vectorized axes: creation, removal and alignment.
 
 use nxla_runtime::host::Names;
 use nxla_runtime::vectors::{NewVector, Target, VectorAxis, Vectors, mapped};
@@ -79,7 +79,7 @@ fn devectorize(x: &Bound<'_, PyAny>, keep_names: bool) -> PyResult<Py<PyAny>> {
     result.wrap(x.py())
 }
 
-/// All elements under other vectorized axes and another shape; a size of -1 is worked out.
+/// The elements with other vectorized axes and another shape; a size of -1 is inferred.
 #[pyfunction]
 #[pyo3(signature = (x, axes, shape=None, names=None))]
 fn revectorize(
@@ -107,7 +107,7 @@ fn revectorize(
     result.wrap(x.py())
 }
 
-/// Values with the same vectorized axes: of size 1 where one had none, or repeated.
+/// Values with the same vectorized axes, of size 1 or broadcast.
 #[pyfunction]
 fn align_vectors(
     py: Python<'_>,
@@ -155,8 +155,8 @@ fn align_vectors(
     results.into_iter().map(|handle| handle.wrap(py)).collect()
 }
 
-/// Calls a function for each entry along axes of values of the current trace, at once; gives its
-/// results, the entries along `out_axis`.
+/// Calls a function of one entry for all entries along axes of values of the current trace; returns
+/// its results, with the entries along `out_axis`.
 #[pyfunction]
 fn map_entries(
     py: Python<'_>,

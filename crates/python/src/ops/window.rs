@@ -130,7 +130,7 @@ impl<const BESIDE: usize> Argument for Window<BESIDE> {
     }
 }
 
-/// How windows of these sizes move.
+/// The strides of windows with these sizes.
 fn window(
     dimensions: &[usize],
     strides: Option<EachAxis>,
@@ -141,7 +141,7 @@ fn window(
     WindowOptions { strides: each(strides), padding, dilations: each(dilations) }
 }
 
-/// The axis of a tensor that has only one, for functions that are not told which.
+/// The only axis of a vector, for functions without an axis argument.
 pub(super) fn only_axis(graph: &Graph, function: &str, x: ExprId) -> Result<i64> {
     match graph.shape(x).rank() {
         1 => Ok(0),
@@ -152,7 +152,7 @@ pub(super) fn only_axis(graph: &Graph, function: &str, x: ExprId) -> Result<i64>
     }
 }
 
-/// The operand of a cumulative function, and the axis that it goes along.
+/// The operand of a cumulative function, and its axis.
 fn operand(
     graph: &mut Graph,
     function: &str,
@@ -165,7 +165,7 @@ fn operand(
     Ok((x, axis))
 }
 
-/// The result of a cumulative function, with what it begins with if that is asked for.
+/// The result of a cumulative function, with the initial value if it is requested.
 fn with_initial(
     graph: &mut Graph,
     result: ExprId,
@@ -186,14 +186,14 @@ fn with_initial(
     Ok(graph.pad(result, initial, &padding)?)
 }
 
-/// The dtype of running sums and products: that of sums and products.
+/// The dtype of cumulative sums and products, the same as for sums and products.
 fn summed(graph: &Graph, x: ExprId) -> Option<DType> {
     let dtype = graph.dtype(x);
     (dtype != DType::U64).then(|| dtype.to_aggregate())
 }
 
 functions! {
-    /// Add up the elements of each window.
+    /// Sum the elements of each window.
     ///
     /// Parameters
     /// ----------
@@ -202,12 +202,12 @@ functions! {
     /// dimensions : int or sequence of int
     ///     The size of the window, along all axes or along each.
     /// strides : int or sequence of int, optional
-    ///     How far a window is from the next; 1 by default.
+    ///     The stride of the windows; 1 by default.
     /// padding : {"valid", "same"} or sequence of (int, int)
     ///     Neutral elements around `x`: none, as many as keep the shape at stride 1, or as many as
     ///     given before and after each axis.
     /// dilations : int or sequence of int, optional
-    ///     How far the elements of a window are apart; 1 by default.
+    ///     The dilation of the windows; 1 by default.
     ///
     /// Returns
     /// -------
@@ -233,7 +233,8 @@ functions! {
         padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
     ) |graph| graph.window_sum(x, &dimensions, &window(&dimensions, strides, padding, dilations));
 
-    /// Multiply the elements of each window. Parameters and errors are those of `window_sum`.
+    /// Multiply the elements of each window. Parameters and errors are the same as for
+    /// `window_sum`.
     ///
     /// Examples
     /// --------
@@ -246,7 +247,7 @@ functions! {
     ) |graph|
         graph.window_product(x, &dimensions, &window(&dimensions, strides, padding, dilations));
 
-    /// Find the largest element of each window. Parameters and errors are those of `window_sum`.
+    /// Return the maximum of each window. Parameters and errors are the same as for `window_sum`.
     ///
     /// Examples
     /// --------
@@ -258,7 +259,7 @@ functions! {
         padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
     ) |graph| graph.window_max(x, &dimensions, &window(&dimensions, strides, padding, dilations));
 
-    /// Find the smallest element of each window. Parameters and errors are those of `window_sum`.
+    /// Return the minimum of each window. Parameters and errors are the same as for `window_sum`.
     ///
     /// Examples
     /// --------
@@ -272,7 +273,7 @@ functions! {
 
     /// Return the mean of each window; padding counts as zeros.
     ///
-    /// Parameters and errors are those of `window_sum`.
+    /// Parameters and errors are the same as for `window_sum`.
     ///
     /// Examples
     /// --------
@@ -284,7 +285,7 @@ functions! {
         padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
     ) |graph| graph.window_mean(x, &dimensions, &window(&dimensions, strides, padding, dilations));
 
-    /// Add each element of a source where the largest element of its window is.
+    /// Add each element of a source at the maximum of its window.
     ///
     /// It is the gradient of `window_max`. Of several equal elements, the last one in row-major order
     /// receives. An element is taken if the one before it in the window is NaN, or if it is NaN itself.
@@ -292,18 +293,18 @@ functions! {
     /// Parameters
     /// ----------
     /// x : tensor_like
-    ///     Where the windows are.
+    ///     The tensor that determines the windows.
     /// source : tensor_like
     ///     One element for each window.
     /// initial : number or scalar tensor
-    ///     What the result holds before anything is added.
+    ///     The initial value of the result.
     /// dimensions, strides, padding
     ///     As for `window_sum`.
     ///
     /// Returns
     /// -------
     /// Tensor
-    ///     Of the shape of `x`.
+    ///     A tensor with the shape of `x`.
     ///
     /// Raises
     /// ------
@@ -321,9 +322,9 @@ functions! {
     ) |graph|
         graph.window_scatter_max(x, source, initial, &dimensions, &window(&dimensions, strides, padding, None));
 
-    /// Add each element of a source where the smallest element of its window is.
+    /// Add each element of a source at the minimum of its window.
     ///
-    /// Parameters and errors are those of `window_scatter_max`.
+    /// Parameters and errors are the same as for `window_scatter_max`.
     ///
     /// Examples
     /// --------
@@ -348,9 +349,9 @@ functions! {
     ///     The dtype to add in, and of the result. By default narrow integers become ``int32`` or
     ///     ``uint32``, and everything else keeps its dtype.
     /// include_initial : bool
-    ///     Whether the sum of no element, zero, comes first; the axis is longer by one then.
+    ///     If True, the result starts with the empty sum, zero, and the axis is longer by one.
     /// reverse : bool
-    ///     Whether to add from the end.
+    ///     If True, accumulate from the end.
     ///
     /// Raises
     /// ------
@@ -360,8 +361,8 @@ functions! {
     /// Examples
     /// --------
     /// >>> import nxla as nx
-    /// >>> nx.cumulative_sum([1, 2, 3]).tolist(), nx.cumulative_sum([1, 2, 3], reverse=True).tolist()
-    /// ([1, 3, 6], [6, 5, 3])
+    /// >>> nx.cumulative_sum([1, 2, 3]).tolist(), nx.cumulative_sum([1, 2, 3],
+    /// reverse=True).tolist() ([1, 3, 6], [6, 5, 3])
     fn cumulative_sum(
         x, /, axis: Option<Axis> = None, *, dtype: Option<DTypeArg> = None,
         include_initial: bool = false, reverse: bool = false
@@ -374,7 +375,8 @@ functions! {
 
     /// Return the product of all elements up to and including each one.
     ///
-    /// Parameters and errors are those of `cumulative_sum`; the product of no element is one.
+    /// Parameters and errors are the same as for `cumulative_sum`; the product of no element is
+    /// one.
     ///
     /// Examples
     /// --------
@@ -391,9 +393,9 @@ functions! {
         with_initial(graph, result, 1, axis, include_initial, reverse)
     };
 
-    /// Return the largest element up to and including each one.
+    /// Return the maximum of all elements up to and including each one.
     ///
-    /// Parameters and errors are those of `cumulative_sum`.
+    /// Parameters and errors are the same as for `cumulative_sum`.
     ///
     /// Examples
     /// --------
@@ -405,9 +407,9 @@ functions! {
         graph.cumulative(Cumulative::Max, x, axis, reverse)
     };
 
-    /// Return the smallest element up to and including each one.
+    /// Return the minimum of all elements up to and including each one.
     ///
-    /// Parameters and errors are those of `cumulative_sum`.
+    /// Parameters and errors are the same as for `cumulative_sum`.
     ///
     /// Examples
     /// --------

@@ -11,7 +11,7 @@ use crate::errors::{argument_error, user_error};
 use crate::ops::args::{Axis, AxisList};
 use crate::ops::declare::{Argument, Choice, Choices, Site, functions};
 
-/// Which direction of a transform divides by the number of points.
+/// The direction of a transform that divides by the number of points.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scale {
     Backward,
@@ -90,19 +90,19 @@ impl Argument for AxisPair {
     }
 }
 
-/// Where the points of a transform are counted, and its direction.
+/// The direction of a transform, and the axis that determines the number of points.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
-    /// Forwards, counted along the result.
+    /// Forward; the result has the number of points.
     Result,
-    /// Forwards, counted along the operand: the result has only half of them.
+    /// Forward; the operand has the number of points, and the result only half.
     Operand,
-    /// Backwards, counted along the result.
+    /// Inverse; the result has the number of points.
     Inverse,
 }
 
-/// The result of a transform of so many points, scaled. By itself, it is divided by their number if
-/// it goes backwards.
+/// A scaled transform of this many points. The unscaled inverse transform already divides by their
+/// number.
 fn scaled(
     graph: &mut Graph,
     transformed: ExprId,
@@ -123,7 +123,7 @@ fn scaled(
     Ok(graph.multiply(transformed, factor)?)
 }
 
-/// The size of an axis which is in range: the transform has checked it.
+/// The size of an axis; the transform has checked the axis.
 fn size(graph: &Graph, x: ExprId, axis: i64) -> usize {
     let shape = graph.shape(x);
     let from_end = usize::try_from(axis.unsigned_abs()).unwrap_or(usize::MAX);
@@ -163,7 +163,7 @@ fn along_all(
 ) -> Result<ExprId> {
     let transformed = transform(graph, x, s.as_deref(), axes.as_deref())?;
     let rank = i64::try_from(graph.shape(x).rank()).expect("a rank is small");
-    // Sizes without axes are those of the last ones.
+    // Sizes without axes belong to the last axes.
     let given = s.as_ref().map_or(rank, |s| i64::try_from(s.len()).expect("a rank is small"));
     let axes = axes.unwrap_or_else(|| (-given..0).collect());
     let counted = if side == Side::Operand { x } else { transformed };
@@ -182,12 +182,13 @@ functions! {
     /// x : tensor_like
     ///     Numbers of any dtype.
     /// n : int, optional
-    ///     How many elements to transform; the axis is cut, or filled with zeros. All by default.
+    ///     The number of elements; the axis is truncated or padded with zeros. All elements by
+    ///     default.
     /// axis : int or str
     ///     The axis.
     /// norm : {"backward", "ortho", "forward"}
-    ///     Which direction divides by the number of elements: the inverse, both by its root, or this
-    ///     one.
+    ///     The direction that divides by the number of elements: the inverse, both by its root, or
+    ///     this one.
     ///
     /// Returns
     /// -------
@@ -208,7 +209,8 @@ functions! {
         x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| along(graph, Graph::fft, Side::Result, x, n, axis, norm);
 
-    /// Return the inverse discrete Fourier transform. Parameters and errors are those of `fft`.
+    /// Return the inverse discrete Fourier transform. Parameters and errors are the same as for
+    /// `fft`.
     ///
     /// Examples
     /// --------
@@ -219,9 +221,9 @@ functions! {
         x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| along(graph, Graph::ifft, Side::Inverse, x, n, axis, norm);
 
-    /// Return the half of the Fourier transform of real numbers that determines the other.
+    /// Return the non-redundant half of the Fourier transform of real numbers.
     ///
-    /// Parameters are those of `fft`.
+    /// Parameters are the same as for `fft`.
     ///
     /// Returns
     /// -------
@@ -244,7 +246,8 @@ functions! {
 
     /// Return the inverse of `rfft`.
     ///
-    /// Parameters are those of `fft`; `n` is the number of elements of the result, by default
+    /// Parameters are the same as for `fft`; `n` is the number of elements of the result, by
+    /// default
     /// ``2 * (m - 1)`` for ``m`` elements of `x`.
     ///
     /// Returns
@@ -268,7 +271,7 @@ functions! {
     /// x : tensor_like
     ///     Numbers of any dtype.
     /// s : sequence of int, optional
-    ///     How many elements to transform along each axis, which is cut, or filled with zeros.
+    ///     The number of elements along each axis, which is truncated or padded with zeros.
     /// axes : int or str, or a sequence, optional
     ///     The axes; by default as many of the last as `s` has entries, or all.
     /// norm : {"backward", "ortho", "forward"}
@@ -308,9 +311,10 @@ functions! {
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::ifftn, Side::Inverse, x, s, axes, norm);
 
-    /// Return the half of the transform of real numbers that determines the other.
+    /// Return the non-redundant half of the Fourier transform of real numbers along several axes.
     ///
-    /// The last axis is transformed by `rfft`, the others by `fft`. Parameters are those of `fftn`.
+    /// The last axis is transformed by `rfft`, the others by `fft`. Parameters are the same as for
+    /// `fftn`.
     ///
     /// Raises
     /// ------
@@ -339,9 +343,10 @@ functions! {
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::irfftn, Side::Inverse, x, s, axes, norm);
 
-    /// Return the transform, which is real, of a signal whose other half is the conjugate.
+    /// Return the real transform of a signal with Hermitian symmetry, from its first half.
     ///
-    /// Parameters are those of `fft`; `n` is the number of elements of the result, by default
+    /// Parameters are the same as for `fft`; `n` is the number of elements of the result, by
+    /// default
     /// ``2 * (m - 1)`` for ``m`` elements of `x`.
     ///
     /// Returns
@@ -361,7 +366,7 @@ functions! {
         along(graph, Graph::irfft, Side::Inverse, conjugate, n, axis, norm.opposite())
     };
 
-    /// Return the inverse of `hfft`. Parameters are those of `fft`.
+    /// Return the inverse of `hfft`. Parameters are the same as for `fft`.
     ///
     /// Raises
     /// ------
@@ -387,7 +392,7 @@ functions! {
     /// x : tensor_like
     ///     Numbers, with at least two axes.
     /// s : (int, int), optional
-    ///     How many elements to transform along each.
+    ///     The number of elements along each axis.
     /// axes : (int or str, int or str)
     ///     The axes.
     /// norm : {"backward", "ortho", "forward"}

@@ -1,4 +1,4 @@
-//! Normalisation, attention, losses and pooling.
+//! Normalization, attention, losses and pooling.
 
 use nxla_runtime::graph::build::{Attention, Pool};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use crate::ops::declare::{Count, functions};
 use crate::ops::window::{PaddingArg, Window};
 
 functions! {
-    /// Give elements along some axes a mean of 0 and a variance of 1, then scale and shift them.
+    /// Normalize elements along some axes to mean 0 and variance 1, then scale and shift them.
     ///
     /// J. L. Ba et al., "Layer normalization" (2016).
     ///
@@ -22,12 +22,12 @@ functions! {
     /// axis : int or str, or a sequence
     ///     The axes.
     /// epsilon : float
-    ///     What is added to the variance.
+    ///     A constant that is added to the variance.
     ///
     /// Returns
     /// -------
     /// Tensor
-    ///     Of the shape and dtype of `x`.
+    ///     A tensor with the shape and dtype of `x`.
     ///
     /// Raises
     /// ------
@@ -46,10 +46,10 @@ functions! {
         axis: AxisList = -1, epsilon: f64 = 1e-05
     ) |graph| graph.layer_norm(x, [scale, bias], &axis, epsilon);
 
-    /// Give elements along some axes a mean square of 1, then scale them.
+    /// Normalize elements along some axes to a mean square of 1, then scale them.
     ///
-    /// B. Zhang and R. Sennrich, "Root mean square layer normalization" (2019). Parameters, result and
-    /// errors are those of `layer_norm`.
+    /// B. Zhang and R. Sennrich, "Root mean square layer normalization" (2019). Parameters, result
+    /// and errors are the same as for `layer_norm`.
     ///
     /// Examples
     /// --------
@@ -61,7 +61,7 @@ functions! {
         epsilon: f64 = 1e-06
     ) |graph| graph.rms_norm(x, scale, &axis, epsilon);
 
-    /// Give groups of channels of each example a mean of 0 and a variance of 1, then scale and shift
+    /// Normalize groups of channels of each example to mean 0 and variance 1, then scale and shift
     /// each channel.
     ///
     /// Y. Wu and K. He, "Group normalization" (2018).
@@ -71,13 +71,13 @@ functions! {
     /// x : tensor_like
     ///     Examples along the first axis.
     /// groups : int
-    ///     How many groups; with as many as there are channels this is instance normalization.
+    ///     The number of groups; one group for each channel is instance normalization.
     /// scale, bias : tensor_like, optional
     ///     A number for each channel.
     /// axis : int or str
     ///     The axis of the channels.
     /// epsilon : float
-    ///     What is added to the variance.
+    ///     A constant that is added to the variance.
     ///
     /// Raises
     /// ------
@@ -96,10 +96,10 @@ functions! {
         bias: Option<&Bound<'_, PyAny>> = None, *, axis: Axis = -1, epsilon: f64 = 1e-05
     ) |graph| graph.group_norm(x, groups, [scale, bias], axis, epsilon);
 
-    /// Normalise channels with a mean and a variance that are known, then scale and shift them.
+    /// Normalize channels by a known mean and variance, then scale and shift them.
     ///
-    /// S. Ioffe and C. Szegedy, "Batch normalization" (2015): what is done when a model is used.
-    /// `batch_norm_train` is for its training.
+    /// S. Ioffe and C. Szegedy, "Batch normalization" (2015), for inference; `batch_norm_train` is
+    /// for training.
     ///
     /// Parameters
     /// ----------
@@ -112,7 +112,7 @@ functions! {
     /// axis : int or str
     ///     The axis of the channels.
     /// epsilon : float
-    ///     What is added to the variance.
+    ///     A constant that is added to the variance.
     ///
     /// Raises
     /// ------
@@ -129,11 +129,11 @@ functions! {
         bias: Option<&Bound<'_, PyAny>> = None, *, axis: Axis = -1, epsilon: f64 = 1e-05
     ) |graph| graph.batch_norm(x, [mean, variance], [scale, bias], axis, epsilon);
 
-    /// Return means of values, weighted by how queries go with keys.
+    /// Return means of values, weighted by the similarity of queries and keys.
     ///
-    /// A. Vaswani et al., "Attention is all you need" (2017); with fewer heads of keys than of queries
-    /// J. Ainslie et al., "GQA: training generalized multi-query transformer models from multi-head
-    /// checkpoints" (2023). Computed in 32 bits at least.
+    /// A. Vaswani et al., "Attention is all you need" (2017); with fewer heads of keys than of
+    /// queries J. Ainslie et al., "GQA: training generalized multi-query transformer models from
+    /// multi-head checkpoints" (2023). Computed in 32 bits at least.
     ///
     /// Parameters
     /// ----------
@@ -146,12 +146,12 @@ functions! {
     /// bias : tensor_like, optional
     ///     Added to the products of queries and keys; broadcasts to (..., N, T, S).
     /// mask : tensor_like, optional
-    ///     False, or 0, where a query must not see a key; broadcasts to (..., N, T, S). A query that
-    ///     sees none sees all alike.
+    ///     False, or 0, where a query must not see a key; broadcasts to (..., N, T, S). A query
+    ///     that sees none sees all alike.
     /// scale : float, optional
-    ///     What products are multiplied with; ``1 / sqrt(H)`` by default.
+    ///     The factor of the products of queries and keys; ``1 / sqrt(H)`` by default.
     /// is_causal : bool
-    ///     Whether a query sees no keys after its own place.
+    ///     If True, a query does not see keys after its own position.
     ///
     /// Returns
     /// -------
@@ -187,7 +187,8 @@ functions! {
     /// logits : tensor_like
     ///     Real numbers.
     /// labels : tensor_like
-    ///     How likely each class is; one that is 0 adds nothing, even for a logit of minus infinity.
+    ///     How likely each class is; one that is 0 adds nothing, even for a logit of minus
+    ///     infinity.
     /// axis : int or str
     ///     The axis of the classes.
     ///
@@ -209,7 +210,7 @@ functions! {
     fn softmax_cross_entropy(logits, labels, /, *, axis: Axis = -1) |graph|
         graph.softmax_cross_entropy(logits, labels, axis);
 
-    /// Return ``-log_softmax(logits)`` at the classes that integers say.
+    /// Return ``-log_softmax(logits)`` at integer class indices.
     ///
     /// Parameters
     /// ----------
@@ -230,7 +231,7 @@ functions! {
     /// ShapeError
     ///     If there is no such axis, or the labels have another shape.
     /// DTypeError
-    ///     If the labels are no integers.
+    ///     If the labels are not integers.
     ///
     /// Examples
     /// --------
@@ -278,7 +279,7 @@ functions! {
     /// 4.5
     fn squared_error(predictions, targets, /) |graph| graph.squared_error(predictions, targets);
 
-    /// Return half of squared distances where they are small, and lines of the same slope elsewhere.
+    /// Return the Huber loss: half of squared distances where they are small, and linear elsewhere.
     ///
     /// P. J. Huber, "Robust estimation of a location parameter" (1964).
     ///
@@ -302,7 +303,7 @@ functions! {
     fn huber_loss(predictions, targets, /, *, delta: f64 = 1) |graph|
         graph.huber_loss(predictions, targets, delta);
 
-    /// Return how much is lost by taking one distribution for another.
+    /// Return the Kullback-Leibler divergence.
     ///
     /// S. Kullback and R. A. Leibler, "On information and sufficiency" (1951).
     ///
@@ -311,7 +312,7 @@ functions! {
     /// log_predictions : tensor_like
     ///     Logarithms of probabilities.
     /// targets : tensor_like
-    ///     Probabilities; those of 0 add nothing.
+    ///     Probabilities; a probability of 0 contributes nothing.
     /// axis : int or str
     ///     The axis of the classes.
     ///
@@ -352,7 +353,7 @@ functions! {
     fn cosine_similarity(x1, x2, /, *, axis: Axis = -1, epsilon: f64 = 1e-08) |graph|
         graph.cosine_similarity(x1, x2, axis, epsilon);
 
-    /// Return the largest elements of windows.
+    /// Return the maxima of windows.
     ///
     /// Parameters
     /// ----------
@@ -361,12 +362,12 @@ functions! {
     /// window : int or sequence of int
     ///     The size of the window, along all axes but those two or along each.
     /// strides : int or sequence of int, optional
-    ///     How far windows move; by their sizes by default.
+    ///     The stride of the windows; their size by default.
     /// padding : {"valid", "same"} or sequence of (int, int)
     ///     What is around the elements, and is never the largest: nothing, so much that there is a
     ///     window for each stride, or what is said for each axis.
     /// channels_last : bool
-    ///     Whether channels are the last axis, as in JAX and Keras, instead of the second.
+    ///     If True, channels are the last axis, as in JAX and Keras, instead of the second.
     ///
     /// Raises
     /// ------
@@ -392,12 +393,12 @@ functions! {
 
     /// Return the means of windows.
     ///
-    /// Parameters and errors are those of `max_pool`, but for
+    /// Parameters and errors are the same as for `max_pool`, but for
     ///
     /// Parameters
     /// ----------
     /// count_padding : bool
-    ///     Whether padding counts, as zeros; else a mean is that of elements alone.
+    ///     If True, padding counts as zeros; otherwise the mean excludes padding.
     ///
     /// Examples
     /// --------

@@ -1,4 +1,4 @@
-//! What neural networks are made of: activations here, layers and losses beside.
+//! Activations of neural networks; layers and losses are in `layers.rs`.
 
 mod layers;
 
@@ -26,7 +26,7 @@ functions! {
     /// Returns
     /// -------
     /// Tensor
-    ///     Of the shape and dtype of `x`.
+    ///     A tensor with the shape and dtype of `x`.
     ///
     /// Raises
     /// ------
@@ -43,7 +43,7 @@ functions! {
     /// Limit elements to the range from 0 to 6.
     ///
     /// A. Krizhevsky, "Convolutional deep belief networks on CIFAR-10" (2010). Operand, result and
-    /// errors are those of `relu`.
+    /// errors are the same as for `relu`.
     ///
     /// Examples
     /// --------
@@ -54,7 +54,8 @@ functions! {
 
     /// Limit elements to the range from -1 to 1.
     ///
-    /// R. Collobert, "Large scale machine learning" (2004). Operand, result and errors are those of
+    /// R. Collobert, "Large scale machine learning" (2004). Operand, result and errors are the same
+    /// as for
     /// `relu`.
     ///
     /// Examples
@@ -66,7 +67,8 @@ functions! {
 
     /// Return a sigmoid of straight lines, ``relu6(x + 3) / 6``.
     ///
-    /// A. Howard et al., "Searching for MobileNetV3" (2019). Operand, result and errors are those of
+    /// A. Howard et al., "Searching for MobileNetV3" (2019). Operand, result and errors are the
+    /// same as for
     /// `relu`.
     ///
     /// Examples
@@ -78,7 +80,8 @@ functions! {
 
     /// Return ``x * hard_sigmoid(x)``.
     ///
-    /// A. Howard et al., "Searching for MobileNetV3" (2019). Operand, result and errors are those of
+    /// A. Howard et al., "Searching for MobileNetV3" (2019). Operand, result and errors are the
+    /// same as for
     /// `relu`.
     ///
     /// Examples
@@ -91,8 +94,8 @@ functions! {
     /// Return ``x * sigmoid(x)``.
     ///
     /// S. Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation
-    /// in reinforcement learning" (2017), where it is SiLU; also known as swish. Operand, result and
-    /// errors are those of `relu`.
+    /// in reinforcement learning" (2017), where it is SiLU; also known as swish. Operand, result
+    /// and errors are the same as for `relu`.
     ///
     /// Examples
     /// --------
@@ -110,7 +113,7 @@ functions! {
     /// x : tensor_like
     ///     Real numbers; integers count as ``float32``.
     /// approximate : bool
-    ///     Whether to take a hyperbolic tangent for the probability, as JAX does unless it is told
+    ///     If True, approximate the probability by a hyperbolic tangent, the default of JAX
     ///     otherwise; PyTorch does not.
     ///
     /// Examples
@@ -123,7 +126,7 @@ functions! {
     /// Return the elements that are positive, and ``alpha * (exp(x) - 1)`` for the others.
     ///
     /// D.-A. Clevert et al., "Fast and accurate deep network learning by exponential linear units"
-    /// (2015). Result and errors are those of `relu`.
+    /// (2015). Result and errors are the same as for `relu`.
     ///
     /// Parameters
     /// ----------
@@ -141,8 +144,8 @@ functions! {
 
     /// Return `elu` with constants that keep mean and variance from layer to layer.
     ///
-    /// G. Klambauer et al., "Self-normalizing neural networks" (2017). Operand, result and errors are
-    /// those of `relu`.
+    /// G. Klambauer et al., "Self-normalizing neural networks" (2017). Operand, result and errors
+    /// are the same as for `relu`.
     ///
     /// Examples
     /// --------
@@ -153,8 +156,8 @@ functions! {
 
     /// Return the elements that are positive, and ``alpha * (exp(x / alpha) - 1)`` for the others.
     ///
-    /// J. T. Barron, "Continuously differentiable exponential linear units" (2017). Parameters, result
-    /// and errors are those of `elu`.
+    /// J. T. Barron, "Continuously differentiable exponential linear units" (2017). Parameters,
+    /// result and errors are the same as for `elu`.
     ///
     /// Examples
     /// --------
@@ -166,7 +169,7 @@ functions! {
     /// Return ``log(1 + exp(x))`` without overflow.
     ///
     /// C. Dugas et al., "Incorporating second-order functional knowledge for better option pricing"
-    /// (2001). Operand, result and errors are those of `relu`.
+    /// (2001). Operand, result and errors are the same as for `relu`.
     ///
     /// Examples
     /// --------
@@ -177,7 +180,7 @@ functions! {
 
     /// Return ``log(sigmoid(x))`` without overflow.
     ///
-    /// Operand, result and errors are those of `relu`.
+    /// Operand, result and errors are the same as for `relu`.
     ///
     /// Examples
     /// --------
@@ -189,7 +192,7 @@ functions! {
     /// Return ``x / (1 + abs(x))``.
     ///
     /// J. Turian et al., "Quadratic features and deep architectures for chunking" (2009). Operand,
-    /// result and errors are those of `relu`.
+    /// result and errors are the same as for `relu`.
     ///
     /// Examples
     /// --------
@@ -201,7 +204,7 @@ functions! {
     /// Return the elements that are positive, and a fraction of the others.
     ///
     /// A. L. Maas et al., "Rectifier nonlinearities improve neural network acoustic models" (2013).
-    /// Result and errors are those of `relu`.
+    /// Result and errors are the same as for `relu`.
     ///
     /// Parameters
     /// ----------
@@ -219,8 +222,8 @@ functions! {
 
     /// Return ``x * tanh(softplus(x))``.
     ///
-    /// D. Misra, "Mish: a self regularized non-monotonic activation function" (2019). Operand, result
-    /// and errors are those of `relu`.
+    /// D. Misra, "Mish: a self regularized non-monotonic activation function" (2019). Operand,
+    /// result and errors are the same as for `relu`.
     ///
     /// Examples
     /// --------
@@ -231,8 +234,8 @@ functions! {
 
     /// Return ``(x + sqrt(x ** 2 + b)) / 2``.
     ///
-    /// J. T. Barron, "Squareplus: a softplus-like algebraic rectifier" (2021). Result and errors are
-    /// those of `relu`.
+    /// J. T. Barron, "Squareplus: a softplus-like algebraic rectifier" (2021). Result and errors
+    /// are the same as for `relu`.
     ///
     /// Parameters
     /// ----------
@@ -250,8 +253,8 @@ functions! {
 
     /// Return 0 below -1, the elements above 1, and a parabola between them.
     ///
-    /// A. F. T. Martins and R. F. Astudillo, "From softmax to sparsemax" (2016). Operand, result and
-    /// errors are those of `relu`.
+    /// A. F. T. Martins and R. F. Astudillo, "From softmax to sparsemax" (2016). Operand, result
+    /// and errors are the same as for `relu`.
     ///
     /// Examples
     /// --------
@@ -262,7 +265,7 @@ functions! {
 
     /// Return ``(x + 1) / 2`` limited to the range from 0 to 1: the derivative of `sparse_plus`.
     ///
-    /// Operand, result and errors are those of `relu`.
+    /// Operand, result and errors are the same as for `relu`.
     ///
     /// Examples
     /// --------
@@ -273,8 +276,8 @@ functions! {
 
     /// Return ``log(1 - exp(-x))`` of positive numbers without loss of digits.
     ///
-    /// M. Mächler, "Accurately computing ``log(1 - exp(-|a|))``" (2012). Operand, result and errors are
-    /// those of `relu`.
+    /// M. Mächler, "Accurately computing ``log(1 - exp(-|a|))``" (2012). Operand, result and errors
+    /// are the same as for `relu`.
     ///
     /// Examples
     /// --------
@@ -298,7 +301,7 @@ functions! {
     /// Returns
     /// -------
     /// Tensor
-    ///     Of the shape and dtype of `x`.
+    ///     A tensor with the shape and dtype of `x`.
     ///
     /// Raises
     /// ------
@@ -316,7 +319,7 @@ functions! {
 
     /// Return the logarithm of `softmax` without overflow or loss of digits.
     ///
-    /// Parameters, result and errors are those of `softmax`.
+    /// Parameters, result and errors are the same as for `softmax`.
     ///
     /// Examples
     /// --------
@@ -327,8 +330,8 @@ functions! {
 
     /// Return one half of an axis times the sigmoid of the other: a gated linear unit.
     ///
-    /// Y. N. Dauphin et al., "Language modeling with gated convolutional networks" (2016). Parameters
-    /// and errors are those of `softmax`.
+    /// Y. N. Dauphin et al., "Language modeling with gated convolutional networks" (2016).
+    /// Parameters and errors are the same as for `softmax`.
     ///
     /// Raises
     /// ------
@@ -347,11 +350,11 @@ functions! {
     /// Parameters
     /// ----------
     /// x : tensor_like
-    ///     Integers; those outside of the range give zeros alone.
+    ///     Integers; an integer outside the range produces zeros.
     /// num_classes : int
     ///     The size of the new axis.
     /// axis : int
-    ///     Where it is in the result.
+    ///     The position of the new axis in the result.
     /// dtype : dtype_like
     ///     The dtype of the result.
     ///
@@ -383,7 +386,7 @@ functions! {
     /// Returns
     /// -------
     /// Tensor
-    ///     The axes of `x`, then those of a row.
+    ///     A tensor with the axes of `x`, followed by the axes of a row.
     ///
     /// Raises
     /// ------
