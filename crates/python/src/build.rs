@@ -26,7 +26,7 @@ use crate::template::PyTemplate;
 use crate::value::{FromPython, Value, number_of};
 
 thread_local! {
-    /// The ids of the traces of [`build`] on the thread, the innermost last.
+    /// The ids of the traces of `build` on the thread, the innermost last.
     static BY_HAND: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
