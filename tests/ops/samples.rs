@@ -351,7 +351,7 @@ fn repeated(d: &mut Draft) -> Result<ExprId> {
     let types: Vec<TensorType> =
         [x, count].iter().map(|&id| d.graph.tensor_type(id).clone()).collect();
     let mark = d.graph.mark();
-    let scope = d.graph.open_scope(&types);
+    let scope = d.graph.open_scope("while", &types);
     let (value, left) = (scope.parameters[0], scope.parameters[1]);
     let start = d.graph.mark();
     let zero = d.graph.scalar_constant(Scalar::Int(0), DType::S32)?;

@@ -117,7 +117,7 @@ fn repeated(dtype: DType) -> BoxedStrategy<Case> {
                 let types: Vec<TensorType> =
                     x.iter().map(|&id| graph.tensor_type(id).clone()).collect();
                 let mark = graph.mark();
-                let scope = graph.open_scope(&types);
+                let scope = graph.open_scope("while", &types);
                 let (value, left) = (scope.parameters[0], scope.parameters[1]);
                 let start = graph.mark();
                 let zero = graph.zero_like(left)?;

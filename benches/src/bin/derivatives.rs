@@ -156,7 +156,7 @@ fn recurrent() -> Outcome<(&'static str, Program)> {
     let total = graph.scalar_constant(Scalar::Float(0.0), DType::F32)?;
     let initial = [zero, ids[1], total];
     let state: Vec<TensorType> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    let scope = graph.open_scope(&state);
+    let scope = graph.open_scope("while", &state);
     let [step, hidden, total] = scope.parameters[..] else { unreachable!("three went in") };
     let steps = graph.scalar_constant(Scalar::Int(200), DType::S32)?;
     let goes_on = graph.less(step, steps)?;

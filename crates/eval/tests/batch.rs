@@ -504,7 +504,7 @@ fn counted(
     let types: Vec<TensorType> =
         [start, x].iter().map(|&id| graph.tensor_type(id).clone()).collect();
     let mark = graph.mark();
-    let scope = graph.open_scope(&types);
+    let scope = graph.open_scope("while", &types);
     let [count, sum] = scope.parameters[..] else { unreachable!() };
     let at = graph.mark();
     let less = graph.less(count, end)?;
@@ -545,7 +545,7 @@ fn control() -> Vec<Case> {
             let three = graph.number(Number::Int(3))?;
             let types = [s32s([]), f32s([])];
             let mark = graph.mark();
-            let scope = graph.open_scope(&types);
+            let scope = graph.open_scope("while", &types);
             let at = graph.mark();
             let less = graph.less(scope.parameters[0], three)?;
             let condition = graph.traced(at, vec![less]);

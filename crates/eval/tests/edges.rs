@@ -229,8 +229,10 @@ fn loops_that_never_run_and_branches_of_nothing() {
     let none = HostTensor::zeros(DType::F32, [0]).unwrap();
     let results = run(&[limit, none], |g, p| {
         let mark = g.mark();
-        let scope =
-            g.open_scope(&[TensorType::scalar(DType::S32), TensorType::new(DType::F32, [0])]);
+        let scope = g.open_scope(
+            "while",
+            &[TensorType::scalar(DType::S32), TensorType::new(DType::F32, [0])],
+        );
         let holds = g.traced(mark, vec![scope.parameters[0]]);
         let next = g.exp(scope.parameters[1])?;
         let body = g.traced(mark, vec![scope.parameters[0], next]);

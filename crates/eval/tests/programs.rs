@@ -56,7 +56,7 @@ fn counting(limit: i64) -> Program {
     let types = [TensorType::scalar(DType::S32)];
     program(&types, |graph, ids| {
         let mark = graph.mark();
-        let scope = graph.open_scope(&types);
+        let scope = graph.open_scope("while", &types);
         let count = scope.parameters[0];
         let end = graph.weak_number(Number::Int(limit.into()), count).expect("it fits");
         let holds = graph.less(count, end).expect("integers");

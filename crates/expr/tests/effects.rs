@@ -19,7 +19,7 @@ fn count_to_ten(
     body: impl FnOnce(&mut Graph, ExprId) -> Result<ExprId>,
 ) -> Result<ExprId> {
     let mark = graph.mark();
-    let scope = graph.open_scope(&[ty()]);
+    let scope = graph.open_scope("while", &[ty()]);
     let counter = scope.parameters[0];
     let ten = graph.scalar_constant(Scalar::Int(10), DType::S32)?;
     let goes_on = graph.less(counter, ten)?;

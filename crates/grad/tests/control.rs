@@ -40,7 +40,7 @@ fn repeat(
 ) -> Vec<ExprId> {
     let mark = graph.mark();
     let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    let scope = graph.open_scope(&types);
+    let scope = graph.open_scope("while", &types);
     let condition = condition(graph, &scope.parameters);
     let condition = graph.traced(mark, vec![condition]);
     let body = body(graph, &scope.parameters);

@@ -50,7 +50,7 @@ fn times(
     let zero = graph.scalar_constant(Scalar::Int(0), DType::S64).unwrap();
     let initial: Vec<ExprId> = std::iter::once(zero).chain(initial.iter().copied()).collect();
     let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    let scope = graph.open_scope(&types);
+    let scope = graph.open_scope("while", &types);
     let end = graph.scalar_constant(Scalar::Int(count), DType::S64).unwrap();
     let goes_on = graph.less(scope.parameters[0], end).unwrap();
     let condition = graph.traced(mark, vec![goes_on]);

@@ -86,7 +86,7 @@ fn repeat_step(
     let initial = [integer(graph, 0), start];
     let mark = graph.mark();
     let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    let scope = graph.open_scope(&types);
+    let scope = graph.open_scope("while", &types);
     let state = &scope.parameters;
     let mut holds = graph.less(state[0], bound).unwrap();
     if open {

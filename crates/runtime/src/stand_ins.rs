@@ -55,7 +55,7 @@ impl StandIns {
             }
             let types: Vec<TensorType> =
                 spread.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-            let (mark, scope) = (graph.mark(), graph.open_scope(&types));
+            let (mark, scope) = (graph.mark(), graph.open_scope(function, &types));
             let trace = trace.clone();
             Ok::<_, Error>(Self { function, trace, values: spread, vectors, mark, scope })
         })

@@ -223,7 +223,7 @@ fn adding(end: Option<f64>) -> Program {
     let types = vec![TensorType::scalar(DType::S32), f32([])];
     program(types.clone(), |graph, inputs| {
         let mark = graph.mark();
-        let scope = graph.open_scope(&types);
+        let scope = graph.open_scope("while", &types);
         let [count, sum] = scope.parameters[..] else { unreachable!("there are two states") };
         let most = graph.weak_number(Number::Int(100), count)?;
         let mut goes_on = graph.less(count, most)?;

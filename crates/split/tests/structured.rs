@@ -18,7 +18,7 @@ fn number(graph: &mut Graph, value: i64) -> Result<ExprId> {
 fn count_up(graph: &mut Graph, x: ExprId, y: ExprId) -> Result<Vec<ExprId>> {
     let mark = graph.mark();
     let types = [x, y].map(|id| graph.tensor_type(id).clone());
-    let scope = graph.open_scope(&types);
+    let scope = graph.open_scope("while", &types);
     let [inner_x, inner_y] = scope.parameters[..] else { unreachable!() };
     let ten = number(graph, 10)?;
     let below = graph.less(inner_x, ten)?;
@@ -275,7 +275,7 @@ fn loops_with_hooks_inside_follow_each_other() -> Test {
         let mut results = Vec::new();
         for (&input, name) in inputs.iter().zip(["left", "right"]) {
             let mark = graph.mark();
-            let scope = graph.open_scope(&[f32([])]);
+            let scope = graph.open_scope("while", &[f32([])]);
             let below = graph.less(scope.parameters[0], input)?;
             let condition = graph.traced(mark, vec![below]);
             let shown = graph.hook(&[scope.parameters[0]], Some(name), None)?[0];

@@ -19,7 +19,7 @@ fn countdown(
     body: impl FnOnce(&mut Graph, ExprId) -> Result<ExprId>,
 ) -> Result<Vec<ExprId>> {
     let mark = g.mark();
-    let scope = g.open_scope(&[g.tensor_type(x).clone(), g.tensor_type(step).clone()]);
+    let scope = g.open_scope("while", &[g.tensor_type(x).clone(), g.tensor_type(step).clone()]);
     let (count, total) = (scope.parameters[0], scope.parameters[1]);
     let asked = condition(g, count)?;
     let asked = g.traced(mark, vec![asked]);
@@ -298,7 +298,7 @@ fn a_countdown_of_known_length_counts_up() {
 fn counters_go_round_as_integers_that_xla_counts_in() {
     let text = body(&[scalar(DType::U8), ty(DType::U8, [2])], |g, p| {
         let mark = g.mark();
-        let scope = g.open_scope(&[scalar(DType::U8), ty(DType::U8, [2])]);
+        let scope = g.open_scope("while", &[scalar(DType::U8), ty(DType::U8, [2])]);
         let number = g.scalar_constant(Scalar::Int(1), DType::U8)?;
         let asked = g.less(scope.parameters[0], number)?;
         let asked = g.traced(mark, vec![asked]);

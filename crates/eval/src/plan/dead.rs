@@ -87,7 +87,7 @@ mod tests {
         let initial: Vec<ExprId> =
             (0..5).map(|at| graph.parameter(at, types[at].clone())).collect();
         let mark = graph.mark();
-        let scope = graph.open_scope(&types);
+        let scope = graph.open_scope("while", &types);
         let &[n, x, y, z, w] = &scope.parameters[..] else { unreachable!("five states") };
         let number = |graph: &mut Graph, value| {
             graph.scalar_constant(Scalar::Float(value), DType::F64).unwrap()

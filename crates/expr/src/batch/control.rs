@@ -298,7 +298,7 @@ fn masked(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<Parts
         operands.iter().map(|&id| b.graph.tensor_type(id).clone()).collect();
 
     let mark = b.graph.mark();
-    let scope = b.graph.open_scope(&types);
+    let scope = b.graph.open_scope("while", &types);
     let (&mask, states) = scope.parameters.split_first().expect("the mask is a parameter");
     let (old, safe) = states.split_at(op.state);
     let start = b.graph.mark();

@@ -34,7 +34,7 @@ pub(super) fn one_by_one(
     let initial = [batcher.counter(0)?, batcher.graph.constant(zero, results.clone())?];
 
     let mark = batcher.graph.mark();
-    let scope = batcher.graph.open_scope(&[TensorType::scalar(DType::S64), results]);
+    let scope = batcher.graph.open_scope("while", &[TensorType::scalar(DType::S64), results]);
     let [index, results] = scope.parameters[..] else { unreachable!("two parameters") };
     let start = batcher.graph.mark();
     let end = batcher.counter(count)?;

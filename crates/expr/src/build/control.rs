@@ -119,7 +119,7 @@ impl Graph {
                 TensorType::new(ty.dtype.to_floating(), ty.shape.clone())
             })
             .collect();
-        OpenRule { mark, scope: self.open_scope(&types) }
+        OpenRule { mark, scope: self.open_scope("custom_grad", &types) }
     }
 
     /// Ends the tracing of a rule that returned these cotangents of the inputs.
@@ -304,7 +304,7 @@ impl Graph {
         let mark = self.mark();
         let types: Vec<TensorType> =
             operands.iter().map(|&id| self.tensor_type(id).clone()).collect();
-        OpenBlock { mark, scope: self.open_scope(&types), operands: operands.into() }
+        OpenBlock { mark, scope: self.open_scope("block", &types), operands: operands.into() }
     }
 
     /// Ends a [`Graph::block`] whose body returned `results`.

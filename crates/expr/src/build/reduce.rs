@@ -208,11 +208,21 @@ impl Graph {
     /// # Errors
     /// Cannot fail for valid operands.
     pub fn open_fold(&mut self, x: ExprId, initial: ExprId) -> Result<Fold> {
+        self.open_fold_of("reduce", x, initial)
+    }
+
+    /// Opens a fold in a scope of this name.
+    pub(super) fn open_fold_of(
+        &mut self,
+        name: &'static str,
+        x: ExprId,
+        initial: ExprId,
+    ) -> Result<Fold> {
         let dtype = promote_keep_pred(self.dtype(x), self.dtype(initial));
         let (x, initial) = (self.as_type(x, dtype)?, self.as_type(initial, dtype)?);
         let mark = self.mark();
         let element = TensorType::scalar(dtype);
-        let scope = self.open_scope(&[element.clone(), element]);
+        let scope = self.open_scope(name, &[element.clone(), element]);
         Ok(Fold { x, initial, mark, scope })
     }
 

@@ -124,7 +124,7 @@ impl Graph {
         let initial = [whole(self, 0)?, whole(self, 1)?, values];
         let mark = self.mark();
         let types = initial.map(|id| self.tensor_type(id).clone());
-        let scope = self.open_scope(&types);
+        let scope = self.open_scope("while", &types);
         let [iteration, distance, values] = scope.parameters[..] else {
             unreachable!("there are three states")
         };

@@ -210,7 +210,7 @@ impl Graph {
             );
             return Err(self.invalid("window_reduce", "initial", why));
         }
-        self.open_fold(x, initial)
+        self.open_fold_of("window_reduce", x, initial)
     }
 
     /// Ends the tracing of a function that returned `result`; see [`Graph::window_reduce`].

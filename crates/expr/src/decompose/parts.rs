@@ -35,7 +35,7 @@ pub(super) fn repeat_while(
 ) -> Result<Vec<ExprId>> {
     let mark = graph.mark();
     let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    let scope = graph.open_scope(&types);
+    let scope = graph.open_scope("while", &types);
     let going = condition(graph, &scope.parameters)?;
     let going = graph.traced(mark, vec![going]);
     let next = body(graph, &scope.parameters)?;

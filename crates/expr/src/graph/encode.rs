@@ -95,6 +95,8 @@ pub(crate) enum NoteHead {
     Text(Arc<str>),
     List(usize),
     Map(usize),
+    /// The identity of a value of the host language, for digests alone.
+    Host(u64),
 }
 
 /// Bytes that are being written.
@@ -161,6 +163,7 @@ impl Writer {
                 self.put(&NoteHead::Map(notes.len()));
                 self.note_map(notes);
             }
+            Note::Host(note) => self.put(&NoteHead::Host(note.identity() as u64)),
         }
     }
 

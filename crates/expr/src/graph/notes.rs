@@ -3,13 +3,48 @@
 //! Notes are part of the identity of a node: nodes with different notes are distinct, and so are
 //! the digests of their programs. Computations ignore notes.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::collections::btree_map;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// The limit for the nesting of lists and maps, because reading and writing is recursive.
 pub const MAX_NOTE_DEPTH: usize = 32;
+
+/// A value of the host language in a note.
+pub trait HostValue: Any + Send + Sync {
+    /// A number that no other value has while this one lives.
+    fn identity(&self) -> usize;
+}
+
+/// A shared [`HostValue`], equal to itself alone.
+#[derive(Clone)]
+pub struct HostNote(Arc<dyn HostValue>);
+
+impl HostNote {
+    /// A note of a value.
+    pub fn new(value: impl HostValue) -> Self {
+        Self(Arc::new(value))
+    }
+
+    /// The value, if it is of this type.
+    pub fn get<T: HostValue>(&self) -> Option<&T> {
+        (&*self.0 as &dyn Any).downcast_ref()
+    }
+
+    /// See [`HostValue::identity`].
+    pub fn identity(&self) -> usize {
+        self.0.identity()
+    }
+}
+
+impl fmt::Debug for HostNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostNote({:#x})", self.identity())
+    }
+}
 
 /// A value in [`Notes`]. Floats compare by their bits, so that a note equals itself.
 ///
@@ -35,9 +70,26 @@ pub enum Note {
     List(Vec<Note>),
     /// Notes by name.
     Map(Notes),
+    /// A value that stays in this process: [`serialize::host_note`](crate::serialize::host_note)
+    /// finds it, and bytes that hold one are refused by readers.
+    Host(HostNote),
 }
 
 impl Note {
+    /// Returns whether the note is or holds a value that stays in this process.
+    pub(crate) fn holds_host_value(&self) -> bool {
+        let mut waiting = vec![self];
+        while let Some(note) = waiting.pop() {
+            match note {
+                Note::Host(_) => return true,
+                Note::List(items) => waiting.extend(items),
+                Note::Map(notes) => waiting.extend(notes.iter().map(|(_, item)| item)),
+                Note::Null | Note::Bool(_) | Note::Int(_) | Note::Float(_) | Note::Text(_) => {}
+            }
+        }
+        false
+    }
+
     /// Returns the nesting depth of lists and maps: 0 for a scalar.
     fn depth(&self) -> usize {
         // Iterative, because the depth of this note may not have been checked yet.
@@ -50,7 +102,12 @@ impl Note {
                 Note::Map(notes) => {
                     waiting.extend(notes.iter().map(|(_, item)| (item, depth + 1)));
                 }
-                Note::Null | Note::Bool(_) | Note::Int(_) | Note::Float(_) | Note::Text(_) => {}
+                Note::Null
+                | Note::Bool(_)
+                | Note::Int(_)
+                | Note::Float(_)
+                | Note::Text(_)
+                | Note::Host(_) => {}
             }
         }
         deepest
@@ -67,6 +124,7 @@ impl PartialEq for Note {
             (Note::Text(a), Note::Text(b)) => a == b,
             (Note::List(a), Note::List(b)) => a == b,
             (Note::Map(a), Note::Map(b)) => a == b,
+            (Note::Host(a), Note::Host(b)) => a.identity() == b.identity(),
             (
                 Note::Null
                 | Note::Bool(_)
@@ -74,7 +132,8 @@ impl PartialEq for Note {
                 | Note::Float(_)
                 | Note::Text(_)
                 | Note::List(_)
-                | Note::Map(_),
+                | Note::Map(_)
+                | Note::Host(_),
                 _,
             ) => false,
         }
@@ -94,6 +153,7 @@ impl Hash for Note {
             Note::Text(text) => text.hash(state),
             Note::List(items) => items.hash(state),
             Note::Map(notes) => notes.hash(state),
+            Note::Host(note) => note.identity().hash(state),
         }
     }
 }
@@ -122,6 +182,7 @@ note_from! {
     Arc<str> => |value| Note::Text(value);
     Vec<Note> => |value| Note::List(value);
     Notes => |value| Note::Map(value);
+    HostNote => |value| Note::Host(value);
 }
 
 impl<const N: usize> From<[Note; N]> for Note {

@@ -28,6 +28,8 @@ pub struct Program {
     outputs: Vec<ExprId>,
     effects: Vec<ExprId>,
     digest: Digest,
+    /// The name of the user's function, for people. Equality, the digest and bytes ignore it.
+    name: Option<Arc<str>>,
 }
 
 impl Program {
@@ -83,10 +85,7 @@ impl Program {
         let outputs = rename(roots.outputs, &copier.new_id);
         let effects = rename(roots.effects, &copier.new_id);
         let graph = copier.graph;
-        let mut program =
-            Program { graph, inputs, parameters, outputs, effects, digest: Digest([0; 32]) };
-        program.digest = program.computed_digest();
-        Ok(program)
+        Ok(Self::from_parts(graph, inputs, parameters, outputs, effects))
     }
 
     /// Assembles a deserialized program; see [`crate::serialize`].
@@ -97,10 +96,22 @@ impl Program {
         outputs: Vec<ExprId>,
         effects: Vec<ExprId>,
     ) -> Self {
+        let digest = Digest([0; 32]);
         let mut program =
-            Program { graph, inputs, parameters, outputs, effects, digest: Digest([0; 32]) };
+            Program { graph, inputs, parameters, outputs, effects, digest, name: None };
         program.digest = program.computed_digest();
         program
+    }
+
+    /// The program with the name of the function that it was traced from.
+    #[must_use]
+    pub fn with_name(self, name: impl Into<Arc<str>>) -> Self {
+        Self { name: Some(name.into()), ..self }
+    }
+
+    /// The name of the function that the program was traced from. Bytes do not keep it.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// Returns the graph; all nodes are needed except unused inputs.

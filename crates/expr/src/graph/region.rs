@@ -58,9 +58,10 @@ impl Graph {
         Mark(ExprId::from_index(self.len()))
     }
 
-    /// Opens a region with parameters of these types.
-    pub fn open_scope(&mut self, types: &[TensorType]) -> Scope {
-        let number = self.fresh_scope();
+    /// Opens a region with parameters of these types. `name` is what [`Graph::context`] returns for
+    /// nodes that depend on them: the name of the op that is to hold the region.
+    pub fn open_scope(&mut self, name: &'static str, types: &[TensorType]) -> Scope {
+        let number = self.fresh_scope(name);
         let parameters = types
             .iter()
             .enumerate()

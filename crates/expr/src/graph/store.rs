@@ -13,7 +13,7 @@ use std::panic::Location;
 
 use hashbrown::HashTable;
 use nxla_tensor::{DType, Shape};
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashSet, FxHasher};
 
 use super::error::{Error, ErrorKind};
 use super::ids::ExprId;
@@ -65,7 +65,8 @@ pub struct Graph {
     sources: Sources,
     /// The nodes with effects that do not belong to a region, in order.
     effects: Vec<ExprId>,
-    next_scope: u32,
+    /// The name of each scope that was opened, such as `while`; the program itself has no entry.
+    scopes: Vec<&'static str>,
     /// The largest nesting depth of regions in any node.
     nesting: usize,
     options: Options,
@@ -397,10 +398,32 @@ impl Graph {
         self.effects.retain(|id| replaced.next_if_eq(&id).is_none());
     }
 
-    /// Returns an unused scope number; 0 is the program itself.
-    pub(crate) fn fresh_scope(&mut self) -> u32 {
-        self.next_scope += 1;
-        self.next_scope
+    /// Adds a scope of a name and returns its number, which no parameter has yet; 0 is the program
+    /// itself.
+    pub(crate) fn fresh_scope(&mut self, name: &'static str) -> u32 {
+        self.scopes.push(name);
+        u32::try_from(self.scopes.len()).expect("fewer than 2^32 scopes")
+    }
+
+    /// The name of the innermost scope whose parameters a node depends on: `"root"` is the program,
+    /// and [`Graph::open_scope`] names every other scope. `None` if the node depends on no parameter.
+    pub fn context(&self, id: ExprId) -> Option<&'static str> {
+        let (mut waiting, mut seen) = (vec![id], FxHashSet::default());
+        let mut innermost = None;
+        while let Some(id) = waiting.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            if let Op::Parameter(parameter) = self.op(id) {
+                innermost = innermost.max(Some(parameter.scope));
+            }
+            waiting.extend_from_slice(self.operands(id));
+        }
+        let name = |scope: u32| match scope.checked_sub(1) {
+            None => "root",
+            Some(index) => self.scopes[index as usize],
+        };
+        innermost.map(name)
     }
 }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::graph::encode::Writer;
+use crate::graph::encode::{Writer, notes_of};
 use crate::graph::{Digest, Error, ExprId, Graph, Line, Program, SourceId};
 
 pub use crate::graph::encode::{FORMAT, OLDEST};
@@ -117,6 +117,16 @@ pub enum SerializeError {
         /// The violated requirement.
         why: &'static str,
     },
+}
+
+/// Returns the name of the first note, in the program or in its regions, whose value stays in this
+/// process ([`Note::Host`](crate::Note::Host)). Readers refuse the bytes of such a program.
+pub fn host_note(program: &Program) -> Option<Arc<str>> {
+    inner_first(program).into_iter().find_map(|program| {
+        let graph = program.graph();
+        let mut notes = graph.ids().filter_map(|id| notes_of(graph.op(id))).flatten();
+        notes.find(|(_, note)| note.holds_host_value()).map(|(name, _)| name.clone())
+    })
 }
 
 /// Serializes a program, for [`from_bytes`] in another process.

@@ -25,6 +25,8 @@ use crate::vectors::Vectors;
 /// A function that is being traced, on the thread that began it.
 pub struct Tracing {
     trace: Trace,
+    /// The name of the function. The program gets the same name.
+    name: Option<Arc<str>>,
     /// Left before the trace ends.
     entered: Option<Entered>,
     ended: bool,
@@ -37,7 +39,7 @@ impl Tracing {
     /// # Errors
     /// An unknown compiler.
     pub fn begin<S>(call: &Call<S>, options: &Options) -> Result<(Self, Vec<Expr>)> {
-        Self::begin_named("function", call, options)
+        Self::begin_as(None, call, options)
     }
 
     /// As [`Tracing::begin`], for a function of this name.
@@ -49,7 +51,16 @@ impl Tracing {
         call: &Call<S>,
         options: &Options,
     ) -> Result<(Self, Vec<Expr>)> {
-        let span = profile::span_with(Work::Trace, || format!("trace {name}").into());
+        Self::begin_as(Some(name), call, options)
+    }
+
+    fn begin_as<S>(
+        name: Option<&str>,
+        call: &Call<S>,
+        options: &Options,
+    ) -> Result<(Self, Vec<Expr>)> {
+        let shown = || format!("trace {}", name.unwrap_or("function")).into();
+        let span = profile::span_with(Work::Trace, shown);
         let trace = Trace::new();
         let mut parameters = Vec::with_capacity(call.inputs().len());
         for (ty, vectors) in call.types().into_iter().zip(call.vectors()) {
@@ -59,7 +70,8 @@ impl Tracing {
         // Where large tensors live that the function is going to mention is not known yet.
         let place = place_of("jit", call.inputs()).unwrap_or_default();
         let entered = trace.enter(options.engine(place.as_ref())?.compiler.name());
-        Ok((Self { trace, entered: Some(entered), ended: false, _span: span }, parameters))
+        let (name, entered) = (name.map(Arc::from), Some(entered));
+        Ok((Self { trace, name, entered, ended: false, _span: span }, parameters))
     }
 
     /// The trace.
@@ -80,7 +92,11 @@ impl Tracing {
         self.leave();
         self.ended = true;
         let vectors = ResultVectors::of(outputs);
-        let program = Arc::new(self.trace.finish(outputs)?);
+        let program = self.trace.finish(outputs)?;
+        let program = Arc::new(match self.name.take() {
+            Some(name) => program.with_name(name),
+            None => program,
+        });
         let (captured, lines) = (self.trace.captured(), self.trace.captured_lines());
         Ok(Traced { program, results, vectors, captured, lines })
     }

@@ -30,7 +30,7 @@ impl OpenLoop {
     pub fn begin(graph: &mut Graph, initial: Vec<Vectorized>) -> Self {
         let types: Vec<TensorType> =
             initial.iter().map(|&(id, _)| graph.tensor_type(id).clone()).collect();
-        let (mark, scope) = (graph.mark(), graph.open_scope(&types));
+        let (mark, scope) = (graph.mark(), graph.open_scope("while", &types));
         Self { initial, mark, scope }
     }
 
@@ -196,7 +196,7 @@ impl Repetition {
         types.extend(
             initial.iter().map(|(id, _)| id).chain(&safe).map(|&id| graph.tensor_type(id).clone()),
         );
-        let (mark, scope) = (graph.mark(), graph.open_scope(&types));
+        let (mark, scope) = (graph.mark(), graph.open_scope("while", &types));
         let (mask, states) = scope.parameters.split_first().expect("the mask is a parameter");
         let (old, before) = states.split_at(initial.len());
         let mask = (*mask, vectors.clone());

@@ -114,7 +114,7 @@ fn take_step(graph: &mut Graph, pool: &mut Pool, step: &Step) -> Result<()> {
 fn looped(graph: &mut Graph, x: ExprId, s: ExprId) -> Result<Vec<ExprId>> {
     let mark = graph.mark();
     let types = [x, s].map(|id| graph.tensor_type(id).clone());
-    let scope = graph.open_scope(&types);
+    let scope = graph.open_scope("while", &types);
     let (inner_x, inner_s) = (scope.parameters[0], scope.parameters[1]);
     let zero = graph.zero_like(inner_s)?;
     let less = graph.less(inner_s, zero)?;

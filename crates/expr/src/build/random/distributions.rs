@@ -288,7 +288,7 @@ impl Graph {
     ) -> Result<ExprId> {
         let types: Vec<_> = initial.iter().map(|&id| self.tensor_type(id).clone()).collect();
         let mark = self.mark();
-        let scope = self.open_scope(&types);
+        let scope = self.open_scope("while", &types);
         let (key, done, samples) = (scope.parameters[0], scope.parameters[1], scope.parameters[2]);
         let all = self.all(done, None, false)?;
         let goes_on = self.logical_not(all)?;
@@ -352,7 +352,7 @@ impl Graph {
         let initial = [number, term, term];
         let types: Vec<_> = initial.iter().map(|&id| self.tensor_type(id).clone()).collect();
         let mark = self.mark();
-        let scope = self.open_scope(&types);
+        let scope = self.open_scope("while", &types);
         let (number, term, sum) = (scope.parameters[0], scope.parameters[1], scope.parameters[2]);
         // The search also ends when a term no longer changes the sum.
         let searching = |graph: &mut Graph| -> Result<ExprId> {

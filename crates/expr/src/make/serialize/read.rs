@@ -131,6 +131,9 @@ impl Reader<'_> {
                 Note::List(items.collect::<Result<_>>()?)
             }
             NoteHead::Map(length) => Note::Map(self.notes(length, depth + 1)?),
+            NoteHead::Host(_) => {
+                return Err(self.malformed("a note", "its value stayed in its process".into()));
+            }
         })
     }
 

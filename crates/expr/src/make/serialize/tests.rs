@@ -130,7 +130,7 @@ impl Program {
 
 fn double_until(graph: &mut Graph, x: ExprId, limit: ExprId) -> ExprId {
     let mark = graph.mark();
-    let scope = graph.open_scope(&[graph.tensor_type(x).clone()]);
+    let scope = graph.open_scope("while", &[graph.tensor_type(x).clone()]);
     let state = scope.parameters[0];
     let sum = graph.sum(state, None, false).unwrap();
     let condition = graph.less(sum, limit).unwrap();

@@ -87,7 +87,7 @@ fn unsimplified_nodes_are_found() {
 #[test]
 fn foreign_parameters_are_found() {
     let (mut graph, ids) = graph();
-    let scope = graph.open_scope(&[ty()]);
+    let scope = graph.open_scope("while", &[ty()]);
     let foreign = scope.parameters[0];
     let beyond = graph.parameter(7, ty());
     let (inputs, parameters) = (vec![ty(), ty()], ids[..2].to_vec());

@@ -311,7 +311,7 @@ fn loops_show_their_initial_state() {
     let initial = [zero, float_zero];
     let mark = graph.mark();
     let types: Vec<TensorType> = initial.map(|id| graph.tensor_type(id).clone()).into();
-    let scope = graph.open_scope(&types);
+    let scope = graph.open_scope("while", &types);
     let [i, sum] = scope.parameters[..] else { unreachable!() };
     let three = int(&mut graph, 3);
     let condition = graph.less(i, three).unwrap();
