@@ -6,12 +6,13 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use nxla_eval::Interrupt;
-use nxla_expr::{HostFn, Node, Program, TensorType};
+use nxla_expr::{Node, Program, TensorType};
 use nxla_runtime::{
     self as runtime, CompilerChoice, Conflict, Device, Donations, Error, Explanation, Inputs,
     Options, Purpose, Result, Setting, Tracing, Vectors, Way,
 };
 use nxla_split::{Decision, Policy, SplitError, StageGraph, split};
+use nxla_tensor::HostTensor;
 use smallvec::SmallVec;
 
 use crate::compiled::Compiled;
@@ -20,6 +21,7 @@ use crate::containers::{
 };
 use crate::donation::{Donation, UnusableDonation, argument_paths, donated_inputs};
 use crate::expr::Expr;
+use crate::ops::HookResult;
 use crate::stages::Stages;
 use crate::tensor::Tensor;
 
@@ -47,7 +49,8 @@ where
 {
     Jit {
         function,
-        core: new_core(Options::default(), Conflict::Force),
+        core: new_core(Options::default(), None),
+        conflict: None,
         count: F::COUNT,
         donated: Vec::new(),
         unusable: UnusableDonation::default(),
@@ -65,7 +68,8 @@ type Core = runtime::Function<Fixed, Structure>;
 /// A compiled signature.
 pub(crate) type Entry = runtime::Entry<Structure>;
 
-fn new_core(options: Options, conflict: Conflict) -> Core {
+fn new_core(options: Options, conflict: Option<Conflict>) -> Core {
+    let conflict = conflict.unwrap_or_else(|| Conflict::without_loss(&options));
     Core::new("call", options, conflict)
 }
 
@@ -81,13 +85,15 @@ fn new_core(options: Options, conflict: Conflict) -> Core {
 /// ```
 pub struct Jit<F, Inputs> {
     function: F,
-    core: Core,
+    pub(crate) core: Core,
+    /// The choice of [`Jit::on_conflict`].
+    conflict: Option<Conflict>,
     /// The number of arguments.
     count: usize,
     /// The arguments, and parts of arguments, whose memory results may reuse.
     donated: Vec<Donation>,
     unusable: UnusableDonation,
-    interrupt: Option<Arc<Asked>>,
+    pub(crate) interrupt: Option<Arc<Asked>>,
     inputs: PhantomData<fn(Inputs)>,
 }
 
@@ -160,28 +166,43 @@ impl<F, Inputs> Jit<F, Inputs> {
         self.with(|options| options.device(device))
     }
 
-    /// Attaches a host function to the hooks with a name.
+    /// Attaches a host function to the hooks with a name. The function gets the values in the container
+    /// that its argument declares; a list takes all remaining values. A hook that shows another number
+    /// of values is an error of the call.
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use std::sync::atomic::{AtomicUsize, Ordering};
-    /// use nxla::{HostTensor, named_hook};
-    /// use nxla::{Expr, jit};
+    /// use std::sync::atomic::{AtomicI32, Ordering};
+    /// use nxla::{Expr, Tensor, jit, named_hook};
     ///
-    /// let calls = Arc::new(AtomicUsize::new(0));
-    /// let counted = calls.clone();
-    /// let count = move |_: &[HostTensor]| {
-    ///     counted.fetch_add(1, Ordering::Relaxed);
-    ///     Ok(())
+    /// let seen = Arc::new(AtomicI32::new(0));
+    /// let sum = seen.clone();
+    /// let add = move |(x, [y, z]): (Tensor, [Tensor; 2])| {
+    ///     let total = x.item::<i32>()? + y.item::<i32>()? + z.item::<i32>()?;
+    ///     sum.fetch_add(total, Ordering::Relaxed);
+    ///     Ok::<_, nxla::Error>(())
     /// };
-    /// let f = jit(|x: Expr| named_hook(x * 2, "doubled")).hook("doubled", count);
-    /// f.call(4)?;
-    /// assert_eq!(calls.load(Ordering::Relaxed), 1);
+    /// let f = jit(|x: Expr| named_hook((x.clone(), [&x * 2, &x * 3]), "multiples").0);
+    /// f.hook("multiples", add).call(4)?;
+    /// assert_eq!(seen.load(Ordering::Relaxed), 24);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
-    pub fn hook(self, name: &str, function: impl HostFn + 'static) -> Self {
-        self.with(|options| options.hook(name, function))
+    pub fn hook<C, R>(self, name: &str, function: impl Fn(C) -> R + Send + Sync + 'static) -> Self
+    where
+        C: Tree<Tensor>,
+        R: HookResult,
+    {
+        let of = name.to_owned();
+        let host = move |values: &[HostTensor]| {
+            let container = Leaves::container_of(values.iter().cloned().map(Tensor::from));
+            let container: C = container.ok_or_else(|| {
+                let count = values.len();
+                format!("hook {of:?}: container: must hold the {count} values that the hook shows")
+            })?;
+            function(container).into_result()
+        };
+        self.with(|options| options.hook(name, host))
     }
 
     /// Returns the options of this function.
@@ -201,25 +222,29 @@ impl<F, Inputs> Jit<F, Inputs> {
 
     fn with(self, change: impl FnOnce(Options) -> Options) -> Self {
         let options = change(self.core.options().clone());
-        Self { core: new_core(options, self.core.conflict()), ..self }
+        Self { core: new_core(options, self.conflict), ..self }
     }
 
-    /// Sets the behavior of a call while another function is traced on this thread. The default
-    /// [`Conflict::Force`] runs the call separately; [`Conflict::Raise`] returns an error. A call
-    /// returns tensors and cannot join the trace, so [`Conflict::Reuse`] returns an error too: call
-    /// the function itself.
+    /// Chooses what happens while another function is traced on the thread. With
+    /// [`Conflict::Reuse`], [`Jit::join`] makes the function part of that trace; it is the default of a
+    /// function without options. With [`Conflict::Force`], [`Jit::call`] runs the function separately
+    /// on tensors. [`Conflict::Raise`] refuses both; it is the default of a function with options,
+    /// which joining would lose.
     ///
     /// ```
     /// use nxla::{Conflict, Expr, jit};
     ///
-    /// let inner = jit(|x: Expr| x * 2).on_conflict(Conflict::Raise);
-    /// let outer = jit(move |x: Expr| inner.call(4).map(|four| x + four));
-    /// assert!(outer.call(1).is_err());
+    /// let inner = jit(|x: Expr| x * 2).on_conflict(Conflict::Force);
+    /// let outer = jit(move |x: Expr| inner.call(4).map(|eight| x + eight));
+    /// assert_eq!(outer.call(1)?.item::<i32>()?, 9);
+    /// let refuses = jit(|x: Expr| x * 2).on_conflict(Conflict::Raise);
+    /// assert!(jit(move |x: Expr| refuses.join(x)).call(1).is_err());
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
     pub fn on_conflict(self, conflict: Conflict) -> Self {
-        Self { core: new_core(self.core.options().clone(), conflict), ..self }
+        let core = new_core(self.core.options().clone(), Some(conflict));
+        Self { core, conflict: Some(conflict), ..self }
     }
 
     /// Lets results reuse the memory of arguments, by index, or of parts of arguments, by path; see
@@ -241,7 +266,7 @@ impl<F, Inputs> Jit<F, Inputs> {
     /// ```
     #[must_use]
     pub fn donate<D: Into<Donation>>(self, arguments: impl IntoIterator<Item = D>) -> Self {
-        let core = new_core(self.core.options().clone(), self.core.conflict());
+        let core = new_core(self.core.options().clone(), self.conflict);
         Self { core, donated: arguments.into_iter().map(Into::into).collect(), ..self }
     }
 
@@ -256,7 +281,7 @@ impl<F, Inputs> Jit<F, Inputs> {
     /// ```
     #[must_use]
     pub fn on_unusable_donation(self, unusable: UnusableDonation) -> Self {
-        let core = new_core(self.core.options().clone(), self.core.conflict());
+        let core = new_core(self.core.options().clone(), self.conflict);
         Self { core, unusable, ..self }
     }
 
@@ -341,17 +366,43 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         F::Arguments: 'static,
         F::Results: 'static,
     {
-        let Self { function, core, count, donated, unusable, interrupt, inputs: PhantomData } =
-            self;
+        let Self { function, core, conflict, count, donated, unusable, interrupt, .. } = self;
         Jit {
             function: Box::new(move |arguments| function.invoke(arguments)),
             core,
+            conflict,
             count,
             donated,
             unusable,
             interrupt,
             inputs: PhantomData,
         }
+    }
+
+    /// Makes the function part of the trace under way, on values of that trace. [`Jit::on_conflict`]
+    /// has to allow it.
+    ///
+    /// ```
+    /// use nxla::{Expr, jit};
+    ///
+    /// let double = jit(|x: Expr| x * 2);
+    /// let again = jit(move |x: Expr| double.join(x).map(|x| x + 1));
+    /// assert_eq!(again.call(4)?.item::<i32>()?, 9);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`Error::Usage`] if no function is traced on the thread, or if the function refuses to
+    /// join; and what the function returns.
+    pub fn join(&self, arguments: F::Arguments) -> Result<F::Results> {
+        if self.way()? == Way::Join {
+            return self.function.invoke(arguments);
+        }
+        let why = match runtime::is_tracing() {
+            true => "on_conflict: must be Conflict::Reuse to join a trace; got Conflict::Force",
+            false => "must be called while a function is traced; call runs it on tensors",
+        };
+        Err(Error::Usage(format!("join: {why}")))
     }
 
     /// Traces the function for arguments of these types (or of the types of these tensors) without
@@ -546,8 +597,8 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
         if self.way()? == Way::Join {
-            let why = "call: a typed call gives tensors and cannot join the trace under way; call \
-                       the function itself there";
+            let why = "call: a call returns tensors and cannot join the trace under way; use join \
+                       there, or on_conflict(Conflict::Force) to run the function by itself";
             return Err(Error::Usage(why.into()));
         }
         let options = self.core.options_in_force();

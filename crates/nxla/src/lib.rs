@@ -131,6 +131,7 @@
 extern crate self as nxla;
 
 mod apply;
+mod backend;
 mod compiled;
 mod containers;
 mod donation;
@@ -140,6 +141,7 @@ mod jit;
 mod numbers;
 mod ops;
 pub mod optim;
+mod partitions;
 pub mod prelude;
 mod ready;
 pub mod sharding;
@@ -152,6 +154,7 @@ pub mod vectors;
 #[cfg(feature = "serde")]
 pub mod wire;
 
+pub use backend::{backend_copy, backend_deallocate, backend_transfer};
 pub use compiled::Compiled;
 pub use containers::{Arguments, Container, Fixable, Function, Leaves, Outputs, Tree};
 pub use donation::{Donation, UnusableDonation};
@@ -188,11 +191,12 @@ pub mod runtime {
 pub use nxla_runtime::{
     Auto, CacheKey, CacheReport, CompileRequest, Compiler, CompilerChoice, Conflict, Device,
     DeviceTensor, Engine, Error, ErrorClass, Evaluator, Executable, ExecutableCache,
-    ExecutableHandle, Explanation, Operand, Options, OptionsGuard, Result, RunContext, Setting,
-    Settings, StageExecutor, StreamError, Trace, Value, View, compile_for, compile_program,
-    compiler_named, compiler_names, current_compiler, debug, default_options, devices, executables,
-    global_default_options, has_default_options, known_devices, register_compiler, run_on,
-    set_default_options, set_global_default_options, with_default_options,
+    ExecutableHandle, Explanation, ListsRequest, Operand, Options, OptionsGuard, Result,
+    RunContext, Setting, Settings, StageExecutor, StreamError, Trace, Value, View, compile_for,
+    compile_program, compiler_named, compiler_names, current_compiler, debug, default_options,
+    devices, executables, global_default_options, has_default_options, is_tracing, known_devices,
+    register_compiler, run_on, set_default_options, set_global_default_options,
+    with_default_options,
 };
 #[cfg(feature = "xla")]
 pub use nxla_runtime::{pjrt, stablehlo, xla};

@@ -9,8 +9,8 @@ use common::{compilers, numbers};
 use nxla::runtime::Mode;
 use nxla::testing::{CheckGrads, Mismatch, check_grads};
 use nxla::{
-    Container, DType, Error, ErrorClass, Expr, HostTensor, Tensor, TensorType, annotate, block,
-    cond, custom_grad, fori, grad, hessian_diagonal, hook, if_, jit, map, named_hook, runtime_call,
+    Container, DType, Error, ErrorClass, Expr, Tensor, TensorType, annotate, block, cond,
+    custom_grad, fori, grad, hessian_diagonal, hook, if_, jit, map, named_hook, runtime_call,
     safe_where, scan, scan_times, when, while_loop,
 };
 
@@ -300,11 +300,9 @@ fn hooks_see_values_in_order() {
                 });
             named_hook(doubled, "x") + 1.0
         };
-        let function =
-            jit(function).compiler(compiler).hook("x", move |values: &[HostTensor]| {
-                named.push(values[0].item().unwrap().as_f64());
-                Ok(())
-            });
+        let function = jit(function).compiler(compiler).hook("x", move |value: Tensor| {
+            named.push(numbers(&value)[0]);
+        });
         assert_eq!(numbers(&function.call(3.0f32).unwrap()), [7.0]);
         assert_eq!(seen.take(), [3.0, 6.0, 6.0], "{compiler}");
         assert_eq!(numbers(&function.call(4.0f32).unwrap()), [9.0]);

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use nxla_eval::Interrupt;
-use nxla_expr::{HookOp, HostFn, Program};
+use nxla_expr::{HookOp, HostFn, Program, TensorType};
 
 use crate::analysis::Analysis;
 use crate::auto::{Auto, Explanation};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::evaluator::Evaluator;
-use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Settings};
+use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Options, Settings};
 use crate::tensor::Tensor;
 use crate::xla;
 
@@ -43,6 +43,17 @@ pub trait Compiler: Any + Send + Sync {
     /// # Errors
     /// As for [`Compiler::compile`].
     fn jit(&self, request: &CompileRequest<'_>) -> Option<Result<Arc<dyn Executable>>> {
+        let _ = request;
+        None
+    }
+
+    /// Runs a function on a list of arguments for each partition, if the compiler does so itself.
+    /// `None`, the default, runs list `k` with the settings of partition `k`; see
+    /// [`Compiler::partitions`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`Compiler::compile`] and of the runs.
+    fn run_lists(&self, request: &ListsRequest<'_>) -> Option<Result<Vec<Vec<Tensor>>>> {
         let _ = request;
         None
     }
@@ -136,6 +147,36 @@ pub struct CompileRequest<'a> {
     pub donated: &'a [bool],
     /// Where it is to run; `None` leaves that to the settings.
     pub device: Option<&'a Device>,
+}
+
+/// A function to be run on several partitions, and their arguments.
+#[non_exhaustive]
+pub struct ListsRequest<'a> {
+    /// A number of the function. It does not tell types apart: a cache of what `trace` returns needs
+    /// `vars` in its key as well.
+    pub key: u64,
+    /// The types of the arguments.
+    pub vars: &'a [TensorType],
+    /// Traces the function for these types. The tensors that it mentions are the last inputs of the
+    /// program.
+    pub trace: &'a dyn Fn() -> Result<(Arc<Program>, Vec<Tensor>)>,
+    /// The arguments for each partition, all of the types in `vars`.
+    pub args_list: &'a [Vec<Tensor>],
+    /// The options of the call on top of the default options.
+    pub options: &'a Options,
+}
+
+impl<'a> ListsRequest<'a> {
+    /// A request for the function of a key.
+    pub fn new(
+        key: u64,
+        vars: &'a [TensorType],
+        trace: &'a dyn Fn() -> Result<(Arc<Program>, Vec<Tensor>)>,
+        args_list: &'a [Vec<Tensor>],
+        options: &'a Options,
+    ) -> Self {
+        Self { key, vars, trace, args_list, options }
+    }
 }
 
 impl CompileRequest<'_> {

@@ -58,8 +58,8 @@ pub use at_once::AtOnce;
 pub use auto::{Auto, Explanation};
 pub use cache::{CacheKey, CacheReport, CompilerKey, ExecutableCache, executables};
 pub use compiler::{
-    CompileRequest, Compiler, CompilerChoice, Executable, Purpose, RunContext, compiler_named,
-    compiler_names, register_compiler,
+    CompileRequest, Compiler, CompilerChoice, Executable, ListsRequest, Purpose, RunContext,
+    compiler_named, compiler_names, register_compiler,
 };
 pub use data::Nested;
 pub use derivative::{Called, Differentiable, LinearMap, Linearized, Mode, differentiable};
@@ -94,7 +94,7 @@ pub use stream::{
     wait_until_streams_end,
 };
 pub use tensor::{DeviceTensor, Tensor};
-pub use trace::{Entered, LITERAL_LIMIT_BYTES, Trace, current_compiler};
+pub use trace::{Entered, LITERAL_LIMIT_BYTES, Trace, current_compiler, is_tracing};
 pub use vectors::{VectorAxis, Vectors};
 pub use xla::Divided;
 

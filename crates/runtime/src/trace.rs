@@ -39,7 +39,8 @@ struct State {
 #[derive(Default)]
 struct Building {
     graph: Graph,
-    inputs: Vec<TensorType>,
+    /// The types of the inputs. A position may be skipped until the trace finishes.
+    inputs: Vec<Option<TensorType>>,
     finished: bool,
     /// Tensors that the function mentions, if they are large or on a device: they are inputs after
     /// those of the function.
@@ -55,10 +56,30 @@ impl Building {
     }
 
     fn parameter(&mut self, ty: TensorType) -> Result<ExprId> {
-        let index = self.inputs.len();
-        let id = self.graph()?.parameter(index, ty.clone());
-        self.inputs.push(ty);
+        self.parameter_at(self.inputs.len(), ty)
+    }
+
+    fn parameter_at(&mut self, position: usize, ty: TensorType) -> Result<ExprId> {
+        let known = self.inputs.get(position).and_then(Option::as_ref);
+        if let Some(known) = known.filter(|known| **known != ty) {
+            let why = format!("pos: input {position} is {known} already; got {ty}");
+            return Err(Error::Arguments { function: "parameter".into(), why });
+        }
+        let id = self.graph()?.parameter(position, ty.clone());
+        self.inputs.resize(self.inputs.len().max(position + 1), None);
+        self.inputs[position] = Some(ty);
         Ok(id)
+    }
+
+    /// The types of the inputs, once every position has one.
+    fn input_types(&self) -> Result<Vec<TensorType>> {
+        let types = self.inputs.iter().enumerate().map(|(position, ty)| {
+            ty.clone().ok_or_else(|| {
+                let why = format!("pos: every input needs a parameter; input {position} has none");
+                Error::Arguments { function: "parameter".into(), why }
+            })
+        });
+        types.collect()
     }
 
     fn fail(&mut self, error: Error) {
@@ -96,6 +117,23 @@ thread_local! {
 /// ```
 pub fn current_compiler() -> Option<Arc<str>> {
     ENTERED.with_borrow(|stack| stack.last().map(|(_, compiler)| compiler.clone()))
+}
+
+/// Returns whether a function is being traced on this thread.
+///
+/// ```
+/// use nxla::{Expr, is_tracing, jit};
+///
+/// let f = jit(|x: Expr| {
+///     assert!(is_tracing());
+///     x + 1
+/// });
+/// f.call(1)?;
+/// assert!(!is_tracing());
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub fn is_tracing() -> bool {
+    Trace::is_entered()
 }
 
 /// Leaves the trace when dropped.
@@ -226,6 +264,15 @@ impl Trace {
         Ok(Expr::new(self.clone(), id))
     }
 
+    /// The input at a position of the program. The same position has the same type each time.
+    ///
+    /// # Errors
+    /// If the trace has finished, or the input has another type.
+    pub fn parameter_at(&self, position: usize, ty: TensorType) -> Result<Expr> {
+        let id = self.lock().parameter_at(position, ty)?;
+        Ok(Expr::new(self.clone(), id))
+    }
+
     /// Makes a node of a tensor that the function mentions. A small one becomes a literal, part
     /// of the program and its digest, and a large one that repeats a number becomes that. Any other
     /// large one becomes a hidden input, so that the program stays small and is compiled once
@@ -295,8 +342,8 @@ impl Trace {
         let outputs = self.ids(outputs)?;
         let mut building = self.lock();
         let graph = std::mem::take(building.graph()?);
-        let inputs = std::mem::take(&mut building.inputs);
         building.finished = true;
+        let inputs = building.input_types()?;
         drop(building);
         Ok(Program::new(&graph, inputs, &outputs)?)
     }
@@ -315,7 +362,7 @@ impl Trace {
     pub fn snapshot(&self, outputs: &[impl AsRef<Expr>]) -> Result<Program> {
         let outputs = self.ids(outputs)?;
         let mut building = self.lock();
-        let inputs = building.inputs.clone();
+        let inputs = building.input_types()?;
         Ok(Program::new(building.graph()?, inputs, &outputs)?)
     }
 

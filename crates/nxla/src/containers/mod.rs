@@ -44,6 +44,8 @@ pub struct Leaves<L> {
     taken: (usize, usize, usize),
     /// The structure that replaces each leaf in a container of containers.
     each: Option<Box<Structure>>,
+    /// Set if only the leaves are known: a list takes all remaining leaves.
+    without_structure: bool,
 }
 
 /// The lengths of the lists in a container and its static values, in the order of traversal.
@@ -116,7 +118,8 @@ impl<L> Default for Leaves<L> {
 impl<L> Leaves<L> {
     /// Creates leaves for a container of this structure.
     pub(crate) fn new(items: impl IntoIterator<Item = L>, structure: Structure) -> Self {
-        Self { items: items.into_iter().collect(), structure, taken: (0, 0, 0), each: None }
+        let items = items.into_iter().collect();
+        Self { items, structure, taken: (0, 0, 0), each: None, without_structure: false }
     }
 
     /// Appends a leaf.
@@ -168,7 +171,10 @@ impl<L> Leaves<L> {
     /// Panics if the container is rebuilt in another order than it was flattened.
     pub fn length(&mut self) -> usize {
         self.taken.1 += 1;
-        self.structure.lengths[self.taken.1 - 1]
+        match self.without_structure {
+            true => self.items.len().saturating_sub(self.taken.0),
+            false => self.structure.lengths[self.taken.1 - 1],
+        }
     }
 
     /// Returns the next static value.
@@ -189,6 +195,18 @@ impl<L> Leaves<L> {
 }
 
 impl<L: Clone> Leaves<L> {
+    /// The container of values whose structure only its type tells; a list in it takes all values that
+    /// are left. `None` if the type takes another number of them.
+    pub(crate) fn container_of<C: Tree<L>>(values: impl IntoIterator<Item = L>) -> Option<C> {
+        let mut leaves = Self::new(values, Structure::default());
+        leaves.without_structure = true;
+        if leaves.items.is_empty() {
+            return None;
+        }
+        let container = C::rebuild(&mut leaves);
+        (leaves.taken.0 == leaves.items.len()).then_some(container)
+    }
+
     /// Returns the next leaf.
     ///
     /// ```
@@ -202,7 +220,11 @@ impl<L: Clone> Leaves<L> {
     /// Panics if the container is rebuilt in another order than it was flattened.
     pub fn leaf(&mut self) -> L {
         self.taken.0 += 1;
-        self.items[self.taken.0 - 1].clone()
+        match self.without_structure {
+            // One leaf too many is noticed by the count.
+            true => self.items[(self.taken.0 - 1).min(self.items.len() - 1)].clone(),
+            false => self.items[self.taken.0 - 1].clone(),
+        }
     }
 }
 

@@ -116,15 +116,11 @@ where
 /// ```
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicBool, Ordering};
-/// use nxla::{HostTensor, named_hook};
-/// use nxla::{Expr, jit};
+/// use nxla::{Expr, Tensor, jit, named_hook};
 ///
 /// let called = Arc::new(AtomicBool::new(false));
 /// let calls = called.clone();
-/// let listen = move |shown: &[HostTensor]| {
-///     calls.store(shown.len() == 1, Ordering::Relaxed);
-///     Ok(())
-/// };
+/// let listen = move |shown: Tensor| calls.store(shown.shape().rank() == 0, Ordering::Relaxed);
 /// let f = jit(|x: Expr| named_hook(x * 2, "doubled")).hook("doubled", listen);
 /// assert_eq!(f.call(4)?.item::<i32>()?, 8);
 /// assert!(called.load(Ordering::Relaxed));
@@ -140,14 +136,14 @@ pub fn named_hook<C: Container>(value: C, name: &str) -> C {
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
-/// use nxla::{Expr, HostTensor, Tensor, jit, named_hook_or};
+/// use nxla::{Expr, Tensor, jit, named_hook_or};
 ///
 /// static LOUD: AtomicU32 = AtomicU32::new(0);
 /// fn halved(x: Expr) -> Expr {
 ///     named_hook_or(x / 2, "half", |_: Tensor| drop(LOUD.fetch_add(1, Ordering::Relaxed)))
 /// }
 /// assert_eq!(jit(halved).call(3f32)?.item::<f64>()?, 1.5);
-/// let quiet = jit(halved).hook("half", |_: &[HostTensor]| Ok(()));
+/// let quiet = jit(halved).hook("half", |_: Tensor| ());
 /// assert_eq!(quiet.call(3f32)?.item::<f64>()?, 1.5);
 /// assert_eq!(LOUD.load(Ordering::Relaxed), 1);
 /// # Ok::<(), nxla::Error>(())

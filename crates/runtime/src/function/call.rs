@@ -81,6 +81,8 @@ pub struct Call<S> {
     pub(super) inputs: Inputs,
     /// The leaves that are templates, and the data that they stand for.
     templates: Vec<(usize, TensorType)>,
+    /// The templates whose data follows if the program needs it.
+    deferred: Vec<usize>,
     /// The leaves that have vectorized axes.
     vectors: Vec<(usize, Vectors)>,
     /// Whether there is anything but leaves.
@@ -93,6 +95,7 @@ impl<S> Default for Call<S> {
             signature: Signature { words: SmallVec::new(), statics: SmallVec::new() },
             inputs: Inputs::new(),
             templates: Vec::new(),
+            deferred: Vec::new(),
             vectors: Vec::new(),
             structured: false,
         }
@@ -144,6 +147,15 @@ impl<S> Call<S> {
         self.templates.push((self.inputs.len(), ty.clone()));
         // Nobody reads it; it keeps the leaves after it in their places.
         self.inputs.push(Tensor::scalar(Scalar::zero(ty.dtype), ty.dtype));
+    }
+
+    /// Adds a tensor of a type whose data is supplied after the program is known, and returns its
+    /// position among the inputs.
+    pub fn defer(&mut self, entry: &TensorType, vectors: &Vectors) -> usize {
+        let position = self.inputs.len();
+        self.template(entry, vectors);
+        self.deferred.push(position);
+        position
     }
 
     fn leaf(&mut self, dtype: DType, dims: &[usize], names: Option<&Names>) {
@@ -225,7 +237,7 @@ impl<S> Call<S> {
     /// # Errors
     /// A template among the leaves.
     pub fn refuse_templates(&self, function: &str) -> Result<()> {
-        match self.templates.first() {
+        match self.templates.iter().find(|(position, _)| !self.deferred.contains(position)) {
             None => Ok(()),
             Some((_, ty)) => {
                 let why = format!("the template {ty} has no data; compile and debug_expr take it");

@@ -7,6 +7,7 @@ mod call;
 mod entry;
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_eval::Interrupt;
@@ -83,6 +84,8 @@ pub struct Function<S, R> {
     entries: Mutex<Entries<S, R>>,
     /// What the options come to, computed once; see [`Options::fingerprint`].
     own_fingerprint: u64,
+    /// A number that no other function of the process has.
+    number: u64,
 }
 
 type Keyed<S, R> = Arc<(Signature<S>, Arc<Entry<R>>)>;
@@ -134,9 +137,16 @@ impl<S, R> Entries<S, R> {
 impl<S: Static, R> Function<S, R> {
     /// A function of this name in texts, under these options.
     pub fn new(name: impl Into<String>, options: Options, conflict: Conflict) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         let own_fingerprint = options.fingerprint();
         let entries = Mutex::default();
-        Self { name: name.into(), options, conflict, entries, own_fingerprint }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { name: name.into(), options, conflict, entries, own_fingerprint, number }
+    }
+
+    /// A number that no other function of the process has.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// The name in texts.
