@@ -250,8 +250,8 @@ def splitting():
     stages = []
     time_ = seconds(lambda: stages.append(nx.graph.split(expression, lambda _: next(answers))))
     print(
-        f"{len(expression):,} nodes cut in {len(stages[0].stages) - 1:,} places: {time_:.2f} s, "
-        f"of which {seconds(lambda: asked(len(expression))):.2f} s to ask a function of Python's"
+        f"{len(expression.nodes):,} nodes cut in {len(stages[0].stages) - 1:,} places: {time_:.2f} s, "
+        f"of which {seconds(lambda: asked(len(expression.nodes))):.2f} s to ask a function of Python's"
     )
 
 

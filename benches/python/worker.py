@@ -94,7 +94,7 @@ def measure_nxla():
         traced = nx.debug_expr(nx.grad(chain(nx.sin)))
         start = time.perf_counter()
         expression = traced(x)
-        return (time.perf_counter() - start) / len(expression)
+        return (time.perf_counter() - start) / len(expression.nodes)
 
     figures["trace, per operation"] = smallest(trace, 20)
     figures["trace of a gradient, per operation"] = smallest(trace_gradient, 20)
@@ -225,7 +225,7 @@ def long_chain(nx):
             expression, lambda _: "after" if next(count) % 1000 == 999 else "none"
         )
         nx.graph.run(stages, x, compiler="evaluator")
-        total = len(expression) + len(gradient)
+        total = len(expression.nodes) + len(gradient.nodes)
         del expression, gradient, stages
         gc.collect()
         return (time.perf_counter() - start) / total, held / nodes

@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # `__getattr__` imports the module of a name when the name is
     from nxla._info import __array_api_version__ as __array_api_version__
     from nxla._info import __array_namespace_info__ as __array_namespace_info__
     from nxla._versions import show_versions
-    from nxla.compiler import Compiler, current_compiler, register_compiler
+    from nxla.compiler import Compiler, current_compiler, is_tracing, register_compiler
     from nxla.custom import custom_grad, custom_jvp, custom_vjp, stop_grad
     from nxla.debug import (
         Comparison, Explanation, cache_report, compare, debug_nans, disk_cache_report, explain,
@@ -91,6 +91,7 @@ if TYPE_CHECKING:  # `__getattr__` imports the module of a name when the name is
     from nxla.options import (
         compilers, default_options, global_default_options, partitions_options, to_backend,
     )
+    from nxla.partitions import jit_partitions
     from nxla.recompute import checkpoint
     from nxla.printing import set_print_options
     from nxla.streams import Stream, stream
@@ -144,21 +145,22 @@ __all__ = [
     "float8_e5m2", "float16", "float32", "float64", "for_each", "foreign_call", "fori",
     "from_binary", "from_dlpack", "from_safetensors", "full", "full_like", "global_default_options",
     "grad", "graph", "hessian", "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "imag",
-    "import_stablehlo", "inf", "int2", "int4", "int8", "int16", "int32", "int64", "iota", "isdtype",
-    "isin", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp", "linalg", "linearize",
-    "linspace", "load", "load_numpy", "load_numpy_archive", "log", "map", "matrix_transpose",
-    "memory_report", "meshgrid", "moveaxis", "nan", "newaxis", "nn", "nonzero", "ones", "ones_like",
-    "optim", "pad_outer", "partitions_options", "pi", "positive", "print_expr", "print_value",
-    "profile", "random", "real", "reduce", "register_compiler", "register_container", "repeat",
-    "reshape_vectors", "revectorize", "roll", "runtime_call", "safe_where", "save", "scan",
-    "searchsorted", "segment_max", "segment_min", "segment_prod", "segment_sum", "serialize",
-    "set_cache_limit", "set_print_options", "shard", "shard_jit", "shard_jit_apply", "shard_map",
-    "show_versions", "split", "stop_grad", "stream", "switch", "template", "tensor", "tensordot",
-    "testing", "to_backend", "to_batched", "to_binary", "to_heatmap", "to_safetensors",
-    "track_tensors", "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16",
-    "uint32", "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
-    "value_and_grad", "vectorize", "vjp", "vmap", "while_loop", "window_reduce",
-    "with_sharding_constraint", "zeros", "zeros_like",
+    "import_stablehlo", "inf", "int2", "int4", "int8", "int16", "int32", "int64", "iota",
+    "is_tracing", "isdtype", "isin", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply",
+    "jit_partitions", "jvp", "linalg", "linearize", "linspace", "load", "load_numpy",
+    "load_numpy_archive", "log", "map", "matrix_transpose", "memory_report", "meshgrid", "moveaxis",
+    "nan", "newaxis", "nn", "nonzero", "ones", "ones_like", "optim", "pad_outer",
+    "partitions_options", "pi", "positive", "print_expr", "print_value", "profile", "random",
+    "real", "reduce", "register_compiler", "register_container", "repeat", "reshape_vectors",
+    "revectorize", "roll", "runtime_call", "safe_where", "save", "scan", "searchsorted",
+    "segment_max", "segment_min", "segment_prod", "segment_sum", "serialize", "set_cache_limit",
+    "set_print_options", "shard", "shard_jit", "shard_jit_apply", "shard_map", "show_versions",
+    "split", "stop_grad", "stream", "switch", "template", "tensor", "tensordot", "testing",
+    "to_backend", "to_batched", "to_binary", "to_heatmap", "to_safetensors", "track_tensors",
+    "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",
+    "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad",
+    "vectorize", "vjp", "vmap", "while_loop", "window_reduce", "with_sharding_constraint", "zeros",
+    "zeros_like",
 ]
 __all__ += _core.__all__
 # fmt: on

@@ -1015,9 +1015,12 @@ class Expr(_Operators):
     def attributes(self) -> dict[str, Any]:
         """The attributes of the operation: axes, sizes, the index of a parameter."""
     @property
-    def context(self) -> int | None:
-        """The scope of the value: 0 in the whole function, another number in the body of a loop or in
-        a traced element function; None for a value that depends on no argument.
+    def id(self) -> int:
+        """The position in the graph, which is the same for equal values; operands have smaller ones."""
+    @property
+    def context(self) -> str | None:
+        """The scope whose parameters the value depends on: ``"root"`` for the function, or the operation
+        whose body is being traced, such as ``"while"``. None for what depends on no argument.
         """
     @property
     def line(self) -> str | None:
@@ -1067,6 +1070,45 @@ class Template:
 # Traced and compiled functions
 
 @final
+class Lazy:
+    """A tensor whose data a function produces when it is needed.
+
+    A call of a compiled function produces the data only if the program uses it; every other operation
+    produces it at once. The function is called anew each time.
+
+    Parameters
+    ----------
+    template : Template
+        The dtype and the shape of the data.
+    produce : callable
+        Returns the tensor. It takes no arguments.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> weights = nx.Lazy(nx.template((2,)), lambda: nx.ones(2))
+    >>> unread = nx.Lazy(nx.template((1000, 1000)), lambda: 1 / 0)
+    >>> nx.jit(lambda w, u: w + 1)(weights, unread).tolist()
+    [2.0, 2.0]
+    """
+    def __new__(cls, template: Template, produce: Callable[[], TensorLike]) -> Self: ...
+    @property
+    def template(self) -> Template:
+        """The dtype, the shape and the names of the data."""
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size of each axis."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The data as an array of NumPy."""
+
+@final
+class Context:
+    """The scope of a loop that is built by hand: its parameters, and what is computed from them."""
+
+@final
 class Expression:
     """A traced function: a graph of operations with inputs and outputs.
 
@@ -1083,8 +1125,13 @@ class Expression:
         """The structural digest as hexadecimal digits: equal for equal programs in every process."""
     @property
     def has_hooks(self) -> bool:
-        """Returns whether the expression calls hooks."""
+        """Whether the expression calls hooks."""
+    @property
+    def name(self) -> str | None:
+        """The name of the function that was traced; None if there is none, and after ``from_bytes``."""
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Node]: ...
+    def __getitem__(self, index: int, /) -> Node: ...
     def lines(
         self, limit: int | None = None, *, blocks: Literal["name", "body"] = "name"
     ) -> list[str]:
@@ -1387,6 +1434,11 @@ class Node:
     @property
     def args(self) -> list[Node]:
         """The operands."""
+    @property
+    def context(self) -> str | None:
+        """The scope whose parameters the node depends on: ``"root"`` for the function that was traced,
+        or the operation that holds the expression, such as ``"while"``. None if it depends on none.
+        """
     @property
     def line(self) -> str | None:
         """The source line, as ``file.py:3``."""
@@ -1852,8 +1904,18 @@ def build_expression(function: Callable[[], Any], like: Expression | None = None
     its arguments are the containers of ``like``, if given.
     """
 
-def expr_parameter(template: Template) -> Tensor:
-    """The next input of the expression under construction."""
+def expr_context() -> Context:
+    """Opens the scope of a loop in the current trace."""
+
+def expr_parameter(
+    template: Template, position: int | None = None, context: Context | None = None
+) -> Tensor:
+    """An input of the expression that is built by hand, or a parameter of a context: the one at a
+    position, or the next.
+    """
+
+def expr_while(initial: Any, context: Context, state: Any, condition: TensorLike, body: Any) -> Any:
+    """Closes the loop of a context, whose condition and body have been computed from its parameters."""
 
 def expr_constant(
     value: builtins.complex, dtype: DTypeLike | None = None, shape: Shape | None = None
@@ -7617,6 +7679,7 @@ __all__ = [
     "Expr",
     "Expression",
     "Function",
+    "Lazy",
     "Node",
     "Stage",
     "StageGraph",

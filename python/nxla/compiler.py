@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nxla._types import DeviceLike
     from nxla.streams import Stream
 
-__all__ = ["Compiler", "current_compiler", "register_compiler"]
+__all__ = ["Compiler", "current_compiler", "is_tracing", "register_compiler"]
 
 _registered: dict[str, Compiler] = {}
 
@@ -21,8 +21,12 @@ _registered: dict[str, Compiler] = {}
 class Compiler:
     """The base class of compilers.
 
-    A subclass defines `name` and `compile`. Pass an instance to functions as ``compiler=``; after
-    `register_compiler` its name is sufficient.
+    A subclass has a `name` and a method `compile`. Pass an instance as ``compiler=``; after
+    `register_compiler` its name is enough. The callbacks of `Nx.Defn.Compiler` may take the place
+    of the methods: ``__jit__(key, vars, fun, args_list, options)`` and
+    ``__compile__(key, vars, fun, options)`` get one list of arguments for each partition, and
+    ``__stream__``, ``__partitions_options__`` and ``__to_backend__`` are called as in Nx. A class
+    or a module without this base class may have them too. See `nxla.partitions`.
 
     Examples
     --------
@@ -38,6 +42,24 @@ class Compiler:
     >>> f = nx.jit(lambda x: x + 1, compiler=counting)
     >>> f(1).item(), f(2).item(), counting.compiled
     (2, 3, 1)
+
+    With the callbacks, the cache belongs to the compiler:
+
+    >>> class Caching:
+    ...     name = "caching"
+    ...     traced = {}
+    ...
+    ...     def __jit__(self, key, vars, fun, args_list, options):
+    ...         signature = (key, tuple(nx.tree.leaves(vars)))
+    ...         if signature not in self.traced:
+    ...             self.traced[signature] = fun(vars)
+    ...         expression = self.traced[signature]
+    ...         return [expression.run(*(arg() for arg in args)) for args in args_list]
+    >>> caching = Caching()
+    >>> [y.item() for y in nx.jit_partitions(nx.sqrt, [[4.0], [9.0]], compiler=caching)]
+    [2.0, 3.0]
+    >>> len(caching.traced)
+    1
     """
 
     #: The name of the compiler in options.
@@ -120,11 +142,25 @@ def register_compiler(compiler: Compiler, /) -> str:
     Raises
     ------
     OptionError
-        If the object is not a `Compiler`, or has no name.
+        If the object has no name, or implements neither `compile` nor the callback ``__compile__``
+        or ``__jit__``.
     """
     name = _core.register_compiler(compiler)
     _registered[name] = compiler
     return name
+
+
+def is_tracing() -> bool:
+    """Return whether a function is being traced on this thread.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> seen = []
+    >>> nx.jit(lambda x: (seen.append(nx.is_tracing()), x)[1])(1.0).item(), seen, nx.is_tracing()
+    (1.0, [True], False)
+    """
+    return _core.is_tracing()
 
 
 def current_compiler() -> str | None:
@@ -154,6 +190,55 @@ def overrides(compiler: Any, method: str) -> Compiler | None:
     return found if callable(own) and own is not getattr(Compiler, method) else None
 
 
+def callback(compiler: Any, name: str) -> Callable[..., Any] | None:
+    """Return a callback of a compiler written in Python; None without it.
+
+    A method may have its plain name, or the name of the callback in Nx, which comes first.
+    """
+    found = _registered.get(compiler) if isinstance(compiler, str) else compiler
+    if found is None or isinstance(found, str):
+        return None
+    for spelling in dict.fromkeys((f"__{name.strip('_')}__", name)):
+        method = getattr(found, spelling, None)
+        if callable(method):
+            made: Callable[..., Any] = method
+            return made
+    return None
+
+
+def is_complete(compiler: Any) -> bool:
+    """Return whether an object implements what a compiler needs to run functions."""
+    own = any(overrides(compiler, method) is not None for method in ("compile", "jit"))
+    return own or any(callback(compiler, name) is not None for name in ("__compile__", "__jit__"))
+
+
+def compile_expression(
+    compiler: Any, expression: Expression, options: dict[str, Any]
+) -> Callable[[list[Tensor]], Iterable[Tensor]]:
+    """Return what a compiler makes of an expression."""
+    if overrides(compiler, "compile") is not None:
+        made: Callable[[list[Tensor]], Iterable[Tensor]] = compiler.compile(expression, options)
+        return made
+    from nxla.partitions import expression_by_callback
+
+    return expression_by_callback(compiler, expression, options)
+
+
+def own_jit(compiler: Any) -> Callable[[Callable[..., Any], dict[str, Any]], Any] | None:
+    """Return how a compiler jits functions, if it has its own way: a method, or callbacks."""
+    custom = overrides(compiler, "jit")
+    if custom is not None:
+        return custom.jit
+    calls_back = callback(compiler, "__jit__") is not None
+    if not calls_back and (
+        overrides(compiler, "compile") is not None or callback(compiler, "__compile__") is None
+    ):
+        return None
+    from nxla.partitions import Called
+
+    return lambda function, options: Called(function, compiler, options)
+
+
 def jitted_by_compiler(
     function: Function[..., Any], compiler: Compiler, settings: dict[str, Any]
 ) -> Callable[..., Any] | None:
@@ -162,15 +247,17 @@ def jitted_by_compiler(
     A function with a named compiler was jitted when it was created. Compilers in the default
     options are only known when the function is called.
     """
-    if overrides(compiler, "jit") is None:
+    jit = own_jit(compiler)
+    if jit is None:
         return None
-    known: list[tuple[Compiler, dict[str, Any], Callable[..., Any]]]
-    known = function.__dict__.setdefault("_by_compiler", [])
-    for other, given, made in known:
-        if other is compiler and given == settings:
-            return made
-    made = compiler.jit(function.callable, {"compiler": compiler, **settings})
+    # The last one is kept: hooks are among the settings, and may be others at every call.
+    known: tuple[Any, dict[str, Any], Callable[..., Any]] | None
+    known = function.__dict__.get("_by_compiler")
+    if known is not None and known[0] is compiler and known[1] == settings:
+        kept: Callable[..., Any] = known[2]
+        return kept
+    made: Callable[..., Any] = jit(function.callable, {**settings, "compiler": compiler})
     recipe = getattr(function, "_recipe", None)
     if recipe is None or recipe.jitted:
-        known.append((compiler, settings, made))
+        function.__dict__["_by_compiler"] = (compiler, settings, made)
     return made

@@ -23,7 +23,10 @@ d = metadata c, :area   f32
 
 from __future__ import annotations
 
+import builtins
+
 from nxla import _core, tree
+from nxla._core import Context
 from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False
@@ -31,25 +34,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from nxla._core import Expression, Tensor
+    from nxla._core import Expression, Template, Tensor
     from nxla._types import DTypeLike, Names, Shape, TensorLike
 
     S = TypeVar("S")
     T = TypeVar("T")
 
 __all__ = [
+    "Context",
     "Fun",
     "block",
     "build",
     "call",
     "cond",
     "constant",
+    "context",
     "elem",
     "fun",
     "hook",
     "metadata",
     "parameter",
     "tensor",
+    "tuple",
     "while_",
 ]
 
@@ -65,8 +71,13 @@ def build(function: Callable[[], Any], /) -> Expression:
     Returns
     -------
     Expression
-        Its inputs are in the order of their creation, and its results in the container that the
+        Its inputs are in the order of their positions, and its results in the container that the
         function returned.
+
+    Raises
+    ------
+    ArgumentError
+        If an input with a smaller position is missing.
 
     Examples
     --------
@@ -77,15 +88,99 @@ def build(function: Callable[[], Any], /) -> Expression:
     return _core.build_expression(function)
 
 
-def parameter(shape: Shape, dtype: DTypeLike, *, names: Names | None = None) -> Tensor:
-    """Create the next input of the expression that `build` is building.
+def context() -> Context:
+    """Open the scope of a loop that is built by hand with `parameter` and `while_`.
+
+    Returns
+    -------
+    Context
+        The scope. Values that depend on its parameters have the context ``"while"``.
 
     Raises
     ------
     TraceError
-        Outside `build`, because the inputs of a traced function are its arguments.
+        If no function is being traced.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> def doubled():
+    ...     start = nx.expr.parameter((), "s32")
+    ...     loop = nx.expr.context()
+    ...     x = nx.expr.parameter(start, context=loop)
+    ...     return nx.expr.while_(start, loop, x, x < 100, x * 2)
+    >>> nx.expr.build(doubled).run(3).item()
+    192
     """
-    return _core.expr_parameter(_core.Template(shape, dtype, names))
+    return _core.expr_context()
+
+
+def parameter(
+    shape: Shape | TensorLike | Template,
+    dtype: DTypeLike | None = None,
+    *,
+    names: Names | None = None,
+    pos: int | None = None,
+    context: Context | None = None,
+) -> Tensor:
+    """Make an input of the expression that is being built, or a parameter of a loop.
+
+    Parameters
+    ----------
+    shape : int or sequence of int, or tensor, traced value or template
+        The shape, with `dtype`; or a value of the same dtype, shape and names.
+    dtype : dtype_like, optional
+        The element type, with a shape.
+    names : sequence of (str or None), optional
+        The names of the axes, with a shape.
+    pos : int, optional
+        The position among the inputs; by default the next one. The same position is the same input.
+    context : Context, optional
+        The scope of a loop. By default the parameter is an input of the whole expression.
+
+    Raises
+    ------
+    TraceError
+        Outside of `build`, unless there is a context: the inputs of a traced function are its
+        arguments.
+    ArgumentError
+        If the position has another type already, or is beyond the next one of a context.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> def difference():
+    ...     right = nx.expr.parameter((2,), "f32", pos=1)
+    ...     left = nx.expr.parameter(right, pos=0)
+    ...     return left - right
+    >>> nx.expr.build(difference).run(nx.ones(2), nx.zeros(2)).tolist()
+    [1.0, 1.0]
+    """
+    if isinstance(shape, _core.Tensor | _core.Expr | _core.Template | _core.Lazy):
+        if dtype is not None or names is not None:
+            raise ArgumentError(
+                "parameter: dtype, names: must not be given with a value, which has both"
+            )
+        template = _template_of(shape)
+    elif dtype is None:
+        raise ArgumentError(
+            "parameter: dtype: must be given with a shape; to take the type of a value, pass a "
+            f"tensor, a traced value or a template; got {shape!r}"
+        )
+    else:
+        sizes: Any = shape
+        template = _core.Template(sizes, dtype, names)
+    return _core.expr_parameter(template, pos, context)
+
+
+def _template_of(value: Any) -> Template:
+    """Return the template of a tensor, a traced value or a lazy tensor."""
+    if isinstance(value, _core.Template):
+        return value
+    if isinstance(value, _core.Lazy):
+        return value.template
+    names = value.names if any(name is not None for name in value.names) else None
+    return _core.Template(value.shape, value.dtype, names, list(value.vectorized_axes))
 
 
 def constant(value: complex, dtype: DTypeLike | None = None, *, shape: Shape = ()) -> Tensor:
@@ -149,9 +244,10 @@ def metadata(
     value : tensor or container
         The value; the tensors of a container become one node.
     notes : mapping, optional
-        Strings, numbers, booleans, None, and lists and mappings of these, by name. They are
-        available as ``node.notes`` and are part of the program, its digest and its bytes. The names
-        ``inspect`` and ``stop_grad`` have the meaning of the arguments below.
+        Any mapping. It is in ``node.notes``, and is part of the program and of its digest. Strings,
+        numbers, booleans, None, and lists and mappings of them have bytes; an expression with any
+        other value cannot be serialized. The names ``inspect`` and ``stop_grad`` mean the arguments
+        below.
     inspect : str, optional
         A note that is printed and available as ``node.note``. Without it the node is not printed.
     stop_grad : bool
@@ -165,9 +261,8 @@ def metadata(
     Raises
     ------
     ArgumentError
-        If a note has another type, such as a tensor, an integer beyond 64 bits, or lists that nest
-        more than 32 levels deep; if a name of `notes` is also an argument, or is ``custom_grad``,
-        which is the function `nxla.custom_grad`.
+        If lists nest more than 32 levels deep; if a name of `notes` is also an argument, or is
+        ``custom_grad``, which is the function `nxla.custom_grad`.
 
     Examples
     --------
@@ -203,6 +298,43 @@ def metadata(
     return _core.expr_metadata(value, notes, inspect, stop_grad)
 
 
+def tuple(
+    values: Sequence[Any], templates: Sequence[Any] | None = None, /
+) -> builtins.tuple[Any, ...]:
+    """Return values as a tuple; containers inside stay as they are.
+
+    Parameters
+    ----------
+    values : sequence
+        Tensors and containers of them, such as the results of an operation that has several.
+    templates : sequence, optional
+        The type that each value must have.
+
+    Raises
+    ------
+    ArgumentError
+        If there are more or fewer templates than values, or a value has another type.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.expr.elem(nx.expr.tuple([(1, 2), 3]), 0)
+    (1, 2)
+    """
+    if templates is not None:
+        if len(templates) != len(values):
+            raise ArgumentError(
+                f"tuple: templates: must have one for each of {len(values)} values; "
+                f"got {len(templates)}"
+            )
+        from nxla.composite import compatible
+
+        for position, (value, template) in enumerate(zip(values, templates, strict=True)):
+            if not compatible(value, template):
+                raise ArgumentError(f"tuple: value {position}: must be of type {template!r}")
+    return builtins.tuple(values)
+
+
 def elem(values: Sequence[T], index: int, /) -> T:
     """Return one result of an operation with several results.
 
@@ -233,6 +365,11 @@ class Fun:
     def __call__(self, *args: TensorLike) -> Any:
         """Build the expression's nodes with these operands."""
         return call(self.expression, *args)
+
+    @property
+    def __name__(self) -> str:
+        """The name of the function that was traced."""
+        return self.expression.name or "fun"
 
     def __repr__(self) -> str:
         types = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in self.expression.inputs)
@@ -304,7 +441,9 @@ def _needs_trace(name: str) -> None:
         raise TraceError(f"{name}: must be called in a traced function")
 
 
-def cond(clauses: Sequence[tuple[TensorLike, Callable[[], T]]], otherwise: Callable[[], T], /) -> T:
+def cond(
+    clauses: Sequence[builtins.tuple[TensorLike, Callable[[], T]]], otherwise: Callable[[], T], /
+) -> T:
     """Create a node that returns the result of the first branch whose predicate is true.
 
     Parameters
@@ -324,15 +463,22 @@ def cond(clauses: Sequence[tuple[TensorLike, Callable[[], T]]], otherwise: Calla
     return result
 
 
-def while_(initial: S, condition: Callable[[S], TensorLike], body: Callable[[S], S], /) -> S:
-    """Create a node that repeats `body` while `condition` is true.
+def while_(initial: S, /, *parts: Any) -> S:
+    """Create a node that repeats a body while a condition is true.
 
     Parameters
     ----------
     initial : tensor or container
         The initial state.
-    condition, body : callable
-        As for `nxla.while_loop`.
+    *parts
+        ``condition, body``: functions of the state, as for `nxla.while_loop`. Or
+        ``context, arg, condition, body``: the scope of the loop from `context`, its parameters in
+        the container of `initial`, and what was computed from them.
+
+    Raises
+    ------
+    ArgumentError
+        If `arg` does not hold the parameters of the context in their order.
 
     Examples
     --------
@@ -344,7 +490,16 @@ def while_(initial: S, condition: Callable[[S], TensorLike], body: Callable[[S],
     192
     """
     _needs_trace("while_")
-    return _core.while_loop(condition, body, initial)
+    if len(parts) == 4 and isinstance(parts[0], Context):
+        context, arg, condition, body = parts
+        closed: S = _core.expr_while(initial, context, arg, condition, body)
+        return closed
+    if len(parts) != 2 or not all(callable(part) for part in parts):
+        raise ArgumentError(
+            "while_: arguments: must be initial, condition, body (two functions), or initial, "
+            f"context, arg, condition, body; got {len(parts) + 1} arguments"
+        )
+    return _core.while_loop(*parts, initial)
 
 
 def hook(

@@ -251,7 +251,15 @@ def run(
     1.0
     """
     if not isinstance(stages, StageGraph):
-        stages = StageGraph._of_stages(list(stages))
+        listed: list[Any] = list(stages)
+        for position, stage in enumerate(listed):
+            if not isinstance(stage, Stage):
+                kind = type(stage).__name__
+                raise _core.ArgumentError(
+                    "run: stages: must be a StageGraph or a list of Stage; "
+                    f"item {position} is {kind}"
+                )
+        stages = StageGraph._of_stages(listed)
     if executor is None:
         return stages.run(*args, **kwargs)
     from nxla import _cluster

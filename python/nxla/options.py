@@ -68,7 +68,7 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
         The new options, which replace the current ones; the current options by default.
     **changes
         Single options, which are added: ``compiler``, ``device`` (a `Device` or its name),
-        ``hooks``, settings of the compiler.
+        ``client``, ``hooks``, settings of the compiler.
 
     Returns
     -------

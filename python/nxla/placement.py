@@ -17,6 +17,7 @@ from __future__ import annotations
 from nxla import _core, tree
 from nxla._core import Device
 from nxla._values import as_tensor
+from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +54,12 @@ def devices() -> list[Device]:
 
 
 def device_put(
-    container: Any, device: DeviceLike | None = None, /, *, copy: bool | None = None
+    container: Any,
+    device: DeviceLike | None = None,
+    /,
+    *,
+    client: str | None = None,
+    copy: bool | None = None,
 ) -> Any:
     """Move the tensors of a container to a device.
 
@@ -62,8 +68,10 @@ def device_put(
     container : container
         Tensors, numbers and arrays, at any depth.
     device : Device or str, optional
-        The target device or its name. The default is the device of the default options, or else the
-        first of `devices` after the host, or the host if it is the only device.
+        Where to, as such or by name. By default where the options in force say; where they say
+        nothing, the first of `devices` after the host, or the host if it is the only one.
+    client : str, optional
+        The name of a client, in place of a device: its first device.
     copy : bool, optional
         If True, also copy tensors that are on the device. If False, raise an error instead of
         copying.
@@ -86,14 +94,14 @@ def device_put(
     >>> nx.device_put({"w": [1.0, 2.0]}, "host")["w"][0].device
     Device('host')
     """
-    if device is None:
-        device = _default_device()
-    where = device if isinstance(device, Device) else Device(device)
+    where = _place(device, client) if client or device is not None else Device(_default_device())
     return tree.map(lambda leaf: as_tensor(leaf).to_device(where, copy=copy), container)
 
 
-def backend_copy(container: Any, device: DeviceLike = "host", /) -> Any:
-    """Copy the tensors of a container to a device; the originals are unchanged.
+def backend_copy(
+    container: Any, device: DeviceLike | None = None, /, *, client: str | None = None
+) -> Any:
+    """Copy the tensors of a container to a device; the originals stay where they are.
 
     Parameters
     ----------
@@ -101,6 +109,8 @@ def backend_copy(container: Any, device: DeviceLike = "host", /) -> Any:
         Tensors, numbers and arrays, at any depth.
     device : Device or str, optional
         The target; the host by default.
+    client : str, optional
+        The name of a client, in place of a device: its first device.
 
     Returns
     -------
@@ -118,11 +128,13 @@ def backend_copy(container: Any, device: DeviceLike = "host", /) -> Any:
     >>> nx.backend_copy({"w": nx.ones(2)})["w"].tolist()
     [1.0, 1.0]
     """
-    return device_put(container, device, copy=True)
+    return device_put(container, _place(device, client), copy=True)
 
 
-def backend_transfer(container: Any, device: DeviceLike = "host", /) -> Any:
-    """Move the tensors of a container to a device and free the originals.
+def backend_transfer(
+    container: Any, device: DeviceLike | None = None, /, *, client: str | None = None
+) -> Any:
+    """Move the tensors of a container to a device and free them where they were.
 
     Parameters
     ----------
@@ -130,6 +142,8 @@ def backend_transfer(container: Any, device: DeviceLike = "host", /) -> Any:
         Tensors, numbers and arrays, at any depth.
     device : Device or str, optional
         The target; the host by default.
+    client : str, optional
+        The name of a client, in place of a device: its first device.
 
     Returns
     -------
@@ -153,7 +167,7 @@ def backend_transfer(container: Any, device: DeviceLike = "host", /) -> Any:
     >>> x.is_released()
     True
     """
-    where = device if isinstance(device, Device) else Device(device)
+    where = _place(device, client)
     return tree.map(lambda leaf: as_tensor(leaf).transfer_to(where), container)
 
 
@@ -178,6 +192,15 @@ def backend_deallocate(container: Any, /) -> bool:
     """
     tensors = [leaf for leaf in tree.leaves(container) if isinstance(leaf, _core.Tensor)]
     return sum(tensor.deallocate() for tensor in tensors) > 0
+
+
+def _place(device: DeviceLike | None, client: str | None) -> Device:
+    """Return a device, or the first device of a client; the host without either."""
+    if client is None:
+        return device if isinstance(device, Device) else Device(device or "host")
+    if device is not None:
+        raise ArgumentError("device, client: must not both be given; a device belongs to a client")
+    return Device("host" if client == "host" else f"{client}:0")
 
 
 def _default_device() -> DeviceLike:

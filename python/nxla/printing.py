@@ -20,7 +20,9 @@ __all__ = ["PrintOptions", "set_print_options"]
 _options: dict[str, int | None] = {}
 
 #: The values of options that are not set while others are.
-_DEFAULTS = {"precision": None, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
+_DEFAULTS = {
+    "precision": None, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "device": True,
+}  # fmt: skip
 
 #: Stored bits of the mantissas of floats.
 _MANTISSA = {"f8_e5m2": 2, "f8_e4m3fn": 3, "bf16": 7, "f16": 10, "f32": 23, "c64": 23}
@@ -55,6 +57,7 @@ def set_print_options(
     threshold: int | None = None,
     edgeitems: int | None = None,
     linewidth: int | None = None,
+    device: bool | None = None,
 ) -> PrintOptions:
     """Set the print options of tensors, permanently or in a ``with`` block.
 
@@ -71,6 +74,8 @@ def set_print_options(
         The number of elements at each end of a shortened axis; 3.
     linewidth : int, optional
         The maximum number of characters in a line; 80.
+    device : bool, optional
+        False hides the line with the device and the buffer of a tensor on a device.
 
     Returns
     -------
@@ -98,6 +103,8 @@ def set_print_options(
         "edgeitems": edgeitems,
         "linewidth": linewidth,
     }
+    if device is not None and not isinstance(device, bool):
+        raise ArgumentError(f"set_print_options: device: must be True or False; got {device!r}")
     least = {"precision": 0, "threshold": 0, "edgeitems": 1, "linewidth": 1}
     for name, value in given.items():
         if value is not None and (not isinstance(value, int) or value < least[name]):
@@ -106,6 +113,7 @@ def set_print_options(
                 f"{value!r}"
             )
     before = dict(_options)
+    given["device"] = device
     changes = {name: value for name, value in given.items() if value is not None}
     _replace({**_options, **changes} if changes else {})
     return PrintOptions(before)
@@ -121,6 +129,11 @@ def _text(x: Tensor, usual: str) -> str:
     """Return the string of a tensor with these options; `usual` contains the header."""
     options = {**_DEFAULTS, **_options}
     lines = usual.split("\n")
+    if not options["device"]:
+        signature = f"  {x.device}, buffer "
+        lines = [line for line in lines if not line.startswith(signature)]
+    if set(_options) == {"device"}:
+        return "\n".join(lines)
     body = 2
     if x.ndim or x.vectorized_axes:
         body = next(at for at, line in enumerate(lines) if line.startswith("  [") and at > 1)

@@ -281,7 +281,11 @@ def stream(
     ([0, 1, 3], 6)
     """
     from nxla.compiler import overrides
+    from nxla.partitions import stream_by_callback
 
+    called = stream_by_callback(function, template, initial, constants, options)
+    if called is not None:
+        return called
     compiler = options.get("compiler") or _core.get_default_options().get("compiler")
     custom = overrides(compiler, "stream")
     if custom is not None:

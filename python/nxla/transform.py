@@ -7,7 +7,7 @@ import functools
 from nxla import _core, tree
 from nxla._arguments import name_of, names_of
 from nxla._observer import Observer
-from nxla.compiler import overrides
+from nxla.compiler import callback, overrides, own_jit
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -103,6 +103,8 @@ def jit(
             A name or a `Compiler`.
         ``device``
             A `Device` or its name.
+        ``client``
+            The name of a client: its first device, or the device with the index ``device``.
         ``hooks``
             A dict of names and functions, which named hooks call.
         ``stages``
@@ -209,17 +211,18 @@ def jit(
         return _over_a_mesh(
             function, options, static_argnums, static_argnames, donate_argnums, donate_argnames
         )
-    custom = overrides(options.get("compiler"), "jit")
+    custom = own_jit(options.get("compiler"))
     if custom is not None:
         if any(
             given != ()
             for given in (static_argnums, static_argnames, donate_argnums, donate_argnames)
         ):
+            name = getattr(options["compiler"], "name", options["compiler"])
             raise ArgumentError(
-                f"jit: compiler: {custom.name!r} overrides jit and does not support static or "
+                f"jit: compiler: {name!r} has its own way to jit and does not support static or "
                 "donated arguments"
             )
-        return custom.jit(function, options)
+        return custom(function, options)
     donated = _donated(_recipe(function).function, donate_argnums, donate_argnames)
     return make_function(function, static_argnums, static_argnames, donated, options)
 
@@ -282,7 +285,9 @@ def _recipe(function: Callable[..., Any]) -> _Recipe:
     """
     if not callable(function):
         raise ArgumentError(f"jit: function: must be callable; got a {type(function).__name__}")
-    if isinstance(function, _core.Function):
+    from nxla.partitions import Called
+
+    if isinstance(function, _core.Function | Called):
         known = getattr(function, "_recipe", None)
         if isinstance(known, _Recipe):
             return known
@@ -478,7 +483,8 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
     templates : sequence
         One entry for each positional argument: a `template`, a tensor, a number, or a container of
         these. Arguments without tensors (strings, functions, None) and static arguments are fixed
-        here and omitted in calls of the result.
+        here and omitted in calls of the result. A last entry that is a dict of names of arguments,
+        such as ``{"axis": 1}``, fixes these arguments too.
     **options
         As for `jit`. Keyword arguments of the function are fixed here too.
 
@@ -491,7 +497,7 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
     Raises
     ------
     ArgumentError
-        If a keyword argument contains a tensor.
+        If `templates` is not a list or a tuple, or if a keyword argument contains a tensor.
 
     Examples
     --------
@@ -503,8 +509,14 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
     [2.0, 2.0]
     """
     recipe = _recipe(function)
+    if not isinstance(templates, list | tuple) or hasattr(templates, "_fields"):
+        raise ArgumentError(
+            "compile: templates: must be a list with an entry for each argument, as in "
+            f"nx.compile(function, [template]); got {type(templates).__name__}"
+        )
+    positional, listed = _without_options(recipe.function, list(templates))
     named = {name: options.pop(name) for name in _arguments_among(recipe.function, options)}
-    return compile_for(function, list(templates), named, options)
+    return compile_for(function, positional, {**listed, **named}, options)
 
 
 def compile_for(
@@ -535,6 +547,12 @@ def compile_for(
         bound._argument_names = left  # type: ignore[attr-defined]
 
     remaining = [t for is_input, t in zip(inputs, templates, strict=True) if is_input]
+    from nxla.partitions import compile_by_callback, in_force
+
+    compiler = in_force(options)
+    if callback(compiler, "__compile__") is not None:
+        called: Compiled[R] = compile_by_callback(bound, remaining, compiler, options)
+        return called
     custom = overrides(options.get("compiler"), "jit")
     if custom is not None and overrides(custom, "compile") is None:
         raise ArgumentError(
@@ -548,6 +566,22 @@ def compile_for(
         if position in places
     ]
     return make_function(bound, donated=donated, options=options).compile(*remaining)
+
+
+def _without_options(
+    function: Callable[..., Any], templates: list[Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Split templates from a last dict that names other arguments of a function."""
+    last = templates[-1] if templates else None
+    if not isinstance(last, dict) or not last or not all(isinstance(name, str) for name in last):
+        return templates, {}
+    if any(isinstance(leaf, _core.Tensor | _core.Template) for leaf in tree.leaves(last)):
+        return templates, {}
+    taken = [name for name, _ in names_of(function, len(templates) - 1)[: len(templates) - 1]]
+    known = set(_arguments_among(function, last))
+    if known != set(last) or known & set(taken):
+        return templates, {}
+    return templates[:-1], dict(last)
 
 
 def _arguments_among(function: Callable[..., Any], options: dict[str, Any]) -> list[str]:

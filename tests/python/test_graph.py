@@ -111,7 +111,7 @@ def test_long_chains():
         return x
 
     expression = nx.debug_expr(chain)(0.5)
-    assert len(expression) == 100_001
+    assert len(expression.nodes) == 100_001
     assert len(expression.lines(limit=10)) <= 13
     count = iter(range(10**9))
     stages = nx.graph.split(

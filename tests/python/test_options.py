@@ -154,13 +154,13 @@ def test_traced_values_tell_what_they_are():
     nx.jit(f)(nx.ones((2, 3)), nx.ones((2, 3)))
     assert seen["op"] == "sum"
     assert seen["attributes"]["axes"] == (0,)
-    assert sorted(seen["product"]) == [("parameter", 0, 0), ("parameter", 1, 0)]
+    assert sorted(seen["product"]) == [("parameter", 0, "root"), ("parameter", 1, "root")]
     assert re.search(r"test_options.py:\d+", seen["line"])
     assert seen["free"] == (None, [])
     op, inner, counter, outer = seen["inner"]
     assert op == "add"
-    assert inner == counter > 0
-    assert outer == 0
+    assert inner == counter == "while"
+    assert outer == "root"
     with pytest.raises(nx.TraceError, match="finished trace"):
         _ = seen["args"][0].args
 

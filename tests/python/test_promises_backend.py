@@ -265,3 +265,45 @@ def test_containers_are_copied_transferred_and_deallocated(device):
     assert nx.backend_deallocate(there) is True
     assert nx.backend_deallocate(there) is False
     assert all(leaf.is_released() for leaf in nx.tree.leaves(there))
+
+
+def test_the_signature_is_shown_unless_it_is_switched_off(device):
+    x = nx.tensor(np.arange(60, dtype="float32"), device=device)
+    shown = repr(x)
+    with nx.set_print_options(device=False):
+        hidden = repr(x)
+        assert hidden == repr(x.to_device("host"))
+        assert "buffer" not in hidden
+        with nx.set_print_options(precision=1, device=True):
+            assert "buffer" in repr(x)
+        vectors = repr(nx.vectorize(nx.ones((2, 2), device=device), "v"))
+        assert "buffer" not in vectors
+        assert vectors.splitlines()[1:3] == ["  vectorized[v: 2]", "  f32[2]"]
+        with nx.set_print_options(precision=1):
+            assert "buffer" not in repr(x)
+    assert repr(x) == shown
+    with pytest.raises(nx.ArgumentError, match="device: must be True or False; got 1"):
+        nx.set_print_options(device=1)
+
+
+def test_a_client_is_named_in_place_of_a_device(device, other):
+    for client, number in [(device.client, 0), (other.client, 0), (other.client, 1)]:
+        options = {"client": client, "device": number}
+        found = nx.jit(lambda x: x + 1, **options)(1.0).device
+        assert (found.client, found.index) == (client, number)
+        with nx.default_options(**options):
+            assert nx.to_backend() == found
+            assert (nx.tensor(1.0) + 1).device == found
+    assert nx.jit(lambda x: x + 1, client=device.client)(1.0).device == device
+    assert nx.jit(lambda x: x + 1, client="host")(1.0).device == "host"
+    assert nx.device_put([1.0], client=device.client)[0].device == device
+    assert nx.backend_copy(nx.ones(2), client=device.client).device == device
+    assert nx.backend_transfer({"x": nx.ones(2)}, client=device.client)["x"].device == device
+    with pytest.raises(nx.OptionError, match='no device "nowhere:0"'):
+        nx.jit(lambda x: x, client="nowhere")
+    with pytest.raises(nx.OptionError, match="must be the client of"):
+        nx.jit(lambda x: x, client="nowhere", device=str(device))
+    with pytest.raises(nx.OptionError, match="must be the name of a client"):
+        nx.jit(lambda x: x, client=3)
+    with pytest.raises(nx.ArgumentError, match="must not both be given"):
+        nx.device_put(1.0, "host", client="host")

@@ -340,8 +340,9 @@ def test_a_compiler_that_does_not_compile_says_so():
     class Empty(nx.Compiler):
         name = "empty"
 
-    with pytest.raises(NotImplementedError, match="Empty: compile: must be defined"):
-        nx.jit(lambda x: x + 1, compiler=Empty())(1.0)
+    for use in (nx.register_compiler, lambda c: nx.jit(lambda x: x + 1, compiler=c)):
+        with pytest.raises(nx.OptionError, match=r'"empty" must implement compile'):
+            use(Empty())
 
 
 def test_an_error_of_the_compiler_reaches_the_caller_as_it_is():
@@ -379,3 +380,202 @@ def test_every_node_can_be_handled_from_its_attributes():
     assert attributes["pad"]["config"] == ((1, 1, 0),)
     assert attributes["while"]["state"] == 1
     assert attributes["while"]["body"].op_counts()["add"] == 1
+
+
+# --- the callbacks of the document ---
+
+
+def signature(key, variables):
+    """The key of a cache: the function, and the types of its arguments."""
+    leaves, structure = nx.tree.flatten(variables)
+    return key, structure, tuple(repr(leaf) for leaf in leaves)
+
+
+class Callbacks:
+    """A compiler of callbacks alone, without a base class."""
+
+    name = "callbacks"
+
+    def __init__(self):
+        self.traced = {}
+        self.calls = []
+        self.options = []
+
+    def __jit__(self, key, variables, fun, args_list, options):
+        self.calls.append(("jit", len(args_list)))
+        return self.__compile__(key, variables, fun, options)(args_list)
+
+    def __compile__(self, key, variables, fun, options):
+        self.options.append(options)
+        where = signature(key, variables)
+        if where not in self.traced:
+            self.traced[where] = fun(variables)
+        expression = self.traced[where]
+
+        def run(args_list):
+            return [expression.run(*(arg() for arg in args)) for args in args_list]
+
+        return run
+
+    def __partitions_options__(self, options):
+        return [{**options, "device": number} for number in range(3)]
+
+    def __to_backend__(self, options):
+        return "host"
+
+    def __stream__(self, key, template, initial, variables, fun, args_list, options):
+        self.calls.append(("stream", template, initial, len(variables), len(args_list)))
+        return [nx.Stream(key, template, args_list[0][0](), {"compiler": "evaluator"})]
+
+
+def test_jit_gets_key_variables_function_and_a_list_of_lists():
+    compiler = Callbacks()
+    seen = []
+
+    def f(pair, scale):
+        seen.append(nx.current_compiler())
+        return {"sum": pair["a"] + pair["b"] * scale}
+
+    jitted = nx.jit(f, compiler=compiler)
+    x = {"a": nx.ones(2), "b": 3}
+    assert jitted(x, 2.0)["sum"].tolist() == [7.0, 7.0]
+    assert jitted(x, 5.0)["sum"].tolist() == [16.0, 16.0]
+    assert jitted({"a": 1.0, "b": 3}, scale=2.0)["sum"].item() == 7.0
+    assert compiler.calls == [("jit", 1)] * 3
+    # The key has types and no values: the function is traced once for each type.
+    assert seen == ["callbacks"] * 2
+    assert {key for key, *_ in compiler.traced} == {f}
+
+
+def test_one_call_runs_several_partitions():
+    compiler = Callbacks()
+    f = lambda x, y: x * y  # noqa: E731
+    lists = [[nx.full(2, n), 10.0] for n in (1.0, 2.0, 3.0)]
+    results = nx.jit_partitions(f, lists, compiler=compiler)
+    assert [r.tolist() for r in results] == [[10.0, 10.0], [20.0, 20.0], [30.0, 30.0]]
+    assert compiler.calls == [("jit", 3)]
+    assert len(compiler.traced) == 1
+    assert nx.jit_partitions(f, [], compiler=compiler) == []
+    with pytest.raises(nx.ArgumentError, match=r"arguments 1: .*must be f32\[2\]; got f32\[3\]"):
+        nx.jit_partitions(f, [[nx.ones(2), 1.0], [nx.ones(3), 1.0]], compiler=compiler)
+    with pytest.raises(nx.ArgumentError, match="arguments 1: must be"):
+        nx.jit_partitions(f, [[nx.ones(2), 1.0], [nx.ones(2), (1.0,)]], compiler=compiler)
+
+
+@pytest.mark.parametrize("name", ["evaluator", "xla", "auto", "numpy"])
+def test_partitions_run_on_every_compiler(name):
+    compiler = NumpyCompiler() if name == "numpy" else name
+    lists = [[nx.full(2, float(n)), {"y": n}] for n in range(5)]
+    f = lambda x, d: nx.sum(x) + d["y"]  # noqa: E731
+    results = nx.jit_partitions(f, lists, compiler=compiler)
+    assert [r.item() for r in results] == [3.0 * n for n in range(5)]
+
+
+def test_options_of_partitions_are_for_jit():
+    compiler = Callbacks()
+    parts = nx.partitions_options(compiler=compiler, speed=2)
+    assert [(part["device"], part["speed"]) for part in parts] == [(0, 2), (1, 2), (2, 2)]
+    for part in parts:
+        assert nx.jit(lambda x: x + 1, **part)(1.0).item() == 2.0
+    assert [options["device"] for options in compiler.options] == [0, 1, 2]
+
+
+def test_compile_gives_a_function_of_lists_of_arguments():
+    compiler = Callbacks()
+    f = nx.compile(lambda x, y: x - y, [nx.template((2,)), nx.template(())], compiler=compiler)
+    assert compiler.calls == []
+    assert len(compiler.traced) == 1
+    assert f(nx.ones(2), 3.0).tolist() == [-2.0, -2.0]
+    with pytest.raises(nx.ArgumentError, match=r"must be f32\[2\]; got f32\[3\]"):
+        f(nx.ones(3), 3.0)
+
+
+def test_a_stream_callback_gets_templates_and_flat_arguments():
+    compiler = Callbacks()
+    step = lambda x, total: (total, total + x)  # noqa: E731
+    stream = nx.stream(step, nx.template((), "s32"), 0, compiler=compiler)
+    for x in (1, 2):
+        stream.send(x)
+    assert [stream.recv().item() for _ in range(2)] == [0, 1]
+    assert stream.done().item() == 3
+    template = nx.template((), "s32")
+    assert compiler.calls == [("stream", template, template, 2, 1)]
+
+
+def test_callbacks_serve_stages_defaults_and_registered_names():
+    compiler = Callbacks()
+    expression = nx.debug_expr(lambda x: nx.cos(nx.sin(x)))(0.0)
+    stages = nx.graph.split(expression, lambda n: "after" if n.op == "sin" else "none")
+    assert nx.graph.run(stages, 0.0, compiler=compiler).item() == 1.0
+    with nx.default_options(compiler=compiler):
+        assert nx.jit(lambda x: x + 1)(1.0).item() == 2.0
+    assert compiler.calls[-1] == ("jit", 1)
+    assert nx.register_compiler(compiler) == "callbacks"
+    assert nx.jit(lambda x: x + 1, compiler="callbacks")(1.0).item() == 2.0
+    assert nx.to_backend(compiler=compiler) == "host"
+
+
+def test_options_hold_the_same_keys_from_the_call_and_from_defaults():
+    f = lambda x: x + 1  # noqa: E731
+    hooks = {"seen": print}
+    for compiler in (Callbacks(), Recording()):
+        nx.jit(f, compiler=compiler, speed=3, hooks=hooks)(1.0)
+        with nx.default_options(compiler=compiler, speed=3, hooks=hooks):
+            nx.jit(f)(1.0)
+            nx.jit_apply(f, 2)
+        first, *others = compiler.options
+        assert others
+        assert all(other == first for other in others)
+    nx.jit(f, compiler=(bare := Callbacks()))(1.0)
+    assert bare.options == [{"hooks": {}}]
+
+
+class Recording(nx.Compiler):
+    """Keeps the options of `jit`."""
+
+    name = "recording"
+
+    def __init__(self):
+        self.options = []
+
+    def compile(self, expression, options):
+        return lambda inputs: expression.run(*inputs)
+
+    def jit(self, function, options):
+        self.options.append(options)
+        return super().jit(function, options)
+
+
+def test_derivatives_of_functions_of_callbacks():
+    f = nx.jit(lambda x: nx.sum(x**3), compiler=Callbacks())
+    assert nx.grad(f)(nx.tensor([1.0, 2.0])).tolist() == [3.0, 12.0]
+    assert nx.jit(nx.value_and_grad(f))(2.0)[1].item() == 12.0
+    assert nx.debug_expr(f)(1.0).op_counts()["pow"] == 1
+
+
+def test_a_callback_that_loses_a_result_is_told_apart():
+    class Short(Callbacks):
+        name = "short"
+
+        def __jit__(self, key, variables, fun, args_list, options):
+            return []
+
+    with pytest.raises(nx.ArgumentError, match="one entry for each of 1 lists of arguments; got 0"):
+        nx.jit(lambda x: x, compiler=Short())(1.0)
+
+
+def test_a_call_of_callbacks_inside_of_a_trace_follows_on_conflict():
+    inner = lambda x: x * 2  # noqa: E731
+    make = lambda **options: nx.jit(inner, compiler=Callbacks(), **options)  # noqa: E731
+    with pytest.raises(RuntimeError, match="on_conflict"):
+        nx.jit(lambda x: make()(x))(1.0)
+    assert nx.jit(lambda x: make(on_conflict="reuse")(x) + 1)(1.0).item() == 3.0
+    forced = make(on_conflict="force")
+    assert nx.jit(lambda x: x + forced(3.0))(1.0).item() == 7.0
+
+
+def test_is_tracing_tells_whether_a_function_is_traced():
+    seen = []
+    nx.jit(lambda x: (seen.append(nx.is_tracing()), x)[1])(1.0)
+    nx.debug_expr(lambda x: (seen.append(nx.is_tracing()), x)[1])(1.0)
+    assert (seen, nx.is_tracing()) == ([True, True], False)

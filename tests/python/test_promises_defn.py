@@ -622,3 +622,153 @@ def test_errors_name_the_line_of_the_user():
 def test_types_of_functions_can_be_written_in_annotations():
     assert nx.Compiled[nx.Tensor].__origin__ is nx.Compiled
     assert nx.Function[[nx.Tensor], nx.Tensor].__args__ == ([nx.Tensor], nx.Tensor)
+
+
+# --- lazy containers ---
+
+
+class Table:
+    """A container whose columns are read when they are needed."""
+
+    def __init__(self, columns, read):
+        self.columns, self.read = columns, read
+
+    def __getitem__(self, name):
+        return self.columns[name]
+
+
+def flatten_table(table):
+    names = tuple(sorted(table.columns))
+    lazy = [
+        column
+        if table.read is None or not isinstance(column, nx.Template)
+        else nx.Lazy(column, lambda name=name: table.read(name))
+        for name, column in sorted(table.columns.items())
+    ]
+    return lazy, names
+
+
+def unflatten_table(names, columns):
+    return Table(dict(zip(names, columns, strict=True)), None)
+
+
+nx.register_container(Table, flatten_table, unflatten_table)
+
+
+def lazy_table(produced):
+    data = {"a": nx.tensor([1.0, 2.0]), "b": nx.tensor([3.0, 4.0]), "c": nx.ones((1000, 1000))}
+
+    def read(name):
+        produced.append(name)
+        return data[name]
+
+    return Table({name: nx.template(x.shape, x.dtype) for name, x in data.items()}, read)
+
+
+def test_a_lazy_container_produces_only_what_the_function_uses(compiler):
+    produced = []
+    f = nx.jit(lambda table, scale: nx.sum(table["b"]) * scale, compiler=compiler)
+    for scale in (1.0, 2.0):
+        assert f(lazy_table(produced), scale).item() == 7.0 * scale
+    assert produced == ["b", "b"]
+    produced.clear()
+    compiled = nx.compile(lambda table: table["a"] + 1, [lazy_table(produced)], compiler=compiler)
+    assert produced == []
+    assert compiled(lazy_table(produced)).tolist() == [2.0, 3.0]
+    assert produced == ["a"]
+    produced.clear()
+    expression = nx.debug_expr(lambda table: table["a"] * table["b"])(lazy_table(produced))
+    assert produced == []
+    assert expression.run(lazy_table(produced), compiler=compiler).tolist() == [3.0, 8.0]
+    assert produced == ["a", "b"]
+    produced.clear()
+    slopes = nx.jit(nx.grad(lambda t: nx.sum(t["a"] ** 2)), compiler=compiler)(
+        Table({"a": nx.template((2,))}, lambda name: nx.tensor([1.0, 2.0]))
+    )
+    assert slopes["a"].tolist() == [2.0, 4.0]
+
+
+def test_an_object_that_states_its_type_is_read_only_if_it_is_used(compiler):
+    class Dataset:
+        shape, dtype = (2,), np.dtype("float32")
+
+        def __init__(self, data):
+            self.data, self.reads = data, 0
+
+        def __array__(self, dtype=None, copy=None):
+            self.reads += 1
+            return np.asarray(self.data, self.dtype)
+
+    used, unused = Dataset([1, 2]), Dataset([3, 4])
+    f = nx.jit(lambda x, y: x["a"] + 1, compiler=compiler)
+    for reads in (1, 2):
+        assert f({"a": used, "b": unused}, unused).tolist() == [2.0, 3.0]
+        assert (used.reads, unused.reads) == (reads, 0)
+    nx.debug_expr(lambda x: x)(unused)
+    nx.compile(lambda x: x, [unused], compiler=compiler)
+    assert unused.reads == 0
+    assert nx.sin(unused).shape == (2,)
+    assert unused.reads == 1
+    wrong = Dataset([1, 2, 3])
+    with pytest.raises(nx.ArgumentError, match=r"must be f32\[2\].*got f32\[3\]"):
+        f({"a": wrong, "b": unused}, unused)
+
+
+def test_a_lazy_tensor_checks_what_it_produces(compiler):
+    f = nx.jit(lambda x: x + 1, compiler=compiler)
+    assert f(nx.Lazy(nx.template(()), lambda: 2)).item() == 3.0
+    assert nx.sin(nx.Lazy(nx.template(()), lambda: 0.0)).item() == 0.0
+    lazy = nx.Lazy(nx.template((2,), "s16"), lambda: nx.tensor([1, 2], dtype="s16"))
+    assert nx.tensor(lazy).tolist() == nx.asarray(lazy).tolist() == [1, 2]
+    assert nx.device_put({"x": lazy}, "host")["x"].dtype == "s16"
+    np.testing.assert_array_equal(np.asarray(lazy), [1, 2])
+    with pytest.raises(nx.ArgumentError, match=r"must be f32\[2\].*got f32\[3\]"):
+        f(nx.Lazy(nx.template((2,)), lambda: nx.ones(3)))
+    with pytest.raises(ZeroDivisionError):
+        f(nx.Lazy(nx.template((2,)), lambda: 1 / 0))
+    with pytest.raises(nx.ArgumentError, match="produce: must be callable"):
+        nx.Lazy(nx.template(()), 3)
+
+
+# --- options among templates, conflicts ---
+
+
+def test_options_among_templates_are_understood_or_refused(compiler):
+    x = nx.ones((2, 3))
+    listed = nx.compile(nx.sum, [nx.template((2, 3)), {"axis": 1}], compiler=compiler)
+    assert listed(x).tolist() == [3.0, 3.0]
+
+    def norm(x, *, power=2, axis=None):
+        return nx.sum(x**power, axis=axis)
+
+    listed = nx.compile(norm, [nx.template((2, 3)), {"axis": 0, "power": 1}], compiler=compiler)
+    assert listed(x).tolist() == [2.0, 2.0, 2.0]
+    # A dict of tensors is an argument for all keys.
+    pair = nx.compile(
+        lambda x, axis: x + axis["axis"], [nx.template(()), {"axis": nx.template(())}],
+        compiler=compiler,
+    )  # fmt: skip
+    assert pair(1.0, {"axis": 2.0}).item() == 3.0
+    with pytest.raises(
+        nx.ArgumentError, match=r"must be a list.*nx.compile\(function, \[template\]\)"
+    ):
+        nx.compile(nx.sum, nx.template((3,)))
+    with pytest.raises(nx.ArgumentError, match="must be a list"):
+        nx.compile(nx.sum, {"x": nx.template((3,))})
+
+
+def test_on_conflict_has_three_values_and_a_default(compiler):
+    for options, joins in [({}, True), ({"compiler": compiler}, False)]:
+        inner = nx.jit(lambda x: x * 2, **options)
+        if joins:
+            assert nx.jit(lambda x, f=inner: f(x) + 1)(3.0).item() == 7.0
+            continue
+        with pytest.raises(RuntimeError, match="on_conflict"):
+            nx.jit(lambda x, f=inner: f(x) + 1)(3.0)
+    force = nx.jit(lambda x: x * 2, on_conflict="force", compiler=compiler)
+    assert nx.jit(lambda x: x + force(4.0))(3.0).item() == 11.0
+    reuse = nx.jit(lambda x: x * 2, on_conflict="reuse", compiler=compiler)
+    assert nx.jit(lambda x: reuse(x) + 1)(3.0).item() == 7.0
+    refuse = nx.jit(lambda x: x * 2, on_conflict="raise")
+    with pytest.raises(RuntimeError, match="on_conflict"):
+        nx.jit(lambda x: refuse(x))(3.0)

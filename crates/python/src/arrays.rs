@@ -13,7 +13,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyMemoryView, PyTuple, PyType};
 
+use nxla_runtime::TensorType;
+
 use crate::dlpack::{self, Buffer, Exported, Lent};
+use crate::dtype::DTypeArg;
 use crate::ending;
 use crate::errors::{argument_error, dtype_error};
 
@@ -68,7 +71,28 @@ fn made<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     Ok(array.is_instance(numpy_array(py)?)?.then_some(array))
 }
 
-/// Returns the tensor of an array, or `None` if the object is not an array.
+/// The type that an object states in `dtype` and `shape`, if `__array__` is the only way to read its
+/// data. The data stays unread. `None` for every other object.
+pub(crate) fn stated_type(value: &Bound<'_, PyAny>) -> PyResult<Option<TensorType>> {
+    let py = value.py();
+    if value.is_instance_of::<PyType>()
+        || !value.hasattr(intern!(py, "__array__"))?
+        || value.hasattr(intern!(py, "__dlpack__"))?
+        || value.hasattr(intern!(py, "__array_interface__"))?
+        || dlpack::has_buffer(value)
+    {
+        return Ok(None);
+    }
+    let dtype = value.getattr_opt(intern!(py, "dtype"))?;
+    let shape = value.getattr_opt(intern!(py, "shape"))?;
+    let (Some(dtype), Some(shape)) = (dtype, shape) else { return Ok(None) };
+    let (Ok(dtype), Ok(dims)) = (dtype.extract::<DTypeArg>(), shape.extract::<Vec<usize>>()) else {
+        return Ok(None);
+    };
+    Ok(Some(TensorType { dtype: dtype.0, shape: Shape::from(dims), names: None }))
+}
+
+/// The tensor of an array; `None` for what is no array.
 pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Option<HostTensor>> {
     ending::prepare();
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() || !is_array(value)? {
@@ -160,6 +184,9 @@ pub(crate) fn array_type(value: &Bound<'_, PyAny>) -> PyResult<Option<(DType, Sh
     if value.hasattr(intern!(py, "__dlpack__"))? {
         let (lent, _) = dlpack::capsule_of(value)?;
         return Ok(Some((lent.dtype(), lent.shape().clone())));
+    }
+    if let Some(stated) = stated_type(value)? {
+        return Ok(Some((stated.dtype, stated.shape)));
     }
     match made(value)? {
         Some(array) => array_type(&array),

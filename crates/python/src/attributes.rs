@@ -21,8 +21,8 @@ use crate::program::PyExpression;
 use crate::template::PyTemplate;
 use crate::tensor::{PyTensor, python_number};
 
-/// A dict under construction.
-struct Entries<'py>(Bound<'py, PyDict>);
+/// A dict under construction, and the name of the op.
+struct Entries<'py>(Bound<'py, PyDict>, &'static str);
 
 impl<'py> Entries<'py> {
     fn set(&self, name: &str, value: impl IntoPyObject<'py>) -> PyResult<()> {
@@ -42,13 +42,13 @@ impl<'py> Entries<'py> {
     }
 
     fn program(&self, name: &str, program: &Arc<Program>) -> PyResult<()> {
-        self.set(name, PyExpression::of_program(program.clone()))
+        self.set(name, PyExpression::of_region(program.clone(), self.1))
     }
 }
 
 /// The attributes of an op.
 pub(crate) fn of<'py>(py: Python<'py>, op: &Op) -> PyResult<Bound<'py, PyDict>> {
-    let entries = Entries(PyDict::new(py));
+    let entries = Entries(PyDict::new(py), op.name());
     let set = &entries;
     match op {
         Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Clip | Op::Eye(_) | Op::Cholesky => {}
@@ -223,8 +223,8 @@ fn metadata(set: &Entries<'_>, metadata: &Metadata) -> PyResult<()> {
 
 fn cond(set: &Entries<'_>, cond: &Cond) -> PyResult<()> {
     let clauses = cond.clauses.iter().map(|(predicate, body)| {
-        let predicate = PyExpression::of_program(predicate.clone());
-        (predicate, PyExpression::of_program(body.clone()))
+        let predicate = PyExpression::of_region(predicate.clone(), set.1);
+        (predicate, PyExpression::of_region(body.clone(), set.1))
     });
     set.set("clauses", PyTuple::new(set.0.py(), clauses.collect::<Vec<_>>())?)?;
     set.program("otherwise", &cond.otherwise)

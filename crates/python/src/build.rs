@@ -4,8 +4,9 @@
 //! of other expressions or whole expressions to the trace.
 
 use std::cell::RefCell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use nxla_runtime::graph::{ExprId, Op};
+use nxla_runtime::graph::{ExprId, Graph, Mark, Op, Scope};
 use nxla_runtime::host::{Scalar, Shape};
 use nxla_runtime::{Call, Error, Expr, TensorType, Trace, Tracing, default_options};
 use pyo3::IntoPyObjectExt;
@@ -13,12 +14,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::apply::capture;
+use crate::containers::{PyTree, Tree};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error, trace_error};
 use crate::expr::PyExpr;
 use crate::function::{Traced, outputs};
 use crate::node::PyNode;
 use crate::ops::args::ShapeArg;
+use crate::ops::control::leaves_of;
 use crate::program::PyExpression;
 use crate::signature::StaticValue;
 use crate::source;
@@ -74,10 +77,129 @@ fn wrap(py: Python<'_>, trace: &Trace, id: ExprId) -> PyResult<Py<PyAny>> {
     PyExpr::wrap(py, Expr::new(trace.clone(), id))
 }
 
-/// The next input of the expression under construction.
+/// The scope of a loop that is built by hand: its parameters, and what is computed from them.
+#[pyclass(name = "Context", module = "nxla", frozen)]
+pub(crate) struct PyContext {
+    trace: Trace,
+    mark: Mark,
+    scope: Mutex<Scope>,
+}
+
+#[pymethods]
+impl PyContext {
+    fn __repr__(&self) -> &'static str {
+        "<context while>"
+    }
+}
+
+impl PyContext {
+    fn lock(&self) -> MutexGuard<'_, Scope> {
+        self.scope.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The parameter at a position: one that is there, or the next one.
+    fn parameter(&self, position: Option<usize>, ty: TensorType) -> PyResult<ExprId> {
+        let mut scope = self.lock();
+        let count = scope.parameters.len();
+        let position = position.unwrap_or(count);
+        if position > count {
+            let why = format!("pos: must be at most {count}, the next position; got {position}");
+            return Err(argument_error("parameter", why));
+        }
+        if let Some(&known) = scope.parameters.get(position) {
+            let found = self.trace.edit(|graph| graph.tensor_type(known).clone()).or_raise()?;
+            if found == ty {
+                return Ok(known);
+            }
+            let why = format!("pos: parameter {position} is {found} already; got {ty}");
+            return Err(argument_error("parameter", why));
+        }
+        self.trace.edit(|graph| graph.grow_scope(&mut scope, ty)).or_raise()
+    }
+}
+
+/// Opens the scope of a loop in the current trace.
 #[pyfunction]
-fn expr_parameter(py: Python<'_>, template: &Bound<'_, PyTemplate>) -> PyResult<Py<PyAny>> {
+fn expr_context(py: Python<'_>) -> PyResult<PyContext> {
+    let trace = current(py, "context")?;
+    let open = |graph: &mut Graph| (graph.mark(), graph.open_scope("while", &[]));
+    let (mark, scope) = trace.edit(open).or_raise()?;
+    Ok(PyContext { trace, mark, scope: Mutex::new(scope) })
+}
+
+/// Closes the loop of a context, whose condition and body have been computed from its parameters.
+#[pyfunction]
+fn expr_while(
+    py: Python<'_>,
+    initial: &Bound<'_, PyAny>,
+    context: &Bound<'_, PyContext>,
+    state: &Bound<'_, PyAny>,
+    condition: &Bound<'_, PyAny>,
+    body: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let trace = current(py, "while_")?;
+    let context = context.get();
+    if !context.trace.is(&trace) {
+        let why = "context: must come from this trace; got the context of another one";
+        return Err(argument_error("while_", why));
+    }
+    let part = |value: &Bound<'_, PyAny>, name: &str| -> PyResult<(Vec<ExprId>, Tree)> {
+        let (values, tree) = leaves_of(&trace, "while_", value)?;
+        if values.iter().any(|(_, vectors)| !vectors.is_empty()) {
+            let why = format!("{name}: must not have vectorized axes; use nx.while_loop");
+            return Err(argument_error("while_", why));
+        }
+        Ok((values.into_iter().map(|(id, _)| id).collect(), tree))
+    };
+    let (initial, tree) = part(initial, "initial")?;
+    let (state, _) = part(state, "arg")?;
+    let (condition, _) = part(condition, "condition")?;
+    let (body, body_tree) = part(body, "body")?;
+    let scope = context.lock().clone();
+    if state != scope.parameters || state.len() != initial.len() {
+        let why = format!(
+            "arg: must be the parameters of the context in their order, one for each of {} tensors; \
+             got {} parameters",
+            initial.len(),
+            scope.parameters.len()
+        );
+        return Err(argument_error("while_", why));
+    }
+    if !tree.same_structure(py, &body_tree)? {
+        let (body, initial) = (PyTree::text(&body_tree, py)?, PyTree::text(&tree, py)?);
+        let why = format!("body: must have the structure of initial, {initial}; got {body}");
+        return Err(argument_error("while_", why));
+    }
+    let results = trace.build(|graph| {
+        // Hooks since the context was opened run once in each iteration.
+        let body = graph.traced(context.mark, body);
+        let condition = graph.traced(context.mark, condition);
+        graph.while_loop(context.mark, &scope, &initial, condition, body)
+    });
+    let results = results.or_raise()?.into_iter().map(|id| wrap(py, &trace, id));
+    tree.rebuild(py, &mut results.collect::<Vec<_>>().into_iter())
+}
+
+/// An input of the expression that is built by hand, or a parameter of a context: the one at a
+/// position, or the next.
+#[pyfunction]
+#[pyo3(signature = (template, position=None, context=None))]
+fn expr_parameter(
+    py: Python<'_>,
+    template: &Bound<'_, PyTemplate>,
+    position: Option<usize>,
+    context: Option<&Bound<'_, PyContext>>,
+) -> PyResult<Py<PyAny>> {
     let trace = current(py, "parameter")?;
+    if let Some(context) = context {
+        let PyTemplate { ty, vectors } = template.get();
+        let context = context.get();
+        if !context.trace.is(&trace) || !vectors.is_empty() {
+            let why = "context: must come from this trace, for types without vectorized axes";
+            return Err(argument_error("parameter", why));
+        }
+        return wrap(py, &trace, context.parameter(position, ty.clone())?);
+    }
     let by_hand = BY_HAND.with_borrow(|traces| traces.last() == Some(&trace.number()));
     if !by_hand {
         return Err(trace_error(
@@ -89,7 +211,12 @@ fn expr_parameter(py: Python<'_>, template: &Bound<'_, PyTemplate>) -> PyResult<
         return Err(trace_error("parameter: make the inputs before large tensors are mentioned"));
     }
     let PyTemplate { ty, vectors } = template.get();
-    let id = trace.parameter(vectors.full_type(ty)).and_then(|expr| expr.id()).or_raise()?;
+    let full = vectors.full_type(ty);
+    let made = match position {
+        Some(position) => trace.parameter_at(position, full),
+        None => trace.parameter(full),
+    };
+    let id = made.and_then(|expr| expr.id()).or_raise()?;
     PyExpr::wrap(py, Expr::with_vectors(trace, id, vectors.clone()))
 }
 
@@ -267,7 +394,10 @@ fn operands(
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyContext>()?;
     module.add_function(wrap_pyfunction!(build_expression, module)?)?;
+    module.add_function(wrap_pyfunction!(expr_context, module)?)?;
+    module.add_function(wrap_pyfunction!(expr_while, module)?)?;
     module.add_function(wrap_pyfunction!(expr_parameter, module)?)?;
     module.add_function(wrap_pyfunction!(expr_constant, module)?)?;
     module.add_function(wrap_pyfunction!(expr_tensor, module)?)?;

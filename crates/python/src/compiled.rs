@@ -122,7 +122,7 @@ impl PyCompiled {
             let why = format!("has no argument {}", keyword.repr()?);
             return Err(argument_error(&self.name, why));
         }
-        self.expected.inputs(py, &self.name, &args)
+        self.expected.inputs(py, &self.name, &args, Some(self.entry.program()))
     }
 }
 

@@ -11,11 +11,11 @@ use nxla_runtime::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::device::device_from;
+use crate::device::{PyDevice, device_from};
 use crate::ending;
 use crate::errors::{OrRaise, argument_error, exception, user_error};
 use crate::function::PyFunction;
-use crate::options::{options_from, unchecked_options};
+use crate::options::{options_from, to_dict, unchecked_options};
 use crate::program::PyExpression;
 use crate::tensor::PyTensor;
 
@@ -29,13 +29,19 @@ impl PyCompiler {
     /// The compiler of a Python object.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Compiler>> {
         let named = object.getattr_opt("name")?.and_then(|name| name.extract::<String>().ok());
-        let compiles = object.getattr_opt("compile")?.is_some_and(|compile| compile.is_callable());
-        let Some(name) = named.filter(|_| compiles) else {
+        let Some(name) = named else {
             return Err(exception(Error::Options(format!(
-                "compiler must be a name, or an object with a name and a method compile, got {}",
+                "compiler must be a name, or an object with a name and a method compile; got {}",
                 object.repr()?
             ))));
         };
+        let module = object.py().import("nxla.compiler")?;
+        if !module.call_method1("is_complete", (object,))?.is_truthy()? {
+            return Err(exception(Error::Options(format!(
+                "compiler {name:?} must implement compile, __compile__ or __jit__; got {}",
+                object.get_type().repr()?
+            ))));
+        }
         Ok(Arc::new(PyCompiler { name, object: object.clone().unbind() }))
     }
 
@@ -46,10 +52,12 @@ impl PyCompiler {
         method: &str,
         settings: &Settings,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match self.object.bind(py).getattr_opt(method)? {
-            None => Ok(None),
-            Some(method) => method.call1((settings_dict(py, settings)?,)).map(Some),
+        let module = py.import("nxla.compiler")?;
+        let method = module.call_method1("callback", (&self.object, method))?;
+        if method.is_none() {
+            return Ok(None);
         }
+        method.call1((settings_dict(py, settings)?,)).map(Some)
     }
 }
 
@@ -80,7 +88,7 @@ pub(crate) fn with_own_jit<'py>(
     let answer = py.import("nxla.compiler")?.getattr("jitted_by_compiler")?.call1((
         function,
         compiler,
-        settings_dict(py, &options.settings)?,
+        to_dict(py, options)?,
     ))?;
     Ok((!answer.is_none()).then_some(answer))
 }
@@ -99,7 +107,12 @@ impl Compiler for PyCompiler {
         ending::attach(|py| {
             let expression = PyExpression::of_program(request.program.clone());
             let options = settings_dict(py, request.settings)?;
-            let run = self.object.bind(py).call_method1("compile", (expression, options))?;
+            if let Some(device) = request.device {
+                options.set_item("device", Py::new(py, PyDevice(device.clone()))?)?;
+            }
+            let module = py.import("nxla.compiler")?;
+            let run =
+                module.call_method1("compile_expression", (&self.object, expression, options))?;
             if !run.is_callable() {
                 return Err(argument_error(
                     &self.name,

@@ -21,6 +21,13 @@ pub(crate) struct LeafType {
     pub(crate) vectors: Vectors,
 }
 
+impl LeafType {
+    /// A type without vectorized axes.
+    pub(crate) fn of(ty: TensorType) -> Self {
+        Self { ty, vectors: Vectors::NONE }
+    }
+}
+
 impl fmt::Display for LeafType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.vectors.is_empty() {

@@ -228,12 +228,14 @@ impl Expected {
         Ok((PyTuple::new(py, bound)?, Some(rest)))
     }
 
-    /// The tensors of arguments, if they have these types.
+    /// The tensors of arguments, if they are of these types. Lazy ones that `program` does not use
+    /// stay unread.
     pub(crate) fn inputs(
         &self,
         py: Python<'_>,
         name: &str,
         args: &Bound<'_, PyTuple>,
+        program: Option<&Program>,
     ) -> PyResult<Inputs> {
         let arguments = signed(Arguments::default(), name, args)?;
         arguments.call.refuse_templates(name).or_raise()?;
@@ -244,7 +246,7 @@ impl Expected {
         if !fits {
             self.compare(py, name, args)?;
         }
-        Ok(arguments.call.into_inputs())
+        arguments.into_inputs(py, program)
     }
 
     /// The tensors of arguments in the containers of the traced call, whose trailing static
@@ -254,13 +256,14 @@ impl Expected {
         py: Python<'_>,
         name: &str,
         args: &Bound<'_, PyTuple>,
+        program: Option<&Program>,
     ) -> PyResult<Inputs> {
         let plain = self.slots.iter().all(|slot| slot.tree.is_leaf());
         if !plain
             && args.len() == self.leaf_count()
             && args.iter().all(|arg| is_leaf(&arg).unwrap_or(false))
         {
-            return self.one_by_one(py)?.inputs(py, name, args);
+            return self.one_by_one(py)?.inputs(py, name, args, program);
         }
         let mut values: Vec<Bound<'_, PyAny>> = args.iter().collect();
         for slot in self.slots.iter().skip(values.len()) {
@@ -276,7 +279,7 @@ impl Expected {
         let arguments = signed(Arguments::default(), name, &inputs)?;
         arguments.call.refuse_templates(name).or_raise()?;
         self.compare(py, name, &PyTuple::new(py, &values)?)?;
-        Ok(arguments.call.into_inputs())
+        arguments.into_inputs(py, program)
     }
 
     /// The same tensors, as separate arguments.

@@ -5,7 +5,6 @@ use nxla_runtime::graph::{BinaryOp, ExprId, Graph, Op};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use rustc_hash::FxHashSet;
 
 use crate::apply::apply_op;
 use crate::device::PyDevice;
@@ -321,24 +320,17 @@ operator_methods!(PyExpr {
         crate::attributes::of(py, &op)
     }
 
-    /// The scope of the value: 0 in the whole function, another number in the body of a loop or in
-    /// a traced element function; None for a value that depends on no argument.
+    /// The position in the graph, which is the same for equal values; operands have smaller ones.
     #[getter]
-    fn context(&self) -> PyResult<Option<u32>> {
-        self.in_graph(|graph, id| {
-            let (mut todo, mut seen) = (vec![id], FxHashSet::default());
-            let mut innermost = None;
-            while let Some(id) = todo.pop() {
-                if !seen.insert(id) {
-                    continue;
-                }
-                if let Op::Parameter(parameter) = graph.op(id) {
-                    innermost = innermost.max(Some(parameter.scope));
-                }
-                todo.extend_from_slice(graph.operands(id));
-            }
-            innermost
-        })
+    fn id(&self) -> PyResult<usize> {
+        self.in_graph(|_, id| id.index())
+    }
+
+    /// The scope whose parameters the value depends on: ``"root"`` for the function, or the operation
+    /// whose body is being traced, such as ``"while"``. None for what depends on no argument.
+    #[getter]
+    fn context(&self) -> PyResult<Option<&'static str>> {
+        self.in_graph(Graph::context)
     }
 
     /// The source line, as ``file.py:3``.

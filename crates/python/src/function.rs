@@ -499,7 +499,8 @@ impl PyFunction {
             arguments.call.refuse_templates(self.core.name()).or_raise()?;
         }
         if let Some(entry) = self.core.find(&mut arguments.call, purpose, options).or_raise()? {
-            return Ok((entry, arguments.call.into_inputs()));
+            let inputs = arguments.into_inputs(py, Some(entry.program()))?;
+            return Ok((entry, inputs));
         }
         let functions = callable::Traced::begin(true);
         let begun = Instant::now();
@@ -508,16 +509,20 @@ impl PyFunction {
         let donated = self.donated_leaves(py, call, &traced.program)?;
         self.observe(py, call, &traced)?;
         let (took, program) = (begun.elapsed(), traced.program.clone());
-        let compiled = interruptible(py, |interrupt| {
-            self.core.compile(arguments.call, traced, purpose, donated, options, Some(interrupt))
+        let Arguments { call, lazies, .. } = arguments;
+        let (entry, mut inputs) = interruptible(py, |interrupt| {
+            self.core.compile(call, traced, purpose, donated, options, Some(interrupt))
         })?;
+        if data == Data::Needed {
+            lazies.supply(py, &mut inputs, Some(entry.program()))?;
+        }
         if let Some(observer) = &self.observer {
             let all = begun.elapsed();
             let seconds = (took.as_secs_f64(), (all - took).as_secs_f64());
             let about = (program.digest().to_string(), program.graph().len(), seconds);
             observer.call_method1(py, intern!(py, "compiled"), about)?;
         }
-        Ok(compiled)
+        Ok((entry, inputs))
     }
 
     /// What a call leads to that is traced whatever has been traced before, and its tensors.
@@ -532,9 +537,12 @@ impl PyFunction {
         let functions = callable::Traced::begin(true);
         let traced = self.trace(py, call, &arguments)?;
         functions.give(&self.owned);
-        interruptible(py, |interrupt| {
-            self.core.compile_alone(arguments.call, traced, options, Some(interrupt))
-        })
+        let Arguments { call, lazies, .. } = arguments;
+        let (entry, mut inputs) = interruptible(py, |interrupt| {
+            self.core.compile_alone(call, traced, options, Some(interrupt))
+        })?;
+        lazies.supply(py, &mut inputs, Some(entry.program()))?;
+        Ok((entry, inputs))
     }
 
     /// Tells the observer what is about to be compiled: the arguments, how often that happened

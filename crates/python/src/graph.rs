@@ -14,9 +14,10 @@ use crate::expected::{Expected, Kept};
 use crate::function::Borrowings;
 use crate::interrupt::interruptible;
 use crate::node::PyNode;
+use crate::notes::refuse_host_notes;
 use crate::options::{options_from, to_dict};
 use crate::policy::{PyTimeline, policy_from, simulate};
-use crate::program::{Parts, PyExpression, Results, from_kept};
+use crate::program::{Parts, PyExpression, ROOT, Results, from_kept};
 use crate::signature::Arguments;
 use crate::tensor::{PyTensor, bytes_object};
 
@@ -85,6 +86,7 @@ impl PyStage {
 
     /// The serialized stage; see ``from_bytes``.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        refuse_host_notes("to_bytes", &self.stage.program)?;
         bytes_object(py, &self.stage.to_bytes())
     }
 
@@ -103,7 +105,7 @@ impl PyStage {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<Py<PyAny>>> {
         let program = &self.stage.program;
-        let inputs = Expected::of_program(program, 0).leaves(py, "stage", args)?;
+        let inputs = Expected::of_program(program, 0).leaves(py, "stage", args, Some(program))?;
         let options = options_from(options)?.0.over(&default_options());
         let inputs: Borrowings<'_> = inputs.iter().collect();
         let results = interruptible(py, |interrupt| {
@@ -253,7 +255,7 @@ impl PyStageGraph {
 
     /// The tensors of arguments; the tensors of ``_captured`` follow as further inputs.
     fn _leaves(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Vec<Py<PyAny>>> {
-        let leaves = self.taken.leaves(py, "run", args)?;
+        let leaves = self.taken.leaves(py, "run", args, None)?;
         leaves.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
     }
 
@@ -325,6 +327,9 @@ impl PyStageGraph {
     /// arguments, and large tensors.
     fn _parts<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py>> {
         self.graph.stages().iter().try_for_each(refuse_functions)?;
+        for stage in self.graph.stages() {
+            refuse_host_notes("pickle", &stage.program)?;
+        }
         let bytes = bytes_object(py, &self.graph.to_bytes())?;
         Ok((bytes, self.results.kept(py)?, self.taken.kept(py)?, self._captured(py)?))
     }
@@ -368,7 +373,7 @@ impl PyStageGraph {
 
     /// The tensors of all inputs.
     fn inputs(&self, args: &Bound<'_, PyTuple>) -> PyResult<Vec<Tensor>> {
-        let mut inputs = self.taken.leaves(args.py(), "run", args)?.into_vec();
+        let mut inputs = self.taken.leaves(args.py(), "run", args, None)?.into_vec();
         inputs.extend(self.captured.iter().cloned());
         Ok(inputs)
     }
@@ -384,7 +389,7 @@ pub(crate) fn leaves(
     for (position, arg) in args.iter().enumerate() {
         arguments.argument(&arg, &|| format!("{function}: argument {position}"))?;
     }
-    let leaves = arguments.call.into_inputs();
+    let leaves = arguments.into_inputs(args.py(), None)?;
     if leaves.len() != expected {
         let why = format!("expected {expected} tensors, got {}", leaves.len());
         return Err(argument_error(function, why));
@@ -450,7 +455,7 @@ fn split(
     let expression = expression.get();
     let program = &expression.program;
     let ask = |id: ExprId, state: Option<Py<PyAny>>| -> PyResult<(Decision, Option<Py<PyAny>>)> {
-        let node = PyNode { program: program.clone(), id };
+        let node = PyNode { program: program.clone(), id, context: ROOT };
         match state {
             None => Ok((decision(&decide.call1((node,))?)?, None)),
             Some(state) => {

@@ -29,6 +29,7 @@ mod gradient;
 mod graph;
 mod hooks;
 mod interrupt;
+mod lazy;
 mod live;
 mod names;
 mod node;
@@ -63,6 +64,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     expr::register(module)?;
     program::register(module)?;
     template::register(module)?;
+    lazy::register(module)?;
     function::register(module)?;
     compiled::register(module)?;
     gradient::register(module)?;
@@ -93,6 +95,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         "Expr",
         "Expression",
         "Function",
+        "Lazy",
         "Node",
         "Stage",
         "StageGraph",

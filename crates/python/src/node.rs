@@ -18,6 +18,8 @@ use crate::program::{PyExpression, axis_names};
 pub(crate) struct PyNode {
     pub(crate) program: Arc<Program>,
     pub(crate) id: ExprId,
+    /// The scope of the program's parameters.
+    pub(crate) context: &'static str,
 }
 
 impl PyNode {
@@ -31,7 +33,7 @@ impl PyNode {
     }
 
     fn other(&self, id: ExprId) -> PyNode {
-        PyNode { program: self.program.clone(), id }
+        PyNode { program: self.program.clone(), id, context: self.context }
     }
 }
 
@@ -108,7 +110,14 @@ impl PyNode {
     #[getter]
     fn regions(&self) -> Vec<PyExpression> {
         let regions = self.operation().regions().into_iter();
-        regions.map(|program| PyExpression::of_program(program.clone())).collect()
+        regions.map(|program| PyExpression::of_region(program.clone(), self.name())).collect()
+    }
+
+    /// The scope whose parameters the node depends on: ``"root"`` for the function that was traced,
+    /// or the operation that holds the expression, such as ``"while"``. None if it depends on none.
+    #[getter]
+    fn context(&self) -> Option<&'static str> {
+        self.program.graph().context(self.id).map(|_| self.context)
     }
 
     /// The source line, as ``file.py:3``.

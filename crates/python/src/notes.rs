@@ -1,10 +1,12 @@
 //! Conversion of notes between Python dicts and the engine.
 
-use nxla_runtime::graph::{MAX_NOTE_DEPTH, Note, Notes};
+use nxla_runtime::graph::serialize::host_note;
+use nxla_runtime::graph::{HostNote, HostValue, MAX_NOTE_DEPTH, Note, Notes, Program};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 
-use crate::errors::argument_error;
+use crate::ending;
+use crate::errors::{argument_error, format_error};
 
 /// Notes from a mapping of Python.
 pub(crate) fn notes_of(notes: &Bound<'_, PyAny>) -> PyResult<Notes> {
@@ -15,11 +17,10 @@ fn map_of(notes: &Bound<'_, PyMapping>, depth: usize) -> PyResult<Notes> {
     let mut found = Notes::default();
     for item in notes.items()?.iter() {
         let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
-        let Ok(name) = name.cast::<PyString>() else {
-            let why = format!("name: must be a string; got {}", name.get_type().name()?);
-            return Err(argument_error("metadata", why));
+        match name.cast::<PyString>() {
+            Ok(name) => found.insert(name.to_str()?, note_of(&value, depth)?),
+            Err(_) => found.insert(name.repr()?.to_str()?, host(Some(&name), &value)),
         };
-        found.insert(name.to_str()?, note_of(&value, depth)?);
     }
     Ok(found)
 }
@@ -50,25 +51,65 @@ fn note_of(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Note> {
         return Ok(Note::Map(map_of(notes, depth + 1)?));
     }
     if value.is_instance_of::<PyInt>() {
-        let wide = |_| argument_error("metadata", "an integer in a note has at most 64 bits");
-        return value.extract::<i64>().map(Note::Int).map_err(wide);
+        return Ok(value.extract::<i64>().map_or_else(|_| host(None, value), Note::Int));
     }
     let kind = value.get_type();
     if kind.module()? == "numpy" && kind.name()? != "ndarray" && value.hasattr("item")? {
         return note_of(&value.call_method0("item")?, depth + 1);
     }
-    let why = format!(
-        "notes: must be strings, numbers, booleans, None, or lists or mappings of these; got {}",
-        kind.name()?
-    );
-    Err(argument_error("metadata", why))
+    Ok(host(None, value))
+}
+
+/// A value that has no bytes, and its name if that is not a string.
+struct PyNote {
+    name: Option<Py<PyAny>>,
+    value: Py<PyAny>,
+}
+
+impl HostValue for PyNote {
+    fn identity(&self) -> usize {
+        self.value.as_ptr() as usize
+    }
+}
+
+impl Drop for PyNote {
+    fn drop(&mut self) {
+        // The last reference may go away on a thread without the interpreter.
+        ending::prepare();
+    }
+}
+
+fn host(name: Option<&Bound<'_, PyAny>>, value: &Bound<'_, PyAny>) -> Note {
+    let name = name.map(|name| name.clone().unbind());
+    HostNote::new(PyNote { name, value: value.clone().unbind() }).into()
+}
+
+/// Refuses to write a program with notes that have no bytes.
+pub(crate) fn refuse_host_notes(function: &str, program: &Program) -> PyResult<()> {
+    match host_note(program) {
+        None => Ok(()),
+        Some(name) => Err(format_error(
+            function,
+            format!(
+                "metadata {name:?}: must be a string, a number of at most 64 bits, a boolean, None, or a \
+                 list or mapping of them by string; got an object of this process"
+            ),
+        )),
+    }
 }
 
 /// Notes as a dict of Python.
 pub(crate) fn dict_of<'py>(py: Python<'py>, notes: &Notes) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (name, note) in notes {
-        dict.set_item(&**name, value_of(py, note)?)?;
+        let key = match note {
+            Note::Host(note) => note.get::<PyNote>().and_then(|note| note.name.as_ref()),
+            _ => None,
+        };
+        match key {
+            Some(key) => dict.set_item(key, value_of(py, note)?)?,
+            None => dict.set_item(&**name, value_of(py, note)?)?,
+        }
     }
     Ok(dict)
 }
@@ -85,5 +126,9 @@ fn value_of<'py>(py: Python<'py>, note: &Note) -> PyResult<Bound<'py, PyAny>> {
             PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any()
         }
         Note::Map(notes) => dict_of(py, notes)?.into_any(),
+        Note::Host(note) => match note.get::<PyNote>() {
+            Some(note) => note.value.bind(py).clone(),
+            None => py.None().into_bound(py),
+        },
     })
 }

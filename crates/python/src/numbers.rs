@@ -10,7 +10,7 @@ use std::cell::Cell;
 
 use nxla_runtime::graph::BinaryClass;
 use nxla_runtime::host::Number;
-use nxla_runtime::{DType, number_tensor};
+use nxla_runtime::{DType, Tensor, number_tensor};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 
@@ -128,8 +128,14 @@ pub(crate) fn all_fit(numbers: &[Number], dtype: DType) -> PyResult<()> {
     numbers.iter().try_for_each(|&number| in_bounds(number, dtype, ALONE))
 }
 
-/// Returns whether integers outside the range of a dtype are rejected; comparisons with Nx accept
-/// them.
+/// Returns a number as a tensor of a dtype, which has to hold the number.
+pub(crate) fn tensor_of(number: Number, dtype: Option<DType>) -> PyResult<Tensor> {
+    let Some(dtype) = dtype else { return number_tensor(number, None).or_raise() };
+    all_fit(&[number], dtype)?;
+    Ok(Tensor::scalar(number.cast(dtype), dtype))
+}
+
+/// Whether numbers beyond the bounds of a dtype are refused: of integers, but for tools that compare with Nx.
 fn is_bounded(dtype: DType) -> bool {
     dtype.is_integer() && !are_of_nx()
 }

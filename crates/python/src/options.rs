@@ -35,7 +35,7 @@ pub(crate) fn options_from(
 pub(crate) fn unchecked_options(
     given: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<(Options, Option<Conflict>)> {
-    let (mut options, mut conflict) = (Options::new(), None);
+    let (mut options, mut conflict, mut client) = (Options::new(), None, None);
     let Some(given) = given else { return Ok((options, conflict)) };
     for (name, value) in given {
         let name: String = name.extract()?;
@@ -67,11 +67,15 @@ pub(crate) fn unchecked_options(
                     options.progress = Some(bar());
                 }
             }
+            "client" => client = Some(value),
             "on_conflict" => conflict = Some(conflict_from(&value)?),
             _ => {
                 options.settings.insert(name.clone(), setting(&name, &value)?);
             }
         }
+    }
+    if let Some(client) = client {
+        options = with_client(options, &client)?;
     }
     let named = options.settings.contains_key("plugin");
     let may_use_xla = |compiler: &CompilerChoice| ["auto", "xla"].contains(&compiler.name());
@@ -79,6 +83,34 @@ pub(crate) fn unchecked_options(
         announce_plugin(given.py())?;
     }
     Ok((options, conflict))
+}
+
+/// Adds a client by name. The setting `device` is the index of a device of the client; 0 by default.
+/// A compiler written in Python reads both settings itself.
+fn with_client(mut options: Options, client: &Bound<'_, PyAny>) -> PyResult<Options> {
+    if matches!(options.compiler, Some(CompilerChoice::Instance(_))) {
+        return Ok(options.set("client", setting("client", client)?));
+    }
+    let refused = |why: String| exception(nxla_runtime::Error::Options(format!("client: {why}")));
+    let Ok(name) = client.extract::<String>() else {
+        return Err(refused(format!("must be the name of a client; got {}", client.repr()?)));
+    };
+    if let Some(device) = &options.device {
+        return match device.client_name() == name {
+            true => Ok(options),
+            false => Err(refused(format!("must be the client of {device}; got {name:?}"))),
+        };
+    }
+    let number = match options.settings.remove("device") {
+        Some(Setting::Int(number)) => number,
+        _ => 0,
+    };
+    let device = match name.as_str() {
+        "host" => name,
+        _ => format!("{name}:{number}"),
+    };
+    let device = device_from(PyString::new(client.py(), &device).as_any())?;
+    Ok(options.device(device))
 }
 
 /// Looks for the plugin of XLA among the installed packages, which only Python knows. It is for when

@@ -9,6 +9,7 @@ use nxla_runtime::host::DType;
 use nxla_runtime::{
     Expr, Program, ResultVectors, Tensor, TensorType, Vectors, default_options, run_program,
 };
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
@@ -19,6 +20,7 @@ use crate::expected::{Expected, Kept};
 use crate::function::{Borrowings, Traced, wrap_results};
 use crate::interrupt::interruptible;
 use crate::node::PyNode;
+use crate::notes::refuse_host_notes;
 use crate::options::options_from;
 use crate::template::PyTemplate;
 use crate::tensor::{PyTensor, bytes_object};
@@ -32,9 +34,14 @@ pub(crate) struct PyExpression {
     pub(crate) results: Arc<Results>,
     pub(crate) captured: Vec<nxla_runtime::Tensor>,
     pub(crate) taken: Arc<Expected>,
+    /// The scope of the parameters: `root`, or the op that holds the program as a region.
+    pub(crate) context: &'static str,
 }
 
-/// The containers of the results of a program.
+/// The context of a program that is not a region.
+pub(crate) const ROOT: &str = "root";
+
+/// What the results of a program are for Python.
 pub(crate) struct Results {
     pub(crate) tree: Tree,
     pub(crate) vectors: ResultVectors,
@@ -88,7 +95,16 @@ impl PyExpression {
         let each = || Arc::new(Expected::of_program(&program, captured.len()));
         let taken = taken.unwrap_or_else(each);
         let results = Arc::new(Results { tree, vectors });
-        Self { program, results, captured, taken }
+        Self { program, results, captured, taken, context: ROOT }
+    }
+
+    /// A region of an op.
+    pub(crate) fn of_region(program: Arc<Program>, op: &'static str) -> Self {
+        Self { context: op, ..Self::of_program(program) }
+    }
+
+    fn node(&self, id: ExprId) -> PyNode {
+        PyNode { program: self.program.clone(), id, context: self.context }
     }
 
     /// An expression whose result is a tuple of its outputs.
@@ -97,7 +113,7 @@ impl PyExpression {
         let (tree, vectors) = (Tree::Tuple(leaves), ResultVectors::default());
         let results = Arc::new(Results { tree, vectors });
         let taken = Arc::new(Expected::of_program(&program, 0));
-        Self { program, results, captured: Vec::new(), taken }
+        Self { program, results, captured: Vec::new(), taken, context: ROOT }
     }
 }
 
@@ -172,14 +188,19 @@ impl PyExpression {
     /// The nodes, operands before the operations that use them.
     #[getter]
     fn nodes(&self) -> Vec<PyNode> {
-        self.program.graph().ids().map(|id| PyNode { program: self.program.clone(), id }).collect()
+        self.program.graph().ids().map(|id| self.node(id)).collect()
     }
 
     /// The nodes of the outputs.
     #[getter]
     fn output_nodes(&self) -> Vec<PyNode> {
-        let outputs = self.program.outputs().iter();
-        outputs.map(|&id| PyNode { program: self.program.clone(), id }).collect()
+        self.program.outputs().iter().map(|&id| self.node(id)).collect()
+    }
+
+    /// The name of the function that was traced; None if there is none, and after ``from_bytes``.
+    #[getter]
+    fn name(&self) -> Option<&str> {
+        self.program.name()
     }
 
     /// Large captured tensors; they are the last inputs, which ``run`` supplies.
@@ -198,9 +219,25 @@ impl PyExpression {
         self.results.arrange(py, results)
     }
 
-    /// The number of nodes.
+    /// The number of outputs. ``len(expression.nodes)`` is the number of nodes.
     fn __len__(&self) -> usize {
-        self.program.graph().len()
+        self.program.outputs().len()
+    }
+
+    /// Iterate over the nodes of the outputs: ``(result,) = expression``.
+    fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let nodes = slf.get().output_nodes().into_pyobject(slf.py())?;
+        Ok(nodes.try_iter()?.into_any().unbind())
+    }
+
+    /// The node of an output.
+    fn __getitem__(&self, index: isize) -> PyResult<PyNode> {
+        let outputs = self.program.outputs();
+        let position = if index < 0 { index + outputs.len().cast_signed() } else { index };
+        let found = usize::try_from(position).ok().and_then(|position| outputs.get(position));
+        found.map(|&id| self.node(id)).ok_or_else(|| {
+            PyIndexError::new_err(format!("expression: index {index} of {} outputs", outputs.len()))
+        })
     }
 
     /// The lines of all outputs with shared names, without a header.
@@ -249,7 +286,7 @@ impl PyExpression {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         let (args, options) = self.taken.bind("run", args, options)?;
-        let mut inputs = self.taken.leaves(py, "run", &args)?;
+        let mut inputs = self.taken.leaves(py, "run", &args, Some(&self.program))?;
         inputs.extend(self.captured.iter().cloned());
         let options = options_from(options.as_ref())?.0.over(&default_options());
         let inputs: Borrowings<'_> = inputs.iter().collect();
@@ -296,6 +333,7 @@ impl PyExpression {
 
     /// The serialized expression; see ``from_bytes``.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        refuse_host_notes("to_bytes", &self.program)?;
         let bytes = py.detach(|| nxla_runtime::graph::serialize::to_bytes(&self.program));
         bytes_object(py, &bytes)
     }
@@ -330,7 +368,7 @@ impl PyExpression {
         let sizes = (program.inputs().len(), program.outputs().len());
         let (results, taken, captured) =
             from_kept(py, (results, taken, captured), sizes, "the expression")?;
-        Ok(Self { program, results, captured, taken })
+        Ok(Self { program, results, captured, taken, context: ROOT })
     }
 
     /// Returns whether the expression calls hooks.

@@ -4,7 +4,7 @@
 //! runtime. A call with a known signature does no other work in Python objects, so it allocates
 //! little.
 
-use nxla_runtime::{Call, Result, Static, Tensor, TensorType, Vectors};
+use nxla_runtime::{Call, Inputs, Program, Result, Static, Tensor, TensorType, Vectors};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -18,6 +18,7 @@ use crate::containers::{Kind, check_depth, kind_of};
 use crate::difference::LeafType;
 use crate::errors::{OrRaise, argument_error, trace_error, user_error};
 use crate::expr::PyExpr;
+use crate::lazy::{self, Lazies, PyLazy};
 use crate::template::PyTemplate;
 use crate::tensor::PyTensor;
 use crate::value::number_of;
@@ -79,7 +80,9 @@ mod kind {
 #[derive(Default)]
 pub(crate) struct Arguments {
     pub(crate) call: Call<StaticValue>,
-    /// True if only the types of arrays are needed.
+    /// Inputs whose data is produced only if the program uses it.
+    pub(crate) lazies: Lazies,
+    /// Whether the types of arrays are all that is asked for.
     types_only: bool,
     /// True if the function is traced for this call only, so that its static values need not be
     /// comparable.
@@ -97,6 +100,13 @@ impl Arguments {
     /// The same for a function that is traced in every call, whose signature is not looked up.
     pub(crate) fn for_one_call(self) -> Self {
         Self { once: true, ..self }
+    }
+
+    /// The tensors, with the data of lazy ones that the program uses.
+    pub(crate) fn into_inputs(self, py: Python<'_>, program: Option<&Program>) -> PyResult<Inputs> {
+        let mut inputs = self.call.into_inputs();
+        self.lazies.supply(py, &mut inputs, program)?;
+        Ok(inputs)
     }
 
     /// Adds a value that is part of the structure.
@@ -228,6 +238,11 @@ impl Arguments {
             self.call.template(ty, vectors);
             return Ok(());
         }
+        if let Some(leaf) = lazy::type_of(value)? {
+            let position = self.call.defer(&leaf.ty, &leaf.vectors);
+            self.lazies.push(position, value);
+            return Ok(());
+        }
         if self.types_only
             && let Some((dtype, shape)) = arrays::array_type(value)?
         {
@@ -309,6 +324,9 @@ pub(crate) fn leaf_type(value: &Bound<'_, PyAny>) -> PyResult<Option<LeafType>> 
         let PyTemplate { ty, vectors } = template.get();
         return Ok(Some(LeafType { ty: ty.clone(), vectors: vectors.clone() }));
     }
+    if let Some(leaf) = lazy::type_of(value)? {
+        return Ok(Some(leaf));
+    }
     if !is_leaf(value)? {
         return Ok(None);
     }
@@ -324,6 +342,7 @@ pub(crate) fn is_leaf(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let quick = value.is_instance_of::<PyTensor>()
         || value.is_instance_of::<PyExpr>()
         || value.is_instance_of::<PyTemplate>()
+        || value.is_instance_of::<PyLazy>()
         || value.is_instance_of::<PyFloat>()
         || value.is_instance_of::<PyInt>()
         || value.is_instance_of::<PyBool>()

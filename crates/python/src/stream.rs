@@ -82,7 +82,7 @@ impl PyStream {
     /// Sends a chunk; waits for room up to a timeout in seconds.
     #[pyo3(signature = (chunk, timeout=None))]
     fn send(&self, py: Python<'_>, chunk: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
-        let inputs = self.chunk.inputs(py, "stream", &PyTuple::new(py, [chunk])?)?;
+        let inputs = self.chunk.inputs(py, "stream", &PyTuple::new(py, [chunk])?, None)?;
         let (inputs, time) = (inputs.into_vec(), seconds(timeout)?);
         interruptible(py, |interrupt| {
             self.stream.send(inputs, self.capacity, &Wait::at_most(time, Some(interrupt)))
@@ -223,7 +223,7 @@ fn leaves_of(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Vec<Tensor>> {
     let mut arguments = Arguments::default();
     arguments.argument(value, &|| format!("stream: {path}"))?;
     arguments.call.refuse_templates("stream").or_raise()?;
-    Ok(arguments.call.into_inputs().into_vec())
+    Ok(arguments.into_inputs(value.py(), None)?.into_vec())
 }
 
 /// A timeout in seconds; a negative timeout is zero.

@@ -12,7 +12,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyComplex, PyList, PyString, PyTuple};
 
-use crate::apply::{at_once, number_tensor, one};
+use crate::apply::{at_once, one};
 use crate::arrays::{self, Sharing};
 use crate::containers::check_depth;
 use crate::device::{self, PyDevice, device_from};
@@ -21,6 +21,7 @@ use crate::dtype::{DTypeArg, PyDType};
 use crate::errors::{OrRaise, argument_error, exception, format_error, memory_error};
 use crate::expr::{PyExpr, operator_methods};
 use crate::interrupt::{read_interruptible, wait_interruptible};
+use crate::lazy::{self, PyLazy};
 use crate::live;
 use crate::numbers;
 use crate::ops::args::NamesArg;
@@ -701,10 +702,13 @@ fn tensor(
     copy: Option<bool>,
 ) -> PyResult<Py<PyAny>> {
     let py = value.py();
+    if value.is_instance_of::<PyLazy>() {
+        return tensor(PyTensor::wrap(py, lazy::produced(value)?)?.bind(py), dtype, copy);
+    }
     let (dtype, sharing) = (dtype.map(|dtype| dtype.0), Sharing::of(copy));
     if let Some(number) = number_of(value)? {
         arrays::refuse(sharing)?;
-        return PyTensor::wrap(py, number_of_dtype(number, dtype)?);
+        return PyTensor::wrap(py, numbers::tensor_of(number, dtype)?);
     }
     if is_list(value) {
         arrays::refuse(sharing)?;
@@ -748,15 +752,9 @@ fn in_dtype(py: Python<'_>, data: &Tensor, dtype: DType) -> PyResult<Py<PyAny>> 
     Ok(made.into_iter().next().expect("the builder returns one result"))
 }
 
-fn number_of_dtype(number: Number, dtype: Option<DType>) -> PyResult<Tensor> {
-    let Some(dtype) = dtype else { return number_tensor(number, None).or_raise() };
-    numbers::all_fit(&[number], dtype)?;
-    Ok(Tensor::scalar(number.cast(dtype), dtype))
-}
-
-/// A tensor from a buffer of its bytes in row-major order and native byte order; its leading axes
-/// are vectorized with these names. Immutable memory is shared, and other memory is copied unless
-/// it is ``owned``, a promise that no one writes to it.
+/// A tensor from a buffer of its bytes in row-major order, native byte order; its first axes are
+/// vectorized under these names. Memory to which nobody can write is shared, and other memory copied
+/// unless it is ``owned``, which promises that nobody does.
 #[pyfunction]
 #[pyo3(signature = (bytes, dtype, shape, names=None, vectorized=None, owned=false))]
 fn tensor_from_bytes(

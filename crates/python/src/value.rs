@@ -9,6 +9,7 @@ use crate::arrays::{self, Sharing};
 use crate::ending;
 use crate::errors::argument_error;
 use crate::expr::PyExpr;
+use crate::lazy::{self, PyLazy};
 use crate::tensor::{PyTensor, nested};
 
 pub(crate) use nxla_runtime::Value;
@@ -72,6 +73,9 @@ impl FromPython for Value {
             return Ok(Some(Value::Tensor(tensor.get().tensor())));
         }
         ending::prepare();
+        if value.is_instance_of::<PyLazy>() {
+            return lazy::produced(value).map(|tensor| Some(Value::Tensor(tensor)));
+        }
         if let Some(number) = number_of(value)? {
             return Ok(Some(Value::Number(number)));
         }

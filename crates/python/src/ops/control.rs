@@ -65,7 +65,7 @@ pub(super) fn ids(values: &[Vectorized]) -> Vec<ExprId> {
 }
 
 /// A result of a user's function as nodes of the trace, and its structure.
-pub(super) fn leaves_of(
+pub(crate) fn leaves_of(
     trace: &Trace,
     function: &str,
     result: &Bound<'_, PyAny>,

@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod contract;
-mod control;
+pub(crate) mod control;
 mod create;
 pub(crate) mod declare;
 pub(crate) mod elementwise;

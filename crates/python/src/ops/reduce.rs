@@ -436,23 +436,28 @@ fn fold(
     let (trace, values) = super::control::in_trace(py, "reduce", &[x, initial])?;
     let fold = trace.build(|graph| graph.open_fold(values[0].0, values[1].0)).or_raise()?;
     let result = call_fold(&trace, function, fold.element(), fold.accumulator())?;
-    folded(py, trace, &fold, result, values, |graph, function, operands| {
+    folded(function, trace, &fold, result, values, |graph, function, operands| {
         let axes = axes_of(&axes, graph, "reduce", operands[0])?;
         Ok(graph.reduce_with(function, operands, axes.as_deref(), keep_axes)?)
     })
 }
 
-/// A fold of values, of each entry if they are vectorized.
+/// A fold of values by a function of Python, of each entry if they are vectorized.
 pub(super) fn folded(
-    py: Python<'_>,
+    user: &Bound<'_, PyAny>,
     trace: Trace,
     fold: &Fold,
     result: ExprId,
     values: Vec<Vectorized>,
     build: impl FnOnce(&mut Graph, Arc<Program>, &[ExprId]) -> Result<ExprId, Error>,
 ) -> PyResult<Py<PyAny>> {
+    let py = user.py();
+    let name = user.getattr_opt("__name__")?.and_then(|name| name.extract::<String>().ok());
     let built = trace.build(|graph| {
-        let (function, operands) = graph.close_fold(fold, result)?;
+        let (mut function, operands) = graph.close_fold(fold, result)?;
+        if let Some(name) = name {
+            function = Arc::new(Program::clone(&function).with_name(name));
+        }
         if values.iter().all(|(_, vectors)| vectors.is_empty()) {
             return Ok((build(graph, function, &operands)?, Vectors::NONE));
         }

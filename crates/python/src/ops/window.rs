@@ -450,7 +450,7 @@ fn window_reduce(
     let (dimensions, options) = given.or_raise()?;
     let fold = trace.build(|graph| graph.open_window_fold(values[0].0, values[1].0)).or_raise()?;
     let result = super::reduce::call_fold(&trace, function, fold.element(), fold.accumulator())?;
-    super::reduce::folded(py, trace, &fold, result, values, |graph, function, operands| {
+    super::reduce::folded(function, trace, &fold, result, values, |graph, function, operands| {
         Ok(graph.window_reduce_with(function, operands, &dimensions, &options)?)
     })
 }

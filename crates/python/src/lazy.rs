@@ -1,0 +1,193 @@
+//! Lazy tensors: a type now, and data only if a program needs it.
+
+use nxla_runtime::host::{HostTensor, promote_keep_pred};
+use nxla_runtime::{Inputs, Program, Tensor, Value};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::arrays::{self, Sharing};
+use crate::difference::LeafType;
+use crate::dtype::PyDType;
+use crate::ending;
+use crate::errors::{OrRaise, argument_error};
+use crate::template::PyTemplate;
+use crate::tensor::PyTensor;
+use crate::value::FromPython;
+
+/// A tensor whose data a function produces when it is needed.
+///
+/// A call of a compiled function produces the data only if the program uses it; every other operation
+/// produces it at once. The function is called anew each time.
+///
+/// Parameters
+/// ----------
+/// template : Template
+///     The dtype and the shape of the data.
+/// produce : callable
+///     Returns the tensor. It takes no arguments.
+///
+/// Examples
+/// --------
+/// >>> import nxla as nx
+/// >>> weights = nx.Lazy(nx.template((2,)), lambda: nx.ones(2))
+/// >>> unread = nx.Lazy(nx.template((1000, 1000)), lambda: 1 / 0)
+/// >>> nx.jit(lambda w, u: w + 1)(weights, unread).tolist()
+/// [2.0, 2.0]
+#[pyclass(name = "Lazy", module = "nxla", frozen)]
+pub(crate) struct PyLazy {
+    template: Py<PyTemplate>,
+    produce: Py<PyAny>,
+}
+
+impl Drop for PyLazy {
+    fn drop(&mut self) {
+        // The function may hold anything, and ends with this.
+        ending::prepare();
+    }
+}
+
+#[pymethods]
+impl PyLazy {
+    #[new]
+    fn new(template: Py<PyTemplate>, produce: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if !produce.is_callable() {
+            let why = format!("produce: must be callable; got {}", produce.get_type().name()?);
+            return Err(argument_error("Lazy", why));
+        }
+        Ok(Self { template, produce: produce.clone().unbind() })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.template)?;
+        visit.call(&self.produce)
+    }
+
+    /// The dtype, the shape and the names of the data.
+    #[getter]
+    fn template(&self, py: Python<'_>) -> Py<PyTemplate> {
+        self.template.clone_ref(py)
+    }
+
+    /// The element type.
+    #[getter]
+    fn dtype(&self) -> PyDType {
+        PyDType(self.template.get().ty.dtype)
+    }
+
+    /// The size of each axis.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.template.get().ty.shape.iter())
+    }
+
+    /// The data as an array of NumPy.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let tensor = PyTensor::wrap(slf.py(), produced(slf.as_any())?)?;
+        tensor.bind(slf.py()).call_method1("__array__", (dtype, copy))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<lazy {}>", self.template.get().ty)
+    }
+}
+
+/// The type of a value whose data is read only if a program needs it: a `Lazy`, or an object that
+/// states its type and converts itself to an array of numpy.
+pub(crate) fn type_of(value: &Bound<'_, PyAny>) -> PyResult<Option<LeafType>> {
+    if let Ok(lazy) = value.cast::<PyLazy>() {
+        let PyTemplate { ty, vectors } = lazy.get().template.get();
+        return Ok(Some(LeafType { ty: ty.clone(), vectors: vectors.clone() }));
+    }
+    Ok(arrays::stated_type(value)?.map(LeafType::of))
+}
+
+/// The data of a lazy value.
+pub(crate) fn produced(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let tensor = match value.cast::<PyLazy>() {
+        Ok(lazy) => made_by(lazy)?,
+        Err(_) => match arrays::import(value, Sharing::ByValue)? {
+            Some(tensor) => tensor.into(),
+            None => return Err(argument_error("lazy", "the object does not convert to an array")),
+        },
+    };
+    let Some(expected) = type_of(value)? else { return Ok(tensor) };
+    let found = LeafType { ty: tensor.ty(), vectors: tensor.vectors().clone() };
+    if expected.ty.accepts(&found.ty) && expected.vectors == found.vectors {
+        return Ok(tensor);
+    }
+    let why = format!("data: must be {expected}, as the object states; got {found}");
+    Err(argument_error("lazy", why))
+}
+
+fn made_by(lazy: &Bound<'_, PyLazy>) -> PyResult<Tensor> {
+    let made = lazy.get().produce.bind(lazy.py()).call0()?;
+    if made.is_instance_of::<PyLazy>() {
+        return Err(argument_error("lazy", "produce: must return a tensor; got a Lazy"));
+    }
+    match Value::of(&made, "lazy")? {
+        Value::Tensor(tensor) => Ok(tensor),
+        // A number takes the dtype of the template, unless it would change.
+        Value::Number(number) => {
+            let own = crate::apply::number_tensor(number, None).or_raise()?;
+            let dtype = lazy.get().template.get().ty.dtype;
+            match promote_keep_pred(own.dtype(), dtype) == dtype {
+                true => Ok(Tensor::scalar(own.item().or_raise()?.cast(dtype), dtype)),
+                false => Ok(own),
+            }
+        }
+        Value::Expr(_) => {
+            Err(argument_error("lazy", "produce: must return a tensor; got a traced value"))
+        }
+    }
+}
+
+/// Lazy values among the inputs of a call, by position.
+#[derive(Default)]
+pub(crate) struct Lazies(Vec<(usize, Py<PyAny>)>);
+
+impl Lazies {
+    pub(crate) fn push(&mut self, position: usize, value: &Bound<'_, PyAny>) {
+        self.0.push((position, value.clone().unbind()));
+    }
+
+    /// Supplies the inputs that a program uses; all of them if there is none. Other inputs are zeros,
+    /// which nothing reads.
+    pub(crate) fn supply(
+        &self,
+        py: Python<'_>,
+        inputs: &mut Inputs,
+        program: Option<&Program>,
+    ) -> PyResult<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let is_used = program.map(Program::used_inputs);
+        for (position, value) in &self.0 {
+            let value = value.bind(py);
+            inputs[*position] = match &is_used {
+                Some(is_used) if !is_used[*position] => unread(value)?,
+                _ => produced(value)?.data().clone(),
+            };
+        }
+        Ok(())
+    }
+}
+
+/// Zeros of the type of a lazy value.
+fn unread(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let leaf = type_of(value)?.expect("it was lazy when the call began");
+    let ty = leaf.vectors.full_type(&leaf.ty);
+    let zeros = HostTensor::zeros(ty.dtype, ty.shape.clone());
+    zeros.map(Tensor::from).map_err(|error| argument_error("lazy", error.to_string()))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyLazy>()
+}

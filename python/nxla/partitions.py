@@ -1,0 +1,311 @@
+"""Calls that go to the callbacks of a compiler, and calls of one function on several partitions.
+
+A compiler may implement the callbacks of `Nx.Defn.Compiler` by their names: ``__jit__``,
+``__compile__``, ``__stream__``, ``__partitions_options__`` and ``__to_backend__``. The arguments of
+the first two are:
+
+``key``
+    The function of the user. It does not tell types apart: a cache of what ``fun(vars)`` returns
+    needs the types, shapes and names of ``vars`` in its key as well.
+``vars``
+    The arguments as a tuple of containers, with a `template` in place of each tensor.
+``fun``
+    Traces the function: ``fun(vars)`` returns its `Expression`.
+``args_list``
+    A list for each partition, of functions that return the tensors of its arguments in order.
+    The types at each position are those of ``vars``.
+``options``
+    The options of the call on top of the default options, without the compiler. ``hooks`` is always
+    among them.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from nxla import _core, tree
+from nxla._arguments import name_of
+from nxla._values import as_tensor
+from nxla.compiler import callback
+from nxla.errors import ArgumentError, ExecutionError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeVar
+
+    from nxla._core import Expression, Template
+    from nxla.streams import Stream
+
+    R = TypeVar("R")
+
+__all__ = ["jit_partitions"]
+
+#: Options of `jit` itself, which compilers do not get.
+_OF_JIT = ("compiler", "on_conflict")
+
+
+def jit_partitions(
+    function: Callable[..., R], args_list: Sequence[Sequence[Any]], /, **options: Any
+) -> list[R]:
+    """Run a function on several lists of arguments, each on a partition of the compiler.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and returns tensors and containers of them.
+    args_list : sequence of sequence
+        The arguments of each partition. All have the same containers, dtypes and shapes.
+    **options
+        As for `jit`. A compiler with the callback ``__jit__`` or ``__compile__`` gets all lists in
+        one call. For every other compiler, list ``k`` runs with the options of partition ``k``
+        among `partitions_options`, which begin anew when there are more lists than partitions.
+
+    Returns
+    -------
+    list
+        The results of each list of arguments.
+
+    Raises
+    ------
+    ArgumentError
+        If the lists differ in their containers, dtypes or shapes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> shards = [[nx.tensor([1.0, 2.0])], [nx.tensor([3.0, 4.0])]]
+    >>> [total.item() for total in nx.jit_partitions(nx.sum, shards)]
+    [3.0, 7.0]
+    """
+    from nxla.options import partitions_options
+    from nxla.transform import jit
+
+    lists = [tuple(args) for args in args_list]
+    _check_same(name_of(function), lists)
+    if not lists:
+        return []
+    compiler = in_force(options)
+    if has_callbacks(compiler):
+        return call_lists(function, lists, compiler, options)
+    settings = {name: value for name, value in options.items() if name not in ("hooks", *_OF_JIT)}
+    if "compiler" in options:
+        settings["compiler"] = options["compiler"]
+    parts = partitions_options(**settings)
+    return [
+        jit(function, **{**options, **parts[number % len(parts)]})(*args)
+        for number, args in enumerate(lists)
+    ]
+
+
+def in_force(options: dict[str, Any]) -> Any:
+    """Return the compiler that options choose, or the default options of the thread."""
+    named = options.get("compiler")
+    return _core.get_default_options().get("compiler") if named is None else named
+
+
+def has_callbacks(compiler: Any) -> bool:
+    """Return whether calls go to callbacks of a compiler rather than to its method `compile`."""
+    return any(callback(compiler, name) is not None for name in ("__jit__", "__compile__"))
+
+
+class Called:
+    """A jitted function whose calls go to the callbacks of a compiler."""
+
+    def __init__(
+        self, function: Callable[..., Any], compiler: Any, options: dict[str, Any]
+    ) -> None:
+        self.callable = function
+        self.compiler = compiler
+        self.options = options
+        functools.update_wrapper(self, function)
+        from nxla.transform import _Recipe
+
+        self._recipe = _Recipe(function, [], [], [], options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function on one partition."""
+        if _core.is_tracing():
+            conflict = self.options.get("on_conflict", "raise")
+            if conflict == "reuse":
+                return self.callable(*args, **kwargs)
+            if conflict == "raise":
+                raise ExecutionError(
+                    f"{name_of(self.callable)}: a jitted function with options of its own cannot "
+                    'be called while another function is traced; pass on_conflict="reuse" to '
+                    'nx.jit to inline it without them, or "force" to run it by itself'
+                )
+        function = self.callable
+        if kwargs:
+            from inspect import signature
+
+            bound = signature(function).bind(*args, **kwargs)
+            args = bound.args
+            if bound.kwargs:
+                function = functools.partial(function, **bound.kwargs)
+        return call_lists(function, [args], self.compiler, self.options)[0]
+
+
+def call_lists(
+    function: Callable[..., Any],
+    lists: list[tuple[Any, ...]],
+    compiler: Any,
+    options: dict[str, Any],
+) -> list[Any]:
+    """Run a function on lists of arguments by the callbacks of a compiler."""
+    variables = tree.map(_template, lists[0])
+    own = _options(compiler, options)
+    trace = _tracer(function, compiler)
+    args_list = [
+        [functools.partial(as_tensor, leaf) for leaf in tree.leaves(args)] for args in lists
+    ]
+    jit = callback(compiler, "__jit__")
+    with _within(own):
+        if jit is not None:
+            results = jit(function, variables, trace, args_list, own)
+        else:
+            results = _callback(compiler, "__compile__")(function, variables, trace, own)(args_list)
+    return _checked(compiler, results, len(lists))
+
+
+def compile_by_callback(
+    function: Callable[..., Any], templates: Sequence[Any], compiler: Any, options: dict[str, Any]
+) -> Any:
+    """Return what the callback ``__compile__`` makes of a function for templates."""
+    variables = tree.map(_template, tuple(templates))
+    trace, own = _tracer(function, compiler), _options(compiler, options)
+    run = _callback(compiler, "__compile__")(function, variables, trace, own)
+    name = name_of(function)
+
+    def call(*args: Any) -> Any:
+        _check_same(name, [variables, args])
+        args_list = [[functools.partial(as_tensor, leaf) for leaf in tree.leaves(args)]]
+        with _within(own):
+            return _checked(compiler, run(args_list), 1)[0]
+
+    return functools.update_wrapper(call, function)
+
+
+def expression_by_callback(
+    compiler: Any, expression: Expression, options: dict[str, Any]
+) -> Callable[[list[Any]], list[Any]]:
+    """Return a function of the inputs of an expression that callbacks of a compiler run."""
+    variables = tuple(_core.Template(shape, dtype) for shape, dtype in expression.inputs)
+    own = {**options, "hooks": {}}
+    compile, jit = callback(compiler, "__compile__"), callback(compiler, "__jit__")
+    if compile is not None:
+        run = compile(expression, variables, lambda _: expression, own)
+    elif jit is not None:
+
+        def run(args_list: list[list[Any]]) -> Any:
+            return jit(expression, variables, lambda _: expression, args_list, own)
+
+    else:
+        raise NotImplementedError(f"{type(compiler).__name__} does not compile")
+
+    def call(inputs: list[Any]) -> list[Any]:
+        results = run([[functools.partial(as_tensor, tensor) for tensor in inputs]])
+        return tree.leaves(_checked(compiler, results, 1)[0])
+
+    return call
+
+
+def stream_by_callback(
+    function: Callable[..., Any],
+    template: Any,
+    initial: Any,
+    constants: tuple[Any, ...],
+    options: dict[str, Any],
+) -> Stream[Any] | None:
+    """Return the stream that the callback ``__stream__`` makes; None without this callback."""
+    compiler = in_force(options)
+    start = callback(compiler, "__stream__")
+    if start is None:
+        return None
+    values = tree.leaves((template, initial, *constants))
+    flat = [functools.partial(as_tensor, leaf) for leaf in tree.leaves((initial, *constants))]
+    structures = (tree.map(_template, template), tree.map(_template, initial))
+    variables = [_template(leaf) for leaf in values]
+    arguments = tree.flatten((template, initial, *constants))[1]
+
+    def trace(variables: Sequence[Any]) -> Expression:
+        return _tracer(function, compiler)(arguments.unflatten(list(variables)))
+
+    streams = start(function, *structures, variables, trace, [flat], _options(compiler, options))
+    made: Stream[Any] = _checked(compiler, streams, 1)[0]
+    return made
+
+
+def _within(own: dict[str, Any]) -> Any:
+    """Return the default options while callbacks run: what they run is not for their compiler."""
+    from nxla.options import default_options
+
+    return default_options({"compiler": "evaluator", "hooks": own["hooks"]})
+
+
+def _callback(compiler: Any, name: str) -> Callable[..., Any]:
+    found = callback(compiler, name)
+    if found is None:
+        raise NotImplementedError(f"{type(compiler).__name__} does not implement {name}")
+    return found
+
+
+def _tracer(function: Callable[..., Any], compiler: Any) -> Callable[[Any], Expression]:
+    """Return what traces a function for templates in the containers of its arguments."""
+    from nxla.transform import debug_expr
+
+    return lambda variables: debug_expr(function, compiler=compiler)(*variables)
+
+
+def _options(compiler: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that a callback gets."""
+    defaults = dict(_core.get_default_options())
+    if defaults.get("compiler") not in (None, compiler):
+        # Settings belong to the compiler that they were written for.
+        defaults = {"hooks": defaults.get("hooks", {})}
+    hooks = {**defaults.get("hooks", {}), **(options.get("hooks") or {})}
+    merged = {**defaults, **options, "hooks": hooks}
+    return {name: value for name, value in merged.items() if name not in _OF_JIT}
+
+
+def _template(leaf: Any) -> Template:
+    """Return the template of a tensor, a number, an array or a template."""
+    if isinstance(leaf, _core.Template):
+        return leaf
+    if isinstance(leaf, _core.Lazy):
+        return leaf.template
+    x = leaf if isinstance(leaf, _core.Tensor | _core.Expr) else as_tensor(leaf)
+    names = x.names if any(name is not None for name in x.names) else None
+    return _core.Template(x.shape, x.dtype, names, list(x.vectorized_axes))
+
+
+def _check_same(name: str, lists: Sequence[tuple[Any, ...]]) -> None:
+    """Raise unless all lists of arguments have the containers and the types of the first."""
+    if len(lists) < 2:
+        return
+    leaves, structure = tree.flatten(lists[0])
+    expected = [_template(leaf) for leaf in leaves]
+    for number, args in enumerate(lists[1:], start=1):
+        found, other = tree.flatten(args)
+        if other != structure:
+            raise ArgumentError(f"{name}: arguments {number}: must be {structure}; got {other}")
+        for position, (leaf, template) in enumerate(zip(found, expected, strict=True)):
+            own = _template(leaf)
+            if (own.shape, own.dtype) != (template.shape, template.dtype):
+                path = structure.leaf_path(position)
+                raise ArgumentError(
+                    f"{name}: arguments {number}: {path or 'argument'} must be {template}; "
+                    f"got {own}"
+                )
+
+
+def _checked(compiler: Any, results: Any, count: int) -> list[Any]:
+    """Return what a callback gave for so many lists of arguments."""
+    found = list(results)
+    if len(found) != count:
+        name = getattr(compiler, "name", compiler)
+        raise ArgumentError(
+            f"compiler {name!r}: results: must have one entry for each of {count} lists of "
+            f"arguments; got {len(found)}"
+        )
+    return found
