@@ -31,7 +31,7 @@ with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find
 # dependencies than the compiled module does: with them, all that was compiled for it would be again.
 TESTED := --workspace --exclude nxla-tidy --exclude nxla-benches --exclude nxla-models
 
-.PHONY: help demo demo-minilm test test-heap check hooks audit coverage bench docs golden stubs stress soak fuzz
+.PHONY: help demo demo-minilm test test-heap check hooks audit coverage bench docs golden promises stubs stress soak fuzz
 .PHONY: package semver wheel release-dry-run clean
 .PHONY: test-rust test-python check-rust check-python check-types check-tidy check-workflows
 
@@ -109,6 +109,9 @@ clean: ## remove everything that was built
 # DIR=folder runs files of one's own, ENGINE=evaluator or xla only one of the two.
 golden: $(STAMPS)/dev ## compare with what a real Nx returned: DIR=folder, ENGINE=evaluator|xla
 	$(with_plugin) PYTHONPATH=tests $(BIN)/python -m golden $(DIR) $(if $(ENGINE),--engine $(ENGINE))
+
+promises: $(STAMPS)/dev ## write the page of the promises of Nx and their tests
+	$(BIN)/python tools/promises.py
 
 stubs: $(STAMPS)/dev ## write what follows from the compiled module: its stubs, and export lists
 	$(BIN)/python tools/stubs.py

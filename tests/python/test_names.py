@@ -46,11 +46,14 @@ def test_rust_names_exist():
     # Types, and the variants of enums.
     types = set(re.findall(r"\b(?:struct|enum|trait) (\w+)", sources))
     variants = set(re.findall(r"^ +([A-Z]\w*)[,(]", sources, re.MULTILINE))
-    # Operators are written as such; what begins with f32 or f64 is Rust's own.
-    names = {row[2] for row in ROWS if re.fullmatch(r"(?!f32|f64)[\w:]+", row[2])}
+    # Operators are written as such; what begins with f32 or f64 is Rust's own. Notes may have more.
+    names = {span for row in ROWS for span in row[2].split("`, `")}
+    names |= {name for row in ROWS for name in re.findall(r"\w+(?:::\w+)+", row[3])}
+    names = {span for span in names if re.fullmatch(r"(?!f32|f64)[A-Za-z_][\w:]+", span)}
     named = {name.rpartition("::")[2] for name in names}
+    modules = set(re.findall(r"\bmod (\w+)", sources))
     assert len(named) > 100
-    assert named - functions - types - variants == set()
+    assert named - modules - functions - types - variants == set()
 
 
 def test_what_is_in_python_is_in_rust_or_says_what_to_write_instead():
@@ -185,10 +188,9 @@ def test_names_in_the_documents_exist(path, name):
         found = getattr(found, part)
 
 
-@pytest.mark.parametrize("path", ["docs/learn/nx.md", "docs/guide/devices.md"])
-def test_methods_in_the_documents_exist(path):
-    text = (ROOT / path).read_text(encoding="utf-8")
+def test_methods_in_the_documents_exist():
+    text = (ROOT / "docs/guide/devices.md").read_text(encoding="utf-8")
     spans = re.findall(r"`x\.(\w+)\(", text)
-    assert spans or path == "docs/learn/nx.md"
+    assert spans
     for method in spans:
         assert hasattr(nx.Tensor, method), method

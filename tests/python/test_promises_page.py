@@ -1,0 +1,28 @@
+"""The page of promises names the test of each."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_is_as_it_would_be_written_now():
+    command = [sys.executable, str(ROOT / "tools/promises.py"), "--check"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_every_test_that_the_page_names_exists():
+    page = (ROOT / "docs/learn/nx-promises.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if re.match(r"\| \d", line)]
+    assert [int(row.split("|")[1]) for row in rows] == list(range(1, 132))
+    for row in rows:
+        held = re.findall(r"`([\w/.]+)::(\w+)`", row)
+        assert held, row
+        # Each promise has a test of Python; many have a twin in Rust.
+        assert any(path.endswith(".py") for path, _ in held), row
+        for path, name in held:
+            code = (ROOT / path).read_text(encoding="utf-8")
+            assert re.search(rf"\b(?:def|fn) {name}\b", code), (path, name)
