@@ -57,7 +57,7 @@ def loss(layers, pictures, labels):
 
 
 def train_step(layers, moments, step, pictures, labels):
-    """One step of Adam (Kingma and Ba 2015); gives the loss and everything updated."""
+    """Apply one step of Adam (Kingma and Ba 2015); return the loss and the updated values."""
     value, gradients = nx.value_and_grad(loss)(layers, pictures, labels)
     gradients = nx.annotate(gradients, "update")
     step = step + 1.0
@@ -95,7 +95,7 @@ def initial_state(seed):
 
 
 def train(step_function, pictures, labels, epochs, seed=0):
-    """Trains from a fixed start; gives the layers and the losses of all steps."""
+    """Train from a fixed start; return the layers and the losses of all steps."""
     layers, moments, count = initial_state(seed)
     rng = np.random.default_rng(seed)
     losses = []

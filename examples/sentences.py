@@ -79,7 +79,7 @@ class Tokenizer:
         self.numbers = {piece: number for number, piece in enumerate(lines)}
 
     def words(self, text):
-        """Return the words of a text: lower case, without accents, punctuation by itself."""
+        """Return the words of a text: lower case, without accents, punctuation marks as words."""
         plain = unicodedata.normalize("NFD", text.lower())
         spaced = ""
         for letter in plain:
@@ -106,7 +106,7 @@ class Tokenizer:
         return found
 
     def __call__(self, text):
-        """Return the numbers of a text, between those of its begin and its end."""
+        """Return the token ids of a text, between the ids of its begin and its end."""
         inner = [number for word in self.words(text) for number in self.pieces(word)]
         return [self.numbers["[CLS]"], *inner[: TOKENS - 2], self.numbers["[SEP]"]]
 
@@ -272,7 +272,7 @@ def nowhere():
 
 
 def timed(run):
-    """Return what a run gives, the time it took, and the bytes that went through this process."""
+    """Return the result of a run, its time, and the bytes that passed through the process."""
     before, start = nx.graph.traffic(), time.perf_counter()
     vectors = np.concatenate([np.asarray(part) for part in run()])
     seconds, after = time.perf_counter() - start, nx.graph.traffic()
@@ -293,7 +293,7 @@ def split(weights, batch):
 
 
 def compare(weights, batches, stages, compiler):
-    """Run the stages everywhere; print a table, and give the vectors of the whole encoder."""
+    """Run the stages everywhere; print a table, and return the vectors of the whole encoder."""
     encoder = nx.jit(encode, compiler=compiler)
 
     def streamed(executor):

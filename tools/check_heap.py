@@ -33,7 +33,7 @@ free(block)
 
 
 def checked() -> dict[str, str]:
-    """Return the environment in which allocations are checked: those of plugins as well."""
+    """Return the environment in which allocations are checked, including allocations of plugins."""
     preload = " ".join(filter(None, [LIBRARY, os.environ.get("LD_PRELOAD")]))
     checks = {"MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
     return {**os.environ, "LD_PRELOAD": preload, **checks}

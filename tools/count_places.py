@@ -40,7 +40,7 @@ LEFT_OUT = re.compile(
 )
 #: A hand-written stub counted; the header of a generated one says that it is.
 GENERATED = "`make stubs` writes them"
-#: How many lines apart two arguments of one list may be.
+#: The maximum distance of two arguments of one list, in lines.
 REACH = 12
 
 

@@ -69,7 +69,7 @@ def examples() -> tuple[int, int, int]:
                 skipped += 1
                 continue
             name = getattr(member, "__qualname__", module.__name__)
-            # What is compiled is in no module whose names would hide those of Python.
+            # The compiled files are in no module whose name would hide a module of Python.
             is_python = inspect.isroutine(member) is inspect.isfunction(member)
             home = sys.modules.get(str(own)) if is_python else None
             scope = {**(vars(home) if home else {}), "nx": nx}

@@ -122,7 +122,7 @@ def described(
     for node in tree.body:
         if not isinstance(node, ast.ClassDef | ast.FunctionDef) or node.name.startswith("__"):
             continue
-        # What tensors and traced values have in common is a class for type checkers only.
+        # The common members of tensors and traced values form a class for type checkers only.
         value = getattr(owner, node.name, _core.Tensor if node.name == "_Operators" else None)
         overloaded = any(ast.unparse(one) == "overload" for one in node.decorator_list)
         public = not node.name.startswith("_")
@@ -140,7 +140,7 @@ def exports(path: Path) -> str:
     names = set[str]()
     statements = ast.parse(text).body
     for block in [one for one in statements if isinstance(one, ast.If)]:
-        # What is imported late is imported for type checkers.
+        # Names that are imported on first use are imported for type checkers.
         if ast.unparse(block.test) == "TYPE_CHECKING":
             statements += block.body
     for node in statements:

@@ -11,7 +11,7 @@ import venv
 import zipfile
 from pathlib import Path
 
-# Compressed; a wheel that grows beyond it holds something that nobody meant to ship.
+# The compressed size limit; a larger wheel contains files that should not be shipped.
 MOST_BYTES = 12 << 20
 CHECKS = Path(__file__).with_name("installed.py")
 
@@ -47,7 +47,7 @@ def check_bill_of_materials(wheel: Path) -> None:
 
 
 def check_contents(archive: Path) -> None:
-    """Check that everything is in an archive that has to be, and nothing else."""
+    """Check that an archive contains all required files and no others."""
     names = names_in(archive)
     is_wheel = archive.suffix == ".whl"
     package = "nxla/" if is_wheel else "python/nxla/"
@@ -80,7 +80,7 @@ def check_installed(archive: Path, extra: str) -> str:
         try:
             venv.create(environment, with_pip=True)
         except subprocess.CalledProcessError:
-            # Where the `venv` module comes without `ensurepip`, pip of this environment fills in.
+            # Where the `venv` module lacks `ensurepip`, the pip of this environment fills in.
             venv.create(environment, with_pip=False, clear=True)
         python = next(environment.glob("[bS]*/python*"))
         pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q"]

@@ -1,4 +1,4 @@
-"""What a kernel of ``kernels.py`` is, and what it is made from in each library."""
+"""The kernels of ``kernels.py``, and their implementations in each library."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What a kernel is, for all libraries."""
+    """A kernel for all libraries."""
 
     family: str
     shapes: tuple[tuple[int, ...], ...]

@@ -1,4 +1,4 @@
-"""What users compose of several ops, among the kernels of ``kernels.py``: each a line or two."""
+"""Compositions of several ops, among the kernels of ``kernels.py``: one or two lines each."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def library(name: str) -> Library:
     return numpy_library() if name == "numpy" else nxla_library(name)
 
 
-#: How often a step is timed at least.
+#: The minimum number of times that a step is timed.
 LEAST_STEPS = 5
 
 

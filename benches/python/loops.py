@@ -24,7 +24,7 @@ from libraries import Library, least_time, library
 LIBRARIES = ("evaluator", "xla", "jax", "numpy")
 TURNS = 2
 SECONDS = 0.5
-#: How far results may be apart, as a share of the largest number.
+#: The tolerance of results, as a share of the largest number.
 TOLERANCE = 1e-3
 
 Loop = tuple[Callable[..., object], tuple[object, ...]]

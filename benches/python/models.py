@@ -60,7 +60,7 @@ def measure(model: str, name: str, results: str) -> dict[str, float]:
 def peak_memory() -> int:
     """Return the most bytes that this process held.
 
-    What ``getrusage`` says begins with the peak of the process that started this one.
+    The peak memory of `getrusage` starts with the peak of the parent process.
     """
     status = Path("/proc/self/status")
     if status.exists():

@@ -25,7 +25,7 @@ class Model:
 
     step: Callable[..., Any]
     arguments: tuple[Any, ...]
-    #: How far results of two libraries may be apart, as a share of the largest number.
+    #: The tolerance of the results of two libraries, as a share of the largest number.
     tolerance: float = 1e-3
 
 
