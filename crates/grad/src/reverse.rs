@@ -224,7 +224,7 @@ impl ReversePass<'_> {
         }
         let visit = Visit { id, operands: Operands::from_slice(operands) };
         let op = self.graph.op(id).clone();
-        self.graph.set_source(self.graph.source_id(id).derived());
+        self.graph.set_source(self.graph.source_id(id).mark_derived());
         match op {
             Op::Elem(index) => {
                 let Some(cotangent) = self.cotangent(id)? else { return Ok(()) };

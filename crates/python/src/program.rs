@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nxla_runtime::graph::ExprId;
-use nxla_runtime::graph::print::{Blocks, ExprText, PrintOptions, lines, named};
+use nxla_runtime::graph::print::{Blocks, ExprText, PrintOptions, lines, lines_and_names};
 use nxla_runtime::graph::{mermaid, svg};
 use nxla_runtime::host::DType;
 use nxla_runtime::{
@@ -414,7 +414,7 @@ impl PyExpression {
             let text = header.as_deref().map_or(text, |header| text.with_header(header));
             return Ok(py.detach(|| text.to_string()));
         }
-        let (lines, names) = py.detach(|| named(graph, self.program.outputs(), &options));
+        let (lines, names) = py.detach(|| lines_and_names(graph, self.program.outputs(), &options));
         let types = self.program.outputs().iter().enumerate().map(|(position, &id)| {
             let (entry, vectors) = header(position, id);
             if vectors.is_empty() { entry.to_string() } else { format!("{vectors} {entry}") }

@@ -287,7 +287,7 @@ impl Trace {
             Tensor::Host(host) if host.byte_size() <= LITERAL_LIMIT_BYTES => {
                 self.build(|graph| graph.tensor(host.clone()))?
             }
-            Tensor::Host(host) => match host.repeated() {
+            Tensor::Host(host) => match host.splat_value() {
                 Some(value) => self.build(|graph| graph.constant(value, tensor.ty()))?,
                 None => self.capture_input(tensor)?,
             },

@@ -400,7 +400,7 @@ impl HostTensor {
     /// Returns the common value of all elements if they are equal bit by bit, or `None` without
     /// elements.
     #[must_use]
-    pub fn repeated(&self) -> Option<Scalar> {
+    pub fn splat_value(&self) -> Option<Scalar> {
         match_dtype!(self.dtype, T => {
             let elements = bytemuck::cast_slice::<u8, T>(self.bytes());
             let value = elements.first()?.to_scalar();

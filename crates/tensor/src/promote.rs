@@ -124,7 +124,7 @@ impl Number {
     /// Comparisons are exact, so an integer need not fit the dtype of the tensor: it keeps its
     /// default dtype, or is compared as an infinity if no integer dtype holds it.
     #[must_use]
-    pub fn compared(self, other: Option<DType>) -> (Scalar, DType) {
+    pub fn for_comparison(self, other: Option<DType>) -> (Scalar, DType) {
         let typed = self.beside(other).or_else(|_| self.beside(None));
         typed.unwrap_or_else(|_| {
             let is_negative = matches!(self, Number::Int(value) if value < 0);

@@ -476,7 +476,7 @@ pub enum RuleFor {
 
 impl CustomGrad {
     /// Returns the positions of the declared inputs among the operands.
-    pub fn declared(&self) -> std::ops::Range<usize> {
+    pub fn declared_inputs(&self) -> std::ops::Range<usize> {
         self.outputs..self.outputs + self.inputs
     }
 

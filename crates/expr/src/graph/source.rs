@@ -75,7 +75,7 @@ const DERIVED: u32 = 1 << 31;
 impl SourceId {
     /// Returns the same source for nodes that reverse-mode differentiation creates.
     #[must_use]
-    pub fn derived(self) -> Self {
+    pub fn mark_derived(self) -> Self {
         Self(self.0 | DERIVED)
     }
 
@@ -85,7 +85,7 @@ impl SourceId {
     }
 
     /// Returns this source, marked as a derivative if `other` is.
-    pub(crate) fn derived_as(self, other: Self) -> Self {
+    pub(crate) fn mark_derived_like(self, other: Self) -> Self {
         Self(self.0 | other.0 & DERIVED)
     }
 }

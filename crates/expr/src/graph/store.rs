@@ -350,7 +350,7 @@ impl Graph {
     pub(crate) fn copy_source(&mut self, from: &Graph, id: ExprId, copied: &mut SourceMap) {
         let source = from.nodes[id.index()].source;
         let sources = &mut self.sources;
-        let copy = || sources.add(from.sources.get(source).clone()).derived_as(source);
+        let copy = || sources.add(from.sources.get(source).clone()).mark_derived_like(source);
         sources.current = *copied.entry(source).or_insert_with(copy);
     }
 

@@ -82,12 +82,12 @@ pub fn lines(graph: &Graph, roots: &[ExprId], options: &PrintOptions) -> Vec<Str
 /// let mut graph = Graph::new();
 /// let x = graph.parameter(0, TensorType::new(DType::F32, [4]));
 /// let (y, z) = (graph.exp(x)?, graph.sin(x)?);
-/// let (lines, names) = print::named(&graph, &[z, y, x], &print::PrintOptions::default());
+/// let (lines, names) = print::lines_and_names(&graph, &[z, y, x], &print::PrintOptions::default());
 /// assert_eq!(lines, ["parameter a:0   f32[4]", "b = sin a       f32[4]", "c = exp a       f32[4]"]);
 /// assert_eq!(names, ["b", "c", "a"]);
 /// # Ok::<(), nxla_expr::Error>(())
 /// ```
-pub fn named(
+pub fn lines_and_names(
     graph: &Graph,
     roots: &[ExprId],
     options: &PrintOptions,

@@ -25,7 +25,7 @@ pub(crate) fn active_parts(op: &Op, operands: &[bool]) -> Vec<bool> {
             match &metadata.custom_grad {
                 _ if metadata.stop_grad => vec![false; results],
                 Some(custom) => {
-                    vec![operands[custom.declared()].contains(&true); results]
+                    vec![operands[custom.declared_inputs()].contains(&true); results]
                 }
                 None => operands.to_vec(),
             }
@@ -99,9 +99,9 @@ fn custom_grad(pass: &mut ReversePass<'_>, visit: &Visit, metadata: &Metadata) -
     let parts = pass.parts(visit)?;
     if custom.rule == RuleFor::Tangents {
         // The rule computes tangents; its transpose computes cotangents.
-        let captures = &visit.operands[custom.declared().end..];
+        let captures = &visit.operands[custom.declared_inputs().end..];
         let found = transpose(pass.graph, &Linear::of(custom), captures, &parts)?;
-        for (position, cotangent) in custom.declared().zip(found) {
+        for (position, cotangent) in custom.declared_inputs().zip(found) {
             if let Some(cotangent) = cotangent {
                 pass.add_cotangent(visit, position, cotangent)?;
             }
@@ -115,10 +115,10 @@ fn custom_grad(pass: &mut ReversePass<'_>, visit: &Visit, metadata: &Metadata) -
             None => full(pass.graph, 0.0, ty.dtype, &ty.shape)?,
         });
     }
-    let captures = &visit.operands[custom.declared().end..];
+    let captures = &visit.operands[custom.declared_inputs().end..];
     arguments.extend(captures);
     let cotangents = custom.program.inline(pass.graph, &arguments)?;
-    for (position, cotangent) in custom.declared().zip(cotangents) {
+    for (position, cotangent) in custom.declared_inputs().zip(cotangents) {
         let shape = pass.graph.shape(visit.operands[position]).clone();
         let cotangent = crate::builder::strip_names(pass.graph, cotangent)?;
         let added = shape.rank() - pass.graph.shape(cotangent).rank();

@@ -27,8 +27,8 @@ pub(crate) fn needed_operands(op: &Op, results: &[bool]) -> Vec<bool> {
         Op::Metadata(metadata) => match &metadata.custom_grad {
             Some(custom) => {
                 let captures = custom.program.inputs().len() - custom.changes();
-                let operands = custom.declared().end + captures;
-                (0..operands).map(|at| custom.declared().contains(&at)).collect()
+                let operands = custom.declared_inputs().end + captures;
+                (0..operands).map(|at| custom.declared_inputs().contains(&at)).collect()
             }
             None => results.to_vec(),
         },
@@ -97,8 +97,8 @@ fn jvp_metadata(
 /// applied instead.
 fn jvp_custom(graph: &mut Graph, op: &Op, custom: &CustomGrad, operands: &[Dual]) -> Result<Duals> {
     let node = graph.make(op.clone(), &values(operands))?;
-    let declared = &operands[custom.declared()];
-    let captures = values(&operands[custom.declared().end..]);
+    let declared = &operands[custom.declared_inputs()];
+    let captures = values(&operands[custom.declared_inputs().end..]);
     let found: Tangents = match custom.rule {
         RuleFor::Cotangents => {
             let seeds: Vec<Option<ExprId>> = declared.iter().map(|dual| dual.tangent).collect();
