@@ -74,6 +74,8 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(BIN)/python benches/python/compile_times.py
 	$(call section,loops)
 	$(BIN)/python benches/python/loops.py
+	$(call section,allocator)
+	$(BIN)/python benches/python/allocator.py
 	$(call section,stages)
 	$(BIN)/python benches/python/stages.py
 	$(call section,kernels)
