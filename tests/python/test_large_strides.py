@@ -47,9 +47,8 @@ def test_scatters_and_gradients_with_such_strides(compiler, stride):
 
 
 @pytest.mark.parametrize("dilation", LARGE)
-def test_a_dilation_beyond_the_tensor_needs_windows_of_one_element(compiler, dilation):
+def test_a_dilation_beyond_the_tensor_leaves_windows_of_one_element(compiler, dilation):
     f = nx.jit(lambda x: nx.window_sum(x, 1, dilations=dilation), compiler=compiler)
     np.testing.assert_array_equal(np.asarray(f(X)), X)
-    with pytest.raises(nx.NxlaError) as raised:
-        nx.jit(lambda x: nx.window_sum(x, 2, dilations=dilation), compiler=compiler)(X)
-    assert "internal" not in str(raised.value)
+    f = nx.jit(lambda x: nx.window_sum(x, 2, dilations=dilation), compiler=compiler)
+    assert f(X).shape == (0, 0)

@@ -58,11 +58,10 @@ impl WindowAxis {
 
     /// The taps of a window that see elements rather than padding.
     fn seeing(&self, window: usize) -> std::ops::Range<usize> {
-        let (first, dilation) = ((window * self.stride) as i64 - self.low, self.dilation as i64);
-        let begin = ((-first).max(0) + dilation - 1) / dilation;
-        let end = ((self.size as i64 - first).max(0) + dilation - 1) / dilation;
-        let end = (end as usize).min(self.taps);
-        (begin as usize).min(end)..end
+        let first = (window * self.stride) as i64 - self.low;
+        let taps = |distance: i64| (distance.max(0) as usize).div_ceil(self.dilation);
+        let end = taps(self.size as i64 - first).min(self.taps);
+        taps(-first).min(end)..end
     }
 
     /// The windows all of whose taps see elements.
@@ -73,11 +72,10 @@ impl WindowAxis {
 
     /// The windows in which a tap sees an element rather than padding.
     fn seen(&self, tap: usize) -> std::ops::Range<usize> {
-        let (offset, stride) = (self.offset(tap), self.stride as i64);
-        let first = ((-offset).max(0) + stride - 1) / stride;
-        let end = ((self.size as i64 - offset).max(0) + stride - 1) / stride;
-        let end = (end as usize).min(self.count);
-        (first as usize).min(end)..end
+        let offset = self.offset(tap);
+        let windows = |distance: i64| (distance.max(0) as usize).div_ceil(self.stride);
+        let end = windows(self.size as i64 - offset).min(self.count);
+        windows(-offset).min(end)..end
     }
 }
 
