@@ -64,7 +64,10 @@ fn mentioned_paths(file: &File, line: &str) -> Vec<String> {
         TOP_FOLDERS.iter().any(|folder| span.starts_with(folder))
             && !span.contains(['*', '<', '{', ' ', '…', '$'])
     };
-    let mut paths: Vec<String> = code_spans(line).into_iter().filter(is_path).collect();
+    // A test is named by its file and its function: `tests/file.py::test_name`.
+    let file_of = |span: String| span.split("::").next().unwrap_or_default().to_owned();
+    let spans = code_spans(line).into_iter().filter(is_path);
+    let mut paths: Vec<String> = spans.map(file_of).collect();
     if file.is("md") {
         paths.extend(links(line).into_iter().map(|link| beside(file, link)));
     }
@@ -112,10 +115,11 @@ mod tests {
     fn finds_paths() {
         let file = File { path: "docs/decisions/a.md".into(), text: String::new() };
         let line = "see [the table](../../crates/expr/src/graph/table.rs#L1), `crates/eval/src`, \
-                    `crates/*/src`, [a site](https://example.org/a) and `cargo test`";
+                    `crates/*/src`, `crates/eval/src/lib.rs::name`, [a site](https://example.org/a) and \
+                    `cargo test`";
         assert_eq!(
             mentioned_paths(&file, line),
-            ["crates/eval/src", "crates/expr/src/graph/table.rs"]
+            ["crates/eval/src", "crates/eval/src/lib.rs", "crates/expr/src/graph/table.rs"]
         );
     }
 }
