@@ -6,7 +6,7 @@ use crate::graph::{BinaryOp, ExprId, Graph, Op, Result, UnaryOp};
 use crate::{for_each_binary, for_each_unary};
 
 macro_rules! unary_methods {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt $public:literal [$($example:literal)*];)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $operations:literal $domain:tt $public:literal [$($example:literal)*];)*) => {
         impl Graph {
             $(
                 $(#[$doc])*
@@ -21,7 +21,7 @@ macro_rules! unary_methods {
 for_each_unary!(unary_methods);
 
 macro_rules! binary_methods {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $public:literal [$($example:literal)*];)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $operations:literal $public:literal [$($example:literal)*];)*) => {
         impl Graph {
             $(
                 $(#[$doc])*

@@ -5,6 +5,7 @@
 //! and a graph contains ops; these modules and the encoding import each other in a cycle.
 
 mod block;
+mod cost;
 mod detach;
 pub(crate) mod encode;
 mod error;
@@ -26,6 +27,7 @@ mod types;
 mod walk;
 
 pub use block::{BlockKind, Combine, Cumulative, Keep, Order};
+pub use cost::operations;
 pub use detach::Detached;
 pub use encode::Digest;
 pub use error::{Difference, Error, ErrorKind, Misfit, Region, Result};

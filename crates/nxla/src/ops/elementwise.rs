@@ -18,7 +18,7 @@ use crate::expr::Expr;
 use crate::tensor::Tensor;
 
 macro_rules! unary_methods {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt $public:literal [$($example:literal)*];)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $operations:literal $domain:tt $public:literal [$($example:literal)*];)*) => {
         methods! {
             $(
                 $(#[$doc])*
@@ -36,7 +36,7 @@ macro_rules! unary_methods {
 for_each_unary!(unary_methods);
 
 macro_rules! binary_methods {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $public:literal [$($example:literal)*];)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $operations:literal $public:literal [$($example:literal)*];)*) => {
         methods! {
             $(
                 $(#[$doc])*

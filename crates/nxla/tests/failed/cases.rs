@@ -34,13 +34,13 @@ macro_rules! cases {
 }
 
 macro_rules! unary {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt $public:literal [$($example:literal)*];)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $operations:literal $domain:tt $public:literal [$($example:literal)*];)*) => {
         cases! { |b, x| $($method: b.$method();)* }
     };
 }
 
 macro_rules! binary {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $public:literal [$($example:literal)*];)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $operations:literal $public:literal [$($example:literal)*];)*) => {
         cases! { |b, x| $($method: b.$method(x), x.$method(b), b.$method(2);)* }
     };
 }

@@ -101,7 +101,7 @@ macro_rules! table {
 }
 
 macro_rules! unary_functions {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt $public:literal [$($example:literal)*];)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $operations:literal $domain:tt $public:literal [$($example:literal)*];)*) => {
         $(function_of_one! {
             [$(#[$doc])*] $method $class $public [$($example)*]
             |py: Python<'_>, operands: &[Value]| {
@@ -114,7 +114,7 @@ macro_rules! unary_functions {
 for_each_unary!(unary_functions);
 
 macro_rules! binary_functions {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $public:literal [$($example:literal)*];)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $operations:literal $public:literal [$($example:literal)*];)*) => {
         $(function_of_two! {
             [$(#[$doc])*] $method $class $public [$($example)*]
             |py: Python<'_>, operands: &[Value]| {
