@@ -107,11 +107,10 @@ fn run(joined: &Joined, compiler: &str) -> std::result::Result<Vec<HostTensor>, 
     let options = Options::new().compiler(compiler);
     let executable = compile_program(&joined.program, &options, &[])?;
     let inputs: Vec<&Tensor> = joined.inputs.iter().collect();
-    let before = Activity::so_far().started;
+    let before = Activity::of_thread().started;
     let results = executable.run(&inputs, &RunContext::default())?;
-    // Tests run side by side, so that other runs may be counted as well.
-    let has_run = Activity::so_far().started > before;
-    assert!(compiler != "xla" || has_run, "{:?} did not run on XLA", joined.ops);
+    let runs = Activity::of_thread().started - before;
+    assert_eq!(runs, u64::from(compiler == "xla"), "runs of {:?} on the plugin", joined.ops);
     results.iter().map(Tensor::to_host).collect()
 }
 

@@ -123,18 +123,6 @@ impl Buffer {
         &self.inner.shape
     }
 
-    /// Bytes the buffer takes on the device, which may pad or pack.
-    ///
-    /// # Errors
-    /// What the plugin reports, for instance that the buffer was deleted.
-    pub fn on_device_size(&self) -> Result<usize, Error> {
-        let mut args = PJRT_Buffer_OnDeviceSizeInBytes_Args::new();
-        args.buffer = self.raw()?;
-        // SAFETY: the buffer is alive.
-        unsafe { self.call(&mut args)? };
-        Ok(args.on_device_size_in_bytes)
-    }
-
     /// Whether the data is there, or the operation that was to produce it has failed. Never
     /// blocks.
     ///

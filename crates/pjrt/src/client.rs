@@ -44,7 +44,6 @@ pub struct Device {
     raw: NonNull<PJRT_Device>,
     index: usize,
     id: i32,
-    local_hardware_id: i32,
     kind: String,
     debug_string: String,
     live: Live,
@@ -237,13 +236,6 @@ impl Device {
         self.id
     }
 
-    /// The number of the hardware in this machine, such as a CUDA device number; -1 if it has
-    /// none.
-    #[must_use]
-    pub fn local_hardware_id(&self) -> i32 {
-        self.local_hardware_id
-    }
-
     /// The model, such as `cpu` or the name of a graphics card.
     #[must_use]
     pub fn kind(&self) -> &str {
@@ -348,15 +340,12 @@ unsafe fn read_device(
 ) -> Result<Device, Error> {
     let mut description = PJRT_Device_GetDescription_Args::new();
     description.device = raw;
-    let mut hardware = PJRT_Device_LocalHardwareId_Args::new();
-    hardware.device = raw;
     let mut id = PJRT_DeviceDescription_Id_Args::new();
     let mut kind = PJRT_DeviceDescription_Kind_Args::new();
     let mut debug = PJRT_DeviceDescription_DebugString_Args::new();
     // SAFETY: the device is alive, and so is its description with the strings it owns.
     unsafe {
         plugin.call(&mut description)?;
-        plugin.call(&mut hardware)?;
         id.device_description = description.device_description;
         kind.device_description = description.device_description;
         debug.device_description = description.device_description;
@@ -367,7 +356,6 @@ unsafe fn read_device(
             raw: non_null(raw, "PJRT_Client_AddressableDevices", plugin)?,
             index,
             id: id.id,
-            local_hardware_id: hardware.local_hardware_id,
             kind: value::text(kind.device_kind, kind.device_kind_size),
             debug_string: value::text(debug.debug_string, debug.debug_string_size),
             live: Live::default(),

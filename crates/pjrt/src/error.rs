@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use nxla_tensor::{DType, Shape, TensorError};
+use nxla_tensor::TensorError;
 
 use crate::plugin::MIN_MINOR;
 
@@ -190,27 +190,9 @@ pub enum Error {
         /// The number of the type in `PJRT_Buffer_Type` or `XLA_FFI_DataType`.
         code: i32,
     },
-    /// A host buffer does not have the size of the tensor it is for.
-    #[error("a tensor of type {dtype}{shape} takes {expected} bytes, got {actual}")]
-    HostSize {
-        /// The element type.
-        dtype: DType,
-        /// The shape.
-        shape: Shape,
-        /// The bytes needed.
-        expected: usize,
-        /// The bytes given.
-        actual: usize,
-    },
     /// A host tensor cannot be made.
     #[error(transparent)]
     Tensor(#[from] TensorError),
-    /// The memory of a buffer is not readable from the host.
-    #[error("the buffer is on {device}, whose memory the host cannot read in place")]
-    NotOnHost {
-        /// The device.
-        device: String,
-    },
     /// The memory of a buffer has been freed, or given away to a program.
     #[error("the tensor has been released: it was deallocated, or donated to a program")]
     Released,
@@ -239,124 +221,42 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// The plugin's error code, where the error came from a plugin.
-    #[must_use]
-    pub fn code(&self) -> Option<ErrorCode> {
-        match self {
-            Error::Plugin { code, .. } | Error::Compile { code, .. } => Some(*code),
-            Error::NoPlugin { .. }
-            | Error::PluginMissing { .. }
-            | Error::NotALibrary { .. }
-            | Error::NotAPlugin { .. }
-            | Error::Deadly { .. }
-            | Error::Forked
-            | Error::IncompatibleVersion { .. }
-            | Error::KnownFault { .. }
-            | Error::Option { .. }
-            | Error::NoDevices { .. }
-            | Error::Unsupported { .. }
-            | Error::MapsExhausted { .. }
-            | Error::ArgumentCount { .. }
-            | Error::DeviceCount { .. }
-            | Error::ForeignObject { .. }
-            | Error::UnknownType { .. }
-            | Error::HostSize { .. }
-            | Error::Tensor(_)
-            | Error::NotOnHost { .. }
-            | Error::Released
-            | Error::Donated { .. }
-            | Error::SerializedDamaged { .. }
-            | Error::SerializedElsewhere { .. } => None,
-        }
-    }
-}
-
-/// The kinds of errors a plugin reports (the status codes of Abseil).
+/// The kind of an error that a plugin reports: a status code of Abseil.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorCode {
-    /// The operation was cancelled.
-    Cancelled,
-    /// An error without a kind.
-    Unknown,
-    /// An argument is wrong whatever the state of the system.
-    InvalidArgument,
-    /// Time ran out.
-    DeadlineExceeded,
-    /// Something asked for is not there.
-    NotFound,
-    /// Something to create is there already.
-    AlreadyExists,
-    /// The caller may not do this.
-    PermissionDenied,
-    /// Out of memory, most often.
-    ResourceExhausted,
-    /// The state of the system does not allow it.
-    FailedPrecondition,
-    /// The operation was given up, often for a conflict.
-    Aborted,
-    /// An index past the end.
-    OutOfRange,
-    /// The plugin does not do this.
-    Unimplemented,
-    /// A bug or an invariant that does not hold.
-    Internal,
-    /// Not available now; a retry can help.
-    Unavailable,
-    /// Data was lost or damaged.
-    DataLoss,
-    /// The caller is not known.
-    Unauthenticated,
-    /// A number outside the list.
-    Other(i32),
-}
+pub struct ErrorCode(pub i32);
 
 impl ErrorCode {
-    pub(crate) fn from_raw(code: i32) -> ErrorCode {
-        match code {
-            1 => ErrorCode::Cancelled,
-            2 => ErrorCode::Unknown,
-            3 => ErrorCode::InvalidArgument,
-            4 => ErrorCode::DeadlineExceeded,
-            5 => ErrorCode::NotFound,
-            6 => ErrorCode::AlreadyExists,
-            7 => ErrorCode::PermissionDenied,
-            8 => ErrorCode::ResourceExhausted,
-            9 => ErrorCode::FailedPrecondition,
-            10 => ErrorCode::Aborted,
-            11 => ErrorCode::OutOfRange,
-            12 => ErrorCode::Unimplemented,
-            13 => ErrorCode::Internal,
-            14 => ErrorCode::Unavailable,
-            15 => ErrorCode::DataLoss,
-            16 => ErrorCode::Unauthenticated,
-            other => ErrorCode::Other(other),
-        }
-    }
+    /// An argument is wrong whatever the state of the system.
+    pub const INVALID_ARGUMENT: ErrorCode = ErrorCode(3);
+    /// The plugin does not do this.
+    pub const UNIMPLEMENTED: ErrorCode = ErrorCode(12);
 }
 
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match self {
-            ErrorCode::Cancelled => "cancelled",
-            ErrorCode::Unknown => "unknown",
-            ErrorCode::InvalidArgument => "invalid argument",
-            ErrorCode::DeadlineExceeded => "deadline exceeded",
-            ErrorCode::NotFound => "not found",
-            ErrorCode::AlreadyExists => "already exists",
-            ErrorCode::PermissionDenied => "permission denied",
-            ErrorCode::ResourceExhausted => "resource exhausted",
-            ErrorCode::FailedPrecondition => "failed precondition",
-            ErrorCode::Aborted => "aborted",
-            ErrorCode::OutOfRange => "out of range",
-            ErrorCode::Unimplemented => "unimplemented",
-            ErrorCode::Internal => "internal",
-            ErrorCode::Unavailable => "unavailable",
-            ErrorCode::DataLoss => "data loss",
-            ErrorCode::Unauthenticated => "unauthenticated",
-            ErrorCode::Other(code) => return write!(f, "code {code}"),
-        };
-        f.write_str(text)
+        /// The names of the codes from 1 on.
+        const NAMES: [&str; 16] = [
+            "cancelled",
+            "unknown",
+            "invalid argument",
+            "deadline exceeded",
+            "not found",
+            "already exists",
+            "permission denied",
+            "resource exhausted",
+            "failed precondition",
+            "aborted",
+            "out of range",
+            "unimplemented",
+            "internal",
+            "unavailable",
+            "data loss",
+            "unauthenticated",
+        ];
+        let position = usize::try_from(self.0).ok().and_then(|code| code.checked_sub(1));
+        match position.and_then(|position| NAMES.get(position)) {
+            Some(name) => f.write_str(name),
+            None => write!(f, "code {}", self.0),
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::client::{Client, non_null};
 use crate::dtype;
 use crate::error::Error;
 use crate::host::HOST_CALL_TARGET;
-use crate::maps::{self, Counted};
+use crate::maps;
 use crate::options::CompileOptions;
 use crate::running::Compiling;
 use crate::serialized::{self, Facts};
@@ -35,7 +35,7 @@ pub(crate) struct Compiled {
     pub(crate) name: String,
     pub(crate) facts: Facts,
     pub(crate) outputs: Vec<(DType, Shape)>,
-    /// Indices of the devices, in the order of argument lists. Empty for a portable program.
+    /// Indices of the devices, in the order of argument lists.
     pub(crate) devices: Vec<usize>,
     /// How many bytes the program takes when it is serialized, once somebody knows.
     serialized: OnceLock<usize>,
@@ -140,7 +140,7 @@ impl Executable {
         client: &Client,
         facts: Facts,
     ) -> Result<Executable, Error> {
-        let loaded = Loaded { raw: loaded, client: client.clone(), _counted: Counted::new() };
+        let loaded = Loaded { raw: loaded, client: client.clone() };
         let mut args = PJRT_LoadedExecutable_GetExecutable_Args::new();
         args.loaded_executable = loaded.raw.as_ptr();
         // SAFETY: the loaded executable is alive. The executable is ours.
@@ -190,7 +190,7 @@ impl Executable {
     /// The number of devices the program runs on together.
     #[must_use]
     pub fn num_devices(&self) -> usize {
-        self.inner.devices.len().max(1)
+        self.inner.devices.len()
     }
 
     /// The program as bytes that [`Client::deserialize`] of a client with an equal
@@ -214,20 +214,6 @@ impl Executable {
             }
             self.inner.serialized.get_or_init(|| bytes.len());
             Ok(bytes)
-        }
-    }
-
-    /// A text that is equal for equal programs compiled alike.
-    ///
-    /// # Errors
-    /// What the plugin reports; not all plugins have fingerprints.
-    pub fn fingerprint(&self) -> Result<String, Error> {
-        let mut args = PJRT_Executable_Fingerprint_Args::new();
-        args.executable = self.inner.program.raw.as_ptr();
-        // SAFETY: the executable is alive, and the text lives as long as it.
-        unsafe {
-            self.inner.call(&mut args)?;
-            Ok(value::text(args.executable_fingerprint, args.executable_fingerprint_size))
         }
     }
 
@@ -356,7 +342,6 @@ impl std::fmt::Debug for Executable {
 struct Loaded {
     raw: NonNull<PJRT_LoadedExecutable>,
     client: Client,
-    _counted: Counted,
 }
 
 impl Drop for Loaded {

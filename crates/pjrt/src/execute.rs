@@ -7,6 +7,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use nxla_tensor::{DType, Shape};
+use smallvec::SmallVec;
 
 use crate::buffer::Buffer;
 use crate::error::Error;
@@ -14,7 +15,6 @@ use crate::event::Event;
 use crate::executable::{Compiled, Executable};
 use crate::ffi::ExecutionContext;
 use crate::options::ExecuteOptions;
-use crate::scratch::with_scratch;
 use crate::sys::*;
 use crate::traffic;
 
@@ -68,40 +68,28 @@ impl Executable {
         options: &ExecuteOptions<'_>,
     ) -> Result<(Vec<Buffer>, Started), Error> {
         let inner = &*self.inner;
-        let device = match (options.device, &inner.devices[..]) {
-            (Some(device), _) => inner.client.index_of(device)?,
-            (None, [device]) => *device,
-            (None, []) => 0,
-            (None, devices) => {
-                return Err(inner.device_count(devices.len(), 1));
-            }
+        let [device] = inner.devices[..] else {
+            return Err(inner.device_count(inner.devices.len(), 1));
         };
-        with_scratch(args.len(), null_mut(), |inputs| {
-            inner.check_args(args, inputs)?;
-            with_scratch(inner.outputs.len(), null_mut(), |outputs| {
-                let context = inner.create_context(options)?;
-                let mut event = null_mut();
-                let mut launch = Launch {
-                    argument_lists: &[inputs.as_ptr()],
-                    output_lists: &[outputs.as_mut_ptr()],
-                    num_args: inputs.len(),
-                    events: &raw mut event,
-                    device: null_mut(),
-                    context: context.as_ref().map_or(null_mut(), ExecutionContext::as_ptr),
-                };
-                if options.device.is_some() || inner.devices.is_empty() {
-                    launch.device = inner.client.devices()[device].as_ptr();
-                }
-                // SAFETY: the lists have the lengths the program expects, on one device.
-                unsafe { inner.launch(&launch, options) }.map_err(|error| cause(error, args))?;
-                // SAFETY: the buffers are ours.
-                let outputs = unsafe { inner.take_outputs(outputs, device) };
-                Ok((outputs, Started { event, context }))
-            })
-        })
+        let inputs = inner.check_args(args)?;
+        let mut outputs = Pointers::from_elem(null_mut(), inner.outputs.len());
+        let context = inner.create_context(options)?;
+        let mut event = null_mut();
+        let launch = Launch {
+            argument_lists: &[inputs.as_ptr()],
+            output_lists: &[outputs.as_mut_ptr()],
+            num_args: inputs.len(),
+            events: &raw mut event,
+            context: context.as_ref().map_or(null_mut(), ExecutionContext::as_ptr),
+        };
+        // SAFETY: the lists have the lengths the program expects, on one device.
+        unsafe { inner.launch(&launch, options) }.map_err(|error| cause(error, args))?;
+        // SAFETY: the buffers are ours.
+        let outputs = unsafe { inner.take_outputs(&outputs, device) };
+        Ok((outputs, Started { event, context }))
     }
 
-    /// Starts a program of several replicas or partitions: one list of arguments for each of its
+    /// Starts a program of several partitions: one list of arguments for each of its
     /// devices, and as many lists of results.
     ///
     /// # Errors
@@ -119,12 +107,10 @@ impl Executable {
         let num_args = args.first().map_or(0, |list| list.len());
         let mut inputs = Vec::with_capacity(args.len());
         for list in args {
-            let mut raw = vec![null_mut(); num_args];
             if list.len() != num_args {
                 return Err(inner.argument_count(num_args, list.len()));
             }
-            inner.check_args(list, &mut raw)?;
-            inputs.push(raw);
+            inputs.push(inner.check_args(list)?);
         }
         let mut outputs = vec![vec![null_mut(); inner.outputs.len()]; args.len()];
         let mut events = vec![null_mut(); args.len()];
@@ -136,7 +122,6 @@ impl Executable {
             output_lists: &output_lists,
             num_args,
             events: events.as_mut_ptr(),
-            device: null_mut(),
             context: context.as_ref().map_or(null_mut(), ExecutionContext::as_ptr),
         };
         // SAFETY: there is one list of each kind per device, with the lengths the program expects.
@@ -159,6 +144,9 @@ impl Executable {
     }
 }
 
+/// Buffers of a plugin. Most programs have so few arguments and results that the list needs no allocation.
+type Pointers = SmallVec<[*mut PJRT_Buffer; 64]>;
+
 /// An execution that may not be over, on one device.
 struct Started {
     /// Ours, or null.
@@ -173,8 +161,6 @@ struct Launch<'a> {
     num_args: usize,
     /// Room for one event per device.
     events: *mut *mut PJRT_Event,
-    /// Null, or the only device.
-    device: *mut PJRT_Device,
     context: *mut PJRT_ExecuteContext,
 }
 
@@ -189,18 +175,19 @@ fn cause(error: Error, args: &[&Buffer]) -> Error {
 impl Compiled {
     /// Checks number and origin of the arguments and collects their pointers.
     #[inline]
-    fn check_args(&self, args: &[&Buffer], raw: &mut [*mut PJRT_Buffer]) -> Result<(), Error> {
+    fn check_args(&self, args: &[&Buffer]) -> Result<Pointers, Error> {
         if let Some(expected) = self.facts.num_args.filter(|&expected| expected != args.len()) {
             return Err(self.argument_count(expected, args.len()));
         }
-        for (index, (to, arg)) in raw.iter_mut().zip(args).enumerate() {
+        let mut pointers = Pointers::with_capacity(args.len());
+        for (index, arg) in args.iter().enumerate() {
             if !arg.client().is(&self.client) {
                 return Err(Error::ForeignObject { what: format!("argument {index}") });
             }
             arg.check_taken()?;
-            *to = arg.raw()?;
+            pointers.push(arg.raw()?);
         }
-        Ok(())
+        Ok(pointers)
     }
 
     /// Calls the plugin.
@@ -215,7 +202,6 @@ impl Compiled {
         options: &ExecuteOptions<'_>,
     ) -> Result<(), Error> {
         let mut execute_options = PJRT_ExecuteOptions::new();
-        execute_options.launch_id = options.launch_id;
         execute_options.non_donatable_input_indices = options.non_donatable.as_ptr();
         execute_options.num_non_donatable_input_indices = options.non_donatable.len();
         execute_options.context = launch.context;
@@ -227,7 +213,6 @@ impl Compiled {
         args.num_args = launch.num_args;
         args.output_lists = launch.output_lists.as_ptr();
         args.device_complete_events = launch.events;
-        args.execute_device = launch.device;
         // SAFETY: the executable is alive, the lists are as the caller vouches, and everything
         // that is pointed to outlives the call.
         unsafe { self.call(&mut args)? };

@@ -213,11 +213,6 @@ impl HostCallTable {
         self.functions.write().unwrap_or_else(PoisonError::into_inner).insert(id, function)
     }
 
-    /// Removes a function. Calls that have begun end undisturbed.
-    pub fn remove(&self, id: i64) -> Option<Arc<dyn HostFn>> {
-        self.functions.write().unwrap_or_else(PoisonError::into_inner).remove(&id)
-    }
-
     /// The function with an id.
     #[must_use]
     pub fn get(&self, id: i64) -> Option<Arc<dyn HostFn>> {
@@ -242,11 +237,6 @@ pub(crate) static PROCESS_WIDE: HostCallTable = HostCallTable::new();
 /// with [`ExecuteOptions::host_calls`](crate::ExecuteOptions).
 pub fn register_host_fn(id: i64, function: Arc<dyn HostFn>) -> Option<Arc<dyn HostFn>> {
     PROCESS_WIDE.insert(id, function)
-}
-
-/// Undoes [`register_host_fn`].
-pub fn unregister_host_fn(id: i64) -> Option<Arc<dyn HostFn>> {
-    PROCESS_WIDE.remove(id)
 }
 
 #[cfg(test)]
@@ -287,6 +277,5 @@ mod tests {
         assert!(table.insert(1, function.clone()).is_none());
         assert!(table.insert(1, function).is_some());
         assert!(table.get(1).is_some() && table.get(2).is_none());
-        assert!(table.remove(1).is_some() && table.remove(1).is_none());
     }
 }

@@ -7,7 +7,7 @@
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use nxla_pjrt::{Client, CompileOptions, ExecuteOptions, Plugin, discover};
-//! use nxla_tensor::{DType, Shape};
+//! use nxla_tensor::HostTensor;
 //!
 //! let plugin = Plugin::load(discover(None)?)?;
 //! let client = Client::new(&plugin, &[])?;
@@ -16,10 +16,10 @@
 //!     return %y : tensor<f32>
 //! }";
 //! let program = client.compile(text, &CompileOptions::default())?;
-//! let (device, bytes) = (&client.devices()[0], 1.5_f32.to_ne_bytes());
-//! let x = client.buffer_from_bytes(DType::F32, &Shape::scalar(), &bytes, device)?;
+//! let x = HostTensor::from_slice(&[1.5_f32], [])?;
+//! let x = client.buffer_from_host(&x, &client.devices()[0])?;
 //! let results = program.execute(&[&x], &ExecuteOptions::default())?;
-//! assert_eq!(results[0].to_host()?.bytes(), 3.0_f32.to_ne_bytes());
+//! assert_eq!(results[0].to_host()?.to_vec::<f32>()?, [3.0]);
 //! # Ok(()) }
 //! ```
 //!
@@ -36,7 +36,6 @@
 #![deny(clippy::undocumented_unsafe_blocks)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
-mod borrowed;
 mod buffer;
 mod client;
 mod count;
@@ -62,7 +61,6 @@ mod plugin;
 mod private;
 mod probe;
 mod running;
-mod scratch;
 mod serialized;
 
 mod sync;
@@ -81,10 +79,9 @@ pub use faults::FAULTS_VARIABLE;
 pub use forked::check_not_forked;
 pub use host::{
     HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
-    register_host_fn, unregister_host_fn,
+    register_host_fn,
 };
 pub use malloc::THRESHOLDS_VARIABLE;
-pub use mapped::MappedBuffer;
 pub use memory::{DeviceMemory, LiveMemory};
 pub use options::{CompileOptions, ExecuteOptions};
 pub use plugin::Plugin;

@@ -11,30 +11,21 @@ use crate::sys::*;
 use crate::transfer::byte_size;
 use crate::value;
 
-/// Bytes from which on memory is shared: fewer are copied sooner than they are held.
-pub(crate) const SHARED_FROM: usize = 1 << 14;
-
 impl Buffer {
-    /// Waits for the data and gives access to it in place, where the host can read the memory of
-    /// the device.
+    /// Waits for the data and gives access to it in place; returns `None` for devices with their own memory
+    /// and for types that the device packs.
     ///
-    /// While the result lives, the memory stays where it is, even if the buffer is deleted; a
-    /// program that would overwrite it works on a copy or fails.
+    /// While the result lives, the memory stays where it is, even if the buffer is deleted; a program
+    /// that would overwrite it works on a copy or fails.
     ///
     /// # Errors
-    /// [`Error::NotOnHost`] for devices with their own memory and for types that the device packs,
-    /// else as for [`wait`](Buffer::wait).
-    pub fn map(&self) -> Result<MappedBuffer, Error> {
-        let device = || self.device().debug_string().to_owned();
-        self.map_if_possible()?.ok_or_else(|| Error::NotOnHost { device: device() })
-    }
-
-    pub(crate) fn map_if_possible(&self) -> Result<Option<MappedBuffer>, Error> {
+    /// As for [`wait`](Buffer::wait).
+    pub(crate) fn map(&self) -> Result<Option<MappedBuffer>, Error> {
         if !self.client().computes_on_host() || !self.is_stored_as_on_host() {
             return Ok(None);
         }
         if let Some(tensor) = self.tensor_at_hand()? {
-            return Ok(Some(MappedBuffer { buffer: self.clone(), memory: Memory::AtHand(tensor) }));
+            return Ok(Some(MappedBuffer::AtHand(tensor)));
         }
         // A failed or deleted buffer has an error to tell and no memory.
         self.wait()?;
@@ -53,8 +44,7 @@ impl Buffer {
             Some(data) => (data, byte_size(self.dtype(), self.shape())),
             None => (NonNull::dangling(), 0),
         };
-        let memory = Memory::Plugin { data, len, _held: reference };
-        Ok(Some(MappedBuffer { buffer: self.clone(), memory }))
+        Ok(Some(MappedBuffer::Plugin { data, len, _held: reference }))
     }
 
     /// Waits for the data and gives it as a tensor of the host, which shares the memory where the host can
@@ -68,10 +58,7 @@ impl Buffer {
         if let Some(tensor) = self.tensor_at_hand()? {
             return Ok(tensor);
         }
-        if byte_size(self.dtype(), self.shape()) < SHARED_FROM {
-            return self.to_host();
-        }
-        let Some(memory) = self.map_if_possible()? else { return self.to_host() };
+        let Some(memory) = self.map()? else { return self.to_host() };
         let frozen = Frozen::promised_by(memory);
         let shared = HostTensor::from_frozen(self.dtype(), self.shape().clone(), frozen);
         // What does not lie as tensors do is copied.
@@ -80,12 +67,7 @@ impl Buffer {
 }
 
 /// The memory of a buffer, readable in place; see [`Buffer::map`].
-pub struct MappedBuffer {
-    buffer: Buffer,
-    memory: Memory,
-}
-
-enum Memory {
+pub(crate) enum MappedBuffer {
     /// The plugin has not been told of the buffer.
     AtHand(HostTensor),
     Plugin {
@@ -100,23 +82,15 @@ unsafe impl Send for MappedBuffer {}
 // SAFETY: see `Send`.
 unsafe impl Sync for MappedBuffer {}
 
-impl MappedBuffer {
-    /// The buffer whose memory this is.
-    #[must_use]
-    pub fn buffer(&self) -> &Buffer {
-        &self.buffer
-    }
-}
-
 impl Deref for MappedBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        match &self.memory {
-            Memory::AtHand(tensor) => tensor.bytes(),
+        match self {
+            MappedBuffer::AtHand(tensor) => tensor.bytes(),
             // SAFETY: the plugin keeps the memory in place and unchanged while the external reference
             // is held; for an empty tensor the pointer dangles and the length is 0.
-            Memory::Plugin { data, len, .. } => unsafe { value::slice(data.as_ptr(), *len) },
+            MappedBuffer::Plugin { data, len, .. } => unsafe { value::slice(data.as_ptr(), *len) },
         }
     }
 }
@@ -128,7 +102,7 @@ impl AsRef<[u8]> for MappedBuffer {
 }
 
 /// An external reference, which keeps the plugin from freeing the memory of a buffer.
-struct Reference {
+pub(crate) struct Reference {
     buffer: Buffer,
     raw: *mut PJRT_Buffer,
 }

@@ -5,41 +5,14 @@
 //! Linux grants no more maps to a process (65,530 by default), the plugin ends the process in the
 //! middle of a compilation. So compilations are refused while a few are left.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use crate::error::Error;
-
-/// Below so many programs the maps are not counted, which takes a millisecond for some thousands.
-const FEW: usize = 16;
 
 /// What is kept free for a program that is compiled, as a part of the limit.
 const RESERVE: usize = 16;
 
-static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
-
-/// One loaded program, counted for as long as it is there.
-#[derive(Debug)]
-pub(crate) struct Counted(());
-
-impl Counted {
-    pub(crate) fn new() -> Counted {
-        PROGRAMS.fetch_add(1, Ordering::Relaxed);
-        Counted(())
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        PROGRAMS.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// Refuses to load another program if the process has hardly any maps left. Where the system does
 /// not tell, nothing is refused.
 pub(crate) fn check() -> Result<(), Error> {
-    if PROGRAMS.load(Ordering::Relaxed) < FEW {
-        return Ok(());
-    }
     let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
     let Some(limit) = limit.and_then(|text| text.trim().parse().ok()) else { return Ok(()) };
     let Ok(maps) = std::fs::read("/proc/self/maps") else { return Ok(()) };

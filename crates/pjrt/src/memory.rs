@@ -82,7 +82,7 @@ impl Client {
         match unsafe { self.plugin().call(&mut args) } {
             Ok(()) => {}
             Err(
-                Error::Unsupported { .. } | Error::Plugin { code: ErrorCode::Unimplemented, .. },
+                Error::Unsupported { .. } | Error::Plugin { code: ErrorCode::UNIMPLEMENTED, .. },
             ) => {
                 return Ok(None);
             }

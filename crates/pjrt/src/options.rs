@@ -14,17 +14,11 @@ use crate::value::Value;
 /// How a program is compiled. The default is one device, chosen by the plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompileOptions {
-    /// How many copies of the program run together on different data.
-    pub num_replicas: usize,
-    /// Over how many devices each copy is partitioned.
+    /// Over how many devices the program is partitioned.
     pub num_partitions: usize,
-    /// [Ids](Device::id) of the devices to run on, replicas within partitions:
-    /// `num_replicas * num_partitions` of them, or none to let the plugin choose.
+    /// [Ids](Device::id) of the devices to run on: `num_partitions` of them, or none to let the plugin
+    /// choose.
     pub device_ids: Vec<i32>,
-    /// Compile for any device of the client; the device is then chosen by
-    /// [`ExecuteOptions::device`] (without it, the first one is taken). For one replica and one
-    /// partition only.
-    pub portable: bool,
     /// Partition with Shardy instead of GSPMD; the module's shardings must be of that kind.
     pub shardy: bool,
     /// XLA's debug options by name, such as `xla_cpu_enable_fast_math`. Lists are written as
@@ -35,10 +29,8 @@ pub struct CompileOptions {
 impl Default for CompileOptions {
     fn default() -> CompileOptions {
         CompileOptions {
-            num_replicas: 1,
             num_partitions: 1,
             device_ids: Vec::new(),
-            portable: false,
             shardy: false,
             overrides: Vec::new(),
         }
@@ -58,13 +50,12 @@ impl CompileOptions {
     /// [`Error::Option`] for a count of 0, on which XLA ends the process. Everything else it
     /// checks itself.
     pub(crate) fn to_proto(&self) -> Result<Vec<u8>, Error> {
-        let counts = [("num_replicas", self.num_replicas), ("num_partitions", self.num_partitions)];
-        if let Some((name, count)) = counts.into_iter().find(|(_, count)| *count == 0) {
-            let reason = "takes an integer of at least 1";
-            return Err(Error::Option { name, reason, given: count.to_string() });
+        if self.num_partitions == 0 {
+            let (name, reason) = ("num_partitions", "takes an integer of at least 1");
+            return Err(Error::Option { name, reason, given: "0".to_owned() });
         }
         let mut build = Message::default();
-        build.integer(4, self.num_replicas as u64);
+        build.integer(4, 1);
         build.integer(5, self.num_partitions as u64);
         if self.num_partitions > 1 {
             build.integer(6, 1);
@@ -77,9 +68,6 @@ impl CompileOptions {
         }
         let mut options = Message::default();
         options.message(3, &build);
-        if self.portable {
-            options.integer(4, 1);
-        }
         for (name, value) in &self.overrides {
             let mut entry = Message::default();
             entry.bytes(1, name.as_bytes());
@@ -89,16 +77,14 @@ impl CompileOptions {
         Ok(options.0)
     }
 
-    /// A `DeviceAssignmentProto`: for each partition the devices of its replicas.
+    /// A `DeviceAssignmentProto`: one replica, and for each partition its device.
     fn device_assignment(&self) -> Message {
         let mut assignment = Message::default();
-        assignment.integer(1, self.num_replicas as u64);
+        assignment.integer(1, 1);
         assignment.integer(2, self.num_partitions as u64);
-        for replicas in self.device_ids.chunks(self.num_replicas) {
+        for &id in &self.device_ids {
             let mut packed = Message::default();
-            for &id in replicas {
-                packed.varint(i64::from(id) as u64);
-            }
+            packed.varint(i64::from(id) as u64);
             let mut computation = Message::default();
             computation.message(1, &packed);
             assignment.message(3, &computation);
@@ -168,13 +154,9 @@ impl Message {
 pub struct ExecuteOptions<'a> {
     /// Indices of arguments that must survive, although the program declares them as donated.
     pub non_donatable: &'a [i64],
-    /// The device to run on, for programs compiled as [portable](CompileOptions::portable).
-    pub device: Option<&'a Device>,
     /// Host functions of this execution; they come before the process-wide ones of
     /// [`register_host_fn`](crate::register_host_fn).
     pub host_calls: Option<&'a Arc<HostCallTable>>,
-    /// Marks executions that belong together on several devices.
-    pub launch_id: i32,
 }
 
 #[cfg(test)]
@@ -190,10 +172,8 @@ mod tests {
     #[test]
     fn every_field_has_its_place() {
         let options = CompileOptions {
-            num_replicas: 2,
             num_partitions: 2,
-            device_ids: vec![3, 2, 1, 300],
-            portable: true,
+            device_ids: vec![3, 300],
             shardy: true,
             overrides: vec![
                 ("a".to_owned(), Value::Bool(true)),
@@ -202,9 +182,9 @@ mod tests {
                 ("d".to_owned(), Value::Int64List(vec![1, -2])),
             ],
         };
-        let mut expected = vec![0x1a, 28, 0x20, 2, 0x28, 2, 0x30, 1, 0x4a, 17];
-        expected.extend([0x08, 2, 0x10, 2, 0x1a, 4, 0x0a, 2, 3, 2, 0x1a, 5, 0x0a, 3, 1, 0xac, 2]);
-        expected.extend([0x98, 1, 1, 0x20, 1]);
+        let mut expected = vec![0x1a, 26, 0x20, 1, 0x28, 2, 0x30, 1, 0x4a, 15];
+        expected.extend([0x08, 1, 0x10, 2, 0x1a, 3, 0x0a, 1, 3, 0x1a, 4, 0x0a, 2, 0xac, 2]);
+        expected.extend([0x98, 1, 1]);
         expected.extend([0x3a, 7, 0x0a, 1, b'a', 0x12, 2, 0x10, 1]);
         expected.extend([0x3a, 16, 0x0a, 1, b'b', 0x12, 11, 0x18]);
         expected.extend([0xff; 9]);

@@ -233,7 +233,7 @@ impl Table {
             if let Some(destroy_error) = self.api.PJRT_Error_Destroy {
                 destroy_error(&mut destroy);
             }
-            Error::Plugin { function, code: ErrorCode::from_raw(code.code), message }
+            Error::Plugin { function, code: ErrorCode(code.code), message }
         }
     }
 

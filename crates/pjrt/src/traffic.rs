@@ -1,12 +1,17 @@
 //! Counters over all clients of the process: bytes that go to devices and come back, and programs that
 //! plugins compile and run.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static SENT: AtomicU64 = AtomicU64::new(0);
 static READ: AtomicU64 = AtomicU64::new(0);
 static COMPILED: AtomicU64 = AtomicU64::new(0);
 static STARTED: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static OF_THREAD: Cell<Activity> = const { Cell::new(Activity { compiled: 0, started: 0 }) };
+}
 
 /// Bytes that went between the host and devices since the process began. What a device computes,
 /// and what it copies to another one by itself, is not among them.
@@ -50,12 +55,22 @@ impl Activity {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Activity { compiled: count(&COMPILED), started: count(&STARTED) }
     }
+
+    /// Returns the counts of this thread alone.
+    #[must_use]
+    pub fn of_thread() -> Activity {
+        OF_THREAD.get()
+    }
 }
 
 pub(crate) fn count_compiled() {
     COMPILED.fetch_add(1, Ordering::Relaxed);
+    let own = OF_THREAD.get();
+    OF_THREAD.set(Activity { compiled: own.compiled + 1, ..own });
 }
 
 pub(crate) fn count_started() {
     STARTED.fetch_add(1, Ordering::Relaxed);
+    let own = OF_THREAD.get();
+    OF_THREAD.set(Activity { started: own.started + 1, ..own });
 }

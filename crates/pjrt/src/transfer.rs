@@ -12,15 +12,18 @@
 use std::ptr::NonNull;
 
 use nxla_tensor::{DType, Frozen, HostTensor, Shape};
+use smallvec::SmallVec;
 
 use crate::buffer::Buffer;
 use crate::client::{Client, Device, non_null};
 use crate::dtype;
 use crate::error::Error;
 use crate::event::Event;
-use crate::scratch::with_scratch;
 use crate::sys::*;
 use crate::traffic::{count_read, count_sent};
+
+/// Bytes of a tensor from which on it is lent to a device: keeping fewer alive costs more than a copy.
+const LENT_BYTES: usize = 4096;
 
 /// Why a tensor that was just made can be written to.
 pub(crate) const NEW_IS_UNIQUE: &str = "a new tensor has its memory for itself";
@@ -76,36 +79,14 @@ impl Client {
         tensor: &HostTensor,
         device: usize,
     ) -> Result<NonNull<PJRT_Buffer>, Error> {
-        /// Below this size a copy costs less than keeping the tensor alive.
-        const COPY_BELOW: usize = 4096;
         let (dtype, shape) = (tensor.dtype(), tensor.shape());
         match tensor.bytes() {
-            bytes if bytes.len() < COPY_BELOW => self.send_bytes(dtype, shape, bytes, device),
+            bytes if bytes.len() < LENT_BYTES => self.send_bytes(dtype, shape, bytes, device),
             _ => self.send_frozen(dtype, shape, tensor.share(), device),
         }
     }
 
-    /// Copies elements in row-major order to a device. `bytes` is free again on return.
-    ///
-    /// Sub-byte integers travel as one byte each, as in a [`HostTensor`].
-    ///
-    /// # Errors
-    /// [`Error::HostSize`] if `bytes` does not have the size that type and shape take,
-    /// [`Error::ForeignObject`] for a device of another client, else what the plugin reports.
-    pub fn buffer_from_bytes(
-        &self,
-        dtype: DType,
-        shape: &Shape,
-        bytes: &[u8],
-        device: &Device,
-    ) -> Result<Buffer, Error> {
-        let index = self.index_of(device)?;
-        let raw = self.send_bytes(dtype, shape, bytes, index)?;
-        count_sent(bytes.len());
-        // SAFETY: the plugin's object was made just now, of this type and shape.
-        Ok(unsafe { Buffer::new(raw, self.clone(), index, dtype, shape.clone()) })
-    }
-
+    /// Copies elements in row-major order to a device. Sub-byte integers travel as one byte each.
     fn send_bytes(
         &self,
         dtype: DType,
@@ -119,26 +100,8 @@ impl Client {
         Ok(raw)
     }
 
-    /// Lends host memory to a device, which reads it in place or copies it when it likes. The
-    /// device's handle is dropped when it needs the memory no more, possibly on a thread of the
-    /// plugin.
-    ///
-    /// # Errors
-    /// As for [`buffer_from_bytes`](Client::buffer_from_bytes).
-    pub fn buffer_from_frozen(
-        &self,
-        dtype: DType,
-        shape: &Shape,
-        memory: Frozen,
-        device: &Device,
-    ) -> Result<Buffer, Error> {
-        let (index, len) = (self.index_of(device)?, memory.bytes().len());
-        let raw = self.send_frozen(dtype, shape, memory, index)?;
-        count_sent(len);
-        // SAFETY: the plugin's object was made just now, of this type and shape.
-        Ok(unsafe { Buffer::new(raw, self.clone(), index, dtype, shape.clone()) })
-    }
-
+    /// Lends host memory to a device, which reads it in place or copies it. The handle is dropped when the
+    /// device needs the memory no more, possibly on a thread of the plugin.
     fn send_frozen(
         &self,
         dtype: DType,
@@ -163,7 +126,7 @@ impl Client {
     /// Starts a transfer to a device. The event is ready when `bytes` is not needed any more.
     ///
     /// # Safety
-    /// `bytes` stays valid and unchanged for as long as `semantics` say.
+    /// `bytes` has the elements of the shape, and stays valid and unchanged for as long as `semantics` say.
     unsafe fn upload(
         &self,
         dtype: DType,
@@ -172,33 +135,29 @@ impl Client {
         semantics: c_enum,
         device: usize,
     ) -> Result<(NonNull<PJRT_Buffer>, Option<Event>), Error> {
-        check_size(dtype, shape, bytes.len())?;
-        with_scratch(shape.rank(), 0_i64, |dims| {
-            for (to, &from) in dims.iter_mut().zip(shape.iter()) {
-                // Sizes above `i64::MAX` can only occur next to a zero; the plugin refuses them.
-                *to = from as i64;
-            }
-            let mut args = PJRT_Client_BufferFromHostBuffer_Args::new();
-            args.client = self.as_ptr();
-            args.data = bytes.as_ptr().cast();
-            args.element_type = dtype::to_pjrt(dtype);
-            args.dims = dims.as_ptr();
-            args.num_dims = dims.len();
-            args.host_buffer_semantics = semantics;
-            args.device = self.devices()[device].as_ptr();
-            // SAFETY: client and device are alive, `dims` outlives the call, and the caller
-            // vouches for `bytes`, whose length was checked. Buffer and event are ours now.
-            unsafe {
-                self.plugin().call(&mut args)?;
-                let done = Event::from_raw(args.done_with_host_buffer, self);
-                let raw = non_null(
-                    args.buffer,
-                    PJRT_Client_BufferFromHostBuffer_Args::FUNCTION,
-                    &self.plugin(),
-                )?;
-                Ok((raw, done))
-            }
-        })
+        debug_assert_eq!(bytes.len(), byte_size(dtype, shape));
+        // Sizes above `i64::MAX` can only occur next to a zero; the plugin refuses them.
+        let dims: SmallVec<[i64; 8]> = shape.iter().map(|&size| size as i64).collect();
+        let mut args = PJRT_Client_BufferFromHostBuffer_Args::new();
+        args.client = self.as_ptr();
+        args.data = bytes.as_ptr().cast();
+        args.element_type = dtype::to_pjrt(dtype);
+        args.dims = dims.as_ptr();
+        args.num_dims = dims.len();
+        args.host_buffer_semantics = semantics;
+        args.device = self.devices()[device].as_ptr();
+        // SAFETY: client and device are alive, `dims` outlives the call, and the caller
+        // vouches for `bytes`. Buffer and event are ours now.
+        unsafe {
+            self.plugin().call(&mut args)?;
+            let done = Event::from_raw(args.done_with_host_buffer, self);
+            let raw = non_null(
+                args.buffer,
+                PJRT_Client_BufferFromHostBuffer_Args::FUNCTION,
+                &self.plugin(),
+            )?;
+            Ok((raw, done))
+        }
     }
 }
 
@@ -212,67 +171,41 @@ impl Buffer {
             count_read(tensor.byte_size());
             return Ok(tensor);
         }
-        if let Some(memory) = self.map_if_possible()? {
-            // One pass over the memory; the way below takes two.
+        if let Some(memory) = self.map()? {
+            // One pass over the memory. The copy by the plugin takes two and two changes of thread.
             count_read(memory.len());
             return Ok(HostTensor::from_bytes(self.dtype(), self.shape(), &memory)?);
         }
         let mut tensor = HostTensor::scratch(self.dtype(), self.shape())?;
-        self.read_into(tensor.try_unique_mut().expect(NEW_IS_UNIQUE))?;
-        Ok(tensor)
-    }
-
-    /// Waits for the data and copies it to `out`, in row-major order.
-    ///
-    /// # Errors
-    /// [`Error::HostSize`] if `out` does not have the size of the tensor, else as for
-    /// [`wait`](Buffer::wait).
-    pub fn read_into(&self, out: &mut [u8]) -> Result<(), Error> {
-        check_size(self.dtype(), self.shape(), out.len())?;
-        if let Some(tensor) = self.tensor_at_hand()? {
-            count_read(out.len());
-            out.copy_from_slice(tensor.bytes());
-            return Ok(());
-        }
-        if out.is_empty() {
+        let out = tensor.try_unique_mut().expect(NEW_IS_UNIQUE);
+        match out.is_empty() {
             // There is nothing to copy, but a failed operation must not pass unnoticed.
-            return self.wait();
+            true => self.wait()?,
+            false => self.transfer_into(out)?,
         }
-        match self.map_if_possible()? {
-            // Spares two changes of thread, which cost more than the copy of a small tensor.
-            Some(memory) => {
-                count_read(memory.len());
-                out.copy_from_slice(&memory);
-            }
-            None => self.transfer_into(out)?,
-        }
-        Ok(())
+        Ok(tensor)
     }
 
     /// Lets the plugin copy the data to `out`, which has its size and is not empty.
     fn transfer_into(&self, out: &mut [u8]) -> Result<(), Error> {
         let rank = self.shape().rank();
-        with_scratch(rank, 0_i64, |minor_to_major| {
-            for (to, axis) in minor_to_major.iter_mut().zip((0..rank as i64).rev()) {
-                *to = axis;
-            }
-            let mut layout = PJRT_Buffer_MemoryLayout::new();
-            layout.kind = MEMORY_LAYOUT_TILED;
-            layout.tiled = PJRT_Buffer_MemoryLayout_Tiled::new();
-            layout.tiled.minor_to_major = minor_to_major.as_ptr();
-            layout.tiled.minor_to_major_size = rank;
-            let mut args = PJRT_Buffer_ToHostBuffer_Args::new();
-            args.src = self.raw()?;
-            args.host_layout = &raw mut layout;
-            args.dst = out.as_mut_ptr().cast();
-            args.dst_size = out.len();
-            // SAFETY: the buffer is alive, and the layout and what it points to outlive the call.
-            // `out` is borrowed until the copy is over, because the event is waited for.
-            unsafe {
-                self.call(&mut args)?;
-                Event::from_raw(args.event, self.client()).map_or(Ok(()), |event| event.wait())
-            }
-        })?;
+        let minor_to_major: SmallVec<[i64; 8]> = (0..rank as i64).rev().collect();
+        let mut layout = PJRT_Buffer_MemoryLayout::new();
+        layout.kind = MEMORY_LAYOUT_TILED;
+        layout.tiled = PJRT_Buffer_MemoryLayout_Tiled::new();
+        layout.tiled.minor_to_major = minor_to_major.as_ptr();
+        layout.tiled.minor_to_major_size = rank;
+        let mut args = PJRT_Buffer_ToHostBuffer_Args::new();
+        args.src = self.raw()?;
+        args.host_layout = &raw mut layout;
+        args.dst = out.as_mut_ptr().cast();
+        args.dst_size = out.len();
+        // SAFETY: the buffer is alive, and the layout and what it points to outlive the call.
+        // `out` is borrowed until the copy is over, because the event is waited for.
+        unsafe {
+            self.call(&mut args)?;
+            Event::from_raw(args.event, self.client()).map_or(Ok(()), |event| event.wait())?;
+        }
         count_read(out.len());
         extend_signs(self.dtype(), out);
         Ok(())
@@ -290,7 +223,7 @@ impl Buffer {
             count_read(len_bytes);
             return Ok(HostTensor::from_bytes(self.dtype(), [len], &tensor.bytes()[..len_bytes])?);
         }
-        if let Some(memory) = self.map_if_possible()? {
+        if let Some(memory) = self.map()? {
             count_read(len_bytes);
             return Ok(HostTensor::from_bytes(self.dtype(), [len], &memory[..len_bytes])?);
         }
@@ -339,14 +272,6 @@ fn extend_signs(dtype: DType, bytes: &mut [u8]) {
         let unused = 8 - dtype.bits();
         bytes.iter_mut().for_each(|byte| *byte = ((*byte << unused) as i8 >> unused) as u8);
     }
-}
-
-fn check_size(dtype: DType, shape: &Shape, actual: usize) -> Result<(), Error> {
-    let expected = byte_size(dtype, shape);
-    if actual == expected {
-        return Ok(());
-    }
-    Err(Error::HostSize { dtype, shape: shape.clone(), expected, actual })
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ fn a_program_may_have_no_arguments_and_no_results() {
 fn a_wrong_program_is_explained() {
     let compile = |text: &str| client().compile(text, &CompileOptions::default()).unwrap_err();
     let error = compile("no program");
-    assert!(matches!(error, Error::Compile { .. }) && error.code().is_some(), "{error:?}");
+    assert!(matches!(error, Error::Compile { .. }), "{error:?}");
     let error =
         compile(&INCREMENT.replace("stablehlo.add %x, %one : tensor<f32>", "stablehlo.nope %x"));
     let text = error.to_string();
@@ -87,7 +87,7 @@ fn arguments_are_counted() {
     // Of the wrong size.
     let x = buffer(&[1.0_f32, 2.0], [2]);
     let error = program.execute(&[&x], &ExecuteOptions::default()).unwrap_err();
-    assert_eq!(error.code(), Some(ErrorCode::InvalidArgument), "{error}");
+    assert!(matches!(error, Error::Plugin { code: ErrorCode::INVALID_ARGUMENT, .. }), "{error}");
 }
 
 /// `x + 1`, written over `x`.
@@ -146,7 +146,7 @@ fn donating_memory_of_the_host_does_not_write_to_it() {
 fn mapped_memory_is_not_overwritten_by_donation() {
     let program = donating();
     let x = run(&program, &[&buffer(&[1.0_f32; 1000], [1000])]).remove(0);
-    let view = x.map().unwrap();
+    let view = x.share().unwrap();
     // Whether the program works on a copy or is refused is up to the plugin.
     let outcome = program.execute(&[&x], &ExecuteOptions::default());
     if let Ok(results) = outcome {
@@ -154,7 +154,7 @@ fn mapped_memory_is_not_overwritten_by_donation() {
     }
     let expected: Vec<u8> =
         [2.0_f32; 1000].iter().flat_map(|element| element.to_ne_bytes()).collect();
-    assert_eq!(&*view, expected);
+    assert_eq!(view.bytes(), expected);
 }
 
 /// A product of matrices, repeated often enough that XLA does not run it in the caller's thread.
@@ -332,11 +332,15 @@ fn a_program_can_be_analysed() {
             assert!(*flops >= 2.0 * 400.0_f32.powi(3), "{flops}");
         }
         // Newer CPU plugins have given it up.
-        Err(error) => assert_eq!(error.code(), Some(ErrorCode::Unimplemented), "{error}"),
+        Err(error) => {
+            assert!(
+                matches!(error, Error::Plugin { code: ErrorCode::UNIMPLEMENTED, .. }),
+                "{error}"
+            );
+        }
     }
     let memory = program.memory_stats().unwrap();
     assert_eq!((memory.arguments, memory.outputs), (640_000, 640_000));
-    assert_ne!(program.fingerprint(), compile(INCREMENT).fingerprint());
 }
 
 #[test]
@@ -352,36 +356,24 @@ fn compiler_options_reach_the_compiler() {
 }
 
 #[test]
-fn a_portable_program_runs_where_it_is_told() {
-    let client = Client::new(&plugin(), &[("cpu_device_count", Value::Int64(2))]).unwrap();
-    let portable = CompileOptions { portable: true, ..CompileOptions::default() };
-    let program = client.compile(INCREMENT, &portable).unwrap();
-    for device in client.devices() {
-        let x = client.buffer_from_host(&tensor(&[1.0_f32], []), device).unwrap();
-        let options = ExecuteOptions { device: Some(device), ..ExecuteOptions::default() };
-        let y = program.execute(&[&x], &options).unwrap();
-        assert_eq!((y[0].device().id(), values::<f32>(&y[0])), (device.id(), vec![2.0]));
-    }
-    let x = client.buffer_from_host(&tensor(&[1.0_f32], []), &client.devices()[0]).unwrap();
-    let y = program.execute(&[&x], &ExecuteOptions::default()).unwrap();
-    assert_eq!(y[0].device().id(), client.devices()[0].id());
-}
-
-#[test]
-fn replicas_run_together() {
+fn partitions_run_together() {
     let client = Client::new(&plugin(), &[("cpu_device_count", Value::Int64(2))]).unwrap();
     let text = "
-      func.func @main(%x: tensor<f32>) -> tensor<f32> {
-        %y = \"stablehlo.all_reduce\"(%x) ({
-          ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-            %c = stablehlo.add %a, %b : tensor<f32>
-            stablehlo.return %c : tensor<f32>
-        }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<f32>) -> tensor<f32>
-        return %y : tensor<f32>
+      module @sum attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {
+        sdy.mesh @mesh = <[\"d\"=2]>
+        func.func public @main(
+          %x: tensor<2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"d\"}]>}
+        ) -> (tensor<f32> {sdy.sharding = #sdy.sharding<@mesh, []>}) {
+          %zero = stablehlo.constant dense<0.0> : tensor<f32>
+          %y = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0]
+            : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+          return %y : tensor<f32>
+        }
       }";
     let options = CompileOptions {
-        num_replicas: 2,
+        num_partitions: 2,
         device_ids: client.devices().iter().map(|device| device.id()).collect(),
+        shardy: true,
         ..CompileOptions::default()
     };
     let program = client.compile(text, &options).unwrap();
@@ -389,7 +381,7 @@ fn replicas_run_together() {
     let args: Vec<_> = [3.0_f32, 4.0]
         .iter()
         .zip(client.devices())
-        .map(|(&x, device)| client.buffer_from_host(&tensor(&[x], []), device).unwrap())
+        .map(|(&x, device)| client.buffer_from_host(&tensor(&[x], [1]), device).unwrap())
         .collect();
     let results =
         program.execute_on_all(&[&[&args[0]], &[&args[1]]], &ExecuteOptions::default()).unwrap();

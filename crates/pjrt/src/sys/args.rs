@@ -125,10 +125,6 @@ args! {
         device: *mut PJRT_Device,
         device_description: *mut PJRT_DeviceDescription,
     }
-    PJRT_Device_LocalHardwareId: PJRT_Device_LocalHardwareId_Args {
-        device: *mut PJRT_Device,
-        local_hardware_id: i32,
-    }
     PJRT_Device_MemoryStats: PJRT_Device_MemoryStats_Args {
         device: *mut PJRT_Device,
         bytes_in_use: i64,
@@ -198,15 +194,6 @@ args! {
     PJRT_Executable_NumOutputs: PJRT_Executable_NumOutputs_Args {
         executable: *mut PJRT_Executable,
         num_outputs: usize,
-    }
-    PJRT_Executable_SizeOfGeneratedCodeInBytes: PJRT_Executable_SizeOfGeneratedCodeInBytes_Args {
-        executable: *mut PJRT_Executable,
-        size_in_bytes: i64,
-    }
-    PJRT_Executable_Fingerprint: PJRT_Executable_Fingerprint_Args {
-        executable: *mut PJRT_Executable,
-        executable_fingerprint: *const u8,
-        executable_fingerprint_size: usize,
     }
     PJRT_Executable_GetCostAnalysis: PJRT_Executable_GetCostAnalysis_Args {
         executable: *mut PJRT_Executable,
@@ -304,22 +291,8 @@ c_struct! {
 // Buffers.
 args! {
     PJRT_Buffer_Destroy: PJRT_Buffer_Destroy_Args { buffer: *mut PJRT_Buffer }
-    PJRT_Buffer_ElementType: PJRT_Buffer_ElementType_Args {
-        buffer: *mut PJRT_Buffer,
-        element_type: c_enum,
-    }
-    PJRT_Buffer_Dimensions: PJRT_Buffer_Dimensions_Args {
-        buffer: *mut PJRT_Buffer,
-        dims: *const i64,
-        num_dims: usize,
-    }
-    PJRT_Buffer_OnDeviceSizeInBytes: PJRT_Buffer_OnDeviceSizeInBytes_Args {
-        buffer: *mut PJRT_Buffer,
-        on_device_size_in_bytes: usize,
-    }
     PJRT_Buffer_Delete: PJRT_Buffer_Delete_Args { buffer: *mut PJRT_Buffer }
     PJRT_Buffer_IsDeleted: PJRT_Buffer_IsDeleted_Args { buffer: *mut PJRT_Buffer, is_deleted: bool }
-    PJRT_Buffer_IsOnCpu: PJRT_Buffer_IsOnCpu_Args { buffer: *mut PJRT_Buffer, is_on_cpu: bool }
     PJRT_Buffer_CopyToDevice: PJRT_Buffer_CopyToDevice_Args {
         buffer: *mut PJRT_Buffer,
         dst_device: *mut PJRT_Device,
@@ -384,7 +357,6 @@ mod tests {
             PJRT_Client_Compile_Args = 56,
             PJRT_Client_BufferFromHostBuffer_Args = 120,
             PJRT_Device_GetDescription_Args = 32,
-            PJRT_Device_LocalHardwareId_Args = 28,
             PJRT_Device_MemoryStats_Args = 185,
             PJRT_DeviceDescription_Id_Args = 28,
             PJRT_DeviceDescription_Kind_Args = 40,
@@ -392,8 +364,6 @@ mod tests {
             PJRT_Executable_Destroy_Args = 24,
             PJRT_Executable_Name_Args = 40,
             PJRT_Executable_NumOutputs_Args = 32,
-            PJRT_Executable_SizeOfGeneratedCodeInBytes_Args = 32,
-            PJRT_Executable_Fingerprint_Args = 40,
             PJRT_Executable_GetCostAnalysis_Args = 40,
             PJRT_Executable_GetCompiledMemoryStats_Args = 112,
             PJRT_Executable_OutputElementTypes_Args = 40,
@@ -407,12 +377,8 @@ mod tests {
             PJRT_ExecuteContext_Create_Args = 24,
             PJRT_ExecuteContext_Destroy_Args = 24,
             PJRT_Buffer_Destroy_Args = 24,
-            PJRT_Buffer_ElementType_Args = 28,
-            PJRT_Buffer_Dimensions_Args = 40,
-            PJRT_Buffer_OnDeviceSizeInBytes_Args = 32,
             PJRT_Buffer_Delete_Args = 24,
             PJRT_Buffer_IsDeleted_Args = 25,
-            PJRT_Buffer_IsOnCpu_Args = 25,
             PJRT_Buffer_CopyToDevice_Args = 40,
             PJRT_Buffer_ToHostBuffer_Args = 56,
             PJRT_Buffer_CopyRawToHost_Args = 56,

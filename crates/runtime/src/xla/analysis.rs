@@ -27,7 +27,7 @@ fn if_known<T>(told: Result<T, pjrt::Error>) -> Result<Option<T>> {
         Ok(told) => Ok(Some(told)),
         Err(
             pjrt::Error::Unsupported { .. }
-            | pjrt::Error::Plugin { code: ErrorCode::Unimplemented, .. },
+            | pjrt::Error::Plugin { code: ErrorCode::UNIMPLEMENTED, .. },
         ) => Ok(None),
         Err(error) => Err(error.into()),
     }

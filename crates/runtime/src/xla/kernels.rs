@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError};
 
 use nxla_eval::{Hooks, Plan};
 use nxla_expr::{BlockKind, ExprId, Graph, Op};
-use nxla_pjrt::{HostAttribute, HostCall, register_host_fn};
+use nxla_pjrt::{HostAttribute, HostCall, HostView, register_host_fn};
 use nxla_stablehlo::{KERNEL_ID, kernel_program};
 use nxla_tensor::DType;
 use rustc_hash::FxHashMap;
@@ -69,17 +69,16 @@ fn run(call: &mut HostCall<'_>) -> Result<(), String> {
         return Err(format!("a call of the host function {KERNEL_ID} carries no program"));
     };
     let plan = plan(text)?;
-    call.with_tensors(|call, inputs| {
-        let of_bytes = call.results.iter().all(|result| result.dtype.bits() >= 8);
-        let types = call.results.iter().map(|result| (result.dtype, &result.shape));
-        if of_bytes && types.eq(plan.program().output_types().map(|ty| (ty.dtype, &ty.shape))) {
-            let places = call.results.iter_mut().map(|result| &mut *result.bytes).collect();
-            return plan.run_into(inputs, &Hooks::new(), places).map_err(|error| error.to_string());
-        }
-        let results = plan.run(inputs, &Hooks::new()).map_err(|error| error.to_string())?;
-        let places = call.results.iter_mut();
-        places.zip(&results).try_for_each(|(place, result)| place.write(result))
-    })
+    let inputs = call.args.iter().map(HostView::to_tensor).collect();
+    let of_bytes = call.results.iter().all(|result| result.dtype.bits() >= 8);
+    let types = call.results.iter().map(|result| (result.dtype, &result.shape));
+    if of_bytes && types.eq(plan.program().output_types().map(|ty| (ty.dtype, &ty.shape))) {
+        let places = call.results.iter_mut().map(|result| &mut *result.bytes).collect();
+        return plan.run_into(inputs, &Hooks::new(), places).map_err(|error| error.to_string());
+    }
+    let results = plan.run(inputs, &Hooks::new()).map_err(|error| error.to_string())?;
+    let places = call.results.iter_mut();
+    places.zip(&results).try_for_each(|(place, result)| place.write(result))
 }
 
 fn plan(text: &str) -> Result<Arc<Plan>, String> {
