@@ -13,6 +13,7 @@ mod rooms;
 mod rules;
 mod source;
 mod text;
+mod thresholds;
 mod wording;
 
 use crate::source::Tree;
@@ -47,8 +48,16 @@ fn report_circle(circle: &[String]) {
 }
 
 #[test]
-fn stablehlo_holds_no_limits_of_speed() {
-    expect_none(&rules::limits_in_stablehlo(&Tree::load()));
+fn stablehlo_knows_no_device_and_no_speed() {
+    expect_none(&thresholds::devices_in_stablehlo(&Tree::load()));
+}
+
+#[test]
+fn thresholds_of_compilers_are_few_and_in_one_file() {
+    let tree = Tree::load();
+    expect_none(&thresholds::unlisted(&tree));
+    let listed = thresholds::listed(&tree);
+    assert!(listed.len() <= thresholds::MOST, "{} thresholds: {listed:?}", listed.len());
 }
 
 #[test]

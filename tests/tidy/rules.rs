@@ -198,40 +198,6 @@ impl<'ast> Visit<'ast> for Ops {
     }
 }
 
-/// The largest constant that `stablehlo` may hold: larger ones are limits of a device's speed.
-const LARGEST_CONSTANT: usize = 8;
-
-/// Limits in `stablehlo`, which knows no device and no speed: `runtime` hands them in.
-pub(crate) fn limits_in_stablehlo(tree: &Tree) -> Vec<String> {
-    let mut complaints = Vec::new();
-    for file in tree.rust().filter(|file| file.path.starts_with("crates/stablehlo/src/")) {
-        let parsed = syn::parse_file(&file.text).unwrap_or_else(|e| panic!("{}: {e}", file.path));
-        for item in parsed.items {
-            if let syn::Item::Const(item) = item
-                && is_large(&item.expr)
-            {
-                let why = "belongs into crates/runtime/src/auto/thresholds.rs";
-                complaints.push(format!("{}: the limit {} {why}", file.path, item.ident));
-            }
-        }
-    }
-    complaints
-}
-
-/// Whether an expression is a number above [`LARGEST_CONSTANT`], or is computed.
-fn is_large(expr: &syn::Expr) -> bool {
-    match expr {
-        syn::Expr::Lit(literal) => match &literal.lit {
-            syn::Lit::Int(number) => {
-                number.base10_parse::<usize>().is_ok_and(|n| n > LARGEST_CONSTANT)
-            }
-            _ => false,
-        },
-        syn::Expr::Binary(_) => true,
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;

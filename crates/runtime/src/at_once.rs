@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::apply::{Ids, build_entries, common_dtype, number_tensor};
+use crate::auto::thresholds::EAGER_NODES;
 use crate::compiler::{Purpose, registry_generation};
 use crate::donation::Donations;
 use crate::error::Result;
@@ -170,9 +171,6 @@ impl Operation {
     }
 }
 
-/// What a workshop holds at most, in nodes: some hundred operations.
-const ROOM: usize = 1 << 12;
-
 /// Bytes of a literal that count as a node.
 const BYTES_PER_NODE: usize = 64;
 
@@ -237,7 +235,7 @@ impl Workshop {
 
     /// Whether what is built next finds no hooks that are not its own, and not too much of everything.
     fn is_in_order(&self) -> bool {
-        self.graph.effects().is_empty() && self.held < ROOM
+        self.graph.effects().is_empty() && self.held < EAGER_NODES
     }
 
     /// What `build` builds, which is this op alone if there is one.

@@ -55,6 +55,7 @@ pub use apply::{
     number_tensor, parameter, resolve, trace_of,
 };
 pub use at_once::AtOnce;
+pub use auto::thresholds::LITERAL_LIMIT_BYTES;
 pub use auto::{Auto, Explanation};
 pub use cache::{CacheKey, CacheReport, CompilerKey, ExecutableCache, executables};
 pub use compiler::{
@@ -94,7 +95,7 @@ pub use stream::{
     wait_until_streams_end,
 };
 pub use tensor::{DeviceTensor, Tensor};
-pub use trace::{Entered, LITERAL_LIMIT_BYTES, Trace, current_compiler, is_tracing};
+pub use trace::{Entered, Trace, current_compiler, is_tracing};
 pub use vectors::{VectorAxis, Vectors};
 pub use xla::Divided;
 

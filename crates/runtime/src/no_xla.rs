@@ -108,26 +108,62 @@ pub mod pjrt {
     pub(super) enum Never {}
 
     macro_rules! absent {
-        ($($(#[$doc:meta])* $name:ident)*) => {$(
+        ($(
+            $(#[$doc:meta])*
+            $name:ident { $(fn $function:ident($($type:ty),*) -> $result:ty;)* }
+        )*) => {$(
             $(#[$doc])*
             #[derive(Clone, PartialEq, Eq, Hash, Debug)]
             pub struct $name(pub(super) Never);
+
+            impl $name {$(
+                pub(crate) fn $function(&self, $(_: $type),*) -> $result {
+                    match self.0 {}
+                }
+            )*}
         )*};
     }
 
     absent! {
         /// The memory of a device.
-        Buffer
+        Buffer {
+            fn client() -> &Client;
+            fn device() -> &Device;
+            fn dtype() -> DType;
+            fn shape() -> &Shape;
+            fn address() -> usize;
+            fn is(&Buffer) -> bool;
+            fn to_host() -> Result<HostTensor, Error>;
+            fn share() -> Result<HostTensor, Error>;
+            fn is_at_hand() -> bool;
+            fn read(usize) -> Result<HostTensor, Error>;
+            fn copy_to(&Device) -> Result<Buffer, Error>;
+            fn delete() -> Result<bool, Error>;
+            fn give_away(&str) -> Result<(), Error>;
+            fn mark_given(&str) -> ();
+            fn is_deleted() -> Result<bool, Error>;
+            fn is_ready() -> Result<bool, Error>;
+            fn wait() -> Result<(), Error>;
+            fn on_ready(impl FnOnce(Result<(), Error>) + Send + 'static) -> Result<(), Error>;
+        }
         /// A client of a plugin.
-        Client
+        Client {
+            fn platform_name() -> &str;
+            fn devices() -> &[Device];
+            fn memory_of(&Device) -> Result<Option<DeviceMemory>, Error>;
+            fn put(&HostTensor, &Device) -> Result<Buffer, Error>;
+            fn adopt(&HostTensor, &Device) -> Result<Buffer, Error>;
+        }
         /// A device of a client.
-        Device
+        Device {
+            fn index() -> usize;
+        }
         /// Figures about the memory of a device.
-        DeviceMemory
+        DeviceMemory {}
         /// Figures about the memory that a run takes.
-        MemoryStats
-        /// What a plugin says.
-        Error
+        MemoryStats {}
+        /// The error of a plugin.
+        Error {}
     }
 
     impl std::fmt::Display for Error {
@@ -137,109 +173,4 @@ pub mod pjrt {
     }
 
     impl std::error::Error for Error {}
-
-    impl Client {
-        pub(crate) fn platform_name(&self) -> &str {
-            match self.0 {}
-        }
-
-        pub(crate) fn devices(&self) -> &[Device] {
-            match self.0 {}
-        }
-
-        pub(crate) fn memory_of(&self, _: &Device) -> Result<Option<DeviceMemory>, Error> {
-            match self.0 {}
-        }
-
-        pub(crate) fn put(&self, _: &HostTensor, _: &Device) -> Result<Buffer, Error> {
-            match self.0 {}
-        }
-
-        pub(crate) fn adopt(&self, _: &HostTensor, _: &Device) -> Result<Buffer, Error> {
-            match self.0 {}
-        }
-    }
-
-    impl Device {
-        pub(crate) fn index(&self) -> usize {
-            match self.0 {}
-        }
-    }
-
-    impl Buffer {
-        pub(crate) fn client(&self) -> &Client {
-            match self.0 {}
-        }
-
-        pub(crate) fn device(&self) -> &Device {
-            match self.0 {}
-        }
-
-        pub(crate) fn dtype(&self) -> DType {
-            match self.0 {}
-        }
-
-        pub(crate) fn shape(&self) -> &Shape {
-            match self.0 {}
-        }
-
-        pub(crate) fn address(&self) -> usize {
-            match self.0 {}
-        }
-
-        pub(crate) fn is(&self, _: &Buffer) -> bool {
-            match self.0 {}
-        }
-
-        pub(crate) fn to_host(&self) -> Result<HostTensor, Error> {
-            match self.0 {}
-        }
-
-        pub(crate) fn share(&self) -> Result<HostTensor, Error> {
-            match self.0 {}
-        }
-
-        pub(crate) fn is_at_hand(&self) -> bool {
-            match self.0 {}
-        }
-
-        pub(crate) fn read(&self, _: usize) -> Result<HostTensor, Error> {
-            match self.0 {}
-        }
-
-        pub(crate) fn copy_to(&self, _: &Device) -> Result<Buffer, Error> {
-            match self.0 {}
-        }
-
-        pub(crate) fn delete(&self) -> Result<bool, Error> {
-            match self.0 {}
-        }
-
-        pub(crate) fn give_away(&self, _: &str) -> Result<(), Error> {
-            match self.0 {}
-        }
-
-        pub(crate) fn mark_given(&self, _: &str) {
-            match self.0 {}
-        }
-
-        pub(crate) fn is_deleted(&self) -> Result<bool, Error> {
-            match self.0 {}
-        }
-
-        pub(crate) fn is_ready(&self) -> Result<bool, Error> {
-            match self.0 {}
-        }
-
-        pub(crate) fn wait(&self) -> Result<(), Error> {
-            match self.0 {}
-        }
-
-        pub(crate) fn on_ready(
-            &self,
-            _: impl FnOnce(Result<(), Error>) + Send + 'static,
-        ) -> Result<(), Error> {
-            match self.0 {}
-        }
-    }
 }

@@ -11,16 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_expr::{ErrorKind, ExprId, Graph, Line, Program, Source, TensorType};
 
+use crate::auto::thresholds::LITERAL_LIMIT_BYTES;
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::options::graph_options;
 use crate::tensor::Tensor;
 use crate::vectors::control::Vectorized;
 use crate::vectors::lanes::{LaneStack, Lanes};
-
-/// Tensors above this size become inputs rather than literals: beyond a few kilobytes, writing
-/// them into the program costs more than passing them.
-pub const LITERAL_LIMIT_BYTES: usize = 16 << 10;
 
 /// A function being traced. Clones are the same trace.
 #[derive(Clone)]
@@ -322,11 +319,6 @@ impl Trace {
         self.lock().captured.iter().map(|captured| captured.source.line()).collect()
     }
 
-    /// How many inputs the program has.
-    pub fn input_count(&self) -> usize {
-        self.lock().inputs.len()
-    }
-
     /// Ends the trace with these results.
     ///
     /// # Errors
@@ -353,17 +345,6 @@ impl Trace {
         let mut building = self.lock();
         building.finished = true;
         building.graph = Graph::new();
-    }
-
-    /// A program of the trace so far with these results; the trace goes on.
-    ///
-    /// # Errors
-    /// As for [`Trace::finish`].
-    pub fn snapshot(&self, outputs: &[impl AsRef<Expr>]) -> Result<Program> {
-        let outputs = self.ids(outputs)?;
-        let mut building = self.lock();
-        let inputs = building.input_types()?;
-        Ok(Program::new(building.graph()?, inputs, &outputs)?)
     }
 
     /// The ids of expressions, which must be of this trace.

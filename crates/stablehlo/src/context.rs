@@ -127,17 +127,6 @@ impl<'a> Cx<'a> {
         self.current.and_then(|(graph, id)| graph.line(id))
     }
 
-    /// Whether the first operand of the node is there as it is, and not computed by element-wise code
-    /// that XLA could join with the node.
-    pub(crate) fn takes_from_memory(&self) -> bool {
-        self.current.is_some_and(|(graph, id)| {
-            let operand = graph.node(id).operands.first();
-            operand.is_some_and(|&operand| {
-                matches!(graph.op(operand), Op::Parameter(_) | Op::Dot(_) | Op::Conv(_))
-            })
-        })
-    }
-
     // --- regions ---
 
     /// Begins the next region of an operation; gives the region's arguments.

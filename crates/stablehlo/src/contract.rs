@@ -20,55 +20,8 @@ pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorTy
     }
 }
 
-/// The factors stay narrow, for hardware that multiplies those; only the sum is wider.
-fn dot(cx: &mut Cx<'_>, attributes: &Dot, left: Value, right: Value, ty: &TensorType) -> Value {
-    let Dot { left_contract, left_batch, right_contract, right_batch } = attributes;
-    let vectors = left_batch.len() + left_contract.len();
-    let (left_rank, right_rank) = (cx.shape(left.ty).rank(), cx.shape(right.ty).rank());
-    let swapped = || Dot {
-        left_contract: right_contract.clone(),
-        left_batch: right_batch.clone(),
-        right_contract: left_contract.clone(),
-        right_batch: left_batch.clone(),
-    };
-    let Some(least) = cx.options.shape_limits.map(|limits| limits.least_columns) else {
-        return product(cx, attributes, left, right, ty);
-    };
-    let of_left = columns(cx.shape(left.ty), left_contract);
-    match (of_left, columns(cx.shape(right.ty), right_contract)) {
-        (Some(columns), _) if right_rank == vectors && columns >= least => {
-            product(cx, &swapped(), right, left, ty)
-        }
-        (Some(_), _) if right_rank == vectors && left_rank == 2 => by_rows(cx, left, right, ty),
-        (_, Some(columns)) if left_rank == 1 && right_rank == 2 && columns < least => {
-            by_rows(cx, right, left, ty)
-        }
-        _ => product(cx, attributes, left, right, ty),
-    }
-}
-
-/// How many columns a matrix has that is contracted along them, one with the elements of a vector.
-///
-/// XLA's code for the processor goes down one column after the other, through all of memory for each. Behind
-/// a vector, it adds up rows of the matrix, which pays if they are long.
-fn columns(matrix: &Shape, contract: &[usize]) -> Option<usize> {
-    let &[axis] = contract else { return None };
-    (axis + 2 == matrix.rank()).then(|| matrix[axis + 1])
-}
-
-/// The product of a transposed matrix, which is written as one of rows, and a vector.
-fn by_rows(cx: &mut Cx<'_>, matrix: Value, vector: Value, ty: &TensorType) -> Value {
-    let rows = cx.transpose(matrix, &[1, 0]);
-    let dot = Dot {
-        left_contract: [1].into(),
-        left_batch: [].into(),
-        right_contract: [0].into(),
-        right_batch: [].into(),
-    };
-    product(cx, &dot, rows, vector, ty)
-}
-
-fn product(cx: &mut Cx<'_>, dot: &Dot, left: Value, right: Value, ty: &TensorType) -> Value {
+/// The factors stay narrow, for hardware that multiplies narrow floats; only the sum is wider.
+fn dot(cx: &mut Cx<'_>, dot: &Dot, left: Value, right: Value, ty: &TensorType) -> Value {
     let Dot { left_contract, left_batch, right_contract, right_batch } = dot;
     let sum = cx.ty(widen::accumulator(ty.dtype), &ty.shape);
     let precision = cx.precision.name();

@@ -12,7 +12,6 @@ use smallvec::SmallVec;
 
 use crate::builder::Range;
 use crate::context::Cx;
-use crate::countdown::Countdown;
 use crate::error::Result;
 use crate::index;
 use crate::literal::{Dense, stored_as};
@@ -41,10 +40,7 @@ pub(crate) fn lower<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, node: &Node<'a>) -> 
         }
         Op::Elem(index) => Ok(one(frame.parts(node.operands[0])[*index])),
         Op::Cond(op) => cond(cx, op, &frame.operands(node), node),
-        Op::While(op) => {
-            let down = Countdown::of(frame.graph, op, node.operands);
-            while_loop(cx, op, &frame.operands(node), node, down)
-        }
+        Op::While(op) => while_loop(cx, op, &frame.operands(node), node),
         Op::Hook(hook) => {
             let operands = frame.operands(node);
             if !cx.has_active_hook(node.op) {
@@ -218,21 +214,16 @@ fn while_loop<'a>(
     op: &'a While,
     operands: &[Source],
     node: &Node<'a>,
-    down: Option<Countdown>,
 ) -> Result<Sources> {
     let operands = unpacked(cx, operands);
     let (initial, captures) = operands.split_at(op.state);
     let asks_hooks = cx.is_active(&op.condition);
-    let down = down.filter(|_| !asks_hooks);
     let has_hooks = asks_hooks || cx.is_active(&op.body);
     let with_captures =
         |state: &[Source]| -> Sources { state.iter().chain(captures).copied().collect() };
     // The state is the user's, then the answer, then the order.
     let mut start: Values = initial.iter().map(|&x| cx.value(x)).collect();
     start.iter_mut().for_each(|state| *state = carried(cx, *state));
-    if let Some(down) = down {
-        start[down.place()] = Countdown::start(cx, start[down.place()].ty);
-    }
     if asks_hooks {
         start.push(answer(cx, &op.condition, &with_captures(initial))?);
     }
@@ -243,10 +234,9 @@ fn while_loop<'a>(
     let mut open = cx.writer.open("stablehlo.while", &start, &types);
 
     let state = cx.begin_region(&mut open, &types);
-    let goes_on = match down {
-        Some(down) => down.goes_on(cx, state[down.place()]),
-        None if asks_hooks => state[op.state],
-        None => answer(cx, &op.condition, &with_captures(&sources(&state[..op.state])))?,
+    let goes_on = match asks_hooks {
+        true => state[op.state],
+        false => answer(cx, &op.condition, &with_captures(&sources(&state[..op.state])))?,
     };
     cx.end_region(&[goes_on]);
 
@@ -254,14 +244,8 @@ fn while_loop<'a>(
     if has_hooks {
         cx.order = state.last().copied();
     }
-    let mut inside = sources(&state[..op.state]);
-    if let Some(down) = down {
-        inside[down.place()] = down.state(cx, state[down.place()]).into();
-    }
+    let inside = sources(&state[..op.state]);
     let mut results = inline(cx, &op.body, &with_captures(&inside))?;
-    if let Some(down) = down {
-        results[down.place()] = Countdown::next(cx, state[down.place()]).into();
-    }
     if asks_hooks {
         let goes_on = answer(cx, &op.condition, &with_captures(&results))?;
         results.push(goes_on.into());
@@ -270,10 +254,7 @@ fn while_loop<'a>(
     results.iter_mut().take(op.state).for_each(|state| *state = carried(cx, *state));
     cx.end_region(&results);
     let results = cx.writer.close(open, format_args!(""));
-    let mut results = without_order(cx, results, has_hooks);
-    if let Some(down) = down {
-        results[down.place()] = down.end(cx, types[down.place()]).into();
-    }
+    let results = without_order(cx, results, has_hooks);
     Ok(packed(cx, &results, node))
 }
 

@@ -229,7 +229,7 @@ pub(crate) fn unrolled(
 }
 
 /// Where each element of the first window is, in row-major order.
-pub(crate) fn places(window: &nxla_expr::Window) -> impl Iterator<Item = SmallVec<[usize; 8]>> {
+fn places(window: &nxla_expr::Window) -> impl Iterator<Item = SmallVec<[usize; 8]>> {
     let size: usize = window.dimensions.iter().product();
     let strides = Shape::from(&window.dimensions[..]).strides();
     (0..size).map(move |position| {
@@ -240,7 +240,7 @@ pub(crate) fn places(window: &nxla_expr::Window) -> impl Iterator<Item = SmallVe
 }
 
 /// From the first to the last of the elements that so many windows have at one place, by axis.
-pub(crate) fn spans(window: &nxla_expr::Window, windows: &Shape) -> SmallVec<[usize; 8]> {
+fn spans(window: &nxla_expr::Window, windows: &Shape) -> SmallVec<[usize; 8]> {
     let axes = windows.iter().zip(&window.strides);
     axes.map(|(&count, &stride)| (count - 1) * stride + 1).collect()
 }

@@ -14,8 +14,7 @@
 //!   module `widen`.
 //! * **Hooks form a chain.** Each takes an order value and gives the next one, through loops and
 //!   branches too, so that XLA can neither reorder them nor run two at once.
-//! * **The text means what StableHLO says.** XLA departs from it unless told otherwise; compile
-//!   with [`STRICT_OPTIONS`].
+//! * **The text means what StableHLO says.** XLA departs from it unless told otherwise by its options.
 //!
 //! ```
 //! use nxla_expr::{Graph, Program, TensorType};
@@ -50,7 +49,6 @@ mod complex;
 mod context;
 mod contract;
 mod control;
-mod countdown;
 mod create;
 mod elementwise;
 mod error;
@@ -75,6 +73,4 @@ mod writer;
 pub use error::LowerError;
 pub use kernel::kernel_program;
 pub use module::{Donation, HostCall, Module, lower};
-pub use options::{
-    CustomCall, KERNEL_ID, LowerOptions, Partition, Precision, STRICT_OPTIONS, ShapeLimits,
-};
+pub use options::{CustomCall, KERNEL_ID, LowerOptions, Partition, Precision};

@@ -1,13 +1,13 @@
 //! Fourier transforms and matrix factorisations.
 
-use nxla_expr::{Fft, Node, Op, TensorType, Transform, TriangularSolve};
+use nxla_expr::{Fft, Op, TensorType, Transform, TriangularSolve};
 use nxla_tensor::{DType, Scalar, Shape};
 use smallvec::SmallVec;
 
 use crate::builder::{Pad, Range};
 use crate::context::Cx;
 use crate::error::Result;
-use crate::region::{Frame, Source};
+use crate::region::Source;
 use crate::types::Ty;
 use crate::widen;
 use crate::writer::{Value, Values};
@@ -27,40 +27,6 @@ pub(crate) fn lower(
     }
 }
 
-/// The most axes that StableHLO transforms at once.
-const MOST_AXES: usize = 3;
-
-/// Transforms along the last axes, one after the other, are one of several axes, which XLA needs no transposed
-/// copies for.
-pub(crate) fn joint_fft(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Option<Value> {
-    let (Op::Fft(last), Some(ty)) = (node.op, node.ty.as_tensor()) else { return None };
-    // Each device has lines of its own.
-    if cx.options.partition.is_some() || ty.shape.size() == 0 {
-        return None;
-    }
-    let graph = frame.graph;
-    let (mut axes, mut x) = (vec![last.axis], node.operands[0]);
-    let mut found = None;
-    while axes.len() < MOST_AXES
-        && let Op::Fft(before) = graph.op(x)
-        && before.inverse == last.inverse
-        && !axes.contains(&before.axis)
-        && frame.is_used_once(x)
-    {
-        axes.push(before.axis);
-        x = graph.operands(x)[0];
-        let are_last = axes.iter().all(|axis| axis + axes.len() >= ty.rank());
-        // None of them is cut or padded.
-        if are_last && *graph.shape(x) == ty.shape {
-            found = Some((axes.len(), x));
-        }
-    }
-    let (count, x) = found?;
-    let x = cx.cast(frame.tensor(x), ty.dtype);
-    let kind = if last.inverse { "IFFT" } else { "FFT" };
-    Some(one_fft(cx, kind, x, &ty.shape[ty.rank() - count..], x.ty))
-}
-
 /// StableHLO transforms the last axis, over its whole length.
 fn fft(cx: &mut Cx<'_>, Fft { inverse, length, axis }: Fft, x: Source, ty: &TensorType) -> Value {
     let is_real = !cx.dtype(x.ty()).is_complex() && length > 1;
@@ -72,16 +38,15 @@ fn fft(cx: &mut Cx<'_>, Fft { inverse, length, axis }: Fft, x: Source, ty: &Tens
     let x = cx.transpose(x, &exchange);
     let x = match (is_real, inverse) {
         (true, _) => real_fft(cx, x, inverse, ty.dtype),
-        (false, true) => one_fft(cx, "IFFT", x, &[length], x.ty),
-        (false, false) => one_fft(cx, "FFT", x, &[length], x.ty),
+        (false, true) => one_fft(cx, "IFFT", x, length, x.ty),
+        (false, false) => one_fft(cx, "FFT", x, length, x.ty),
     };
     cx.transpose(x, &exchange)
 }
 
-fn one_fft(cx: &mut Cx<'_>, kind: &str, x: Value, lengths: &[usize], ty: Ty) -> Value {
-    let lengths = lengths.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+fn one_fft(cx: &mut Cx<'_>, kind: &str, x: Value, length: usize, ty: Ty) -> Value {
     let attributes =
-        format_args!("fft_type = #stablehlo<fft_type {kind}>, fft_length = array<i64: {lengths}>");
+        format_args!("fft_type = #stablehlo<fft_type {kind}>, fft_length = array<i64: {length}>");
     cx.writer.operation("stablehlo.fft", &[x], attributes, ty)
 }
 
@@ -93,7 +58,7 @@ fn real_fft(cx: &mut Cx<'_>, x: Value, inverse: bool, dtype: DType) -> Value {
     let length = shape[last];
     shape.as_mut_slice()[last] = length / 2 + 1;
     let ty = cx.ty(dtype, &shape);
-    let mut half = one_fft(cx, "RFFT", x, &[length], ty);
+    let mut half = one_fft(cx, "RFFT", x, length, ty);
     if inverse {
         // The inverse of real numbers is the conjugate of their transform. Its parts are scaled by
         // themselves, since an infinite one would make the other NaN.

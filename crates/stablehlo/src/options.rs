@@ -4,34 +4,12 @@ use std::fmt;
 
 use nxla_expr::{ExprId, Graph, HookOp, Layout};
 
-/// XLA's debug options under which its CPU compiler keeps to what StableHLO defines: without them
-/// a maximum forgets NaN in its right operand, and narrow floats keep excess precision between
-/// operations, depending on what was fused with what.
-///
-/// Pass them with the text when compiling it.
-pub const STRICT_OPTIONS: &[(&str, bool)] =
-    &[("xla_cpu_enable_fast_min_max", false), ("xla_allow_excess_precision", false)];
-
 /// The `id` of the host function that runs custom calls, see [`LowerOptions::custom_call`]. Its
 /// attribute `program` holds the program to run, see [`kernel_program`](crate::kernel_program).
 pub const KERNEL_ID: i64 = -1;
 
 /// Decides whether a node of a graph becomes a custom call.
 pub type CustomCall<'a> = &'a dyn Fn(&Graph, ExprId) -> bool;
-
-/// Limits on shapes within which the target reduces and multiplies fast. Larger or smaller operands are
-/// written in an equivalent form that stays within the limits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ShapeLimits {
-    /// Elements of a row from which on a reduction of the last axes is cut into rows.
-    pub least_row: usize,
-    /// The longest row that is reduced in one piece.
-    pub most_row: usize,
-    /// Columns from which on a transposed matrix is multiplied by a vector row by row.
-    pub least_columns: usize,
-    /// The most elements of a window whose scatter to its extremum is unrolled, if windows share none.
-    pub most_unrolled: usize,
-}
 
 /// How a program is written.
 #[derive(Clone, Copy)]
@@ -48,8 +26,6 @@ pub struct LowerOptions<'a> {
     /// Without it, factorizations, for which StableHLO has no op, are composed of simpler ops. With it,
     /// the predicate must hold for every factorization.
     pub custom_call: Option<CustomCall<'a>>,
-    /// The form of reductions and of products by vectors; `None` writes them as they are.
-    pub shape_limits: Option<ShapeLimits>,
     /// Whether a value that must not be computed twice is the result of a call of a function that is
     /// not inlined. XLA's compiler for CPUs ignores the barrier that is written otherwise.
     pub materialize_by_calls: bool,
@@ -80,7 +56,6 @@ impl Default for LowerOptions<'_> {
             donated: &[],
             host_calls: false,
             custom_call: None,
-            shape_limits: None,
             materialize_by_calls: false,
             locations: false,
             precision: Precision::Default,
@@ -95,7 +70,6 @@ impl fmt::Debug for LowerOptions<'_> {
             .field("donated", &self.donated)
             .field("host_calls", &self.host_calls)
             .field("custom_calls", &self.custom_call.is_some())
-            .field("shape_limits", &self.shape_limits)
             .field("materialize_by_calls", &self.materialize_by_calls)
             .field("locations", &self.locations)
             .field("precision", &self.precision)

@@ -5,9 +5,8 @@ use nxla_tensor::{DType, Scalar, Shape};
 use smallvec::SmallVec;
 
 use crate::context::Cx;
-use crate::error::{LowerError, Result};
+use crate::error::Result;
 use crate::fold;
-use crate::options::ShapeLimits;
 use crate::region::Source;
 use crate::widen;
 use crate::writer::{Value, Values};
@@ -48,79 +47,14 @@ fn uniform(
         ReduceOp::Max => ("stablehlo.maximum", ty.dtype.min_value(), widen::stored(ty.dtype)),
         ReduceOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), widen::stored(ty.dtype)),
     };
-    let is_value = matches!(x, Source::Value(_));
-    let mut x = cx.cast(x, compute);
-    let mut axes = reduced_axes(attributes, cx.shape(x.ty).rank());
+    let x = cx.cast(x, compute);
+    let axes = reduced_axes(attributes, cx.shape(x.ty).rank());
     let initial = cx.splat(neutral, compute, &Shape::scalar());
-    let sum = |cx: &mut Cx<'_>, x: Value, axes: &[usize]| {
-        let results = cx.reduce(&[x], &[initial], axes, |cx, accumulators, elements| {
-            Ok(Values::from_slice(&[cx.uniform(name, &[accumulators[0], elements[0]])]))
-        })?;
-        Ok::<_, LowerError>(results[0])
-    };
-    if let Some(limits) = cx.options.shape_limits.filter(|_| is_value && compute == DType::F32) {
-        let is_there = cx.takes_from_memory();
-        let rows = Rows::of(cx.shape(x.ty), &axes, limits);
-        if rows.length >= limits.least_row && !(is_there && rows.are_whole(limits)) {
-            if !is_there {
-                x = cx.barrier(x);
-            }
-            x = cx.reshape(x, &rows.shape);
-            let last = rows.shape.rank() - 1;
-            axes = if rows.others.is_empty() {
-                SmallVec::from_slice(&[last])
-            } else {
-                let sums = sum(cx, x, &[last])?;
-                x = cx.barrier(sums);
-                rows.others
-            };
-        }
-    }
-    let result = sum(cx, x, &axes)?;
-    let result = cx.reshape(result, &ty.shape);
+    let results = cx.reduce(&[x], &[initial], &axes, |cx, accumulators, elements| {
+        Ok(Values::from_slice(&[cx.uniform(name, &[accumulators[0], elements[0]])]))
+    })?;
+    let result = cx.reshape(results[0], &ty.shape);
     Ok(cx.convert(result, ty.dtype))
-}
-
-/// The last axes of a reduction as rows of at most [`ShapeLimits::most_row`] elements, or of a multiple of
-/// that. Longer rows are cut into parts of equal length, if there is such a length.
-struct Rows {
-    /// Elements of the last axes, if these are reduced.
-    length: usize,
-    /// The operand with these axes as one of parts of a row, if there are several, and one of a part.
-    shape: Shape,
-    /// The axes of this shape that are reduced besides the last one.
-    others: SmallVec<[usize; 8]>,
-}
-
-impl Rows {
-    fn of(shape: &Shape, axes: &[usize], limits: ShapeLimits) -> Self {
-        let is_reduced = |axis: &usize| axes.contains(axis);
-        let kept = shape.rank() - (0..shape.rank()).rev().take_while(is_reduced).count();
-        let length: usize = shape[kept..].iter().product();
-        let part = part(length, limits).unwrap_or(length);
-        let mut others: SmallVec<[usize; 8]> = (0..kept).filter(is_reduced).collect();
-        let mut sizes: Vec<usize> = shape[..kept].to_vec();
-        if part < length {
-            others.push(kept);
-            sizes.push(length / part);
-        }
-        sizes.push(part);
-        Self { length, shape: sizes.into(), others }
-    }
-
-    /// Whether rows need no cut, or cannot be cut.
-    fn are_whole(&self, limits: ShapeLimits) -> bool {
-        self.length.is_multiple_of(limits.most_row) || self.shape.last() == Some(&self.length)
-    }
-}
-
-/// Returns the length of the parts that a row is cut into: all of a short row, `None` if there is none.
-fn part(length: usize, limits: ShapeLimits) -> Option<usize> {
-    if length <= limits.most_row {
-        Some(length)
-    } else {
-        (limits.least_row..=limits.most_row).rev().find(|&part| length.is_multiple_of(part))
-    }
 }
 
 /// Carries the extremum and its position along. The order in which pairs are compared is not

@@ -69,11 +69,6 @@ impl<'p> Frame<'p> {
         self.uses[id.index()] > 0
     }
 
-    /// Whether exactly one node or output uses a node.
-    pub(crate) fn is_used_once(&self, id: ExprId) -> bool {
-        self.uses[id.index()] == 1
-    }
-
     /// Whether a node must be computed once and stored.
     fn is_materialized(&self, id: ExprId) -> bool {
         self.materialized[id.index()]
@@ -177,9 +172,6 @@ fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, id: ExprId, node: &Node<'a>) -> 
         // There is nothing to compute, and XLA has corners that trip over empty tensors.
         let ty = cx.ty(ty.dtype, &ty.shape);
         return Ok(Sources::from_slice(&[Source::Splat(Scalar::UInt(0), ty)]));
-    }
-    if let Some(value) = linalg::joint_fft(cx, frame, node) {
-        return Ok(Sources::from_slice(&[value.into()]));
     }
     let operands = frame.operands(node);
     let computes = matches!(family, Family::Create | Family::Elementwise | Family::Linalg);

@@ -1,10 +1,10 @@
 //! Reductions over sliding windows, and their scatters.
 
 use nxla_expr::{Op, ScatterOp, TensorType, Window, WindowFun, WindowOp};
-use nxla_tensor::{DType, Scalar, Shape};
+use nxla_tensor::{Scalar, Shape};
 use smallvec::SmallVec;
 
-use crate::builder::{Pad, Range};
+use crate::builder::Pad;
 use crate::context::Cx;
 use crate::error::Result;
 use crate::fold;
@@ -137,8 +137,6 @@ fn scatter(
         initial
     } else if ty.rank() == 0 {
         cx.uniform("stablehlo.add", &[source, initial])
-    } else if are_apart(cx, window) {
-        scatter_apart(cx, selects, window, x, source, initial)
     } else {
         let targets = extremum_positions(cx, selects, window, x, source)?;
         let flat = Shape::from([ty.shape.size()]);
@@ -193,62 +191,4 @@ fn extremum_positions(
         body,
     )?;
     Ok(cx.reshape(results[1], &Shape::from([counts.size(), 1])))
-}
-
-/// Whether windows share no elements, lie inside the tensor, and are small enough to be unrolled.
-fn are_apart(cx: &Cx<'_>, window: &Window) -> bool {
-    let most = cx.options.shape_limits.map_or(0, |limits| limits.most_unrolled);
-    let size: usize = window.dimensions.iter().product();
-    let mut axes = window.dimensions.iter().zip(&window.strides);
-    size <= most
-        && axes.all(|(size, stride)| stride >= size)
-        && window.padding.iter().all(|&padding| padding == (0, 0))
-}
-
-/// [`scatter`] of windows that are apart: the first elements of all windows are compared with all
-/// second ones and so on, and each goes back to where it came from. A reduction to positions and a scatter
-/// to these take two to three times as long.
-fn scatter_apart(
-    cx: &mut Cx<'_>,
-    selects: &str,
-    window: &Window,
-    x: Value,
-    source: Value,
-    initial: Value,
-) -> Value {
-    let (shape, counts) = (cx.shape(x.ty).clone(), cx.shape(source.ty).clone());
-    let spans = fold::spans(window, &counts);
-    let places: Vec<_> = fold::places(window).collect();
-    let position =
-        |cx: &mut Cx<'_>, at: usize| cx.splat(Scalar::UInt(at as u64), DType::S32, &counts);
-    let elements = |cx: &mut Cx<'_>, place: &[usize]| {
-        cx.slice(x, &Range { starts: place, lengths: &spans, strides: &window.strides })
-    };
-    let (mut extremum, mut winner) = (elements(cx, &places[0]), position(cx, 0));
-    for (at, place) in places.iter().enumerate().skip(1) {
-        let candidate = elements(cx, place);
-        let stays = cx.compare(selects, extremum, candidate);
-        let this = position(cx, at);
-        winner = cx.select(stays, winner, this);
-        extremum = cx.select(stays, extremum, candidate);
-    }
-    let compute = cx.dtype(source.ty);
-    let filling = cx.splat(Scalar::UInt(0), compute, &Shape::scalar());
-    let nowhere = cx.splat(Scalar::UInt(0), compute, &counts);
-    let mut sum = initial;
-    for (at, place) in places.iter().enumerate() {
-        let this = position(cx, at);
-        let is_here = cx.compare("EQ", winner, this);
-        let sent = cx.select(is_here, source, nowhere);
-        let ends = place.iter().zip(&spans).zip(&shape);
-        let padding = Pad {
-            low: place.iter().map(|&low| low as i64).collect(),
-            high: ends.map(|((low, span), size)| (size - low - span) as i64).collect(),
-            interior: window.strides.iter().map(|&stride| stride - 1).collect(),
-            shape: &shape,
-        };
-        let sent = cx.pad(sent, filling, &padding);
-        sum = cx.uniform("stablehlo.add", &[sum, sent]);
-    }
-    sum
 }

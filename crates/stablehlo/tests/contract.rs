@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{LIMITS, assert_lines, body, lines, program, ty};
+use common::{assert_lines, body, lines, module, program, ty};
 use nxla_expr::build::{ConvOptions, WindowPadding};
 use nxla_expr::{Transform, TriangularSolve};
 use nxla_stablehlo::{LowerOptions, Precision, lower};
@@ -68,29 +68,6 @@ fn convolutions() {
     ] {
         assert!(line.contains(part), "{part}: {line}");
     }
-}
-
-#[test]
-fn vectors_go_where_rows_are_added_up() {
-    let line = |shapes: [&[usize]; 2], contract: [i64; 2]| {
-        let types = shapes.map(|shape| ty(DType::F32, shape.to_vec()));
-        let program = program(&types, |g, p| {
-            Ok(vec![g.dot_general(p[0], &[contract[0]], &[], p[1], &[contract[1]], &[])?])
-        });
-        let options = LowerOptions { shape_limits: Some(LIMITS), ..LowerOptions::default() };
-        lines(&lower(&program, &options).unwrap().text)
-    };
-    // Down the columns, of which there are many: the vector comes first.
-    let long = line([&[5, 64], &[5]], [0, 0]);
-    assert!(long.contains("(tensor<5xf32>, tensor<5x64xf32>) -> tensor<64xf32>"), "{long}");
-    // Few: the matrix is transposed, whichever side it is on.
-    for short in [line([&[5, 3], &[5]], [0, 0]), line([&[5], &[5, 3]], [0, 0])] {
-        assert!(short.contains("(tensor<3x5xf32>, tensor<5xf32>) -> tensor<3xf32>"), "{short}");
-        assert!(short.contains("lhs_contracting_dimensions = [1]"), "{short}");
-    }
-    // Along the rows.
-    let rows = line([&[64, 5], &[5]], [1, 0]);
-    assert!(rows.contains("(tensor<64x5xf32>, tensor<5xf32>) -> tensor<64xf32>"), "{rows}");
 }
 
 #[test]
@@ -173,4 +150,17 @@ fn narrow_matrices_are_factored_in_f32() {
     assert!(text.lines().last().unwrap().ends_with("-> tensor<2x2xbf16>"), "{text}");
     // A matrix that is not positive definite gives NaN.
     assert!(text.contains("dense<0x7FC00000> : tensor<2x2xf32>"), "{text}");
+}
+
+#[test]
+fn factorizations_multiply_exactly_whatever_products_are_elsewhere() {
+    let text = module(&[ty(DType::F32, [3, 3])], |g, p| {
+        let (q, r) = g.qr(p[0], false)?;
+        Ok(vec![g.dot(q, r)?])
+    })
+    .text;
+    let (main, function) = text.split_once("func.func private").unwrap();
+    assert!(main.contains("stablehlo.dot_general") && main.contains("precision DEFAULT"), "{text}");
+    assert!(function.contains("precision HIGHEST"), "{text}");
+    assert!(!main.contains("HIGHEST") && !function.contains("DEFAULT"), "{text}");
 }

@@ -260,41 +260,6 @@ fn the_order_goes_through_branches_and_blocks() {
 }
 
 #[test]
-fn a_countdown_of_known_length_counts_up() {
-    let text = body(&[ty(DType::F32, [2])], |g, p| {
-        let seven = g.scalar_constant(Scalar::Int(7), DType::S32)?;
-        let above = |g: &mut Graph, count: ExprId| {
-            let two = g.scalar_constant(Scalar::Int(2), DType::S32)?;
-            g.greater(count, two)
-        };
-        countdown(g, seven, p[0], above, |_, sum| Ok(sum))
-    });
-    assert_lines(
-        &text,
-        r#"
-        %1 = stablehlo.constant dense<7> : tensor<i32>
-        %2 = stablehlo.constant dense<0> : tensor<i32>
-        %3:2 = "stablehlo.while"(%2, %0) ({
-        ^bb0(%4: tensor<i32>, %5: tensor<2xf32>):
-        %6 = stablehlo.constant dense<5> : tensor<i32>
-        %7 = "stablehlo.compare"(%4, %6) {comparison_direction = #stablehlo<comparison_direction LT>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
-        stablehlo.return %7 : tensor<i1>
-        }, {
-        ^bb0(%8: tensor<i32>, %9: tensor<2xf32>):
-        %10 = stablehlo.constant dense<7> : tensor<i32>
-        %11 = stablehlo.subtract %10, %8 : tensor<i32>
-        %12 = stablehlo.constant dense<1> : tensor<i32>
-        %13 = stablehlo.subtract %11, %12 : tensor<i32>
-        %14 = stablehlo.add %9, %0 : tensor<2xf32>
-        %15 = stablehlo.add %8, %12 : tensor<i32>
-        stablehlo.return %15, %14 : tensor<i32>, tensor<2xf32>
-        }) : (tensor<i32>, tensor<2xf32>) -> (tensor<i32>, tensor<2xf32>)
-        %16 = stablehlo.constant dense<2> : tensor<i32>
-        "#,
-    );
-}
-
-#[test]
 fn counters_go_round_as_integers_that_xla_counts_in() {
     let text = body(&[scalar(DType::U8), ty(DType::U8, [2])], |g, p| {
         let mark = g.mark();
@@ -326,17 +291,4 @@ fn what_the_host_is_shown_lies_in_order() {
     let text = lower(&program, &options).unwrap().text;
     let rows = "operand_layouts = [dense<[]> : tensor<0xindex>, dense<[1, 0]> : tensor<2xindex>]";
     assert!(text.contains(rows), "{text}");
-}
-
-#[test]
-fn a_countdown_of_more_trips_than_its_dtype_counts_stays_one() {
-    let text = body(&[ty(DType::F32, [2])], |g, p| {
-        let first = g.scalar_constant(Scalar::Int(i32::MAX.into()), DType::S32)?;
-        let above = |g: &mut Graph, count: ExprId| {
-            let last = g.scalar_constant(Scalar::Int(-2), DType::S32)?;
-            g.greater(count, last)
-        };
-        countdown(g, first, p[0], above, |_, sum| Ok(sum))
-    });
-    assert!(text.contains("comparison_direction GT") && !text.contains("LT"), "{text}");
 }

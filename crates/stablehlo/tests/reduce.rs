@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{LIMITS, assert_lines, body, program, scalar, ty};
+use common::{assert_lines, body, program, scalar, ty};
 use nxla_expr::build::{WindowOptions, WindowPadding};
 use nxla_expr::{Graph, ReduceOp};
 use nxla_stablehlo::{LowerOptions, lower};
@@ -127,39 +127,6 @@ fn options(strides: &[usize], padding: &[(i64, i64)], dilations: &[usize]) -> Wi
 }
 
 #[test]
-fn reductions_within_limits_go_row_by_row() {
-    let limited = LowerOptions { shape_limits: Some(LIMITS), ..LowerOptions::default() };
-    let text = |shape: [usize; 3], axes: &'static [i64], squared: bool| {
-        let program = program(&[ty(DType::F32, shape)], |g, p| {
-            let x = if squared { g.multiply(p[0], p[0])? } else { p[0] };
-            Ok(vec![g.sum(x, Some(axes), false)?])
-        });
-        lower(&program, &limited).unwrap().text
-    };
-    let count = |text: &str, what: &str| text.matches(what).count();
-    let short = [8, 3, 64];
-    for (shape, axes, squared, barriers, sums) in [
-        (short, &[2][..], true, 1, 1),
-        (short, &[0, 2], true, 2, 2),
-        (short, &[0, 1, 2], true, 2, 2),
-        // Rows of 1,000 are two of 500 each, and those of a prime length stay as they are.
-        ([4, 3, 1000], &[2], true, 2, 2),
-        ([4, 3, 1000], &[2], false, 1, 2),
-        ([4, 3, 1000], &[0, 2], false, 1, 2),
-        ([4, 3, 1009], &[2], true, 1, 1),
-        ([4, 3, 1009], &[2], false, 0, 1),
-        // XLA does these well by itself.
-        (short, &[0, 1], true, 0, 1),
-        (short, &[0, 1, 2], false, 0, 1),
-        (short, &[0, 2], false, 0, 1),
-    ] {
-        let text = text(shape, axes, squared);
-        let found = (count(&text, "optimization_barrier"), count(&text, "\"stablehlo.reduce\""));
-        assert_eq!(found, (barriers, sums), "{shape:?} {axes:?}\n{text}");
-    }
-}
-
-#[test]
 fn windows() {
     let text = body(&[ty(DType::F32, [6, 4])], |g, p| {
         let options = options(&[2, 1], &[(0, 1), (1, 0)], &[1, 3]);
@@ -175,6 +142,13 @@ fn windows() {
         stablehlo.return %5 : tensor<f32>
         }) {window_dimensions = array<i64: 3, 2>, window_strides = array<i64: 2, 1>, window_dilations = array<i64: 1, 3>, padding = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>} : (tensor<6x4xf32>, tensor<f32>) -> tensor<3x2xf32>
         "#,
+    );
+    let text = body(&[ty(DType::S8, [5])], |g, p| {
+        Ok(vec![g.window_min(p[0], &[2], &WindowOptions::default())?])
+    });
+    assert!(
+        text.contains("dense<127> : tensor<i8>") && text.contains("stablehlo.minimum"),
+        "{text}"
     );
 }
 

@@ -1,19 +1,14 @@
-//! Every size, count and duration above which `runtime`, `stablehlo` and `pjrt` do something differently,
-//! with the benchmark that produced it.
+//! The thresholds of `runtime`, `stablehlo` and `pjrt`: sizes, counts and durations above which a program, a
+//! transfer or a cache is handled differently, each with the benchmark or the reason that produced it.
 //!
-//! One limit stands where it is used, since `pjrt` cannot know this crate: host memory of 16 KiB and more
-//! is shared with a device instead of copied (`SHARED_FROM` in `crates/pjrt/src/mapped.rs`;
-//! `benches/python/worker.py`, transfers).
+//! `pjrt` cannot use this crate and holds one threshold itself: tensors of at least 4 KiB are lent to a device
+//! instead of copied (`LENT_BYTES` in `crates/pjrt/src/transfer.rs`; `benches/python/worker.py`, transfers).
 
 use nxla_split::Speed;
 
 /// The speed of the evaluator for the cost model, to the order of magnitude. The model assumes that
 /// nothing is fused, so most estimates exceed what is measured. `benches/python/kernels.py`, all lines.
 pub(crate) const EVALUATOR: Speed = Speed { flops: 1e10, bytes: 3e10, overhead: 1e-7 };
-
-/// The speed of compiled loops that XLA handles badly. `benches/python/kernels.py`, lines with loops.
-#[cfg(feature = "xla")]
-pub(crate) const SLOW_LOOPS: Speed = Speed { flops: 1e9, bytes: 2e9, overhead: 1e-6 };
 
 /// Default of `compile_above` in microseconds: programs estimated at no more run on the evaluator.
 /// `benches/python/kernels.py`: of the lines that are estimated at up to 500 µs, the evaluator takes 0.91
@@ -29,10 +24,11 @@ pub(crate) const COMPILE_AFTER: u64 = 2;
 /// quarter of a second to two. `benches/python/compile_times.py`.
 pub(crate) const EVALUATED_FIRST: f64 = 0.25;
 
-/// Seconds of estimated work above which a program with loops runs on a thread of its own, so that its
-/// caller can be interrupted: the interval at which callers look for interrupts.
+/// Seconds of estimated work above which a compiled program with loops runs on a thread of its own, so that its
+/// caller can be interrupted. Compiled loops take up to ten times the estimate; callers look for interrupts
+/// every 50 ms.
 #[cfg(feature = "xla")]
-pub(crate) const WATCHED_ABOVE: f64 = 0.05;
+pub(crate) const WATCHED_ABOVE: f64 = 0.005;
 
 /// Elements from which on sorts and cumulative reductions are custom calls.
 /// `benches/python/kernels.py`, lines `sort` and `cumulative_sum`.
@@ -44,14 +40,20 @@ pub(crate) const LEAST_SORTED: usize = 1 << 7;
 #[cfg(feature = "xla")]
 pub(crate) const TRANSFORMED: std::ops::RangeInclusive<usize> = 1 << 9..=1 << 16;
 
-/// Limits of XLA's compiler for CPUs: rows of 32 to 512 elements and 64 columns of a transposed matrix,
-/// which its libraries handle, and windows of 16 elements whose scatter is unrolled.
-/// `benches/python/kernels.py`, lines `sum` along the last axis and gradients of pooling, and
-/// `benches/python/kernel_linalg.py`, transposed matrices by vectors.
+/// Bytes above which a tensor that a function mentions becomes an input of its program instead of a literal:
+/// beyond a few kilobytes, writing a literal costs more than passing an argument.
+pub const LITERAL_LIMIT_BYTES: usize = 16 << 10;
+
+/// Nodes of eager operations that a thread keeps: some hundred operations.
+pub(crate) const EAGER_NODES: usize = 1 << 12;
+
+/// Default limit of the executable cache in bytes: thousands of ordinary programs.
+pub(crate) const CACHE_BYTES: u64 = 512 << 20;
+
+/// Default limit of the cache on disk in bytes: some hundred large programs, or a hundred thousand small ones.
 #[cfg(feature = "xla")]
-pub(crate) const CPU_SHAPES: nxla_stablehlo::ShapeLimits = nxla_stablehlo::ShapeLimits {
-    least_row: 32,
-    most_row: 512,
-    least_columns: 64,
-    most_unrolled: 16,
-};
+pub(crate) const DISK_CACHE_BYTES: u64 = 2 << 30;
+
+/// Calls to the host, and bytes of their values, for which a program waits before it goes on.
+#[cfg(feature = "xla")]
+pub(crate) const PENDING_CALLS: crate::xla::Room = crate::xla::Room { calls: 256, bytes: 64 << 20 };

@@ -21,6 +21,7 @@ use store::{Claim, Store};
 pub use store::CacheReport;
 pub(crate) use store::Used;
 
+use crate::auto::thresholds::CACHE_BYTES;
 use crate::background::{self, Interrupt};
 use crate::compiler::{Compiler, Executable};
 use crate::device::Device;
@@ -79,13 +80,10 @@ pub struct ExecutableCache(Store<CacheKey, Arc<dyn Executable>>);
 /// An executable that somebody asked for.
 pub(crate) type Found = store::Found<Arc<dyn Executable>>;
 
-/// Enough for thousands of ordinary programs; see [`ExecutableCache::set_limit`].
-const DEFAULT_LIMIT_BYTES: u64 = 512 << 20;
-
 /// The cache of the process.
 pub fn executables() -> &'static ExecutableCache {
     static CACHE: OnceLock<ExecutableCache> = OnceLock::new();
-    CACHE.get_or_init(|| ExecutableCache(Store::new(DEFAULT_LIMIT_BYTES)))
+    CACHE.get_or_init(|| ExecutableCache(Store::new(CACHE_BYTES)))
 }
 
 impl ExecutableCache {

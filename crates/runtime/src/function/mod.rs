@@ -96,32 +96,24 @@ struct Entries<S, R> {
     recent: Option<(u64, Arc<Entry<R>>)>,
     hits: u64,
     misses: u64,
-    /// At so many entries those are looked for whose executables are gone.
-    sweep_at: usize,
 }
-
-/// The fewest entries that are worth a sweep.
-const FIRST_SWEEP: usize = 64;
 
 impl<S, R> Default for Entries<S, R> {
     fn default() -> Self {
-        let sweep_at = FIRST_SWEEP;
-        Self { by_hash: FxHashMap::default(), recent: None, hits: 0, misses: 0, sweep_at }
+        Self { by_hash: FxHashMap::default(), recent: None, hits: 0, misses: 0 }
     }
 }
 
 impl<S, R> Entries<S, R> {
-    /// Lets go of what led to executables that the process has dropped to stay within its limit.
-    /// The work is shared by the calls that have added entries since.
+    /// Drops entries whose executables the cache has dropped. A sweep happens each time that the number of
+    /// entries has doubled, so that the calls that have added entries share its work.
     fn sweep(&mut self) {
-        if self.by_hash.len() < self.sweep_at {
-            return;
+        if self.by_hash.len().is_power_of_two() {
+            self.by_hash.retain(|_, keyed| {
+                keyed.retain(|keyed| keyed.1.is_loaded());
+                !keyed.is_empty()
+            });
         }
-        self.by_hash.retain(|_, keyed| {
-            keyed.retain(|keyed| keyed.1.is_loaded());
-            !keyed.is_empty()
-        });
-        self.sweep_at = (2 * self.by_hash.len()).max(FIRST_SWEEP);
     }
 
     /// Counts a call that led to an entry.

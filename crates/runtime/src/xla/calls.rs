@@ -18,10 +18,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How much may wait.
 #[derive(Clone, Copy)]
-pub(super) struct Room {
-    pub(super) calls: usize,
+pub(crate) struct Room {
+    pub(crate) calls: usize,
     /// Bytes of values, unless a single call has more.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 /// The calls `C` of a program that runs elsewhere, what starting it gave (`T`), how it ended (`E` if

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nxla_eval::EvalError;
 use nxla_expr::{Program, TensorType};
 use nxla_pjrt::{self as pjrt, Buffer, ExecuteOptions};
-use nxla_split::seconds_of;
 use nxla_stablehlo::{HostCall, Module};
 use nxla_tensor::Names;
 use smallvec::SmallVec;
@@ -15,8 +14,8 @@ use super::analysis::analysis;
 use super::client::Target;
 use super::hooks::{Run, depth, host_table, nested};
 use crate::analysis::Analysis;
-use crate::auto::has_loops;
-use crate::auto::thresholds::{SLOW_LOOPS, WATCHED_ABOVE};
+use crate::auto::thresholds::WATCHED_ABOVE;
+use crate::auto::{estimate, has_loops};
 use crate::background;
 use crate::compiler::{CompileRequest, Executable, RunContext};
 use crate::device::Device;
@@ -220,7 +219,7 @@ impl XlaExecutable {
 
 /// Whether a program takes so little that it is not worth a thread, which takes some 30 microseconds to start.
 fn is_soon_over(program: &Program) -> bool {
-    seconds_of(program, &SLOW_LOOPS).is_some_and(|seconds| seconds <= WATCHED_ABOVE)
+    estimate(program).is_some_and(|seconds| seconds <= WATCHED_ABOVE)
 }
 
 impl Executable for XlaExecutable {

@@ -20,13 +20,11 @@ use nxla_pjrt::{self as pjrt, Buffer, Client, HostCall as Running, HostCallTable
 use nxla_stablehlo::HostCall;
 use nxla_tensor::HostTensor;
 
-use super::calls::{Calls, Reply, Room};
+use super::calls::{Calls, Reply};
 use super::client;
+use crate::auto::thresholds::PENDING_CALLS;
 use crate::compiler::RunContext;
 use crate::error::{Error, Result};
-
-/// How much may wait.
-const ROOM: Room = Room { calls: 256, bytes: 64 << 20 };
 
 /// A program that runs elsewhere, and its calls to the host.
 pub(super) struct Run(Calls<Call, Vec<Buffer>, pjrt::Error, LeftBehind>);
@@ -67,7 +65,7 @@ impl Drop for LeftBehind {
 
 impl Run {
     pub(super) fn new() -> Self {
-        Self(Calls::new(ROOM))
+        Self(Calls::new(PENDING_CALLS))
     }
 
     /// The program was started, or was not.
@@ -255,7 +253,7 @@ mod tests {
     #[test]
     fn a_program_waits_for_room_unless_a_hook_runs_a_program() {
         let run = Arc::new(Run::new());
-        for _ in 0..ROOM.calls {
+        for _ in 0..PENDING_CALLS.calls {
             run.0.push(call(), 0).unwrap();
         }
         let ahead = std::thread::spawn({
@@ -263,11 +261,11 @@ mod tests {
             move || (0..3).try_for_each(|_| run.0.push(call(), 0))
         });
         std::thread::sleep(Duration::from_millis(20));
-        assert_eq!(run.0.waiting(), ROOM.calls);
+        assert_eq!(run.0.waiting(), PENDING_CALLS.calls);
         run.0.next(None).unwrap().unwrap();
         let nested = serving(&run, false, nested);
         ahead.join().unwrap().unwrap();
-        assert_eq!(run.0.waiting(), ROOM.calls + 2);
+        assert_eq!(run.0.waiting(), PENDING_CALLS.calls + 2);
         drop(nested);
         run.0.stop();
         assert!(run.0.push(call(), 0).is_err());

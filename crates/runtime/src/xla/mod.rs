@@ -34,7 +34,6 @@ use nxla_pjrt::{self as pjrt, CompileOptions};
 use nxla_stablehlo::{LowerOptions, Module, lower};
 use nxla_tensor::TensorError;
 
-use crate::auto::thresholds::CPU_SHAPES;
 use crate::compiler::{CompileRequest, Compiler, Executable};
 use crate::device::Device;
 use crate::error::{Error, ErrorClass, Result};
@@ -45,6 +44,7 @@ use self::disk::DiskCache;
 use self::executable::{What, XlaExecutable};
 
 pub use crate::analysis::Analysis;
+pub(crate) use calls::Room;
 pub use client::{Target, target};
 pub(crate) use client::{come_back, leave_behind, meet_default_client};
 pub use disk::{
@@ -155,7 +155,6 @@ fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<Module> {
         donated: request.donated,
         host_calls: target.client.calls_host(),
         custom_call: kernels.then_some(&kernels::is_custom_call),
-        shape_limits: target.is_cpu().then_some(CPU_SHAPES),
         materialize_by_calls: target.is_cpu(),
         locations: true,
         precision: settings::precision(request.settings)?,

@@ -1,7 +1,7 @@
 //! What can be set of XLA.
 
 use nxla_pjrt::Value;
-use nxla_stablehlo::{Precision, STRICT_OPTIONS};
+use nxla_stablehlo::Precision;
 
 use super::client::{Target, check_place};
 use super::{NAME, kernels};
@@ -20,6 +20,11 @@ const SETTINGS: &[&str] = &[
     "cache_bytes",
     "xla_… (its own flags)",
 ];
+
+/// XLA's debug options under which its CPU compiler follows StableHLO. Without them a maximum ignores NaN in its
+/// right operand, and narrow floats keep excess precision between fused operations.
+const STRICT_OPTIONS: [(&str, bool); 2] =
+    [("xla_cpu_enable_fast_min_max", false), ("xla_allow_excess_precision", false)];
 
 /// What the names of XLA's own flags begin with. They are passed on as they are; which of them there
 /// are, and what they take, the plugin knows.

@@ -2,12 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses some of these")]
 
 use nxla_expr::{ExprId, Graph, Program, Result, TensorType};
-use nxla_stablehlo::{LowerOptions, Module, ShapeLimits, lower};
+use nxla_stablehlo::{LowerOptions, Module, lower};
 use nxla_tensor::{DType, Shape};
-
-/// Limits as XLA's compiler for CPUs has them.
-pub(crate) const LIMITS: ShapeLimits =
-    ShapeLimits { least_row: 32, most_row: 512, least_columns: 64, most_unrolled: 16 };
 
 /// A type without names.
 pub(crate) fn ty(dtype: DType, shape: impl Into<Shape>) -> TensorType {

@@ -5,7 +5,7 @@
 //! The folder and its files must be private (`nxla_pjrt::PrivateFolder`), because their machine code
 //! runs in this process.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,12 +28,6 @@ const SECRET: &str = "secret";
 /// A file is being written for less than this; an older one was left by a process that ended.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// The precision of the time of the last use: recording it costs a write.
-const PRECISION: Duration = Duration::from_secs(60);
-
-/// The number of files that a process writes between two checks of the folder's size.
-const LOOK_EVERY: u64 = 16;
-
 /// One executable of a folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DiskEntry {
@@ -41,7 +35,7 @@ pub struct DiskEntry {
     pub key: String,
     /// The size of the file in bytes.
     pub bytes: u64,
-    /// When the file was written or used last, to a minute.
+    /// When the file was written or used last.
     pub last_used: SystemTime,
     /// How long compiling took, in milliseconds; `None` for a file of another version.
     pub compile_time: Option<u64>,
@@ -86,17 +80,9 @@ pub(super) fn read(folder: &Path, key: &Key, limit: u64) -> Result<Option<Vec<u8
         let _ = fs::remove_file(path_of(folder.path(), key));
         why.to_owned()
     })?;
-    record_use(&file);
+    // A file whose use cannot be recorded is evicted sooner.
+    let _ = file.set_modified(SystemTime::now());
     Ok(Some(payload))
-}
-
-/// Records that a file has been used. If that is impossible, the file is evicted sooner.
-fn record_use(file: &File) {
-    let used = file.metadata().and_then(|data| data.modified());
-    let is_recent = |used: SystemTime| used.elapsed().is_ok_and(|age| age < PRECISION);
-    if !used.is_ok_and(is_recent) {
-        let _ = file.set_modified(SystemTime::now());
-    }
 }
 
 /// Stores a payload under a key, and removes the least recently used files if the folder is larger
@@ -120,12 +106,7 @@ pub(super) fn write(
     let secret = read_or_create_secret(&folder).map_err(said)?;
     let bytes = entry::encode(&secret, key, payload, took);
     write_whole(&folder, &name_of(key), &bytes).map_err(said)?;
-    static WRITTEN: AtomicU64 = AtomicU64::new(0);
-    let is_large = size > limit / LOOK_EVERY;
-    if WRITTEN.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOK_EVERY) || is_large {
-        evict(folder.path(), limit).map_err(said)?;
-    }
-    Ok(())
+    evict(folder.path(), limit).map_err(said)
 }
 
 fn read_secret(folder: &PrivateFolder) -> io::Result<Option<Secret>> {
@@ -295,6 +276,8 @@ fn remove_if_present(path: &Path) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     /// A folder of its own, removed at the end.

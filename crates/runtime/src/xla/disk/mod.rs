@@ -23,6 +23,7 @@ pub use folder::{DiskEntry, check_disk_cache, clear_disk_cache, disk_entries};
 use super::client::Target;
 use super::settings::integer;
 use super::{NAME, processor};
+use crate::auto::thresholds::DISK_CACHE_BYTES;
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
 use crate::profile::{self, Work};
@@ -33,9 +34,6 @@ pub const CACHE_VARIABLE: &str = "NXLA_CACHE_DIR";
 
 /// The environment variable that says how many bytes the folder may have.
 pub const CACHE_BYTES_VARIABLE: &str = "NXLA_CACHE_BYTES";
-
-/// Enough for some hundred large programs, or a hundred thousand small ones.
-const DEFAULT_LIMIT_BYTES: u64 = 2 << 30;
 
 /// A folder of executables.
 pub(super) struct DiskCache {
@@ -168,7 +166,7 @@ impl DiskCache {
 fn limit_of_environment() -> Result<u64> {
     let Some(given) = std::env::var_os(CACHE_BYTES_VARIABLE).filter(|given| !given.is_empty())
     else {
-        return Ok(DEFAULT_LIMIT_BYTES);
+        return Ok(DISK_CACHE_BYTES);
     };
     let number = given.to_str().and_then(|text| text.parse().ok());
     number.ok_or_else(|| {
