@@ -24,10 +24,10 @@ const OTHER_NUMBERS: [(&str, &[&str]); 24] = [
     ("crates/pjrt/src/plugin.rs", &["MIN_MINOR"]),
     ("crates/pjrt/src/private.rs", &["GROUP_OR_OTHERS_WRITE", "MAX_LINKS", "STICKY"]),
     ("crates/pjrt/src/probe.rs", &["CLASS", "HEADER", "MAX_LIST_BYTES", "ORDER", "SEGMENT"]),
-    ("crates/pjrt/src/running.rs", &["EXIT_PATIENCE"]),
+    ("crates/pjrt/src/in_flight.rs", &["EXIT_PATIENCE"]),
     ("crates/pjrt/src/serialized.rs", &["VERSION"]),
     ("crates/pjrt/src/transfer.rs", &["LENT_BYTES"]),
-    ("crates/runtime/src/at_once.rs", &["BYTES_PER_NODE", "RECENT"]),
+    ("crates/runtime/src/eager.rs", &["BYTES_PER_NODE", "RECENT"]),
     ("crates/runtime/src/auto/explain.rs", &["MEASURED_RUNS"]),
     ("crates/runtime/src/background.rs", &["ASK_EVERY", "STACK_BYTES"]),
     ("crates/runtime/src/evaluator.rs", &["BYTES_PER_NODE"]),
@@ -45,18 +45,8 @@ const OTHER_NUMBERS: [(&str, &[&str]); 24] = [
 ];
 
 /// Words that a crate which knows no device and no speed does not use in code.
-const OF_DEVICES: [&str; 10] = [
-    "cpu",
-    "cuda",
-    "device",
-    "flops",
-    "gpu",
-    "platform",
-    "seconds",
-    "speed",
-    "threads",
-    "tpu",
-];
+const OF_DEVICES: [&str; 10] =
+    ["cpu", "cuda", "device", "flops", "gpu", "platform", "seconds", "speed", "threads", "tpu"];
 
 /// Constants with numbers outside of the list that are not among [`OTHER_NUMBERS`].
 pub(crate) fn unlisted(tree: &Tree) -> Vec<String> {

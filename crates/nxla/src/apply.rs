@@ -5,7 +5,7 @@ use std::panic::Location;
 
 use nxla_expr::{ExprId, Graph, Op, Source};
 use nxla_runtime::{
-    AtOnce, Captured, Error, Ids, Operand, Result, Trace, Vectors, View, build_entries,
+    Captured, EagerOp, Error, Ids, Operand, Result, Trace, Vectors, View, build_entries,
 };
 
 use crate::expr::Expr;
@@ -171,13 +171,13 @@ fn run<O: Operand>(
     build: &mut Build<'_>,
 ) -> Result<Vec<nxla_runtime::Tensor>> {
     refuse_traced(function, operands)?;
-    AtOnce::new(operands, Source::default, build)?.run(None)
+    EagerOp::new(operands, Source::default, build)?.run(None)
 }
 
 /// Runs one op of the table.
 pub(crate) fn op_at_once<O: Operand>(op: &Op, operands: &[O]) -> Result<Tensor> {
     refuse_traced(op.name(), operands)?;
-    let mut results = AtOnce::of(op, operands, Source::default)?.run(None)?;
+    let mut results = EagerOp::of(op, operands, Source::default)?.run(None)?;
     Ok(results.pop().expect("an op gives one result").into())
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use nxla_eval::Interrupt;
 use nxla_expr::{Node, Program, TensorType};
 use nxla_runtime::{
-    self as runtime, CompilerChoice, Conflict, Device, Donations, Error, Explanation, Inputs,
-    Options, Purpose, Result, Setting, Tracing, Vectors, Way,
+    self as runtime, CallMode, CompilerChoice, Conflict, Device, Donations, Error, Explanation,
+    Inputs, Options, Purpose, Result, Setting, Tracing, Vectors,
 };
 use nxla_split::{Decision, Policy, SplitError, StageGraph, split};
 use nxla_tensor::HostTensor;
@@ -216,8 +216,8 @@ impl<F, Inputs> Jit<F, Inputs> {
     }
 
     /// Returns the mode of a call on this thread.
-    pub(crate) fn way(&self) -> Result<Way> {
-        self.core.way()
+    pub(crate) fn call_mode(&self) -> Result<CallMode> {
+        self.core.call_mode()
     }
 
     fn with(self, change: impl FnOnce(Options) -> Options) -> Self {
@@ -596,7 +596,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
-        if self.way()? == Way::Join {
+        if self.call_mode()? == CallMode::Inline {
             let why = "call: a call returns tensors and cannot join the trace under way; use join \
                        there, or on_conflict(Conflict::Force) to run the function by itself";
             return Err(Error::Usage(why.into()));

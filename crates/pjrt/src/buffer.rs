@@ -13,7 +13,7 @@ use nxla_tensor::{DType, HostTensor, Shape};
 use crate::client::{Client, Device, non_null};
 use crate::error::Error;
 use crate::event::Event;
-use crate::place::Place;
+use crate::storage::Storage;
 use crate::sys::*;
 
 /// A tensor in the memory of a device. Clones share it; the last one frees it.
@@ -23,12 +23,12 @@ pub struct Buffer {
 }
 
 struct Inner {
-    place: Place,
+    storage: Storage,
     client: Client,
     device: usize,
     dtype: DType,
     shape: Shape,
-    /// Set by the first `delete`, so that exactly one caller is told there was something to free.
+    /// Set by the first `delete`, so that exactly one caller is sent there was something to free.
     freed: AtomicBool,
     /// Who was given the memory.
     taken_by: OnceLock<Box<str>>,
@@ -52,49 +52,49 @@ impl Buffer {
         dtype: DType,
         shape: Shape,
     ) -> Buffer {
-        Self::of(Place::told(raw), client, device, dtype, shape)
+        Self::of(Storage::sent(raw), client, device, dtype, shape)
     }
 
-    /// A buffer of host memory, of which the plugin has not been told.
-    pub(crate) fn at_hand(tensor: HostTensor, client: Client, device: usize) -> Buffer {
+    /// A buffer of host memory, of which the plugin has not been sent.
+    pub(crate) fn deferred(tensor: HostTensor, client: Client, device: usize) -> Buffer {
         let (dtype, shape) = (tensor.dtype(), tensor.shape().clone());
-        Self::of(Place::at_hand(tensor), client, device, dtype, shape)
+        Self::of(Storage::deferred(tensor), client, device, dtype, shape)
     }
 
-    fn of(place: Place, client: Client, device: usize, dtype: DType, shape: Shape) -> Buffer {
+    fn of(storage: Storage, client: Client, device: usize, dtype: DType, shape: Shape) -> Buffer {
         let (freed, taken_by) = (AtomicBool::new(false), OnceLock::new());
-        let inner = Inner { place, client, device, dtype, shape, freed, taken_by };
+        let inner = Inner { storage, client, device, dtype, shape, freed, taken_by };
         inner.client.devices()[device].live().add(inner.byte_size());
         Buffer { inner: Arc::new(inner) }
     }
 
-    /// The plugin's object. The plugin is told of what is at hand: it has been wanted.
+    /// The plugin's object. The plugin is sent of what is at hand: it has been wanted.
     ///
     /// # Errors
     /// [`Error::Released`] for what was at hand and has been freed; what the plugin reports.
     #[inline]
     pub(crate) fn raw(&self) -> Result<*mut PJRT_Buffer, Error> {
-        let tell = |tensor: &HostTensor| self.client().send(tensor, self.inner.device);
-        Ok(self.inner.place.raw_or_tell(tell)?.as_ptr())
+        let send = |tensor: &HostTensor| self.client().send(tensor, self.inner.device);
+        Ok(self.inner.storage.raw_or_send(send)?.as_ptr())
     }
 
-    /// Whether the plugin has not been told of it yet, see [`Client::adopt`].
+    /// Whether the plugin has not been sent of it yet, see [`Client::adopt`].
     #[must_use]
-    pub fn is_at_hand(&self) -> bool {
-        self.inner.place.raw().is_none()
+    pub fn is_deferred(&self) -> bool {
+        self.inner.storage.raw().is_none()
     }
 
-    /// The tensor, where the plugin has not been told of it.
+    /// The tensor, where the plugin has not been sent of it.
     ///
     /// # Errors
     /// [`Error::Donated`] if it was given away, [`Error::Released`] if it was at hand and is freed.
-    pub(crate) fn tensor_at_hand(&self) -> Result<Option<HostTensor>, Error> {
-        if self.inner.place.raw().is_some() {
+    pub(crate) fn deferred_tensor(&self) -> Result<Option<HostTensor>, Error> {
+        if self.inner.storage.raw().is_some() {
             return Ok(None);
         }
         self.check_taken()?;
-        match self.inner.place.tensor() {
-            None if self.inner.place.is_empty() => Err(Error::Released),
+        match self.inner.storage.tensor() {
+            None if self.inner.storage.is_empty() => Err(Error::Released),
             tensor => Ok(tensor),
         }
     }
@@ -166,7 +166,7 @@ impl Buffer {
 
     /// `None` if there is nothing to wait for.
     fn ready_event(&self) -> Result<Option<Event>, Error> {
-        if self.tensor_at_hand()?.is_some() {
+        if self.deferred_tensor()?.is_some() {
             return Ok(None);
         }
         let mut args = PJRT_Buffer_ReadyEvent_Args::new();
@@ -187,8 +187,8 @@ impl Buffer {
         let client = self.client();
         let index = client.index_of(device)?;
         if index == self.inner.device {
-            if let Some(tensor) = self.tensor_at_hand()? {
-                return Ok(Buffer::at_hand(tensor, client.clone(), index));
+            if let Some(tensor) = self.deferred_tensor()? {
+                return Ok(Buffer::deferred(tensor, client.clone(), index));
             }
             // PJRT copies between devices only.
             return client.put(&self.to_host()?, device);
@@ -227,7 +227,7 @@ impl Buffer {
         if !self.inner.forget_size() || self.is_deleted()? {
             return Ok(false);
         }
-        if self.inner.place.clear() {
+        if self.inner.storage.clear() {
             return Ok(true);
         }
         let mut args = PJRT_Buffer_Delete_Args::new();
@@ -271,8 +271,8 @@ impl Buffer {
         if self.inner.taken_by.get().is_some() {
             return Ok(true);
         }
-        let Some(raw) = self.inner.place.raw() else {
-            return Ok(self.inner.place.is_empty());
+        let Some(raw) = self.inner.storage.raw() else {
+            return Ok(self.inner.storage.is_empty());
         };
         let mut args = PJRT_Buffer_IsDeleted_Args::new();
         args.buffer = raw.as_ptr();
@@ -309,7 +309,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.forget_size();
-        let Some(raw) = self.place.raw() else { return };
+        let Some(raw) = self.storage.raw() else { return };
         let mut args = PJRT_Buffer_Destroy_Args::new();
         args.buffer = raw.as_ptr();
         // SAFETY: the buffer is alive, and this is its last use. An error cannot be reported from

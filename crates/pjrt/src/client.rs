@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::event::Event;
 use crate::faults;
+use crate::in_flight::{self, ForeignThread, InFlight};
 use crate::malloc;
 use crate::memory::{Live, LiveMemory};
 use crate::plugin::Plugin;
-use crate::running::{self, ForeignThread, Running};
 use crate::sys::*;
 use crate::value::{self, Value};
 
@@ -29,7 +29,7 @@ struct Inner {
     platform_version: String,
     devices: Vec<Device>,
     fingerprint: String,
-    running: Arc<Running>,
+    running: Arc<InFlight>,
 }
 
 // SAFETY: PJRT clients and devices may be used from any thread and from several at once; the other
@@ -104,7 +104,7 @@ impl Client {
             return Err(Error::NoDevices { path: plugin.path().to_owned() });
         }
         inner.fingerprint = fingerprint(&inner);
-        running::register(&inner.running);
+        in_flight::register(&inner.running);
         Ok(Client { inner: Arc::new(inner) })
     }
 
@@ -301,7 +301,7 @@ impl Drop for Inner {
         let end = End { raw: self.raw, plugin: self.plugin, running: self.running.clone() };
         if ForeignThread::is_current() {
             // A thread of the client cannot wait for itself.
-            running::close_elsewhere(move || end.destroy());
+            in_flight::close_elsewhere(move || end.destroy());
         } else {
             end.destroy();
         }
@@ -312,7 +312,7 @@ impl Drop for Inner {
 struct End {
     raw: NonNull<PJRT_Client>,
     plugin: Plugin,
-    running: Arc<Running>,
+    running: Arc<InFlight>,
 }
 
 // SAFETY: PJRT clients may be destroyed on any thread but their own.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::client::Client;
 use crate::error::Error;
+use crate::in_flight::ForeignThread;
 use crate::plugin::Plugin;
-use crate::running::ForeignThread;
 use crate::sys::*;
 
 /// Becomes ready once when asynchronous work is done or has failed.

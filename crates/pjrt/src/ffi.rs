@@ -24,7 +24,7 @@ use crate::host::{
     HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
     PROCESS_WIDE, stored_size,
 };
-use crate::running::ForeignThread;
+use crate::in_flight::ForeignThread;
 use crate::sys::*;
 use crate::value::slice;
 

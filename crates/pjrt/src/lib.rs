@@ -51,17 +51,17 @@ mod ffi;
 mod float_mode;
 mod forked;
 mod host;
+mod in_flight;
 mod malloc;
 mod mapped;
 mod maps;
 mod memory;
 mod options;
-mod place;
 mod plugin;
 mod private;
 mod probe;
-mod running;
 mod serialized;
+mod storage;
 
 mod sync;
 mod sys;
@@ -81,11 +81,11 @@ pub use host::{
     HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
     register_host_fn,
 };
+pub use in_flight::{wait_until_all_idle, wait_until_all_idle_for};
 pub use malloc::THRESHOLDS_VARIABLE;
 pub use memory::{DeviceMemory, LiveMemory};
 pub use options::{CompileOptions, ExecuteOptions};
 pub use plugin::Plugin;
 pub use private::{PrivateFolder, read_bounded};
-pub use running::{wait_until_all_idle, wait_until_all_idle_for};
 pub use traffic::{Activity, Traffic};
 pub use value::Value;

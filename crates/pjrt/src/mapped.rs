@@ -24,8 +24,8 @@ impl Buffer {
         if !self.client().computes_on_host() || !self.is_stored_as_on_host() {
             return Ok(None);
         }
-        if let Some(tensor) = self.tensor_at_hand()? {
-            return Ok(Some(MappedBuffer::AtHand(tensor)));
+        if let Some(tensor) = self.deferred_tensor()? {
+            return Ok(Some(MappedBuffer::Deferred(tensor)));
         }
         // A failed or deleted buffer has an error to tell and no memory.
         self.wait()?;
@@ -55,7 +55,7 @@ impl Buffer {
     /// # Errors
     /// As for [`wait`](Buffer::wait).
     pub fn share(&self) -> Result<HostTensor, Error> {
-        if let Some(tensor) = self.tensor_at_hand()? {
+        if let Some(tensor) = self.deferred_tensor()? {
             return Ok(tensor);
         }
         let Some(memory) = self.map()? else { return self.to_host() };
@@ -68,8 +68,8 @@ impl Buffer {
 
 /// The memory of a buffer, readable in place; see [`Buffer::map`].
 pub(crate) enum MappedBuffer {
-    /// The plugin has not been told of the buffer.
-    AtHand(HostTensor),
+    /// The plugin has not been sent of the buffer.
+    Deferred(HostTensor),
     Plugin {
         data: NonNull<u8>,
         len: usize,
@@ -87,7 +87,7 @@ impl Deref for MappedBuffer {
 
     fn deref(&self) -> &[u8] {
         match self {
-            MappedBuffer::AtHand(tensor) => tensor.bytes(),
+            MappedBuffer::Deferred(tensor) => tensor.bytes(),
             // SAFETY: the plugin keeps the memory in place and unchanged while the external reference
             // is held; for an empty tensor the pointer dangles and the length is 0.
             MappedBuffer::Plugin { data, len, .. } => unsafe { value::slice(data.as_ptr(), *len) },

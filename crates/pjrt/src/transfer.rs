@@ -70,7 +70,7 @@ impl Client {
             return self.buffer_from_host(tensor, device);
         }
         let device = self.index_of(device)?;
-        Ok(Buffer::at_hand(tensor.clone().with_names(None)?, self.clone(), device))
+        Ok(Buffer::deferred(tensor.clone().with_names(None)?, self.clone(), device))
     }
 
     /// Makes the plugin's object of a host tensor.
@@ -167,7 +167,7 @@ impl Buffer {
     /// # Errors
     /// As for [`wait`](Buffer::wait).
     pub fn to_host(&self) -> Result<HostTensor, Error> {
-        if let Some(tensor) = self.tensor_at_hand()? {
+        if let Some(tensor) = self.deferred_tensor()? {
             count_read(tensor.byte_size());
             return Ok(tensor);
         }
@@ -219,7 +219,7 @@ impl Buffer {
     pub fn read(&self, limit: usize) -> Result<HostTensor, Error> {
         let len = limit.min(self.shape().size());
         let len_bytes = len * self.dtype().size();
-        if let Some(tensor) = self.tensor_at_hand()? {
+        if let Some(tensor) = self.deferred_tensor()? {
             count_read(len_bytes);
             return Ok(HostTensor::from_bytes(self.dtype(), [len], &tensor.bytes()[..len_bytes])?);
         }

@@ -2,11 +2,11 @@
 //!
 //! Every function of the module is one call of [`apply`] with a builder. If an operand is traced,
 //! or the current thread is tracing, the builder adds nodes to the trace. Otherwise the operation
-//! runs eagerly, see [`AtOnce`].
+//! runs eagerly, see [`EagerOp`].
 
 use nxla_runtime::graph::{ExprId, Graph, Op};
 use nxla_runtime::{
-    AtOnce, Captured, Error, Expr, Tensor, Trace, Vectors, build_entries, trace_of,
+    Captured, EagerOp, Error, Expr, Tensor, Trace, Vectors, build_entries, trace_of,
 };
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -54,7 +54,7 @@ pub(crate) fn apply(
 pub(crate) fn apply_op(py: Python<'_>, operands: &[Value], op: &Op) -> PyResult<Py<PyAny>> {
     let mut results = match trace_of(operands).or_raise()?.or_else(Trace::current) {
         Some(trace) => traced(py, &trace, operands, |graph, ids| one(graph.make(op.clone(), ids))),
-        None => run(py, &AtOnce::of(op, operands, source::here).or_raise()?),
+        None => run(py, &EagerOp::of(op, operands, source::here).or_raise()?),
     }?;
     Ok(results.pop().expect("an op returns one result"))
 }
@@ -117,10 +117,10 @@ pub(crate) fn at_once(
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
-    run(py, &AtOnce::new(operands, source::here, build).or_raise()?)
+    run(py, &EagerOp::new(operands, source::here, build).or_raise()?)
 }
 
-fn run(py: Python<'_>, operation: &AtOnce) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
+fn run(py: Python<'_>, operation: &EagerOp) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     let results = interruptible(py, |interrupt| {
         operation.run(Some(interrupt)).map_err(|error| error.at_line(source::line_at_present))
     })?;

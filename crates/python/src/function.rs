@@ -7,8 +7,8 @@ use std::time::Instant;
 use nxla_runtime::eval::Interrupt;
 use nxla_runtime::graph::Line;
 use nxla_runtime::{
-    Conflict, Donations, Explanation, Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options,
-    Program, Purpose, Tensor, Trace, Tracing, Way, unusable_donations,
+    CallMode, Conflict, Donations, Explanation, Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES,
+    Options, Program, Purpose, Tensor, Trace, Tracing, unusable_donations,
 };
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
@@ -258,7 +258,7 @@ impl PyFunction {
     ) -> PyResult<Py<PyAny>> {
         ending::prepare();
         let (py, this, call) = (slf.py(), slf.get(), Call { args, kwargs });
-        if this.core.way().or_raise()? == Way::Join {
+        if this.core.call_mode().or_raise()? == CallMode::Inline {
             return this.callable.call(py, args, kwargs);
         }
         let options = this.core.options_in_force();

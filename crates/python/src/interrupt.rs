@@ -37,7 +37,7 @@ pub(crate) fn interruptible<T: Send>(
 /// Waits until a tensor is computed.
 pub(crate) fn wait_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<()> {
     // Releasing the interpreter lock takes longer.
-    if tensor.is_at_hand() {
+    if tensor.is_readable() {
         return tensor.wait().or_raise();
     }
     interruptible(py, |interrupt| tensor.wait_watched(interrupt))
@@ -47,7 +47,7 @@ pub(crate) fn wait_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<()
 pub(crate) fn read_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<HostTensor> {
     match tensor {
         Tensor::Host(tensor) => Ok(tensor.clone()),
-        there if there.is_at_hand() => there.to_host().or_raise(),
+        there if there.is_readable() => there.to_host().or_raise(),
         device => {
             wait_interruptible(py, device)?;
             py.detach(|| {

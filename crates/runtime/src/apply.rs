@@ -2,7 +2,7 @@
 //!
 //! Every function on tensors comes down to a builder, which makes nodes of a graph from the nodes
 //! of its operands. If an operand is traced, the builder adds to its trace. Otherwise the
-//! operation is done [at once](crate::AtOnce).
+//! operation is done [eagerly](crate::EagerOp).
 
 use nxla_expr::{ErrorKind, ExprId, Graph};
 use nxla_tensor::{DType, Number, NumberError, promote_keep_pred};

@@ -10,8 +10,8 @@ use nxla_tensor::{DType, Names, Scalar, Shape};
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
-use crate::stand_ins::StandIns;
 use crate::trace::Trace;
+use crate::tracers::Tracers;
 use crate::vectors::{self, Vectors};
 
 /// Which way a derivative goes.
@@ -48,12 +48,12 @@ pub fn differentiable<T>(
     mode: Mode,
     mut function: impl FnMut(Vec<Expr>) -> Result<Called<T>>,
 ) -> Result<(Differentiable, Vec<Expr>, T)> {
-    let (stand_ins, results, (passed_on, more)) = StandIns::begin("derivative", trace, values)?
-        .call(mode == Mode::Reverse, |stand_ins| {
-            let Called { results, passed_on, more } = function(stand_ins)?;
+    let (tracers, results, (passed_on, more)) =
+        Tracers::begin("derivative", trace, values)?.call(mode == Mode::Reverse, |tracers| {
+            let Called { results, passed_on, more } = function(tracers)?;
             Ok((results, (passed_on, more)))
         })?;
-    Ok((Differentiable::of(stand_ins, &results, &passed_on)?, results, more))
+    Ok((Differentiable::of(tracers, &results, &passed_on)?, results, more))
 }
 
 /// A function that has been traced, with the values that it was called with.
@@ -71,8 +71,8 @@ pub struct Differentiable {
 }
 
 impl Differentiable {
-    fn of(stand_ins: StandIns, results: &[Expr], passed_on: &[Expr]) -> Result<Self> {
-        let StandIns { trace, values, vectors, mark, scope, .. } = stand_ins;
+    fn of(tracers: Tracers, results: &[Expr], passed_on: &[Expr]) -> Result<Self> {
+        let Tracers { trace, values, vectors, mark, scope, .. } = tracers;
         let mut outputs = trace.ids(results)?;
         outputs.extend(trace.ids(passed_on)?);
         let (program, captures) =

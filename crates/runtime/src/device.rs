@@ -195,8 +195,8 @@ pub fn devices() -> Result<Vec<Device>> {
 
 /// All devices known so far: the host, and those of each client that has been made.
 pub fn known_devices() -> Vec<Device> {
-    let met = xla::met();
-    let of_clients = met.iter().flat_map(|client| {
+    let clients = xla::known_clients();
+    let of_clients = clients.iter().flat_map(|client| {
         (0..client.devices().len())
             .map(|index| Device(Place::Client { client: client.clone(), index }))
     });

@@ -80,13 +80,13 @@ impl Executable for Plan {
         let mut borrowed = SmallVec::<[Range<*const u8>; 4]>::new();
         for input in inputs {
             if let Some(interrupt) = context.interrupt
-                && !input.is_at_hand()
+                && !input.is_readable()
             {
                 input.wait_watched(interrupt)?;
             }
             let host = input.share()?;
             // The plugin may have been told of it meanwhile.
-            if !input.is_at_hand() {
+            if !input.is_readable() {
                 borrowed.push(host.bytes().as_ptr_range());
             }
             data.push(host);

@@ -5,8 +5,8 @@ use nxla_tensor::DType;
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
-use crate::stand_ins::StandIns;
 use crate::trace::Trace;
+use crate::tracers::Tracers;
 
 /// What a function gave whose gradient is taken.
 pub struct Differentiated<T> {
@@ -34,21 +34,17 @@ pub fn values_and_gradients<T>(
     values: &[impl AsRef<Expr>],
     mut function: impl FnMut(Vec<Expr>) -> Result<Differentiated<T>>,
 ) -> Result<(Vec<Expr>, Vec<Expr>, T)> {
-    let (stand_ins, value, (results, more)) =
-        StandIns::begin("grad", trace, values)?.call(true, |stand_ins| {
-            let Differentiated { value, results, more } = function(stand_ins)?;
+    let (tracers, value, (results, more)) =
+        Tracers::begin("grad", trace, values)?.call(true, |tracers| {
+            let Differentiated { value, results, more } = function(tracers)?;
             Ok((vec![value], (results, more)))
         })?;
-    let (results, gradients) = gradients(stand_ins, &value[0], &results)?;
+    let (results, gradients) = gradients(tracers, &value[0], &results)?;
     Ok((results, gradients, more))
 }
 
-fn gradients(
-    stand_ins: StandIns,
-    value: &Expr,
-    results: &[Expr],
-) -> Result<(Vec<Expr>, Vec<Expr>)> {
-    let StandIns { trace, values, vectors, scope, .. } = stand_ins;
+fn gradients(tracers: Tracers, value: &Expr, results: &[Expr]) -> Result<(Vec<Expr>, Vec<Expr>)> {
+    let Tracers { trace, values, vectors, scope, .. } = tracers;
     let output = trace.id(value)?;
     trace.build(|graph| {
         let dtype = graph.dtype(output);
@@ -64,8 +60,8 @@ fn gradients(
         roots = results;
         roots.extend(gradients);
         let mut substitution = Substitution::new();
-        for (&stand_in, &value) in scope.parameters.iter().zip(&values) {
-            substitution.insert(stand_in, value);
+        for (&tracer, &value) in scope.parameters.iter().zip(&values) {
+            substitution.insert(tracer, value);
         }
         Ok::<_, Error>(graph.substitute(&roots, &mut substitution)?)
     })?;

@@ -14,7 +14,6 @@
 
 mod analysis;
 mod apply;
-mod at_once;
 mod auto;
 mod background;
 mod cache;
@@ -24,6 +23,7 @@ pub mod debug;
 mod derivative;
 mod device;
 mod donation;
+mod eager;
 mod error;
 mod evaluator;
 mod expr;
@@ -40,11 +40,11 @@ mod profile;
 mod program;
 mod signal;
 mod stages;
-mod stand_ins;
 mod stream;
 mod sync;
 mod tensor;
 mod trace;
+mod tracers;
 pub mod vectors;
 #[cfg(feature = "xla")]
 pub mod xla;
@@ -54,7 +54,6 @@ pub use apply::{
     Captured, Ids, beside, build_entries, common_dtype, compared, compared_with, either, element,
     number_tensor, parameter, resolve, trace_of,
 };
-pub use at_once::AtOnce;
 pub use auto::thresholds::LITERAL_LIMIT_BYTES;
 pub use auto::{Auto, Explanation};
 pub use cache::{CacheKey, CacheReport, CompilerKey, ExecutableCache, executables};
@@ -66,13 +65,14 @@ pub use data::Nested;
 pub use derivative::{Called, Differentiable, LinearMap, Linearized, Mode, differentiable};
 pub use device::{Device, devices, known_devices, place_of};
 pub use donation::{Donations, unusable_donations};
+pub use eager::EagerOp;
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
 pub use expr::Expr;
 pub use forks::{after_fork, after_fork_in_child, before_fork};
 pub use function::{
-    Call, Conflict, Entry, Function, FunctionReport, Inputs, ResultVectors, Signature, Static,
-    Traced, Tracing, Way,
+    Call, CallMode, Conflict, Entry, Function, FunctionReport, Inputs, ResultVectors, Signature,
+    Static, Traced, Tracing,
 };
 pub use grad::{Differentiated, values_and_gradients};
 pub use mesh::{Along, Mesh, Sharding};

@@ -38,7 +38,7 @@ pub(crate) fn meet_default_client() -> Result<()> {
 }
 
 /// No client has been met.
-pub(crate) fn met() -> Vec<pjrt::Client> {
+pub(crate) fn known_clients() -> Vec<pjrt::Client> {
     Vec::new()
 }
 
@@ -135,7 +135,7 @@ pub mod pjrt {
             fn is(&Buffer) -> bool;
             fn to_host() -> Result<HostTensor, Error>;
             fn share() -> Result<HostTensor, Error>;
-            fn is_at_hand() -> bool;
+            fn is_deferred() -> bool;
             fn read(usize) -> Result<HostTensor, Error>;
             fn copy_to(&Device) -> Result<Buffer, Error>;
             fn delete() -> Result<bool, Error>;

@@ -246,8 +246,8 @@ impl Tensor {
     /// Whether there is nothing to wait for, nor to copy, before the host reads it: it is there, or a device
     /// has it of which the plugin has not been told.
     #[inline]
-    pub fn is_at_hand(&self) -> bool {
-        self.buffer().is_none_or(pjrt::Buffer::is_at_hand)
+    pub fn is_readable(&self) -> bool {
+        self.buffer().is_none_or(pjrt::Buffer::is_deferred)
     }
 
     /// Whether its memory on a device has been freed, or given away to a program.
@@ -335,7 +335,7 @@ impl Tensor {
             return Ok(Tensor::Host(self.to_host()?));
         };
         let buffer = match self {
-            Tensor::Device(tensor) if tensor.buffer.is_at_hand() => {
+            Tensor::Device(tensor) if tensor.buffer.is_deferred() => {
                 self.copy_in(client, device.index())?
             }
             Tensor::Device(tensor) if device.holds(&tensor.buffer) => tensor.duplicate(device)?,

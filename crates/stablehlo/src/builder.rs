@@ -1,6 +1,6 @@
 //! The operations that the families are made of.
 //!
-//! Methods take values and give values; types follow from them. Converting and broadcasting does
+//! Methods take values and return values; types follow from them. Converting and broadcasting does
 //! nothing where nothing changes, and the same conversion is written once per block.
 
 use std::fmt;
@@ -78,7 +78,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Whether each element is not zero; NaN is not.
+    /// Returns a boolean for each element: true unless it is zero. NaN is true.
     pub(crate) fn truth(&mut self, source: Source) -> Value {
         self.cast(source, DType::Pred)
     }

@@ -1,8 +1,8 @@
 //! Functions of complex numbers where a part is zero, infinite or NaN.
 //!
-//! What XLA computes is right inside of the first quadrant, and loses signs of zeros and what infinities
-//! decide elsewhere: it takes the wrong side of branch cuts, and gives NaN for `exp(-∞ + i∞)`. Annex G of
-//! the C standard says what is right. All these functions have `f(z̄) = f(z)‾`, and most are odd or even, so
+//! XLA's functions are correct inside the first quadrant. Elsewhere they lose the signs of zeros and the limits at
+//! infinity: they take the wrong side of branch cuts, and return NaN for `exp(-∞ + i∞)`. Annex G of the C standard
+//! defines the results. All these functions have `f(z̄) = f(z)‾`, and most are odd or even, so
 //! they are computed in the first quadrant, and the signs put back; what infinities decide comes after.
 
 use nxla_expr::UnaryOp;
@@ -11,7 +11,7 @@ use nxla_tensor::{DType, Scalar, Shape};
 use crate::context::Cx;
 use crate::writer::Value;
 
-/// What becomes of a function where the sign of the real part changes.
+/// The effect of a sign change of the real part on the value of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Symmetry {
     /// `f(-z) = -f(z)`.
@@ -22,7 +22,7 @@ enum Symmetry {
     Neither,
 }
 
-/// The symmetry of an op; `None` for those that XLA gets right, or that have no complex numbers.
+/// Returns the symmetry of an op; `None` for ops that XLA computes correctly or that take no complex numbers.
 fn symmetry(op: UnaryOp) -> Option<Symmetry> {
     match op {
         UnaryOp::Sin
@@ -109,7 +109,7 @@ impl<'a, 'g> Complex<'a, 'g> {
         self.cx.splat(Scalar::Float(value), self.part, &self.shape)
     }
 
-    /// Whether the sign bit is set, that of a zero as well.
+    /// Tests the sign bit, which zeros have too.
     fn sign_bit(&mut self, x: Value) -> Value {
         let ty = self.cx.ty(self.bits, &self.shape);
         let bits = self.cx.operation("stablehlo.bitcast_convert", &[x], ty);
@@ -127,7 +127,7 @@ impl<'a, 'g> Complex<'a, 'g> {
         self.cx.compare("EQ", x, value)
     }
 
-    /// Whether a number is infinite or NaN.
+    /// Tests for an infinity or NaN.
     fn is_not_finite(&mut self, x: Value) -> Value {
         let ty = self.cx.ty(DType::Pred, &self.shape);
         let finite = self.cx.operation("stablehlo.is_finite", &[x], ty);
@@ -177,7 +177,7 @@ impl<'a, 'g> Complex<'a, 'g> {
         }
     }
 
-    /// The parts of what an operation gives.
+    /// The parts of the result of an operation.
     fn applied(&mut self, name: &str, (a, b): Parts) -> Parts {
         let ty = self.cx.ty(self.part.to_complex(), &self.shape);
         let z = self.cx.operation("stablehlo.complex", &[a, b], ty);
@@ -200,7 +200,7 @@ impl<'a, 'g> Complex<'a, 'g> {
         let u = self.cx.select(flat, x, u);
         let v = self.cx.select(x_is_nan, x, v);
         let v = self.cx.select(y_is_nan, y, v);
-        // Far up it is a right angle, whatever the real part is.
+        // For an infinite imaginary part the angle is a right one and does not depend on the real part.
         let (up, zero) = (self.is(y, f64::INFINITY), self.number(0.0));
         let right = self.number(std::f64::consts::FRAC_PI_2);
         (self.cx.select(up, zero, u), self.cx.select(up, right, v))
@@ -251,14 +251,14 @@ impl<'a, 'g> Complex<'a, 'g> {
         (self.grown(x, y, u), self.cx.select(lost, zero, v))
     }
 
-    /// The real part of a hyperbolic function: infinite with `x`, whatever the angle is.
+    /// The real part of a hyperbolic function: infinite with `x`, for every angle.
     fn grown(&mut self, x: Value, y: Value, u: Value) -> Value {
         let (wild, grows) = (self.is_not_finite(y), self.is(x, f64::INFINITY));
         let unknown = self.and(grows, wild);
         self.cx.select(unknown, x, u)
     }
 
-    /// What infinities decide although the other part is NaN.
+    /// Limits at infinity that hold although the other part is NaN.
     fn limits(&mut self, op: UnaryOp, (a, b): Parts, (u, v): Parts) -> Parts {
         match op {
             UnaryOp::Log | UnaryOp::Log1p => {
@@ -273,7 +273,7 @@ impl<'a, 'g> Complex<'a, 'g> {
                 let infinity = self.number(f64::INFINITY);
                 (self.cx.select(right, infinity, u), self.cx.select(left, infinity, v))
             }
-            // What is zero, or half a turn, beside a part that is NaN.
+            // A zero, or a right angle, holds although the other part is NaN.
             UnaryOp::Asin | UnaryOp::Acos => {
                 let axis = match op {
                     UnaryOp::Acos => self.number(std::f64::consts::FRAC_PI_2),
@@ -292,7 +292,7 @@ impl<'a, 'g> Complex<'a, 'g> {
                 let known_parts = if op == UnaryOp::Tanh { (size, nan) } else { (nan, size) };
                 (self.cx.select(known, known_parts.0, u), self.cx.select(known, known_parts.1, v))
             }
-            // On the imaginary axis the angle is a right one, whatever the size is.
+            // On the imaginary axis the angle is a right one, for every size.
             UnaryOp::Acosh => {
                 let (is_imaginary, beside) = (self.is(a, 0.0), self.is_nan(b));
                 let known = self.and(is_imaginary, beside);

@@ -1,4 +1,4 @@
-//! What lowering keeps in mind while it goes through a program and the regions in it.
+//! The state of a lowering: the present block, the present node, hooks, and functions still to be written.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::writer::{Open, Value, Values, Writer};
 pub(crate) struct Cx<'a> {
     pub(crate) writer: Writer,
     pub(crate) options: &'a LowerOptions<'a>,
-    /// What the present block has written already.
+    /// Constants and conversions of the present block.
     pub(crate) memo: Memo,
-    /// The same for the blocks around it, whose values a region does not use: some regions may
-    /// not, and a loop would carry them along.
+    /// Constants and conversions of the enclosing blocks. Regions do not use them: some regions may not, and a
+    /// loop would carry them as state.
     outer_memos: Vec<Memo>,
     /// The node that is being written.
     current: Option<(&'a Graph, ExprId)>,
@@ -32,13 +32,13 @@ pub(crate) struct Cx<'a> {
     /// The end of the chain of hooks; none where no hook is active.
     pub(crate) order: Option<Value>,
     host_calls: Vec<HostCall>,
-    /// Whether a program has active hooks inside, by its address.
+    /// Maps the address of a program to true if the program has active hooks.
     active: FxHashMap<*const Program, bool>,
     /// The functions that stand for the bodies of blocks.
     functions: FxHashMap<(Digest, Precision), Arc<str>>,
     /// The functions that materialize values.
     pub(crate) materializers: Materializers,
-    /// Those that are called but not written yet.
+    /// Functions that are called but not written yet.
     pending: VecDeque<Function<'a>>,
     /// How exactly the present function multiplies.
     pub(crate) precision: Precision,
@@ -129,7 +129,7 @@ impl<'a> Cx<'a> {
 
     // --- regions ---
 
-    /// Begins the next region of an operation; gives the region's arguments.
+    /// Begins the next region of an operation; returns the arguments of the region.
     pub(crate) fn begin_region(&mut self, open: &mut Open, arguments: &[Ty]) -> Values {
         self.outer_memos.push(std::mem::take(&mut self.memo));
         self.writer.begin_region(open, arguments)
@@ -141,7 +141,7 @@ impl<'a> Cx<'a> {
         self.memo = self.outer_memos.pop().expect("every region has been begun");
     }
 
-    /// Begins the body of a function that knows nothing of what came before.
+    /// Begins the body of a function, which shares no values with the functions before.
     pub(crate) fn forget(&mut self) {
         self.memo = Memo::default();
         self.order = None;
@@ -149,7 +149,7 @@ impl<'a> Cx<'a> {
 
     // --- hooks ---
 
-    /// Whether an op is an active hook or has one inside.
+    /// Returns true if an op is an active hook or contains one.
     pub(crate) fn has_active_hook(&mut self, op: &'a Op) -> bool {
         match op.inside() {
             Inside::Nothing | Inside::Keeps(_) => false,
@@ -158,7 +158,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Whether a program has active hooks, inside its regions too.
+    /// Returns true if a program has active hooks, including those of its regions.
     pub(crate) fn is_active(&mut self, program: &'a Program) -> bool {
         let address = std::ptr::from_ref(program);
         if let Some(&known) = self.active.get(&address) {

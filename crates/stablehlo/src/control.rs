@@ -1,7 +1,7 @@
 //! Parameters, literals, tuples, regions and hooks.
 //!
-//! Where a region holds active hooks, the order value goes in and comes out with the results. A
-//! condition of a loop can give nothing back but its answer; one with hooks is therefore
+//! A region with active hooks receives the order value and returns it with its results. The
+//! condition of a loop returns nothing but its answer; a condition with hooks is therefore
 //! evaluated before the loop and at the end of its body, and the answer is part of the state.
 
 use std::sync::Arc;
@@ -91,7 +91,7 @@ fn repeated(tensor: &HostTensor) -> Option<Scalar> {
 
 // --- hooks ---
 
-/// Shows values to the host, and gives what comes back if it is a runtime call. The new order value
+/// Shows values to the host, and returns the results of a runtime call. The new order value
 /// depends on the old one, so calls stay in order.
 fn host_call(
     cx: &mut Cx<'_>,
@@ -117,7 +117,7 @@ fn order(cx: &Cx<'_>) -> Value {
     cx.order.expect("a block with hooks has an order value")
 }
 
-/// What a region gives back: its results, and the order value if it has hooks.
+/// The values that a region returns: its results, and the order value if it has hooks.
 fn with_order(cx: &mut Cx<'_>, results: &[Source], has_hooks: bool) -> Values {
     let mut values: Values = results.iter().map(|&result| cx.value(result)).collect();
     if has_hooks {
@@ -126,7 +126,7 @@ fn with_order(cx: &mut Cx<'_>, results: &[Source], has_hooks: bool) -> Values {
     values
 }
 
-/// The results of an operation; the order value, if it gives one, becomes the present one.
+/// The results of an operation. An order value among them becomes the present one.
 fn without_order(cx: &mut Cx<'_>, mut results: Values, has_hooks: bool) -> Sources {
     if has_hooks {
         cx.order = results.pop();
@@ -305,8 +305,8 @@ fn apart(
     sources(&results)
 }
 
-/// A truth that only shows when the value is there: its first element is equal to itself, or it is
-/// not. None of integers, of which XLA would know it, and of tensors without elements.
+/// Returns a condition that always holds but depends on a value: the first element is equal to itself, or it is
+/// not. Returns `None` for integers, where XLA would simplify the condition, and for tensors without elements.
 pub(crate) fn always(cx: &mut Cx<'_>, value: Value) -> Option<Value> {
     let dtype = cx.dtype(value.ty);
     let shape = cx.shape(value.ty).clone();

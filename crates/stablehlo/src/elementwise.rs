@@ -200,7 +200,7 @@ fn sign(cx: &mut Cx<'_>, x: Source, dtype: DType) -> Value {
 }
 
 /// The quotient or remainder of integers where a divisor may be zero: then the quotient has all bits
-/// set, and the remainder is the dividend. A running program would give that by itself, but where the
+/// set, and the remainder is the dividend. A running program would return these values, but where the
 /// operands are constants, or become such, XLA's compiler divides by them, which ends the process.
 fn divide(cx: &mut Cx<'_>, op: Composed, x: Value, y: Value) -> Value {
     let (dtype, shape) = (cx.dtype(y.ty), cx.shape(y.ty).clone());
@@ -254,7 +254,7 @@ fn parts(cx: &mut Cx<'_>, x: Source, dtype: DType, name: &str) -> Value {
     cx.operation("stablehlo.complex", &[real, imag], x.ty)
 }
 
-/// Whether a float, or either part of a complex number, satisfies a predicate that no integer
+/// Tests a float, or either part of a complex number, with a predicate that no integer
 /// does.
 fn each_part(cx: &mut Cx<'_>, x: Source, predicate: impl Fn(&mut Cx<'_>, Value) -> Value) -> Value {
     let dtype = cx.dtype(x.ty());

@@ -1,4 +1,4 @@
-//! What cannot be written as StableHLO.
+//! Errors of programs that cannot be written as StableHLO.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum LowerError {
         /// Entries given.
         found: usize,
     },
-    /// A hook that somebody listens to, on a plugin that cannot call the host.
+    /// An active hook, on a plugin that cannot call the host.
     #[error("io_call: {hook} cannot run, the plugin does not support host calls{}", At(line))]
     HostCalls {
         /// `hook "loss"`, or `a hook without a name`.

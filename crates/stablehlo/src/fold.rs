@@ -46,7 +46,7 @@ impl<'a> Function<'a> {
         Ok(cx.value(result))
     }
 
-    /// Whether the function can be the region of a fold: scalar arithmetic on scalars.
+    /// Returns true if the function can be the region of a fold: scalar arithmetic on scalars.
     pub(crate) fn is_scalar(&self) -> bool {
         let graph = self.program.graph();
         graph.ids().all(|id| {
@@ -239,7 +239,7 @@ fn places(window: &nxla_expr::Window) -> impl Iterator<Item = SmallVec<[usize; 8
     })
 }
 
-/// From the first to the last of the elements that so many windows have at one place, by axis.
+/// The distance, by axis, from the first to the last of the elements that all windows have at one offset.
 fn spans(window: &nxla_expr::Window, windows: &Shape) -> SmallVec<[usize; 8]> {
     let axes = windows.iter().zip(&window.strides);
     axes.map(|(&count, &stride)| (count - 1) * stride + 1).collect()

@@ -108,7 +108,7 @@ fn dynamic_starts(cx: &mut Cx<'_>, starts: &[Start], dynamic: &[Source], shape: 
         .collect()
 }
 
-/// Integers as indices of a signed dtype: those that do not fit become the largest, and so stay
+/// Converts integers to indices of a signed dtype. Integers that do not fit become the largest index, and so stay
 /// beyond any axis.
 fn as_index(cx: &mut Cx<'_>, indices: Source, index: DType) -> Value {
     let mut value = cx.value(indices);
@@ -150,7 +150,7 @@ fn indices(cx: &mut Cx<'_>, indices: Source, shape: &Shape) -> Value {
     as_index(cx, indices, index)
 }
 
-/// What a scatter does with an update.
+/// The combination of an element and an update by a scatter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Update {
     Add,

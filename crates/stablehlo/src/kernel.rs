@@ -98,10 +98,10 @@ fn to_text(program: &Program) -> String {
 }
 
 /// The program that a call of the host function [`KERNEL_ID`] carries in its attribute `program`.
-/// It takes the arguments of the call and gives its results.
+/// It takes the arguments of the call and returns its results.
 ///
 /// # Errors
-/// Where the text is not what [`lower`](crate::lower) writes.
+/// Returns an error for a string that [`lower`](crate::lower) does not write.
 pub fn kernel_program(text: &str) -> Result<Program, SerializeError> {
     let digit = |at: usize| text.as_bytes().get(at).and_then(|&byte| char::from(byte).to_digit(16));
     let bytes: Option<Vec<u8>> = (0..text.len().div_ceil(2))

@@ -1,9 +1,9 @@
 //! Writes a [`Program`](nxla_expr::Program) as StableHLO text, the language that XLA plugins take.
 //!
-//! The crate knows no device: it turns a graph into a text, and says what the caller must know to
-//! run it (which inputs it takes, which host functions it calls, which inputs it may overwrite).
+//! The crate knows no device. It converts a graph to a module, and returns what a caller needs to run it: the
+//! inputs that it takes, the host functions that it calls, and the inputs that it may overwrite.
 //!
-//! What is surprising:
+//! Surprising properties:
 //!
 //! * **Implicit conversions become explicit.** Operands of a node may have other dtypes and shapes
 //!   than the result; every rule converts and broadcasts its operands first. Within one block, the
@@ -12,7 +12,7 @@
 //!   needs, so a region never captures one from outside.
 //! * **Some dtypes are computed in wider ones** and converted back; the table is in one place, the
 //!   module `widen`.
-//! * **Hooks form a chain.** Each takes an order value and gives the next one, through loops and
+//! * **Hooks form a chain.** Each takes an order value and returns the next one, through loops and
 //!   branches too, so that XLA can neither reorder them nor run two at once.
 //! * **The text means what StableHLO says.** XLA departs from it unless told otherwise by its options.
 //!

@@ -1,6 +1,6 @@
 //! Numbers and tensors as MLIR literals.
 //!
-//! A single number is written in decimal where that gives it back exactly, and by its bits
+//! A single number is written in decimal if that form is exact, and by its bits
 //! otherwise. A tensor is written as the hexadecimal form of its bytes, which MLIR reads at the
 //! speed of a copy and without rounding.
 
@@ -23,7 +23,7 @@ impl fmt::Display for Element {
                 Scalar::Int(value) => write!(f, "{value}"),
                 Scalar::UInt(value) => write!(f, "{value}"),
                 Scalar::Float(_) | Scalar::Complex(..) => {
-                    unreachable!("a cast to an integer gives an integer")
+                    unreachable!("a cast to an integer returns an integer")
                 }
             },
             Kind::Float => write!(f, "{}", Float(value.as_f64(), dtype)),
@@ -45,8 +45,8 @@ impl fmt::Display for Float {
         if !value.is_finite() {
             return write_bits(f, value, dtype);
         }
-        // The text of an `f32` is the shorter one. MLIR reads it as an `f64` and rounds it again,
-        // which must lead back.
+        // The decimal form of an `f32` is the shorter one. MLIR reads it as an `f64` and rounds it again, which
+        // must return the same number.
         #[expect(clippy::cast_possible_truncation, reason = "the value fits narrow floats exactly")]
         let narrow = value as f32;
         let short = format!("{narrow:?}");
@@ -72,7 +72,7 @@ fn write_bits(f: &mut fmt::Formatter<'_>, value: f64, dtype: DType) -> fmt::Resu
     // The infinity, the bit that makes it NaN, and the number of bits.
     let (infinity, nan, bits): (u64, u64, u32) = match dtype {
         DType::F8E5M2 => (0x7C, 0x02, 8),
-        // There is no infinity; NaN has all bits set.
+        // This dtype has NaN, with all bits set, but not an infinity.
         DType::F8E4M3FN => (0x7F, 0x00, 8),
         DType::BF16 => (0x7F80, 0x0040, 16),
         DType::F16 => (0x7C00, 0x0200, 16),
@@ -92,7 +92,7 @@ fn write_bits(f: &mut fmt::Formatter<'_>, value: f64, dtype: DType) -> fmt::Resu
         | DType::S32
         | DType::S64
         | DType::C64
-        | DType::C128 => unreachable!("{dtype} is no real float"),
+        | DType::C128 => unreachable!("{dtype} is not a real float"),
     };
     let pattern = if value.is_nan() {
         infinity | nan

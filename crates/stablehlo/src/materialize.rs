@@ -2,7 +2,7 @@
 //!
 //! XLA recomputes cheap values wherever they are used, each time in different code: a product that is
 //! rounded in one loop is part of a fused multiply-add in another. The last digit then depends on the
-//! loop. With `max(x)` from one computation of `x` and a second computation of `x` beside it,
+//! loop. With `max(x)` from one computation of `x` and a second computation of `x`,
 //! `x == max(x)` may hold for no element, and the gradient of the maximum would be zero. The same holds
 //! for a program that returns both `x` and `max(x)`, which its caller may compare.
 
@@ -17,12 +17,12 @@ use crate::control::always;
 use crate::types::Ty;
 use crate::writer::Value;
 
-/// Whose elements a value consists of.
+/// The tensor whose elements a value consists of.
 #[derive(Clone, Copy)]
 struct Origin {
     /// The tensor that computed them.
     tensor: ExprId,
-    /// Whether they were chosen for what they are, as a maximum is.
+    /// True if the elements were chosen by their values, as a maximum is.
     chosen: bool,
 }
 
@@ -57,8 +57,8 @@ pub(crate) fn materialized(graph: &Graph, uses: &[u32], outputs: &[ExprId]) -> V
     graph.ids().map(|id| compared[id.index()] && may_differ(graph, id)).collect()
 }
 
-/// Whether another computation of a node may come to another result: integers do not round, and of a
-/// single number XLA makes no loop.
+/// Returns true if a second computation of a node may round differently. Integers do not round, and XLA does not
+/// make a loop for a single number.
 fn may_differ(graph: &Graph, id: ExprId) -> bool {
     let rounds = |dtype: DType| dtype.is_float() || dtype.is_complex();
     let is_tensor = |ty: &TensorType| rounds(ty.dtype) && ty.shape.size() > 1;
@@ -77,8 +77,8 @@ fn compares(op: BinaryOp) -> bool {
     )
 }
 
-/// The operand whose elements a node gives, in other places, with another sign or in another dtype, and
-/// whether it chooses among them; none of a node that computes.
+/// Returns the operand whose elements a node passes on, at other positions, with another sign or in another dtype,
+/// and true if it chooses among them. Returns `None` for a node that computes.
 fn comes_from(graph: &Graph, id: ExprId) -> Option<(ExprId, bool)> {
     let operands = graph.operands(id);
     let is_constant = |id: ExprId| matches!(graph.op(id), Op::Constant(_));

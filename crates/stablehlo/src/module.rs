@@ -18,9 +18,9 @@ use crate::writer::Values;
 /// A program as StableHLO text, and how to run it.
 #[derive(Clone, Debug)]
 pub struct Module {
-    /// The text, in MLIR's syntax. Equal programs and options give equal texts.
+    /// The module in MLIR's syntax. Equal programs and options produce equal modules.
     pub text: String,
-    /// Which inputs of the program `@main` takes, in order; the others are not needed.
+    /// The inputs of the program that `@main` takes, in order. It does not need the other inputs.
     pub used_inputs: Vec<usize>,
     /// The host functions that the text calls.
     pub host_calls: Vec<HostCall>,
@@ -28,13 +28,13 @@ pub struct Module {
     pub donations: Vec<Donation>,
 }
 
-/// One place in the text where a host function is called, through
+/// One call of a host function in the module, by
 /// `stablehlo.custom_call @nxla_host_call(%order, %x…) {id = …}`.
 #[derive(Clone)]
 pub struct HostCall {
     /// The attribute `id` of the call: the position in [`Module::host_calls`].
     pub id: i64,
-    /// The name under which a caller can install a function of its own.
+    /// The name under which a caller can install a function.
     pub name: Option<Arc<str>>,
     /// The function to call unless the caller has installed another.
     pub default: Option<Arc<dyn HostFn>>,
@@ -52,7 +52,7 @@ pub struct HostCall {
 /// An input whose memory the program may overwrite.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Donation {
-    /// Which input of the program.
+    /// The position of the input in the program.
     pub input: usize,
     /// The output that takes the place of the input. Without one, the memory is free for
     /// intermediate results.
@@ -60,7 +60,7 @@ pub struct Donation {
 }
 
 impl Donation {
-    /// What XLA wants to read behind the parameter.
+    /// The attribute of the parameter for XLA.
     fn attribute(self) -> String {
         match self.output {
             Some(output) => format!("tf.aliasing_output = {output} : i32"),

@@ -1,4 +1,4 @@
-//! What a caller chooses about the text.
+//! Options of a lowering.
 
 use std::fmt;
 
@@ -11,34 +11,34 @@ pub const KERNEL_ID: i64 = -1;
 /// Decides whether a node of a graph becomes a custom call.
 pub type CustomCall<'a> = &'a dyn Fn(&Graph, ExprId) -> bool;
 
-/// How a program is written.
+/// Options of [`lower`](crate::lower).
 #[derive(Clone, Copy)]
 pub struct LowerOptions<'a> {
-    /// Whether somebody listens to a hook; others are left out. By default, those with a function
-    /// of their own.
+    /// Returns true for hooks that are called; other hooks are left out. By default, hooks with a function are
+    /// called.
     pub active_hooks: &'a dyn Fn(&HookOp) -> bool,
     /// For each input of the program, whether its memory may be used for a result. Empty means
     /// none.
     pub donated: &'a [bool],
-    /// Whether the plugin can call host functions.
+    /// True if the plugin can call host functions.
     pub host_calls: bool,
     /// The nodes that the host function [`KERNEL_ID`] computes; `None` leaves all of them to the plugin.
     /// Without it, factorizations, for which StableHLO has no op, are composed of simpler ops. With it,
     /// the predicate must hold for every factorization.
     pub custom_call: Option<CustomCall<'a>>,
-    /// Whether a value that must not be computed twice is the result of a call of a function that is
-    /// not inlined. XLA's compiler for CPUs ignores the barrier that is written otherwise.
+    /// True if a value that must not be computed twice is the result of a call of a function that is not
+    /// inlined. XLA's compiler for CPUs ignores the barrier that is written otherwise.
     pub materialize_by_calls: bool,
-    /// Whether operations carry the user's line, for XLA's errors, dumps and profiles.
+    /// True if operations carry the user's line, for XLA's errors, dumps and profiles.
     pub locations: bool,
     /// How exactly hardware multiplies `f32` in `dot` and `conv`.
     pub precision: Precision,
-    /// How the program is divided over several devices, if it is.
+    /// The division of the program over several devices.
     pub partition: Option<Partition<'a>>,
 }
 
-/// A mesh of devices, and how inputs and outputs of a program are divided over it. What is divided
-/// how in between, XLA decides.
+/// A mesh of devices, and the division of inputs and outputs of a program over it. XLA divides intermediate
+/// values.
 #[derive(Clone, Copy, Debug)]
 pub struct Partition<'a> {
     /// The names and sizes of the axes of the mesh. Names need no quotes in MLIR's strings.
@@ -82,7 +82,7 @@ impl fmt::Debug for LowerOptions<'_> {
 /// round the factors to fewer bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Precision {
-    /// What the plugin prefers.
+    /// The plugin's default.
     #[default]
     Default,
     /// Slower and more exact.

@@ -1,4 +1,4 @@
-//! What a text says about several devices, in the words of Shardy.
+//! Attributes for programs over several devices, in the notation of Shardy.
 
 use nxla_expr::{Layout, Metadata, SHARDING_NOTE, layout_text};
 use nxla_tensor::Shape;

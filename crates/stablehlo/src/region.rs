@@ -16,7 +16,7 @@ use crate::{
     widen, window,
 };
 
-/// What stands for one tensor of the graph: a value, or a number that is written when it is used.
+/// The lowered form of one tensor of the graph: a value, or a number that is written when it is used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source {
     /// A value of the block, or of one around it.
@@ -44,14 +44,14 @@ impl From<Value> for Source {
 /// A few sources.
 pub(crate) type Sources = SmallVec<[Source; 4]>;
 
-/// What stands for the nodes of one program.
+/// The lowered nodes of one program.
 pub(crate) struct Frame<'p> {
     pub(crate) graph: &'p Graph,
     inputs: &'p [Option<Source>],
     uses: Vec<u32>,
     /// The nodes that must be computed once, see [`materialize`].
     materialized: Vec<bool>,
-    /// Where the parts of each node begin in `parts`.
+    /// The index in `parts` of the first part of each node.
     first: Vec<u32>,
     parts: Vec<Source>,
 }
@@ -64,12 +64,12 @@ impl<'p> Frame<'p> {
         Self { graph, inputs, uses, materialized, first, parts }
     }
 
-    /// Whether a node is needed.
+    /// Returns true if a node is needed.
     pub(crate) fn is_used(&self, id: ExprId) -> bool {
         self.uses[id.index()] > 0
     }
 
-    /// Whether a node must be computed once and stored.
+    /// Returns true if a node must be computed once and stored.
     fn is_materialized(&self, id: ExprId) -> bool {
         self.materialized[id.index()]
     }
@@ -90,7 +90,7 @@ impl<'p> Frame<'p> {
         self.inputs[index as usize].expect("an input that a node needs is given")
     }
 
-    /// The operands of a node, each of which is one tensor.
+    /// The operands of a node that takes single tensors.
     pub(crate) fn operands(&self, node: &Node<'_>) -> Sources {
         node.operands.iter().map(|&id| self.tensor(id)).collect()
     }
@@ -101,8 +101,8 @@ impl<'p> Frame<'p> {
     }
 }
 
-/// How often the outputs, the active hooks and the needed nodes of a program use each node: those that
-/// nobody uses are not needed.
+/// Counts the uses of each node by the outputs, the active hooks and the needed nodes of a program. A node without
+/// uses is not needed.
 ///
 /// One backward pass: every user of a node has a larger id.
 pub(crate) fn uses<'a>(cx: &mut Cx<'a>, program: &'a Program) -> Vec<u32> {
@@ -124,7 +124,7 @@ pub(crate) fn uses<'a>(cx: &mut Cx<'a>, program: &'a Program) -> Vec<u32> {
     uses
 }
 
-/// The operands that the value of a node depends on: not those of a user's derivative.
+/// The operands that the value of a node depends on, without the operands of a user's derivative.
 fn operands_used(graph: &Graph, id: ExprId) -> &[ExprId] {
     let operands = graph.operands(id);
     if let Op::Metadata(metadata) = graph.op(id)
@@ -135,8 +135,8 @@ fn operands_used(graph: &Graph, id: ExprId) -> &[ExprId] {
     operands
 }
 
-/// Writes what a program computes from these inputs, of which those that are not needed may be
-/// missing; gives its outputs.
+/// Writes the nodes of a program for these inputs and returns its outputs. Inputs that are not needed may be
+/// `None`.
 pub(crate) fn lower<'a>(
     cx: &mut Cx<'a>,
     program: &'a Program,
@@ -167,7 +167,7 @@ fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, id: ExprId, node: &Node<'a>) -> 
     if family == Family::Control {
         return control::lower(cx, frame, node);
     }
-    let ty = node.ty.as_tensor().expect("ops of this family give one tensor");
+    let ty = node.ty.as_tensor().expect("ops of this family have one result");
     if ty.shape.size() == 0 {
         // There is nothing to compute, and XLA has corners that trip over empty tensors.
         let ty = cx.ty(ty.dtype, &ty.shape);

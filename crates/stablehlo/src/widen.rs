@@ -12,7 +12,7 @@ use nxla_tensor::DType;
 /// The dtype for a unary op with a result of this dtype.
 pub(crate) fn unary(op: UnaryOp, dtype: DType) -> DType {
     match (op, dtype) {
-        // There is no expansion of `chlo.erfc` for 8-bit floats.
+        // XLA cannot expand `chlo.erfc` for 8-bit floats.
         (UnaryOp::Erfc, DType::F8E5M2) => DType::F32,
         // XLA composes these from several operations, each rounded to 11 bits.
         (
@@ -67,7 +67,7 @@ pub(crate) const fn stored(dtype: DType) -> DType {
 pub(crate) const fn accumulator(dtype: DType) -> DType {
     match dtype {
         DType::F8E5M2 | DType::F8E4M3FN | DType::BF16 | DType::F16 => DType::F32,
-        // Integers wrap in the end, whatever the width of the sum.
+        // Integers wrap, for every width of the sum.
         dtype => stored(dtype),
     }
 }
@@ -77,8 +77,8 @@ pub(crate) const fn linalg(dtype: DType) -> DType {
     accumulator(dtype)
 }
 
-/// The dtype in which elements are compared: one that keeps their order and is no smaller than a
-/// byte, nor an 8-bit float.
+/// The dtype in which elements are compared: it keeps their order, has at least one byte, and is not an 8-bit
+/// float.
 pub(crate) const fn ordered(dtype: DType) -> DType {
     match dtype {
         DType::Pred => DType::U8,

@@ -14,7 +14,7 @@ use crate::types::{Ty, Types};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Value {
     name: u32,
-    /// Which result it is, counted from one; zero for the only one.
+    /// The number of the result, counted from one; zero for a single result.
     part: u32,
     pub(crate) ty: Ty,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Value {
 /// A few values.
 pub(crate) type Values = SmallVec<[Value; 4]>;
 
-/// An operation with regions, of which the beginning has been written.
+/// An operation with regions whose beginning has been written.
 #[must_use = "the operation has to be closed"]
 pub(crate) struct Open {
     operands: SmallVec<[Ty; 4]>,
@@ -31,7 +31,7 @@ pub(crate) struct Open {
     location: Option<Box<str>>,
 }
 
-/// The text of a module under construction.
+/// A module under construction.
 #[derive(Default)]
 pub(crate) struct Writer {
     pub(crate) types: Types,
@@ -51,7 +51,7 @@ impl Writer {
         self.text
     }
 
-    /// What follows belongs to this line of the user's.
+    /// Sets the location of the following operations to a line of the user.
     pub(crate) fn set_location(&mut self, location: Option<Box<str>>) {
         self.location = location;
     }
@@ -184,7 +184,7 @@ impl Writer {
         }
     }
 
-    /// Begins the next region of an operation; gives the region's arguments.
+    /// Begins the next region of an operation; returns the arguments of the region.
     pub(crate) fn begin_region(&mut self, open: &mut Open, arguments: &[Ty]) -> Values {
         self.text.push_str(if open.regions == 0 { "{\n" } else { ", {\n" });
         open.regions += 1;
@@ -237,7 +237,7 @@ impl Writer {
         self.depth = 0;
     }
 
-    /// Begins a function; gives its parameters. `attribute` says what to write behind each, and
+    /// Begins a function; returns its parameters. `attribute` returns the attributes of each, and
     /// `behind` what behind each result, or nothing.
     pub(crate) fn begin_function<'t>(
         &mut self,

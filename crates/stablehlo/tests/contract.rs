@@ -148,7 +148,7 @@ fn narrow_matrices_are_factored_in_f32() {
     let text = lines(&lower(&program, &LowerOptions::default()).unwrap().text);
     assert!(text.contains("{lower = true} : (tensor<2x2xf32>) -> tensor<2x2xf32>"), "{text}");
     assert!(text.lines().last().unwrap().ends_with("-> tensor<2x2xbf16>"), "{text}");
-    // A matrix that is not positive definite gives NaN.
+    // The result for a matrix that is not positive definite is NaN.
     assert!(text.contains("dense<0x7FC00000> : tensor<2x2xf32>"), "{text}");
 }
 

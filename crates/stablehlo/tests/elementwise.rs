@@ -166,7 +166,7 @@ fn result_of(text: &str) -> &str {
     head.split_once(") -> ").unwrap().1.trim_end_matches(" {")
 }
 
-/// Every op of the table can be written for every dtype that it takes, and gives the type that the
+/// Every op of the table can be written for every dtype that it takes, and returns the type that the
 /// graph says.
 #[test]
 fn every_op_and_dtype() {

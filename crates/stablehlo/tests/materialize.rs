@@ -17,13 +17,13 @@ fn text(
     lower(&program, options).unwrap().text
 }
 
-/// How many values are materialized for a CPU.
+/// The number of values that are materialized for a CPU.
 fn materialized(build: impl FnOnce(&mut Graph, ExprId) -> Result<Vec<ExprId>>) -> usize {
     let options = LowerOptions { materialize_by_calls: true, ..LowerOptions::default() };
     text(&options, DType::F32, build).matches("call @materialize").count()
 }
 
-/// Where a row has its largest element.
+/// The positions of the largest element of each row.
 fn mask(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
     let square = graph.multiply(x, x)?;
     let y = graph.add(square, x)?;
@@ -76,7 +76,7 @@ fn compared_values_are_materialized() {
         Ok(vec![graph.less(y, third)?])
     };
     assert_eq!(materialized(sorted), 1);
-    // What is given away with its extremum is compared by others.
+    // The caller may compare a tensor with its extremum if the program returns both.
     let given = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
         Ok(vec![graph.reduce_min(y, Some(&[1]), false)?, y])

@@ -83,7 +83,7 @@ impl<F, Inputs> OverMesh<F, Inputs> {
 
     /// Returns the current options, without options that have no meaning here.
     fn options(&self) -> Result<Options> {
-        self.jit.way()?;
+        self.jit.call_mode()?;
         if self.jit.donates() {
             let why = "a function over a mesh takes no donated arguments";
             return Err(Error::Options(format!("over: {why}")));

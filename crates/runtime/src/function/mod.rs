@@ -52,11 +52,11 @@ impl Conflict {
 
 /// How to go on with a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum CallMode {
     /// Run the function, compiled.
     Run,
     /// Call the function as it is: it becomes part of the trace that is under way.
-    Join,
+    Inline,
 }
 
 /// What a function has compiled and found again.
@@ -169,13 +169,13 @@ impl<S: Static, R> Function<S, R> {
     ///
     /// # Errors
     /// A trace is under way, and the function refuses to be called then.
-    pub fn way(&self) -> Result<Way> {
+    pub fn call_mode(&self) -> Result<CallMode> {
         if !Trace::is_entered() {
-            return Ok(Way::Run);
+            return Ok(CallMode::Run);
         }
         match self.conflict {
-            Conflict::Force => Ok(Way::Run),
-            Conflict::Reuse => Ok(Way::Join),
+            Conflict::Force => Ok(CallMode::Run),
+            Conflict::Reuse => Ok(CallMode::Inline),
             Conflict::Raise => Err(Error::Usage(format!(
                 "{}: a jitted function with options of its own cannot be called while another function \
                  is traced; pass on_conflict=\"reuse\" to nx.jit to inline it without them, or \

@@ -4,8 +4,8 @@
 //! The whole program runs where its operands live, as if it had not been split. A stage whose hooks
 //! call somebody runs in this process, whatever the executor is: functions do not travel.
 
+mod donation;
 mod drive;
-mod giving;
 mod staged;
 #[cfg(test)]
 mod tests;
@@ -20,8 +20,8 @@ use nxla_expr::Program;
 use nxla_split::{Schedule, Stage, StageGraph, StageId};
 use rustc_hash::FxHashSet;
 
+use self::donation::Donations;
 use self::drive::{Stop, drive};
-use self::giving::Giving;
 use self::threads::with_threads;
 use crate::background::interrupted;
 use crate::error::{Error, Result};
@@ -66,7 +66,7 @@ pub trait StageExecutor: Sync {
 /// ```
 pub struct Stages {
     graph: StageGraph,
-    giving: Giving,
+    donations: Donations,
     options: Options,
 }
 
@@ -74,8 +74,8 @@ impl Stages {
     /// Stages to be run under these options, on top of the defaults. Each is compiled when it runs
     /// for the first time, in the process in which it does.
     pub fn new(graph: StageGraph, options: &Options) -> Self {
-        let giving = Giving::of(&graph, &[]);
-        Self { graph, giving, options: options.over(&default_options()) }
+        let donations = Donations::of(&graph, &[]);
+        Self { graph, donations, options: options.over(&default_options()) }
     }
 
     /// As [`Stages::new`], and compiles every stage for operands on the host, unless the options say
@@ -87,7 +87,7 @@ impl Stages {
         let stages = Self::new(graph, options);
         let engine = stages.options.engine(None)?;
         for stage in stages.graph.stages() {
-            let donated = stages.giving.donated(stage.id);
+            let donated = stages.donations.donated(stage.id);
             compile_for(&stage.program, &stages.options, &engine, donated, None)?;
         }
         Ok(stages)
@@ -127,7 +127,7 @@ impl Stages {
             let (program, options) = (&self.graph.stage(stage).program, &self.options);
             let _span = profile::span_with(Work::Stage, || stage.to_string().into());
             let values: Vec<&Tensor> = values.iter().collect();
-            let donation = (self.giving.donated(stage), self.giving.kept(stage));
+            let donation = (self.donations.donated(stage), self.donations.kept(stage));
             let results = run_on(program, options, &engine, &values, donation, Some(interrupt));
             step.iter().for_each(|step| step());
             results

@@ -6,7 +6,7 @@ use std::thread;
 use nxla_eval::Interrupt;
 use nxla_split::{Stage, StageGraph, StageId};
 
-use super::giving::Giving;
+use super::donation::StageDonations;
 use super::{Where, run_all};
 use crate::compiler::{Executable, RunContext};
 use crate::error::Result;
@@ -21,7 +21,7 @@ const NODE_BYTES: usize = 128;
 /// Stages, each compiled by itself.
 pub(crate) struct StagedExecutable {
     graph: StageGraph,
-    giving: Giving,
+    donations: StageDonations,
     /// One for each stage; stages with the same program share one.
     executables: Vec<Arc<ExecutableHandle>>,
 }
@@ -39,13 +39,13 @@ impl StagedExecutable {
         engine: &Engine,
         donated: &[bool],
     ) -> Result<Arc<dyn Executable>> {
-        let giving = Giving::of(&graph, donated);
+        let donations = StageDonations::of(&graph, donated);
         let stages = 0..graph.stages().len();
         let begin = |progress: &Progress| progress.begin("compiling stages", stages.len());
         let step = options.progress.as_ref().map(begin);
         let compile = |stage: usize| {
             let Stage { id, program, .. } = &graph.stages()[stage];
-            let compiled = compile_for(program, options, engine, giving.donated(*id), None);
+            let compiled = compile_for(program, options, engine, donations.donated(*id), None);
             step.iter().for_each(|step| step());
             compiled
         };
@@ -54,7 +54,7 @@ impl StagedExecutable {
             false => stages.map(compile).collect(),
         };
         let executables: Vec<_> = executables?;
-        Ok(Arc::new(Self { graph, giving, executables }))
+        Ok(Arc::new(Self { graph, donations, executables }))
     }
 }
 
@@ -88,7 +88,7 @@ impl Executable for StagedExecutable {
         let hooks = context.hooks;
         let run = |stage: StageId, values: Vec<Tensor>, interrupt: &Interrupt<'_>| {
             let _span = profile::span_with(Work::Stage, || stage.to_string().into());
-            let (kept, interrupt) = (self.giving.kept(stage), Some(interrupt));
+            let (kept, interrupt) = (self.donations.kept(stage), Some(interrupt));
             let context = RunContext { hooks, interrupt, own_hooks: &[], kept };
             self.executables[stage.index()].run(&values.iter().collect::<Vec<_>>(), &context)
         };

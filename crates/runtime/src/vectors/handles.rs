@@ -5,7 +5,7 @@ use nxla_expr::{ExprId, Graph, Source, TensorType};
 use super::Vectors;
 use super::moves::{Move, NewVector, Target, separate, together};
 use crate::apply::Ids;
-use crate::at_once::AtOnce;
+use crate::eager::EagerOp;
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::operand::Value;
@@ -180,7 +180,7 @@ fn compute(
 ) -> Result<Vec<Tensor>> {
     let data: Vec<Value> = tensors.iter().map(|x| Value::Tensor(x.data().clone())).collect();
     let mut vectors = Vec::new();
-    let operation = AtOnce::new(&data, Source::default, |graph, ids| {
+    let operation = EagerOp::new(&data, Source::default, |graph, ids| {
         let (ids, own): (Ids, Vec<Vectors>) = build(graph, ids)?.into_iter().unzip();
         vectors = own;
         Ok(ids)

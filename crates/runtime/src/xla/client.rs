@@ -7,7 +7,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use nxla_pjrt::{self as pjrt, Client, Plugin, Value, discover};
 
-use super::met::{ordinal, original, stand_in};
+use super::registry::{ordinal, original, substitute};
 use super::settings::integer;
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -76,7 +76,7 @@ impl Target {
     /// A plugin that makes no further client.
     pub(super) fn beside(&self, number: usize) -> Result<Target> {
         let client = client(self.key(number))?;
-        stand_in(&client, &original(&self.client));
+        substitute(&client, &original(&self.client));
         Ok(Target { client, number: self.number + number, ..self.clone() })
     }
 

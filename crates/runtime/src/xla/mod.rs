@@ -22,8 +22,8 @@ mod executable;
 mod hooks;
 mod import;
 mod kernels;
-mod met;
 mod processor;
+mod registry;
 mod settings;
 mod spmd;
 mod text;
@@ -52,8 +52,8 @@ pub use disk::{
     clear_disk_cache, disk_entries, disk_report,
 };
 pub use import::Imported;
-pub(crate) use met::{met, ordinal, original};
 pub(crate) use nxla_stablehlo::LowerError;
+pub(crate) use registry::{known_clients, ordinal, original};
 pub use spmd::Divided;
 pub(crate) use spmd::mesh_devices;
 pub use text::{stablehlo_text, with_literals};

@@ -13,27 +13,27 @@ use nxla_tensor::HostTensor;
 use crate::error::Error;
 use crate::sys::PJRT_Buffer;
 
-/// Where data is. What neither is at hand nor was told to the plugin has been freed.
-pub(crate) struct Place {
-    told: OnceLock<NonNull<PJRT_Buffer>>,
-    at_hand: Mutex<Option<HostTensor>>,
+/// Where data is. What neither is at hand nor was sent to the plugin has been freed.
+pub(crate) struct Storage {
+    sent: OnceLock<NonNull<PJRT_Buffer>>,
+    deferred: Mutex<Option<HostTensor>>,
 }
 
-impl Place {
+impl Storage {
     /// With the plugin.
-    pub(crate) fn told(raw: NonNull<PJRT_Buffer>) -> Self {
-        Self { told: OnceLock::from(raw), at_hand: Mutex::new(None) }
+    pub(crate) fn sent(raw: NonNull<PJRT_Buffer>) -> Self {
+        Self { sent: OnceLock::from(raw), deferred: Mutex::new(None) }
     }
 
     /// In host memory, and nowhere else.
-    pub(crate) fn at_hand(tensor: HostTensor) -> Self {
-        Self { told: OnceLock::new(), at_hand: Mutex::new(Some(tensor)) }
+    pub(crate) fn deferred(tensor: HostTensor) -> Self {
+        Self { sent: OnceLock::new(), deferred: Mutex::new(Some(tensor)) }
     }
 
-    /// The plugin's object, if it has been told.
+    /// The plugin's object, if it has been sent.
     #[inline]
     pub(crate) fn raw(&self) -> Option<NonNull<PJRT_Buffer>> {
-        self.told.get().copied()
+        self.sent.get().copied()
     }
 
     /// The tensor, if it is at hand.
@@ -47,8 +47,8 @@ impl Place {
     /// Whether there is data neither here nor there.
     pub(crate) fn is_empty(&self) -> bool {
         self.raw().is_none() && {
-            let at_hand = self.lock();
-            at_hand.is_none() && self.raw().is_none()
+            let deferred = self.lock();
+            deferred.is_none() && self.raw().is_none()
         }
     }
 
@@ -57,28 +57,28 @@ impl Place {
         self.lock().take().is_some()
     }
 
-    /// The plugin's object, which `tell` makes of what is at hand.
+    /// The plugin's object, which `send` makes of what is at hand.
     ///
     /// # Errors
-    /// [`Error::Released`] if there is nothing; those of `tell`, after which the tensor is at hand still.
+    /// [`Error::Released`] if there is nothing; those of `send`, after which the tensor is at hand still.
     #[inline]
-    pub(crate) fn raw_or_tell(
+    pub(crate) fn raw_or_send(
         &self,
-        tell: impl FnOnce(&HostTensor) -> Result<NonNull<PJRT_Buffer>, Error>,
+        send: impl FnOnce(&HostTensor) -> Result<NonNull<PJRT_Buffer>, Error>,
     ) -> Result<NonNull<PJRT_Buffer>, Error> {
         if let Some(raw) = self.raw() {
             return Ok(raw);
         }
-        let mut at_hand = self.lock();
+        let mut deferred = self.lock();
         if let Some(raw) = self.raw() {
             return Ok(raw);
         }
-        let raw = tell(at_hand.as_ref().ok_or(Error::Released)?)?;
-        *at_hand = None;
-        Ok(*self.told.get_or_init(|| raw))
+        let raw = send(deferred.as_ref().ok_or(Error::Released)?)?;
+        *deferred = None;
+        Ok(*self.sent.get_or_init(|| raw))
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<HostTensor>> {
-        self.at_hand.lock().unwrap_or_else(PoisonError::into_inner)
+        self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,15 +5,15 @@ use nxla_pjrt::Client;
 use crate::sync::Shared;
 
 /// The clients that have been met, in that order; they live as long as the process.
-static MET: Shared<Vec<Client>> = Shared::new(Vec::new());
+static CLIENTS: Shared<Vec<Client>> = Shared::new(Vec::new());
 
 /// Clients that stand in for others, and these: a program may need the devices of a client whose
 /// threads are all taken.
-static STAND_INS: Shared<Vec<(Client, Client)>> = Shared::new(Vec::new());
+static SUBSTITUTES: Shared<Vec<(Client, Client)>> = Shared::new(Vec::new());
 
 /// Makes a client stand in for another: its devices are those of the other.
-pub(crate) fn stand_in(client: &Client, original: &Client) {
-    let mut all = STAND_INS.lock();
+pub(crate) fn substitute(client: &Client, original: &Client) {
+    let mut all = SUBSTITUTES.lock();
     if !all.iter().any(|(known, _)| known == client) {
         all.push((client.clone(), original.clone()));
     }
@@ -21,7 +21,7 @@ pub(crate) fn stand_in(client: &Client, original: &Client) {
 
 /// The client that one stands in for; most often itself.
 pub(crate) fn original(client: &Client) -> Client {
-    let all = STAND_INS.lock();
+    let all = SUBSTITUTES.lock();
     let found = all.iter().find(|(known, _)| known == client);
     found.map_or(client, |(_, original)| original).clone()
 }
@@ -29,15 +29,15 @@ pub(crate) fn original(client: &Client) -> Client {
 /// The position of a client among those of its platform. It is known from now on, so that devices
 /// have names in the order in which clients are made.
 pub(crate) fn ordinal(client: &Client) -> usize {
-    let mut met = MET.lock();
-    if !met.contains(client) {
-        met.push(client.clone());
+    let mut known = CLIENTS.lock();
+    if !known.contains(client) {
+        known.push(client.clone());
     }
-    let same = met.iter().filter(|other| other.platform_name() == client.platform_name());
+    let same = known.iter().filter(|other| other.platform_name() == client.platform_name());
     same.take_while(|other| *other != client).count()
 }
 
 /// The clients that have been met, in that order.
-pub(crate) fn met() -> Vec<Client> {
-    MET.lock().clone()
+pub(crate) fn known_clients() -> Vec<Client> {
+    CLIENTS.lock().clone()
 }

@@ -29,7 +29,7 @@ use crate::vectors::Vectors;
 type Inputs = SmallVec<[Tensor; 2]>;
 
 /// An operation, and the data to apply it to.
-pub struct AtOnce {
+pub struct EagerOp {
     operation: Arc<Operation>,
     inputs: Inputs,
     /// The vectorized axes of the results.
@@ -38,7 +38,7 @@ pub struct AtOnce {
     options: Option<Options>,
 }
 
-impl AtOnce {
+impl EagerOp {
     /// Builds an operation on data. What is built for the first time comes from `source`, which each
     /// thread asks for now and then.
     ///
@@ -62,7 +62,7 @@ impl AtOnce {
     /// What the op says against its operands; a number that no dtype holds.
     ///
     /// # Panics
-    /// As for [`AtOnce::new`].
+    /// As for [`EagerOp::new`].
     pub fn of<O: Operand>(op: &Op, operands: &[O], source: fn() -> Source) -> Result<Self> {
         let build = |graph: &mut Graph, ids: &[ExprId]| {
             Ok(Ids::from_slice(&[graph.make(op.clone(), ids)?]))
@@ -318,7 +318,7 @@ mod tests {
     fn ops_are_known_by_what_they_are_applied_to() {
         let of = |op: BinaryOp, left: Tensor, right: Value| {
             let applied =
-                AtOnce::of(&Op::Binary(op), &[Value::Tensor(left), right], Source::default);
+                EagerOp::of(&Op::Binary(op), &[Value::Tensor(left), right], Source::default);
             let applied = applied.unwrap();
             (applied.program().clone(), applied.run(None).unwrap()[0].to_host().unwrap())
         };

@@ -11,7 +11,7 @@ use crate::donation::unusable_donations;
 /// Stages with the same program share an executable, which is compiled to take over whatever any of
 /// them is given: the first layer of a model gets what its caller keeps, the others what the layer
 /// before has made for them.
-pub(super) struct Giving {
+pub(super) struct StageDonations {
     stages: Vec<Given>,
 }
 
@@ -23,7 +23,7 @@ struct Given {
     kept: Vec<usize>,
 }
 
-impl Giving {
+impl StageDonations {
     /// What stages give each other, and those inputs of the whole that are donated.
     pub(super) fn of(graph: &StageGraph, donated: &[bool]) -> Self {
         let given = given_away(graph, donated);
@@ -110,16 +110,16 @@ mod tests {
     fn equal_stages_take_over_what_one_of_them_is_given_and_a_run_says_what_stays() -> Result<()> {
         let graph = layers()?;
         let [first, second, third] = [0, 1, 2].map(|stage| graph.stages()[stage].id);
-        let giving = Giving::of(&graph, &[false, false]);
+        let donations = StageDonations::of(&graph, &[false, false]);
         for stage in [first, second, third] {
-            assert_eq!(giving.donated(stage), [false, true]);
+            assert_eq!(donations.donated(stage), [false, true]);
         }
-        assert_eq!(giving.kept(first), [1]);
-        assert!(giving.kept(second).is_empty() && giving.kept(third).is_empty());
+        assert_eq!(donations.kept(first), [1]);
+        assert!(donations.kept(second).is_empty() && donations.kept(third).is_empty());
         // A donated input goes as well, but never one that three stages take.
-        let giving = Giving::of(&graph, &[true, true]);
-        assert_eq!(giving.donated(first), [false, true]);
-        assert!(giving.kept(first).is_empty());
+        let donations = StageDonations::of(&graph, &[true, true]);
+        assert_eq!(donations.donated(first), [false, true]);
+        assert!(donations.kept(first).is_empty());
         Ok(())
     }
 }

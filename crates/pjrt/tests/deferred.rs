@@ -1,4 +1,4 @@
-//! Buffers of which the plugin is not told before a program wants them.
+//! Buffers of which the plugin is not sent before a program wants them.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -29,7 +29,7 @@ fn everything_but_a_program_does_without_the_plugin() {
     assert!(std::ptr::eq(x.share().unwrap().bytes(), host.bytes()));
     assert_eq!(x.read(3).unwrap().to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
     let copy = x.copy_to(x.device()).unwrap();
-    assert!(x.is_at_hand() && copy.is_at_hand());
+    assert!(x.is_deferred() && copy.is_deferred());
     let held = x.share().unwrap();
     assert_eq!((x.delete(), x.delete(), x.is_deleted()), (Ok(true), Ok(false), Ok(true)));
     assert_eq!(x.to_host().unwrap_err(), Error::Released);
@@ -45,7 +45,7 @@ fn a_program_wants_it() {
     let held = x.share().unwrap();
     for _ in 0..2 {
         assert_eq!(values::<f32>(&run(&program, &[&x])[0]), [2.0]);
-        assert!(!x.is_at_hand());
+        assert!(!x.is_deferred());
     }
     assert_eq!((held.bytes(), values::<f32>(&x)), (&1.0_f32.to_ne_bytes()[..], vec![1.0]));
     assert_eq!((x.delete(), x.is_deleted()), (Ok(true), Ok(true)));
@@ -64,7 +64,7 @@ fn every_type_is_told_as_it_is() {
         let other = Client::new(&plugin(), &[("cpu_device_count", Value::Int64(2))]).unwrap();
         let y = other.adopt(&host, &other.devices()[0]).unwrap();
         let z = y.copy_to(&other.devices()[1]).unwrap();
-        assert!(!y.is_at_hand() && !z.is_at_hand());
+        assert!(!y.is_deferred() && !z.is_deferred());
         for buffer in [x, y, z] {
             assert!(buffer.to_host().unwrap().same_bits(&host), "{dtype}");
         }

@@ -11,7 +11,7 @@ use crate::trace::Trace;
 use crate::vectors::{self, Vectors};
 
 /// Values, and what stands for them while a function is traced.
-pub(crate) struct StandIns {
+pub(crate) struct Tracers {
     /// By which errors call what is being done.
     function: &'static str,
     pub(crate) trace: Trace,
@@ -24,7 +24,7 @@ pub(crate) struct StandIns {
     pub(crate) scope: Scope,
 }
 
-impl StandIns {
+impl Tracers {
     /// Stand-ins for values of a trace.
     ///
     /// # Errors

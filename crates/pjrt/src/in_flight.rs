@@ -1,4 +1,4 @@
-//! Running programs, and the end of clients and processes.
+//! InFlight programs, and the end of clients and processes.
 //!
 //! A client must not be destroyed, and a process must not run the destructors of a plugin's static
 //! objects, while programs run: XLA crashes in both cases, although nobody is left who wants the
@@ -27,17 +27,17 @@ const EXIT_PATIENCE: Duration = match cfg!(target_os = "linux") {
 
 /// How many programs of a client run.
 #[derive(Default)]
-pub(crate) struct Running(Count);
+pub(crate) struct InFlight(Count);
 
-impl Running {
+impl InFlight {
     /// Counts a program until the result is dropped.
-    pub(crate) fn begin(self: &Arc<Running>) -> RunningProgram {
+    pub(crate) fn begin(self: &Arc<InFlight>) -> ProgramInFlight {
         static BEGUN: AtomicU64 = AtomicU64::new(0);
         if (BEGUN.fetch_add(1, Ordering::Relaxed) + 1).is_power_of_two() {
             wait_at_exit();
         }
         self.0.begin();
-        RunningProgram(self.clone())
+        ProgramInFlight(self.clone())
     }
 
     /// Blocks until no program runs, or the time is up.
@@ -47,9 +47,9 @@ impl Running {
 }
 
 /// A program that runs.
-pub(crate) struct RunningProgram(Arc<Running>);
+pub(crate) struct ProgramInFlight(Arc<InFlight>);
 
-impl Drop for RunningProgram {
+impl Drop for ProgramInFlight {
     fn drop(&mut self) {
         self.0.0.end();
     }
@@ -107,17 +107,17 @@ impl Drop for ForeignThread {
 }
 
 /// The counts of all clients that may have running programs.
-static ALL: Mutex<Vec<Weak<Running>>> = Mutex::new(Vec::new());
+static ALL: Mutex<Vec<Weak<InFlight>>> = Mutex::new(Vec::new());
 
 /// Clients whose last handle was dropped on a foreign thread, and that are being closed.
-static CLOSING: LazyLock<Arc<Running>> = LazyLock::new(|| {
+static CLOSING: LazyLock<Arc<InFlight>> = LazyLock::new(|| {
     let closing = Arc::default();
     register(&closing);
     closing
 });
 
 /// Makes the process wait for the programs of a client when it ends.
-pub(crate) fn register(running: &Arc<Running>) {
+pub(crate) fn register(running: &Arc<InFlight>) {
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     all.retain(|running| running.strong_count() > 0);
     all.push(Arc::downgrade(running));
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn waiting_ends_with_the_last_program_or_with_the_time() {
-        let running = Arc::new(Running::default());
+        let running = Arc::new(InFlight::default());
         running.wait_until(None);
         let (first, second) = (running.begin(), running.begin());
         drop(first);
