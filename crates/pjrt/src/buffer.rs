@@ -2,7 +2,7 @@
 //!
 //! A buffer handle exists before its data does. Reading waits; passing a buffer to a program does
 //! not, the program waits on the device. An operation that fails later leaves its error in the
-//! buffers it was to produce, and whoever reads or waits for one gets it.
+//! buffers of its results, and every read of such a buffer returns that error.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ struct Inner {
     shape: Shape,
     /// Set by the first `delete`, so that exactly one caller is sent there was something to free.
     freed: AtomicBool,
-    /// Who was given the memory.
+    /// The call that the memory was donated to.
     taken_by: OnceLock<Box<str>>,
 }
 
@@ -44,7 +44,7 @@ impl Buffer {
     /// Takes ownership of a plugin's buffer.
     ///
     /// # Safety
-    /// `raw` is a live buffer of `client` that nobody else destroys, with this type and shape.
+    /// `raw` is a live buffer of `client` with this type and shape, and this handle alone destroys it.
     pub(crate) unsafe fn new(
         raw: NonNull<PJRT_Buffer>,
         client: Client,
@@ -55,7 +55,7 @@ impl Buffer {
         Self::of(Storage::sent(raw), client, device, dtype, shape)
     }
 
-    /// A buffer of host memory, of which the plugin has not been sent.
+    /// A buffer of host memory that has not been sent to the plugin.
     pub(crate) fn deferred(tensor: HostTensor, client: Client, device: usize) -> Buffer {
         let (dtype, shape) = (tensor.dtype(), tensor.shape().clone());
         Self::of(Storage::deferred(tensor), client, device, dtype, shape)
@@ -68,26 +68,26 @@ impl Buffer {
         Buffer { inner: Arc::new(inner) }
     }
 
-    /// The plugin's object. The plugin is sent of what is at hand: it has been wanted.
+    /// The plugin's object. A deferred tensor is sent to the plugin.
     ///
     /// # Errors
-    /// [`Error::Released`] for what was at hand and has been freed; what the plugin reports.
+    /// [`Error::Released`] for a deferred tensor that has been freed, or the error of the plugin.
     #[inline]
     pub(crate) fn raw(&self) -> Result<*mut PJRT_Buffer, Error> {
         let send = |tensor: &HostTensor| self.client().send(tensor, self.inner.device);
         Ok(self.inner.storage.raw_or_send(send)?.as_ptr())
     }
 
-    /// Whether the plugin has not been sent of it yet, see [`Client::adopt`].
+    /// Returns true if the tensor has not been sent to the plugin, see [`Client::adopt`].
     #[must_use]
     pub fn is_deferred(&self) -> bool {
         self.inner.storage.raw().is_none()
     }
 
-    /// The tensor, where the plugin has not been sent of it.
+    /// The tensor, if it has not been sent to the plugin.
     ///
     /// # Errors
-    /// [`Error::Donated`] if it was given away, [`Error::Released`] if it was at hand and is freed.
+    /// [`Error::Donated`] if it was donated, [`Error::Released`] if it was deferred and has been freed.
     pub(crate) fn deferred_tensor(&self) -> Result<Option<HostTensor>, Error> {
         if self.inner.storage.raw().is_some() {
             return Ok(None);
@@ -123,12 +123,10 @@ impl Buffer {
         &self.inner.shape
     }
 
-    /// Whether the data is there, or the operation that was to produce it has failed. Never
-    /// blocks.
+    /// Returns true if the data is available or its operation has failed. Never blocks.
     ///
     /// # Errors
-    /// [`Error::Released`] if there is no data any more, else what the plugin reports about the
-    /// query.
+    /// [`Error::Released`] if the data has been freed, or the plugin's error about the query.
     pub fn is_ready(&self) -> Result<bool, Error> {
         if self.is_deleted()? {
             self.check_taken()?;
@@ -205,13 +203,13 @@ impl Buffer {
         }
     }
 
-    /// What tells it from all other buffers that live at the same time.
+    /// A number that is unique among all live buffers.
     #[must_use]
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()
     }
 
-    /// Whether two handles are of the same buffer.
+    /// Returns true if two handles refer to the same buffer.
     #[must_use]
     pub fn is(&self, other: &Buffer) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
@@ -222,7 +220,7 @@ impl Buffer {
     /// before.
     ///
     /// # Errors
-    /// What the plugin reports.
+    /// The error of the plugin.
     pub fn delete(&self) -> Result<bool, Error> {
         if !self.inner.forget_size() || self.is_deleted()? {
             return Ok(false);
@@ -237,24 +235,24 @@ impl Buffer {
         Ok(true)
     }
 
-    /// Notes that the memory was given to whoever this names: any use from now on is an
-    /// [`Error::Donated`] that says so. What a program did not take of it is freed.
+    /// Records that the memory was donated to the call of this name: every later use is an [`Error::Donated`] with
+    /// the name. Memory that the program did not reuse is freed.
     ///
     /// # Errors
-    /// What the plugin reports.
+    /// The error of the plugin.
     pub fn give_away(&self, to: &str) -> Result<(), Error> {
         self.delete()?;
         self.mark_given(to);
         Ok(())
     }
 
-    /// Notes that the memory was given to `to`, as [`give_away`](Buffer::give_away) does, and frees nothing:
-    /// the memory is freed by the program that has it, or with the last handle.
+    /// Records a donation as [`give_away`](Buffer::give_away) does, and frees nothing: the program that
+    /// reuses the memory frees it, or the last handle does.
     pub fn mark_given(&self, to: &str) {
         let _ = self.inner.taken_by.set(to.into());
     }
 
-    /// Who was given the memory, as the error of a use tells it.
+    /// Returns the error of a use after a donation.
     #[inline]
     pub(crate) fn check_taken(&self) -> Result<(), Error> {
         match self.inner.taken_by.get() {
@@ -263,10 +261,10 @@ impl Buffer {
         }
     }
 
-    /// Whether the buffer was deleted, or donated to a program.
+    /// Returns true if the buffer was deleted, or donated to a program.
     ///
     /// # Errors
-    /// What the plugin reports.
+    /// The error of the plugin.
     pub fn is_deleted(&self) -> Result<bool, Error> {
         if self.inner.taken_by.get().is_some() {
             return Ok(true);

@@ -54,7 +54,7 @@ impl Client {
     ///
     /// Options are the plugin's own; CPU plugins know `cpu_device_count` (how many devices the
     /// process shall have). They make more than one when not told, so for a plugin whose file name
-    /// says `cpu`, one device is asked for unless `options` says otherwise.
+    /// contains `cpu`, one device is requested unless `options` has a number.
     ///
     /// # Errors
     /// [`Error::Option`], [`Error::KnownFault`], [`Error::NoDevices`], or what the plugin reports,
@@ -120,14 +120,14 @@ impl Client {
         &self.inner.platform_name
     }
 
-    /// Whether the memory of devices is the host's, so that either reads what the other has written.
+    /// Returns true if devices use the memory of the host.
     #[must_use]
     pub fn computes_on_host(&self) -> bool {
         self.platform_name() == "cpu"
     }
 
-    /// Whether compiled programs can call functions of the host, see [`HostFn`](crate::HostFn): on the
-    /// host itself and on CUDA devices, if the plugin has a way.
+    /// Returns true if compiled programs can call functions of the host, see [`HostFn`](crate::HostFn): on CPUs and
+    /// on CUDA devices, if the plugin has the extension.
     #[must_use]
     pub fn calls_host(&self) -> bool {
         let platform = self.platform_name();
@@ -170,7 +170,7 @@ impl Client {
         let kept = Arc::new((self.inner.running.begin(), used));
         let keep = kept.clone();
         event.on_ready(move |_| drop(keep)).inspect_err(|_| {
-            // Nobody will tell when the execution is over, so what it uses has to stay.
+            // Without a callback the end of the execution is unknown, so its resources are leaked.
             std::mem::forget(kept);
         })
     }
@@ -179,7 +179,7 @@ impl Client {
         self.inner.raw.as_ptr()
     }
 
-    /// Whether two handles are of the same client. Objects of one must not be given to another.
+    /// Returns true if two handles refer to the same client. Objects of one client must not be passed to another.
     #[inline]
     pub(crate) fn is(&self, other: &Client) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
@@ -248,7 +248,7 @@ impl Device {
         &self.debug_string
     }
 
-    /// What this process holds in its memory.
+    /// The buffers of this process in the memory of the device.
     #[must_use]
     pub fn live_memory(&self) -> LiveMemory {
         self.live.now()
@@ -308,7 +308,7 @@ impl Drop for Inner {
     }
 }
 
-/// What is left to do for a client that nobody holds.
+/// The destruction of a client without handles.
 struct End {
     raw: NonNull<PJRT_Client>,
     plugin: Plugin,
@@ -376,7 +376,7 @@ fn check_device_count(value: &Value) -> Result<(), Error> {
     Err(Error::Option { name: DEVICE_COUNT, reason, given: format!("{value:?}") })
 }
 
-/// Whether a plugin is one for CPUs. Before there is a client, only its name can tell.
+/// Returns true if the name of a plugin's file contains `cpu`. Before there is a client, the platform is unknown.
 fn names_cpu(plugin: &Plugin) -> bool {
     plugin.path().file_name().is_some_and(|name| name.to_string_lossy().contains("cpu"))
 }

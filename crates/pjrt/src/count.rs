@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// How many there are.
+/// A counter that can be awaited.
 pub(crate) struct Count {
     count: Mutex<usize>,
     idle: Condvar,
@@ -22,7 +22,7 @@ impl Count {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many there are now.
+    /// Returns the count.
     pub(crate) fn get(&self) -> usize {
         *self.lock()
     }

@@ -97,7 +97,7 @@ impl Stream {
     pub(crate) unsafe fn enter(raw: RawStream) -> Result<Stream, String> {
         let driver = Driver::get()?;
         let mut context = null_mut();
-        // SAFETY: the caller vouches for the stream, and the context is that of the stream.
+        // SAFETY: the caller vouches for the stream, and the driver returns its context.
         unsafe {
             let status = (driver.stream_context)(raw, &raw mut context);
             driver.check("tell the context of a stream", status)?;
@@ -126,7 +126,7 @@ impl Stream {
     /// Copies from the host, before all later work of the stream, and waits until that is done.
     ///
     /// # Safety
-    /// `to` is the address of `from.len()` bytes of the device's memory, which nothing else uses.
+    /// `to` is the address of `from.len()` bytes of the device's memory without other users.
     pub(crate) unsafe fn write(&self, from: &[u8], to: *mut u8) -> Result<(), String> {
         if from.is_empty() {
             return Ok(());
@@ -141,7 +141,7 @@ impl Stream {
     }
 
     fn wait(&self) -> Result<(), String> {
-        // SAFETY: whoever made this vouches for the stream.
+        // SAFETY: the caller of `enter` vouches for the stream.
         let status = unsafe { (self.driver.synchronize)(self.raw) };
         self.driver.check("wait for a stream", status)
     }

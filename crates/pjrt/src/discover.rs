@@ -1,4 +1,4 @@
-//! Where a plugin is looked for when nobody says where it is.
+//! The search for a plugin without an explicit path.
 //!
 //! A Rust program has no Python to ask for packages, so the places where `pip` puts the CPU plugins
 //! are looked at directly. Python users have theirs found by the Python package, which looks for the
@@ -105,7 +105,7 @@ fn sorted_entries(dir: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A directory of its own, removed at the end.
+    /// A temporary directory, removed at the end.
     struct Scratch(PathBuf);
 
     impl Scratch {

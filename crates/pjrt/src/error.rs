@@ -1,4 +1,4 @@
-//! What can go wrong, with the plugin's own words kept.
+//! Errors, with the messages of the plugin.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -97,9 +97,9 @@ pub enum Error {
         path: PathBuf,
         /// The plugin's API version.
         version: String,
-        /// What it does wrong.
+        /// The fault.
         fault: &'static str,
-        /// What to install instead.
+        /// The plugin to install instead.
         remedy: &'static str,
     },
     /// An option that the plugin would crash on.
@@ -107,9 +107,9 @@ pub enum Error {
     Option {
         /// The name of the option.
         name: &'static str,
-        /// What is right.
+        /// The requirement.
         reason: &'static str,
-        /// What was given.
+        /// The value.
         given: String,
     },
     /// The plugin found no device it can use.
@@ -181,7 +181,7 @@ pub enum Error {
     /// A device or buffer was used with a client it does not belong to.
     #[error("{what} belongs to another client")]
     ForeignObject {
-        /// Which object, such as `argument 3`.
+        /// The object, such as `argument 3`.
         what: String,
     },
     /// The plugin returned an element type this crate has no name for.
@@ -208,10 +208,10 @@ pub enum Error {
     /// Serialized bytes that were not written by this crate, or are cut short.
     #[error("the serialized executable is damaged: {reason}")]
     SerializedDamaged {
-        /// What is wrong.
+        /// The damage.
         reason: &'static str,
     },
-    /// Serialized bytes of another compiler, which could run and give wrong results.
+    /// Serialized bytes of another compiler, whose results could be wrong.
     #[error("the executable was serialized by {written_by:?}, this is {this:?}; compile it again")]
     SerializedElsewhere {
         /// The fingerprint of the client that wrote the bytes.
@@ -226,7 +226,7 @@ pub enum Error {
 pub struct ErrorCode(pub i32);
 
 impl ErrorCode {
-    /// An argument is wrong whatever the state of the system.
+    /// An argument is wrong in every state of the system.
     pub const INVALID_ARGUMENT: ErrorCode = ErrorCode(3);
     /// The plugin does not do this.
     pub const UNIMPLEMENTED: ErrorCode = ErrorCode(12);

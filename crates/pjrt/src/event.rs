@@ -34,7 +34,7 @@ impl Event {
     /// Takes ownership of an event; `None` for null, by which some plugins say "done already".
     ///
     /// # Safety
-    /// `raw` is null or a live event of this client that nobody else destroys.
+    /// `raw` is null or a live event of this client, which this handle alone destroys.
     pub(crate) unsafe fn from_raw(raw: *mut PJRT_Event, client: &Client) -> Option<Event> {
         let client = client.clone();
         NonNull::new(raw).map(|raw| Event { inner: Arc::new(Inner { raw, client }) })
@@ -71,10 +71,10 @@ impl Event {
         self.inner.client.plugin()
     }
 
-    /// Whether the work is done or has failed. Never blocks.
+    /// Returns true if the work is done or has failed. Never blocks.
     ///
     /// # Errors
-    /// What the plugin reports about the query itself, not the outcome of the work.
+    /// The plugin's error about the query itself, not the outcome of the work.
     pub fn is_ready(&self) -> Result<bool, Error> {
         let mut args = PJRT_Event_IsReady_Args::new();
         args.event = self.inner.raw.as_ptr();
@@ -97,7 +97,7 @@ impl Event {
     /// Calls `callback` with the outcome once the work is done: at once if it is done already,
     /// else on a thread of the plugin, which must not be blocked for long.
     ///
-    /// A panic of the callback is contained and ignored; there is nobody to report it to.
+    /// A panic of the callback is caught and ignored, because it has no caller in Rust.
     ///
     /// # Errors
     /// The registration failed; the callback is dropped without being called.
@@ -141,7 +141,7 @@ impl std::fmt::Debug for Event {
     }
 }
 
-/// What a callback needs, boxed behind the pointer that C carries.
+/// The state of a callback, boxed behind the pointer that C passes.
 struct Waiting {
     event: Event,
     callback: Box<dyn FnOnce(Result<(), Error>) + Send>,

@@ -1,7 +1,6 @@
 //! Compiled programs: compilation, serialization and what can be asked about them.
 //!
-//! Everything that an execution needs to know is read once, here, so that executing
-//! asks the plugin nothing else.
+//! All facts that an execution needs are read once, here, so that an execution makes no other call of the plugin.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
@@ -37,7 +36,7 @@ pub(crate) struct Compiled {
     pub(crate) outputs: Vec<(DType, Shape)>,
     /// Indices of the devices, in the order of argument lists.
     pub(crate) devices: Vec<usize>,
-    /// How many bytes the program takes when it is serialized, once somebody knows.
+    /// The size of the serialized program in bytes, once it has been serialized.
     serialized: OnceLock<usize>,
 }
 
@@ -54,7 +53,7 @@ pub struct MemoryStats {
     pub arguments: i64,
     /// Size of the results.
     pub outputs: i64,
-    /// How much of the arguments is reused for results.
+    /// The part of the arguments that is reused for results.
     pub aliased: i64,
     /// Intermediate values.
     pub temporaries: i64,
@@ -63,7 +62,7 @@ pub struct MemoryStats {
 }
 
 impl Client {
-    /// Compiles a StableHLO module, given as text, whose entry is `@main`.
+    /// Compiles a StableHLO module in MLIR's syntax, whose entry is `@main`.
     ///
     /// # Errors
     /// [`Error::Compile`] with the compiler's message, [`Error::Option`], or
@@ -134,7 +133,7 @@ impl Executable {
     /// Takes ownership of a loaded executable and reads what never changes about it.
     ///
     /// # Safety
-    /// `loaded` is alive, belongs to `client`, and nobody else destroys it.
+    /// `loaded` is alive and belongs to `client`, and this handle alone destroys it.
     unsafe fn new(
         loaded: NonNull<PJRT_LoadedExecutable>,
         client: &Client,
@@ -175,7 +174,7 @@ impl Executable {
         &self.inner.name
     }
 
-    /// How many arguments the program takes, as far as its text tells.
+    /// The number of arguments of the program, if its module declares it.
     #[must_use]
     pub fn num_args(&self) -> Option<usize> {
         self.inner.facts.num_args
@@ -195,15 +194,15 @@ impl Executable {
 
     /// The program as bytes that [`Client::deserialize`] of a client with an equal
     /// [fingerprint](Client::fingerprint) loads without compiling. They hold machine code for the
-    /// processor at hand.
+    /// present processor.
     ///
     /// # Errors
-    /// What the plugin reports; not all plugins serialize all programs.
+    /// The error of the plugin; not all plugins serialize all programs.
     pub fn serialize(&self) -> Result<Vec<u8>, Error> {
         let mut args = PJRT_Executable_Serialize_Args::new();
         args.executable = self.inner.program.raw.as_ptr();
-        // SAFETY: the executable is alive. The bytes live until the deleter, which the plugin
-        // gives with them, is called once.
+        // SAFETY: the executable is alive. The bytes live until the deleter, which the plugin returns with
+        // them, is called once.
         unsafe {
             self.inner.call(&mut args)?;
             let payload = value::slice(args.serialized_bytes, args.serialized_bytes_size);
@@ -220,7 +219,7 @@ impl Executable {
     /// XLA's estimates, such as `flops` and `bytes accessed`.
     ///
     /// # Errors
-    /// What the plugin reports; not all plugins estimate.
+    /// The error of the plugin; not all plugins estimate.
     pub fn cost_analysis(&self) -> Result<Vec<(String, Value)>, Error> {
         let mut args = PJRT_Executable_GetCostAnalysis_Args::new();
         args.executable = self.inner.program.raw.as_ptr();
@@ -234,7 +233,7 @@ impl Executable {
     /// The memory the program needs on one device.
     ///
     /// # Errors
-    /// What the plugin reports.
+    /// The error of the plugin.
     pub fn memory_stats(&self) -> Result<MemoryStats, Error> {
         let mut args = PJRT_Executable_GetCompiledMemoryStats_Args::new();
         args.executable = self.inner.program.raw.as_ptr();
@@ -251,8 +250,8 @@ impl Executable {
 }
 
 impl Executable {
-    /// The bytes of machine code and of what belongs to it: those that the plugin tells, else the
-    /// length of the serialized executable; 0 where it does neither.
+    /// The bytes of machine code by the plugin's statistics, else the length of the serialized executable; 0 if the
+    /// plugin supports neither.
     pub fn code_bytes(&self) -> usize {
         let told = self.memory_stats().map_or(0, |stats| stats.code);
         if let Ok(told @ 1..) = usize::try_from(told) {

@@ -164,7 +164,7 @@ struct Launch<'a> {
     context: *mut PJRT_ExecuteContext,
 }
 
-/// Returns the error of a released argument, which the plugin reports in words of its own.
+/// Returns [`Error::Released`] for a released argument, in place of the plugin's error.
 fn cause(error: Error, args: &[&Buffer]) -> Error {
     match args.iter().any(|arg| arg.is_deleted().unwrap_or(false)) {
         true => Error::Released,
@@ -220,8 +220,8 @@ impl Compiled {
         Ok(())
     }
 
-    /// The context that carries host functions, for programs that call some. They get one even if
-    /// the execution has no functions of its own: without any, XLA crashes when asked for it.
+    /// The context with the host functions of a program that calls some. An execution without functions gets a
+    /// context too, because XLA crashes without one.
     #[inline]
     fn create_context(
         &self,

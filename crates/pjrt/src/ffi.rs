@@ -40,16 +40,16 @@ thread_local! {
     static REGISTERING: Cell<Option<i64>> = const { Cell::new(None) };
 }
 
-/// What is left to know about a plugin once the handler is registered.
+/// The registration of the handlers with a plugin.
 pub(crate) struct HostCalls {
     add_user_data: Slot<PJRT_FFI_UserData_Add_Args>,
     type_id: i64,
-    /// Whether programs on CUDA devices can call the host too.
+    /// True if programs on CUDA devices can call the host too.
     on_cuda: bool,
 }
 
 impl HostCalls {
-    /// Whether programs of a platform can call the host.
+    /// Returns true if programs of a platform can call the host.
     pub(crate) fn reach(&self, platform: &str) -> bool {
         match platform {
             "cpu" | "host" => true,
@@ -203,13 +203,13 @@ unsafe extern "C" fn handle(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error
     }
 }
 
-/// The same for programs on CUDA devices: functions are given copies of arguments, and what they make
-/// of results is copied back. Whoever launches the program waits meanwhile, and so does its stream.
+/// The handler for programs on CUDA devices: functions receive copies of arguments, and results are copied back.
+/// The thread that launches the program waits meanwhile, and so does its stream.
 ///
 /// # Safety
 /// `frame` is a call frame of XLA FFI.
 unsafe extern "C" fn handle_on_cuda(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error {
-    // SAFETY: the stream is that of the frame and is left before the call returns; a frame has as
+    // SAFETY: the stream belongs to the frame and is left before the call returns; a frame has as
     // many buffers as it says, in the memory of the stream's device, and all that uses them comes
     // before or after this call in the order of the stream.
     unsafe {
@@ -246,8 +246,8 @@ unsafe fn answer(
 ) -> *mut XLA_FFI_Error {
     let _foreign = ForeignThread::enter();
     let _ordinary = OrdinaryFloats::enter();
-    // Unwinding into C++ is undefined, so a panic becomes an error. Whatever state a function
-    // leaves behind half changed is its own.
+    // Unwinding into C++ is undefined, so a panic becomes an error. State that a function leaves half changed
+    // belongs to the function.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: passed on to the caller.
         unsafe {
@@ -301,7 +301,7 @@ unsafe fn answer_metadata(frame: &XLA_FFI_CallFrame) -> bool {
 unsafe fn raw_stream(frame: &XLA_FFI_CallFrame) -> Result<RawStream, String> {
     let mut args = XLA_FFI_Stream_Get_Args::new();
     args.ctx = frame.ctx;
-    // SAFETY: the function table and the context are those of the frame. An error is ours to destroy.
+    // SAFETY: the function table and the context belong to the frame. An error is ours to destroy.
     unsafe {
         let get = (*frame.api).XLA_FFI_Stream_Get.ok_or("this XLA does not tell its streams")?;
         match get(&mut args) {
@@ -354,12 +354,12 @@ impl RawBuffer {
         !is_empty && start < other_start + other.len && other_start < start + self.len
     }
 
-    /// What it holds, as a copy has it.
+    /// A view of a copy of its elements.
     fn seen_in(self, bytes: &[u8]) -> HostView<'_> {
         HostView { dtype: self.dtype, shape: self.shape, bytes }
     }
 
-    /// What it is to hold, in other memory.
+    /// A view of other memory for its elements.
     fn made_in<'a>(&self, bytes: &'a mut [u8]) -> HostViewMut<'a> {
         HostViewMut { dtype: self.dtype, shape: self.shape.clone(), bytes }
     }
@@ -470,7 +470,7 @@ unsafe fn scalar<'a>(scalar: &XLA_FFI_Scalar) -> Option<HostAttribute<'a>> {
     }
 }
 
-/// The function a call means: that of its execution, else that of the process.
+/// The function of a call: from the table of its execution, else from the process-wide table.
 ///
 /// # Safety
 /// `frame` is a call frame of the execute stage.
@@ -501,7 +501,7 @@ unsafe fn execution_table(frame: &XLA_FFI_CallFrame) -> Result<Option<&HostCallT
     let mut args = XLA_FFI_ExecutionContext_Get_Args::new();
     args.ctx = frame.ctx;
     args.type_id = &raw mut type_id;
-    // SAFETY: the function table and the context are those of the frame, and programs that get
+    // SAFETY: the function table and the context belong to the frame, and programs that get
     // here are never executed without a context. Data of this type is only ever added by
     // `ExecutionContext`, which keeps the table alive until the execution is over. An error says
     // that there is none; it is ours to destroy.
@@ -516,7 +516,7 @@ unsafe fn execution_table(frame: &XLA_FFI_CallFrame) -> Result<Option<&HostCallT
     }
 }
 
-/// The text of a panic, as far as it has one.
+/// The message of a panic.
 fn panic_message(panic: Box<dyn Any + Send>) -> String {
     let text = panic
         .downcast_ref::<&str>()

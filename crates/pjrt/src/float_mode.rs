@@ -1,9 +1,9 @@
-//! How the processor treats numbers too small for full precision, while host functions run.
+//! The treatment of subnormal numbers by the processor while host functions run.
 //!
 //! XLA's threads flush such numbers to zero, for speed. Code that was compiled for Rust or Python
 //! does not expect that: some of it keeps integers in the bits of floats, which are such numbers.
 
-/// Ordinary arithmetic until it is dropped; then whatever was before.
+/// Ordinary arithmetic until it is dropped, which restores the previous mode.
 pub(crate) struct OrdinaryFloats {
     #[cfg(target_arch = "x86_64")]
     before: u32,

@@ -1,7 +1,7 @@
 //! Processes that were forked off one with a plugin.
 //!
-//! The threads of a plugin stay with the parent: whatever is asked of it in the child waits for ever,
-//! or aborts. So nothing is asked of it there, not even to free something.
+//! The threads of a plugin stay with the parent. A call of the plugin in the child would wait for ever or abort, so
+//! the child makes none, not even to free memory.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use crate::error::Error;
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-// SAFETY: the declaration is that of POSIX; any function without arguments may be given.
+// SAFETY: POSIX declares the function so; every function without arguments may be passed.
 #[cfg(unix)]
 unsafe extern "C" {
     safe fn pthread_atfork(
@@ -46,7 +46,7 @@ pub fn check_not_forked() -> Result<(), Error> {
     if is_child() { Err(Error::Forked) } else { Ok(()) }
 }
 
-/// Whether the process was forked off one that had a plugin.
+/// Returns true if the process was forked from one with a plugin.
 #[inline]
 pub(crate) fn is_child() -> bool {
     FORKED.load(Ordering::Relaxed)

@@ -15,7 +15,7 @@
 //!
 //! Functions run on XLA's own threads, of which a CPU client has about one per core, and other
 //! work of the client waits for those threads. A function should therefore return soon. One that
-//! waits for another program of the same client, or for somebody who does, can wait forever.
+//! waits for another program of the same client, directly or through another thread, can wait forever.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -30,13 +30,13 @@ pub const HOST_CALL_TARGET: &str = "nxla_host_call";
 /// A function that compiled programs can call. Closures are host functions.
 ///
 /// It is called from several threads at once if programs run at once. The text of an error ends
-/// up in the error of the execution, which whoever reads a result gets. A panic counts as an
+/// up in the error of the execution, which every read of a result returns. A panic counts as an
 /// error.
 pub trait HostFn: Send + Sync {
     /// Reads the arguments and fills all results.
     ///
     /// # Errors
-    /// Whatever the function cannot do.
+    /// The error of the function.
     fn call(&self, call: &mut HostCall<'_>) -> Result<(), String>;
 }
 
@@ -67,7 +67,7 @@ pub enum HostAttribute<'a> {
     Int(i64),
     /// A number of any width.
     Float(f64),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// A string.
     Str(&'a str),
@@ -142,7 +142,7 @@ pub(crate) fn stored_size(dtype: DType, size: usize) -> usize {
     }
 }
 
-/// How many elements share a byte in a running program.
+/// The number of elements that share a byte in a running program.
 const fn elements_per_byte(dtype: DType) -> usize {
     match dtype {
         DType::U2 | DType::S2 => 4,

@@ -1,10 +1,9 @@
 //! InFlight programs, and the end of clients and processes.
 //!
 //! A client must not be destroyed, and a process must not run the destructors of a plugin's static
-//! objects, while programs run: XLA crashes in both cases, although nobody is left who wants the
-//! results. So programs that are not over when their start returns are counted, and who ends
-//! something waits for the count to be zero. A process that still runs or compiles something when the
-//! time is up ends without those destructors.
+//! objects, while programs run: XLA crashes in both cases. So programs that are not over when their start returns are
+//! counted, and the end of a client or process waits for the count to be zero. A process that still runs or
+//! compiles a program after the time limit ends without those destructors.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -25,7 +24,7 @@ const EXIT_PATIENCE: Duration = match cfg!(target_os = "linux") {
     false => Duration::from_secs(30),
 };
 
-/// How many programs of a client run.
+/// The number of running programs of a client.
 #[derive(Default)]
 pub(crate) struct InFlight(Count);
 
@@ -55,7 +54,7 @@ impl Drop for ProgramInFlight {
     }
 }
 
-/// How many programs are being compiled, which nothing can stop.
+/// The number of programs that are being compiled. Compilations cannot be cancelled.
 static COMPILING: AtomicUsize = AtomicUsize::new(0);
 
 /// A program that is being compiled.
@@ -75,15 +74,15 @@ impl Drop for Compiling {
     }
 }
 
-/// How many threads are in code that a plugin called.
+/// The number of threads in code that a plugin called.
 static FOREIGN: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     static IS_FOREIGN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks code that a plugin called, most often on a thread of its own. Such code must not wait for
-/// programs, which may need that very thread.
+/// Marks code that a plugin called, usually on one of its threads. Such code must not wait for programs, which may
+/// need that thread.
 pub(crate) struct ForeignThread {
     was_foreign: bool,
 }
@@ -123,7 +122,7 @@ pub(crate) fn register(running: &Arc<InFlight>) {
     all.push(Arc::downgrade(running));
 }
 
-/// Closes a client on a thread of its own. If there can be none, the client stays.
+/// Closes a client on a new thread. If no thread can be started, the client is leaked.
 pub(crate) fn close_elsewhere(close: impl FnOnce() + Send + 'static) {
     let closing = CLOSING.begin();
     wait_at_exit();
@@ -138,7 +137,7 @@ pub(crate) fn close_elsewhere(close: impl FnOnce() + Send + 'static) {
 /// Those include the destructors of the static objects that exist. Plugins make more while they
 /// run, so this is repeated, ever more rarely.
 fn wait_at_exit() {
-    // If there is no room for another function, the process ends without waiting.
+    // If the registration fails, the process ends without waiting.
     #[cfg(target_os = "linux")]
     let _ = on_exit(at_exit_with, std::ptr::null_mut());
     #[cfg(not(target_os = "linux"))]
@@ -151,8 +150,8 @@ fn wait_at_exit_once() {
     DONE.call_once(wait_at_exit);
 }
 
-// SAFETY: the declarations are those of the C standard, and of the C library of Linux; any function
-// without arguments may be given, and the pointer is passed on and not looked at.
+// SAFETY: the C standard and the C library of Linux declare the functions so. Every function without arguments may
+// be passed; the pointer is passed on and not read.
 unsafe extern "C" {
     #[cfg(not(target_os = "linux"))]
     safe fn atexit(function: extern "C" fn()) -> c_int;

@@ -12,7 +12,7 @@ use crate::transfer::byte_size;
 use crate::value;
 
 impl Buffer {
-    /// Waits for the data and gives access to it in place; returns `None` for devices with their own memory
+    /// Waits for the data and maps it in place; returns `None` for devices with their own memory
     /// and for types that the device packs.
     ///
     /// While the result lives, the memory stays where it is, even if the buffer is deleted; a program
@@ -47,8 +47,8 @@ impl Buffer {
         Ok(Some(MappedBuffer::Plugin { data, len, _held: reference }))
     }
 
-    /// Waits for the data and gives it as a tensor of the host, which shares the memory where the host can
-    /// read that, and else is a copy.
+    /// Waits for the data and returns it as a host tensor, which shares the memory if the host can read it, and is a
+    /// copy otherwise.
     ///
     /// While the result lives, the memory stays as [`map`](Buffer::map) says.
     ///
@@ -61,7 +61,7 @@ impl Buffer {
         let Some(memory) = self.map()? else { return self.to_host() };
         let frozen = Frozen::promised_by(memory);
         let shared = HostTensor::from_frozen(self.dtype(), self.shape().clone(), frozen);
-        // What does not lie as tensors do is copied.
+        // Misaligned memory is copied.
         shared.or_else(|_| self.to_host())
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::error::Error;
 
-/// What is kept free for a program that is compiled, as a part of the limit.
+/// The divisor of the limit that is kept free for a program under compilation.
 const RESERVE: usize = 16;
 
 /// Refuses to load another program if the process has hardly any maps left. Where the system does

@@ -1,4 +1,4 @@
-//! What is in the memory of a device, as far as its plugin counts.
+//! Memory statistics of devices.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -9,25 +9,24 @@ use crate::sys::*;
 /// Figures about the memory of a device, in bytes. Plugins leave out what they do not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeviceMemory {
-    /// What is in use.
+    /// Bytes in use.
     pub in_use: i64,
     /// The most that was in use at a time.
     pub peak: Option<i64>,
-    /// What can be in use at most.
+    /// The limit of bytes in use.
     pub limit: Option<i64>,
-    /// What the plugin holds to give out, in use or not.
+    /// The size of the plugin's memory pool.
     pub pool: Option<i64>,
-    /// The largest block that was asked for.
+    /// The largest block that was requested.
     pub largest_block: Option<i64>,
 }
 
-/// What this process holds in the memory of a device, counted by its buffers. Plugins count what
-/// else they need, if they count.
+/// The buffers of this process in the memory of a device. Memory that the plugin needs itself is not included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LiveMemory {
     /// Bytes of buffers that have not been freed.
     pub bytes: i64,
-    /// How many buffers that are.
+    /// The number of these buffers.
     pub buffers: i64,
     /// The most bytes at a time.
     pub peak: i64,

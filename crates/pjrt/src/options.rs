@@ -1,4 +1,4 @@
-//! Options of compilation and execution, and the protocol buffer that carries the former.
+//! Options of compilation and execution, and the protocol buffer of compile options.
 //!
 //! PJRT takes compile options as a serialized `CompileOptionsProto`. The few fields that are
 //! used are written by hand, which spares the build a code generator: a message is a sequence of
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::host::HostCallTable;
 use crate::value::Value;
 
-/// How a program is compiled. The default is one device, chosen by the plugin.
+/// Options of a compilation. The default is one device, chosen by the plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompileOptions {
     /// Over how many devices the program is partitioned.
@@ -148,8 +148,7 @@ impl Message {
     }
 }
 
-/// How a program is executed. The default lets it donate what it declares and runs it where it
-/// was compiled for.
+/// Options of an execution. By default the arguments that the program declares as donated are donated.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExecuteOptions<'a> {
     /// Indices of arguments that must survive, although the program declares them as donated.

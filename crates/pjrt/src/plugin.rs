@@ -87,7 +87,7 @@ impl Plugin {
         let library = unsafe { Library::new(&path) }
             .map_err(|error| Error::NotALibrary { path: path.clone(), reason: reason(&error) })?;
         let not_a_plugin = || Error::NotAPlugin { path: path.clone() };
-        // SAFETY: a library that exports `GetPjrtApi` gives it this signature.
+        // SAFETY: a library that exports `GetPjrtApi` declares it with this signature.
         let table = unsafe {
             let get_api = library
                 .get::<unsafe extern "C" fn() -> *const PJRT_Api>(b"GetPjrtApi\0")
@@ -106,7 +106,7 @@ impl Plugin {
         if major != 0 || minor < MIN_MINOR {
             return Err(Error::IncompatibleVersion { path, major, minor });
         }
-        // What was loaded stays loaded, even if initializing it fails.
+        // The library stays loaded, even if its initialization fails.
         std::mem::forget(library);
         // SAFETY: the table has a version with the layout declared here.
         let table = Table { path, api: unsafe { PJRT_Api::copy_from(table) } };
@@ -131,8 +131,7 @@ impl Plugin {
         (version.major_version, version.minor_version)
     }
 
-    /// What the plugin tells about itself; usually `xla_version`, `stablehlo_current_version` and
-    /// `stablehlo_minimum_version`.
+    /// The plugin's attributes; usually `xla_version`, `stablehlo_current_version` and `stablehlo_minimum_version`.
     #[must_use]
     pub fn attributes(&self) -> &'static [(String, Value)] {
         &self.inner.attributes
@@ -259,7 +258,7 @@ impl Table {
         while !link.is_null() {
             // SAFETY: the links of the chain live as long as the plugin, and each starts with the
             // base. The FFI table is longer than the base; its `struct_size` says whether all its
-            // functions are there. Errors that its functions return are those of the plugin.
+            // functions are there. Its functions return errors of the plugin.
             unsafe {
                 let is_whole = (*link).struct_size >= size_of::<PJRT_FFI_Extension>();
                 if (*link).kind == PJRT_EXTENSION_TYPE_FFI && is_whole {
@@ -289,7 +288,7 @@ impl PartialEq for Plugin {
 
 impl Eq for Plugin {}
 
-/// The dynamic linker's message, which libloading keeps as the source of its own.
+/// The dynamic linker's message, which is the source of libloading's error.
 pub(crate) fn reason(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }

@@ -33,7 +33,7 @@ impl PrivateFolder {
     /// Opens a folder and creates what is missing of its path, with access for its owner alone.
     ///
     /// # Errors
-    /// Returns the error of the system if the folder cannot be created, and those of [`Self::open`].
+    /// Returns the error of the system if the folder cannot be created, or an error of [`Self::open`].
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
@@ -135,7 +135,7 @@ pub fn read_bounded(file: &File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a path is the folder or file itself, or a folder that leads to it.
+/// The role of a path: the folder or file itself, or a folder that leads to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Ancestor,

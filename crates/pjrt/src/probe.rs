@@ -68,7 +68,7 @@ const LIST: &str = "plugins";
 /// The size in bytes above which the list begins anew.
 const MAX_LIST_BYTES: u64 = 64 << 10;
 
-/// Whether the list has a line for the plugin. A list that another user can change does not count:
+/// Returns true if the list has a line for the plugin. A list that another user can change does not count:
 /// its lines would let a damaged plugin into this process.
 fn is_listed(folder: &Path, key: &str) -> bool {
     let Ok(Some(folder)) = PrivateFolder::open(folder) else { return false };
@@ -105,7 +105,7 @@ mod elf {
         let len = file.metadata().map_err(said)?.len();
         let mut header = [0; HEADER];
         if file.read_exact(&mut header).is_err() || header[..4] != MAGIC {
-            return Err("it is no shared library of this system".to_owned());
+            return Err("it is not a shared library of this system".to_owned());
         }
         if header[4] != CLASS || header[5] != ORDER {
             return Err("it was built for another kind of machine".to_owned());
@@ -156,7 +156,7 @@ mod child {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    /// How a try ended.
+    /// The outcome of a trial.
     pub(super) enum Outcome {
         Lives,
         /// By this signal.
@@ -164,14 +164,14 @@ mod child {
         Unknown,
     }
 
-    /// How long a plugin may take to load.
+    /// The time limit for loading a plugin.
     const PATIENCE: Duration = Duration::from_secs(60);
 
     const WNOHANG: c_int = 1;
     const SIGKILL: c_int = 9;
     const O_RDWR: c_int = 2;
 
-    // SAFETY: the declarations are those of POSIX and of the C library of Linux.
+    // SAFETY: POSIX and the C library of Linux declare the functions so.
     unsafe extern "C" {
         fn fork() -> c_int;
         fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
@@ -216,7 +216,7 @@ mod child {
                     unsafe { waitpid(child, &raw mut status, 0) };
                     return Outcome::Unknown;
                 }
-                // Whoever waits for all children may have taken the answer.
+                // Another thread that waits for all children may have received the status.
                 (-1, _) => return Outcome::Unknown,
                 (_, 0) => return Outcome::Lives,
                 (_, signal) => return Outcome::Dies(signal),

@@ -13,12 +13,12 @@ use crate::error::Error;
 const MAGIC: &[u8; 8] = b"nxlapjrt";
 const VERSION: u32 = 1;
 
-/// What the text of a program tells about it.
+/// Facts that the module of a program declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// Unknown for a module whose text has no plain `@main`; the plugin checks in any case.
+    /// `None` for a module without a plain `@main`; the plugin checks the number too.
     pub(crate) num_args: Option<usize>,
-    /// Whether it calls host functions.
+    /// True if it calls host functions.
     pub(crate) calls_host: bool,
 }
 

@@ -1,9 +1,8 @@
-//! Where the data of a buffer is: with the plugin, or at hand.
+//! The storage of a buffer's data: with the plugin, or a host tensor that has not been sent.
 //!
-//! Devices that compute in host memory need no copy of a tensor, and telling the plugin of it takes longer
-//! than computing with a small one. What is at hand is a buffer like others, whose tensor the plugin
-//! gets to know from the first program that wants it; until then it is read, copied and freed without
-//! the plugin.
+//! Devices that compute in host memory need no copy of a tensor, and sending a small tensor to the plugin takes longer
+//! than computing with it. A deferred tensor is sent when the first program uses it; until then it is read, copied
+//! and freed without the plugin.
 
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,7 +12,7 @@ use nxla_tensor::HostTensor;
 use crate::error::Error;
 use crate::sys::PJRT_Buffer;
 
-/// Where data is. What neither is at hand nor was sent to the plugin has been freed.
+/// The storage of data. Data that is neither deferred nor sent to the plugin has been freed.
 pub(crate) struct Storage {
     sent: OnceLock<NonNull<PJRT_Buffer>>,
     deferred: Mutex<Option<HostTensor>>,
@@ -36,7 +35,7 @@ impl Storage {
         self.sent.get().copied()
     }
 
-    /// The tensor, if it is at hand.
+    /// The tensor, if it is deferred.
     pub(crate) fn tensor(&self) -> Option<HostTensor> {
         match self.raw() {
             Some(_) => None,
@@ -44,7 +43,7 @@ impl Storage {
         }
     }
 
-    /// Whether there is data neither here nor there.
+    /// Returns true if the data has been freed before it was sent.
     pub(crate) fn is_empty(&self) -> bool {
         self.raw().is_none() && {
             let deferred = self.lock();
@@ -52,15 +51,15 @@ impl Storage {
         }
     }
 
-    /// Frees what is at hand; whether something was.
+    /// Frees a deferred tensor; returns true if there was one.
     pub(crate) fn clear(&self) -> bool {
         self.lock().take().is_some()
     }
 
-    /// The plugin's object, which `send` makes of what is at hand.
+    /// The plugin's object, which `send` makes of a deferred tensor.
     ///
     /// # Errors
-    /// [`Error::Released`] if there is nothing; those of `send`, after which the tensor is at hand still.
+    /// [`Error::Released`] if the data has been freed, or an error of `send`, after which the tensor stays deferred.
     #[inline]
     pub(crate) fn raw_or_send(
         &self,

@@ -1,4 +1,4 @@
-//! What the files that are held to models take locks from: `tests/locks` compiles those files again,
-//! with locks that try the threads in every order.
+//! Locks for the files that `tests/locks` checks: it compiles those files again, with locks that try all thread
+//! interleavings.
 
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};

@@ -13,8 +13,8 @@ thread_local! {
     static OF_THREAD: Cell<Activity> = const { Cell::new(Activity { compiled: 0, started: 0 }) };
 }
 
-/// Bytes that went between the host and devices since the process began. What a device computes,
-/// and what it copies to another one by itself, is not among them.
+/// Bytes that went between the host and devices since the process began. Results of
+/// devices, and copies between devices, are not included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Traffic {
     /// From the host to devices.
@@ -42,7 +42,7 @@ pub(crate) fn count_read(bytes: usize) {
 /// Programs that plugins have compiled and started since the process began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Activity {
-    /// Programs that were compiled; those that were loaded from bytes are not among them.
+    /// Programs that were compiled; programs that were loaded from bytes are not included.
     pub compiled: u64,
     /// Runs that were started.
     pub started: u64,

@@ -2,9 +2,9 @@
 //!
 //! Surprising points:
 //! * Sub-byte integers travel as one byte each, although devices pack them. Plugins leave the
-//!   upper bits of signed ones zero on the way back; here they are filled with the sign.
+//!   upper bits of signed integers zero in reads; here they are filled with the sign.
 //! * Large host tensors are lent, not copied: a CPU device computes with the host's memory in
-//!   place if it is aligned to 64 bytes, as that of a [`HostTensor`] is. Programs run on after the
+//!   place if it is aligned to 64 bytes, as a [`HostTensor`] is. Programs run on after the
 //!   call that started them, so only [`Frozen`] memory is lent.
 //! * The other way round, memory of a CPU device is read in place, since the plugin's own copy
 //!   goes through another thread.
@@ -45,8 +45,7 @@ impl Client {
         Ok(unsafe { Buffer::new(raw, self.clone(), index, dtype, tensor.shape().clone()) })
     }
 
-    /// Copies a host tensor to a device, where that has memory of its own, and else [adopts](Client::adopt)
-    /// it; either is counted as [`Traffic`](crate::Traffic).
+    /// Copies a host tensor to a device with separate memory, or [adopts](Client::adopt) it; both are counted as [`Traffic`](crate::Traffic).
     ///
     /// # Errors
     /// As for [`adopt`](Client::adopt).
@@ -63,8 +62,8 @@ impl Client {
     /// [`buffer_from_host`](Client::buffer_from_host).
     ///
     /// # Errors
-    /// As for [`buffer_from_host`](Client::buffer_from_host); those of the plugin come from the
-    /// program then.
+    /// As for [`buffer_from_host`](Client::buffer_from_host); the first program that uses the buffer returns errors of
+    /// the plugin.
     pub fn adopt(&self, tensor: &HostTensor, device: &Device) -> Result<Buffer, Error> {
         if !self.computes_on_host() {
             return self.buffer_from_host(tensor, device);
@@ -116,7 +115,7 @@ impl Client {
         if let Some(done) = done {
             let kept = memory.clone();
             done.on_ready(move |_| drop(kept)).inspect_err(|_| {
-                // Nobody will tell when the memory is free, so it has to stay.
+                // Without a callback the end of the transfer is unknown, so the memory is leaked.
                 std::mem::forget(memory);
             })?;
         }
@@ -236,8 +235,8 @@ impl Buffer {
         Ok(tensor)
     }
 
-    /// Whether the device stores elements as the host does: in row-major order, unpacked. That is
-    /// known for CPUs and GPUs; other devices tile.
+    /// Returns true if the device stores elements as the host does: in row-major order, unpacked. CPUs and GPUs do;
+    /// other devices tile.
     pub(crate) fn is_stored_as_on_host(&self) -> bool {
         let is_dense = matches!(self.client().platform_name(), "cpu" | "cuda" | "rocm" | "gpu");
         is_dense && self.dtype().bits() >= 8

@@ -13,7 +13,7 @@ pub enum Value {
     Int64List(Vec<i64>),
     /// A number.
     Float(f32),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
 }
 
@@ -90,7 +90,7 @@ pub(crate) unsafe fn from_raw(values: *const PJRT_NamedValue, len: usize) -> Vec
     attributes
 }
 
-/// A string that C gave as pointer and length; bytes that are no UTF-8 are replaced.
+/// A string from a pointer and a length in C; bytes that are not UTF-8 are replaced.
 ///
 /// # Safety
 /// `data` points to `len` readable bytes, or `len` is 0.

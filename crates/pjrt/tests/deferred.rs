@@ -1,4 +1,4 @@
-//! Buffers of which the plugin is not sent before a program wants them.
+//! Buffers that are not sent to the plugin before a program uses them.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

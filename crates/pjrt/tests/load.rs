@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use common::{client, plugin};
 use nxla_pjrt::{Client, Error, Plugin, Value};
 
-/// A shared library that every Linux process has mapped, but that is no plugin.
+/// A shared library that every Linux process has mapped, and that is not a plugin.
 fn some_shared_library() -> PathBuf {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));

@@ -84,7 +84,7 @@ fn arguments_are_counted() {
         let Error::ArgumentCount { expected: 1, actual, .. } = error else { panic!("{error}") };
         assert_eq!(actual, args.len());
     }
-    // Of the wrong size.
+    // The size is wrong.
     let x = buffer(&[1.0_f32, 2.0], [2]);
     let error = program.execute(&[&x], &ExecuteOptions::default()).unwrap_err();
     assert!(matches!(error, Error::Plugin { code: ErrorCode::INVALID_ARGUMENT, .. }), "{error}");
@@ -147,7 +147,7 @@ fn mapped_memory_is_not_overwritten_by_donation() {
     let program = donating();
     let x = run(&program, &[&buffer(&[1.0_f32; 1000], [1000])]).remove(0);
     let view = x.share().unwrap();
-    // Whether the program works on a copy or is refused is up to the plugin.
+    // The plugin decides between a copy and an error.
     let outcome = program.execute(&[&x], &ExecuteOptions::default());
     if let Ok(results) = outcome {
         assert_eq!(values::<f32>(&results[0]), [3.0; 1000]);
@@ -186,7 +186,7 @@ fn identity() -> HostTensor {
 #[test]
 fn execution_returns_before_the_result_is_there() {
     // A program that cannot end before it is allowed to: its host function waits for a message.
-    // It keeps one thread of its client busy, so the client must not be that of the other tests.
+    // It keeps one thread of its client busy, so it must not use the client of the other tests.
     let waiting = LONG.replacen(
         "%zero =",
         "%x = stablehlo.custom_call @nxla_host_call(%given) {
@@ -245,7 +245,7 @@ fn the_last_handle_may_be_dropped_by_a_callback() {
     assert!(receiver.recv_timeout(Duration::from_secs(20)).unwrap());
 }
 
-/// Run by the next test in a process of its own.
+/// Run by the next test in a separate process.
 #[test]
 #[ignore = "ends the process"]
 fn end_the_process_while_a_program_runs() {

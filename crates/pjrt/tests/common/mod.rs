@@ -1,4 +1,4 @@
-//! What the tests share: the plugin, a client, and short ways to make and run programs.
+//! Helpers of the tests: the plugin, a client, and functions that make and run programs.
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 

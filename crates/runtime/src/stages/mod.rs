@@ -20,7 +20,7 @@ use nxla_expr::Program;
 use nxla_split::{Schedule, Stage, StageGraph, StageId};
 use rustc_hash::FxHashSet;
 
-use self::donation::Donations;
+use self::donation::StageDonations;
 use self::drive::{Stop, drive};
 use self::threads::with_threads;
 use crate::background::interrupted;
@@ -66,7 +66,7 @@ pub trait StageExecutor: Sync {
 /// ```
 pub struct Stages {
     graph: StageGraph,
-    donations: Donations,
+    donations: StageDonations,
     options: Options,
 }
 
@@ -74,7 +74,7 @@ impl Stages {
     /// Stages to be run under these options, on top of the defaults. Each is compiled when it runs
     /// for the first time, in the process in which it does.
     pub fn new(graph: StageGraph, options: &Options) -> Self {
-        let donations = Donations::of(&graph, &[]);
+        let donations = StageDonations::of(&graph, &[]);
         Self { graph, donations, options: options.over(&default_options()) }
     }
 
