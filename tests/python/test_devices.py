@@ -58,7 +58,7 @@ def test_devices_are_equal_to_themselves_and_their_names(device, others):
 
 
 def test_a_name_that_no_device_has_is_refused_with_those_there_are(device):
-    with pytest.raises(nx.OptionError, match=f'no device "abacus:0"; there are host, {device}'):
+    with pytest.raises(nx.OptionError, match=f'must be one of host, {device}.*; got "abacus:0"'):
         nx.Device("abacus:0")
     with pytest.raises(nx.ArgumentError, match="expected a device or the name of one, got int"):
         nx.zeros(2, device=0)

@@ -26,7 +26,7 @@ from where import on_cpu
         ({"compiler": "xla", "preallocate": 1}, "is true or false"),
         ({"compiler": "xla", "progress": 5}, "progress must be True or False"),
         ({"wrong": 1}, 'no option "wrong"'),
-        ({"compiler": "nobody"}, 'no compiler "nobody"'),
+        ({"compiler": "nobody"}, 'got "nobody"'),
     ],
 )
 def test_every_way_to_set_options_refuses_the_same(options, text):

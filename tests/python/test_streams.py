@@ -110,7 +110,7 @@ def test_a_full_stream_makes_senders_wait():
 
 def test_mistakes_of_users():
     stream = sums()
-    with pytest.raises(nx.ExecutionError, match="no chunk to receive"):
+    with pytest.raises(nx.ExecutionError, match="every result has been received already"):
         stream.recv()
     with pytest.raises(nx.ArgumentError, match="the chunk is f32, expected s32"):
         stream.send(1.5)
@@ -251,7 +251,7 @@ def test_deferred_results_are_told_of_what_went_wrong():
     assert first.result(10).item() == 1
     with pytest.raises(ZeroDivisionError, match="two"):
         second.result(10)
-    with pytest.raises(nx.ExecutionError, match="no chunk"):
+    with pytest.raises(nx.ExecutionError, match="every result has been received already"):
         stream.recv_deferred()
 
 

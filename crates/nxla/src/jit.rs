@@ -395,7 +395,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// Returns [`Error::Usage`] if no function is traced on the thread, or if the function refuses to
     /// join; and what the function returns.
     pub fn join(&self, arguments: F::Arguments) -> Result<F::Results> {
-        if self.way()? == Way::Join {
+        if self.call_mode()? == CallMode::Inline {
             return self.function.invoke(arguments);
         }
         let why = match runtime::is_tracing() {

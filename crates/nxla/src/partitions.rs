@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use nxla_expr::TensorType;
-use nxla_runtime::{self as runtime, Error, ListsRequest, Options, Purpose, Result, Way};
+use nxla_runtime::{self as runtime, CallMode, Error, ListsRequest, Options, Purpose, Result};
 use smallvec::SmallVec;
 
 use crate::containers::{Arguments, Container, Function, Leaves, Tree};
@@ -38,7 +38,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     where
         A: Arguments<F::Arguments, Tensor>,
     {
-        if self.way()? == Way::Join {
+        if self.call_mode()? == CallMode::Inline {
             let why = "call_each: calls on tensors cannot join the trace under way; use join there";
             return Err(Error::Usage(why.into()));
         }

@@ -199,13 +199,17 @@ fn misuse_is_told() {
     let rows = mesh.sharding(["data"]).unwrap();
     let devices = mesh.devices().unwrap();
     let double = || jit(|x: Expr| x * 2).over(&mesh);
-    refused(Mesh::of([("a b", 1)]), Options, "no name of an axis");
+    refused(Mesh::of([("a b", 1)]), Options, "must consist of letters, digits and _; got \"a b\"");
     refused(Mesh::of([("a", 1), ("a", 1)]), Options, "two axes");
     refused(Mesh::of([("a", 0)]), Options, "no device");
-    refused(Mesh::of([("a", usize::MAX), ("b", 2)]), Options, "not so many");
+    refused(Mesh::of([("a", usize::MAX), ("b", 2)]), Options, "the product of the sizes");
     let axes = |size| vec![("a".to_owned(), size)];
     refused(Mesh::new(axes(3), &devices), Options, "3 devices are needed, got 4");
-    refused(Mesh::new(axes(1), &[Device::HOST]), Options, "the host is no device");
+    refused(
+        Mesh::new(axes(1), &[Device::HOST]),
+        Options,
+        "must be devices of XLA, as in nx.devices(); got the host",
+    );
     let twice = [devices[0].clone(), devices[0].clone()];
     refused(Mesh::new(axes(2), &twice), Options, "there twice");
     refused(mesh.sharding(["rows"]), Options, "no axis \"rows\"; it has data, model");

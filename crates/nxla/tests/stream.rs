@@ -34,7 +34,7 @@ fn chunks_go_in_and_results_come_out_in_order() {
         let received: Vec<f64> = (0..5).map(|_| numbers(&totals.recv().unwrap())[0]).collect();
         assert_eq!(received, [0.0, 1.0, 3.0, 6.0, 10.0], "{compiler}");
         let error = totals.recv().unwrap_err();
-        assert_eq!(error.to_string(), "stream: there is no chunk to receive a result for");
+        assert_eq!(error.to_string(), "stream: every result has been received already");
         let state = totals.done().unwrap();
         assert_eq!(numbers(&state), [15.0]);
         // The state remains on its device.

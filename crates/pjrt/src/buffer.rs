@@ -44,7 +44,8 @@ impl Buffer {
     /// Takes ownership of a plugin's buffer.
     ///
     /// # Safety
-    /// `raw` is a live buffer of `client` with this type and shape, and this handle alone destroys it.
+    /// `raw` is a live buffer of `client` with this type and shape, and this handle alone destroys
+    /// it.
     pub(crate) unsafe fn new(
         raw: NonNull<PJRT_Buffer>,
         client: Client,
@@ -87,7 +88,8 @@ impl Buffer {
     /// The tensor, if it has not been sent to the plugin.
     ///
     /// # Errors
-    /// [`Error::Donated`] if it was donated, [`Error::Released`] if it was deferred and has been freed.
+    /// [`Error::Donated`] if it was donated, [`Error::Released`] if it was deferred and has been
+    /// freed.
     pub(crate) fn deferred_tensor(&self) -> Result<Option<HostTensor>, Error> {
         if self.inner.storage.raw().is_some() {
             return Ok(None);
@@ -235,8 +237,8 @@ impl Buffer {
         Ok(true)
     }
 
-    /// Records that the memory was donated to the call of this name: every later use is an [`Error::Donated`] with
-    /// the name. Memory that the program did not reuse is freed.
+    /// Records that the memory was donated to the call of this name: every later use is an
+    /// [`Error::Donated`] with the name. Memory that the program did not reuse is freed.
     ///
     /// # Errors
     /// The error of the plugin.

@@ -126,8 +126,8 @@ impl Client {
         self.platform_name() == "cpu"
     }
 
-    /// Returns true if compiled programs can call functions of the host, see [`HostFn`](crate::HostFn): on CPUs and
-    /// on CUDA devices, if the plugin has the extension.
+    /// Returns true if compiled programs can call functions of the host, see
+    /// [`HostFn`](crate::HostFn): on CPUs and on CUDA devices, if the plugin has the extension.
     #[must_use]
     pub fn calls_host(&self) -> bool {
         let platform = self.platform_name();
@@ -179,7 +179,8 @@ impl Client {
         self.inner.raw.as_ptr()
     }
 
-    /// Returns true if two handles refer to the same client. Objects of one client must not be passed to another.
+    /// Returns true if two handles refer to the same client. Objects of one client must not be
+    /// passed to another.
     #[inline]
     pub(crate) fn is(&self, other: &Client) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
@@ -376,7 +377,8 @@ fn check_device_count(value: &Value) -> Result<(), Error> {
     Err(Error::Option { name: DEVICE_COUNT, reason, given: format!("{value:?}") })
 }
 
-/// Returns true if the name of a plugin's file contains `cpu`. Before there is a client, the platform is unknown.
+/// Returns true if the name of a plugin's file contains `cpu`. Before there is a client, the
+/// platform is unknown.
 fn names_cpu(plugin: &Plugin) -> bool {
     plugin.path().file_name().is_some_and(|name| name.to_string_lossy().contains("cpu"))
 }

@@ -1,8 +1,8 @@
 //! Copies between the memory of a CUDA device and the host, in the order of a stream of XLA.
 //!
-//! Host functions need them: programs on such a device pass addresses of its memory. The driver is a
-//! library that comes with the hardware; it is looked for when the first program calls the host, and
-//! nothing of it is needed to build.
+//! Host functions need them: programs on such a device pass addresses of its memory. The driver is
+//! a library that comes with the hardware; it is looked for when the first program calls the host,
+//! and nothing of it is needed to build.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
@@ -49,8 +49,8 @@ impl Driver {
     fn load(name: &str) -> Result<Driver, String> {
         let missing =
             |error: libloading::Error| format!("the CUDA driver {name}: {}", reason(&error));
-        // SAFETY: the driver is loaded already where a plugin runs programs on such a device; loading
-        // it again runs nothing.
+        // SAFETY: the driver is loaded already where a plugin runs programs on such a device;
+        // loading it again runs nothing.
         let library = unsafe { Library::new(name) }.map_err(missing)?;
         // SAFETY: the driver keeps the signatures of the functions that it has under these names.
         let driver = unsafe {
@@ -93,7 +93,8 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// # Safety
-    /// `raw` is a stream of the driver that outlives what is returned, which is dropped on this thread.
+    /// `raw` is a stream of the driver that outlives what is returned, which is dropped on this
+    /// thread.
     pub(crate) unsafe fn enter(raw: RawStream) -> Result<Stream, String> {
         let driver = Driver::get()?;
         let mut context = null_mut();
@@ -106,7 +107,8 @@ impl Stream {
         Ok(Stream { driver, raw })
     }
 
-    /// Copies to the host what all earlier work of the stream leaves at an address, and waits for it.
+    /// Copies to the host what all earlier work of the stream leaves at an address, and waits for
+    /// it.
     ///
     /// # Safety
     /// `from` is the address of `to.len()` bytes of the device's memory.

@@ -1,8 +1,8 @@
 //! The search for a plugin without an explicit path.
 //!
 //! A Rust program has no Python to ask for packages, so the places where `pip` puts the CPU plugins
-//! are looked at directly. Python users have theirs found by the Python package, which looks for the
-//! same packages where Python does, and passes an explicit path.
+//! are looked at directly. Python users have theirs found by the Python package, which looks for
+//! the same packages where Python does, and passes an explicit path.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use crate::error::Error;
 /// The environment variable that names a plugin's file.
 pub const PLUGIN_VARIABLE: &str = "NXLA_PJRT_PLUGIN";
 
-/// The Python packages that bring a plugin for the CPU: the folder below `site-packages`, and the file
-/// in it. The first is what `nxla[xla]` installs; the last has a [known
+/// The Python packages that bring a plugin for the CPU: the folder below `site-packages`, and the
+/// file in it. The first is what `nxla[xla]` installs; the last has a [known
 /// fault](crate::FAULTS_VARIABLE), and is found so that its refusal can say what to do.
 ///
 /// `python/nxla/plugins.py` has the same table, which a test below compares.
@@ -115,7 +115,8 @@ mod tests {
             Scratch(dir)
         }
 
-        /// Creates a file that looks like an installed plugin of the default package below `prefix`.
+        /// Creates a file that looks like an installed plugin of the default package below
+        /// `prefix`.
         fn install(&self, prefix: &str) -> PathBuf {
             self.install_package(prefix, CPU_PACKAGES[0])
         }

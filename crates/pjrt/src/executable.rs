@@ -1,6 +1,7 @@
 //! Compiled programs: compilation, serialization and what can be asked about them.
 //!
-//! All facts that an execution needs are read once, here, so that an execution makes no other call of the plugin.
+//! All facts that an execution needs are read once, here, so that an execution makes no other call
+//! of the plugin.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
@@ -201,8 +202,8 @@ impl Executable {
     pub fn serialize(&self) -> Result<Vec<u8>, Error> {
         let mut args = PJRT_Executable_Serialize_Args::new();
         args.executable = self.inner.program.raw.as_ptr();
-        // SAFETY: the executable is alive. The bytes live until the deleter, which the plugin returns with
-        // them, is called once.
+        // SAFETY: the executable is alive. The bytes live until the deleter, which the plugin
+        // returns with them, is called once.
         unsafe {
             self.inner.call(&mut args)?;
             let payload = value::slice(args.serialized_bytes, args.serialized_bytes_size);
@@ -250,8 +251,8 @@ impl Executable {
 }
 
 impl Executable {
-    /// The bytes of machine code by the plugin's statistics, else the length of the serialized executable; 0 if the
-    /// plugin supports neither.
+    /// The bytes of machine code by the plugin's statistics, else the length of the serialized
+    /// executable; 0 if the plugin supports neither.
     pub fn code_bytes(&self) -> usize {
         let told = self.memory_stats().map_or(0, |stats| stats.code);
         if let Ok(told @ 1..) = usize::try_from(told) {

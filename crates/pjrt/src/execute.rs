@@ -144,7 +144,8 @@ impl Executable {
     }
 }
 
-/// Buffers of a plugin. Most programs have so few arguments and results that the list needs no allocation.
+/// Buffers of a plugin. Most programs have so few arguments and results that the list needs no
+/// allocation.
 type Pointers = SmallVec<[*mut PJRT_Buffer; 64]>;
 
 /// An execution that may not be over, on one device.
@@ -220,8 +221,8 @@ impl Compiled {
         Ok(())
     }
 
-    /// The context with the host functions of a program that calls some. An execution without functions gets a
-    /// context too, because XLA crashes without one.
+    /// The context with the host functions of a program that calls some. An execution without
+    /// functions gets a context too, because XLA crashes without one.
     #[inline]
     fn create_context(
         &self,

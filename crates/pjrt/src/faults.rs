@@ -1,9 +1,9 @@
 //! Plugins that must not be used: builds that are known to compute wrong results or to damage
 //! memory.
 //!
-//! A build is identified by the version of its API, the version of StableHLO that it was built with, and the
-//! platform of its client. A new entry needs a program that shows the fault, in the checks of `tests/heap.rs` or of
-//! the parity suite.
+//! A build is identified by the version of its API, the version of StableHLO that it was built
+//! with, and the platform of its client. A new entry needs a program that shows the fault, in the
+//! checks of `tests/heap.rs` or of the parity suite.
 
 use crate::error::Error;
 use crate::plugin::Plugin;

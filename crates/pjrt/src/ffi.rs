@@ -203,8 +203,8 @@ unsafe extern "C" fn handle(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error
     }
 }
 
-/// The handler for programs on CUDA devices: functions receive copies of arguments, and results are copied back.
-/// The thread that launches the program waits meanwhile, and so does its stream.
+/// The handler for programs on CUDA devices: functions receive copies of arguments, and results are
+/// copied back. The thread that launches the program waits meanwhile, and so does its stream.
 ///
 /// # Safety
 /// `frame` is a call frame of XLA FFI.
@@ -246,8 +246,8 @@ unsafe fn answer(
 ) -> *mut XLA_FFI_Error {
     let _foreign = ForeignThread::enter();
     let _ordinary = OrdinaryFloats::enter();
-    // Unwinding into C++ is undefined, so a panic becomes an error. State that a function leaves half changed
-    // belongs to the function.
+    // Unwinding into C++ is undefined, so a panic becomes an error. State that a function leaves
+    // half changed belongs to the function.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: passed on to the caller.
         unsafe {
@@ -528,8 +528,8 @@ fn panic_message(panic: Box<dyn Any + Send>) -> String {
 /// Destroys an error of a function of XLA.
 ///
 /// # Safety
-/// `api` is the function table of a call frame, and `error` an error that it gave, which is not used
-/// afterwards.
+/// `api` is the function table of a call frame, and `error` an error that it gave, which is not
+/// used afterwards.
 unsafe fn destroy_error(api: *const XLA_FFI_Api, error: *mut XLA_FFI_Error) {
     let mut destroy = XLA_FFI_Error_Destroy_Args::new();
     destroy.error = error;

@@ -1,7 +1,7 @@
 //! Processes that were forked off one with a plugin.
 //!
-//! The threads of a plugin stay with the parent. A call of the plugin in the child would wait for ever or abort, so
-//! the child makes none, not even to free memory.
+//! The threads of a plugin stay with the parent. A call of the plugin in the child would wait for
+//! ever or abort, so the child makes none, not even to free memory.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -13,9 +13,9 @@
 //! the process-wide one ([`register_host_fn`]). Other attributes are passed to the function. A
 //! call that must not be removed when its results are unused needs `has_side_effect = true`.
 //!
-//! Functions run on XLA's own threads, of which a CPU client has about one per core, and other
-//! work of the client waits for those threads. A function should therefore return soon. One that
-//! waits for another program of the same client, directly or through another thread, can wait forever.
+//! Functions run on XLA's own threads, of which a CPU client has about one per core, and other work
+//! of the client waits for those threads. A function should therefore return soon. One that waits
+//! for another program of the same client, directly or through another thread, can wait forever.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};

@@ -1,9 +1,10 @@
 //! InFlight programs, and the end of clients and processes.
 //!
 //! A client must not be destroyed, and a process must not run the destructors of a plugin's static
-//! objects, while programs run: XLA crashes in both cases. So programs that are not over when their start returns are
-//! counted, and the end of a client or process waits for the count to be zero. A process that still runs or
-//! compiles a program after the time limit ends without those destructors.
+//! objects, while programs run: XLA crashes in both cases. So programs that are not over when their
+//! start returns are counted, and the end of a client or process waits for the count to be zero. A
+//! process that still runs or compiles a program after the time limit ends without those
+//! destructors.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -81,8 +82,8 @@ thread_local! {
     static IS_FOREIGN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks code that a plugin called, usually on one of its threads. Such code must not wait for programs, which may
-/// need that thread.
+/// Marks code that a plugin called, usually on one of its threads. Such code must not wait for
+/// programs, which may need that thread.
 pub(crate) struct ForeignThread {
     was_foreign: bool,
 }
@@ -150,8 +151,8 @@ fn wait_at_exit_once() {
     DONE.call_once(wait_at_exit);
 }
 
-// SAFETY: the C standard and the C library of Linux declare the functions so. Every function without arguments may
-// be passed; the pointer is passed on and not read.
+// SAFETY: the C standard and the C library of Linux declare the functions so. Every function
+// without arguments may be passed; the pointer is passed on and not read.
 unsafe extern "C" {
     #[cfg(not(target_os = "linux"))]
     safe fn atexit(function: extern "C" fn()) -> c_int;

@@ -26,9 +26,10 @@
 //! Properties of all types:
 //! * Every handle is `Send` and `Sync`, cheap to clone, and keeps alive what it needs. PJRT
 //!   demands of plugins that their functions may be called from any thread.
-//! * Transfers and executions are asynchronous; errors of running programs are returned by reads and waits of
-//!   their results.
-//! * All foreign memory is described in one module, and the size of a plugin's table is checked before a field is used that older plugins lack.
+//! * Transfers and executions are asynchronous; errors of running programs are returned by reads
+//!   and waits of their results.
+//! * All foreign memory is described in one module, and the size of a plugin's table is checked
+//!   before a field is used that older plugins lack.
 //!
 //! Unsafe code is confined to this crate (and to one file of the Python bindings).
 

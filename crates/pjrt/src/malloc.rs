@@ -1,11 +1,13 @@
-//! Thresholds of the C library's allocator, set once for the process when it makes a client for a CPU.
+//! Thresholds of the C library's allocator, set once for the process when it makes a client for a
+//! CPU.
 //!
-//! XLA allocates temporaries and results in every run and frees them. By default glibc maps large blocks
-//! afresh and returns freed memory to the system, so that every run pays a page fault for each 4 KB. With
-//! these thresholds glibc serves blocks of up to 32 MiB from its heaps and keeps freed memory there.
+//! XLA allocates temporaries and results in every run and frees them. By default glibc maps large
+//! blocks afresh and returns freed memory to the system, so that every run pays a page fault for
+//! each 4 KB. With these thresholds glibc serves blocks of up to 32 MiB from its heaps and keeps
+//! freed memory there.
 //!
-//! [`THRESHOLDS_VARIABLE`] set to `0` leaves the allocator alone. So does any of glibc's own settings
-//! in the environment: the user has decided then.
+//! [`THRESHOLDS_VARIABLE`] set to `0` leaves the allocator alone. So does any of glibc's own
+//! settings in the environment: the user has decided then.
 
 use std::sync::Once;
 
@@ -16,8 +18,8 @@ pub const THRESHOLDS_VARIABLE: &str = "NXLA_MALLOC_THRESHOLDS";
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 const MMAP_BYTES: i32 = 32 << 20;
 
-/// Free bytes at the end of a heap above which glibc returns them to the system: as many as the pool of
-/// freed tensors keeps.
+/// Free bytes at the end of a heap above which glibc returns them to the system: as many as the
+/// pool of freed tensors keeps.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 const TRIM_BYTES: i32 = 256 << 20;
 
@@ -42,7 +44,8 @@ fn is_wanted(variable: impl Fn(&str) -> Option<String>) -> bool {
 /// Returns whether the allocator has accepted the thresholds.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 fn set() -> bool {
-    // SAFETY: `mallopt` may be called at any time and from any thread; it takes the allocator's lock.
+    // SAFETY: `mallopt` may be called at any time and from any thread; it takes the allocator's
+    // lock.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, MMAP_BYTES) == 1
             && libc::mallopt(libc::M_TRIM_THRESHOLD, TRIM_BYTES) == 1

@@ -15,8 +15,8 @@ impl Buffer {
     /// Waits for the data and maps it in place; returns `None` for devices with their own memory
     /// and for types that the device packs.
     ///
-    /// While the result lives, the memory stays where it is, even if the buffer is deleted; a program
-    /// that would overwrite it works on a copy or fails.
+    /// While the result lives, the memory stays where it is, even if the buffer is deleted; a
+    /// program that would overwrite it works on a copy or fails.
     ///
     /// # Errors
     /// As for [`wait`](Buffer::wait).
@@ -47,8 +47,8 @@ impl Buffer {
         Ok(Some(MappedBuffer::Plugin { data, len, _held: reference }))
     }
 
-    /// Waits for the data and returns it as a host tensor, which shares the memory if the host can read it, and is a
-    /// copy otherwise.
+    /// Waits for the data and returns it as a host tensor, which shares the memory if the host can
+    /// read it, and is a copy otherwise.
     ///
     /// While the result lives, the memory stays as [`map`](Buffer::map) says.
     ///
@@ -88,8 +88,8 @@ impl Deref for MappedBuffer {
     fn deref(&self) -> &[u8] {
         match self {
             MappedBuffer::Deferred(tensor) => tensor.bytes(),
-            // SAFETY: the plugin keeps the memory in place and unchanged while the external reference
-            // is held; for an empty tensor the pointer dangles and the length is 0.
+            // SAFETY: the plugin keeps the memory in place and unchanged while the external
+            // reference is held; for an empty tensor the pointer dangles and the length is 0.
             MappedBuffer::Plugin { data, len, .. } => unsafe { value::slice(data.as_ptr(), *len) },
         }
     }

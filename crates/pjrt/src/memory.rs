@@ -21,7 +21,8 @@ pub struct DeviceMemory {
     pub largest_block: Option<i64>,
 }
 
-/// The buffers of this process in the memory of a device. Memory that the plugin needs itself is not included.
+/// The buffers of this process in the memory of a device. Memory that the plugin needs itself is
+/// not included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LiveMemory {
     /// Bytes of buffers that have not been freed.

@@ -16,8 +16,8 @@ use crate::value::Value;
 pub struct CompileOptions {
     /// Over how many devices the program is partitioned.
     pub num_partitions: usize,
-    /// [Ids](Device::id) of the devices to run on: `num_partitions` of them, or none to let the plugin
-    /// choose.
+    /// [Ids](Device::id) of the devices to run on: `num_partitions` of them, or none to let the
+    /// plugin choose.
     pub device_ids: Vec<i32>,
     /// Partition with Shardy instead of GSPMD; the module's shardings must be of that kind.
     pub shardy: bool,
@@ -148,7 +148,8 @@ impl Message {
     }
 }
 
-/// Options of an execution. By default the arguments that the program declares as donated are donated.
+/// Options of an execution. By default the arguments that the program declares as donated are
+/// donated.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExecuteOptions<'a> {
     /// Indices of arguments that must survive, although the program declares them as donated.

@@ -131,7 +131,8 @@ impl Plugin {
         (version.major_version, version.minor_version)
     }
 
-    /// The plugin's attributes; usually `xla_version`, `stablehlo_current_version` and `stablehlo_minimum_version`.
+    /// The plugin's attributes; usually `xla_version`, `stablehlo_current_version` and
+    /// `stablehlo_minimum_version`.
     #[must_use]
     pub fn attributes(&self) -> &'static [(String, Value)] {
         &self.inner.attributes

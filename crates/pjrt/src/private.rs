@@ -2,8 +2,8 @@
 //!
 //! The engine runs machine code that it reads from a folder, so every step of the path to that
 //! folder and every file in it must belong to the effective user or to root and must not be
-//! writable by anyone else. Files are opened without following links, and owner, mode, kind and size
-//! are checked on the open descriptor, so that a file cannot be exchanged after the check.
+//! writable by anyone else. Files are opened without following links, and owner, mode, kind and
+//! size are checked on the open descriptor, so that a file cannot be exchanged after the check.
 //!
 //! Systems without Unix permissions get the checks of kind and size alone.
 
@@ -21,7 +21,8 @@ impl PrivateFolder {
     /// Opens a folder, or returns `None` if it does not exist.
     ///
     /// # Errors
-    /// Returns `PermissionDenied` if another user owns or can change the folder or a step of its path.
+    /// Returns `PermissionDenied` if another user owns or can change the folder or a step of its
+    /// path.
     pub fn open(path: &Path) -> io::Result<Option<Self>> {
         match check_path(path) {
             Ok(()) => Ok(Some(Self { path: path.to_owned() })),
@@ -33,7 +34,8 @@ impl PrivateFolder {
     /// Opens a folder and creates what is missing of its path, with access for its owner alone.
     ///
     /// # Errors
-    /// Returns the error of the system if the folder cannot be created, or an error of [`Self::open`].
+    /// Returns the error of the system if the folder cannot be created, or an error of
+    /// [`Self::open`].
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
@@ -52,8 +54,8 @@ impl PrivateFolder {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// Returns `NotFound` if there is no such file, and `PermissionDenied` if it is a link, is not a
-    /// regular file, or if another user owns it or can change it.
+    /// Returns `NotFound` if there is no such file, and `PermissionDenied` if it is a link, is not
+    /// a regular file, or if another user owns it or can change it.
     pub fn open_file(&self, name: &str) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.read(true);
@@ -80,8 +82,8 @@ impl PrivateFolder {
         self.open_checked(name, options)
     }
 
-    /// Reads a whole file, or returns `None` if it does not exist. The size is compared with `limit`, in
-    /// bytes, before any memory is allocated.
+    /// Reads a whole file, or returns `None` if it does not exist. The size is compared with
+    /// `limit`, in bytes, before any memory is allocated.
     ///
     /// # Errors
     /// As [`Self::open_file`], and `FileTooLarge` if the file is larger than the limit.

@@ -1,10 +1,10 @@
-//! A look at a plugin before its code runs here: whether the file is whole, and whether a process that
-//! loads it lives on.
+//! A look at a plugin before its code runs here: whether the file is whole, and whether a process
+//! that loads it lives on.
 //!
 //! A library that was cut short ends the process that touches the missing part, and one that finds
-//! itself on a wrong machine may abort. Both would take everything along that the process holds. So the
-//! file is looked at first, and then loaded by a child, once: what has gone well is remembered in
-//! `nxla/plugins` of the user's folder for caches, by path, size and time of the last change.
+//! itself on a wrong machine may abort. Both would take everything along that the process holds. So
+//! the file is looked at first, and then loaded by a child, once: what has gone well is remembered
+//! in `nxla/plugins` of the user's folder for caches, by path, size and time of the last change.
 
 use std::fs;
 use std::io::Write;
@@ -19,7 +19,8 @@ use crate::private::PrivateFolder;
 /// Refuses a file that would end the process.
 ///
 /// # Errors
-/// [`Error::NotALibrary`] for one that is cut short, [`Error::Deadly`] for one that ended the child.
+/// [`Error::NotALibrary`] for one that is cut short, [`Error::Deadly`] for one that ended the
+/// child.
 pub(crate) fn check(path: &Path, initialize: fn(&Path)) -> Result<(), Error> {
     let refused = |reason: String| Error::NotALibrary { path: path.to_owned(), reason };
     #[cfg(target_os = "linux")]
@@ -68,8 +69,8 @@ const LIST: &str = "plugins";
 /// The size in bytes above which the list begins anew.
 const MAX_LIST_BYTES: u64 = 64 << 10;
 
-/// Returns true if the list has a line for the plugin. A list that another user can change does not count:
-/// its lines would let a damaged plugin into this process.
+/// Returns true if the list has a line for the plugin. A list that another user can change does not
+/// count: its lines would let a damaged plugin into this process.
 fn is_listed(folder: &Path, key: &str) -> bool {
     let Ok(Some(folder)) = PrivateFolder::open(folder) else { return false };
     // Several processes may each add a line to a list that is nearly full.
@@ -183,10 +184,10 @@ mod child {
 
     /// Lets a child of this process load the plugin, and tells how that ended.
     pub(super) fn outcome(path: &Path, initialize: fn(&Path)) -> Outcome {
-        // SAFETY: the child goes on with one thread, and does nothing but to load the library, which
-        // allocates: the C library keeps its allocator and its linker usable in a child. It ends
-        // without running anything that others have left to be run. Should a lock have been held by
-        // another thread all the same, the parent loses its patience.
+        // SAFETY: the child goes on with one thread, and does nothing but to load the library,
+        // which allocates: the C library keeps its allocator and its linker usable in a child. It
+        // ends without running anything that others have left to be run. Should a lock have been
+        // held by another thread all the same, the parent loses its patience.
         match unsafe { fork() } {
             -1 => Outcome::Unknown,
             0 => {

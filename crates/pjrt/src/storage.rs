@@ -1,8 +1,8 @@
 //! The storage of a buffer's data: with the plugin, or a host tensor that has not been sent.
 //!
-//! Devices that compute in host memory need no copy of a tensor, and sending a small tensor to the plugin takes longer
-//! than computing with it. A deferred tensor is sent when the first program uses it; until then it is read, copied
-//! and freed without the plugin.
+//! Devices that compute in host memory need no copy of a tensor, and sending a small tensor to the
+//! plugin takes longer than computing with it. A deferred tensor is sent when the first program
+//! uses it; until then it is read, copied and freed without the plugin.
 
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -59,7 +59,8 @@ impl Storage {
     /// The plugin's object, which `send` makes of a deferred tensor.
     ///
     /// # Errors
-    /// [`Error::Released`] if the data has been freed, or an error of `send`, after which the tensor stays deferred.
+    /// [`Error::Released`] if the data has been freed, or an error of `send`, after which the
+    /// tensor stays deferred.
     #[inline]
     pub(crate) fn raw_or_send(
         &self,

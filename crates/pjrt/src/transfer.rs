@@ -22,7 +22,8 @@ use crate::event::Event;
 use crate::sys::*;
 use crate::traffic::{count_read, count_sent};
 
-/// Bytes of a tensor from which on it is lent to a device: keeping fewer alive costs more than a copy.
+/// Bytes of a tensor from which on it is lent to a device: keeping fewer alive costs more than a
+/// copy.
 const LENT_BYTES: usize = 4096;
 
 /// Why a tensor that was just made can be written to.
@@ -45,7 +46,8 @@ impl Client {
         Ok(unsafe { Buffer::new(raw, self.clone(), index, dtype, tensor.shape().clone()) })
     }
 
-    /// Copies a host tensor to a device with separate memory, or [adopts](Client::adopt) it; both are counted as [`Traffic`](crate::Traffic).
+    /// Copies a host tensor to a device with separate memory, or [adopts](Client::adopt) it; both
+    /// are counted as [`Traffic`](crate::Traffic).
     ///
     /// # Errors
     /// As for [`adopt`](Client::adopt).
@@ -57,13 +59,13 @@ impl Client {
         Ok(buffer)
     }
 
-    /// Makes a buffer of a host tensor without telling the plugin, where its devices compute in host
-    /// memory: it gets to know from the first program that is given the buffer. Elsewhere it is as
-    /// [`buffer_from_host`](Client::buffer_from_host).
+    /// Makes a buffer of a host tensor without telling the plugin, where its devices compute in
+    /// host memory: it gets to know from the first program that is given the buffer. Elsewhere it
+    /// is as [`buffer_from_host`](Client::buffer_from_host).
     ///
     /// # Errors
-    /// As for [`buffer_from_host`](Client::buffer_from_host); the first program that uses the buffer returns errors of
-    /// the plugin.
+    /// As for [`buffer_from_host`](Client::buffer_from_host); the first program that uses the
+    /// buffer returns errors of the plugin.
     pub fn adopt(&self, tensor: &HostTensor, device: &Device) -> Result<Buffer, Error> {
         if !self.computes_on_host() {
             return self.buffer_from_host(tensor, device);
@@ -99,8 +101,8 @@ impl Client {
         Ok(raw)
     }
 
-    /// Lends host memory to a device, which reads it in place or copies it. The handle is dropped when the
-    /// device needs the memory no more, possibly on a thread of the plugin.
+    /// Lends host memory to a device, which reads it in place or copies it. The handle is dropped
+    /// when the device needs the memory no more, possibly on a thread of the plugin.
     fn send_frozen(
         &self,
         dtype: DType,
@@ -125,7 +127,8 @@ impl Client {
     /// Starts a transfer to a device. The event is ready when `bytes` is not needed any more.
     ///
     /// # Safety
-    /// `bytes` has the elements of the shape, and stays valid and unchanged for as long as `semantics` say.
+    /// `bytes` has the elements of the shape, and stays valid and unchanged for as long as
+    /// `semantics` say.
     unsafe fn upload(
         &self,
         dtype: DType,
@@ -235,8 +238,8 @@ impl Buffer {
         Ok(tensor)
     }
 
-    /// Returns true if the device stores elements as the host does: in row-major order, unpacked. CPUs and GPUs do;
-    /// other devices tile.
+    /// Returns true if the device stores elements as the host does: in row-major order, unpacked.
+    /// CPUs and GPUs do; other devices tile.
     pub(crate) fn is_stored_as_on_host(&self) -> bool {
         let is_dense = matches!(self.client().platform_name(), "cpu" | "cuda" | "rocm" | "gpu");
         is_dense && self.dtype().bits() >= 8

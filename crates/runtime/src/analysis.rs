@@ -1,8 +1,8 @@
-//! What a compiler tells of an executable.
+//! A compiler's figures for an executable.
 
 use crate::pjrt::MemoryStats;
 
-/// What a compiler tells of an executable; nothing where it does not know.
+/// A compiler's figures for an executable; `None` for unknown figures.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Analysis {
     /// Estimates by name, such as `flops` and `bytes accessed`.

@@ -106,12 +106,12 @@ pub fn resolve<O: Operand>(trace: &Trace, operands: &[O]) -> Result<Ids> {
     trace.build(|graph| captured.nodes(graph, trace, operands))
 }
 
-/// Builds with the nodes of operands. If any of them is vectorized, `build` is asked for one
-/// entry, and what it builds is done for all; the results have these vectorized axes then. In a
-/// trace, entries that do not take the region under trace get safe values.
+/// Builds with the nodes of operands. If an operand is vectorized, `build` builds one entry, and
+/// the result is applied to all entries; the results then have these vectorized axes. In a trace,
+/// entries that do not take the region under trace get safe values.
 ///
 /// # Errors
-/// What `build` raises; vectorized axes of one name and different sizes.
+/// An error of `build`; vectorized axes of one name and different sizes.
 pub fn build_entries<O: Operand>(
     graph: &mut Graph,
     trace: Option<&Trace>,
@@ -135,8 +135,8 @@ pub fn build_entries<O: Operand>(
     Ok(ids)
 }
 
-/// Values of which one is taken. A plain number becomes a tensor of the dtype that it takes next to
-/// the other of the two, whatever decides between them.
+/// The alternatives of a choice. A plain number becomes a tensor of the dtype that it has next to
+/// the other alternative.
 ///
 /// # Errors
 /// A number that no dtype holds.
@@ -175,7 +175,7 @@ fn promoted(common: Option<DType>, dtype: DType) -> Option<DType> {
 }
 
 /// An operand that is written to elements of a dtype or combined with them: a plain number takes
-/// the dtype of the elements, as far as it can, whatever other operands there are.
+/// the dtype of the elements if it can hold the number, for any other operands.
 ///
 /// # Errors
 /// A number that no dtype holds.
@@ -186,13 +186,13 @@ pub fn beside(operand: &impl Operand, dtype: DType) -> Result<Value> {
     }
 }
 
-/// [`beside`], which leaves the error to whatever uses a number that no dtype holds.
+/// As [`beside`], but the use of a number that no dtype holds reports the error.
 pub fn element(operand: &impl Operand, dtype: DType) -> Value {
     beside(operand, dtype).unwrap_or_else(|_| operand.to_value())
 }
 
-/// A parameter of a distribution. A plain number with a fraction takes the dtype of the numbers that
-/// are drawn, if they have fractions too, and any other number its own.
+/// A parameter of a distribution. A plain number with a fraction takes the dtype of the numbers
+/// that are drawn, if they have fractions too, and any other number its own.
 pub fn parameter(operand: &impl Operand, drawn: Option<DType>) -> Value {
     let drawn = drawn.filter(|dtype| dtype.is_float() || dtype.is_complex());
     match (operand.view(), drawn) {

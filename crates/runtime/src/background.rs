@@ -1,9 +1,9 @@
 //! Work that the caller may have to leave behind.
 //!
 //! Compiling with XLA can take minutes, and XLA runs small programs, loops among them, on the
-//! thread that starts them. A caller who wants to stay interruptible hands such work to a thread
-//! of its own and waits here. If it is interrupted, the work goes on to its end, and whatever it
-//! gives is dropped or, for executables, kept in the cache.
+//! thread that starts them. A caller that must stay interruptible passes such work to another
+//! thread and waits here. If the caller is interrupted, the work continues to its end, and its
+//! result is dropped or, for executables, kept in the cache.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -15,16 +15,16 @@ pub(crate) use nxla_eval::Interrupt;
 
 use crate::error::{Error, Result};
 
-/// How often a waiting caller asks whether it has been interrupted.
+/// The interval at which a waiting caller polls for an interrupt.
 pub(crate) const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// XLA recurses over long programs; a main thread has 8 MiB as well.
 const STACK_BYTES: usize = 16 << 20;
 
-/// Starts work on a thread of its own.
+/// Starts work on a new thread.
 ///
 /// # Errors
-/// If there can be no more threads.
+/// The system refuses the thread.
 pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     let thread = thread::Builder::new().name(name.into()).stack_size(STACK_BYTES);
     let refused = |error: io::Error| Error::Usage(format!("no thread could be started: {error}"));
@@ -36,7 +36,7 @@ pub(crate) fn interrupted() -> Error {
     Error::Eval(EvalError::Interrupted)
 }
 
-/// Waits for what work on another thread gives; `None` if it ended without giving anything.
+/// Waits for the result of work on another thread; `None` if it ended without a result.
 ///
 /// # Errors
 /// The caller was interrupted.

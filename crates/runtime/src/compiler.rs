@@ -1,4 +1,4 @@
-//! What a compiler is: something that turns programs into things that run.
+//! The interface of compilers: a compiler turns programs into executables.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -19,13 +19,13 @@ use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Options, Settings};
 use crate::tensor::Tensor;
 use crate::xla;
 
-/// Turns programs into executables. Register one of your own with [`register_compiler`].
+/// Turns programs into executables. Register your compiler with [`register_compiler`].
 pub trait Compiler: Any + Send + Sync {
     /// The name by which options choose it once it is registered, and by which texts call it.
     fn name(&self) -> &str;
 
-    /// What tells this compiler from every other one that lives at the same time. Executables
-    /// belong to one compiler, not to all of its name.
+    /// An identifier that no other live compiler has. Executables belong to one compiler, not to
+    /// all compilers of its name.
     fn identity(&self) -> usize {
         std::ptr::from_ref(self).cast::<()>() as usize
     }
@@ -36,9 +36,9 @@ pub trait Compiler: Any + Send + Sync {
     /// Settings that it does not have; a program that it cannot compile.
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>>;
 
-    /// What runs the calls of a jitted function, if that is anything but what `compile` gives: it may
-    /// compile later, or in steps, or not at all. `None`, the default, compiles, and shares the
-    /// executable with equal programs.
+    /// The executable of a jitted function, if it is not the result of `compile`: it may compile
+    /// later, in steps, or never. `None`, the default, compiles and shares the executable with
+    /// equal programs.
     ///
     /// # Errors
     /// As for [`Compiler::compile`].
@@ -58,8 +58,8 @@ pub trait Compiler: Any + Send + Sync {
         None
     }
 
-    /// What does the steps of a stream, if that is anything but what `compile` gives. Its inputs are
-    /// a chunk and the state, its outputs a result and the new state.
+    /// The executable of the steps of a stream, if it is not the result of `compile`. Its inputs
+    /// are a chunk and the state, its outputs a result and the new state.
     ///
     /// # Errors
     /// As for [`Compiler::compile`].
@@ -77,32 +77,32 @@ pub trait Compiler: Any + Send + Sync {
         Ok(vec![settings.clone()])
     }
 
-    /// Whether its executables take the functions of hooks from [`RunContext::own_hooks`].
+    /// Returns `true` if executables read the functions of hooks from [`RunContext::own_hooks`].
     ///
     /// The programs that it gets then hold numbers in their place ([`HookOp::slot`]), and equal
-    /// programs share an executable whatever their functions are. Otherwise programs hold their
-    /// functions, and are compiled again for others.
+    /// programs with different functions share an executable. Otherwise programs hold their
+    /// functions, and other functions compile them again.
     fn resolves_hooks(&self) -> bool {
         false
     }
 
-    /// Whether compiling can take long and may happen on any thread, so that a caller who can be
-    /// interrupted need not wait for the end of it.
+    /// Returns `true` if compilation can take long and works on any thread. A caller that can be
+    /// interrupted then need not wait for its end.
     fn compiles_elsewhere(&self) -> bool {
         false
     }
 
-    /// Whether it compiles for a device.
+    /// Checks that the compiler supports a device.
     ///
     /// # Errors
-    /// A device that it does not run on.
+    /// A device that the compiler does not run on.
     fn check_device(&self, device: &Device) -> Result<()> {
         let name = self.name();
         Err(Error::Options(format!("the compiler {name:?} does not run on the device {device}")))
     }
 
-    /// Returns the device that holds the results with these settings, and on which new data is placed.
-    /// The default is the host.
+    /// Returns the device that holds the results with these settings, and on which new data is
+    /// placed. The default is the host.
     ///
     /// # Errors
     /// Returns [`Error::Options`] for a setting that the compiler does not have.
@@ -111,8 +111,8 @@ pub trait Compiler: Any + Send + Sync {
         Ok(Device::HOST)
     }
 
-    /// Looks at settings when they are set, before anything is compiled or a plugin loaded. A compiler
-    /// that does not say otherwise looks at them when it compiles.
+    /// Looks at settings when they are set, before anything is compiled or a plugin loaded. A
+    /// compiler that does not say otherwise looks at them when it compiles.
     ///
     /// # Errors
     /// Settings that it does not have, or values that they cannot have.
@@ -122,7 +122,7 @@ pub trait Compiler: Any + Send + Sync {
     }
 }
 
-/// What a program is compiled for.
+/// The purpose of a compilation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// The calls of a jitted function.
@@ -133,7 +133,7 @@ pub enum Purpose {
     Stream,
 }
 
-/// What is to be compiled.
+/// A program to compile, with its settings.
 #[non_exhaustive]
 pub struct CompileRequest<'a> {
     /// The program.
@@ -145,7 +145,7 @@ pub struct CompileRequest<'a> {
     pub listeners: &'a [Arc<str>],
     /// Inputs whose memory the outputs may take over; empty means none.
     pub donated: &'a [bool],
-    /// Where it is to run; `None` leaves that to the settings.
+    /// The device to run on; `None` leaves the choice to the settings.
     pub device: Option<&'a Device>,
 }
 
@@ -180,7 +180,7 @@ impl<'a> ListsRequest<'a> {
 }
 
 impl CompileRequest<'_> {
-    /// Whether somebody listens to a hook.
+    /// Returns `true` if the hook has a listener.
     pub fn listens(&self, hook: &HookOp) -> bool {
         let named = hook.name.as_ref().is_some_and(|name| self.listeners.contains(name));
         named || hook.has_function()
@@ -192,22 +192,22 @@ pub trait Executable: Send + Sync {
     /// Runs it. Results may not be ready yet when this returns.
     ///
     /// # Errors
-    /// Inputs of other types than the program's; whatever goes wrong while it runs.
+    /// Inputs whose types differ from the program's; a failure of the run.
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>>;
 
     /// The memory that the executable itself takes, in bytes.
     fn byte_size(&self) -> usize;
 
-    /// What the compiler tells of its cost and of the memory that a run takes; nothing, by default.
+    /// The compiler's figures for cost and memory of a run. The default has no figures.
     ///
     /// # Errors
-    /// What goes wrong while it is asked.
+    /// A failure of the compiler.
     fn analysis(&self) -> Result<Analysis> {
         Ok(Analysis::default())
     }
 
-    /// Whether it is in memory. One that the cache has dropped is not, and is compiled again by its
-    /// next run.
+    /// Returns `true` if the executable is in memory. The next run compiles one that the cache has
+    /// dropped again.
     fn is_loaded(&self) -> bool {
         true
     }
@@ -218,7 +218,7 @@ pub trait Executable: Send + Sync {
     }
 }
 
-/// What one run brings along: nothing by default.
+/// The context of one run: its hooks, caller and interrupt, none of them by default.
 ///
 /// ```
 /// use nxla::{Options, RunContext};
@@ -252,12 +252,12 @@ impl<'a> RunContext<'a> {
     }
 }
 
-/// Which compiler options ask for.
+/// The compiler that options select.
 #[derive(Clone)]
 pub enum CompilerChoice {
     /// The one that is registered under a name.
     Named(Arc<str>),
-    /// This one, whatever its name is.
+    /// This compiler, also under a name that is not registered.
     Instance(Arc<dyn Compiler>),
 }
 
@@ -273,7 +273,7 @@ impl CompilerChoice {
     /// The compiler.
     ///
     /// # Errors
-    /// An unknown name, with those that exist.
+    /// An unknown name; the message lists the registered names.
     pub fn resolve(&self) -> Result<Arc<dyn Compiler>> {
         match self {
             CompilerChoice::Named(name) => compiler_named(name),
@@ -341,7 +341,7 @@ type Registry = RwLock<BTreeMap<String, Arc<dyn Compiler>>>;
 /// Counts registrations, so that what was found under a name is known to be so still.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// How often a compiler has been registered.
+/// The number of registrations so far.
 pub(crate) fn registry_generation() -> u64 {
     GENERATION.load(Ordering::Acquire)
 }
@@ -384,7 +384,7 @@ pub fn compiler_names() -> Vec<String> {
 /// The compiler of a name.
 ///
 /// # Errors
-/// An unknown name, with those that exist.
+/// An unknown name; the message lists the registered names.
 pub fn compiler_named(name: &str) -> Result<Arc<dyn Compiler>> {
     let known = registry().read().unwrap_or_else(PoisonError::into_inner);
     known.get(name).cloned().ok_or_else(|| {
@@ -395,7 +395,7 @@ pub fn compiler_named(name: &str) -> Result<Arc<dyn Compiler>> {
                 "the compiler {name:?} needs the feature {name:?} of the crate nxla, which is off; \
                  there are {names}"
             ),
-            false => format!("there is no compiler {name:?}; there are {names}"),
+            false => format!("compiler: name: must be one of {names}; got {name:?}"),
         })
     })
 }

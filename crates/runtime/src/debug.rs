@@ -1,5 +1,5 @@
-//! Tools for programs that give wrong numbers: where NaN comes from, and how far two compilers
-//! are apart.
+//! Tools for programs with wrong results: the origin of NaN, and the distance between two
+//! compilers.
 
 use std::sync::Arc;
 
@@ -29,19 +29,19 @@ pub use nxla_eval::{first_nan, first_not_finite};
 /// ```
 ///
 /// # Errors
-/// [`Fault::NotFinite`](nxla_eval::Fault::NotFinite), with the operation and its line; whatever
-/// else goes wrong.
+/// [`Fault::NotFinite`](nxla_eval::Fault::NotFinite), with the operation and its line; another
+/// failure of the run.
 pub fn check_finite(program: &Arc<Program>, inputs: &[&Tensor]) -> Result<()> {
     let inputs = inputs.iter().map(|input| input.to_host()).collect::<Result<_>>()?;
     Plan::checked(program.clone()).run(inputs, &Hooks::new())?;
     Ok(())
 }
 
-/// The program that gives every value of another one, and the nodes of that one which they are.
-/// Inputs and constants are left out, and what happens inside of loops and branches.
+/// A program that returns every value of another one, and the nodes of these values. Inputs and
+/// constants are left out, and so are values inside of loops and branches.
 ///
 /// # Errors
-/// None; the result is fallible like that of every program in the making.
+/// None; every function that builds a program returns a `Result`.
 pub fn every_value(program: &Program) -> Result<(Program, Vec<ExprId>)> {
     let graph = program.graph();
     let nodes: Vec<ExprId> = graph
@@ -54,17 +54,18 @@ pub fn every_value(program: &Program) -> Result<(Program, Vec<ExprId>)> {
     Ok((Program::new(graph, program.inputs().to_vec(), &nodes)?, nodes))
 }
 
-/// How far two tensors of one type are apart.
+/// The distance between two tensors of one type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Distance {
-    /// The largest distance in units in the last place: how many numbers of the dtype lie between.
-    /// NaN is no distance from NaN, and `u64::MAX` from every number. For integers the difference.
+    /// The largest distance in units in the last place: the count of the dtype's numbers
+    /// between. NaN has distance 0 from NaN, and `u64::MAX` from every number. For integers, the
+    /// difference.
     pub ulps: u64,
     /// The position of the largest distance, in row-major order.
     pub position: usize,
     /// The largest difference.
     pub absolute: f64,
-    /// How many elements differ at all.
+    /// The number of elements that differ.
     pub differing: usize,
 }
 

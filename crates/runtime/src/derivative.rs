@@ -14,7 +14,7 @@ use crate::trace::Trace;
 use crate::tracers::Tracers;
 use crate::vectors::{self, Vectors};
 
-/// Which way a derivative goes.
+/// The mode of differentiation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// From changes of the arguments to changes of the results.
@@ -23,25 +23,25 @@ pub enum Mode {
     Reverse,
 }
 
-/// What a function gave that is to be differentiated.
+/// The results of a function to differentiate.
 pub struct Called<T> {
-    /// What is differentiated.
+    /// Results to differentiate.
     pub results: Vec<Expr>,
-    /// What is passed on as it is.
+    /// Results that are returned unchanged.
     pub passed_on: Vec<Expr>,
-    /// What the caller wants to know beside.
+    /// Further values for the caller.
     pub more: T,
 }
 
-/// Calls a function on stand-ins for values of a trace; gives it traced, the results that are
-/// differentiated, on stand-ins, and what else it gave.
+/// Calls a function on tracers for values of a trace. Returns the traced function, its results to
+/// differentiate, and the function's further values.
 ///
-/// What it captures from outside is constant, even if it was computed from the same values. To go in
-/// reverse it is called again if its results have vectorized axes that the values have not: each
-/// entry has cotangents of its own then.
+/// Captured values are constant, even if they were computed from the same values. In reverse mode
+/// it is called again if its results have vectorized axes that the values lack, since each entry
+/// then has separate cotangents.
 ///
 /// # Errors
-/// Those of the function; values or results of another trace; vectorized axes that do not meet.
+/// Errors of the function; values or results of another trace; incompatible vectorized axes.
 pub fn differentiable<T>(
     trace: &Trace,
     values: &[impl AsRef<Expr>],
@@ -62,11 +62,11 @@ pub struct Differentiable {
     /// Takes the values, then what the function captures.
     program: Arc<Program>,
     operands: Vec<ExprId>,
-    /// How many of the operands are values, and how many of the outputs are results.
+    /// The number of values among the operands, and of results among the outputs.
     sides: DiffCounts,
     /// The vectorized axes of the values.
     vectors: Vectors,
-    /// Those of each output: the results, and what is passed on.
+    /// The vectorized axes of each output: the results, then the values returned unchanged.
     outputs: Vec<Vectors>,
 }
 
@@ -147,8 +147,8 @@ impl Differentiable {
         Ok((self.exprs(values), changes))
     }
 
-    /// What stands for the results where the trace has an error, for callers that have no way to
-    /// return one.
+    /// Placeholders of the results after an error of the trace, for callers that cannot return an
+    /// error.
     pub fn placeholders(&self) -> Vec<Expr> {
         vec![Expr::failed(self.trace.clone()); self.outputs.len()]
     }
@@ -196,8 +196,8 @@ impl Differentiable {
 
     /// The results with what is passed on, and for each result and each value the derivative of
     /// every element of the one by every element of the other: axes of the result first, then those
-    /// of the value. One pass over the function, for all elements of the values or of the results at
-    /// once.
+    /// of the value. One pass over the function, for all elements of the values or of the results
+    /// at once.
     ///
     /// # Errors
     /// An op without a derivative; complex values in forward mode, complex results in reverse
@@ -234,8 +234,8 @@ impl Differentiable {
     }
 
     /// The derivative of each element of a result by the same element of the value of the same
-    /// position, and of no other: the diagonal of a Jacobian. A function that goes element by element
-    /// takes one pass, any other as many directions as there are elements.
+    /// position, and of no other: the diagonal of a Jacobian. A function that goes element by
+    /// element takes one pass, any other as many directions as there are elements.
     ///
     /// # Errors
     /// As for [`Differentiable::jacobian`]; results that are not of the shapes of the values.
@@ -361,8 +361,8 @@ impl Differentiable {
         Ok((self.exprs(outputs), rows))
     }
 
-    /// What a derivative gives for each direction in which one element of `slots` changes, and how
-    /// many of these there are. The directions are a batch.
+    /// The derivative in each direction that changes one element of `slots`, and the number of
+    /// directions. The directions are a batch.
     fn in_all_directions(
         &self,
         graph: &mut Graph,
@@ -436,10 +436,10 @@ pub struct LinearMap {
 }
 
 impl LinearMap {
-    /// What the map gives.
+    /// Applies the map.
     ///
     /// # Errors
-    /// Arguments of other types than those that the map is for.
+    /// Arguments whose types differ from the types of the map.
     pub fn apply(
         &self,
         trace: &Trace,
@@ -480,12 +480,12 @@ struct Slot {
 }
 
 impl Slot {
-    /// What a node of a type, with these vectorized axes, is for callers.
+    /// The slot of a node of a type with these vectorized axes.
     fn new(ty: &TensorType, vectors: &Vectors) -> Self {
         Slot { entry: vectors.entry_type(ty), vectors: vectors.clone() }
     }
 
-    /// The sizes of the vectorized axes, and then those of an entry.
+    /// The sizes of the vectorized axes, then of an entry.
     fn sizes(&self) -> impl Iterator<Item = usize> {
         self.vectors.iter().map(|axis| axis.size).chain(self.entry.shape.iter().copied())
     }
@@ -496,8 +496,8 @@ fn safe(trace: &Trace, values: &[impl AsRef<Expr>]) -> Result<Vec<Expr>> {
     values.iter().map(|value| trace.safe(value.as_ref())).collect()
 }
 
-/// The vectorized axes of tangents or cotangents that no place for one has: the derivative is applied
-/// for each of their entries.
+/// The vectorized axes of tangents or cotangents that no place for one has: the derivative is
+/// applied for each of their entries.
 fn further(function: &str, slots: &[Slot], given: &[impl AsRef<Expr>]) -> Result<Vectors> {
     let known = Vectors::union(function, slots.iter().map(|slot| &slot.vectors))?;
     let all = Vectors::union(function, given.iter().map(|expr| expr.as_ref().vectors()))?;

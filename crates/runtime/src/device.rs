@@ -37,20 +37,20 @@ impl Device {
         let devices = client.devices().len();
         if index >= devices {
             return Err(Error::Options(format!(
-                "there is no device {index}; the platform {:?} has {devices}, counted from 0",
+                "device: index: must be below {devices}, the number of devices of the platform {:?}; got {index}",
                 client.platform_name()
             )));
         }
         Ok(Device(Place::Client { client: original(client), index }))
     }
 
-    /// That of a buffer.
+    /// The device of a buffer.
     pub(crate) fn of_buffer(buffer: &pjrt::Buffer) -> Self {
         let (client, index) = (original(buffer.client()), buffer.device().index());
         Device(Place::Client { client, index })
     }
 
-    /// Whether it is the host.
+    /// Returns `true` for the host.
     pub fn is_host(&self) -> bool {
         matches!(self.0, Place::Host)
     }
@@ -86,7 +86,7 @@ impl Device {
     /// default client made.
     ///
     /// # Errors
-    /// A name that no device has, with those that there are; a plugin that does not load.
+    /// An unknown name, with the known names; a plugin that does not load.
     pub fn named(name: &str) -> Result<Self> {
         let find = |devices: Vec<Device>| devices.into_iter().find(|it| it.to_string() == name);
         if let Some(device) = find(known_devices()) {
@@ -96,14 +96,14 @@ impl Device {
         let names: Vec<String> = all.iter().map(ToString::to_string).collect();
         find(all).ok_or_else(|| {
             let names = names.join(", ");
-            Error::Options(format!("there is no device {name:?}; there are {names}"))
+            Error::Options(format!("device: name: must be one of {names}; got {name:?}"))
         })
     }
 
-    /// Figures about its memory; `None` where nobody counts, as on the host.
+    /// Statistics of its memory; `None` if the plugin has none, and for the host.
     ///
     /// # Errors
-    /// What the plugin says.
+    /// An error of the plugin.
     pub fn memory(&self) -> Result<Option<pjrt::DeviceMemory>> {
         match &self.0 {
             Place::Host => Ok(None),
@@ -119,7 +119,7 @@ impl Device {
         }
     }
 
-    /// What the plugin knows of it; `None` for the host.
+    /// The plugin's description of the device; `None` for the host.
     pub fn description(&self) -> Option<&pjrt::Device> {
         match &self.0 {
             Place::Host => None,
@@ -127,7 +127,7 @@ impl Device {
         }
     }
 
-    /// Whether a buffer is in its memory.
+    /// Returns `true` if a buffer is in its memory.
     #[inline]
     pub(crate) fn holds(&self, buffer: &pjrt::Buffer) -> bool {
         match &self.0 {
@@ -183,8 +183,8 @@ impl fmt::Debug for Device {
     }
 }
 
-/// The host, the devices of the default client of XLA, and those of each client that has been made.
-/// Without a plugin, or without the feature `xla`, there are no others than the host.
+/// The host, the devices of XLA's default client, and the devices of every other client. Without a
+/// plugin, or without the feature `xla`, the host is the only device.
 ///
 /// # Errors
 /// A plugin that is there and does not load, or finds no device.
@@ -193,7 +193,7 @@ pub fn devices() -> Result<Vec<Device>> {
     Ok(known_devices())
 }
 
-/// All devices known so far: the host, and those of each client that has been made.
+/// All devices known so far: the host and the devices of every client.
 pub fn known_devices() -> Vec<Device> {
     let clients = xla::known_clients();
     let of_clients = clients.iter().flat_map(|client| {
@@ -203,7 +203,7 @@ pub fn known_devices() -> Vec<Device> {
     std::iter::once(Device::HOST).chain(of_clients).collect()
 }
 
-/// The device that operands live on: that of those which are on one; `None` if all are on the host.
+/// The device of operands that are on a device; `None` if all are on the host.
 ///
 /// # Errors
 /// Operands on two devices.
@@ -233,7 +233,7 @@ fn two_devices(function: &str, first: &Device, second: &Device) -> Error {
     Error::Arguments { function: function.into(), why }
 }
 
-/// Where operands live some of which [`place_of`] has found here, others there.
+/// The device of operands, after [`place_of`] found some on `left` and others on `right`.
 ///
 /// # Errors
 /// Two devices.
@@ -255,7 +255,7 @@ fn is_beside(left: &pjrt::Buffer, right: &pjrt::Buffer) -> bool {
         && (left.client() == right.client() || original(left.client()) == original(right.client()))
 }
 
-/// Whether operands live where [`place_of`] has found others to live.
+/// Returns `true` if operands live on the device that [`place_of`] returned for others.
 #[inline]
 pub(crate) fn is_placed<'a>(
     place: Option<&Device>,

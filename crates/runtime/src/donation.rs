@@ -114,8 +114,8 @@ fn needed_inputs(program: &Program) -> Vec<bool> {
     program.parameters().iter().map(|&parameter| needed.contains(parameter)).collect()
 }
 
-/// The donated inputs whose memory no output can take over: those that have the type of no output
-/// that is left, and those that the program does not need.
+/// The donated inputs whose memory no output can reuse: inputs without a remaining output of their
+/// type, and inputs that the program does not need.
 pub fn unusable_donations(program: &Program, donated: &[bool]) -> Vec<usize> {
     if !donated.contains(&true) {
         return Vec::new();

@@ -1,10 +1,10 @@
-//! Operations on data, done at once.
+//! Eager operations: ops applied to data outside a trace.
 //!
-//! Such an operation is a little program of its own, whose operands (numbers too) are inputs: it is
-//! compiled once for its types, whatever the values. Each thread builds its operations in one graph,
-//! its workshop. A graph stores equal nodes once, so an operation that the thread has applied before
-//! comes out as the same nodes, and they lead to what runs it: no program is made, and no digest. Operators
-//! that were applied last are found by the types of their operands, without the graph.
+//! An eager operation is a small program whose operands (also numbers) are inputs. It is compiled
+//! once for its types. Each thread builds its operations in one graph, its workshop. A graph stores
+//! equal nodes once, so a repeated operation has the same nodes, and these are the key of its
+//! executable: a repetition builds no program and no digest. The latest ops are found by the types
+//! of their operands, without the graph.
 
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -34,16 +34,16 @@ pub struct EagerOp {
     inputs: Inputs,
     /// The vectorized axes of the results.
     vectors: Vectors,
-    /// The options in force; `None` where there are no defaults.
+    /// The options in force; `None` without defaults.
     options: Option<Options>,
 }
 
 impl EagerOp {
-    /// Builds an operation on data. What is built for the first time comes from `source`, which each
-    /// thread asks for now and then.
+    /// Builds an operation on data. `source` returns the source line of the thread's
+    /// operations; it is called when a workshop is made.
     ///
     /// # Errors
-    /// What `build` raises; a number that no dtype holds.
+    /// An error of `build`; a number that no dtype holds.
     ///
     /// # Panics
     /// If an operand is traced: see [`trace_of`](crate::trace_of).
@@ -55,11 +55,11 @@ impl EagerOp {
         Self::begin(None, operands, source, build)
     }
 
-    /// One op of the table on data. Whoever applies it again to operands of the same types finds it without
-    /// building it.
+    /// Applies one op of the table to data. A repetition with operands of the same types is found
+    /// without building it.
     ///
     /// # Errors
-    /// What the op says against its operands; a number that no dtype holds.
+    /// Operands that the op refuses; a number that no dtype holds.
     ///
     /// # Panics
     /// As for [`EagerOp::new`].
@@ -70,7 +70,7 @@ impl EagerOp {
         Self::begin(Some(op), operands, source, build)
     }
 
-    /// Of what `build` builds, which is this op alone if there is one.
+    /// Builds the operation. With `op`, `build` builds this op alone.
     fn begin<O: Operand>(
         op: Option<&Op>,
         operands: &[O],
@@ -89,11 +89,11 @@ impl EagerOp {
         Ok(Self { operation, inputs, vectors, options })
     }
 
-    /// Runs it where the data is, or where the default options say. `interrupt` is asked as by
-    /// [`compile_for`](crate::compile_for).
+    /// Runs the operation on the device of the data, or on the device of the default options.
+    /// `interrupt` is asked as by [`compile_for`](crate::compile_for).
     ///
     /// # Errors
-    /// Whatever goes wrong in its compilation or its run; `interrupt` answers `true`.
+    /// A failure of the compilation or the run; `interrupt` answers `true`.
     pub fn run(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Vec<Tensor>> {
         let options = self.options.as_ref().unwrap_or(&NO_OPTIONS);
         let entry = match self.operation.entry.get() {
@@ -148,7 +148,8 @@ struct Operation {
 }
 
 impl Operation {
-    /// Whether it was built for tensors of these types. They have no vectorized axes.
+    /// Returns `true` if it was built for the types of these tensors, which have no vectorized
+    /// axes.
     fn takes(&self, inputs: &[Tensor]) -> bool {
         let types = self.program.inputs();
         types.len() == inputs.len() && inputs.iter().zip(types).all(|(input, ty)| input.is_of(ty))
@@ -179,19 +180,19 @@ thread_local! {
     static WORKSHOP: Cell<Option<Box<Workshop>>> = const { Cell::new(None) };
 }
 
-/// Where a thread builds its operations.
+/// The graph in which a thread builds its operations.
 struct Workshop {
     graph: Graph,
     known: FxHashMap<Key, Arc<Operation>>,
     /// The ops of the table that were applied last.
     recent: [Option<Recent>; RECENT],
-    /// Which of them the next one replaces.
+    /// The index of the entry that the next op replaces.
     oldest: usize,
-    /// What the graph holds, in nodes.
+    /// The weight of the graph, in nodes.
     held: usize,
 }
 
-/// Ops that are found without building them: those of a line or two of a user's code.
+/// The number of ops that are found without building them: a line or two of a user's code.
 const RECENT: usize = 8;
 
 /// An op that was applied a short while ago.
@@ -201,10 +202,10 @@ struct Recent {
     operation: Arc<Operation>,
 }
 
-/// What tells an operation from others of its workshop.
+/// The key of an operation in its workshop.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
-    /// The nodes of the operands, then those of the results.
+    /// The nodes of the operands, then the nodes of the results.
     nodes: Ids,
     operands: usize,
     /// A number for everything about options that decides what is compiled.
@@ -219,26 +220,28 @@ impl Workshop {
         Self { graph, known: FxHashMap::default(), recent: Default::default(), oldest: 0, held: 0 }
     }
 
-    /// Works in the workshop of this thread. There is none yet for the first operation of a thread, none
-    /// at its end, and none for operations that another one applies while it is built: they get a new one.
+    /// Works in the workshop of this thread. There is none yet for the first operation of a thread,
+    /// none at its end, and none for operations that another one applies while it is built: they
+    /// get a new one.
     fn enter<T>(source: fn() -> Source, work: impl FnOnce(&mut Self) -> T) -> T {
         let kept = WORKSHOP.try_with(Cell::take).ok().flatten();
         let kept = kept.filter(|workshop| workshop.graph.options() == graph_options());
         let mut workshop = kept.unwrap_or_else(|| Box::new(Self::new(source)));
         let result = work(&mut workshop);
         if workshop.is_in_order() {
-            // What was there is of an operation within this one.
+            // The value replaced belongs to an operation within this one.
             let _ = WORKSHOP.try_with(|place| place.set(Some(workshop)));
         }
         result
     }
 
-    /// Whether what is built next finds no hooks that are not its own, and not too much of everything.
+    /// Returns `true` if the next operation can use the workshop: it holds no pending hooks, and
+    /// its weight is below the limit.
     fn is_in_order(&self) -> bool {
         self.graph.effects().is_empty() && self.held < EAGER_NODES
     }
 
-    /// What `build` builds, which is this op alone if there is one.
+    /// Builds the operation. With `op`, `build` builds this op alone.
     fn operation(
         &mut self,
         op: Option<&Op>,
@@ -297,7 +300,7 @@ impl Workshop {
         (operands, results)
     }
 
-    /// What a node takes, as a number of nodes.
+    /// The weight of a node, in nodes.
     fn weight(&self, node: usize) -> usize {
         match self.graph.op(ExprId::from_index(node)) {
             Op::Tensor(literal) => 1 + literal.0.byte_size() / BYTES_PER_NODE,

@@ -40,15 +40,15 @@ pub enum Error {
     /// Host data that does not fit its description.
     #[error(transparent)]
     Tensor(#[from] TensorError),
-    /// Bytes that are no program.
+    /// Bytes that are not a program.
     #[error(transparent)]
     Bytes(#[from] SerializeError),
     /// Data in another format than it should be, or damaged.
     #[error("{format}: {why}")]
     Format {
-        /// What was to be read.
+        /// The expected format.
         format: String,
-        /// What was found, and where.
+        /// The mistake and its position.
         why: String,
     },
     /// A compiled function was called with something else than it was compiled for.
@@ -56,7 +56,7 @@ pub enum Error {
     Arguments {
         /// The function as the user knows it.
         function: String,
-        /// What differs.
+        /// The difference.
         why: String,
     },
     /// Vectorized axes that do not fit, or do not meet.
@@ -64,7 +64,7 @@ pub enum Error {
     Vectors {
         /// The function as the user knows it.
         function: String,
-        /// What is wrong.
+        /// The mistake.
         why: String,
     },
     /// A tensor that cannot be divided over a mesh of devices as it is to be.
@@ -87,7 +87,7 @@ pub enum Error {
     Hook {
         /// The name of the hook.
         name: Option<String>,
-        /// What the function failed with.
+        /// The error of the function.
         #[source]
         error: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -96,7 +96,7 @@ pub enum Error {
     RuntimeCall {
         /// The user's line, if the backend knows it.
         line: Option<Line>,
-        /// What the function failed with.
+        /// The error of the function.
         #[source]
         error: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -105,7 +105,7 @@ pub enum Error {
     Stage {
         /// Its number, its name, and the lines that it is of.
         stage: String,
-        /// What it failed with.
+        /// The error.
         error: Box<Error>,
     },
     /// A user's function (a callback, a host function) failed.
@@ -113,7 +113,7 @@ pub enum Error {
     User(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What kind of mistake an [`Error`] reports, for languages with exception classes.
+/// The kind of an [`Error`], for languages with exception classes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorClass {
     /// Shapes, axes, sizes.
@@ -141,9 +141,9 @@ pub enum ErrorClass {
 }
 
 impl Error {
-    /// Tells of a result of a branch or a loop's body that does not fit ([`Misfit`]) in the user's
-    /// terms: the function that was called, and where the result is. `place` gives the number of
-    /// the branch as the user counts and the path of the result in its container; the first of
+    /// Describes a result of a branch or a loop's body that does not fit ([`Misfit`]) in the user's
+    /// terms: the function called and the position of the result. `place` returns the number of the
+    /// branch as the user counts and the path of the result in its container; the first of
     /// `roots` that the path begins with is replaced by its name. Other errors stay as they are.
     ///
     /// [`Misfit`]: nxla_expr::Misfit
@@ -167,8 +167,8 @@ impl Error {
         }))
     }
 
-    /// Says of an operation that failed where it is, unless that is known: threads that help with large
-    /// ones know no line.
+    /// Says of an operation that failed where it is, unless that is known: threads that help with
+    /// large ones know no line.
     #[must_use]
     pub fn at_line(mut self, line: impl FnOnce() -> Option<Line>) -> Self {
         if let Error::Eval(EvalError::Op { line: unknown @ None, .. }) = &mut self {
@@ -177,8 +177,8 @@ impl Error {
         self
     }
 
-    /// Adds the line of the operation under construction to an error about one of its operands, unless
-    /// the error has a line.
+    /// Adds the line of the operation under construction to an error about one of its operands,
+    /// unless the error has a line.
     pub(crate) fn used_at(mut self, graph: &Graph) -> Self {
         if let Error::Expr(error) = &mut self
             && error.line.is_none()

@@ -44,7 +44,7 @@ impl Compiler for Evaluator {
     }
 }
 
-/// A run's error; that of a hook as what its function gave.
+/// A run's error. For a hook, the error of its function.
 fn failure(error: EvalError) -> Error {
     let EvalError::Op { fault, line, .. } = &error else { return Error::Eval(error) };
     match fault {
@@ -60,7 +60,7 @@ fn failure(error: EvalError) -> Error {
     }
 }
 
-/// A result that is no part of borrowed memory: as long as it lived, no program could take that over.
+/// A result outside borrowed memory: a result inside would keep programs from reusing that memory.
 fn detached(result: HostTensor, borrowed: &[Range<*const u8>]) -> Result<HostTensor> {
     let part = result.bytes().as_ptr_range();
     if !borrowed.iter().any(|whole| whole.start < part.end && part.start < whole.end) {
@@ -71,7 +71,7 @@ fn detached(result: HostTensor, borrowed: &[Range<*const u8>]) -> Result<HostTen
     Ok(copy.with_names(names)?)
 }
 
-/// What a plan holds for each node of its program: the node, its step and its liveness.
+/// The bytes of a plan for each node of its program: the node, its step and its liveness.
 const BYTES_PER_NODE: usize = 256;
 
 impl Executable for Plan {

@@ -31,7 +31,8 @@ impl Expr {
         Self { trace, node: Some(id), vectors: Vectors::NONE }
     }
 
-    /// A value whose node could not be built. The trace keeps the error, and raises it when it ends.
+    /// A value whose node could not be built. The trace keeps the error, and raises it when it
+    /// ends.
     pub fn failed(trace: Trace) -> Self {
         Self { trace, node: None, vectors: Vectors::NONE }
     }
@@ -54,8 +55,8 @@ impl Expr {
     /// The node in the trace's graph.
     ///
     /// # Errors
-    /// Returns an error of the class [`ErrorClass::Trace`](crate::ErrorClass::Trace) if the node could
-    /// not be built.
+    /// Returns an error of the class [`ErrorClass::Trace`](crate::ErrorClass::Trace) if the node
+    /// could not be built.
     pub fn id(&self) -> Result<ExprId> {
         self.node.ok_or_else(|| {
             let why = "a value is used that could not be built";
@@ -63,8 +64,8 @@ impl Expr {
         })
     }
 
-    /// Reads the graph at the node. Returns `None` if the node could not be built, or if the trace has
-    /// finished.
+    /// Reads the graph at the node. Returns `None` if the node could not be built, or if the trace
+    /// has finished.
     pub fn read<T>(&self, read: impl FnOnce(&Graph, ExprId) -> T) -> Option<T> {
         self.node.and_then(|id| self.trace.read(|graph| read(graph, id)))
     }
@@ -82,7 +83,7 @@ impl Expr {
         }
     }
 
-    /// Whether it could not be built.
+    /// Returns `true` if the expression has an error.
     pub fn has_failed(&self) -> bool {
         self.node.is_none()
     }

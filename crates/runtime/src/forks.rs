@@ -1,10 +1,11 @@
 //! Forks of the process.
 //!
-//! A child has a copy of all memory, and of the threads only the one that forked. A lock that another
-//! thread held at that moment stays locked in the child for ever, and what it was changing stays half
-//! changed. So what all threads share is [`Shared`]: whoever forks waits until nobody is at it. The
-//! sections are short, none of them calls functions of users, and locks that belong to one call or one
-//! trace need none of this, since a child does not see the end of another thread's call.
+//! A child has a copy of all memory, and of the threads only the one that forked. A lock that
+//! another thread held at that moment stays locked in the child for ever, and what it was changing
+//! stays half changed. So data that all threads share is [`Shared`]: a fork waits until no thread
+//! uses it. The sections are short, none of them calls functions of users, and locks that belong to
+//! one call or one trace need none of this, since a child does not see the end of another thread's
+//! call.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
@@ -23,7 +24,7 @@ thread_local! {
     static FORKS: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
 }
 
-/// How long a fork waits for other threads at most. Sections take microseconds; a thread that forks
+/// The longest wait of a fork for other threads. Sections take microseconds; a thread that forks
 /// inside of one would wait for itself.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -31,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub fn before_fork() {
     let until = Instant::now() + PATIENCE;
     let writing = loop {
-        // Nobody queues up for writing, so those who are at one thing can go on to another.
+        // No writer queues, so a reader can take a second lock.
         match FORKING.try_write() {
             Ok(writing) => break writing,
             Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
@@ -47,16 +48,16 @@ pub fn after_fork() {
     FORKS.take();
 }
 
-/// To be called on the only thread of the child: what other threads were about to make is for whoever
-/// asks next, and streams have ended.
+/// Call this on the only thread of the child. Values that other threads were making are made by
+/// their next users, and streams have ended.
 pub fn after_fork_in_child() {
     FORKS.take();
     executables().forget_makers();
     orphan_streams();
 }
 
-/// Keeps forks away for as long as it lives: for locks that calls take all the time, and only now and
-/// then without holding the interpreter's lock, which whoever forks holds.
+/// Delays forks while it lives: for locks that calls take often, and sometimes without the
+/// interpreter's lock, which the forking thread holds.
 pub(crate) struct NoFork(#[expect(dead_code, reason = "it is held")] RwLockReadGuard<'static, ()>);
 
 /// Waits for the end of a fork, and has the next one wait.
@@ -122,7 +123,7 @@ mod tests {
             }
         });
         for _ in 0..50 {
-            // Who is at one thing can be at another.
+            // A thread that holds one lock can take another.
             *second.lock() += 1;
             std::thread::yield_now();
         }

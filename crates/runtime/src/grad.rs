@@ -8,27 +8,27 @@ use crate::expr::Expr;
 use crate::trace::Trace;
 use crate::tracers::Tracers;
 
-/// What a function gave whose gradient is taken.
+/// The results of a function that is differentiated.
 pub struct Differentiated<T> {
-    /// What is differentiated.
+    /// The value to differentiate.
     pub value: Expr,
     /// The results, which may be the value among others.
     pub results: Vec<Expr>,
-    /// What the caller wants to know beside.
+    /// Further values for the caller.
     pub more: T,
 }
 
-/// Calls a function on stand-ins for values of a trace; gives its results in terms of the values,
-/// the gradients of the sum of its value with respect to them, in their order, and what else it
-/// gave.
+/// Calls a function on tracers for values of a trace. Returns its results in terms of the values,
+/// the gradients of the sum of its value with respect to them, in their order, and the function's
+/// further values.
 ///
-/// Only the function's own use of the stand-ins counts: what it captures from outside is constant,
-/// even if it was computed from the same values. It is called again if its value has vectorized axes
-/// that the values have not: each entry has a gradient of its own then.
+/// Captured values are constant, even if they were computed from the same values. The function is
+/// called again if its value has vectorized axes that the values lack, since each entry then has a
+/// separate gradient.
 ///
 /// # Errors
-/// Those of the function; values or results of another trace; an op without a derivative on the
-/// way; a complex result of real values.
+/// Errors of the function; values or results of another trace; an op without a derivative; a
+/// complex result of real values.
 pub fn values_and_gradients<T>(
     trace: &Trace,
     values: &[impl AsRef<Expr>],

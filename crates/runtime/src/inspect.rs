@@ -17,15 +17,15 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::tensor::Tensor;
 
-/// Whether the text of a tensor on a device has the address of its buffer.
+/// Selects whether the string of a tensor on a device contains the address of its buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Address {
     Shown,
     Hidden,
 }
 
-/// The text of a tensor. A tensor whose memory is gone says so, and one that could not be computed says
-/// why.
+/// The string of a tensor. For a tensor whose memory was released, or whose computation failed, it
+/// names the reason.
 pub(crate) fn text(tensor: &Tensor, address: Address) -> String {
     let vectors = tensor.vectors();
     let mut lines = Vec::new();

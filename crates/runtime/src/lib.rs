@@ -1,15 +1,15 @@
-//! What runs programs: data on the host and on devices, traces under way, compilers and their
-//! executables, options, and everything that happens between a call and its results.
+//! The runtime: data on the host and on devices, traces, compilers and their executables, options,
+//! and every step between a call and its results.
 //!
-//! It works on untyped leaves: tensors, and nodes of traces. What containers they come in, and how
-//! the function that is traced is called, is left to a shell. There are two: the crate `nxla`, for
-//! Rust's types and closures, and the bindings of the Python package.
+//! It works on untyped leaves: tensors, and nodes of traces. A front end handles containers and
+//! calls the traced function. Two front ends exist: the crate `nxla`, for Rust's types and
+//! closures, and the bindings of the Python package.
 //!
 //! # Features
 //!
-//! `xla` has the compiler of that name, and devices. `fft`, `linalg`, `parallel` and `simd` are those of
-//! the evaluator. All are on by default. Types are the same without them; what calls for something that
-//! is absent gives an error that names the feature.
+//! `xla` adds the compiler of that name, and devices. `fft`, `linalg`, `parallel` and `simd` are
+//! features of the evaluator. All are on by default. Types are the same without them; a call that
+//! needs an absent feature returns an error that names it.
 #![forbid(unsafe_code)]
 
 mod analysis;

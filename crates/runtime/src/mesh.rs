@@ -1,7 +1,8 @@
 //! Devices along named axes, and how tensors are divided among them.
 //!
 //! A mesh arranges devices along named axes. A sharding says for each axis of a tensor along which
-//! axes of the mesh it is divided, into equal parts; where it names none, every device has all of it.
+//! axes of the mesh it is divided, into equal parts; where it names none, every device has all of
+//! it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +19,7 @@ use crate::pjrt;
 use crate::tensor::Tensor;
 use crate::xla;
 
-/// Devices along named axes, those of the last axis beside each other.
+/// Devices along named axes, in row-major order.
 #[derive(Clone)]
 pub struct Mesh(Arc<Parts>);
 
@@ -29,8 +30,8 @@ struct Parts {
 }
 
 impl Mesh {
-    /// A mesh of devices of the default client. A plugin that makes as many devices for the CPU as it
-    /// is told makes as many as are needed.
+    /// A mesh of devices of the default client. A plugin with a setting for the number of CPU
+    /// devices makes as many as the mesh needs.
     ///
     /// ```no_run
     /// let mesh = nxla::Mesh::of([("data", 2), ("model", 2)])?;
@@ -39,7 +40,7 @@ impl Mesh {
     /// ```
     ///
     /// # Errors
-    /// Names that are none or occur twice; axes without a place; fewer devices; no plugin.
+    /// Invalid or repeated names; axes of size 0; too few devices; no plugin.
     pub fn of<N: Into<String>>(axes: impl IntoIterator<Item = (N, usize)>) -> Result<Self> {
         let axes: Vec<_> = axes.into_iter().map(|(name, size)| (name.into(), size)).collect();
         let places = places(&axes)?;
@@ -57,7 +58,9 @@ impl Mesh {
             return wrong(format!("{places} devices are needed, got {}", devices.len()));
         }
         let Some(client) = devices.first().and_then(Device::client) else {
-            return wrong("the host is no device for it; nx.devices() lists others".into());
+            return wrong(
+                "devices must be devices of XLA, as in nx.devices(); got the host".into(),
+            );
         };
         let mut indices = Vec::with_capacity(devices.len());
         for device in devices {
@@ -77,7 +80,7 @@ impl Mesh {
         &self.0.axes
     }
 
-    /// How many devices there are.
+    /// The number of devices.
     pub fn size(&self) -> usize {
         self.0.devices.len()
     }
@@ -95,8 +98,8 @@ impl Mesh {
         (&self.0.client, &self.0.devices)
     }
 
-    /// A sharding: for each axis of a tensor the axis of the mesh along which it is divided, several,
-    /// or none. Axes beyond those that are named are not divided.
+    /// A sharding: for each axis of a tensor the axis of the mesh along which it is divided,
+    /// several axes, or none. Further axes are not divided.
     ///
     /// ```no_run
     /// use nxla::Mesh;
@@ -109,7 +112,7 @@ impl Mesh {
     /// ```
     ///
     /// # Errors
-    /// A name that the mesh has not, or that occurs twice.
+    /// An unknown or repeated name.
     pub fn sharding<A: Into<Along>>(&self, along: impl IntoIterator<Item = A>) -> Result<Sharding> {
         Sharding::new(self, along.into_iter().map(|along| along.into().0).collect())
     }
@@ -136,12 +139,14 @@ impl Mesh {
     }
 }
 
-/// How many places axes have, if they can be those of a mesh.
+/// Checks the axes of a mesh and returns the number of its devices.
 fn places(axes: &[(String, usize)]) -> Result<usize> {
     for (place, (name, size)) in axes.iter().enumerate() {
         let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(is_letter) {
-            return wrong(format!("{name:?} is no name of an axis: letters, digits and _ are"));
+            return wrong(format!(
+                "the name of an axis must consist of letters, digits and _; got {name:?}"
+            ));
         }
         if axes[..place].iter().any(|(other, _)| other == name) {
             return wrong(format!("there are two axes {name:?}"));
@@ -151,7 +156,7 @@ fn places(axes: &[(String, usize)]) -> Result<usize> {
         }
     }
     let places = axes.iter().try_fold(1usize, |places, (_, size)| places.checked_mul(*size));
-    places.map_or_else(|| wrong("there are not so many devices".into()), Ok)
+    places.map_or_else(|| wrong("the product of the sizes must fit 64 bits".into()), Ok)
 }
 
 fn wrong<T>(why: String) -> Result<T> {
@@ -255,7 +260,7 @@ impl Sharding {
         &self.layout
     }
 
-    /// Whether every device has all of a tensor.
+    /// Returns `true` if every device has the whole tensor.
     pub fn is_replicated(&self) -> bool {
         self.layout.is_empty()
     }
@@ -302,10 +307,10 @@ impl Sharding {
         Ok(self.mesh.places().map(of_device).collect())
     }
 
-    /// Sends each device its part of a tensor, and nothing else.
+    /// Sends each device only its part of a tensor.
     ///
     /// # Errors
-    /// As for [`Sharding::part`]; vectorized axes; what reading or sending it runs into.
+    /// As for [`Sharding::part`]; vectorized axes; a failed transfer.
     pub fn divide(&self, whole: &Tensor) -> Result<Vec<Tensor>> {
         if !whole.vectors().is_empty() {
             return Err(Error::Layout("a tensor with vectorized axes cannot be divided".into()));
@@ -331,11 +336,12 @@ impl Sharding {
         Ok(parts)
     }
 
-    /// The whole tensor of this shape, on the host. Each part is read once, from the first device that
-    /// has it.
+    /// The whole tensor of this shape, on the host. Each part is read once, from the first device
+    /// that has it.
     ///
     /// # Errors
-    /// Another number of parts than devices, or parts of other shapes; what their computation ran into.
+    /// Another number of parts than devices, or parts of other shapes; what their computation ran
+    /// into.
     pub fn gather(&self, parts: &[Tensor], shape: &Shape) -> Result<HostTensor> {
         let (part, starts) = (self.part(shape)?, self.starts(shape)?);
         if parts.len() != starts.len() || parts.iter().any(|each| *each.shape() != part) {
@@ -361,7 +367,7 @@ impl Sharding {
         Ok(whole?.with_names(names)?)
     }
 
-    /// The note that tells XLA how a value of so many axes is to be divided.
+    /// The sharding annotation for a value of `rank` axes.
     pub fn note(&self, rank: usize) -> String {
         sharding_note(&self.layout, rank)
     }
@@ -404,8 +410,8 @@ fn taken(whole: &HostTensor, part: &Shape, start: &[usize]) -> Result<HostTensor
     Ok(taken?.with_names(whole.names().cloned())?)
 }
 
-/// The runs of neighbouring elements of a part: where the bytes of each are in the part, and where in
-/// the whole tensor.
+/// The runs of neighbouring elements of a part: where the bytes of each are in the part, and where
+/// in the whole tensor.
 fn runs<'a>(
     dtype: DType,
     whole: &'a Shape,

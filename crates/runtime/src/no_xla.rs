@@ -1,5 +1,4 @@
-//! Without the feature `xla` there are no plugins, hence no clients, devices and buffers: their types
-//! have no values.
+//! Substitutes without the feature `xla`: the types of clients, devices and buffers have no values.
 
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ pub(crate) fn compiler() -> Option<Arc<dyn Compiler>> {
     None
 }
 
-/// Returns `None`: there is no plugin.
+/// Returns `None`: without the feature, plugins do not load.
 pub(crate) fn installed_device(_: &Settings, _: Option<&Device>) -> Result<Option<Device>> {
     Ok(None)
 }
@@ -71,7 +70,7 @@ pub(crate) fn mesh_devices(_: usize, _: &Settings) -> Result<Vec<Device>> {
 pub struct Divided(pjrt::Never);
 
 impl Divided {
-    /// There is no mesh.
+    /// Cannot be called, as a mesh cannot exist.
     ///
     /// # Errors
     /// None, as it cannot be called.
@@ -99,7 +98,7 @@ impl Divided {
     }
 }
 
-/// What the feature `xla` has, as far as the types of this crate name it. There are no values.
+/// The types of `nxla-pjrt` that this crate names, without values.
 pub mod pjrt {
     use nxla_tensor::{DType, HostTensor, Shape};
 

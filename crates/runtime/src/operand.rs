@@ -1,4 +1,4 @@
-//! What can stand next to an expression or a tensor: another one, a number.
+//! Operands next to an expression or a tensor: another one, or a number.
 
 use nxla_tensor::{DType, Number};
 
@@ -19,7 +19,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The dtype; a plain number has none of its own.
+    /// The dtype; `None` for a plain number.
     pub fn dtype(&self) -> Option<DType> {
         match self {
             Value::Expr(expr) => Some(expr.dtype()),
@@ -69,7 +69,7 @@ impl<'a> View<'a> {
     note = "other data becomes a tensor by `Tensor::from` or `Tensor::new`"
 )]
 pub trait Operand {
-    /// What it is.
+    /// The kind of the operand.
     fn view(&self) -> View<'_>;
 
     /// The operand itself. Tensors and expressions are handles, so this copies no data.
@@ -128,8 +128,7 @@ impl<T: Operand + ?Sized> Operand for &T {
     }
 }
 
-/// An operand that says where, not what: a plain number is an integer there, whatever the dtype of
-/// the elements.
+/// An operand that is a position: a plain number becomes an integer, for any dtype of the elements.
 pub fn position(operand: &impl Operand) -> Value {
     match operand.to_value() {
         Value::Number(number) => match number_tensor(number, None) {

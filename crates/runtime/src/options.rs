@@ -1,6 +1,6 @@
-//! Which compiler runs a function, and with what settings.
+//! Options: the compiler that runs a function, and its settings.
 //!
-//! Options come from four places, the later ones winning: the environment variable
+//! Options have four sources; a later source overrides an earlier one: the environment variable
 //! `NXLA_COMPILER`, the defaults of the process, the defaults of the thread, and the call.
 
 use std::cell::{Cell, RefCell};
@@ -19,7 +19,7 @@ use crate::device::{Device, place_of};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
-/// Those of the settings that say where programs run, in place of a [`Device`].
+/// Settings that select where programs run, in place of a [`Device`].
 pub(crate) const PLACING: [&str; 4] = ["plugin", "device", "cpu_device_count", "preallocate"];
 
 /// The setting of `auto` for the number of calls that run on the evaluator; see [`crate::Auto`].
@@ -81,14 +81,15 @@ pub struct Options {
     pub device: Option<Device>,
     /// Host functions for named hooks.
     pub hooks: BTreeMap<Arc<str>, Arc<dyn HostFn>>,
-    /// How programs are cut into stages that are compiled by themselves; `None` compiles them whole.
+    /// How programs are cut into stages that are compiled by themselves; `None` compiles them
+    /// whole.
     pub stages: Option<Policy>,
-    /// Who is told how far stages have come.
+    /// The receiver of the progress of stages.
     pub progress: Option<Progress>,
 }
 
-/// What is told how far something has come: it is asked with what is done, and of how many steps, for
-/// a function to call after each of them, from any thread.
+/// A receiver of progress. It is called with a description and a number of steps, and returns a
+/// function to call after each step, from any thread.
 #[derive(Clone)]
 pub struct Progress(Arc<Begin>);
 
@@ -96,12 +97,12 @@ type Begin = dyn Fn(&str, usize) -> Box<Step> + Send + Sync;
 type Step = dyn Fn() + Send + Sync;
 
 impl Progress {
-    /// Tells a function when something begins, and what that gives after each step.
+    /// Calls `begin` at the start of a task, and the function it returns after each step.
     pub fn new(begin: impl Fn(&str, usize) -> Box<Step> + Send + Sync + 'static) -> Self {
         Self(Arc::new(begin))
     }
 
-    /// Something of so many steps begins.
+    /// Reports the start of a task of `steps` steps.
     pub fn begin(&self, what: &str, steps: usize) -> Box<Step> {
         (self.0)(what, steps)
     }
@@ -187,7 +188,8 @@ impl Options {
         merged
     }
 
-    /// These options for a program over a mesh, on top of those in force as far as they are for XLA.
+    /// These options for a program over a mesh, on top of those in force as far as they are for
+    /// XLA.
     ///
     /// # Errors
     /// Another compiler; what says where to run, or has no meaning for such a program.
@@ -240,7 +242,7 @@ impl Options {
         }
     }
 
-    /// What runs a program whose operands live on `place`; see [`place_of`].
+    /// The engine of a program whose operands live on `place`; see [`place_of`].
     ///
     /// # Errors
     /// An unknown compiler; a device that the compiler does not run on.
@@ -257,10 +259,10 @@ impl Options {
         Ok(Engine { compiler, device })
     }
 
-    /// Where they say that programs run and data is put; `None` if they leave that open.
+    /// The device that the options select for programs and data, if they select one.
     ///
     /// # Errors
-    /// An unknown compiler, or settings that it does not have; a device that it does not run on.
+    /// An unknown compiler or setting; a device that the compiler does not run on.
     pub fn home(&self) -> Result<Option<Device>> {
         if !self.names_engine() {
             return Ok(None);
@@ -268,11 +270,11 @@ impl Options {
         self.device_of_results().map(Some)
     }
 
-    /// Looks at the settings, on behalf of the compiler that these options and those below choose. If
-    /// that depends on operands, they must be known to one of those that it may be.
+    /// Checks the settings against the compiler that these options and the ones below select. If
+    /// the choice depends on operands, one of the possible compilers must accept them.
     ///
     /// # Errors
-    /// An unknown compiler; settings that it does not have, or values that they cannot have.
+    /// An unknown compiler or setting; an invalid value of a setting.
     pub fn check(&self, below: &Options) -> Result<()> {
         if self.settings.is_empty() {
             return Ok(());
@@ -287,12 +289,12 @@ impl Options {
         }
     }
 
-    /// Returns the device that holds the results of functions that run with these options, and with the
-    /// default options of the thread below them.
+    /// Returns the device that holds the results of functions that run with these options, and with
+    /// the default options of the thread below them.
     ///
     /// # Errors
-    /// Returns [`Error::Options`] for an unknown compiler, a setting that the compiler does not have, or a
-    /// device that does not exist.
+    /// Returns [`Error::Options`] for an unknown compiler, a setting that the compiler does not
+    /// have, or a device that does not exist.
     pub fn backend(&self) -> Result<Device> {
         self.over(&default_options()).device_of_results()
     }
@@ -303,8 +305,8 @@ impl Options {
         device.map_or_else(|| compiler.backend(&self.settings), Ok)
     }
 
-    /// These options, and the default options of the thread below them, once for each device on which
-    /// their compiler can run programs at the same time.
+    /// These options, and the default options of the thread below them, once for each device on
+    /// which their compiler can run programs at the same time.
     ///
     /// # Errors
     /// Returns an error for an unknown compiler, and for settings that it does not have.
@@ -315,7 +317,7 @@ impl Options {
         Ok(partitions.into_iter().map(settled).collect())
     }
 
-    /// Whether they say where programs run, so that it does not depend on operands.
+    /// Returns `true` if the options select the engine, independent of operands.
     pub fn names_engine(&self) -> bool {
         self.compiler.is_some() || self.device.is_some()
     }
@@ -332,12 +334,12 @@ impl Options {
     }
 }
 
-/// What runs a program.
+/// The compiler and the device of a program.
 #[derive(Clone)]
 pub struct Engine {
     /// The compiler.
     pub compiler: Arc<dyn Compiler>,
-    /// Where it is to run; `None` leaves that to the compiler's settings.
+    /// The device to run on; `None` leaves the choice to the compiler's settings.
     pub device: Option<Device>,
 }
 
@@ -363,16 +365,16 @@ pub fn default_options() -> Options {
     THREAD.with_borrow(Clone::clone).unwrap_or_else(global_default_options)
 }
 
-/// Whether any defaults are set: for the thread, the process, or by the environment. A call that
-/// finds none need not merge anything.
+/// Returns `true` if defaults are set: for the thread, the process, or by the environment. Without
+/// defaults a call has nothing to merge.
 pub fn has_default_options() -> bool {
     THREAD.with_borrow(Option::is_some)
         || environment_compiler().is_some()
         || GLOBAL.read().unwrap_or_else(PoisonError::into_inner).is_some()
 }
 
-/// Sets the options of this thread, or with `None` returns to those of the process; gives what
-/// was in force before.
+/// Sets the options of this thread; `None` restores the options of the process. Returns the
+/// previous options.
 pub fn set_default_options(options: Option<Options>) -> Options {
     let before = default_options();
     THREAD.set(options);
@@ -385,14 +387,14 @@ pub fn global_default_options() -> Options {
     global.unwrap_or_else(|| Options { compiler: environment_compiler(), ..Options::default() })
 }
 
-/// What `NXLA_COMPILER` says. It is read once, since every call asks for the options.
+/// The value of `NXLA_COMPILER`. It is read once, since every call needs the options.
 fn environment_compiler() -> Option<CompilerChoice> {
     static COMPILER: OnceLock<Option<CompilerChoice>> = OnceLock::new();
     let read = || std::env::var("NXLA_COMPILER").ok().filter(|name| !name.is_empty());
     COMPILER.get_or_init(|| read().map(Into::into)).clone()
 }
 
-/// Sets the options of the process; gives what was in force before.
+/// Sets the options of the process and returns the previous ones.
 pub fn set_global_default_options(options: Options) -> Options {
     let before = global_default_options();
     *GLOBAL.write().unwrap_or_else(PoisonError::into_inner) = Some(options);
@@ -415,8 +417,8 @@ pub fn with_default_options(options: &Options) -> OptionsGuard {
     OptionsGuard(THREAD.replace(Some(merged)))
 }
 
-/// Runs operations of this thread on a device, whatever the options in force say, until the result
-/// is dropped. Hooks stay.
+/// Runs operations of this thread on a device until the guard is dropped. The device overrides the
+/// options; hooks stay.
 pub fn run_on(device: &Device) -> OptionsGuard {
     let hooks = default_options().hooks;
     let options = Options { hooks, device: Some(device.clone()), ..Options::default() };
@@ -432,12 +434,13 @@ pub fn graph_options() -> GraphOptions {
     GraphOptions { reassociate_floats: REASSOCIATE.get() }
 }
 
-/// Whether traces of this thread may reorder float arithmetic; gives what was in force before.
+/// Allows or forbids traces of this thread to reorder float arithmetic. Returns the previous
+/// setting.
 pub fn set_reassociate_floats(allow: bool) -> bool {
     REASSOCIATE.replace(allow)
 }
 
-/// Whether this thread has options of its own, rather than those of the process.
+/// Returns `true` if this thread overrides the options of the process.
 pub fn has_own_options() -> bool {
     THREAD.with_borrow(Option::is_some)
 }

@@ -1,4 +1,4 @@
-//! What the process does when: traces, compilations, transfers and runs as events on a time line.
+//! Profiles: traces, compilations, transfers and runs as events on a time line.
 //!
 //! Recording is off until [`start_profile`], and then costs a [`span`] one look at a flag. What has
 //! been recorded is written in the trace event format that Perfetto and Chrome's `about:tracing`
@@ -14,15 +14,15 @@ use tracing::{debug_span, trace_span};
 
 use crate::sync::{Shared, SharedGuard};
 
-/// Whether events are recorded.
+/// Set while events are recorded.
 static ON: AtomicBool = AtomicBool::new(false);
 
 static RECORDED: Shared<Option<Recorded>> = Shared::new(None);
 
-/// How many events are kept; later ones are only counted.
+/// The number of events kept; later events are only counted.
 const MOST_EVENTS: usize = 1 << 20;
 
-/// What has been recorded since the beginning.
+/// The events since the start of the profile.
 struct Recorded {
     begun: Instant,
     events: Vec<Event>,
@@ -31,7 +31,7 @@ struct Recorded {
     threads: Vec<(u64, String)>,
 }
 
-/// What kind of work an event is: the category on a time line, the name of a span for subscribers.
+/// The kind of an event: the category on a time line, the name of a span for subscribers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
     /// A function is traced.
@@ -60,8 +60,8 @@ impl Work {
         }
     }
 
-    /// The span for subscribers: what happens once for a function at the level `DEBUG`, what happens
-    /// in every call at `TRACE`.
+    /// The span for subscribers: what happens once for a function at the level `DEBUG`, what
+    /// happens in every call at `TRACE`.
     #[inline]
     fn subscribed(self) -> tracing::Span {
         match self {
@@ -99,7 +99,7 @@ fn recorded() -> SharedGuard<'static, Option<Recorded>> {
     RECORDED.lock()
 }
 
-/// Whether events are recorded.
+/// Returns `true` while events are recorded.
 #[inline]
 pub fn is_profiled() -> bool {
     ON.load(Ordering::Relaxed)
@@ -117,7 +117,7 @@ pub fn start_profile() -> bool {
     true
 }
 
-/// Ends recording, and gives what was recorded as JSON; `None` if nothing was being recorded.
+/// Ends recording and returns the events as JSON; `None` without [`start_profile`].
 pub fn finish_profile() -> Option<String> {
     let recorded = {
         let mut recorded = recorded();
@@ -136,18 +136,18 @@ struct Open {
     work: Work,
     begun: Instant,
     details: Vec<(&'static str, String)>,
-    /// It is entered. What subscribers give to hold on to that must not change its thread, and a
-    /// trace is begun by one call and finished by another.
+    /// The span, entered. The guard type of `tracing` cannot change threads, and one call begins a
+    /// trace that another call finishes.
     subscribed: tracing::Span,
 }
 
-/// Begins an event of this thread, if events are recorded or somebody subscribes to them.
+/// Begins an event of this thread, if events are recorded or have a subscriber.
 #[inline]
 pub fn span(work: Work, name: &'static str) -> Span {
     span_with(work, || Cow::Borrowed(name))
 }
 
-/// Begins an event of this thread; its name is asked for if anybody wants to know.
+/// Begins an event of this thread; `name` is called only if the event is recorded.
 #[inline]
 pub fn span_with(work: Work, name: impl FnOnce() -> Cow<'static, str>) -> Span {
     let subscribed = work.subscribed();
@@ -166,7 +166,7 @@ impl Span {
         Self(Some(Box::new(Open { name, work, begun: Instant::now(), details, subscribed })))
     }
 
-    /// With something to be read beside the event.
+    /// Adds a detail to the event.
     #[inline]
     pub fn detail(mut self, name: &'static str, value: impl FnOnce() -> String) -> Self {
         if let Some(open) = &mut self.0 {
@@ -198,7 +198,7 @@ impl Drop for Span {
     }
 }
 
-/// The number of this thread among those that have recorded anything.
+/// The number of this thread among the threads with recorded events.
 fn thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     thread_local! {

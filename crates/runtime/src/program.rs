@@ -19,14 +19,14 @@ use crate::tensor::Tensor;
 /// Compiles a program, or finds the executable of an equal one, for operands on the host unless the
 /// options say where to run.
 ///
-/// Hooks are no part of that: an executable is shared by programs whose hooks have other
-/// functions, and what this gives calls the functions of this very program.
+/// Equality ignores the functions of hooks: programs with different functions share an executable,
+/// and the handle calls the functions of this program.
 ///
 /// `donated` marks inputs whose memory the outputs may take over; it is empty or has one entry
 /// for each input.
 ///
 /// # Errors
-/// An unknown compiler or setting; what the compiler says of the program.
+/// An unknown compiler or setting; an error of the compiler.
 pub fn compile_program(
     program: &Arc<Program>,
     options: &Options,
@@ -37,8 +37,8 @@ pub fn compile_program(
 
 /// Compiles a program for an engine, or finds the executable of an equal one.
 ///
-/// `interrupt` is asked some twenty times a second while a slow compiler is waited for. The compiler
-/// goes on when the wait ends, and the executable is there for the next who asks.
+/// `interrupt` is asked some twenty times a second while a slow compiler is waited for. The
+/// compiler continues when the wait ends, and the next caller finds the executable.
 ///
 /// # Errors
 /// As for [`compile_program`], and if `interrupt` answers `true`.
@@ -52,7 +52,7 @@ pub fn compile_for(
     compile_to(Purpose::Compile, program, options, engine, donated, interrupt)
 }
 
-/// Returns what a compiler gives for a purpose: its own executable, which is not shared, or as
+/// Compiles for a purpose: returns the compiler's unshared executable for it, or the result of
 /// [`compile_for`].
 ///
 /// # Errors
@@ -109,11 +109,11 @@ pub fn run_program(
     run_on(program, options, &options.engine(place.as_ref())?, inputs, none, interrupt)
 }
 
-/// Runs a program once on an engine. The executable takes over the memory of donated inputs, but for
-/// those that are kept.
+/// Runs a program once on an engine. The executable reuses the memory of donated inputs, except
+/// inputs that are kept.
 ///
 /// # Errors
-/// As for [`compile_for`]; what goes wrong in the run.
+/// As for [`compile_for`]; a failure of the run.
 pub(crate) fn run_on(
     program: &Arc<Program>,
     options: &Options,
@@ -130,7 +130,8 @@ pub(crate) fn run_on(
     Ok(results)
 }
 
-/// Compilers are anyone's, and what they give goes into containers as it is.
+/// Checks the number of results: a registered compiler may be wrong, and containers trust the
+/// number.
 ///
 /// # Errors
 /// Another number of results than the program has.
@@ -145,13 +146,13 @@ pub(crate) fn check_count(program: &Program, results: &[Tensor]) -> Result<()> {
     Err(Error::Usage(why))
 }
 
-/// Something to compile, on whichever thread and whenever it is needed.
+/// A compilation that any thread can perform.
 struct Job {
     key: CacheKey,
     engine: Engine,
     program: Arc<Program>,
     listeners: Vec<Arc<str>>,
-    /// What the program's hooks call, if that is no part of the executable.
+    /// The functions of the program's hooks, if they are not part of the executable.
     functions: Vec<Arc<dyn HostFn>>,
     progress: Option<Progress>,
 }
@@ -216,7 +217,7 @@ impl Job {
 }
 
 impl Job {
-    /// Options under which stages of the program are compiled, each as a program of its own.
+    /// Options under which stages of the program are compiled, each as a separate program.
     fn options_of_stages(&self) -> Options {
         let (settings, progress) = (self.key.settings.clone(), self.progress.clone());
         Options { settings, progress, ..Options::listening(&self.listeners) }
@@ -225,8 +226,8 @@ impl Job {
 
 /// A compiled program as its callers hold it, with the host functions of this program's hooks.
 ///
-/// The cache alone keeps a shared executable alive. A handle finds it, and compiles it again if the cache
-/// has dropped it.
+/// The cache alone keeps a shared executable alive. A handle finds it, and compiles it again if the
+/// cache has dropped it.
 pub struct ExecutableHandle {
     held: Held,
     timing: Timing,
@@ -252,7 +253,8 @@ impl Current {
 }
 
 impl ExecutableHandle {
-    /// Makes a handle of a program that is compiled when it runs first, or by [`ExecutableHandle::load`].
+    /// Makes a handle of a program that is compiled when it runs first, or by
+    /// [`ExecutableHandle::load`].
     pub(crate) fn deferred(
         program: &Arc<Program>,
         options: &Options,
@@ -327,7 +329,7 @@ impl ExecutableHandle {
         self.loaded().map_or(0, |executable| executable.byte_size())
     }
 
-    /// What the compiler reports about cost and memory.
+    /// The compiler's figures for cost and memory.
     ///
     /// # Errors
     /// As for [`Executable::analysis`].
@@ -335,7 +337,7 @@ impl ExecutableHandle {
         self.get(None)?.analysis()
     }
 
-    /// Whether the executable is in memory; otherwise the next run compiles it.
+    /// Returns `true` if the executable is in memory. Otherwise the next run compiles it.
     pub fn is_loaded(&self) -> bool {
         self.loaded().is_some_and(|executable| executable.is_loaded())
     }
@@ -355,7 +357,8 @@ impl ExecutableHandle {
         }
     }
 
-    /// The name of the compiler, and the least seconds of the first runs; `None` before one has ended.
+    /// The name of the compiler, and the least seconds of the first runs; `None` before one has
+    /// ended.
     pub(crate) fn measured(&self) -> Option<(String, f64)> {
         Some((self.compiler().name().to_owned(), self.timing.least()?))
     }

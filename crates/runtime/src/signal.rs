@@ -5,7 +5,7 @@ use std::task::{Context, Waker};
 
 use crate::sync::Mutex;
 
-/// Whether something is there, and which task is to be woken when it is.
+/// An event that is set once, and the task to wake when it is set.
 pub struct Signal(Mutex<State>);
 
 #[derive(Default)]
@@ -30,7 +30,8 @@ impl Signal {
         task.into_iter().for_each(Waker::wake);
     }
 
-    /// Whether it is there; if not, the task is woken when it is, instead of the one before.
+    /// Returns `true` if the event is set. Otherwise registers the task to wake, in place of an
+    /// earlier one.
     pub fn poll(&self, task: &Context<'_>) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.told {

@@ -21,8 +21,8 @@ use crate::xla;
 
 /// A tensor of numbers, on the host or in the memory of a device.
 ///
-/// Clones share the data. A device tensor may still be in the making: asking for its dtype and
-/// shape is free, reading it waits.
+/// Clones share the data. A device tensor may still be computed: dtype and shape are known,
+/// reading waits.
 ///
 /// ```
 /// use nxla::{DType, Tensor};
@@ -134,8 +134,8 @@ impl Tensor {
         }
     }
 
-    /// Whether dtype, shape and axis names are these; see [`Tensor::ty`], of which it makes none.
-    /// Not so for a vectorized tensor, which is many of them.
+    /// Returns `true` if dtype, shape and axis names equal `ty`, without constructing
+    /// [`Tensor::ty`]. The answer for a vectorized tensor is `false`.
     #[inline]
     pub fn is_of(&self, ty: &TensorType) -> bool {
         self.dtype() == ty.dtype
@@ -144,7 +144,7 @@ impl Tensor {
             && self.vectors().is_empty()
     }
 
-    /// Whether two tensors share their data.
+    /// Returns `true` if two tensors share their data.
     pub fn is(&self, other: &Tensor) -> bool {
         match (self, other) {
             (Tensor::Host(left), Tensor::Host(right)) => {
@@ -163,7 +163,7 @@ impl Tensor {
     /// ordinary ones there, in front.
     ///
     /// # Errors
-    /// What the computation of a device tensor ran into; a tensor that was freed.
+    /// A failed computation of a device tensor; a tensor that was freed.
     pub fn to_host(&self) -> Result<HostTensor> {
         match self {
             Tensor::Host(tensor) => Ok(tensor.clone()),
@@ -175,8 +175,8 @@ impl Tensor {
         }
     }
 
-    /// The data on the host, in the memory of a device where the host can read that; a device tensor is
-    /// waited for. As long as the result lives, no program takes over such memory.
+    /// The data on the host, in the memory of a device where the host can read that; a device
+    /// tensor is waited for. As long as the result lives, no program takes over such memory.
     ///
     /// # Errors
     /// As for [`Tensor::to_host`].
@@ -190,8 +190,8 @@ impl Tensor {
         }
     }
 
-    /// The first elements in row-major order, at most so many, as a vector. Nothing else is read
-    /// from a device. Vectorized axes are ordinary ones there, in front.
+    /// The first `limit` elements in row-major order, as a vector. No other element is read from a
+    /// device. Vectorized axes are ordinary ones there, in front.
     ///
     /// # Errors
     /// As for [`Tensor::to_host`].
@@ -210,7 +210,7 @@ impl Tensor {
         }
     }
 
-    /// The elements in row-major order, those of all entries.
+    /// The elements of all entries in row-major order.
     ///
     /// # Errors
     /// As for [`Tensor::to_host`]; a dtype that `T` does not hold.
@@ -229,7 +229,7 @@ impl Tensor {
         Ok(self.to_host()?.item()?)
     }
 
-    /// Where it lives.
+    /// The device of the tensor.
     pub fn device(&self) -> Device {
         self.buffer().map_or(Device::HOST, Device::of_buffer)
     }
@@ -243,25 +243,25 @@ impl Tensor {
         }
     }
 
-    /// Whether there is nothing to wait for, nor to copy, before the host reads it: it is there, or a device
-    /// has it of which the plugin has not been told.
+    /// Returns `true` if the host can read the tensor without a wait or a copy: it is host memory,
+    /// or a buffer whose transfer to the plugin is deferred.
     #[inline]
     pub fn is_readable(&self) -> bool {
         self.buffer().is_none_or(pjrt::Buffer::is_deferred)
     }
 
-    /// Whether its memory on a device has been freed, or given away to a program.
+    /// Returns `true` if its device memory was freed or donated.
     ///
     /// # Errors
-    /// What the plugin says.
+    /// An error of the plugin.
     pub fn is_released(&self) -> Result<bool> {
         self.buffer().map_or(Ok(false), |buffer| Ok(buffer.is_deleted()?))
     }
 
-    /// Whether reading it would not wait.
+    /// Returns `true` if reading it need not wait.
     ///
     /// # Errors
-    /// What the computation ran into; a tensor that was freed.
+    /// A failed computation; a tensor that was freed.
     pub fn is_ready(&self) -> Result<bool> {
         match self {
             Tensor::Host(_) => Ok(true),
@@ -285,7 +285,7 @@ impl Tensor {
     /// Waits until the data is there.
     ///
     /// # Errors
-    /// What the computation ran into.
+    /// A failed computation.
     pub fn wait(&self) -> Result<()> {
         match self {
             Tensor::Host(_) => Ok(()),
@@ -296,8 +296,8 @@ impl Tensor {
 
     /// Waits as [`Tensor::wait`] does, and asks now and then whether to go on.
     ///
-    /// If the wait is broken off, what computes the tensor goes on, for as long as it likes and maybe
-    /// with every thread of its client: later programs start elsewhere until it is over.
+    /// If the wait is broken off, what computes the tensor goes on, for as long as it likes and
+    /// maybe with every thread of its client: later programs start elsewhere until it is over.
     ///
     /// # Errors
     /// As for [`Tensor::wait`]; `interrupt` answers `true`.
@@ -321,8 +321,8 @@ impl Tensor {
 
     /// Copies the tensor to a device. The transfer may still be under way when this returns.
     ///
-    /// On the device that holds the tensor, the copy is a new buffer: freeing or donating one leaves
-    /// the other alone. The copy is made there, without a transfer to the host. On the host,
+    /// On the device that holds the tensor, the copy is a new buffer: freeing or donating one
+    /// leaves the other alone. The copy is made there, without a transfer to the host. On the host,
     /// clones share memory that never changes, so a copy of a host tensor there is a clone.
     ///
     /// # Errors
@@ -356,7 +356,8 @@ impl Tensor {
         })
     }
 
-    /// A host tensor as one that a device has computed: where that computes in host memory, it is there.
+    /// A host tensor as one that a device has computed: where that computes in host memory, it is
+    /// there.
     ///
     /// # Errors
     /// As for [`Tensor::copy_to`].
@@ -399,11 +400,11 @@ impl Tensor {
         Ok(copied)
     }
 
-    /// Frees device memory at once, for all clones; whether there was anything to free. Host
-    /// memory is freed with the last clone, so for the host the answer is `false`.
+    /// Frees the device memory of all clones. Returns `true` if it freed any: host memory is freed
+    /// with the last clone, so for the host the answer is `false`.
     ///
     /// # Errors
-    /// What the plugin says.
+    /// An error of the plugin.
     pub fn deallocate(&self) -> Result<bool> {
         match self {
             Tensor::Host(_) => Ok(false),
@@ -414,8 +415,8 @@ impl Tensor {
 }
 
 impl DeviceTensor {
-    /// Copies the buffer on its own device, by a compiled program that returns its input: PJRT copies
-    /// between different devices only.
+    /// Copies the buffer on its own device, by a compiled program that returns its input: PJRT
+    /// copies between different devices only.
     fn duplicate(&self, device: &Device) -> Result<pjrt::Buffer> {
         let ty = TensorType::new(self.buffer.dtype(), self.buffer.shape().clone());
         let mut graph = Graph::new();
@@ -450,7 +451,7 @@ impl From<HostTensor> for Tensor {
 }
 
 impl Tensor {
-    /// The text of a tensor with the address of its buffer if it is on a device.
+    /// The string of a tensor, with the address of its buffer if it is on a device.
     pub fn text_with_address(&self) -> String {
         inspect::text(self, Address::Shown)
     }
@@ -467,8 +468,8 @@ impl fmt::Debug for Tensor {
 }
 
 impl fmt::Display for Tensor {
-    /// Type, device and first elements, waiting for them. Equal tensors have equal texts: the address of
-    /// a buffer is in [`Tensor::text_with_address`] only.
+    /// Type, device and first elements, waiting for them. Equal tensors have equal texts: the
+    /// address of a buffer is in [`Tensor::text_with_address`] only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&inspect::text(self, Address::Hidden))
     }

@@ -32,15 +32,15 @@ struct State {
     lanes: Mutex<LaneStack>,
 }
 
-/// What a trace has made so far.
+/// The state of a trace.
 #[derive(Default)]
 struct Building {
     graph: Graph,
     /// The types of the inputs. A position may be skipped until the trace finishes.
     inputs: Vec<Option<TensorType>>,
     finished: bool,
-    /// Tensors that the function mentions, if they are large or on a device: they are inputs after
-    /// those of the function.
+    /// Tensors that the function captures, if they are large or on a device: they are inputs after
+    /// the inputs of the function.
     captured: Vec<Captured>,
     /// The first error of an operator, which cannot return one.
     failure: Option<Error>,
@@ -88,7 +88,7 @@ impl Building {
 struct Captured {
     tensor: Tensor,
     id: ExprId,
-    /// Where the function mentions it first.
+    /// The source line of its first use.
     source: Source,
 }
 
@@ -185,7 +185,7 @@ impl Trace {
         ENTERED.with_borrow(|stack| stack.last().map(|(trace, _)| trace.clone()))
     }
 
-    /// Whether a trace is entered on this thread: [`Trace::current`] without a handle to it.
+    /// Returns `true` if a trace is entered on this thread: [`Trace::current`] without a handle.
     pub fn is_entered() -> bool {
         ENTERED.with_borrow(|stack| !stack.is_empty())
     }
@@ -202,7 +202,7 @@ impl Trace {
         self.0.number
     }
 
-    /// Whether two traces are the same.
+    /// Returns `true` if two traces are the same.
     pub fn is(&self, other: &Trace) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -247,7 +247,7 @@ impl Trace {
         self.edit(|graph| graph.enter_rust(location))
     }
 
-    /// Reads the graph. A finished trace has none left and gives `None`.
+    /// Reads the graph. Returns `None` for a finished trace, which has no graph.
     pub fn read<T>(&self, read: impl FnOnce(&Graph) -> T) -> Option<T> {
         self.lock().graph().ok().map(|graph| read(graph))
     }
@@ -270,11 +270,11 @@ impl Trace {
         Ok(Expr::new(self.clone(), id))
     }
 
-    /// Makes a node of a tensor that the function mentions. A small one becomes a literal, part
-    /// of the program and its digest, and a large one that repeats a number becomes that. Any other
-    /// large one becomes a hidden input, so that the program stays small and is compiled once
-    /// whatever the numbers are; so does one on a device, which says where the program runs, and
-    /// need not come to the host.
+    /// Makes a node of a tensor that the function captures. A small tensor becomes a literal, part
+    /// of the program and its digest; a large tensor that repeats a number becomes that number. Any
+    /// other large tensor becomes a hidden input, so that the program stays small and is compiled
+    /// once for all values. A tensor on a device becomes a hidden input too: it is not copied to
+    /// the host, and selects the device of the program.
     ///
     /// # Errors
     /// If the trace has finished.
@@ -314,7 +314,7 @@ impl Trace {
         self.lock().captured.iter().map(|captured| captured.tensor.clone()).collect()
     }
 
-    /// Where the function mentions each tensor of [`Trace::captured`] first, as far as known.
+    /// The source line of the first use of each tensor of [`Trace::captured`], if known.
     pub fn captured_lines(&self) -> Vec<Option<Line>> {
         self.lock().captured.iter().map(|captured| captured.source.line()).collect()
     }
@@ -421,12 +421,12 @@ impl Trace {
         self.lock().failure.take()
     }
 
-    /// What the first error of operators says, which stays where it is.
+    /// The message of the first error of an operator. The error stays in the trace.
     pub fn why_failed(&self) -> Option<String> {
         self.lock().failure.as_ref().map(ToString::to_string)
     }
 
-    /// Whether an operator has failed.
+    /// Returns `true` if an operator has failed.
     pub fn has_failed(&self) -> bool {
         self.lock().failure.is_some()
     }

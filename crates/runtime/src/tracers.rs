@@ -17,7 +17,7 @@ pub(crate) struct Tracers {
     pub(crate) trace: Trace,
     /// The values, with the vectorized axes of all of them.
     pub(crate) values: Vec<ExprId>,
-    /// Those of every value.
+    /// The vectorized axes of every value.
     pub(crate) vectors: Vectors,
     /// Before the function.
     pub(crate) mark: Mark,
@@ -61,13 +61,13 @@ impl Tracers {
         })
     }
 
-    /// Calls a function on the stand-ins for the results that count, and whatever else the caller
-    /// wants of it. With `entries` it is called again, on stand-ins with an entry for each, if the
-    /// results have vectorized axes that the values have not: each entry has a derivative of its own
-    /// then. What the first call shows to host functions is forgotten.
+    /// Calls a function on the tracers. Returns its results to differentiate and its further
+    /// values. With `entries` it is called again, on tracers with an entry for each, if the results
+    /// have vectorized axes that the values lack, since each entry then has a separate derivative.
+    /// Hooks of the first call are dropped.
     ///
     /// # Errors
-    /// Those of the function; axes of one name and different sizes.
+    /// Errors of the function; axes of one name and different sizes.
     pub(crate) fn call<T>(
         mut self,
         entries: bool,

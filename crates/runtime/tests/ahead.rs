@@ -1,4 +1,4 @@
-//! Executables on the disk, text that is imported, and donated tensors, as a user of Rust meets them.
+//! Tests of executables on the disk, imported StableHLO, and donated tensors, from Rust.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// A folder of its own, removed at the end.
+/// A temporary folder, removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -31,7 +31,7 @@ impl Drop for Scratch {
 }
 
 fn compute(scratch: &Scratch, x: f32) -> f32 {
-    // What the process holds is found before what the disk does.
+    // Executables in memory are found before executables on the disk.
     executables().clear();
     let f = jit(|x: Expr| x.sin() * 3.5 + 1).compiler("xla");
     let f = f.set("cache_dir", scratch.0.to_str().unwrap());

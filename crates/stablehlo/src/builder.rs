@@ -138,8 +138,8 @@ impl Cx<'_> {
         self.writer.uniform(name, operands)
     }
 
-    /// Calls a function of the host, with further attributes and a configuration. Layouts are spelled
-    /// out: XLA would choose others where it transposes what goes in or comes out.
+    /// Calls a function of the host, with further attributes and a configuration. Layouts are
+    /// spelled out: XLA would choose others where it transposes what goes in or comes out.
     pub(crate) fn call_host(
         &mut self,
         operands: &[Value],

@@ -38,8 +38,9 @@ impl Cx<'_> {
         })
     }
 
-    /// Converts a boolean to a number. XLA would replace a product with a boolean that it has converted itself
-    /// by a choice between the other factor and 0, although false times infinity is NaN.
+    /// Converts a boolean to a number. XLA would replace a product with a boolean that it has
+    /// converted itself by a choice between the other factor and 0, although false times infinity
+    /// is NaN.
     fn zero_or_one(&mut self, value: Value, dtype: DType) -> Value {
         let shape = self.shape(value.ty).clone();
         let one = self.splat(Scalar::UInt(1), dtype, &shape);
@@ -47,8 +48,9 @@ impl Cx<'_> {
         self.select(value, one, zero)
     }
 
-    /// Converts a float of 16 bits to a boolean by its bits without the sign. XLA for the CPU (its version of API 0.106) does not find code for comparisons of both kinds of such
-    /// floats in one kernel.
+    /// Converts a float of 16 bits to a boolean by its bits without the sign. XLA for the CPU (its
+    /// version of API 0.106) does not find code for comparisons of both kinds of such floats in one
+    /// kernel.
     fn has_bits(&mut self, value: Value) -> Value {
         let ty = self.retyped(value, DType::U16);
         let bits = self.operation("stablehlo.bitcast_convert", &[value], ty);

@@ -1,9 +1,10 @@
 //! Functions of complex numbers where a part is zero, infinite or NaN.
 //!
-//! XLA's functions are correct inside the first quadrant. Elsewhere they lose the signs of zeros and the limits at
-//! infinity: they take the wrong side of branch cuts, and return NaN for `exp(-∞ + i∞)`. Annex G of the C standard
-//! defines the results. All these functions have `f(z̄) = f(z)‾`, and most are odd or even, so
-//! they are computed in the first quadrant, and the signs put back; what infinities decide comes after.
+//! XLA's functions are correct inside the first quadrant. Elsewhere they lose the signs of zeros
+//! and the limits at infinity: they take the wrong side of branch cuts, and return NaN for `exp(-∞
+//! + i∞)`. Annex G of the C standard defines the results. All these functions have `f(z̄) = f(z)‾`,
+//! and most are odd or even, so they are computed in the first quadrant, and the signs put back;
+//! what infinities decide comes after.
 
 use nxla_expr::UnaryOp;
 use nxla_tensor::{DType, Scalar, Shape};
@@ -22,7 +23,8 @@ enum Symmetry {
     Neither,
 }
 
-/// Returns the symmetry of an op; `None` for ops that XLA computes correctly or that take no complex numbers.
+/// Returns the symmetry of an op; `None` for ops that XLA computes correctly or that take no
+/// complex numbers.
 fn symmetry(op: UnaryOp) -> Option<Symmetry> {
     match op {
         UnaryOp::Sin
@@ -200,7 +202,8 @@ impl<'a, 'g> Complex<'a, 'g> {
         let u = self.cx.select(flat, x, u);
         let v = self.cx.select(x_is_nan, x, v);
         let v = self.cx.select(y_is_nan, y, v);
-        // For an infinite imaginary part the angle is a right one and does not depend on the real part.
+        // For an infinite imaginary part the angle is a right one and does not depend on the real
+        // part.
         let (up, zero) = (self.is(y, f64::INFINITY), self.number(0.0));
         let right = self.number(std::f64::consts::FRAC_PI_2);
         (self.cx.select(up, zero, u), self.cx.select(up, right, v))

@@ -1,4 +1,5 @@
-//! The state of a lowering: the present block, the present node, hooks, and functions still to be written.
+//! The state of a lowering: the present block, the present node, hooks, and functions still to be
+//! written.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,8 +23,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) options: &'a LowerOptions<'a>,
     /// Constants and conversions of the present block.
     pub(crate) memo: Memo,
-    /// Constants and conversions of the enclosing blocks. Regions do not use them: some regions may not, and a
-    /// loop would carry them as state.
+    /// Constants and conversions of the enclosing blocks. Regions do not use them: some regions may
+    /// not, and a loop would carry them as state.
     outer_memos: Vec<Memo>,
     /// The node that is being written.
     current: Option<(&'a Graph, ExprId)>,

@@ -67,7 +67,8 @@ fn conv(cx: &mut Cx<'_>, conv: &Conv, input: Value, kernel: Value, ty: &TensorTy
     cx.convert(sum, ty.dtype)
 }
 
-/// Returns the padding to write, and the resulting shape. The result of the convolution is a leading part of it.
+/// Returns the padding to write, and the resulting shape. The result of the convolution is a
+/// leading part of it.
 ///
 /// XLA's compiler looks for convolutions that stand for a batch of products: along an axis, neither
 /// padding nor dilation of the kernel, an input dilated by the kernel's size, and a stride of one
@@ -99,8 +100,8 @@ fn padding(
     (padding, Shape::from(sizes))
 }
 
-/// The label of each axis, such as `b, f, 0, 1`: the first two canonical axes have letters, the spatial
-/// ones are counted.
+/// The label of each axis, such as `b, f, 0, 1`: the first two canonical axes have letters, the
+/// spatial ones are counted.
 fn layout(permutation: &[usize], letters: [&str; 2]) -> String {
     let mut labels = vec![String::new(); permutation.len()];
     for (canonical, &axis) in permutation.iter().enumerate() {

@@ -284,8 +284,8 @@ fn block<'a>(cx: &mut Cx<'a>, op: &'a Block, operands: &[Source]) -> Result<Sour
 }
 
 /// A call in a branch that is always taken, which XLA does not know. It would find that some of the
-/// values have been computed before, and keep those in memory; barriers do not prevent it, since the
-/// compiler for the processor takes them away before it looks for equal values.
+/// values have been computed before, and keep those in memory; barriers do not prevent it, since
+/// the compiler for the processor takes them away before it looks for equal values.
 fn apart(
     cx: &mut Cx<'_>,
     (function, body): (&str, &Program),
@@ -305,8 +305,9 @@ fn apart(
     sources(&results)
 }
 
-/// Returns a condition that always holds but depends on a value: the first element is equal to itself, or it is
-/// not. Returns `None` for integers, where XLA would simplify the condition, and for tensors without elements.
+/// Returns a condition that always holds but depends on a value: the first element is equal to
+/// itself, or it is not. Returns `None` for integers, where XLA would simplify the condition, and
+/// for tensors without elements.
 pub(crate) fn always(cx: &mut Cx<'_>, value: Value) -> Option<Value> {
     let dtype = cx.dtype(value.ty);
     let shape = cx.shape(value.ty).clone();

@@ -199,9 +199,10 @@ fn sign(cx: &mut Cx<'_>, x: Source, dtype: DType) -> Value {
     cx.select(is_zero, zero, sign)
 }
 
-/// The quotient or remainder of integers where a divisor may be zero: then the quotient has all bits
-/// set, and the remainder is the dividend. A running program would return these values, but where the
-/// operands are constants, or become such, XLA's compiler divides by them, which ends the process.
+/// The quotient or remainder of integers where a divisor may be zero: then the quotient has all
+/// bits set, and the remainder is the dividend. A running program would return these values, but
+/// where the operands are constants, or become such, XLA's compiler divides by them, which ends the
+/// process.
 fn divide(cx: &mut Cx<'_>, op: Composed, x: Value, y: Value) -> Value {
     let (dtype, shape) = (cx.dtype(y.ty), cx.shape(y.ty).clone());
     let zero = cx.splat(Scalar::UInt(0), dtype, &shape);

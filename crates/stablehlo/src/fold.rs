@@ -239,7 +239,8 @@ fn places(window: &nxla_expr::Window) -> impl Iterator<Item = SmallVec<[usize; 8
     })
 }
 
-/// The distance, by axis, from the first to the last of the elements that all windows have at one offset.
+/// The distance, by axis, from the first to the last of the elements that all windows have at one
+/// offset.
 fn spans(window: &nxla_expr::Window, windows: &Shape) -> SmallVec<[usize; 8]> {
     let axes = windows.iter().zip(&window.strides);
     axes.map(|(&count, &stride)| (count - 1) * stride + 1).collect()

@@ -108,8 +108,8 @@ fn dynamic_starts(cx: &mut Cx<'_>, starts: &[Start], dynamic: &[Source], shape: 
         .collect()
 }
 
-/// Converts integers to indices of a signed dtype. Integers that do not fit become the largest index, and so stay
-/// beyond any axis.
+/// Converts integers to indices of a signed dtype. Integers that do not fit become the largest
+/// index, and so stay beyond any axis.
 fn as_index(cx: &mut Cx<'_>, indices: Source, index: DType) -> Value {
     let mut value = cx.value(indices);
     let dtype = cx.dtype(value.ty);

@@ -1,7 +1,7 @@
 //! Custom calls: nodes that the host computes, called by the compiled program.
 //!
-//! The caller decides which nodes become custom calls ([`LowerOptions::custom_call`]). Such a node is a
-//! call of the host function [`KERNEL_ID`], which carries a program of this one op.
+//! The caller decides which nodes become custom calls ([`LowerOptions::custom_call`]). Such a node
+//! is a call of the host function [`KERNEL_ID`], which carries a program of this one op.
 //!
 //! [`LowerOptions::custom_call`]: crate::LowerOptions::custom_call
 
@@ -50,8 +50,8 @@ pub(crate) fn lower(
     Some(results.iter().zip(types).map(convert).collect())
 }
 
-/// Returns the arguments of a custom call. Narrow floats and integers are widened for factorizations
-/// here, so that their kernels need few dtypes.
+/// Returns the arguments of a custom call. Narrow floats and integers are widened for
+/// factorizations here, so that their kernels need few dtypes.
 fn operands(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Values {
     let operands = frame.operands(node);
     let value = |&operand: &Source| match node.op {

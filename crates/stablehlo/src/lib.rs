@@ -1,7 +1,8 @@
 //! Writes a [`Program`](nxla_expr::Program) as StableHLO text, the language that XLA plugins take.
 //!
-//! The crate knows no device. It converts a graph to a module, and returns what a caller needs to run it: the
-//! inputs that it takes, the host functions that it calls, and the inputs that it may overwrite.
+//! The crate knows no device. It converts a graph to a module, and returns what a caller needs to
+//! run it: the inputs that it takes, the host functions that it calls, and the inputs that it may
+//! overwrite.
 //!
 //! Surprising properties:
 //!
@@ -14,7 +15,8 @@
 //!   module `widen`.
 //! * **Hooks form a chain.** Each takes an order value and returns the next one, through loops and
 //!   branches too, so that XLA can neither reorder them nor run two at once.
-//! * **The text means what StableHLO says.** XLA departs from it unless told otherwise by its options.
+//! * **The text means what StableHLO says.** XLA departs from it unless told otherwise by its
+//!   options.
 //!
 //! ```
 //! use nxla_expr::{Graph, Program, TensorType};

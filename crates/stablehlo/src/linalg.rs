@@ -143,8 +143,8 @@ fn conjugate(cx: &mut Cx<'_>, x: Value) -> Value {
     cx.operation("stablehlo.complex", &[real, imag], x.ty)
 }
 
-/// StableHLO leaves the other triangle undefined, and the result for a matrix that is not positive definite. Here
-/// the triangle is zero and the result is NaN.
+/// StableHLO leaves the other triangle undefined, and the result for a matrix that is not positive
+/// definite. Here the triangle is zero and the result is NaN.
 fn cholesky(cx: &mut Cx<'_>, a: Source, ty: &TensorType) -> Result<Value> {
     let compute = widen::linalg(ty.dtype);
     let mut a = cx.cast(a, compute);

@@ -45,8 +45,8 @@ impl fmt::Display for Float {
         if !value.is_finite() {
             return write_bits(f, value, dtype);
         }
-        // The decimal form of an `f32` is the shorter one. MLIR reads it as an `f64` and rounds it again, which
-        // must return the same number.
+        // The decimal form of an `f32` is the shorter one. MLIR reads it as an `f64` and rounds it
+        // again, which must return the same number.
         #[expect(clippy::cast_possible_truncation, reason = "the value fits narrow floats exactly")]
         let narrow = value as f32;
         let short = format!("{narrow:?}");

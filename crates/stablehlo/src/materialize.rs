@@ -1,9 +1,10 @@
-//! Values that must be computed once and stored, because their elements are compared with each other.
+//! Values that must be computed once and stored, because their elements are compared with each
+//! other.
 //!
-//! XLA recomputes cheap values wherever they are used, each time in different code: a product that is
-//! rounded in one loop is part of a fused multiply-add in another. The last digit then depends on the
-//! loop. With `max(x)` from one computation of `x` and a second computation of `x`,
-//! `x == max(x)` may hold for no element, and the gradient of the maximum would be zero. The same holds
+//! XLA recomputes cheap values wherever they are used, each time in different code: a product that
+//! is rounded in one loop is part of a fused multiply-add in another. The last digit then depends
+//! on the loop. With `max(x)` from one computation of `x` and a second computation of `x`, `x ==
+//! max(x)` may hold for no element, and the gradient of the maximum would be zero. The same holds
 //! for a program that returns both `x` and `max(x)`, which its caller may compare.
 
 use nxla_expr::{
@@ -57,8 +58,8 @@ pub(crate) fn materialized(graph: &Graph, uses: &[u32], outputs: &[ExprId]) -> V
     graph.ids().map(|id| compared[id.index()] && may_differ(graph, id)).collect()
 }
 
-/// Returns true if a second computation of a node may round differently. Integers do not round, and XLA does not
-/// make a loop for a single number.
+/// Returns true if a second computation of a node may round differently. Integers do not round, and
+/// XLA does not make a loop for a single number.
 fn may_differ(graph: &Graph, id: ExprId) -> bool {
     let rounds = |dtype: DType| dtype.is_float() || dtype.is_complex();
     let is_tensor = |ty: &TensorType| rounds(ty.dtype) && ty.shape.size() > 1;
@@ -77,8 +78,8 @@ fn compares(op: BinaryOp) -> bool {
     )
 }
 
-/// Returns the operand whose elements a node passes on, at other positions, with another sign or in another dtype,
-/// and true if it chooses among them. Returns `None` for a node that computes.
+/// Returns the operand whose elements a node passes on, at other positions, with another sign or in
+/// another dtype, and true if it chooses among them. Returns `None` for a node that computes.
 fn comes_from(graph: &Graph, id: ExprId) -> Option<(ExprId, bool)> {
     let operands = graph.operands(id);
     let is_constant = |id: ExprId| matches!(graph.op(id), Op::Constant(_));
@@ -177,12 +178,12 @@ fn name(number: usize) -> String {
 }
 
 impl Cx<'_> {
-    /// Returns a value that is computed once. XLA's compiler for CPUs drops barriers before it decides
-    /// what to recompute, but the result of a call is stored.
+    /// Returns a value that is computed once. XLA's compiler for CPUs drops barriers before it
+    /// decides what to recompute, but the result of a call is stored.
     ///
-    /// The function returns its argument, or zeros where a condition does not hold that always holds.
-    /// If XLA knew that it always holds, argument and result would share their memory, and code that
-    /// uses both could overwrite one while it reads the other.
+    /// The function returns its argument, or zeros where a condition does not hold that always
+    /// holds. If XLA knew that it always holds, argument and result would share their memory, and
+    /// code that uses both could overwrite one while it reads the other.
     pub(crate) fn materialize(&mut self, value: Value) -> Value {
         if !self.options.materialize_by_calls {
             return self.barrier(value);

@@ -14,20 +14,20 @@ pub type CustomCall<'a> = &'a dyn Fn(&Graph, ExprId) -> bool;
 /// Options of [`lower`](crate::lower).
 #[derive(Clone, Copy)]
 pub struct LowerOptions<'a> {
-    /// Returns true for hooks that are called; other hooks are left out. By default, hooks with a function are
-    /// called.
+    /// Returns true for hooks that are called; other hooks are left out. By default, hooks with a
+    /// function are called.
     pub active_hooks: &'a dyn Fn(&HookOp) -> bool,
     /// For each input of the program, whether its memory may be used for a result. Empty means
     /// none.
     pub donated: &'a [bool],
     /// True if the plugin can call host functions.
     pub host_calls: bool,
-    /// The nodes that the host function [`KERNEL_ID`] computes; `None` leaves all of them to the plugin.
-    /// Without it, factorizations, for which StableHLO has no op, are composed of simpler ops. With it,
-    /// the predicate must hold for every factorization.
+    /// The nodes that the host function [`KERNEL_ID`] computes; `None` leaves all of them to the
+    /// plugin. Without it, factorizations, for which StableHLO has no op, are composed of simpler
+    /// ops. With it, the predicate must hold for every factorization.
     pub custom_call: Option<CustomCall<'a>>,
-    /// True if a value that must not be computed twice is the result of a call of a function that is not
-    /// inlined. XLA's compiler for CPUs ignores the barrier that is written otherwise.
+    /// True if a value that must not be computed twice is the result of a call of a function that
+    /// is not inlined. XLA's compiler for CPUs ignores the barrier that is written otherwise.
     pub materialize_by_calls: bool,
     /// True if operations carry the user's line, for XLA's errors, dumps and profiles.
     pub locations: bool,
@@ -37,8 +37,8 @@ pub struct LowerOptions<'a> {
     pub partition: Option<Partition<'a>>,
 }
 
-/// A mesh of devices, and the division of inputs and outputs of a program over it. XLA divides intermediate
-/// values.
+/// A mesh of devices, and the division of inputs and outputs of a program over it. XLA divides
+/// intermediate values.
 #[derive(Clone, Copy, Debug)]
 pub struct Partition<'a> {
     /// The names and sizes of the axes of the mesh. Names need no quotes in MLIR's strings.

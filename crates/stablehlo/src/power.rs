@@ -13,8 +13,8 @@ use crate::writer::Value;
 /// Bits of an exponent that XLA looks at.
 const DIGIT_BITS: u32 = 6;
 
-/// Corrects a power of complex numbers for a base of zero: 0 for an exponent with a positive real part. XLA
-/// computes the power by the logarithm, and returns NaN.
+/// Corrects a power of complex numbers for a base of zero: 0 for an exponent with a positive real
+/// part. XLA computes the power by the logarithm, and returns NaN.
 pub(crate) fn of_zero(cx: &mut Cx<'_>, operands: &[Source], power: Value) -> Value {
     let (dtype, shape) = (cx.dtype(power.ty), cx.shape(power.ty).clone());
     let (x, y) = (cx.cast(operands[0], dtype), cx.cast(operands[1], dtype));

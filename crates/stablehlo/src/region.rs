@@ -16,7 +16,8 @@ use crate::{
     widen, window,
 };
 
-/// The lowered form of one tensor of the graph: a value, or a number that is written when it is used.
+/// The lowered form of one tensor of the graph: a value, or a number that is written when it is
+/// used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source {
     /// A value of the block, or of one around it.
@@ -101,8 +102,8 @@ impl<'p> Frame<'p> {
     }
 }
 
-/// Counts the uses of each node by the outputs, the active hooks and the needed nodes of a program. A node without
-/// uses is not needed.
+/// Counts the uses of each node by the outputs, the active hooks and the needed nodes of a program.
+/// A node without uses is not needed.
 ///
 /// One backward pass: every user of a node has a larger id.
 pub(crate) fn uses<'a>(cx: &mut Cx<'a>, program: &'a Program) -> Vec<u32> {
@@ -135,8 +136,8 @@ fn operands_used(graph: &Graph, id: ExprId) -> &[ExprId] {
     operands
 }
 
-/// Writes the nodes of a program for these inputs and returns its outputs. Inputs that are not needed may be
-/// `None`.
+/// Writes the nodes of a program for these inputs and returns its outputs. Inputs that are not
+/// needed may be `None`.
 pub(crate) fn lower<'a>(
     cx: &mut Cx<'a>,
     program: &'a Program,

@@ -1,4 +1,5 @@
-//! Tensor types in MLIR's syntax. Each distinct type is formatted once and then identified by a small id.
+//! Tensor types in MLIR's syntax. Each distinct type is formatted once and then identified by a
+//! small id.
 
 use std::fmt::Write;
 

@@ -77,8 +77,8 @@ pub(crate) const fn linalg(dtype: DType) -> DType {
     accumulator(dtype)
 }
 
-/// The dtype in which elements are compared: it keeps their order, has at least one byte, and is not an 8-bit
-/// float.
+/// The dtype in which elements are compared: it keeps their order, has at least one byte, and is
+/// not an 8-bit float.
 pub(crate) const fn ordered(dtype: DType) -> DType {
     match dtype {
         DType::Pred => DType::U8,

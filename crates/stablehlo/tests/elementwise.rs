@@ -166,8 +166,8 @@ fn result_of(text: &str) -> &str {
     head.split_once(") -> ").unwrap().1.trim_end_matches(" {")
 }
 
-/// Every op of the table can be written for every dtype that it takes, and returns the type that the
-/// graph says.
+/// Every op of the table can be written for every dtype that it takes, and returns the type that
+/// the graph says.
 #[test]
 fn every_op_and_dtype() {
     let check = |inputs: &[nxla_expr::TensorType], op: Op| {

@@ -33,13 +33,14 @@ pub(crate) struct AutoExecutable {
     begun: AtomicU64,
 }
 
-const CHOSEN: &str = "a backend is made for each call that the policy gives to it";
+const CHOSEN: &str = "a backend is made before the policy selects it";
 
 impl AutoExecutable {
     /// Chooses the backends of a program and compiles for the one that runs the first call.
     ///
     /// # Errors
-    /// Returns what is wrong with the settings or the device, and what the backend says of the program.
+    /// Returns what is wrong with the settings or the device, and what the backend says of the
+    /// program.
     pub(crate) fn new(
         purpose: Purpose,
         program: &Arc<Program>,
@@ -79,7 +80,8 @@ impl AutoExecutable {
         Ok(Self { program, decision, home, evaluator, xla, begun })
     }
 
-    /// Counts a call of the evaluator; returns its number, counted from 1, or `None` if XLA runs it.
+    /// Counts a call of the evaluator; returns its number, counted from 1, or `None` if XLA runs
+    /// it.
     fn count(&self, after: u64) -> Option<u64> {
         let one_more = |begun: u64| (begun < after).then_some(begun + 1);
         let order = Ordering::Relaxed;
@@ -127,7 +129,8 @@ impl AutoExecutable {
     }
 }
 
-/// Returns the options of a backend: hooks are listened to, and their functions come with each call.
+/// Returns the options of a backend: hooks are listened to, and their functions come with each
+/// call.
 fn backend_options(options: &Options, settings: Settings) -> Options {
     let (stages, progress) = (options.stages.clone(), options.progress.clone());
     Options { settings, stages, progress, ..Options::listening(options.hooks.keys()) }
@@ -166,7 +169,7 @@ impl Executable for AutoExecutable {
         evaluator + self.xla.as_ref().map_or(0, |xla| xla.byte_size())
     }
 
-    /// XLA's analysis of the program, whichever backend runs it.
+    /// XLA's analysis of the program, also while the evaluator runs it.
     fn analysis(&self) -> Result<Analysis> {
         match &self.xla {
             Some(xla) => xla.analysis(),

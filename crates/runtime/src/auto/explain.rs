@@ -56,8 +56,8 @@ impl fmt::Display for Time {
     }
 }
 
-/// How many runs of an executable are measured: enough to leave out warm-up, and then no run pays for
-/// reading the clock.
+/// The number of runs of an executable that are measured: enough to exclude warm-up. Later runs do
+/// not read the clock.
 const MEASURED_RUNS: u32 = 8;
 
 /// The least time of the first runs of an executable.

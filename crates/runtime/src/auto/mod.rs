@@ -1,8 +1,8 @@
 //! `auto`: a compiler that chooses between the evaluator and XLA.
 //!
-//! All policy is here: [`policy`] decides, [`thresholds`] lists the limits and what they were measured
-//! with, and [`AutoExecutable`] runs each call on the backend that was chosen. The cost model is that of
-//! stages ([`nxla_split::seconds_of`]).
+//! This module has all of the policy: [`policy`] decides, [`thresholds`] lists the limits and their
+//! measurements, and [`AutoExecutable`] runs each call on the chosen backend. The cost model is
+//! that of stages ([`nxla_split::seconds_of`]).
 
 mod executable;
 mod explain;
@@ -31,21 +31,22 @@ use self::policy::{Limits, OWN_SETTINGS};
 
 /// Chooses between the evaluator and XLA for each program and call; named `"auto"`.
 ///
-/// Small programs run on the evaluator. The first calls of other programs run on the evaluator while XLA
-/// compiles, and later calls on XLA; programs that take the evaluator long run on XLA from the first
-/// call. Without an XLA plugin the evaluator runs everything. The choice depends on the program and the
-/// number of the call, never on a clock. Results are on XLA's device whichever backend has run the call.
+/// Small programs run on the evaluator. The first calls of other programs run on the evaluator
+/// while XLA compiles, and later calls on XLA; programs that take the evaluator long run on XLA
+/// from the first call. Without an XLA plugin the evaluator runs everything. The choice depends on
+/// the program and the number of the call, never on a clock. Results of both backends are on XLA's
+/// device.
 ///
-/// Settings: those of [`Xla`](crate::xla::Xla), `compile_above` (programs that are estimated at no more
-/// than so many microseconds on the evaluator run there; 500 by default, 0 for none) and `compile_after`
-/// (how many calls of a function run on the evaluator for each signature; XLA compiles during the last
-/// one).
+/// Settings: the settings of [`Xla`](crate::xla::Xla), `compile_above` (the estimate in
+/// microseconds up to which a program runs on the evaluator; 500 by default, 0 for no program) and
+/// `compile_after` (the number of calls that run on the evaluator for each signature; XLA compiles
+/// during the last one).
 #[derive(Clone, Copy, Debug)]
 pub struct Auto;
 
 const NAME: &str = "auto";
 
-/// Whether a compiler is [`Auto`].
+/// Returns `true` if a compiler is [`Auto`].
 pub(crate) fn is_auto(compiler: &dyn Compiler) -> bool {
     let compiler: &dyn Any = compiler;
     compiler.is::<Auto>()

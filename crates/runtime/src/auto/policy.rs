@@ -1,7 +1,7 @@
 //! The policy of the compiler `auto`: which backend runs which calls of a program.
 //!
-//! The decision depends on the program, the settings and the device, and for each call on its number.
-//! No clock is read, so that a program that runs again computes the same digits.
+//! The decision depends on the program, the settings and the device, and for each call on its
+//! number. No clock is read, so that a program that runs again computes the same digits.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub(super) enum Choice {
     Evaluator,
     /// XLA runs every call.
     Xla,
-    /// The evaluator runs so many calls, and XLA those that follow.
+    /// The evaluator runs this number of calls, and XLA the following calls.
     Tiers(u64),
 }
 
@@ -65,7 +65,7 @@ impl Limits {
     }
 }
 
-/// Returns the settings of XLA among those of `auto`.
+/// Returns the settings of XLA among the settings of `auto`.
 pub(crate) fn xla_settings(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
     settings.retain(|name, _| !OWN_SETTINGS.contains(&name.as_str()));
@@ -87,8 +87,8 @@ fn number(settings: &Settings, name: &str) -> Result<Option<u64>> {
     }
 }
 
-/// Returns the estimated seconds of a program on the evaluator; `None` if it has a loop whose number of
-/// iterations is not known.
+/// Returns the estimated seconds of a program on the evaluator; `None` if it has a loop whose
+/// number of iterations is not known.
 pub(crate) fn estimate(program: &Program) -> Option<f64> {
     seconds_of(program, &thresholds::EVALUATOR)
 }
@@ -143,7 +143,8 @@ fn is_cpu(device: &Device) -> bool {
     platform.eq_ignore_ascii_case("cpu") || platform.eq_ignore_ascii_case("host")
 }
 
-/// Whether a program or one of its regions has loops. Bodies of blocks are visited if `enters` says so.
+/// Returns `true` if a program or one of its regions has loops. Bodies of blocks are visited if
+/// `enters` returns `true`.
 pub(crate) fn has_loops(program: &Program, enters: fn(&BlockKind) -> bool) -> bool {
     let mut pending = vec![program];
     while let Some(program) = pending.pop() {
@@ -195,7 +196,9 @@ impl fmt::Display for Reason {
             Reason::UnknownLoops => {
                 f.write_str("the program has a loop whose number of iterations is not known")
             }
-            Reason::OwnMemory(device) => write!(f, "the device {device} has memory of its own"),
+            Reason::OwnMemory(device) => {
+                write!(f, "the memory of the device {device} is not host memory")
+            }
             Reason::AheadOfTime => f.write_str("the program is compiled ahead of its calls"),
             Reason::Tiers => f.write_str("compile_after is 0"),
         }

@@ -1,32 +1,35 @@
-//! The thresholds of `runtime`, `stablehlo` and `pjrt`: sizes, counts and durations above which a program, a
-//! transfer or a cache is handled differently, each with the benchmark or the reason that produced it.
+//! The thresholds of `runtime`, `stablehlo` and `pjrt`: sizes, counts and durations above which a
+//! program, a transfer or a cache is handled differently, each with the benchmark or the reason
+//! that produced it.
 //!
-//! `pjrt` cannot use this crate and holds one threshold itself: tensors of at least 4 KiB are lent to a device
-//! instead of copied (`LENT_BYTES` in `crates/pjrt/src/transfer.rs`; `benches/python/worker.py`, transfers).
+//! `pjrt` cannot use this crate and holds one threshold itself: tensors of at least 4 KiB are lent
+//! to a device instead of copied (`LENT_BYTES` in `crates/pjrt/src/transfer.rs`;
+//! `benches/python/worker.py`, transfers).
 
 use nxla_split::Speed;
 
 /// The speed of the evaluator for the cost model, to the order of magnitude. The model assumes that
-/// nothing is fused, so most estimates exceed what is measured. `benches/python/kernels.py`, all lines.
+/// nothing is fused, so most estimates exceed what is measured. `benches/python/kernels.py`, all
+/// lines.
 pub(crate) const EVALUATOR: Speed = Speed { flops: 1e10, bytes: 3e10, overhead: 1e-7 };
 
 /// Default of `compile_above` in microseconds: programs estimated at no more run on the evaluator.
-/// `benches/python/kernels.py`: of the lines that are estimated at up to 500 µs, the evaluator takes 0.91
-/// of XLA's time in the geometric mean, of those at up to 1,000 µs 1.02.
+/// `benches/python/kernels.py`: of the lines that are estimated at up to 500 µs, the evaluator
+/// takes 0.91 of XLA's time in the geometric mean, of those at up to 1,000 µs 1.02.
 pub(crate) const COMPILE_ABOVE: u64 = 500;
 
-/// Default of `compile_after`: the number of calls that run on the evaluator. XLA compiles during the last
-/// one, so that a function that is called once is never compiled. `benches/python/models.py`, first
-/// results.
+/// Default of `compile_after`: the number of calls that run on the evaluator. XLA compiles during
+/// the last one, so that a function that is called once is never compiled.
+/// `benches/python/models.py`, first results.
 pub(crate) const COMPILE_AFTER: u64 = 2;
 
 /// Seconds of estimated work above which XLA runs every call: the compilation of a model takes a
 /// quarter of a second to two. `benches/python/compile_times.py`.
 pub(crate) const EVALUATED_FIRST: f64 = 0.25;
 
-/// Seconds of estimated work above which a compiled program with loops runs on a thread of its own, so that its
-/// caller can be interrupted. Compiled loops take up to ten times the estimate; callers look for interrupts
-/// every 50 ms.
+/// Seconds of estimated work above which a compiled program with loops runs on a separate thread,
+/// so that its caller can be interrupted. Compiled loops take up to ten times the estimate; callers
+/// look for interrupts every 50 ms.
 #[cfg(feature = "xla")]
 pub(crate) const WATCHED_ABOVE: f64 = 0.005;
 
@@ -35,13 +38,13 @@ pub(crate) const WATCHED_ABOVE: f64 = 0.005;
 #[cfg(feature = "xla")]
 pub(crate) const LEAST_SORTED: usize = 1 << 7;
 
-/// Elements between which Fourier transforms are custom calls: below, the call costs more than it saves;
-/// above, copying the result does. `benches/python/kernels.py`, lines `fft`.
+/// Elements between which Fourier transforms are custom calls: below, the call costs more than it
+/// saves; above, copying the result does. `benches/python/kernels.py`, lines `fft`.
 #[cfg(feature = "xla")]
 pub(crate) const TRANSFORMED: std::ops::RangeInclusive<usize> = 1 << 9..=1 << 16;
 
-/// Bytes above which a tensor that a function mentions becomes an input of its program instead of a literal:
-/// beyond a few kilobytes, writing a literal costs more than passing an argument.
+/// Bytes above which a tensor that a function mentions becomes an input of its program instead of a
+/// literal: beyond a few kilobytes, writing a literal costs more than passing an argument.
 pub const LITERAL_LIMIT_BYTES: usize = 16 << 10;
 
 /// Nodes of eager operations that a thread keeps: some hundred operations.
@@ -50,7 +53,8 @@ pub(crate) const EAGER_NODES: usize = 1 << 12;
 /// Default limit of the executable cache in bytes: thousands of ordinary programs.
 pub(crate) const CACHE_BYTES: u64 = 512 << 20;
 
-/// Default limit of the cache on disk in bytes: some hundred large programs, or a hundred thousand small ones.
+/// Default limit of the cache on disk in bytes: some hundred large programs, or a hundred thousand
+/// small ones.
 #[cfg(feature = "xla")]
 pub(crate) const DISK_CACHE_BYTES: u64 = 2 << 30;
 

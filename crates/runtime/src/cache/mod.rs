@@ -1,11 +1,12 @@
 //! Executables by the digest of their program.
 //!
-//! The digest does not depend on which function object was traced, so two equal functions, or one
-//! that is defined anew in every turn of a loop, share an executable. Concurrent callers of the
-//! same program wait for the first instead of compiling it again; others are not held up.
+//! The digest does not depend on which function object was traced, so two equal functions, or a
+//! function that each iteration of a loop defines again, share an executable. Concurrent callers of
+//! the same program wait for the first instead of compiling it again; callers of other programs
+//! proceed.
 //!
-//! The cache alone keeps executables alive: those who run one hold it weakly, so that one that is
-//! dropped is gone, and find or compile it again when they need it.
+//! The cache alone keeps executables alive. Handles hold them weakly, so that eviction frees their
+//! memory, and find or compile them again for the next run.
 
 mod store;
 
@@ -28,7 +29,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::Settings;
 
-/// What makes an executable reusable.
+/// The key of an executable.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CacheKey {
     /// The program.
@@ -37,20 +38,20 @@ pub struct CacheKey {
     pub compiler: CompilerKey,
     /// The compiler's settings.
     pub settings: Settings,
-    /// Where it runs, unless the settings say so.
+    /// The device, unless the settings select one.
     pub device: Option<Device>,
-    /// Which hooks are called, see [`Detached::pattern`](nxla_expr::Detached::pattern).
+    /// The hooks with a listener, see [`Detached::pattern`](nxla_expr::Detached::pattern).
     pub hooks: Vec<u32>,
     /// The addresses of the functions of hooks, for compilers whose executables hold them. They
     /// keep them alive, so that an address means the same for as long as it is a key.
     pub functions: Vec<usize>,
     /// Donated inputs.
     pub donated: Vec<bool>,
-    /// How it is cut into stages, if it is.
+    /// The policy of stages, if the program is split.
     pub stages: Option<Policy>,
 }
 
-/// A compiler as part of a key: equal to itself alone, whatever its name is.
+/// A compiler as part of a key: equal only to itself, also among compilers of the same name.
 #[derive(Clone)]
 pub struct CompilerKey(pub Arc<dyn Compiler>);
 
@@ -77,7 +78,7 @@ impl fmt::Debug for CompilerKey {
 /// Keeps executables up to a number of bytes, dropping those unused for longest.
 pub struct ExecutableCache(Store<CacheKey, Arc<dyn Executable>>);
 
-/// An executable that somebody asked for.
+/// An executable from the cache.
 pub(crate) type Found = store::Found<Arc<dyn Executable>>;
 
 /// The cache of the process.
@@ -87,13 +88,13 @@ pub fn executables() -> &'static ExecutableCache {
 }
 
 impl ExecutableCache {
-    /// The executable of a key, compiled if it is not there. A failure is not remembered.
+    /// The executable of a key, compiled if it is missing. A failure is not cached.
     ///
-    /// With `interrupt`, compiling happens on another thread, and both who compiles and who waits
-    /// for it ask now and then; if the answer is `true` they leave, and the compiler goes on.
+    /// With `interrupt`, another thread compiles, and all waiting callers poll `interrupt`. When it
+    /// answers `true` they return, and the compiler continues.
     ///
     /// # Errors
-    /// What `compile` raises; the caller was interrupted.
+    /// An error of `compile`; the caller was interrupted.
     pub fn get_or_compile(
         &'static self,
         key: &CacheKey,
@@ -140,7 +141,7 @@ impl ExecutableCache {
         self.0.set_limit(bytes);
     }
 
-    /// Forgets the executables that are being made, to be made by who asks next.
+    /// Removes executables in construction; the next caller makes them.
     pub(crate) fn forget_makers(&self) {
         self.0.forget_makers();
     }
@@ -151,7 +152,7 @@ impl ExecutableCache {
         self.0.clear();
     }
 
-    /// What the cache holds and did.
+    /// Statistics of the cache.
     pub fn report(&self) -> CacheReport {
         self.0.report()
     }

@@ -1,9 +1,9 @@
-//! What a cache holds, who is at work on what is not there yet, and what is dropped for it.
+//! The store of a cache: values, values in construction, and eviction.
 //!
-//! A key has a slot. The first who asks for the key has the duty to fill the slot, those who come
-//! meanwhile wait for it, and those who ask for other keys are not held up. Who fails takes the slot
-//! out; those who have waited for it begin again, so that one of them takes over and what it makes is
-//! held like anything else.
+//! A key has a slot. The first caller that claims the key has the duty to fill the slot; later
+//! callers wait for it, and callers of other keys proceed. A caller that fails removes the slot.
+//! The callers that waited for it then claim the key again, so that one of them takes over the
+//! duty.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,16 +21,16 @@ struct Slot<V> {
 }
 
 enum State<V> {
-    /// It is new: whoever comes first makes the value.
+    /// The slot is new: the first caller makes the value.
     Empty,
-    /// Somebody makes it.
+    /// A caller is making the value.
     Claimed,
     Ready(V),
-    /// Who made it has failed, and has taken the slot out.
+    /// The caller with the duty failed and removed the slot.
     Gone,
 }
 
-/// What somebody finds who asks for the value of a slot.
+/// The state of a slot for a caller that claims it.
 enum Answer<V> {
     Ready(V),
     /// It is for the caller to make.
@@ -47,7 +47,7 @@ impl<V: Clone> Slot<V> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value, waited for if somebody is making it.
+    /// Claims the value; waits if another caller is making it.
     fn claim(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Answer<V>> {
         let mut state = self.lock();
         loop {
@@ -90,7 +90,7 @@ pub(crate) struct Store<K, V> {
     evictions: AtomicU64,
 }
 
-/// What the store holds, and how many bytes that comes to.
+/// The entries of the store and the sum of their bytes.
 struct Held<K, V> {
     entries: HashMap<K, Entry<V>>,
     bytes: usize,
@@ -107,7 +107,7 @@ impl<K: Eq + Hash, V> Held<K, V> {
         Some(entry)
     }
 
-    /// The entry of a key, if it is that of this slot: another one may have been made since.
+    /// The entry of a key, if it still has this slot.
     fn own(&mut self, key: &K, slot: &Arc<Slot<V>>) -> Option<&mut Entry<V>> {
         self.entries.get_mut(key).filter(|entry| Arc::ptr_eq(&entry.slot, slot))
     }
@@ -120,23 +120,23 @@ struct Entry<V> {
     last_used: Used,
 }
 
-/// When a value was used last, by the clock of the store. Whoever uses it notes that without asking
-/// the store.
+/// The time of a value's last use, by the clock of the store. A user of the value sets it without
+/// the lock of the store.
 pub(crate) type Used = Arc<AtomicU64>;
 
-/// A value that somebody asked for.
+/// A value from the store.
 pub(crate) struct Found<V> {
     pub(crate) value: V,
     pub(crate) used: Used,
 }
 
-/// What becomes of a question.
+/// The result of a claim.
 pub(crate) enum Claim<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K, V>>> {
     Found(Found<V>),
     Make(Duty<K, V, S>),
 }
 
-/// The duty to fill a slot. Dropping it says that there will be no value, also by a panic.
+/// The duty to fill a slot. Dropping it, also by a panic, removes the slot.
 pub(crate) struct Duty<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K, V>>> {
     store: S,
     key: K,
@@ -146,7 +146,7 @@ pub(crate) struct Duty<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K
 }
 
 impl<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K, V>>> Duty<K, V, S> {
-    /// Gives the value, which has so many bytes, to all who wait for it.
+    /// Fills the slot with a value of `bytes` bytes and wakes the callers that wait for it.
     pub(crate) fn finish(mut self, value: V, bytes: usize) -> Found<V> {
         self.settled = true;
         self.slot.settle(State::Ready(value.clone()));
@@ -170,7 +170,7 @@ impl<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K, V>>> Drop for Du
     }
 }
 
-/// What the cache holds and did.
+/// Statistics of a cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CacheReport {
     /// Executables held.
@@ -201,7 +201,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         self.held.lock()
     }
 
-    /// The value of a key, waited for if somebody is making it, or the duty to make it.
+    /// Returns the value of a key, after a wait if another caller is making it, or the duty to make
+    /// it.
     ///
     /// # Errors
     /// The caller was interrupted.
@@ -213,7 +214,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         let now = this.clock.fetch_add(1, Ordering::Relaxed);
         loop {
             let (slot, used) = this.slot(key, now);
-            // Only who asks for this very key waits here.
+            // Only callers of this key wait here.
             match slot.claim(interrupt)? {
                 Answer::Ready(value) => {
                     this.hits.fetch_add(1, Ordering::Relaxed);
@@ -292,8 +293,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         drop(dropped);
     }
 
-    /// Forgets all values that are being made: in a process that was forked off there is nobody who
-    /// makes them.
+    /// Removes all slots without a value: after a fork, the threads that made the values do not
+    /// exist.
     pub(crate) fn forget_makers(&self) {
         let mut held = self.held();
         let is_ready = |entry: &Entry<V>| {

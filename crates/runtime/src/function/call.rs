@@ -1,8 +1,8 @@
-//! Calls: what of one decides which program runs, and the tensors that it runs on.
+//! Calls: the signature that selects a program, and the tensors that it runs on.
 //!
-//! What decides is a flat list of words (dtype and shape of each leaf, the kinds and sizes of the
-//! containers around them) and the static values. On a call whose signature is known, making it is
-//! all the work there is, so it allocates little.
+//! A signature is a flat list of words (dtype and shape of each leaf, kinds and sizes of their
+//! containers) and the static values. Building it is the whole cost of a repeated call, so it
+//! allocates little.
 
 use std::convert::Infallible;
 use std::hash::{Hash, Hasher};
@@ -21,10 +21,10 @@ pub type Inputs = SmallVec<[Tensor; 8]>;
 
 /// A value that is part of a signature, in the terms of a language.
 pub trait Static {
-    /// Whether a function may treat the two alike.
+    /// Returns `true` if a function may treat the two alike.
     ///
     /// # Errors
-    /// Whatever the comparison runs into.
+    /// A failed comparison.
     fn same(&self, other: &Self) -> Result<bool>;
 }
 
@@ -35,17 +35,17 @@ impl Static for Infallible {
     }
 }
 
-/// What of a call decides which program runs.
+/// The part of a call that selects the program.
 pub struct Signature<S> {
     words: SmallVec<[u64; 24]>,
     statics: SmallVec<[S; 2]>,
 }
 
 impl<S: Static> Signature<S> {
-    /// Whether two signatures are equal.
+    /// Returns `true` if two signatures are equal.
     ///
     /// # Errors
-    /// What comparing static values runs into.
+    /// A failed comparison of static values.
     pub fn matches(&self, other: &Signature<S>) -> Result<bool> {
         if self.words != other.words || self.statics.len() != other.statics.len() {
             return Ok(false);
@@ -75,7 +75,7 @@ impl<S: Static> Signature<S> {
     }
 }
 
-/// A call in the making: a shell walks over the arguments and says what it meets.
+/// The builder of a call: the front end walks over the arguments and reports each value.
 pub struct Call<S> {
     pub(super) signature: Signature<S>,
     pub(super) inputs: Inputs,
@@ -85,7 +85,7 @@ pub struct Call<S> {
     deferred: Vec<usize>,
     /// The leaves that have vectorized axes.
     vectors: Vec<(usize, Vectors)>,
-    /// Whether there is anything but leaves.
+    /// Set if the arguments contain more than leaves.
     structured: bool,
 }
 
@@ -117,7 +117,7 @@ impl<S> Call<S> {
         self.signature.words.push(tag << 56 | rest as u64);
     }
 
-    /// Begins a container of a kind, which the shell numbers, with so many children.
+    /// Begins a container with `children` children. The front end numbers the kinds of containers.
     pub fn container(&mut self, kind: u8, children: usize) {
         self.structured = true;
         self.tag(Tag::Container as u64 + u64::from(kind), children);
@@ -145,7 +145,7 @@ impl<S> Call<S> {
         let ty = vectors.full_type(entry);
         self.leaf(ty.dtype, &ty.shape, ty.names.as_ref());
         self.templates.push((self.inputs.len(), ty.clone()));
-        // Nobody reads it; it keeps the leaves after it in their places.
+        // A placeholder that is never read keeps the positions of later leaves.
         self.inputs.push(Tensor::scalar(Scalar::zero(ty.dtype), ty.dtype));
     }
 
@@ -209,7 +209,7 @@ impl<S> Call<S> {
         &self.signature
     }
 
-    /// Whether the arguments are tensors, each by itself.
+    /// Returns `true` if every argument is a tensor.
     pub(super) fn is_plain(&self) -> bool {
         !self.structured && self.templates.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What a signature leads to: a function traced, compiled and ready to run.
+//! The entry of a signature: a function that is traced, compiled and ready to run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,7 +34,7 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Begins a trace for a call, and gives the values that stand for its leaves.
+    /// Begins a trace for a call and returns the tracers of its leaves.
     ///
     /// # Errors
     /// An unknown compiler.
@@ -87,7 +87,7 @@ impl Tracing {
     /// Ends the trace with these values as results, which `results` puts into their container.
     ///
     /// # Errors
-    /// What went wrong in the trace first; a result of another trace.
+    /// The first error of the trace; a result of another trace.
     pub fn finish<R>(mut self, outputs: &[impl AsRef<Expr>], results: R) -> Result<Traced<R>> {
         self.leave();
         self.ended = true;
@@ -115,17 +115,17 @@ impl Drop for Tracing {
 pub struct ResultVectors(Vec<Vectors>);
 
 impl ResultVectors {
-    /// Those of traced values.
+    /// The vectorized axes of traced values.
     pub fn of(outputs: &[impl AsRef<Expr>]) -> Self {
         outputs.iter().map(|output| output.as_ref().vectors().clone()).collect()
     }
 
-    /// Whether no result has any.
+    /// Returns `true` if no result has vectorized axes.
     pub fn are_none(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Those of one result.
+    /// The vectorized axes of one result.
     pub fn get(&self, result: usize) -> Vectors {
         self.0.get(result).cloned().unwrap_or_default()
     }
@@ -150,36 +150,36 @@ impl FromIterator<Vectors> for ResultVectors {
 
 /// A function, traced.
 pub struct Traced<R> {
-    /// What is computed.
+    /// The traced program.
     pub program: Arc<Program>,
-    /// How a shell puts the results into their container.
+    /// The container of the results, in the terms of the front end.
     pub results: R,
     /// The vectorized axes of the results.
     pub vectors: ResultVectors,
-    /// Tensors that the function mentions and that became inputs, after those of its arguments.
+    /// Tensors that the function captures. They are the inputs after its arguments.
     pub captured: Vec<Tensor>,
     /// Where each of them is mentioned first.
     pub lines: Vec<Option<Line>>,
 }
 
-/// What a signature leads to.
+/// The compiled function of a signature.
 pub struct Entry<R> {
-    /// What errors and profiles call it.
+    /// The name in errors and profiles.
     name: Arc<str>,
     traced: Traced<R>,
     executable: Arc<ExecutableHandle>,
     purpose: Purpose,
-    /// Where the arguments live that it was compiled for, unless the options say where to run.
+    /// The device of the arguments it was compiled for, unless the options name one.
     place: Place,
     donated: Donated,
     /// What it was compiled for again because arguments of a run lived elsewhere.
     elsewhere: Mutex<Option<Elsewhere>>,
 }
 
-/// An executable for another place, the one that was asked for last.
+/// The latest executable for another device.
 type Elsewhere = (Option<Device>, Arc<ExecutableHandle>);
 
-/// What the choice of an engine depended on.
+/// The origin of the choice of an engine.
 enum Place {
     /// The options said where to run.
     Named,
@@ -215,12 +215,12 @@ impl<R> Entry<R> {
         Ok(Entry { name, traced, executable, purpose, place, donated, elsewhere })
     }
 
-    /// What is run.
+    /// The compiled program.
     pub fn program(&self) -> &Arc<Program> {
         &self.traced.program
     }
 
-    /// How a shell puts the results into their container.
+    /// The container of the results, in the terms of the front end.
     pub fn results(&self) -> &R {
         &self.traced.results
     }
@@ -252,10 +252,10 @@ impl<R> Entry<R> {
         self.executable.byte_size()
     }
 
-    /// What the compiler tells of the cost of the executable and of the memory that a run takes.
+    /// The compiler's figures for cost and memory of a run.
     ///
     /// # Errors
-    /// What goes wrong while it is asked.
+    /// A failure of the compiler.
     pub fn analysis(&self) -> Result<Analysis> {
         self.executable.analysis()
     }
@@ -265,8 +265,8 @@ impl<R> Entry<R> {
         self.executable.backend()
     }
 
-    /// Explains which backend runs the next call with these arguments, why, and in what time. Nothing
-    /// runs.
+    /// Explains which backend runs the next call with these arguments, why, and in what time.
+    /// Nothing runs.
     ///
     /// # Errors
     /// As for [`Entry::run`].
@@ -294,18 +294,18 @@ impl<R> Entry<R> {
         Ok(executable.explain(reason, self.program()))
     }
 
-    /// Whether a run may take over the memory of arguments.
+    /// Returns `true` if a run may reuse the memory of arguments.
     pub fn takes_over(&self) -> bool {
         !self.donated.is_empty()
     }
 
-    /// Whether the executable is in memory; one that is not is compiled again by the next run.
+    /// Returns `true` if the executable is in memory. Otherwise the next run compiles it again.
     pub fn is_loaded(&self) -> bool {
         self.executable.is_loaded()
     }
 
-    /// Whether it was compiled for tensors of these types that live there. They have no vectorized
-    /// axes.
+    /// Returns `true` if it was compiled for the types and the device of these tensors, which have
+    /// no vectorized axes.
     pub(super) fn takes(&self, tensors: &[&Tensor]) -> bool {
         let types = self.argument_types();
         types.len() == tensors.len()
@@ -320,7 +320,7 @@ impl<R> Entry<R> {
         }
     }
 
-    /// The inputs of the program: tensors of arguments, and those that the function mentions.
+    /// The inputs of the program: the tensors of the arguments, then the captured tensors.
     pub fn inputs<'a>(&'a self, arguments: &[&'a Tensor]) -> SmallVec<[&'a Tensor; 16]> {
         let mut inputs = SmallVec::with_capacity(arguments.len() + self.traced.captured.len());
         inputs.extend(arguments.iter().map(|tensor| tensor.data()));
@@ -328,11 +328,11 @@ impl<R> Entry<R> {
         inputs
     }
 
-    /// Runs the program on the tensors of its arguments. Unless the options say where, it runs where
-    /// they live, and is compiled for that if it has not been.
+    /// Runs the program on the tensors of its arguments. Unless the options name a
+    /// device, it runs on the device of the tensors, and compiles for that device if necessary.
     ///
     /// # Errors
-    /// Arguments on two devices; whatever goes wrong in the run; `interrupt` answers `true`.
+    /// Arguments on two devices; a failure of the run; `interrupt` answers `true`.
     pub fn run(
         &self,
         arguments: &[&Tensor],
@@ -342,8 +342,8 @@ impl<R> Entry<R> {
         self.run_as(&self.name, arguments, options, interrupt)
     }
 
-    /// As [`Entry::run`]; `caller` says where it is called, for the error of an argument that is used
-    /// after it was donated.
+    /// As [`Entry::run`]; `caller` says where it is called, for the error of an argument that is
+    /// used after it was donated.
     ///
     /// # Errors
     /// As for [`Entry::run`].

@@ -1,7 +1,7 @@
-//! Functions that run compiled: traced once for each signature, and found again by it.
+//! Compiled functions: traced once for each signature, and found by it.
 //!
-//! A function here is untyped. A shell describes a call ([`Call`]), and traces the function when
-//! asked to ([`Tracing`]); its static values `S` and what puts results together `R` are its own.
+//! A function here is untyped. The front end describes a call ([`Call`]) and traces the function
+//! ([`Tracing`]). It chooses the types of static values `S` and of the containers of results `R`.
 
 mod call;
 mod entry;
@@ -25,20 +25,20 @@ use crate::options::{Options, default_options, graph_options, has_default_option
 use crate::tensor::Tensor;
 use crate::trace::Trace;
 
-/// What a function does when it is called while another one is traced on the thread.
+/// The behaviour of a function that is called while another one is traced on the thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Conflict {
     /// Refuses.
     #[default]
     Raise,
-    /// Runs by itself.
+    /// Runs separately.
     Force,
     /// Joins the trace.
     Reuse,
 }
 
 impl Conflict {
-    /// Joins the trace, unless options of the function's own would be lost by that: then it refuses.
+    /// Joins the trace, unless that would lose options of the function: then it refuses.
     pub fn without_loss(options: &Options) -> Self {
         let Options { compiler, settings, device, hooks, stages, progress: _ } = options;
         let none = compiler.is_none() && device.is_none() && stages.is_none();
@@ -50,7 +50,7 @@ impl Conflict {
     }
 }
 
-/// How to go on with a call.
+/// The continuation of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallMode {
     /// Run the function, compiled.
@@ -59,7 +59,7 @@ pub enum CallMode {
     Inline,
 }
 
-/// What a function has compiled and found again.
+/// Statistics of a function: its compilations and the calls that found an executable.
 #[derive(Clone, Debug, Default)]
 pub struct FunctionReport {
     /// Signatures whose executables are in memory.
@@ -82,7 +82,7 @@ pub struct Function<S, R> {
     options: Options,
     conflict: Conflict,
     entries: Mutex<Entries<S, R>>,
-    /// What the options come to, computed once; see [`Options::fingerprint`].
+    /// The fingerprint of the options, computed once; see [`Options::fingerprint`].
     own_fingerprint: u64,
     /// A number that no other function of the process has.
     number: u64,
@@ -92,7 +92,7 @@ type Keyed<S, R> = Arc<(Signature<S>, Arc<Entry<R>>)>;
 
 struct Entries<S, R> {
     by_hash: FxHashMap<u64, SmallVec<[Keyed<S, R>; 1]>>,
-    /// What the last call of plain tensors led to, and the fingerprint of its options.
+    /// The entry of the last call of plain tensors, and the fingerprint of its options.
     recent: Option<(u64, Arc<Entry<R>>)>,
     hits: u64,
     misses: u64,
@@ -105,8 +105,8 @@ impl<S, R> Default for Entries<S, R> {
 }
 
 impl<S, R> Entries<S, R> {
-    /// Drops entries whose executables the cache has dropped. A sweep happens each time that the number of
-    /// entries has doubled, so that the calls that have added entries share its work.
+    /// Drops entries whose executables the cache has dropped. A sweep happens each time that the
+    /// number of entries has doubled, so that the calls that have added entries share its work.
     fn sweep(&mut self) {
         if self.by_hash.len().is_power_of_two() {
             self.by_hash.retain(|_, keyed| {
@@ -146,7 +146,7 @@ impl<S: Static, R> Function<S, R> {
         &self.name
     }
 
-    /// What it does when it is called during a trace.
+    /// The behaviour of a call during a trace.
     pub fn conflict(&self) -> Conflict {
         self.conflict
     }
@@ -179,7 +179,7 @@ impl<S: Static, R> Function<S, R> {
             Conflict::Raise => Err(Error::Usage(format!(
                 "{}: a jitted function with options of its own cannot be called while another function \
                  is traced; pass on_conflict=\"reuse\" to nx.jit to inline it without them, or \
-                 \"force\" to run it by itself",
+                 \"force\" to run it separately",
                 self.name
             ))),
         }
@@ -198,8 +198,8 @@ impl<S: Static, R> Function<S, R> {
         options ^ (registered | u64::from(graph_options().reassociate_floats))
     }
 
-    /// What the call before led to, if this one, of nothing but tensors, is like it. Nearly all
-    /// calls of a loop are, and need no signature.
+    /// The entry of the last call, if this call has only tensors and the same types. Nearly all
+    /// calls in a loop do, and need no signature.
     pub fn recent(&self, tensors: &[&Tensor], options: &Options) -> Option<Arc<Entry<R>>> {
         let fingerprint = self.fingerprint(options);
         let mut entries = self.lock();
@@ -212,10 +212,10 @@ impl<S: Static, R> Function<S, R> {
         Some(entry)
     }
 
-    /// What a call leads to, if it has been made before.
+    /// Finds the entry of a call.
     ///
     /// # Errors
-    /// What comparing static values runs into; arguments on two devices.
+    /// A failed comparison of static values; arguments on two devices.
     pub fn find(
         &self,
         call: &mut Call<S>,
@@ -236,7 +236,7 @@ impl<S: Static, R> Function<S, R> {
         Ok(entry)
     }
 
-    /// How many entries a call has been compared with, and the one that is for it.
+    /// The number of entries that a call was compared with, and its entry.
     fn known(&self, call: &Call<S>) -> Result<(usize, Option<Arc<Entry<R>>>)> {
         // Comparing static values may run the user's code, which must not happen under the lock.
         let candidates = self.lock().by_hash.get(&call.signature.hash()).cloned();
@@ -271,7 +271,8 @@ impl<S: Static, R> Function<S, R> {
         self.keep(call, Arc::new(entry))
     }
 
-    /// Compiles what has been traced for a call, for this call alone. Equal programs share an executable.
+    /// Compiles what has been traced for a call, for this call alone. Equal programs share an
+    /// executable.
     ///
     /// # Errors
     /// As for [`Function::compile`].
@@ -313,12 +314,12 @@ impl<S: Static, R> Function<S, R> {
         }
     }
 
-    /// How often the function has been compiled.
+    /// The number of compilations of the function.
     pub fn misses(&self) -> u64 {
         self.lock().misses
     }
 
-    /// What the function has compiled and found again.
+    /// Statistics of the function.
     pub fn report(&self) -> FunctionReport {
         let entries = self.lock();
         let loaded = entries.by_hash.values().flatten().map(|keyed| &keyed.1);

@@ -1,4 +1,4 @@
-//! Which memory stages take over: that of values which nobody needs after them.
+//! Donation between stages: a stage reuses the memory of values that no later stage needs.
 
 use nxla_expr::{Digest, Op};
 use nxla_split::{Source, StageGraph, StageId};
@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 use crate::donation::unusable_donations;
 
-/// For each stage what it is given, and what its executable would take besides.
+/// For each stage the arguments donated to it, and the arguments that its executable would also
+/// reuse.
 ///
 /// Stages with the same program share an executable, which is compiled to take over whatever any of
 /// them is given: the first layer of a model gets what its caller keeps, the others what the layer
@@ -64,7 +65,7 @@ fn given_away(graph: &StageGraph, donated: &[bool]) -> Vec<Vec<bool>> {
     }
     let may_go = |source: &Source| match source.stage {
         None => donated.get(source.index) == Some(&true),
-        // What a stage hands on as it is may be an input of the whole.
+        // A value that a stage returns unchanged may be an input of the whole program.
         Some(stage) => {
             let program = &graph.stage(stage).program;
             !matches!(program.graph().op(program.outputs()[source.index]), Op::Parameter(_))

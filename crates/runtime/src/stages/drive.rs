@@ -1,7 +1,7 @@
 //! The progress of one run: which stages are ready, where their results are, what has failed.
 //!
-//! One thread, the caller's, keeps the schedule. It hands out stages and takes what is reported of
-//! them, in whichever order that comes. Values may be anything that can be cloned.
+//! One thread, the caller's, keeps the schedule. It starts stages and receives their reports,
+//! in any order. Values may be of any type that can be cloned.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 /// Reads what a stage has given, on the thread of the caller.
 type Read<V> = Box<dyn FnOnce() -> Result<Vec<V>> + Send>;
 
-/// What is reported of a stage: that it has ended, and how to read what it gave.
+/// The report of a stage that has ended, with a function that reads its results.
 struct Report<V> {
     stage: StageId,
     results: Read<V>,
@@ -29,15 +29,15 @@ pub struct Done<V: Send + 'static> {
 }
 
 impl<V: Send + 'static> Done<V> {
-    /// The stage has ended. `results` gives its results, one for each output, on the thread that
-    /// waits for the run.
+    /// Reports that the stage has ended. `results` returns its results, one for each output, on the
+    /// thread that waits for the run.
     pub fn end(mut self, results: impl FnOnce() -> Result<Vec<V>> + Send + 'static) {
         self.report(Box::new(results));
     }
 
     fn report(&mut self, results: Read<V>) {
         if let Some(reports) = self.reports.take() {
-            // Whoever waited may have been interrupted.
+            // The receiver is gone if its thread was interrupted.
             let _ = reports.send(Report { stage: self.stage, results });
         }
     }
@@ -51,8 +51,8 @@ impl<V: Send + 'static> Drop for Done<V> {
     }
 }
 
-/// Whether a run is to stop: because the caller is interrupted, which is to be asked on the caller's
-/// thread, or because a stage has failed.
+/// The reasons to stop a run: the caller is interrupted, which the caller's thread must check, or a
+/// stage has failed.
 pub(super) struct Stop<'a> {
     interrupt: Option<&'a Interrupt<'a>>,
     stopped: AtomicBool,
@@ -80,12 +80,12 @@ impl<'a> Stop<'a> {
     }
 }
 
-/// Runs every stage of a graph and gives the outputs of the original program.
+/// Runs every stage of a graph and returns the outputs of the original program.
 ///
 /// `start` begins a stage on one value for each of its arguments. Each value is dropped, or moved
-/// into the last stage that takes it, as soon as that stage starts. `check` refuses results that are
-/// none of the stage. After the first error no other stage starts, and those that have are waited
-/// for.
+/// into the last stage that takes it, as soon as that stage starts. `check` refuses results of
+/// other types. After the first error no other stage starts, and the run waits for the started
+/// stages.
 pub(super) fn drive<V: Clone + Send + 'static>(
     graph: &StageGraph,
     inputs: Vec<V>,
@@ -133,5 +133,5 @@ fn wait<V>(given: &Receiver<Report<V>>, stop: &Stop<'_>) -> Result<Report<V>> {
         Some(_) => background::wait(given, &|| stop.ask())?,
         None => given.recv().ok(),
     };
-    report.ok_or_else(|| Error::Internal("a run of stages has nobody to report to it".into()))
+    report.ok_or_else(|| Error::Internal("every sender of a run of stages is gone".into()))
 }

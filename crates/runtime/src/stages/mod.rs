@@ -2,7 +2,7 @@
 //! wherever an executor takes them.
 //!
 //! The whole program runs where its operands live, as if it had not been split. A stage whose hooks
-//! call somebody runs in this process, whatever the executor is: functions do not travel.
+//! have a listener runs in this process with any executor, since functions cannot be sent.
 
 mod donation;
 mod drive;
@@ -78,8 +78,8 @@ impl Stages {
         Self { graph, donations, options: options.over(&default_options()) }
     }
 
-    /// As [`Stages::new`], and compiles every stage for operands on the host, unless the options say
-    /// where to run.
+    /// As [`Stages::new`], and compiles every stage for operands on the host, unless the options
+    /// say where to run.
     ///
     /// # Errors
     /// An unknown compiler or setting; what the compiler says of a stage.
@@ -103,9 +103,9 @@ impl Stages {
         &self.options
     }
 
-    /// Runs all stages on the inputs of the original program, and gives its outputs: on `executor`,
-    /// or without one on threads of this process. A value is freed after the last stage that needs
-    /// it, which takes over its memory if it can.
+    /// Runs all stages on the inputs of the original program, and returns its outputs: on
+    /// `executor`, or without one on threads of this process. A value is freed after the last stage
+    /// that needs it, which takes over its memory if it can.
     ///
     /// # Errors
     /// The first error of a stage, after which no other begins; another number of inputs than the
@@ -135,7 +135,7 @@ impl Stages {
         run_all(&self.graph, inputs, &Where { executor, is_local: &is_local }, &run, interrupt)
     }
 
-    /// How long each stage takes by itself, the best of so many runs, one stage after the other.
+    /// Measures each stage separately: the shortest of `repeat` runs, one stage after the other.
     ///
     /// # Errors
     /// As for [`Stages::run_leaves`].
@@ -177,8 +177,8 @@ impl Stages {
         self.graph.stages().iter().map(|stage| self.listens(&stage.program)).collect()
     }
 
-    /// Whether a hook of a program calls a function: one of its own, or one that the options
-    /// install. So does every runtime call.
+    /// Returns `true` if a hook of a program has a function, its own or one of the options. Every
+    /// runtime call has one.
     fn listens(&self, program: &Arc<Program>) -> bool {
         let any = Cell::new(false);
         let listens = |name: &str| {
@@ -194,14 +194,14 @@ impl Stages {
 /// Where stages run.
 struct Where<'a> {
     executor: Option<&'a dyn StageExecutor>,
-    /// Whether a stage runs on threads of this process, whatever the executor is.
+    /// Returns `true` for a stage that runs in this process with any executor.
     is_local: &'a dyn Fn(StageId) -> bool,
 }
 
 /// Runs a stage in this process; it asks at times whether it is to stop.
 type RunHere<'a> = dyn Fn(StageId, Vec<Tensor>, &Interrupt<'_>) -> Result<Vec<Tensor>> + Sync + 'a;
 
-/// Runs all stages, here and there, and gives the outputs of the whole.
+/// Runs all stages, in this process or on the executor, and returns the outputs of the program.
 fn run_all(
     graph: &StageGraph,
     inputs: Vec<Tensor>,
@@ -255,8 +255,8 @@ fn failed(stage: &Stage, error: Error) -> Error {
     Error::Stage { stage, error: Box::new(error) }
 }
 
-/// Results must be what the program says, or everything after goes wrong without a trace. Those that
-/// come from elsewhere may be anything.
+/// Checks that results have the types of the program's outputs: an executor may return any values,
+/// and later stages trust the types.
 fn check(stage: &Stage, results: &[Tensor]) -> Result<()> {
     for (position, (result, ty)) in results.iter().zip(stage.program.output_types()).enumerate() {
         if (result.dtype(), result.shape()) != (ty.dtype, &ty.shape) {

@@ -18,7 +18,7 @@ use crate::tensor::Tensor;
 /// About what a node of a program takes, with its place in the table that finds it.
 const NODE_BYTES: usize = 128;
 
-/// Stages, each compiled by itself.
+/// Stages, each compiled separately.
 pub(crate) struct StagedExecutable {
     graph: StageGraph,
     donations: StageDonations,
@@ -32,7 +32,7 @@ impl StagedExecutable {
     /// The memory of a value goes to the stage that takes it if no other does.
     ///
     /// # Errors
-    /// What the compiler says of a stage.
+    /// An error of the compiler about a stage.
     pub(crate) fn compile(
         graph: StageGraph,
         options: &Options,
@@ -96,7 +96,7 @@ impl Executable for StagedExecutable {
         run_all(&self.graph, inputs, &here, &run, context.interrupt)
     }
 
-    /// What is not counted with the stages, which the cache holds as well.
+    /// The bytes besides the stages, which the cache counts separately.
     fn byte_size(&self) -> usize {
         let nodes = self.graph.stages().iter().map(|stage| stage.program.graph().len());
         nodes.sum::<usize>() * NODE_BYTES

@@ -1,4 +1,4 @@
-//! Driving stages: side by side, in order, stopping at errors, whoever runs them.
+//! Tests of driving stages: parallel, in order, ending at errors, on any thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
@@ -34,7 +34,7 @@ fn fan(width: i32) -> Result<StageGraph> {
 
 type Values = Vec<u64>;
 
-/// Runs stages on so many threads; with none, on this one.
+/// Runs stages on `threads` threads; with 0, on this one.
 fn run(
     graph: &StageGraph,
     inputs: Values,

@@ -20,8 +20,8 @@ struct Job<V: Send + 'static> {
     done: Done<V>,
 }
 
-/// How many threads are worth having for the stages that run here: none if they can as well run one
-/// after the other on the thread of the caller, which must be free if there is an executor.
+/// The number of threads for the local stages: 0 if they can run one after the other on the
+/// caller's thread, which must be free if the run has an executor.
 pub(super) fn useful(
     graph: &StageGraph,
     is_local: impl Fn(StageId) -> bool,
@@ -59,8 +59,8 @@ impl<V: Send + 'static> Threads<'_, V> {
     }
 }
 
-/// Does something while so many threads run what is started on them. With none, stages run where
-/// they are started.
+/// Calls `work` while `count` threads run the stages that it starts. With 0, a stage runs on the
+/// thread that starts it.
 ///
 /// # Panics
 /// If a stage panics, with the same payload, once all others have ended.
@@ -86,11 +86,11 @@ pub(super) fn with_threads<V: Send + 'static, T>(
     }
 }
 
-/// What a panic carries.
+/// The payload of a panic.
 type Payload = Box<dyn Any + Send>;
 
-/// Runs what is started until nothing more can be; gives the panic of a stage. After one, what is
-/// left is taken and dropped, so that nobody waits for it.
+/// Runs jobs until the channel closes; returns the panic of a stage. After a panic the remaining
+/// jobs are dropped, so that the run does not wait for them.
 fn take_jobs<V: Send + 'static>(
     jobs: &Mutex<Receiver<Job<V>>>,
     run: &Run<'_, V>,

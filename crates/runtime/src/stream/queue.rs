@@ -1,7 +1,7 @@
-//! What waits in a stream: chunks for their step, results for whoever receives them.
+//! The queues of a stream: chunks that wait for their step, and results that wait for a receiver.
 //!
-//! Many threads may send and receive at the same time; each result is received once. Nothing that may
-//! run a user's code, be it the end of a value, happens under the lock.
+//! Many threads may send and receive at the same time; each result is received once. Nothing that
+//! may run a user's code happens under the lock, not even the drop of a value.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError};
@@ -17,7 +17,7 @@ use crate::tensor::Tensor;
 /// The leaves of a chunk, a result or a state.
 pub type Parts = Vec<Tensor>;
 
-/// What becomes of a chunk: its result, or why there is none.
+/// The outcome of a chunk: its result or an error.
 pub type Outcome = Result<Parts, StreamError>;
 
 /// Takes the result of a chunk when it is there.
@@ -37,9 +37,9 @@ pub enum StreamError {
     #[error("stream: the result is not there yet")]
     NotYet,
     /// Everything that was sent has been received.
-    #[error("stream: there is no chunk to receive a result for")]
+    #[error("stream: every result has been received already")]
     Nothing,
-    /// The end was asked for too early.
+    /// The stream was finished before all results were received.
     #[error("stream: {0} results have not been received")]
     Unreceived(usize),
     /// It has ended.
@@ -48,17 +48,17 @@ pub enum StreamError {
     /// It was ended without its state.
     #[error("stream: it was cancelled")]
     Cancelled,
-    /// A step failed, which ended the stream; everybody who asks is told.
+    /// A step failed. The stream has ended, and every later call reports the error.
     #[error(transparent)]
     Failed(Arc<Error>),
 }
 
-/// How many chunks a stream holds.
+/// The limit of chunks that a stream holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Capacity {
-    /// So many that have been sent, and whose results have not been received.
+    /// At most this number of chunks sent whose results have not been received.
     InFlight(usize),
-    /// So many whose step has not begun; results wait for whoever receives them.
+    /// At most this number of chunks whose step has not begun. Results are not counted.
     Waiting(usize),
 }
 
@@ -68,7 +68,7 @@ impl Default for Capacity {
     }
 }
 
-/// How long to wait.
+/// The time limit and the interrupt of a wait.
 #[derive(Clone, Copy, Default)]
 pub struct Wait<'a> {
     /// Until then; `None` is for ever.
@@ -89,13 +89,13 @@ impl<'a> Wait<'a> {
     }
 }
 
-/// A running stream, made by [`Step::start`](crate::Step::start). It ends when it is told to: by
+/// A running stream, made by [`Step::start`](crate::Step::start). It ends by
 /// [`finish`](Stream::finish), [`close`](Stream::close), [`cancel`](Stream::cancel),
 /// [`abandon`](Stream::abandon), or a step that fails.
 pub struct Stream {
     inner: Mutex<Inner>,
     changed: Condvar,
-    /// Whether chunks have to live where the state does.
+    /// The chunks must live on the device of the state.
     follows_operands: bool,
 }
 
@@ -106,23 +106,23 @@ struct Inner {
     results: VecDeque<Option<Outcome>>,
     /// The number of the chunk whose result is received next.
     next: u64,
-    /// Who takes the results that have been received before they were there, by number.
+    /// Receivers of results that are not computed yet, by number of the result.
     deferred: BTreeMap<u64, Deferred>,
     /// The device of the state, once a chunk has said so.
     home: Option<Device>,
     /// Nothing more is sent.
     closed: bool,
-    /// The chunks that wait are dropped, and there will be no state.
+    /// Waiting chunks are dropped, and the stream has no last state.
     cancelled: bool,
-    /// Nobody waits for anything any more, so that the step under way can be broken off.
+    /// The handle is gone, so that the step in progress can be interrupted.
     abandoned: bool,
-    /// How the thread ended: with the last state, or with the error of a step.
+    /// The result of the thread once it has ended: the last state, or the error of a step.
     ended: Option<Result<Parts, Arc<Error>>>,
     /// Tasks that wait for a change.
     tasks: Vec<Waker>,
 }
 
-/// What is to be told when the lock is free again: who took results in advance.
+/// Deferred receivers to notify after the lock is released.
 type Told = Vec<(Deferred, Outcome)>;
 
 impl Inner {
@@ -135,7 +135,7 @@ impl Inner {
         }
     }
 
-    /// Whether a chunk can be taken, or never will be.
+    /// The sender need not wait: a chunk fits, or none will ever be accepted.
     fn answers_sender(&self, capacity: Capacity) -> bool {
         self.closed || self.ended.is_some() || !self.is_full(capacity)
     }
@@ -147,8 +147,8 @@ impl Inner {
         }
     }
 
-    /// Whether the next result is there, or none will ever be. With `until_closed` further chunks
-    /// may be sent.
+    /// The receiver need not wait: the next result is ready, or none will ever come. With
+    /// `until_closed` further chunks may be sent.
     fn answers_receiver(&self, until_closed: bool) -> bool {
         match self.results.front() {
             Some(result) => result.is_some(),
@@ -163,7 +163,7 @@ impl Inner {
         Some(result)
     }
 
-    /// Notes what has become of a chunk, unless nobody will ask for it.
+    /// Records the outcome of a chunk, unless the stream was abandoned.
     fn settle(&mut self, number: u64, outcome: Outcome, told: &mut Told) -> Option<Outcome> {
         if let Some(deferred) = self.deferred.remove(&number) {
             told.push((deferred, outcome));
@@ -247,7 +247,7 @@ impl Stream {
         Ok(Some(inner))
     }
 
-    /// Tells everybody of a change that has been made, and those who took results in advance.
+    /// Wakes all waiting threads after a change, and notifies deferred receivers.
     fn tell(&self, mut inner: MutexGuard<'_, Inner>, told: Told) {
         let tasks = std::mem::take(&mut inner.tasks);
         drop(inner);
@@ -313,8 +313,8 @@ impl Stream {
         Poll::Ready(result)
     }
 
-    /// Receives the next result without waiting for it: `deferred` takes it when it is there, on
-    /// whichever thread that is known first.
+    /// Receives the next result without waiting: `deferred` is called with it once it is ready, on
+    /// the thread that learns of it first.
     ///
     /// # Errors
     /// Everything sent has been received.
@@ -334,7 +334,7 @@ impl Stream {
         Ok(())
     }
 
-    /// How many results have not been received.
+    /// The number of results that have not been received.
     pub fn in_flight(&self) -> usize {
         self.lock().results.len()
     }
@@ -354,7 +354,7 @@ impl Stream {
         self.tell(inner, Told::new());
     }
 
-    /// Ends the stream, and gives its state; again, if it is done already.
+    /// Ends the stream and returns its state. A repeated call returns the same state.
     ///
     /// # Errors
     /// Results that have not been received; the error of a step; a stream that was cancelled.
@@ -372,7 +372,7 @@ impl Stream {
         self.state(wait)
     }
 
-    /// The state after the last chunk, for which it waits, whatever has been received.
+    /// Waits for the last chunk and returns the state after it, also with results not received.
     ///
     /// # Errors
     /// The error of a step; a stream that was cancelled; one that has not ended in time.
@@ -419,7 +419,8 @@ impl Stream {
         ended.is_ok_and(|inner| inner.is_some())
     }
 
-    /// Notes that there is no thread, unless somebody is just at the stream, for ever.
+    /// Records that the thread does not exist in this process. Does nothing if another thread held
+    /// the lock when the process forked.
     pub(super) fn orphan(&self) {
         let unused = self.inner.try_lock().is_ok_and(|inner| inner.ended.is_none());
         if unused {
@@ -452,7 +453,7 @@ impl Stream {
         drop(unwanted);
     }
 
-    /// Notes how the thread ended. An error is that of every chunk without a result.
+    /// Records the result of the thread. An error becomes the outcome of every pending chunk.
     pub(super) fn end(&self, ended: Result<Parts, Arc<Error>>) {
         let mut inner = self.lock();
         let chunks = std::mem::take(&mut inner.chunks);

@@ -17,19 +17,20 @@ use crate::options::Options;
 use crate::sync::Shared;
 use crate::tensor::Tensor;
 
-/// Looks at what a step gives, before anybody else does: the entry, its arguments, its results.
+/// Checks the results of a step before they are used: called with the entry, its arguments, its
+/// results.
 pub type Inspect<R> = dyn Fn(&Entry<R>, &[&Tensor], &[Tensor]) -> Result<()> + Send;
 
-/// What a stream does with each chunk: its arguments are the leaves of a chunk, of the state, and
-/// the constants; its results those of a result and of the next state.
+/// The step of a stream. Its arguments are the leaves of a chunk, the leaves of the state, and the
+/// constants; its results are the leaves of a result and of the next state.
 pub struct Step<R> {
-    /// What is run.
+    /// The compiled function.
     pub entry: Arc<Entry<R>>,
     /// The options in force.
     pub options: Options,
     /// The last arguments, the same in every step.
     pub constants: Parts,
-    /// Can fail a step for what it gives.
+    /// A check that can fail a step for its results.
     pub inspect: Option<Box<Inspect<R>>>,
 }
 
@@ -82,7 +83,7 @@ impl<R: Send + Sync + 'static> Step<R> {
         Ok(stream)
     }
 
-    /// How many of the outputs are results, after a check that the others are a state as before.
+    /// Checks that the last outputs are a state of the same types. Returns the number of results.
     fn check(&self, state: &[Tensor]) -> Result<usize> {
         let wrong = |why: String| Err(Error::Arguments { function: "stream".into(), why });
         let outputs = self.entry.result_types();
@@ -109,8 +110,8 @@ impl<R: Send + Sync + 'static> Step<R> {
         while let Some((number, chunk)) = stream.next_chunk() {
             match self.run_caught(stream, &chunk, &state) {
                 Ok(mut given) => {
-                    // A device computes one step ahead, and no more. What a step gives is there all
-                    // at once; nobody but the stream has its state, and could have freed it.
+                    // A device computes at most one step ahead. The outputs of a step become ready
+                    // together, and only the stream can free its state.
                     if let Err(error) = before.iter().try_for_each(Tensor::wait) {
                         return stream.end(Err(Arc::new(error)));
                     }
@@ -124,8 +125,8 @@ impl<R: Send + Sync + 'static> Step<R> {
         stream.end(Ok(state));
     }
 
-    /// Runs a step. Nobody is at the top of this thread to whom a panic could be passed on, that of a
-    /// hook, say: it is the error of the step.
+    /// Runs a step. This thread has no caller to pass a panic to (of a hook, for example), so a
+    /// panic becomes the error of the step.
     fn run_caught(&self, stream: &Stream, chunk: &[Tensor], state: &[Tensor]) -> Result<Parts> {
         catch_unwind(AssertUnwindSafe(|| self.run(stream, chunk, state))).unwrap_or_else(
             |payload| {
@@ -147,14 +148,14 @@ impl<R: Send + Sync + 'static> Step<R> {
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn message_of(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("it does not say why")
 }
 
-/// Makes sure that nobody waits for a thread that has panicked.
+/// Ends the stream when its thread panics, so that waiting threads wake.
 struct Ending<'s>(&'s Stream);
 
 impl Drop for Ending<'_> {

@@ -15,7 +15,7 @@ use crate::error::Result;
 /// A node and its vectorized axes.
 pub type Vectorized = (ExprId, Vectors);
 
-/// A predicate as truth values over vectorized axes.
+/// A predicate as booleans over vectorized axes.
 pub(super) fn truth(
     graph: &mut Graph,
     function: &str,
@@ -116,8 +116,8 @@ pub fn conditional(
     Ok(ids.into_iter().zip(vectors).collect())
 }
 
-/// Gives the results of branches, position by position, the same vectorized axes and as many
-/// others.
+/// Adds axes to the results of branches, so that results at one position have the same vectorized
+/// axes and the same rank.
 fn unify(graph: &mut Graph, branches: &mut [Branch]) -> Result<Vec<Vectors>> {
     let mut results: Vec<Vec<Vectorized>> = branches.iter().map(results_of).collect();
     check_branches(graph, &results)?;
@@ -168,8 +168,8 @@ fn check_branches(graph: &Graph, branches: &[Vec<Vectorized>]) -> Result<()> {
     Ok(())
 }
 
-/// Each branch is computed, for all entries, if some entry takes it; then each entry gets the
-/// results of its own.
+/// Each branch is computed, for all entries, if some entry takes it; then each entry selects the
+/// results of its branch.
 fn choice(
     graph: &mut Graph,
     mark: Mark,
@@ -192,7 +192,11 @@ fn choice(
     let mut results = taken(graph, mark, undecided, otherwise)?;
     for (takes, values) in chosen.into_iter().rev() {
         if values.len() != results.len() {
-            let why = format!("gives {} results, another gives {}", values.len(), results.len());
+            let why = format!(
+                "returns {} results, another branch returns {}",
+                values.len(),
+                results.len()
+            );
             return Err(graph.error("cond", ErrorKind::invalid("branch", why)).into());
         }
         let mask = (takes, vectors.clone());

@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 /// Builds what `build` builds for one entry, for all entries of vectorized operands at once.
 ///
 /// Operands are nodes, which have their vectorized axes in front, with these axes. `build` is
-/// called on a graph of its own with the nodes of one entry: shapes, dtypes, axes and names are
-/// those that the handles show, and so are those in errors. The results have the vectorized axes
-/// of all operands.
+/// called on a separate graph with the nodes of one entry: shapes, dtypes, axes and names are equal
+/// to the ones of the handles, also in errors. The results have the vectorized axes of all
+/// operands.
 ///
 /// # Errors
 /// Vectorized axes that do not meet; what `build` raises.
@@ -27,7 +27,7 @@ pub fn per_entry(
     let mut parameters = Ids::new();
     for (position, (id, own)) in operands.iter().enumerate() {
         parameters.push(match graph.op(*id) {
-            // What is known of an operand may decide what is built.
+            // `build` may depend on the value of a constant operand.
             Op::Constant(constant) if own.is_empty() => {
                 entry.constant(constant.value, constant.ty.clone())?
             }
@@ -50,9 +50,9 @@ pub fn per_entry(
     Ok((ids.collect::<Result<Ids, _>>().map_err(Error::from)?, vectors))
 }
 
-/// The node with vectorized axes `to`: what it has of others adds up, and it is repeated along
-/// those that it has not. This is how what an operation says of its result comes back to an
-/// operand.
+/// The node with vectorized axes `to`: it is summed over its other axes, and repeated along axes
+/// that it lacks. A cotangent of an operation's result becomes a cotangent of an operand in this
+/// way.
 ///
 /// # Errors
 /// Axes of one name and different sizes.
@@ -69,8 +69,8 @@ pub fn gathered(graph: &mut Graph, x: ExprId, own: &Vectors, to: &Vectors) -> Re
     spread(graph, sum, &kept, to)
 }
 
-/// The node with vectorized axes `to`, among which are all of its own, in their order; it is
-/// repeated along those that it has not had, or with size 1.
+/// The node with vectorized axes `to`, which include all of the node's axes, in their order. It is
+/// repeated along axes that it lacks or has with size 1.
 ///
 /// # Errors
 /// Axes of one name and different sizes.

@@ -42,8 +42,8 @@ impl Expr {
         self.moved(|own, ty| Move::revectorize(own, ty, axes, target))
     }
 
-    /// The values with the same vectorized axes, in the order in which they are met: those that a
-    /// value has not had are of size 1. With `align_ranks`, entries get axes of size 1 in front
+    /// The values with the same vectorized axes, in the order of their first use. Axes that a
+    /// value lacks have size 1. With `align_ranks`, entries get axes of size 1 in front
     /// until all have as many.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl Tensor {
     /// Vectorized axes become ordinary ones again, as for [`Expr::devectorize`].
     ///
     /// # Errors
-    /// None; the result is fallible like that of every function of tensors.
+    /// None; every function of tensors returns a `Result`.
     pub fn devectorize(&self, keep_names: bool) -> Result<Tensor> {
         self.moved(Move::devectorize(self.vectors(), &self.ty(), keep_names))
     }

@@ -29,7 +29,7 @@ impl Lanes {
         Self { mask, start: graph.len(), known: FxHashMap::default() }
     }
 
-    /// Whether a value was made before the region.
+    /// Returns `true` if a value was made before the region.
     fn is_outside(&self, id: ExprId) -> bool {
         id.index() < self.start
     }

@@ -1,8 +1,9 @@
-//! Loops in the making.
+//! Construction of loops.
 //!
-//! A region decides once for all entries. Where the condition is vectorized, a loop goes on while
-//! some entry does, and keeps the state of those that are done ([`Repetition`]); else it is an
-//! ordinary one ([`OpenLoop`]). Users' functions are called in between, so both come in steps.
+//! A region decides once for all entries. With a vectorized condition a loop continues while any
+//! entry does, and keeps the state of entries that have finished ([`Repetition`]); otherwise it is
+//! an ordinary loop ([`OpenLoop`]). Users' functions are called between the steps of the
+//! construction.
 
 use nxla_expr::{
     Difference, ErrorKind, ExprId, Graph, Mark, Misfit, Region, Replay, Scope, TensorType, Traced,
@@ -17,8 +18,8 @@ use crate::error::{Error, Result};
 
 /// A loop whose condition decides once for all entries.
 ///
-/// Its condition and then its body are traced on [`OpenLoop::state`]. A part of the state for what
-/// each trip gives is made when the body is known, so that the body is traced once.
+/// Its condition and then its body are traced on [`OpenLoop::state`]. The state for
+/// collected rows is added once the body is known, so that the body is traced once.
 pub struct OpenLoop {
     initial: Vec<Vectorized>,
     mark: Mark,
@@ -54,10 +55,11 @@ impl OpenLoop {
         widen_state(graph, self.mark, &self.initial, next)
     }
 
-    /// Ends the loop, whose body gave a next state.
+    /// Ends the loop with the next state of its body.
     ///
     /// # Errors
-    /// A next state of other types, or with further vectorized axes; a condition that is no scalar.
+    /// A next state of other types, or with further vectorized axes; a condition that is not a
+    /// scalar.
     pub fn finish(
         self,
         graph: &mut Graph,
@@ -69,8 +71,8 @@ impl OpenLoop {
         self.close(graph, condition, next, replay)
     }
 
-    /// Ends a loop whose body gave a next state, and rows, which are collected: they begin at
-    /// `place` of `count` in all. Gives the last state, and all rows.
+    /// Ends a loop with the next state of its body and the body's rows. The rows begin at `place`
+    /// of `count`. Returns the last state and all rows.
     ///
     /// # Errors
     /// As for [`OpenLoop::finish`].
@@ -111,7 +113,7 @@ impl OpenLoop {
         Ok(graph.put_slice_along_axis(so_far, place, *rows, axis)?)
     }
 
-    /// What the body gave, with the vectorized axes of the state.
+    /// The next state with the vectorized axes of the state.
     fn conform(&self, graph: &mut Graph, next: Vec<Vectorized>) -> Result<Vec<ExprId>> {
         let state = self.state();
         if state.iter().chain(&next).all(|(_, vectors)| vectors.is_empty()) {
@@ -150,7 +152,7 @@ pub struct Repetition {
     mark: Mark,
     scope: Scope,
     start_mask: ExprId,
-    /// What an iteration is computed from.
+    /// The operands of an iteration.
     inputs: Vec<Vectorized>,
     lanes: Lanes,
 }
@@ -174,11 +176,11 @@ impl Repetition {
         Ok(wide)
     }
 
-    /// Begins a loop over a state that has the axes of the condition, of which this is the value
-    /// for the initial state.
+    /// Begins a loop over a state that has the axes of the condition. `condition` is its value for
+    /// the initial state.
     ///
     /// # Errors
-    /// A condition that is no scalar.
+    /// A condition that is not a scalar.
     pub fn begin(
         graph: &mut Graph,
         initial: Vec<Vectorized>,
@@ -257,11 +259,11 @@ impl Repetition {
         Ok(state)
     }
 
-    /// Ends the loop, whose body began at `start`, with the state after a trip and what the
-    /// condition says of it.
+    /// Ends the loop, whose body began at `start`, with the state after a trip and the
+    /// condition of that state.
     ///
     /// # Errors
-    /// A condition that is no scalar, or which has got further axes.
+    /// A condition that is not a scalar, or has further axes.
     pub fn finish(
         self,
         graph: &mut Graph,
@@ -325,12 +327,12 @@ fn widen_state(
     Ok(Some(wide))
 }
 
-/// Checks that a body gives a state of the same entry types, and no further vectorized axes.
+/// Checks that a body returns a state of the same entry types, without further vectorized axes.
 fn check_state(graph: &Graph, state: &[Vectorized], body: &[Vectorized]) -> Result<()> {
     let invalid =
         |why: String| -> Error { graph.error("while", ErrorKind::invalid("body", why)).into() };
     if state.len() != body.len() {
-        let why = format!("gives {} results for a state of {}", body.len(), state.len());
+        let why = format!("returns {} results for a state of {}", body.len(), state.len());
         return Err(invalid(why));
     }
     for (position, ((old, own), (new, vectors))) in state.iter().zip(body).enumerate() {

@@ -1,4 +1,5 @@
-//! One axis of several values mapped over: vectorized on the way in, an ordinary axis on the way out.
+//! One axis of several values mapped over: vectorized on the way in, an ordinary axis on the way
+//! out.
 
 use std::cell::Cell;
 
@@ -10,17 +11,17 @@ use crate::error::Result;
 use crate::expr::Expr;
 
 thread_local! {
-    /// How many maps are being traced inside each other on this thread. Their axes are told apart
-    /// by it, so that equal functions trace equally.
+    /// The depth of nested maps in the traces of this thread. It names their axes, so that equal
+    /// functions have equal traces.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Calls a function for each entry along one axis of each value, at once: the values are vectorized
 /// for it, and its results have the axis of the entries at `out_axis`. A value without an axis is
-/// shared by all entries. Gives the results, and what else the function gave.
+/// shared by all entries. Returns the results and the function's further values.
 ///
 /// # Errors
-/// Those of the function; no axis at all; an axis that a value or a result does not have; axes of
+/// Errors of the function; no axis at all; an axis that a value or a result does not have; axes of
 /// different sizes.
 pub fn mapped<T>(
     values: &[Expr],

@@ -2,9 +2,9 @@
 //!
 //! A handle (a [`Tensor`](crate::Tensor) or an [`Expr`](crate::Expr)) whose first axes are
 //! vectorized shows the shape that is left, and every function treats it as that many tensors of
-//! this shape. The axes have names, by which those of several operands find each other. Graphs
-//! know nothing of it: a function of vectorized operands is built once for one entry, and the pass
-//! of [`nxla_expr::batch`] makes of it what is added to the trace.
+//! this shape. Axes of several operands match by name. Graphs have only ordinary axes: a function
+//! of vectorized operands is built once for one entry, and the pass of [`nxla_expr::batch`] makes
+//! of it what is added to the trace.
 
 pub mod control;
 mod entry;
@@ -33,9 +33,9 @@ pub use tensor::VectorTensor;
 /// One vectorized axis.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct VectorAxis {
-    /// By which it meets that of another operand.
+    /// The name that matches axes of several operands.
     pub name: AxisName,
-    /// How many entries there are along it.
+    /// The number of entries along the axis.
     pub size: usize,
 }
 
@@ -68,7 +68,7 @@ impl Vectors {
         Self::new(self.iter().filter(|axis| *axis.name != *name).cloned())
     }
 
-    /// Whether there are none.
+    /// Returns `true` without vectorized axes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
@@ -123,8 +123,7 @@ impl Vectors {
         }
     }
 
-    /// The type of a node that has these axes, which have no names there, before those of an
-    /// entry.
+    /// The type of a node with these axes, unnamed, in front of the axes of an entry.
     pub fn full_type(&self, entry: &TensorType) -> TensorType {
         nxla_expr::batch::batched_type(entry, &self.sizes())
     }
@@ -155,7 +154,7 @@ impl fmt::Debug for Vectors {
     }
 }
 
-/// What is wrong with vectorized axes.
+/// An error about vectorized axes.
 fn mistake(function: &str, why: impl Into<String>) -> Error {
     Error::Vectors { function: function.into(), why: why.into() }
 }

@@ -16,7 +16,7 @@ use crate::error::Result;
 pub struct NewVector {
     /// The name of the vectorized axis.
     pub name: AxisName,
-    /// Its size; `None` for whatever it has.
+    /// The required size; `None` accepts any size.
     pub size: Option<usize>,
 }
 
@@ -38,7 +38,7 @@ impl From<(&str, Option<usize>)> for NewVector {
     }
 }
 
-/// What is left of a handle besides its new vectorized axes, see
+/// The remaining axes of a handle besides its new vectorized axes, see
 /// [`Expr::revectorize`](crate::Expr::revectorize).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Target {
@@ -56,7 +56,7 @@ impl Target {
     }
 }
 
-/// What a handle becomes.
+/// The change of a handle's axes.
 pub(crate) struct Move {
     pub(crate) vectors: Vectors,
     /// The type of an entry, names included.
@@ -75,7 +75,7 @@ impl Move {
         Ok(graph.reshape_named(x, shape, names)?)
     }
 
-    /// The first axes of an entry become vectorized, after those that are.
+    /// The first axes of an entry become vectorized, after the axes that are.
     pub(crate) fn vectorize(own: &Vectors, entry: &TensorType, axes: &[NewVector]) -> Result<Move> {
         let op = "vectorize";
         if axes.is_empty() {
@@ -173,10 +173,10 @@ impl Move {
     }
 }
 
-/// Gives operands the same vectorized axes, in the order in which they are met: with size 1 where
-/// an operand has not had one, or repeated to full size with `repeat`. With `align_ranks`, entries
-/// get axes of size 1 in front until all have as many. Operands of which none is vectorized stay
-/// as they are.
+/// Adds vectorized axes to operands until all have the same, in the order of their first use: with
+/// size 1 if an operand lacks the axis, or repeated to full size with `repeat`. With `align_ranks`,
+/// entries get axes of size 1 in front until all have the same rank. Operands without any
+/// vectorized axis are unchanged.
 pub(crate) fn together(
     graph: &mut Graph,
     function: &str,

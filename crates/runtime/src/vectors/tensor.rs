@@ -55,7 +55,8 @@ impl VectorTensor {
 
     /// It has as many numbers as entries, or more.
     pub(crate) fn no_number(&self) -> Error {
-        let why = format!("a tensor with the axes {} is no single number", self.vectors);
+        let why =
+            format!("the tensor must be a single number; got the vectorized axes {}", self.vectors);
         Error::Vectors { function: "item".into(), why }
     }
 }

@@ -1,14 +1,14 @@
-//! What a plugin tells of an executable.
+//! A plugin's figures for an executable.
 
 use nxla_pjrt::{self as pjrt, ErrorCode, Executable, Value};
 
 use crate::analysis::Analysis;
 use crate::error::Result;
 
-/// What the plugin tells of an executable.
+/// Reads the plugin's figures for an executable.
 ///
 /// # Errors
-/// What the plugin says, unless that it has no answer.
+/// An error of the plugin other than `Unimplemented`.
 pub(super) fn analysis(executable: &Executable) -> Result<Analysis> {
     let cost = if_known(executable.cost_analysis())?.map(|properties| {
         let number = |(name, value): (String, Value)| match value {

@@ -1,8 +1,8 @@
-//! The calls that a running program makes to the host, on their way to the thread that answers them.
+//! The calls that a running program makes to the host, on their way to the thread that answers
+//! them.
 //!
-//! There are two sides. A thread of the program pushes calls, and waits for room, or for what a call
-//! gives. The thread that serves the run takes them out, until the program is over, or nobody wants
-//! its calls any more.
+//! A thread of the program pushes calls, and waits for room or for the reply of a call. The thread
+//! that serves the run pops them until the program is over or the run is stopped.
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;
@@ -12,11 +12,11 @@ use crate::background::{ASK_EVERY, Interrupt, interrupted};
 use crate::error::Result;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// How long a program waits at most for room. Only a hook that waits for another thread, which
-/// in turn waits for the device, ever lets it wait that long.
+/// The longest wait of a program for room. The limit breaks a deadlock: a hook may wait for another
+/// thread, which waits for the device.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How much may wait.
+/// The limit of waiting calls.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) calls: usize,
@@ -24,8 +24,8 @@ pub(crate) struct Room {
     pub(crate) bytes: usize,
 }
 
-/// The calls `C` of a program that runs elsewhere, what starting it gave (`T`), how it ended (`E` if
-/// it failed), and what is kept while nobody waits for it any more (`L`).
+/// The calls `C` of a program on another thread, the result of its start (`T`), its error (`E`),
+/// and the values it needs after the caller has left (`L`).
 pub(super) struct Calls<C, T, E, L> {
     state: Mutex<State<C, T, E, L>>,
     room: Room,
@@ -38,15 +38,15 @@ pub(super) struct Calls<C, T, E, L> {
 struct State<C, T, E, L> {
     calls: VecDeque<(C, usize)>,
     bytes: usize,
-    /// How many programs the hooks of this run are waiting for.
+    /// The number of programs that the hooks of this run wait for.
     nested: usize,
-    /// Nobody wants the calls any more.
+    /// The caller has left: calls are dropped.
     stopped: bool,
-    /// What starting the program gave.
+    /// The result of starting the program.
     results: Option<Result<T, E>>,
-    /// Whether no call can come any more, and how the program ended.
+    /// The end of the program, after which it makes no calls.
     over: Option<Result<(), E>>,
-    /// What is dropped when the program is over.
+    /// Values to drop when the program is over.
     left_behind: Option<L>,
 }
 
@@ -90,10 +90,10 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         self.arrived.notify_all();
     }
 
-    /// Takes a call, with so many bytes of values; waits for room.
+    /// Queues a call whose values have `bytes` bytes; waits for room.
     ///
     /// # Errors
-    /// Nobody wants calls any more.
+    /// The run was stopped.
     pub(super) fn push(&self, call: C, bytes: usize) -> Result<(), String> {
         let Room { calls: most, bytes: most_bytes } = self.room;
         let is_full = |state: &State<C, T, E, L>| {
@@ -154,7 +154,7 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         }
     }
 
-    /// Says that nobody wants calls any more. Those that wait are dropped.
+    /// Stops the run: waiting calls are dropped, later ones refused.
     pub(super) fn stop(&self) {
         let mut state = self.lock();
         state.stopped = true;
@@ -165,7 +165,7 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         drop(dropped);
     }
 
-    /// What starting a program gave that is over, and how it ended; once.
+    /// The results of the start and of the end of a program that is over. They are returned once.
     pub(super) fn outcome(&self) -> Option<(Result<T, E>, Result<(), E>)> {
         let mut state = self.lock();
         state.results.take().zip(state.over.take())
@@ -179,7 +179,8 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         }
     }
 
-    /// Notes that a hook of this run runs a program: nobody waits for room until it is over.
+    /// Records that a hook of this run runs a program: until it is over, calls do not wait for
+    /// room.
     pub(super) fn begin_nested(&self) {
         self.lock().nested += 1;
         self.left.notify_all();
@@ -190,14 +191,14 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         self.lock().nested -= 1;
     }
 
-    /// How many calls wait.
+    /// The number of waiting calls.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.lock().calls.len()
     }
 }
 
-/// What a call gives, for the thread of the program that waits for it.
+/// The reply to a call, for the thread of the program that waits for it.
 pub(super) struct Reply<T> {
     state: Mutex<Answer<T>>,
     arrived: Condvar,
@@ -206,7 +207,7 @@ pub(super) struct Reply<T> {
 enum Answer<T> {
     Awaited,
     Given(T),
-    /// There will be none: the function has failed, or nobody calls it any more.
+    /// The function has failed, or the run was stopped.
     Never,
 }
 
@@ -219,7 +220,7 @@ impl<T> Reply<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers, or says that there will be no answer, unless there is one already.
+    /// Sets the answer (`None`: there will be none), unless it is set already.
     pub(super) fn give(&self, answer: Option<T>) {
         let mut state = self.lock();
         if matches!(*state, Answer::Awaited) {

@@ -19,10 +19,9 @@ use crate::sync::{Shared, SharedGuard};
 pub struct Target {
     /// The client of a plugin.
     pub client: Client,
-    /// Which of its devices.
+    /// The index of the device in the client.
     pub device: usize,
-    /// How many clients stand between this one and the one that programs start on; see
-    /// [`Target::beside`].
+    /// The distance to the client that programs start on; see [`Target::beside`].
     number: usize,
 }
 
@@ -40,13 +39,13 @@ impl Target {
     /// The device.
     ///
     /// # Errors
-    /// None for a target that this module gives.
+    /// Impossible for a target that this module made.
     pub fn device(&self) -> Result<Device> {
         Device::of(&self.client, self.device)
     }
 
-    /// How many clients further the one stands that a program is to start on: of those that are not
-    /// left behind, the one after so many whose threads wait for the program.
+    /// The distance to the client that a program starts on: `waiting` clients have threads that
+    /// wait for the program, and clients left behind are skipped.
     pub(super) fn distance(&self, waiting: usize) -> usize {
         if ANY_LEFT_BEHIND.load(Ordering::Acquire) == 0 {
             return waiting;
@@ -80,19 +79,19 @@ impl Target {
         Ok(Target { client, number: self.number + number, ..self.clone() })
     }
 
-    /// Whether the device is the host's own processor.
+    /// Returns `true` if the device is the host's processor.
     pub fn is_cpu(&self) -> bool {
         let platform = self.client.platform_name();
         platform.eq_ignore_ascii_case("cpu") || platform.eq_ignore_ascii_case("host")
     }
 }
 
-/// Clients that are left behind, and for how many programs: whoever was to get the results of these
-/// has been interrupted, nobody can tell them to stop, and they may take every thread. Programs that
-/// come later start on another client.
+/// Clients left behind, with the number of their abandoned programs: the callers of these programs
+/// were interrupted, PJRT cannot stop them, and they may occupy every thread. Later programs start
+/// on another client.
 static LEFT_BEHIND: LazyLock<Shared<HashMap<Client, usize>>> = LazyLock::new(Shared::default);
 
-/// How many clients that are: most often none, which every run asks.
+/// The number of clients left behind. Every run reads it, and it is nearly always zero.
 static ANY_LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
 
 fn left_behind() -> SharedGuard<'static, HashMap<Client, usize>> {
@@ -118,28 +117,28 @@ pub(crate) fn come_back(client: &Client) {
     ANY_LEFT_BEHIND.store(all.len(), Ordering::Release);
 }
 
-/// What tells clients apart.
+/// The key of a client.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Key {
     /// The file of the plugin.
     plugin: PathBuf,
-    /// How many devices were asked for.
+    /// The number of devices in the settings.
     devices: Option<usize>,
-    /// Whether the memory of a GPU is to be taken at once.
+    /// The client reserves the memory of a GPU when it is made.
     preallocate: bool,
     /// 0 but for programs that run while another one waits for them, see [`Target::beside`].
     number: usize,
 }
 
 impl Key {
-    /// Whether the plugin is one for GPUs, as far as the name of its file tells.
+    /// Returns `true` if the file name belongs to a GPU plugin.
     fn is_for_gpus(&self) -> bool {
         let file = self.plugin.file_name().unwrap_or_default().to_string_lossy();
         ["cuda", "rocm", "gpu"].iter().any(|name| file.contains(name))
     }
 
-    /// What the plugin is told when it makes the client. What hardware it is for is not known before,
-    /// but by the name of its file; plugins for the CPU refuse what only those for GPUs know.
+    /// The plugin's options for the client. Before the client exists, only the file name of the
+    /// plugin shows its hardware; plugins for the CPU refuse the options of plugins for GPUs.
     fn options(&self) -> Vec<(&'static str, Value)> {
         let count = self.devices.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
         let mut options: Vec<(&str, Value)> =
@@ -189,8 +188,8 @@ pub(super) fn check_place(settings: &Settings) -> Result<()> {
     explicit_path(settings).map(drop)
 }
 
-/// Whether settings ask for the memory of a GPU at once. By default it is taken as it is needed, so
-/// that other programs on the machine get some.
+/// Returns `true` if settings reserve the memory of a GPU in advance. By default it is allocated on
+/// demand, so that other processes get a share.
 fn preallocates(settings: &Settings) -> Result<bool> {
     match settings.get("preallocate") {
         None => Ok(false),
@@ -271,7 +270,7 @@ mod tests {
         assert_eq!(key(cpu, Some(2), true), [("cpu_device_count", Value::Int64(2))]);
         assert!(key(cpu, None, false).is_empty());
         let mut settings = Settings::new();
-        assert!(!preallocates(&settings).expect("nothing is asked for"));
+        assert!(!preallocates(&settings).expect("no setting"));
         settings.insert("preallocate".into(), Setting::Int(1));
         assert!(preallocates(&settings).is_err());
     }

@@ -32,9 +32,9 @@ pub(super) struct XlaExecutable {
     byte_size: usize,
 }
 
-/// What has been compiled.
+/// The description of a compiled program.
 pub(super) struct What {
-    /// What runs are called in profiles.
+    /// The name of runs in profiles.
     label: String,
     inputs: Vec<TensorType>,
     used_inputs: Vec<usize>,
@@ -59,7 +59,8 @@ impl What {
         }
     }
 
-    /// A text from elsewhere, which takes all of its inputs and has so many outputs.
+    /// A StableHLO module that the user supplied. It uses all of its inputs and has `outputs`
+    /// outputs.
     pub(super) fn text(inputs: &[TensorType], outputs: usize, has_long_loops: bool) -> Self {
         let inputs = inputs.to_vec();
         let (label, used_inputs) = ("imported".to_owned(), (0..inputs.len()).collect());
@@ -69,14 +70,14 @@ impl What {
 }
 
 impl What {
-    /// Where inputs are among those that the program uses.
+    /// The positions of inputs among the inputs that the program uses.
     fn positions(&self, inputs: &[usize]) -> SmallVec<[i64; 4]> {
         let position = |input| self.used_inputs.iter().position(|used| used == input);
         inputs.iter().filter_map(position).map(|position| position as i64).collect()
     }
 }
 
-/// What a client runs.
+/// An executable on a client.
 struct Placed {
     target: Target,
     executable: pjrt::Executable,
@@ -103,9 +104,9 @@ impl Placed {
     }
 }
 
-/// What a process grows by for each executable that it holds, measured with programs of 1 to 300
-/// operations on XLA's CPU: so much for the smallest, and so many times the machine code, which is
-/// right to a fifth. `docs/performance.md` contains the measurements.
+/// The memory of a loaded executable, measured with programs of 1 to 300 operations on XLA's CPU:
+/// the smallest has `LEAST_BYTES`, others a multiple of their machine code, within a fifth.
+/// `docs/performance.md` contains the measurements.
 const LEAST_BYTES: usize = 112 << 10;
 const BYTES_PER_CODE_BYTE: usize = 12;
 
@@ -135,8 +136,8 @@ impl XlaExecutable {
         Err(Error::Arguments { function: "compiled program".into(), why })
     }
 
-    /// Where a run on this thread happens. If a thread of a client waits for it, or a program that
-    /// was interrupted runs there, that is another client: the one before may have no other thread.
+    /// The executable for a run on this thread. If a thread of a client waits for the run, or an
+    /// interrupted program occupies the client, it belongs to another client with free threads.
     ///
     /// # Errors
     /// A plugin that makes no second client, or does not load executables there.
@@ -217,7 +218,7 @@ impl XlaExecutable {
     }
 }
 
-/// Whether a program takes so little that it is not worth a thread, which takes some 30 microseconds to start.
+/// Returns `true` if a program is too short for a thread, whose start takes some 30 microseconds.
 fn is_soon_over(program: &Program) -> bool {
     estimate(program).is_some_and(|seconds| seconds <= WATCHED_ABOVE)
 }

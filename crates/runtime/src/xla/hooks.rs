@@ -1,13 +1,13 @@
 //! Hooks of compiled programs: host functions that are called while a program runs.
 //!
-//! XLA calls the host on threads of its own, of which a CPU has about one per core, and other
-//! programs wait for those threads. So the call that XLA makes only copies the values into a
-//! queue. The thread that runs the program takes them out, in order, and calls the functions: they
-//! may take their time and run programs on the same device.
+//! XLA calls the host on its own threads, about one per core on a CPU, and other programs wait for
+//! those threads. So the call that XLA makes only copies the values into a queue. The thread that
+//! runs the program pops them in order and calls the functions, which may be slow and may run
+//! programs on the same device.
 //!
-//! The call of a runtime call also waits for the results. The thread of XLA that waits is lost to
-//! other programs for so long, and there may be no other: what its function runs goes to another
-//! client, which has threads of its own ([`depth`]).
+//! The call of a runtime call also waits for the results. Meanwhile other programs cannot use the
+//! waiting thread of XLA, and it may be the only one: programs of the function run on another
+//! client with separate threads ([`depth`]).
 //!
 //! The queue is bounded: a program that is far ahead of its hooks waits for them. It does not while
 //! a hook runs a program itself, which may need the very thread that would wait.
@@ -31,14 +31,14 @@ pub(super) struct Run(Calls<Call, Vec<Buffer>, pjrt::Error, LeftBehind>);
 
 /// One call of the host.
 struct Call {
-    /// Which of the program's host calls.
+    /// The index of the host call in the program.
     place: usize,
     values: Vec<HostTensor>,
-    /// Where the thread of XLA waits for results, if it does.
+    /// The reply that the thread of XLA waits for, if it waits.
     reply: Option<Arc<Reply<Vec<HostTensor>>>>,
 }
 
-/// A call that nobody gets to any more, or whose function panics, leaves nobody waiting.
+/// A call that is dropped unanswered, also by a panic of its function, wakes the waiting thread.
 impl Drop for Call {
     fn drop(&mut self) {
         if let Some(reply) = &self.reply {
@@ -47,7 +47,7 @@ impl Drop for Call {
     }
 }
 
-/// A client that has a program which nobody waits for any more; it comes back when this is dropped.
+/// A client left behind with an abandoned program. Dropping this value makes the client available.
 struct LeftBehind(Client);
 
 impl LeftBehind {
@@ -109,7 +109,7 @@ impl Run {
         results.map(|results| reply.give(Some(results)))
     }
 
-    /// Calls the functions of hooks until the program is over, and gives its results.
+    /// Calls the functions of hooks until the program is over, and returns its results.
     pub(super) fn serve(
         self: &Arc<Self>,
         calls: &[HostCall],
@@ -142,7 +142,7 @@ impl Run {
     }
 }
 
-/// Tells the program that nobody calls its hooks any more, also when one has panicked.
+/// Stops the calls of the program when dropped, also by the panic of a hook.
 struct Leaving<'a>(&'a Run);
 
 impl Drop for Leaving<'_> {
@@ -151,7 +151,7 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// Who is shown the values of a call, if anybody.
+/// The listener of a call, if it has one.
 fn listener_of<'a>(call: &'a HostCall, context: &RunContext<'a>) -> Option<Listener<'a>> {
     let installed = call.name.as_ref().zip(context.hooks).and_then(|(name, hooks)| hooks.get(name));
     let own = call.slot.and_then(|slot| context.own_hooks.get(slot as usize));

@@ -26,7 +26,7 @@ impl Imported {
     /// Reads the signature of a module. The rest of it is read by XLA, when it is first run.
     ///
     /// # Errors
-    /// A text without a function `@main` of tensors whose shapes are known.
+    /// A module without a function `@main` of tensors with static shapes.
     pub fn new(text: &str) -> Result<Self> {
         let inputs =
             parameters(text).map_err(|why| Error::Format { format: "StableHLO".into(), why })?;
@@ -94,7 +94,7 @@ impl Imported {
             return Err(Error::Usage(why.into()));
         }
         let outputs = executable.outputs().len();
-        // What cannot be interrupted is told by the operation alone.
+        // Every loop counts as long: the module has no cost estimate.
         let loops = self.text.contains("stablehlo.while");
         let what = What::text(&self.inputs, outputs, loops);
         Ok(Arc::new(XlaExecutable::new(target, executable, what)))
@@ -121,7 +121,7 @@ fn parameters(text: &str) -> Result<Vec<TensorType>, String> {
     if text.as_bytes().starts_with(b"ML\xefR") {
         return Err("this is bytecode; convert it to text first".into());
     }
-    let (_, rest) = text.split_once("@main(").ok_or("there is no function @main")?;
+    let (_, rest) = text.split_once("@main(").ok_or("the module must have a function @main")?;
     let list =
         &rest[..end_of(rest, b"(<[{", b")>]}").ok_or("the parameters of @main have no end")?];
     let mut types = Vec::new();
@@ -153,7 +153,7 @@ fn parameter_type(parameter: &str) -> Result<TensorType, String> {
     Ok(TensorType::new(dtype, Shape::from(dims)))
 }
 
-/// Where a list ends whose opening bracket has been read. Strings may hold brackets.
+/// The end of a list after its opening bracket. Strings may contain brackets.
 fn end_of(text: &str, open: &[u8], close: &[u8]) -> Option<usize> {
     let mut depth = 0_usize;
     let mut bytes = text.bytes().enumerate();
@@ -161,7 +161,7 @@ fn end_of(text: &str, open: &[u8], close: &[u8]) -> Option<usize> {
         match byte {
             b'"' => skip_string(&mut bytes),
             _ if open.contains(&byte) => depth += 1,
-            // The arrow of a type is no bracket.
+            // The arrow of a type is not a bracket.
             b'>' if at > 0 && text.as_bytes()[at - 1] == b'-' => {}
             _ if close.contains(&byte) && depth == 0 => return Some(at),
             _ if close.contains(&byte) => depth -= 1,
@@ -171,7 +171,7 @@ fn end_of(text: &str, open: &[u8], close: &[u8]) -> Option<usize> {
     None
 }
 
-/// Where the first item of a list ends.
+/// The end of the first item of a list.
 fn next_comma(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut bytes = text.bytes().enumerate();

@@ -1,8 +1,8 @@
 //! Custom calls: nodes of compiled programs that the evaluator computes.
 //!
-//! They are the ops without an op of StableHLO, and those for which XLA's code for CPUs takes at least three
-//! times as long: factorizations, triangular and linear solves, sorts, top-k, cumulative reductions and
-//! Fourier transforms.
+//! They are the ops without an op of StableHLO, and those for which XLA's code for CPUs takes at
+//! least three times as long: factorizations, triangular and linear solves, sorts, top-k,
+//! cumulative reductions and Fourier transforms.
 
 use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError};
 
@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use crate::auto::thresholds::{LEAST_SORTED, TRANSFORMED};
 
-/// Whether a node of a program for a CPU is a custom call.
+/// Returns `true` if a node of a program for a CPU is a custom call.
 pub(super) fn is_custom_call(graph: &Graph, id: ExprId) -> bool {
     let operand = || graph.operands(id)[0];
     // Elements that share a byte are not worth unpacking.
@@ -50,7 +50,7 @@ pub(super) fn is_custom_call(graph: &Graph, id: ExprId) -> bool {
     }
 }
 
-/// How many plans are kept; a process that calls more kinds of kernels plans some of them anew.
+/// The number of plans kept; a process with more kinds of kernels plans some of them again.
 const PLANS: usize = 1024;
 
 /// The plans of the kernels that have been called, by the text of their programs.

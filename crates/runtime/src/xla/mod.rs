@@ -1,10 +1,9 @@
-//! XLA as a compiler: programs become StableHLO text, which a PJRT plugin compiles.
+//! XLA as a compiler: programs become StableHLO modules, which a PJRT plugin compiles.
 //!
-//! The plugin is a shared library that is looked for when XLA is first asked for, and only then:
-//! the setting `plugin`, the environment variable `NXLA_PJRT_PLUGIN`, then the Python packages at
-//! hand (see [`discover`](nxla_pjrt::discover)). Each plugin and device count has one client,
-//! made on first use and kept, because results of one client cannot be used by another without a
-//! copy.
+//! The plugin is a shared library. The first use of XLA searches for it: in the setting `plugin`,
+//! the environment variable `NXLA_PJRT_PLUGIN`, then the installed Python packages (see
+//! [`discover`](nxla_pjrt::discover)). Each plugin and device count has one client, made on first
+//! use and kept, because results of one client cannot be used by another without a copy.
 //!
 //! ```no_run
 //! use nxla::{Expr, Tensor, jit};
@@ -61,17 +60,16 @@ pub use text::{stablehlo_text, with_literals};
 /// Compiles with XLA; named `"xla"`.
 ///
 /// Settings: `plugin` (path of a PJRT plugin), `device` (its number, 0 by default),
-/// `cpu_device_count` (how many devices a CPU plugin makes), `preallocate` (whether a plugin for GPUs
-/// takes most of their memory at once, which it does not by default), `precision` of products on hardware
-/// that can trade it (`"default"`, `"high"`, `"highest"`), `kernels` (whether the evaluator computes
-/// factorizations, triangular and linear solves, sorts, top-k, cumulative reductions and Fourier
-/// transforms in custom calls; by default where the device is the host's processor and the plugin can
-/// call the host),
-/// `cache_dir` (a folder in which executables outlive the process; by default the one that
-/// `NXLA_CACHE_DIR` names, and none if that is empty), `cache_bytes` (how many bytes that may have, by
-/// default what `NXLA_CACHE_BYTES` says), and XLA's own flags by their names, which begin with `xla_`.
-/// Without kernels `lu`, `qr`, `eigh` and `svd`, and what is made of them, are loops of simpler
-/// operations.
+/// `cpu_device_count` (how many devices a CPU plugin makes), `preallocate` (whether a plugin for
+/// GPUs takes most of their memory at once, which it does not by default), `precision` of products
+/// on hardware that can trade it (`"default"`, `"high"`, `"highest"`), `kernels` (whether the
+/// evaluator computes factorizations, triangular and linear solves, sorts, top-k, cumulative
+/// reductions and Fourier transforms in custom calls; by default where the device is the host's
+/// processor and the plugin can call the host), `cache_dir` (a folder in which executables outlive
+/// the process; by default the one that `NXLA_CACHE_DIR` names, and none if that is empty),
+/// `cache_bytes` (how many bytes that may have, by default what `NXLA_CACHE_BYTES` says), and XLA's
+/// own flags by their names, which begin with `xla_`. Without kernels `lu`, `qr`, `eigh` and `svd`,
+/// and what is made of them, are loops of simpler operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Xla;
 
@@ -146,7 +144,7 @@ fn compiled(request: &CompileRequest<'_>, target: Target) -> Result<XlaExecutabl
     Ok(XlaExecutable::new(target, executable, What::program(module, request)))
 }
 
-/// A program as text for a device.
+/// Lowers a program for a device.
 fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<Module> {
     let _span = profile::span(Work::Compile, "lower to StableHLO");
     let kernels = settings::kernels(request.settings, target)?;
@@ -203,7 +201,7 @@ pub(crate) fn installed_device(
     }
 }
 
-/// Where a program is to run: on a device that was named as such, or that settings describe.
+/// The target of a program: the named device, or the device that settings describe.
 fn target_of(settings: &Settings, device: Option<&Device>) -> Result<Target> {
     let Some((client, index)) = device.and_then(|it| Some((it.client()?, it.index()))) else {
         return target(settings);

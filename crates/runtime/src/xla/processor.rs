@@ -1,10 +1,10 @@
-//! The processor at hand, as far as machine code depends on it.
+//! The processor of the host, as far as machine code depends on it.
 
 use std::sync::OnceLock;
 
-/// A text that is equal for processors on which machine code of one runs as well on the other: the
-/// model, what it can do, and how many of it work at once, among which XLA divides large loops when
-/// it compiles them.
+/// A string that is equal for processors with interchangeable machine code: the model, its
+/// instruction sets, and the number of cores, among which XLA divides large loops when it compiles
+/// them.
 pub(super) fn description() -> &'static str {
     static DESCRIPTION: OnceLock<String> = OnceLock::new();
     DESCRIPTION.get_or_init(|| {
@@ -15,7 +15,7 @@ pub(super) fn description() -> &'static str {
     })
 }
 
-/// What the system tells of its first processor and does not change while it runs.
+/// The constant part of the system's description of its first processor.
 fn first_processor(told: &str) -> String {
     const LASTING: [&str; 9] = [
         "vendor_id",

@@ -1,4 +1,4 @@
-//! Which clients there are, and which stand in for others.
+//! The registry of clients, and of clients that substitute others.
 
 use nxla_pjrt::Client;
 
@@ -11,7 +11,7 @@ static CLIENTS: Shared<Vec<Client>> = Shared::new(Vec::new());
 /// threads are all taken.
 static SUBSTITUTES: Shared<Vec<(Client, Client)>> = Shared::new(Vec::new());
 
-/// Makes a client stand in for another: its devices are those of the other.
+/// Makes a client substitute another: its devices equal the other's devices.
 pub(crate) fn substitute(client: &Client, original: &Client) {
     let mut all = SUBSTITUTES.lock();
     if !all.iter().any(|(known, _)| known == client) {
@@ -26,8 +26,8 @@ pub(crate) fn original(client: &Client) -> Client {
     found.map_or(client, |(_, original)| original).clone()
 }
 
-/// The position of a client among those of its platform. It is known from now on, so that devices
-/// have names in the order in which clients are made.
+/// The position of a client among the clients of its platform. The call registers the client, so
+/// that devices are numbered in the order of their clients.
 pub(crate) fn ordinal(client: &Client) -> usize {
     let mut known = CLIENTS.lock();
     if !known.contains(client) {

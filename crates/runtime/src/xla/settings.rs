@@ -1,4 +1,4 @@
-//! What can be set of XLA.
+//! The settings of XLA.
 
 use nxla_pjrt::Value;
 use nxla_stablehlo::Precision;
@@ -21,22 +21,23 @@ const SETTINGS: &[&str] = &[
     "xla_… (its own flags)",
 ];
 
-/// XLA's debug options under which its CPU compiler follows StableHLO. Without them a maximum ignores NaN in its
-/// right operand, and narrow floats keep excess precision between fused operations.
+/// XLA's debug options under which its CPU compiler follows StableHLO. Without them a maximum
+/// ignores NaN in its right operand, and narrow floats keep excess precision between fused
+/// operations.
 const STRICT_OPTIONS: [(&str, bool); 2] =
     [("xla_cpu_enable_fast_min_max", false), ("xla_allow_excess_precision", false)];
 
-/// What the names of XLA's own flags begin with. They are passed on as they are; which of them there
-/// are, and what they take, the plugin knows.
+/// The prefix of XLA's own flags. They are passed to the plugin unchanged, and the plugin checks
+/// them.
 const FLAG: &str = "xla_";
 
 /// The setting that leaves out the pass of XLA which ends the process over a loop whose counter is
-/// neither `s32` nor `s64`. Programs that are lowered here have no such loop; texts from elsewhere may.
-/// All that they lose on a CPU is what XLA notes about numbers of trips.
+/// neither `s32` nor `s64`. Programs that are lowered here have no such loop; texts from elsewhere
+/// may. All that they lose on a CPU is what XLA notes about numbers of trips.
 const WITHOUT_FATAL_PASS: (&str, &str) =
     ("xla_disable_hlo_passes", "while-loop-trip-count-annotator");
 
-/// The settings for a text from elsewhere on a device; what the caller says of XLA's passes stays.
+/// The settings for an imported module on a device; the caller's settings of XLA's passes are kept.
 pub(super) fn of_foreign_text(settings: &Settings, target: &Target) -> Settings {
     let mut settings = settings.clone();
     if target.is_cpu() {
@@ -66,8 +67,8 @@ pub(super) fn check_all(settings: &Settings) -> Result<()> {
     check_place(settings)
 }
 
-/// XLA's flags for programs on a device: those that make it keep to what StableHLO means, and on top
-/// of them those of the caller.
+/// XLA's flags for programs on a device: flags for the exact semantics of StableHLO, then the
+/// caller's flags, which override them.
 pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, Value)> {
     let given = settings.iter().filter(|(name, _)| name.starts_with(FLAG));
     let given = given.map(|(name, setting)| {
@@ -83,7 +84,7 @@ pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, Value)
     strict.map(|&(name, value)| (name.to_owned(), Value::Bool(value))).chain(given).collect()
 }
 
-/// Whether programs for a device call kernels; makes them callable.
+/// Returns `true` if programs for a device call kernels, and registers the kernels.
 pub(super) fn kernels(settings: &Settings, target: &Target) -> Result<bool> {
     let possible = target.is_cpu() && target.client.calls_host();
     let wanted = wants_kernels(settings)?.unwrap_or(possible);
@@ -98,7 +99,7 @@ pub(super) fn kernels(settings: &Settings, target: &Target) -> Result<bool> {
     Ok(wanted)
 }
 
-/// Whether settings ask for kernels, if they say so.
+/// The setting of kernels, if it is set.
 fn wants_kernels(settings: &Settings) -> Result<Option<bool>> {
     match settings.get("kernels") {
         None => Ok(None),

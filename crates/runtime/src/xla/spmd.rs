@@ -1,7 +1,7 @@
 //! Programs over several devices: XLA divides them, and each device has its part of each tensor.
 //!
-//! Shapes in the program are those of whole tensors. What a run takes and gives are the parts, device
-//! by device.
+//! Shapes in the program are shapes of whole tensors. Inputs and results of a run are the parts,
+//! device by device.
 
 use nxla_expr::{Layout, Program, TensorType};
 use nxla_pjrt::{self as pjrt, Buffer, CompileOptions, ExecuteOptions};
@@ -18,8 +18,8 @@ use crate::options::{Options, Setting, Settings};
 use crate::profile::{self, Work};
 use crate::tensor::{DeviceTensor, Tensor};
 
-/// So many devices of one client: of the default one, or for a plugin that makes as many devices for
-/// the CPU as it is told, of one that has them.
+/// `count` devices of one client: the default client, or for a plugin with a setting for the number
+/// of CPU devices, a client with `count` devices.
 ///
 /// # Errors
 /// Fewer devices than that; no plugin.
@@ -47,17 +47,17 @@ pub struct Divided {
     text: String,
     executable: pjrt::Executable,
     used_inputs: Vec<usize>,
-    /// What each device is given of each input.
+    /// The type of each input's part on a device.
     parts: Vec<TensorType>,
     names: Vec<Option<Names>>,
 }
 
 impl Divided {
-    /// Divides and compiles a program whose inputs are divided so. Without shardings of the outputs, XLA
-    /// chooses them.
+    /// Divides and compiles a program whose inputs are divided so. Without shardings of the
+    /// outputs, XLA chooses them.
     ///
     /// # Errors
-    /// Shardings that do not fit; a hook that somebody listens to; what the plugin says.
+    /// Shardings that do not fit; a hook with a listener; an error of the plugin.
     pub fn compile(
         program: &Program,
         options: &Options,
@@ -109,12 +109,12 @@ impl Divided {
         &self.text
     }
 
-    /// Which inputs a run needs.
+    /// The indices of inputs that a run needs.
     pub fn used_inputs(&self) -> &[usize] {
         &self.used_inputs
     }
 
-    /// What the plugin tells of it.
+    /// The plugin's figures for cost and memory.
     ///
     /// # Errors
     /// As for [`Analysis`].
@@ -122,8 +122,8 @@ impl Divided {
         super::analysis::analysis(&self.executable)
     }
 
-    /// Runs it on the parts of all inputs: a list for each device of the mesh. Parts that are elsewhere
-    /// are copied. Gives a list of results for each device.
+    /// Runs it on the parts of all inputs: a list for each device of the mesh. Parts that are
+    /// elsewhere are copied. Returns a list of results for each device.
     ///
     /// # Errors
     /// Another number of lists than devices, or parts of other types; what goes wrong in the run.
@@ -150,7 +150,7 @@ impl Divided {
         results.into_iter().map(wrap).collect()
     }
 
-    /// What a device needs of its list, there.
+    /// The buffers of a device: the inputs it needs from its list, copied to it.
     fn placed(&self, list: &[Tensor], client: &pjrt::Client, device: usize) -> Result<Vec<Buffer>> {
         if list.len() != self.parts.len() {
             let (found, expected) = (list.len(), self.parts.len());
@@ -177,7 +177,7 @@ fn wrong(why: String) -> Error {
     Error::Arguments { function: "program on a mesh".into(), why }
 }
 
-/// What a device has of tensors of these types.
+/// The types of a device's parts of tensors.
 fn parts_of<'a>(
     mesh: &Mesh,
     types: impl Iterator<Item = &'a TensorType>,
@@ -201,7 +201,7 @@ fn layouts(shardings: &[Sharding]) -> Vec<Layout> {
     shardings.iter().map(|sharding| sharding.layout().clone()).collect()
 }
 
-/// XLA has to give what the layouts of the outputs say.
+/// Checks that XLA's results have the layouts of the outputs.
 fn check_parts(executable: &pjrt::Executable, wanted: &[TensorType]) -> Result<()> {
     let given = executable.outputs();
     let fits =
@@ -210,5 +210,5 @@ fn check_parts(executable: &pjrt::Executable, wanted: &[TensorType]) -> Result<(
         return Ok(());
     }
     let given: Vec<String> = given.iter().map(|(dtype, shape)| format!("{dtype}{shape}")).collect();
-    Err(Error::Internal(format!("XLA gives results divided otherwise: {}", given.join(", "))))
+    Err(Error::Internal(format!("XLA divided the results otherwise: {}", given.join(", "))))
 }

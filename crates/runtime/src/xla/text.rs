@@ -12,13 +12,13 @@ use crate::compiler::CompileRequest;
 use crate::error::{Error, Result};
 use crate::options::{Options, Settings};
 
-/// A program as StableHLO text: as it is compiled for the device that the options name, or, if it is
-/// to be portable, such that it calls no function of this process. Settings of another compiler than
-/// XLA do not matter to it.
+/// A program as a StableHLO module: as it is compiled for the device of the options, or, with
+/// `portable`, without calls of this process's functions. Settings of compilers other than XLA are
+/// ignored.
 ///
 /// # Errors
-/// A form of an op that StableHLO has no words for; a portable text of a program with hooks that
-/// somebody listens to; else no plugin, or settings that there are not.
+/// A form of an op that StableHLO lacks; a portable module of a program whose hooks have listeners;
+/// otherwise no plugin, or an unknown setting.
 pub fn stablehlo_text(
     program: &Arc<Program>,
     options: &Options,

@@ -1,9 +1,9 @@
 //! The folder: reading and writing its files, and keeping it within its limit.
 //!
 //! Any number of processes may work on one folder without locks: a file appears whole by being
-//! renamed and never changes afterwards, and a missing file means that the program is compiled again.
-//! The folder and its files must be private (`nxla_pjrt::PrivateFolder`), because their machine code
-//! runs in this process.
+//! renamed and never changes afterwards, and a missing file means that the program is compiled
+//! again. The folder and its files must be private (`nxla_pjrt::PrivateFolder`), because their
+//! machine code runs in this process.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
@@ -37,7 +37,7 @@ pub struct DiskEntry {
     pub bytes: u64,
     /// When the file was written or used last.
     pub last_used: SystemTime,
-    /// How long compiling took, in milliseconds; `None` for a file of another version.
+    /// The time of compilation in milliseconds; `None` for a file of another version.
     pub compile_time: Option<u64>,
     /// Why the file is never run; `None` for one that may be.
     pub refused: Option<String>,
@@ -123,7 +123,7 @@ fn read_or_create_secret(folder: &PrivateFolder) -> io::Result<Secret> {
     let mut secret = Secret::default();
     getrandom::fill(&mut secret).map_err(io::Error::other)?;
     let path = folder.path().join(SECRET);
-    // What is there is damaged.
+    // The existing file is damaged.
     let _ = fs::remove_file(&path);
     // Of several processes that create a secret at the same time, the first wins: a link, unlike a
     // rename, never replaces a file.
@@ -139,8 +139,8 @@ fn write_whole(folder: &PrivateFolder, name: &str, bytes: &[u8]) -> io::Result<(
     write_then(folder, bytes, |written| fs::rename(written, folder.path().join(name)))
 }
 
-/// Writes a file under a temporary name and calls `finish` with its path. The file is removed after an
-/// error.
+/// Writes a file under a temporary name and calls `finish` with its path. The file is removed after
+/// an error.
 fn write_then(
     folder: &PrivateFolder,
     bytes: &[u8],
@@ -159,8 +159,8 @@ fn write_then(
     write().inspect_err(|_| drop(fs::remove_file(&path)))
 }
 
-/// Removes what has not been used for longest until a limit is kept with an eighth to spare, and
-/// files that nobody writes any more.
+/// Removes the least recently used files until an eighth of the limit is free, and temporary files
+/// whose writer is gone.
 fn evict(folder: &Path, limit: u64) -> io::Result<()> {
     let mut known = files(folder)?;
     let is_stale = |file: &Known| file.last_used.elapsed().is_ok_and(|age| age > STALE);
@@ -245,7 +245,7 @@ fn describe(folder: &PrivateFolder, file: Known) -> DiskEntry {
     }
 }
 
-/// Removes all executables of a folder and its secret, and nothing else. Returns the number of
+/// Removes all executables of a folder and its secret. Other files stay. Returns the number of
 /// executables and their bytes.
 ///
 /// # Errors
@@ -280,7 +280,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder of its own, removed at the end.
+    /// A temporary folder, removed at the end.
     struct Scratch(PathBuf);
 
     impl Scratch {

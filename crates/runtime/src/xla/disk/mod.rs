@@ -1,10 +1,10 @@
 //! Executables that outlive the process: a folder with a file for each.
 //!
-//! A file is named after its key, the digest of everything that decides what the plugin makes: the
-//! text of the program, the options, the plugin with its versions, and the processor. A file is
-//! written under a temporary name and then renamed, so that readers in other processes see all of it
-//! or nothing. Machine code is passed to the plugin only if the folder and the file are private to the
-//! user and a keyed digest shows that a process of that user wrote the file for this program.
+//! A file is named after its key, the digest of all inputs of a compilation: the StableHLO module,
+//! the options, the plugin with its versions, and the processor. A file is written under a
+//! temporary name and then renamed, so that readers in other processes see all of it or nothing.
+//! Machine code is passed to the plugin only if the folder and the file are private to the user and
+//! a keyed digest shows that a process of that user wrote the file for this program.
 //!
 //! The folder never makes a call fail. If it cannot be read or written, is refused or deleted, or
 //! holds damaged files, the program is compiled as without it, and the report says so.
@@ -41,11 +41,11 @@ pub(super) struct DiskCache {
     limit: u64,
 }
 
-/// What decides which executable a plugin makes, as a digest.
+/// The digest of all inputs of a compilation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Key([u8; 32]);
 
-/// What folders of executables were asked, and gave, since the process began.
+/// Statistics of the folders of executables since the process began.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DiskReport {
     /// Executables that were found and loaded.
@@ -56,7 +56,7 @@ pub struct DiskReport {
     pub stored: u64,
     /// Files that were damaged or could not be read or written.
     pub failed: u64,
-    /// What was wrong with the last of these.
+    /// The error of the last failure.
     pub last_failure: Option<String>,
 }
 
@@ -66,7 +66,7 @@ static STORED: AtomicU64 = AtomicU64::new(0);
 static FAILED: AtomicU64 = AtomicU64::new(0);
 static LAST_FAILURE: Shared<Option<String>> = Shared::new(None);
 
-/// What folders of executables were asked, and gave, since the process began.
+/// Statistics of the folders of executables since the process began.
 pub fn disk_report() -> DiskReport {
     DiskReport {
         hits: HITS.load(Ordering::Relaxed),
@@ -112,7 +112,7 @@ impl DiskCache {
     /// The executable of a program, read or compiled and then written.
     ///
     /// # Errors
-    /// What compiling raises.
+    /// An error of the compilation.
     pub(super) fn get_or_compile(
         &self,
         target: &Target,
@@ -213,7 +213,7 @@ fn without_location(line: &str) -> &str {
         let is_number = digits.len() > 1 && digits[1..].bytes().all(|byte| byte.is_ascii_digit());
         is_number.then_some(())?;
         let at = before.strip_suffix('"')?.rfind(BEGIN)?;
-        // A quote in the name of a file is escaped, so a plain one is no part of a location.
+        // A quote in the name of a file is escaped, so a plain quote ends the location.
         let name = &before[at + BEGIN.len()..before.len() - 1];
         let mut bytes = name.bytes();
         while let Some(byte) = bytes.next() {
