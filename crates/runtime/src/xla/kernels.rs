@@ -7,7 +7,7 @@
 use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError};
 
 use nxla_eval::{Hooks, Plan};
-use nxla_expr::{BlockKind, ExprId, Graph, Op};
+use nxla_expr::{BlockKind, ExprId, Graph, Op, family_ops};
 use nxla_pjrt::{HostAttribute, HostCall, HostView, register_host_fn};
 use nxla_stablehlo::{KERNEL_ID, kernel_program};
 use nxla_tensor::DType;
@@ -46,7 +46,16 @@ pub(super) fn is_custom_call(graph: &Graph, id: ExprId) -> bool {
             | BlockKind::Named { .. }
             | BlockKind::Factorize(_) => false,
         },
-        _ => false,
+        family_ops!(create)
+        | family_ops!(elementwise)
+        | family_ops!(movement)
+        | family_ops!(reduce)
+        | family_ops!(window)
+        | family_ops!(contract) => false,
+        Op::Slice(_) | Op::PutSlice(_) | Op::Gather(_) => false,
+        Op::IndexedAdd(_) | Op::IndexedPut(_) => false,
+        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Metadata(_) => false,
+        Op::Elem(_) | Op::Cond(_) | Op::While(_) | Op::Hook(_) => false,
     }
 }
 
