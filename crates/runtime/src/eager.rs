@@ -3,8 +3,7 @@
 //! An eager operation is a small program whose operands (also numbers) are inputs. It is compiled
 //! once for its types. Each thread builds its operations in one graph, its workshop. A graph stores
 //! equal nodes once, so a repeated operation has the same nodes, and these are the key of its
-//! executable: a repetition builds no program and no digest. The latest ops are found by the types
-//! of their operands, without the graph.
+//! executable: a repetition builds no program and no digest.
 
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -52,11 +51,19 @@ impl EagerOp {
         source: fn() -> Source,
         build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
     ) -> Result<Self> {
-        Self::begin(None, operands, source, build)
+        let inputs = concrete(operands)?;
+        let options = has_default_options().then(default_options);
+        let mut vectors = Vectors::NONE;
+        let build = |graph: &mut Graph, parameters: &[ExprId]| {
+            build_entries(graph, None, (operands, parameters), build, &mut vectors)
+        };
+        let operation = Workshop::enter(source, |workshop| {
+            workshop.operation(&inputs, mark_of(options.as_ref()), build)
+        })?;
+        Ok(Self { operation, inputs, vectors, options })
     }
 
-    /// Applies one op of the table to data. A repetition with operands of the same types is found
-    /// without building it.
+    /// Applies one op of the table to data.
     ///
     /// # Errors
     /// Operands that the op refuses; a number that no dtype holds.
@@ -67,26 +74,7 @@ impl EagerOp {
         let build = |graph: &mut Graph, ids: &[ExprId]| {
             Ok(Ids::from_slice(&[graph.make(op.clone(), ids)?]))
         };
-        Self::begin(Some(op), operands, source, build)
-    }
-
-    /// Builds the operation. With `op`, `build` builds this op alone.
-    fn begin<O: Operand>(
-        op: Option<&Op>,
-        operands: &[O],
-        source: fn() -> Source,
-        build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
-    ) -> Result<Self> {
-        let inputs = concrete(operands)?;
-        let options = has_default_options().then(default_options);
-        let mut vectors = Vectors::NONE;
-        let build = |graph: &mut Graph, parameters: &[ExprId]| {
-            build_entries(graph, None, (operands, parameters), build, &mut vectors)
-        };
-        let operation = Workshop::enter(source, |workshop| {
-            workshop.operation(op, &inputs, mark_of(options.as_ref()), build)
-        })?;
-        Ok(Self { operation, inputs, vectors, options })
+        Self::new(operands, source, build)
     }
 
     /// Runs the operation on the device of the data, or on the device of the default options.
@@ -148,13 +136,6 @@ struct Operation {
 }
 
 impl Operation {
-    /// Returns `true` if it was built for the types of these tensors, which have no vectorized
-    /// axes.
-    fn takes(&self, inputs: &[Tensor]) -> bool {
-        let types = self.program.inputs();
-        types.len() == inputs.len() && inputs.iter().zip(types).all(|(input, ty)| input.is_of(ty))
-    }
-
     fn compile(
         &self,
         inputs: &[Tensor],
@@ -184,22 +165,8 @@ thread_local! {
 struct Workshop {
     graph: Graph,
     known: FxHashMap<Key, Arc<Operation>>,
-    /// The ops of the table that were applied last.
-    recent: [Option<Recent>; RECENT],
-    /// The index of the entry that the next op replaces.
-    oldest: usize,
     /// The weight of the graph, in nodes.
     held: usize,
-}
-
-/// The number of ops that are found without building them: a line or two of a user's code.
-const RECENT: usize = 8;
-
-/// An op that was applied a short while ago.
-struct Recent {
-    op: Op,
-    options: u64,
-    operation: Arc<Operation>,
 }
 
 /// The key of an operation in its workshop.
@@ -217,7 +184,7 @@ impl Workshop {
         let mut graph = Graph::with_options(graph_options());
         let source = graph.add_source(source());
         graph.set_source(source);
-        Self { graph, known: FxHashMap::default(), recent: Default::default(), oldest: 0, held: 0 }
+        Self { graph, known: FxHashMap::default(), held: 0 }
     }
 
     /// Works in the workshop of this thread. There is none yet for the first operation of a thread,
@@ -241,29 +208,7 @@ impl Workshop {
         self.graph.effects().is_empty() && self.held < EAGER_NODES
     }
 
-    /// Builds the operation. With `op`, `build` builds this op alone.
     fn operation(
-        &mut self,
-        op: Option<&Op>,
-        inputs: &[Tensor],
-        options: u64,
-        build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
-    ) -> Result<Arc<Operation>> {
-        let Some(op) = op else { return self.built(inputs, options, build) };
-        let is_it = |recent: &&Recent| {
-            recent.op == *op && recent.options == options && recent.operation.takes(inputs)
-        };
-        if let Some(recent) = self.recent.iter().flatten().find(is_it) {
-            return Ok(recent.operation.clone());
-        }
-        let operation = self.built(inputs, options, build)?;
-        let recent = Recent { op: op.clone(), options, operation: operation.clone() };
-        self.recent[self.oldest] = Some(recent);
-        self.oldest = (self.oldest + 1) % RECENT;
-        Ok(operation)
-    }
-
-    fn built(
         &mut self,
         inputs: &[Tensor],
         options: u64,
@@ -333,29 +278,15 @@ mod tests {
             of(BinaryOp::Add, single(), Value::Tensor(Tensor::new(vec![-3.0_f32], []).unwrap()));
         assert!(Arc::ptr_eq(&program, &again), "a number is an operand like others");
         assert_eq!(difference.as_slice::<f32>().unwrap(), [-1.5, -5.0]);
-        // Another op, another dtype, another shape, and what was forgotten.
+        // Another dtype, another shape, another op.
         let double = Tensor::new(vec![1.5_f64, -2.0], [2]).unwrap();
         let (_, sum) = of(BinaryOp::Add, double, one());
         assert_eq!(sum.as_slice::<f64>().unwrap(), [2.5, -1.0]);
         let (_, sum) = of(BinaryOp::Add, single(), Value::Tensor(single()));
         assert_eq!(sum.as_slice::<f32>().unwrap(), [3.0, -4.0]);
-        let others = [
-            BinaryOp::Subtract,
-            BinaryOp::Multiply,
-            BinaryOp::Divide,
-            BinaryOp::Max,
-            BinaryOp::Min,
-            BinaryOp::Less,
-            BinaryOp::Equal,
-            BinaryOp::Atan2,
-            BinaryOp::Greater,
-        ];
-        assert!(others.len() > RECENT);
-        for op in others {
+        for op in [BinaryOp::Subtract, BinaryOp::Max, BinaryOp::Less, BinaryOp::Atan2] {
             let (program, _) = of(op, single(), one());
             assert_eq!(program.graph().op(program.outputs()[0]), &Op::Binary(op));
         }
-        let (_, sum) = of(BinaryOp::Add, single(), one());
-        assert_eq!(sum.as_slice::<f32>().unwrap(), [2.5, -1.0]);
     }
 }
