@@ -42,8 +42,8 @@ def test_backends_round_in_different_ways():
         np.testing.assert_allclose(by("evaluator", x=x), by("xla", x=x), rtol=1e-5)
 
 
-#: Programs of every size, counted at the plugin. A process of its own counts nothing else:
-#: compilations of earlier tests may still be under way in this one.
+#: Programs of every size, counted at the plugin. They run in a separate process, since
+#: compilations of earlier tests may still be in progress in this one.
 COUNT_PROGRAMS = """
 import numpy as np
 import nxla as nx

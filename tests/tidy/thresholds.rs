@@ -140,7 +140,7 @@ pub(crate) fn devices_in_stablehlo(tree: &Tree) -> Vec<String> {
     complaints
 }
 
-/// The words of identifiers and strings, in lower case; those of comments are left out.
+/// The words of identifiers and strings, in lower case. Comments are left out.
 fn code_words(tokens: TokenStream) -> Vec<String> {
     let (mut streams, mut words) = (vec![tokens], Vec::new());
     while let Some(tokens) = streams.pop() {

@@ -1,5 +1,5 @@
 //! Calls by the compiler `auto` on both sides of each of its limits: values, device, donation, hooks, errors
-//! and deallocation are the same whichever backend runs a call. The tests need a plugin, and do nothing where
+//! and deallocation are the same on both backends. The tests need a plugin, and do nothing where
 //! none is named by `NXLA_PJRT_PLUGIN`.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -11,7 +11,7 @@ use nxla::{Device, Expr, Tensor, devices, hook, jit};
 struct Side {
     name: &'static str,
     elements: usize,
-    /// Whether the program multiplies matrices, which takes the evaluator more than 0.25 s by the estimate.
+    /// Set if the program multiplies matrices, which takes the evaluator more than 0.25 s by the estimate.
     is_large: bool,
     settings: &'static [(&'static str, i64)],
     backends: [&'static str; 3],

@@ -159,7 +159,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Returns true if a program has active hooks, including those of its regions.
+    /// Returns true if a program has active hooks, also in its regions.
     pub(crate) fn is_active(&mut self, program: &'a Program) -> bool {
         let address = std::ptr::from_ref(program);
         if let Some(&known) = self.active.get(&address) {

@@ -126,7 +126,7 @@ fn matrix_side(ty: Option<&TensorType>) -> u64 {
     ty.and_then(|ty| ty.shape.iter().last().copied()).unwrap_or(1) as u64
 }
 
-/// How many multiplications of its matrix's size times its side a factorization takes (Golub and
+/// The multiplications of a factorization, in units of its matrix's size times its side (Golub and
 /// Van Loan, *Matrix Computations*, 4th edition, sections 3.2, 5.2, 8.3 and 8.6).
 fn weight_of(factorization: Factorization) -> u64 {
     match factorization {

@@ -599,7 +599,7 @@ macro_rules! define_unary {
                 match self { $(UnaryOp::$variant => Lowering::$($lowering)*),* }
             }
 
-            /// How many operations one element takes: 1 for an instruction of a vector unit, 4 for a
+            /// The operations of one element: 1 for an instruction of a vector unit, 4 for a
             /// division or a root, 10 for a library function without branches, and 20 for one that is
             /// composed of two.
             pub const fn operations(self) -> u64 {
@@ -647,7 +647,7 @@ macro_rules! define_binary {
                 match self { $(BinaryOp::$variant => Lowering::$($lowering)*),* }
             }
 
-            /// How many operations one element takes: 1 for an instruction of a vector unit, 4 for a
+            /// The operations of one element: 1 for an instruction of a vector unit, 4 for a
             /// division or a root, 10 for a library function without branches, and 20 for one that is
             /// composed of two.
             pub const fn operations(self) -> u64 {

@@ -1,8 +1,8 @@
 //! `auto`: a compiler that chooses between the evaluator and XLA.
 //!
 //! This module has all of the policy: [`policy`] decides, [`thresholds`] lists the limits and their
-//! measurements, and [`AutoExecutable`] runs each call on the chosen backend. The cost model is
-//! that of stages ([`nxla_split::seconds_of`]).
+//! measurements, and [`AutoExecutable`] runs each call on the chosen backend. The cost model of
+//! stages ([`nxla_split::seconds_of`]) estimates programs.
 
 mod executable;
 mod explain;
