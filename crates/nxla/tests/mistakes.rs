@@ -153,7 +153,7 @@ impl Executable for Nothing {
 fn an_executable_with_too_few_results_is_told_apart_from_our_mistakes() {
     let compiler = CompilerChoice::from(Arc::new(TooFew) as Arc<dyn Compiler>);
     let both = jit(|x: Expr| (&x + 1, x * 2)).compiler(compiler.clone());
-    let expected = "an executable gave 1 results for a program of 2; its compiler is to blame";
+    let expected = "the executable of a compiler must return 2 results; got 1";
     assert_eq!(both.call(1).unwrap_err().to_string(), expected);
     let compiled = both.compile(&Tensor::from(1)).unwrap();
     assert_eq!(compiled.call(1).unwrap_err().to_string(), expected);

@@ -2,9 +2,9 @@
 //!
 //! Every plugin contains its own XLA and so its own registries. One handler is registered with
 //! each, under [`HOST_CALL_TARGET`], and a type of pointer by which an execution carries its own
-//! table of functions. When the handler is called it must know the number that *this* plugin gave
-//! to that type; plugins are told apart by the address of the function table that XLA passes with
-//! every call, which is learnt when the plugin asks the new handler for its version.
+//! table of functions. When the handler is called it must know the number that *this* plugin
+//! assigned to that type; plugins are distinguished by the address of the function table that XLA
+//! passes with every call, which is learnt when the plugin asks the new handler for its version.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -528,7 +528,7 @@ fn panic_message(panic: Box<dyn Any + Send>) -> String {
 /// Destroys an error of a function of XLA.
 ///
 /// # Safety
-/// `api` is the function table of a call frame, and `error` an error that it gave, which is not
+/// `api` is the function table of a call frame, and `error` an error that it returned, which is not
 /// used afterwards.
 unsafe fn destroy_error(api: *const XLA_FFI_Api, error: *mut XLA_FFI_Error) {
     let mut destroy = XLA_FFI_Error_Destroy_Args::new();

@@ -231,7 +231,7 @@ pub trait Executable: Send + Sync {
 pub struct RunContext<'a> {
     /// Host functions for named hooks.
     pub hooks: Option<&'a BTreeMap<Arc<str>, Arc<dyn HostFn>>>,
-    /// The functions that hooks have of their own, by [`HookOp::slot`]; [`compile_program`] fills
+    /// The functions that hooks of the program have, by [`HookOp::slot`]; [`compile_program`] fills
     /// them in.
     ///
     /// [`compile_program`]: crate::compile_program

@@ -510,7 +510,7 @@ fn joined(further: &Vectors, own: &Vectors) -> Vectors {
     Vectors::new(further.iter().chain(own.iter()).cloned())
 }
 
-/// Nodes for what a caller gave as tangents or cotangents: in the dtype of what they belong to,
+/// Nodes for a caller's tangents or cotangents: in the dtype of the values they belong to,
 /// with its vectorized axes behind the further ones.
 fn fit(
     trace: &Trace,

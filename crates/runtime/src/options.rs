@@ -81,7 +81,7 @@ pub struct Options {
     pub device: Option<Device>,
     /// Host functions for named hooks.
     pub hooks: BTreeMap<Arc<str>, Arc<dyn HostFn>>,
-    /// How programs are cut into stages that are compiled by themselves; `None` compiles them
+    /// How programs are cut into stages that are compiled separately; `None` compiles them
     /// whole.
     pub stages: Option<Policy>,
     /// The receiver of the progress of stages.

@@ -140,9 +140,7 @@ pub(crate) fn check_count(program: &Program, results: &[Tensor]) -> Result<()> {
     if found == expected {
         return Ok(());
     }
-    let why = format!(
-        "an executable gave {found} results for a program of {expected}; its compiler is to blame"
-    );
+    let why = format!("the executable of a compiler must return {expected} results; got {found}");
     Err(Error::Usage(why))
 }
 
@@ -166,7 +164,8 @@ impl Job {
     ) -> Arc<Self> {
         let listens = |name: &str| options.hooks.contains_key(name);
         let Detached { program: detached, functions, pattern } = program.detach_hooks(&listens);
-        // Stages are programs of their own, in which numbers of hooks of the whole mean nothing.
+        // Stages are separate programs, in which the numbers of the whole program's hooks are
+        // invalid.
         let late = engine.compiler.resolves_hooks() && options.stages.is_none();
         let address = |function: &Arc<dyn HostFn>| Arc::as_ptr(function).cast::<()>() as usize;
         let key = CacheKey {

@@ -1,4 +1,4 @@
-//! Stand-ins for values that a function is differentiated for.
+//! Tracers for the values that a function is differentiated for.
 //!
 //! The function is traced on them, so that only its own use of the values counts: what it captures
 //! from outside is constant, even if it was computed from the same values.
@@ -25,7 +25,7 @@ pub(crate) struct Tracers {
 }
 
 impl Tracers {
-    /// Stand-ins for values of a trace.
+    /// Tracers for values of a trace.
     ///
     /// # Errors
     /// Values of another trace; vectorized axes that do not meet.
@@ -40,7 +40,7 @@ impl Tracers {
         Self::over(function, trace, &values, vectors)
     }
 
-    /// Stand-ins for values that all get these vectorized axes.
+    /// Tracers for values that all get these vectorized axes.
     fn over(
         function: &'static str,
         trace: &Trace,
@@ -88,7 +88,7 @@ impl Tracers {
         ids.iter().map(vectorized).collect()
     }
 
-    /// The stand-ins to take instead, with an entry for each of the results.
+    /// The tracers to use instead, with an entry for each of the results.
     fn per_entry(&self, results: &[Expr]) -> Result<Option<Self>> {
         let own = results.iter().map(Expr::vectors);
         let vectors = Vectors::union(self.function, std::iter::once(&self.vectors).chain(own))?;

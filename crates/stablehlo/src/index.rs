@@ -82,7 +82,7 @@ fn static_starts(
         .collect()
 }
 
-/// One scalar per axis, all of one dtype, as dynamic slices want them. They clamp by themselves.
+/// One scalar per axis, all of one dtype, as dynamic slices require, which clamp them.
 fn dynamic_starts(cx: &mut Cx<'_>, starts: &[Start], dynamic: &[Source], shape: &Shape) -> Values {
     let largest = shape.iter().copied().max().unwrap_or(0);
     let index = dynamic
@@ -143,7 +143,7 @@ fn gather(cx: &mut Cx<'_>, axes: &[usize], operands: &[Source], ty: &TensorType)
 }
 
 /// Coordinates into a tensor of this shape. Gathers clamp them and scatters drop those outside,
-/// by themselves.
+/// themselves.
 fn indices(cx: &mut Cx<'_>, indices: Source, shape: &Shape) -> Value {
     let largest = shape.iter().copied().max().unwrap_or(0);
     let index = widen::index_of(cx.dtype(indices.ty()), largest);

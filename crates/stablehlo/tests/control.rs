@@ -174,7 +174,7 @@ fn a_hook_without_a_listener_leaves_nothing_behind() {
     assert!(module.host_calls.is_empty());
     assert_lines(&lines(&module.text), "%1 = stablehlo.exponential %0 : tensor<f32>");
 
-    // Without a choice, hooks with a function of their own are active.
+    // Without a choice, hooks with their own function are active.
     let module = with_hooks(&program);
     assert_eq!(module.used_inputs, [0]);
     assert_eq!(module.host_calls.len(), 1);

@@ -21,7 +21,7 @@ macro_rules! args {
     )* };
 }
 
-// Errors. Destroying one and reading its message return nothing, so they are no `Args`.
+// Errors. Destroying one and reading its message return nothing, so they lack `Args`.
 c_struct! {
     PJRT_Error_Destroy_Args { error: *mut PJRT_Error }
     PJRT_Error_Message_Args {

@@ -56,7 +56,7 @@ c_struct! {
         type_id: i64,
         type_info: *mut PJRT_FFI_Type_Info,
     }
-    // The header nests the fields from `type_id` on in a struct of their own, with the same layout.
+    // The header nests the fields from `type_id` on in a separate struct, with the same layout.
     // Newer plugins have no `deleter`; it stays null, and the data belongs to the caller.
     PJRT_FFI_UserData_Add_Args {
         context: *mut PJRT_ExecuteContext,

@@ -177,7 +177,7 @@ impl<S: Static, R> Function<S, R> {
             Conflict::Force => Ok(CallMode::Run),
             Conflict::Reuse => Ok(CallMode::Inline),
             Conflict::Raise => Err(Error::Usage(format!(
-                "{}: a jitted function with options of its own cannot be called while another function \
+                "{}: a jitted function with its own options cannot be called while another function \
                  is traced; pass on_conflict=\"reuse\" to nx.jit to inline it without them, or \
                  \"force\" to run it separately",
                 self.name

@@ -241,7 +241,8 @@ impl Repetition {
         self.scope.parameters[0]
     }
 
-    /// The state after a trip, from what the body gave: entries that are done keep theirs.
+    /// The state after an iteration, from the results of the body: finished entries keep their
+    /// state.
     ///
     /// # Errors
     /// Another number of results than the state has, or results of other types.
@@ -301,8 +302,8 @@ impl Repetition {
 /// None if the body adds none.
 ///
 /// All entries of an added axis are equal at the start. The caller traces the loop again for the
-/// returned state, until the body adds nothing: axes are only added, and there are finitely many. The
-/// effects of the discarded trace are dropped.
+/// returned state, until the body adds nothing: axes are only added, and there are finitely many.
+/// The effects of the discarded trace are dropped.
 fn widen_state(
     graph: &mut Graph,
     mark: Mark,

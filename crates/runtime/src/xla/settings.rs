@@ -33,7 +33,7 @@ const FLAG: &str = "xla_";
 
 /// The setting that leaves out the pass of XLA which ends the process over a loop whose counter is
 /// neither `s32` nor `s64`. Programs that are lowered here have no such loop; texts from elsewhere
-/// may. All that they lose on a CPU is what XLA notes about numbers of trips.
+/// may. On a CPU they only lose XLA's notes about numbers of iterations.
 const WITHOUT_FATAL_PASS: (&str, &str) =
     ("xla_disable_hlo_passes", "while-loop-trip-count-annotator");
 
