@@ -99,7 +99,9 @@ def pytest_collection_modifyitems(items):
 
 
 #: Errors of functions that need a plugin where there is none.
-NO_PLUGIN = re.compile(r'no PJRT plugin found|there is no device "cpu:0"; there are host$', re.M)
+NO_PLUGIN = re.compile(
+    r'no PJRT plugin found|device: name: must be one of host; got "cpu:0"$', re.M
+)
 
 
 @pytest.hookimpl(wrapper=True)

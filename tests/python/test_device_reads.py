@@ -283,7 +283,7 @@ def test_a_compiler_names_its_device_or_is_refused(device):
     compiler.answer = device.name
     assert nx.to_backend(compiler=compiler) == device
     compiler.answer = "nowhere:0"
-    with pytest.raises(nx.OptionError, match='device: name: must be one of .*; got "nowhere:0"'):
+    with pytest.raises(nx.OptionError, match=r'device: name: must be one of .*; got "nowhere:0"'):
         nx.to_backend(compiler=compiler)
     compiler.answer = ("host", 0)
     with pytest.raises(nx.ArgumentError, match="expected a device or the name of one, got tuple"):

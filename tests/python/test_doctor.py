@@ -59,7 +59,7 @@ def test_broken_plugins_are_told_and_others_still_work(libraries):
     done = doctor("--quick", "--plugin", text, "--plugin", other)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{text} (found)" in done.stdout
-    assert "it is no shared library" in done.stdout
+    assert "it is not a shared library" in done.stdout
     assert "GetPjrtApi" in done.stdout
     assert done.stdout.count("does not work") >= 2
 

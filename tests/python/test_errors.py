@@ -73,7 +73,7 @@ def test_a_jitted_call_inside_a_trace():
 
 
 def test_unknown_compilers_and_options():
-    with pytest.raises(nx.OptionError, match='compiler: name: must be one of .*; got "nope"'):
+    with pytest.raises(nx.OptionError, match=r'compiler: name: must be one of .*; got "nope"'):
         nx.jit(lambda x: x, compiler="nope")(1.0)
     with pytest.raises(nx.OptionError, match="has no option"):
         nx.jit(lambda x: x, compiler="evaluator", level=3)(1.0)

@@ -277,7 +277,7 @@ def test_a_plugin_that_was_cut_short_is_refused(tmp_path):
         target.truncate(os.path.getsize(whole) // 2)
     assert "cut short" in run(plugin_of(path))
     path.write_bytes(b"no library at all" * 10)
-    assert "no shared library" in run(plugin_of(path))
+    assert "not a shared library" in run(plugin_of(path))
 
 
 def test_a_plugin_that_aborts_is_refused(tmp_path):

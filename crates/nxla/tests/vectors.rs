@@ -33,7 +33,7 @@ fn functions_work_on_each_entry() {
         "add: the vectorized axis \"row\" has size 2 in one operand and 3 in another; sizes must be \
          equal, or 1"
     );
-    assert!(rows().item::<f64>().unwrap_err().to_string().contains("no single number"));
+    assert!(rows().item::<f64>().unwrap_err().to_string().contains("must be a single number"));
 }
 
 #[test]

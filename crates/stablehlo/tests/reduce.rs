@@ -3,10 +3,9 @@
 
 mod common;
 
-use common::{assert_lines, body, program, scalar, ty};
+use common::{assert_lines, body, scalar, ty};
 use nxla_expr::build::{WindowOptions, WindowPadding};
 use nxla_expr::{Graph, ReduceOp};
-use nxla_stablehlo::{LowerOptions, lower};
 use nxla_tensor::DType;
 
 #[test]
