@@ -3,7 +3,8 @@
 
 use nxla::vectors::Target;
 use nxla::{
-    DType, Expr, Tensor, cond, custom_grad, fori, grad, jit, value_and_grad, vmap, while_loop,
+    DType, Expr, Tensor, Window, cond, custom_grad, fori, grad, jit, value_and_grad, vmap,
+    while_loop,
 };
 
 fn rows() -> Tensor {
@@ -126,4 +127,34 @@ fn branches_not_taken_stay_out_of_derivatives() {
     for (found, expected) in by_x.into_iter().zip([3.0, 3.0, 1.5, 1.0 / 3.0]) {
         assert!((found - expected).abs() < 1e-12, "{found}");
     }
+}
+
+#[test]
+fn folds_keep_vectorized_axes() {
+    let f = jit(|x: Expr| x.reduce(1, (), |x, product| x * product));
+    let products = f.call(rows()).unwrap();
+    assert_eq!(products.vectors().to_string(), "vectorized[row: 2]");
+    assert_eq!(numbers(&products), [6.0, 120.0]);
+    // Inside a trace, each vectorized initial value has a result.
+    let f = jit(|x: Expr, start: Expr| {
+        x.vectorize(["row"]).reduce(start.vectorize(["s"]), 0, |x, y| x + y)
+    });
+    let x = Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]);
+    let sums = f.call((&x, Tensor::from([0.0f32, 10.0, 20.0]))).unwrap();
+    assert_eq!(sums.vectors().to_string(), "vectorized[row: 2][s: 3]");
+    assert_eq!(numbers(&sums), [3.0, 13.0, 23.0, 7.0, 17.0, 27.0]);
+    let named = Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]).with_names(["row", "column"]).unwrap();
+    let maxima = named.vectorize(["row"]).unwrap().reduce(0.0, "column", |x, y| x.max(y)).unwrap();
+    assert_eq!(numbers(&maxima), [2.0, 4.0]);
+    let windows = rows().window_reduce(0, &Window::of([2]), |x, sum| x + sum).unwrap();
+    assert_eq!(windows.vectors().to_string(), "vectorized[row: 2]");
+    assert_eq!(numbers(&windows), [3.0, 5.0, 9.0, 11.0]);
+    let mapped = jit(|x: Expr| vmap(|x: Expr| x.reduce(0, (), |x, sum| x + sum), 0, 0)(x));
+    assert_eq!(numbers(&mapped.call(&x).unwrap()), [3.0, 7.0]);
+    let wrong = jit(|x: Expr| {
+        let each = x.vectorize(["row"]);
+        each.reduce(0, (), |_, sum| &each.sum() + sum)
+    });
+    let error = wrong.call(&x).unwrap_err().to_string();
+    assert!(error.contains("must return one scalar"), "{error}");
 }

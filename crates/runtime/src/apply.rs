@@ -122,6 +122,22 @@ pub fn build_entries<O: Operand>(
     if operands.iter().all(|operand| operand.view().vectors().is_empty()) {
         return build(graph, ids);
     }
+    let values = vectorized_operands(graph, trace, (operands, ids))?;
+    let (ids, found) = per_entry(graph, &values, build)?;
+    *vectors = found;
+    Ok(ids)
+}
+
+/// Returns the nodes of operands with their vectorized axes. In a trace, entries that do not take the
+/// region under trace get safe values.
+///
+/// # Errors
+/// Returns an error if the safe values cannot be built.
+pub fn vectorized_operands<O: Operand>(
+    graph: &mut Graph,
+    trace: Option<&Trace>,
+    (operands, ids): (&[O], &[ExprId]),
+) -> Result<SmallVec<[Vectorized; 4]>> {
     let own = operands.iter().map(|operand| operand.view().vectors().clone());
     let mut values: SmallVec<[Vectorized; 4]> = ids.iter().copied().zip(own).collect();
     if let Some(trace) = trace {
@@ -130,9 +146,7 @@ pub fn build_entries<O: Operand>(
             *value = trace.in_lanes(graph, value.clone(), is_data)?;
         }
     }
-    let (ids, found) = per_entry(graph, &values, build)?;
-    *vectors = found;
-    Ok(ids)
+    Ok(values)
 }
 
 /// The alternatives of a choice. A plain number becomes a tensor of the dtype that it has next to

@@ -52,7 +52,7 @@ pub mod xla;
 pub use analysis::Analysis;
 pub use apply::{
     Captured, Ids, beside, build_entries, common_dtype, compared, compared_with, either, element,
-    number_tensor, parameter, resolve, trace_of,
+    number_tensor, parameter, resolve, trace_of, vectorized_operands,
 };
 pub use auto::thresholds::LITERAL_LIMIT_BYTES;
 pub use auto::{Auto, Explanation};

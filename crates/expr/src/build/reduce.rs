@@ -199,11 +199,12 @@ impl Graph {
     ) -> Result<ExprId, E> {
         let fold = self.open_fold(x, initial)?;
         let result = function(self, fold.element(), fold.accumulator())?;
-        Ok(self.close_reduce(fold, result, axes, keep_axes)?)
+        let (function, operands) = self.close_fold(&fold, result)?;
+        Ok(self.reduce_with(function, &operands, axes, keep_axes)?)
     }
 
     /// Starts the tracing of the function of [`Graph::reduce_fun`], for callers that cannot pass a
-    /// closure. [`Graph::close_reduce`] ends the tracing.
+    /// closure. [`Graph::close_fold`] ends the tracing.
     ///
     /// # Errors
     /// Cannot fail for valid operands.
@@ -226,23 +227,7 @@ impl Graph {
         Ok(Fold { x, initial, mark, scope })
     }
 
-    /// Ends the tracing of a function that returned `result`; see [`Graph::reduce_fun`].
-    ///
-    /// # Errors
-    /// Returns the errors of [`Graph::reduce_fun`].
-    pub fn close_reduce(
-        &mut self,
-        fold: Fold,
-        result: ExprId,
-        axes: Option<&[i64]>,
-        keep_axes: bool,
-    ) -> Result<ExprId> {
-        let (function, operands) = self.close_fold(&fold, result)?;
-        self.reduce_with(function, &operands, axes, keep_axes)
-    }
-
-    /// Folds the first operand with a function of [`Graph::close_fold`], which receives the other
-    /// operands.
+    /// Folds the first operand with a function of [`Graph::close_fold`], which takes the others.
     ///
     /// # Errors
     /// Returns the errors of [`Graph::reduce_fun`].

@@ -193,11 +193,12 @@ impl Graph {
     ) -> Result<ExprId, E> {
         let fold = self.open_window_fold(x, initial)?;
         let result = function(self, fold.element(), fold.accumulator())?;
-        Ok(self.close_window_reduce(fold, result, dimensions, options)?)
+        let (function, operands) = self.close_fold(&fold, result)?;
+        Ok(self.window_reduce_with(function, &operands, dimensions, options)?)
     }
 
     /// Starts the tracing of the function of [`Graph::window_reduce`], for callers that cannot pass
-    /// a closure. [`Graph::close_window_reduce`] ends the tracing.
+    /// a closure. [`Graph::close_fold`] ends the tracing.
     ///
     /// # Errors
     /// Returns an error for an initial value that does not promote to the dtype of `x`.
@@ -213,23 +214,8 @@ impl Graph {
         self.open_fold_of("window_reduce", x, initial)
     }
 
-    /// Ends the tracing of a function that returned `result`; see [`Graph::window_reduce`].
-    ///
-    /// # Errors
-    /// Returns the errors of [`Graph::window_reduce`].
-    pub fn close_window_reduce(
-        &mut self,
-        fold: Fold,
-        result: ExprId,
-        dimensions: &[usize],
-        options: &WindowOptions,
-    ) -> Result<ExprId> {
-        let (function, operands) = self.close_fold(&fold, result)?;
-        self.window_reduce_with(function, &operands, dimensions, options)
-    }
-
-    /// Folds windows of the first operand with a function of [`Graph::close_fold`], which receives
-    /// the other operands.
+    /// Folds windows of the first operand with a function of [`Graph::close_fold`], which takes
+    /// the others.
     ///
     /// # Errors
     /// Returns the errors of [`Graph::window_reduce`].

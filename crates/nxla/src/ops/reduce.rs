@@ -1,9 +1,10 @@
 //! Functions that reduce axes.
 
 use std::panic::Location;
+use std::sync::Arc;
 
 use nxla_expr::build::Fold;
-use nxla_expr::{ExprId, Graph};
+use nxla_expr::{ExprId, Graph, Program};
 use nxla_tensor::DType;
 
 use super::axes::{Axis, Over};
@@ -13,7 +14,8 @@ use crate::jit::jit;
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 use crate::{Operand, Value};
-use nxla_runtime::{number_tensor, resolve};
+use nxla_runtime::vectors::fold_per_entry;
+use nxla_runtime::{number_tensor, resolve, vectorized_operands};
 
 /// Generates a reduction of all axes and a reduction of some axes.
 macro_rules! reductions {
@@ -387,35 +389,52 @@ impl Expr {
         function: impl FnOnce(Expr, Expr) -> Expr,
     ) -> Expr {
         let (location, over) = (Location::caller(), over.into());
-        self.fold(initial, Graph::open_fold, function, |graph, x, fold, result| {
-            graph.enter_rust(location);
-            let axes = over.of(graph, "reduce", x)?;
-            Ok(graph.close_reduce(fold, result, axes.as_deref(), over.keeps())?)
+        self.fold(location, initial, Graph::open_fold, function, |graph, function, operands| {
+            let axes = over.of(graph, "reduce", operands[0])?;
+            Ok(graph.reduce_with(function, operands, axes.as_deref(), over.keeps())?)
         })
     }
 
-    /// Traces the function of a fold.
+    /// Traces the function of a fold, and builds the fold for each entry of vectorized operands.
     pub(super) fn fold(
         &self,
+        location: &'static Location<'static>,
         initial: impl Operand,
         open: impl FnOnce(&mut Graph, ExprId, ExprId) -> nxla_expr::Result<Fold>,
         function: impl FnOnce(Expr, Expr) -> Expr,
-        close: impl FnOnce(&mut Graph, ExprId, Fold, ExprId) -> Result<ExprId>,
+        build: impl FnOnce(&mut Graph, Arc<Program>, &[ExprId]) -> Result<ExprId>,
     ) -> Expr {
         let trace = self.trace();
         let value = |id| Expr::new(trace.clone(), id);
-        let folded = trace.attempt(|| {
-            let operands = resolve(trace, &[self.to_value(), initial.to_value()])?;
-            let fold = trace.build(|graph| open(graph, operands[0], operands[1]))?;
+        let made = trace.attempt(|| {
+            let operands = [self.to_value(), initial.to_value()];
+            let ids = resolve(trace, &operands)?;
+            let values =
+                trace.build(|graph| vectorized_operands(graph, Some(trace), (&operands, &ids)))?;
+            let fold = trace.build(|graph| open(graph, values[0].0, values[1].0))?;
             let result = function(value(fold.element()), value(fold.accumulator()));
             // An error of an operator in the function takes precedence.
             if let Some(error) = trace.failure() {
                 return Err(error);
             }
+            if !result.vectors().is_empty() {
+                let why = format!(
+                    "the function must return one scalar; got one for each of {}",
+                    result.vectors()
+                );
+                return Err(Error::Usage(why));
+            }
             let result = trace.id(&result)?;
-            trace.build(|graph| close(graph, operands[0], fold, result))
+            trace.build(|graph| {
+                graph.enter_rust(location);
+                let vectors = values.into_iter().map(|(_, vectors)| vectors);
+                fold_per_entry(graph, &fold, result, vectors, build)
+            })
         });
-        folded.map_or_else(|| Expr::failed(trace), value)
+        match made {
+            Some((id, vectors)) => Expr::with_vectors(trace.clone(), id, vectors),
+            None => Expr::failed(trace),
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::panic::Location;
 
-use nxla_expr::Graph;
 use nxla_expr::build::{Cumulative, WindowOptions, WindowPadding};
+use nxla_expr::{ExprId, Graph};
 
 use super::axes::Axis;
 use super::methods;
@@ -224,11 +224,11 @@ impl Expr {
         function: impl FnOnce(Expr, Expr) -> Expr,
     ) -> Expr {
         let location = Location::caller();
-        self.fold(initial, Graph::open_window_fold, function, |graph, _, fold, result| {
-            graph.enter_rust(location);
+        let build = |graph: &mut Graph, function, operands: &[ExprId]| {
             let (dimensions, options) = (&window.dimensions, &window.options);
-            Ok(graph.close_window_reduce(fold, result, dimensions, options)?)
-        })
+            Ok(graph.window_reduce_with(function, operands, dimensions, options)?)
+        };
+        self.fold(location, initial, Graph::open_window_fold, function, build)
     }
 }
 

@@ -7,13 +7,11 @@ use nxla_runtime::graph::build::Fold;
 use nxla_runtime::graph::{ExprId, Graph, Program};
 use nxla_runtime::host::Number;
 use nxla_runtime::vectors::control::Vectorized;
-use nxla_runtime::vectors::per_entry;
-use nxla_runtime::{Error, Expr, Result, Trace, Vectors};
+use nxla_runtime::{Error, Expr, Result, Trace, vectors};
 use pyo3::prelude::*;
 
 use super::args::{Axis, AxisList, axes_of};
 use super::declare::{Choice, Choices, functions};
-use crate::apply::one;
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
 use crate::expr::PyExpr;
@@ -270,6 +268,13 @@ functions! {
 
     /// Return the standard deviation, the root of `var`, with its parameters.
     ///
+    /// Notes
+    /// -----
+    /// The squares are computed in the dtype of `x`, or in ``float32`` if it is narrower. They overflow
+    /// from about 1e19 on in ``float32``; divide `x` by a number first if its elements are that large.
+    /// The derivative for equal elements is NaN, because the root is not smooth at zero. A small number
+    /// added to the variance makes it smooth: ``nx.sqrt(nx.var(x) + 1e-12)``.
+    ///
     /// Examples
     /// --------
     /// >>> import nxla as nx
@@ -453,22 +458,15 @@ pub(super) fn folded(
 ) -> PyResult<Py<PyAny>> {
     let py = user.py();
     let name = user.getattr_opt("__name__")?.and_then(|name| name.extract::<String>().ok());
-    let built = trace.build(|graph| {
-        let (mut function, operands) = graph.close_fold(fold, result)?;
-        if let Some(name) = name {
-            function = Arc::new(Program::clone(&function).with_name(name));
-        }
-        if values.iter().all(|(_, vectors)| vectors.is_empty()) {
-            return Ok((build(graph, function, &operands)?, Vectors::NONE));
-        }
-        // Captured values follow its operands, and are equal for all entries.
-        let vectors = values.into_iter().map(|(_, vectors)| vectors);
-        let vectors = vectors.chain(std::iter::repeat(Vectors::NONE));
-        let operands: Vec<Vectorized> = operands.into_iter().zip(vectors).collect();
-        let (ids, vectors) =
-            per_entry(graph, &operands, |graph, ids| one(build(graph, function, ids)))?;
-        Ok::<_, Error>((ids[0], vectors))
-    });
+    let build = |graph: &mut Graph, function: Arc<Program>, operands: &[ExprId]| {
+        let function = match name {
+            Some(name) => Arc::new(Program::clone(&function).with_name(name)),
+            None => function,
+        };
+        build(graph, function, operands)
+    };
+    let vectors = values.into_iter().map(|(_, vectors)| vectors);
+    let built = trace.build(|graph| vectors::fold_per_entry(graph, fold, result, vectors, build));
     let (id, vectors) = built.or_raise()?;
     PyExpr::wrap(py, Expr::with_vectors(trace, id, vectors))
 }

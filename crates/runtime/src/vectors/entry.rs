@@ -1,7 +1,10 @@
 //! A function of vectorized operands, from what it does for one entry.
 
+use std::sync::Arc;
+
 use nxla_expr::batch::Batched;
-use nxla_expr::{Broadcast, ExprId, Graph, Op};
+use nxla_expr::build::Fold;
+use nxla_expr::{Broadcast, ExprId, Graph, Op, Program};
 use smallvec::SmallVec;
 
 use super::{VectorAxis, Vectors};
@@ -48,6 +51,33 @@ pub fn per_entry(
     let results = graph.batch(&entry, &results, &arguments, &sizes)?;
     let ids = results.into_iter().map(|result| graph.lift(result, &sizes));
     Ok((ids.collect::<Result<Ids, _>>().map_err(Error::from)?, vectors))
+}
+
+/// Ends the tracing of a fold whose function returned `result`, and builds the fold for each entry of its
+/// operands, which have these vectorized axes.
+///
+/// # Errors
+/// Returns an error if the result is of another scope, if vectorized axes of one name have different sizes,
+/// or the error of `build`.
+pub fn fold_per_entry(
+    graph: &mut Graph,
+    fold: &Fold,
+    result: ExprId,
+    vectors: impl IntoIterator<Item = Vectors>,
+    build: impl FnOnce(&mut Graph, Arc<Program>, &[ExprId]) -> Result<ExprId>,
+) -> Result<(ExprId, Vectors)> {
+    let (function, operands) = graph.close_fold(fold, result)?;
+    // The values that the function captures follow its own operands, and are the same for all entries.
+    let vectors = vectors.into_iter().chain(std::iter::repeat(Vectors::NONE));
+    let operands: SmallVec<[(ExprId, Vectors); 4]> = operands.into_iter().zip(vectors).collect();
+    if operands.iter().all(|(_, own)| own.is_empty()) {
+        let ids: Ids = operands.iter().map(|(id, _)| *id).collect();
+        return Ok((build(graph, function, &ids)?, Vectors::NONE));
+    }
+    let build =
+        |graph: &mut Graph, ids: &[ExprId]| Ok(Ids::from_slice(&[build(graph, function, ids)?]));
+    let (ids, vectors) = per_entry(graph, &operands, build)?;
+    Ok((ids[0], vectors))
 }
 
 /// The node with vectorized axes `to`: it is summed over its other axes, and repeated along axes

@@ -25,7 +25,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 
-pub use entry::{gathered, per_entry, spread};
+pub use entry::{fold_per_entry, gathered, per_entry, spread};
 pub use map::mapped;
 pub use moves::{NewVector, Target};
 pub use tensor::VectorTensor;
