@@ -102,3 +102,67 @@ fn a_state_of_another_optimiser_is_an_error() {
     let error = step.call((&x, &state)).unwrap_err().to_string();
     assert!(error.starts_with("step: state: must come from `init`"), "{error}");
 }
+
+/// The parameter after steps on given gradients, in a dtype, as `f64`.
+fn descend(optimizer: &Optimizer, compiler: &str, dtype: DType, gradients: &[f64]) -> Vec<f64> {
+    let typed = |x: &[f64]| Tensor::from(x.to_vec()).as_type(dtype).unwrap();
+    let mut x = typed(&vec![1.0; gradients.len()]);
+    let mut state = optimizer.init(&x).unwrap();
+    let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
+    let optimizer = optimizer.clone();
+    let step =
+        jit(move |x: Expr, g: Expr, state: State<Expr, Expr>| optimizer.step(&x, &g, &state));
+    let step = step.compiler(compiler);
+    for _ in 0..2 {
+        (x, state) = step.call((&x, &typed(gradients), &state)).unwrap();
+        assert_eq!(x.dtype(), dtype);
+        assert!(state.moments.iter().all(|moment| moment.dtype() == wide));
+    }
+    numbers(&x.as_type(DType::F64).unwrap())
+}
+
+#[test]
+fn narrow_parameters_have_wide_states() {
+    let gradients = [0.0, 300.0, 6e4, -0.5];
+    for (dtype, close) in
+        [(DType::F16, 2e-3), (DType::BF16, 1e-2), (DType::F32, 1e-6), (DType::F64, 1e-8)]
+    {
+        for compiler in compilers() {
+            let moved = descend(&adam(0.125), compiler, dtype, &gradients);
+            // Adam moves by the rate at each step if the gradient stays the same.
+            for (found, expected) in moved.iter().zip([1.0, 0.75, 0.75, 1.25]) {
+                assert!((found - expected).abs() < close, "{dtype} {compiler}: {moved:?}");
+            }
+            let moved = descend(&lion(0.125).weight_decay(0.0), compiler, dtype, &gradients);
+            assert_eq!(moved, [1.0, 0.75, 0.75, 1.25], "{dtype} {compiler}");
+        }
+    }
+}
+
+#[test]
+fn clipping_keeps_the_direction_of_gradients_of_any_size() {
+    let direction = [0.5f64, -0.25, 1.0, 1.0];
+    let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+    for (dtype, sizes, close) in [
+        (DType::F16, [1e-3, 6e4], 2e-3),
+        (DType::BF16, [1e-30, 3e38], 1e-2),
+        (DType::F32, [1e-30, 3e38], 1e-6),
+        (DType::F64, [1e-30, 1e308], 1e-6),
+    ] {
+        for compiler in compilers() {
+            for size in sizes {
+                let gradients = direction.map(|x| x * size);
+                let norm = if size < 1.0 { size / 2.0 } else { 1.0 };
+                let clipped = sgd(0.125 / norm).clip_by_global_norm(norm);
+                let moved = descend(&clipped, compiler, dtype, &gradients);
+                for (found, direction) in moved.iter().zip(direction) {
+                    let expected = 1.0 - 2.0 * 0.125 * direction / length;
+                    let what = format!("{dtype} {compiler} {size}: {moved:?}");
+                    assert!((found - expected).abs() < close, "{what}");
+                }
+            }
+            let unmoved = descend(&sgd(0.5).clip_by_global_norm(0.0), compiler, dtype, &[0.0; 3]);
+            assert_eq!(unmoved, [1.0; 3]);
+        }
+    }
+}

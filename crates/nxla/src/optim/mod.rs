@@ -207,7 +207,8 @@ impl Optimizer {
         Self { max_norm: Some(max_norm), ..self }
     }
 
-    /// Returns the state before the first step.
+    /// Returns the state before the first step. Moments of floats of fewer than 32 bits are `f32`: in `f16`, the square
+    /// of 300 and an epsilon of 1e-8 are not representable.
     ///
     /// ```
     /// use nxla::{Tensor, optim};
@@ -220,12 +221,13 @@ impl Optimizer {
     /// # Errors
     /// Returns the error of creating zeros.
     pub fn init<C: Tree<Tensor>>(&self, parameters: &C) -> Result<State<C, Tensor>> {
-        let zeros = || parameters.try_map(Tensor::zeros_like);
+        let zeros = || parameters.try_map(|x| x.zeros_like()?.as_type(x.dtype().at_least_f32()));
         let moments = (0..self.rule.moments()).map(|_| zeros()).collect::<Result<_>>()?;
         Ok(State { moments, steps: Tensor::from(0) })
     }
 
-    /// Returns the parameters and the state after a step.
+    /// Returns the parameters and the state after a step. Steps of floats of fewer than 32 bits are computed in `f32` and
+    /// rounded once.
     ///
     /// ```
     /// use nxla::prelude::*;
@@ -250,26 +252,49 @@ impl Optimizer {
         state: &State<C, Expr>,
     ) -> Result<(C, State<C, Expr>)> {
         let steps = &state.steps + 1;
-        let gradients = self.clipped(gradients);
+        let gradients = self.clipped(&gradients.map(wide));
         let (changes, moments) = self.rule.apply(&gradients, &state.moments, &steps)?;
         let changes = match self.decay {
             0.0 => changes,
-            decay => changes.zip(parameters, |change, x| change + x * decay)?,
+            decay => changes.zip(parameters, |change, x| change + wide(x) * decay)?,
         };
         let rate = self.rate.at(&state.steps);
-        let moved = |x: &Expr, change: &Expr| x - change * rate.as_type(x.dtype());
+        let moved = |x: &Expr, change: &Expr| {
+            (wide(x) - change * rate.as_type(change.dtype())).as_type(x.dtype())
+        };
         Ok((parameters.zip(&changes, moved)?, State { moments, steps }))
     }
 
+    /// The gradients, scaled down if their norm is too large. Finite gradients keep their direction even if the norm
+    /// is too large for their dtype: the norm is the product of the largest element and a norm relative to it.
     fn clipped<C: Container>(&self, gradients: &C) -> C {
         let Some(max_norm) = self.max_norm else { return copied(gradients) };
         let leaves = Tree::<Expr>::leaves(gradients);
-        let squares = leaves.iter().map(|x| x.abs().pow(2).sum());
-        let Some(norm) = squares.reduce(|x, y| x + y).map(|sum| sum.sqrt()) else {
+        let occupied = || leaves.iter().filter(|x| x.shape().size() > 0).map(|x| x.abs());
+        let Some(largest) = occupied().map(|x| x.reduce_max()).reduce(|x, y| x.max(y)) else {
             return copied(gradients);
         };
-        gradients.map(|x| norm.less(max_norm).select(x, x / norm.as_type(x.dtype()) * max_norm))
+        // The norm does not depend on the scale, and so neither does its derivative.
+        let largest = largest.stop_grad();
+        let usable = largest.is_finite().logical_and(largest.greater(0));
+        let largest = usable.select(&largest, 1);
+        let squares = occupied().map(|x| (x / &largest).pow(2).sum());
+        let total = squares.reduce(|x, y| x + y).expect("there is an element");
+        // The root has no derivative at zero, where the norm has its minimum.
+        let relative = total.equal(0).select(1, &total).sqrt();
+        let is_small = total.equal(0).logical_or((&largest * &relative).less(max_norm));
+        // XLA rewrites two divisions in a row as a division by the product, which may overflow.
+        let factor = relative.full_like(max_norm) / &relative;
+        gradients.map(|x| {
+            let scaled = x / &largest * &factor;
+            is_small.select(x, scaled.as_type(x.dtype()))
+        })
     }
+}
+
+/// A value as `f32` if it is a narrower float, since its squares could overflow or vanish.
+fn wide(x: &Expr) -> Expr {
+    x.as_type(x.dtype().at_least_f32())
 }
 
 fn copied<C: Container>(container: &C) -> C {
