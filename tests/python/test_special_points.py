@@ -3,6 +3,7 @@
 Expected values are closed forms, cofactors by NumPy, or central differences by NumPy.
 """
 
+import math
 import time
 
 import numpy as np
@@ -450,6 +451,98 @@ def test_ties_share_a_gradient_in_both_modes(compiler):
         (lambda x: nx.maximum(x, 3.0)[1], [0, 0.5, 0, 0]),
     ):
         check_gradient(function, x, expected, compiler)
+
+
+# --- smooth functions of values that are equal, zero or at a limit ---
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def bce(x, label):
+    return -label * np.log(sigmoid(x)) - (1 - label) * np.log(sigmoid(-x))
+
+
+#: A function of two numbers, the one of NumPy, and points where an implementation changes branches.
+SMOOTH = {
+    "logaddexp": (nx.logaddexp, np.logaddexp, [(0, 0), (1, 1), (-2, -2), (1, 3), (3, 1)]),
+    "hypot": (nx.hypot, np.hypot, [(1, 1), (-1, 1), (2, -2), (3, 4), (0, 2), (-2, 0)]),
+    "squareplus": (
+        lambda x, y: nx.nn.squareplus(x) * y, lambda x, y: (x + np.sqrt(x * x + 4)) / 2 * y,
+        [(2, 1), (-2, 1), (0, 1)],
+    ),
+    "pow": (nx.pow, np.power, [(2, 0), (2, 1), (3, 2), (0.5, -1)]),
+    "cross entropy": (
+        nx.nn.sigmoid_binary_cross_entropy, bce, [(0, 0), (1, 0), (1, 1), (-2, 1), (0, 0.5)],
+    ),
+    "lgamma": (
+        lambda x, y: nx.lgamma(x) * y, lambda x, y: np.vectorize(math.lgamma)(x) * y,
+        [(0.5, 1), (-0.5, 1), (-1.5, 2), (2, 1), (1, 1)],
+    ),
+    "sparse_plus": (
+        lambda x, y: nx.nn.sparse_plus(x) * y,
+        lambda x, y: np.where(x < 1, np.maximum(x + 1, 0) ** 2 / 4, x) * y, [(0, 1)],
+    ),
+    "multiply": (nx.multiply, np.multiply, [(0, 0), (0, 2)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_smooth_functions_have_all_derivatives(name, compiler):
+    """Gradients and Hessians, in all modes and under vmap, against central differences."""
+    ours, theirs, points = SMOOTH[name]
+
+    def function(point):
+        return ours(point[0], point[1])
+
+    for point in np.array(points, "f8"):
+        gradient = difference(lambda p: theirs(p[0], p[1]), point)
+        check_gradient(function, point, gradient, compiler, rtol=1e-6, atol=1e-6)
+    steps = np.eye(2) * 1e-3
+    for modes in [(nx.jacfwd, nx.jacrev), (nx.jacrev, nx.jacrev), (nx.jacfwd, nx.jacfwd)]:
+        hessian = nx.jit(nx.vmap(modes[0](modes[1](function))), compiler=compiler)
+        for point, found in zip(points, np.asarray(hessian(f64(points))), strict=True):
+            mixed = [
+                [
+                    sum(
+                        a * b * theirs(*(np.array(point) + a * one + b * other))
+                        for a in (1, -1)
+                        for b in (1, -1)
+                    )
+                    / 4e-6
+                    for other in steps
+                ]
+                for one in steps
+            ]
+            np.testing.assert_allclose(found, mixed, rtol=1e-4, atol=1e-4, err_msg=str(point))
+
+
+def test_third_derivatives_at_halves(compiler):
+    """The derivatives of the reflection of the gamma function, which tangents made infinite."""
+    third = nx.jit(nx.grad(nx.grad(nx.digamma)), compiler=compiler)
+    x = np.array([-0.5, -1.5, -2.5, 0.5])
+    found = [third(f64(each)).item() for each in x]
+    # The polygamma function of order 2: -2 times the sum of the inverse cubes of x + k.
+    k = np.arange(200_000)
+    expected = [-2 * np.sum(1 / (each + k) ** 3) for each in x]
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_derivatives_at_limits_of_pieces(compiler):
+    check_gradient(nx.nn.sparse_plus, 1.0, 1.0, compiler)
+    check_gradient(nx.nn.sparse_plus, -1.0, 0.0, compiler)
+    for derivative in (nx.grad, nx.jacfwd):
+        at_zero = nx.jit(derivative(lambda p: nx.hypot(p[0], p[1])), compiler=compiler)
+        assert at_zero(f64([0.0, 0.0])).tolist() == [0.0, 0.0]
+
+
+def test_the_deviation_of_equal_elements_has_no_derivative(compiler):
+    """The root of the variance is smooth only where a number is added to the variance."""
+    x = f64([2.0, 2.0, 2.0])
+    assert np.isnan(np.asarray(nx.jit(nx.grad(nx.std), compiler=compiler)(x))).all()
+    smooth = nx.jit(nx.grad(lambda x: nx.sqrt(nx.var(x) + 1e-12)), compiler=compiler)
+    assert smooth(x).tolist() == [0.0, 0.0, 0.0]
 
 
 # --- compile time ---

@@ -82,17 +82,23 @@ impl Graph {
     /// Returns an error for complex dtypes or shapes that do not broadcast.
     pub fn log_add_exp(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let [x, y] = self.as_floats(x, y)?;
-        let larger = self.max(x, y)?;
-        let difference = self.subtract(x, y)?;
-        let distance = self.abs(difference)?;
-        let gap = self.negate(distance)?;
-        let ratio = self.exp(gap)?;
-        let excess = self.log1p(ratio)?;
-        let total = self.add(larger, excess)?;
+        let [larger, smaller] = self.larger_and_smaller(x, y)?;
+        let difference = self.subtract(smaller, larger)?;
         // Equal infinities have no difference.
         let (equal, infinite) = (self.equal(x, y)?, self.is_infinity(larger)?);
         let same = self.logical_and(equal, infinite)?;
-        self.select(same, larger, total)
+        let zero = self.zero_like(difference)?;
+        let gap = self.select(same, zero, difference)?;
+        let ratio = self.exp(gap)?;
+        let excess = self.log1p(ratio)?;
+        self.add(larger, excess)
+    }
+
+    /// The larger and the smaller one of two numbers. Where they are equal each operand is one of the results:
+    /// derivatives of a smooth function of both then are right, and a maximum would mix the operands.
+    fn larger_and_smaller(&mut self, x: ExprId, y: ExprId) -> Result<[ExprId; 2]> {
+        let is_ordered = self.greater_equal(x, y)?;
+        Ok([self.select(is_ordered, x, y)?, self.select(is_ordered, y, x)?])
     }
 
     /// Returns the next value of the dtype after `x` in the direction of `y`, or `y` if both are
@@ -146,8 +152,10 @@ impl Graph {
                 return Err(self.error("hypot", ErrorKind::DType { argument, found, expected }));
             }
         }
+        // The smallest integer has no absolute value among integers.
+        let [x, y] = self.as_floats(x, y)?;
         let (x, y) = (self.abs(x)?, self.abs(y)?);
-        let (longer, shorter) = (self.max(x, y)?, self.min(x, y)?);
+        let [longer, shorter] = self.larger_and_smaller(x, y)?;
         let zero = self.zero_like(longer)?;
         let (is_zero, is_infinite) = (self.equal(longer, zero)?, self.is_infinity(longer)?);
         let plain = self.logical_or(is_zero, is_infinite)?;
@@ -160,7 +168,9 @@ impl Graph {
         let length = self.multiply(longer, root)?;
         let (x_infinite, y_infinite) = (self.is_infinity(x)?, self.is_infinity(y)?);
         let infinite = self.logical_or(x_infinite, y_infinite)?;
-        let length = self.select(plain, longer, length)?;
+        // The length has no derivative at zero, where it has its minimum: the gradient is zero.
+        let zero = self.zero_like(length)?;
+        let length = self.select(is_zero, zero, length)?;
         let dtype = self.dtype(length);
         let infinity = self.scalar_constant(Scalar::Float(f64::INFINITY), dtype)?;
         self.select(infinite, infinity, length)

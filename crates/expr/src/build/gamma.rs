@@ -119,8 +119,10 @@ impl Graph {
         let distance = self.subtract(safe, whole)?;
         let pi = self.near(distance, PI)?;
         let angle = self.multiply(distance, pi)?;
-        let tangent = self.tan(angle)?;
-        let cotangent = self.divide(pi, tangent)?;
+        // A tangent would be nearly infinite at halves, where the cotangent is smooth.
+        let (sine, cosine) = (self.sin(angle)?, self.cos(angle)?);
+        let cotangent = self.divide(cosine, sine)?;
+        let cotangent = self.multiply(pi, cotangent)?;
         let reflected = self.subtract(plain, cotangent)?;
         let value = self.select(parts.is_reflected, reflected, plain)?;
         self.poles_of_digamma(&parts, value)

@@ -437,13 +437,15 @@ fn pow_constant(graph: &mut Graph, dy: ExprId, a: ExprId, exponent: f64) -> Buil
     graph.multiply(dy, slope)
 }
 
-/// `b a^(b-1)`. Where `b` is 0 the exponent 1 is used, because `0 * 0^-1` would be NaN.
+/// `b a^(b-1)`. Where both are 0 the exponent 1 is used, because `0 * 0^-1` would be NaN.
 fn pow_base(graph: &mut Graph, dy: ExprId, a: ExprId, b: ExprId) -> Build {
     let (a, b) = (to_float(graph, a)?, to_float(graph, b)?);
     let (zero, one) = (graph.zero_like(b)?, graph.one_like(b)?);
     let is_zero = graph.equal(b, zero)?;
+    let base_is_zero = graph.equal(a, zero)?;
+    let are_zero = graph.logical_and(is_zero, base_is_zero)?;
     let less = graph.subtract(b, one)?;
-    let less = graph.select(is_zero, one, less)?;
+    let less = graph.select(are_zero, one, less)?;
     let power = graph.pow(a, less)?;
     let slope = graph.multiply(b, power)?;
     graph.multiply(dy, slope)

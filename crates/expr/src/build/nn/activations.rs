@@ -135,7 +135,7 @@ activations! {
         let square = graph.multiply(inner, inner)?;
         let parabola = graph.scaled(square, 0.25)?;
         let one = graph.beside(x, 1.0)?;
-        let above = graph.greater(x, one)?;
+        let above = graph.greater_equal(x, one)?;
         graph.select(above, x, parabola)
     };
 

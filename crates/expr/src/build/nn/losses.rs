@@ -36,11 +36,13 @@ impl Graph {
         self.as_type(loss, dtype)
     }
 
-    /// Returns `x y`, and 0 where `x` is 0, even if `y` is infinite or NaN.
+    /// Returns `x y`, and 0 where `x` is 0 and `y` is not finite. A finite `y` remains the derivative by `x`.
     fn product_or_zero(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let zero = self.zero_like(x)?;
-        let nothing = self.equal(x, zero)?;
-        let safe = self.select(nothing, zero, y)?;
+        let (nothing, finite) = (self.equal(x, zero)?, self.is_finite(y)?);
+        let infinite = self.logical_not(finite)?;
+        let unusable = self.logical_and(nothing, infinite)?;
+        let safe = self.select(unusable, zero, y)?;
         self.multiply(x, safe)
     }
 
