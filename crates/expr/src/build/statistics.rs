@@ -34,7 +34,10 @@ impl Graph {
     ) -> Result<ExprId> {
         let weights = self.aligned_weights(x, weights, axes)?;
         let dtype = promote(self.dtype(x), self.dtype(weights));
-        let (x, weights) = (self.countable(x, dtype)?, self.countable(weights, dtype)?);
+        // Products of integers may be none of their dtype.
+        let wide = dtype.to_floating();
+        let (x, weights) = (self.as_type(x, wide)?, self.as_type(weights, wide)?);
+        let (x, weights) = (self.countable(x, wide)?, self.countable(weights, wide)?);
         let weighted = self.multiply(x, weights)?;
         let total = self.sum(weighted, axes, keep_axes)?;
         let weight = self.sum(weights, axes, keep_axes)?;
@@ -188,6 +191,8 @@ impl Graph {
         let (rank, [rows, _]) = self.matrix(op, x)?;
         let dtype = mean.map_or(self.dtype(x), |mean| promote(self.dtype(x), self.dtype(mean)));
         let x = self.rename(x, None)?;
+        // The distance of two integers, and its square, may be none of their dtype.
+        let x = if mean.is_some() { self.as_type(x, dtype.to_floating())? } else { x };
         let x = self.countable(x, dtype)?;
         let mean = match mean {
             Some(mean) => self.rename(mean, None)?,
