@@ -181,6 +181,8 @@ def test_ends_of_parameters():
     assert x.min() >= 0
     x = np.asarray(random.truncated_normal(key, 9.0, 10.0, shape=100)[0])
     assert ((x >= 9.0) & (x <= 10.0)).all()
+    x, _ = random.truncated_normal(key, [1.0, 0.0, 3.0, 2.0], [-1.0, 1.0, 2.5, 2.0])
+    assert np.isnan(x).tolist() == [True, False, True, False]
     assert nx.grad(lambda a: random.gamma(key, a)[0])(2.0).item() == 0.0
 
 

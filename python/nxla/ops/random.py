@@ -274,7 +274,7 @@ def truncated_normal(
     low : tensor_like
         The lower bound.
     high : tensor_like
-        The upper bound.
+        The upper bound. The result is NaN where the lower bound is above it.
     shape : int or sequence of int, optional
         The shape of the result, to which the parameters broadcast; their shape by default.
     dtype : dtype_like, optional

@@ -10,8 +10,8 @@ use crate::graph::{ExprId, Graph, Result};
 const TAIL: f64 = 2.0;
 
 impl Graph {
-    /// Draws floats of the standard normal distribution between `low` and `high`, computed in 64
-    /// bits.
+    /// Draws floats of the standard normal distribution between `low` and `high`, computed in 64 bits. The
+    /// result is NaN where `low` is above `high`.
     ///
     /// Intervals near the center are drawn by inverting the error function. Intervals in a tail are
     /// drawn by rejection from an exponential distribution (C. P. Robert, "Simulation of truncated
@@ -47,6 +47,8 @@ impl Graph {
         let x = self.select(is_tail, tail, middle)?;
         let x = self.max(x, low)?;
         let x = self.min(x, high)?;
+        let (is_empty, nan) = (self.greater(low, high)?, self.near(x, f64::NAN)?);
+        let x = self.select(is_empty, nan, x)?;
         let x = self.as_type(x, dtype)?;
         self.drawn(op, x, draw)
     }
