@@ -294,3 +294,33 @@ def test_the_last_stage_has_the_container_of_the_function():
     assert list(stages[1].expr.run(0.0)) == ["y"]
     # A stage that computes something else has a tuple.
     assert isinstance(stages[0].expr.run(0.0), tuple)
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        lambda one, other: {"a": one, "b": other},
+        lambda one, other: (other, one),
+        lambda one, other: {"a": one, "b": one, "c": [other]},
+        lambda one, other: (one, one),
+        lambda one, other: one,
+    ],
+)
+def test_the_last_stage_returns_the_container_of_the_function(results):
+    def function(x):
+        y = nx.exp(nx.exp(x))
+        return results(nx.sin(y), nx.cos(y))
+
+    def decide(node):
+        return "after" if node.op == "exp" else "none"
+
+    x = nx.tensor([0.5, -0.5])
+    expression = nx.debug_expr(function)(x)
+    for rule in (decide, nx.graph.Policy.every_ops(2)):
+        stages = nx.graph.split(expression, rule)
+        last = stages[-1].expr
+        assert str(last).splitlines()[1] == str(expression).splitlines()[1]
+        staged, whole = nx.graph.run(stages, x), nx.jit(function, compiler="evaluator")(x)
+        assert nx.tree.map(nx.Tensor.tolist, staged) == nx.tree.map(nx.Tensor.tolist, whole)
+        run = last.run(nx.exp(nx.exp(x)))
+        assert nx.tree.map(nx.Tensor.tolist, run) == nx.tree.map(nx.Tensor.tolist, whole)

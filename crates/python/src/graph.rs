@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nxla_runtime::graph::ExprId;
+use nxla_runtime::graph::{ExprId, Program};
 use nxla_runtime::split::{Decision, Source, Stage, StageGraph, try_split_with};
 use nxla_runtime::{Error, Inputs, Stages, Tensor, default_options, run_program};
 use pyo3::exceptions::PyIndexError;
@@ -33,6 +33,16 @@ impl PyStage {
     fn of(stage: &Stage, graph: &Bound<'_, PyStageGraph>) -> Self {
         Self { stage: stage.clone(), graph: Some(graph.clone().unbind()) }
     }
+
+    /// Returns the outputs of the function of `graph`, if they are exactly the outputs of this stage.
+    fn outputs_of_all(&self, graph: &StageGraph) -> Option<Vec<ExprId>> {
+        let own = self.stage.program.outputs();
+        let position =
+            |source: &Source| (source.stage == Some(self.stage.id)).then_some(source.index);
+        let positions: Vec<usize> = graph.outputs().iter().map(position).collect::<Option<_>>()?;
+        let is_used = |index| positions.contains(&index);
+        (0..own.len()).all(is_used).then(|| positions.iter().map(|&at| own[at]).collect())
+    }
 }
 
 #[pymethods]
@@ -52,16 +62,24 @@ impl PyStage {
     /// The expression of the stage. Its result is a tuple of the outputs, or the container of the
     /// whole function if the stage computes all outputs of the function.
     #[getter]
-    fn expr(&self) -> PyExpression {
-        let mut expression = PyExpression::of_program(self.stage.program.clone());
-        if let Some(graph) = self.graph.as_ref().map(Py::get) {
-            let (id, outputs) = (self.stage.id, graph.graph.outputs());
-            let own = (0..self.stage.program.outputs().len()).map(|k| Source::output(id, k));
-            if outputs.iter().copied().eq(own) {
-                expression.results = graph.results.clone();
-            }
-        }
-        expression
+    fn expr(&self) -> PyResult<PyExpression> {
+        let program = &self.stage.program;
+        let Some((graph, outputs)) = self.graph.as_ref().and_then(|graph| {
+            let graph = graph.get();
+            Some((graph, self.outputs_of_all(&graph.graph)?))
+        }) else {
+            return Ok(PyExpression::of_program(program.clone()));
+        };
+        // The function may return an output of the stage twice, or in another order.
+        let whole = if outputs == program.outputs() {
+            program.clone()
+        } else {
+            let inputs = program.inputs().to_vec();
+            Arc::new(Program::new(program.graph(), inputs, &outputs).or_raise()?)
+        };
+        let mut expression = PyExpression::of_program(whole);
+        expression.results = graph.results.clone();
+        Ok(expression)
     }
 
     /// The source of each argument: ``(None, k)`` is input ``k`` of the whole program, ``(s, k)``
