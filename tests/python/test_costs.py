@@ -4,6 +4,7 @@ A program is not run: the text that XLA would compile is made for 100 and for 10
 the number of its lines and its largest tensor are compared.
 """
 
+import functools
 import inspect
 import math
 import re
@@ -65,6 +66,35 @@ def test_functions_of_vectors(capsys):
             checked.add(name)
     capsys.readouterr()  # Some functions print.
     assert len(checked) > 200
+
+
+def slope(function, position):
+    """Return the gradient of the sum of what a function returns."""
+
+    def total(*args):
+        results = nx.tree.leaves(function(*args))
+        floats = [x for x in results if x.dtype.kind == "float"]
+        return functools.reduce(nx.add, [nx.sum(x) for x in floats])
+
+    return nx.grad(total, argnums=position)
+
+
+def test_gradients_of_functions_of_vectors(capsys):
+    checked = set()
+    for name, function in functions():
+        for few, many in zip(operands(FEW), operands(MANY), strict=True):
+            for position in range(len(few)):
+                if few[position].dtype != nx.float32:
+                    continue
+                gradient = slope(function, position)
+                try:
+                    measured(gradient, few)
+                except (nx.NxlaError, TypeError, ValueError, AttributeError, RuntimeError):
+                    continue  # A function of other operands, or without a derivative.
+                assert_linear(gradient, few, many)
+                checked.add(name)
+    capsys.readouterr()  # Some functions print.
+    assert len(checked) > 100
 
 
 def at(update):
