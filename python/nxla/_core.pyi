@@ -5908,6 +5908,8 @@ def one_hot(
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """Multiply every element of one tensor by every element of the other.
 
+    Complex elements of `x2` are conjugated, as in Nx. `nxla.linalg.outer` conjugates nothing.
+
     Returns
     -------
     Tensor
@@ -7028,6 +7030,13 @@ def std(
     x: TensorLike, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
 ) -> Tensor:
     """Return the standard deviation, the root of `var`, with its parameters.
+
+    Notes
+    -----
+    The squares are computed in the dtype of `x`, or in ``float32`` if it is narrower. They overflow
+    from about 1e19 on in ``float32``; divide `x` by a number first if its elements are that large.
+    The derivative for equal elements is NaN, because the root is not smooth at zero. A small number
+    added to the variance makes it smooth: ``nx.sqrt(nx.var(x) + 1e-12)``.
 
     Examples
     --------

@@ -33,7 +33,8 @@ def cond(
     ``cond([(pred, fn), …], otherwise=fn)`` selects the first branch whose predicate is true.
 
     Only the selected branch is computed. Branches may capture values. Branches that a constant
-    predicate excludes are not traced.
+    predicate excludes are not traced, and do not affect the dtypes and shapes of the results.
+    Outside of traced functions every predicate is constant.
 
     Parameters
     ----------

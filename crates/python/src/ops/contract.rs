@@ -166,6 +166,8 @@ functions! {
 
     /// Multiply every element of one tensor by every element of the other.
     ///
+    /// Complex elements of `x2` are conjugated, as in Nx. `nxla.linalg.outer` conjugates nothing.
+    ///
     /// Returns
     /// -------
     /// Tensor
