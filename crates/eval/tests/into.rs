@@ -70,7 +70,7 @@ fn other_programs_copy_theirs() {
 }
 
 #[test]
-#[should_panic(expected = "places have the results' sizes")]
+#[should_panic(expected = "places have the sizes of results")]
 fn places_of_other_sizes_are_refused() {
     let ty = TensorType::new(DType::F32, [2]);
     let mut graph = Graph::new();

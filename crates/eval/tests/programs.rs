@@ -117,7 +117,7 @@ fn a_runtime_call_gives_what_its_function_computes() {
     let stored =
         nxla_expr::serialize::from_bytes(&nxla_expr::serialize::to_bytes(&double)).unwrap();
     let lost = evaluate(&stored, vec![three]).unwrap_err();
-    assert!(lost.to_string().contains("the function is not at hand"), "{lost}");
+    assert!(lost.to_string().contains("the program has no host function"), "{lost}");
 }
 
 #[test]

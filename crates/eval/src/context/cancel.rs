@@ -1,0 +1,128 @@
+//! Cancellation of runs.
+//!
+//! A caller passes a callback, which only the thread of the caller may call. Work on another thread sees a
+//! [`CancelToken`] instead, which the waiting caller sets.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use super::{EvalError, ExecContext};
+
+/// A callback that returns true if the run is to stop.
+pub type Interrupt<'a> = dyn Fn() -> bool + Sync + 'a;
+
+/// The source of a cancellation.
+#[derive(Clone, Copy)]
+pub(crate) enum Cancel<'a> {
+    /// The run is not cancelled.
+    Never,
+    /// The run calls this callback.
+    Poll(&'a Interrupt<'a>),
+    /// The caller waits on another thread, calls the callback there, and sets this token.
+    Token(&'a CancelToken),
+}
+
+/// A flag that tells work on other threads that its result is no longer wanted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CancelToken(Arc<AtomicBool>);
+
+/// The time between two calls of the callback while a caller waits.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+impl CancelToken {
+    #[inline]
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the sender of `done` is dropped, and cancels the work if the callback returns true.
+    pub(super) fn wait(&self, done: &mpsc::Receiver<()>, interrupt: Option<&Interrupt<'_>>) {
+        while done.recv_timeout(POLL_INTERVAL) == Err(mpsc::RecvTimeoutError::Timeout) {
+            if !self.is_cancelled() && interrupt.is_some_and(|interrupt| interrupt()) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Runs a long step on a new thread, while this thread calls the callback.
+///
+/// A cancelled step may leave its result unwritten, so the result is dropped.
+pub(crate) fn run_cancellable<R: Send>(
+    cx: &ExecContext<'_>,
+    interrupt: &Interrupt<'_>,
+    work: impl FnOnce(&ExecContext<'_>) -> R + Send,
+) -> Result<R, EvalError> {
+    let token = CancelToken::default();
+    let (done, over) = mpsc::channel::<()>();
+    // Outside of the closure, so that the work is still there if no thread can be spawned.
+    let mut work = Some(work);
+    let result = thread::scope(|scope| {
+        let task = || {
+            let _done = done;
+            work.take().map(|work| work(&cx.with_token(&token)))
+        };
+        let builder = thread::Builder::new().name("nxla step".into());
+        let Ok(worker) = builder.spawn_scoped(scope, task) else { return None };
+        token.wait(&over, Some(interrupt));
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    match (result, work) {
+        _ if token.is_cancelled() => Err(EvalError::Interrupted),
+        (Some(result), _) => Ok(result),
+        (None, Some(work)) => Ok(work(cx)),
+        (None, None) => unreachable!("a spawned step returns a result"),
+    }
+}
+
+impl ExecContext<'_> {
+    /// Runs work that cannot be cancelled. If the token is set meanwhile, the work continues on a detached
+    /// thread and this function returns `None` at once.
+    pub(crate) fn run_detached<R: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> R + Send + 'static,
+    ) -> Option<R> {
+        let Cancel::Token(token) = self.cancel else { return Some(work()) };
+        let (sender, result) = mpsc::channel();
+        let task = move || drop(sender.send(work()));
+        thread::Builder::new().name("nxla step".into()).spawn(task).ok()?;
+        loop {
+            match result.recv_timeout(POLL_INTERVAL) {
+                Ok(result) => return Some(result),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+                Err(mpsc::RecvTimeoutError::Timeout) if token.is_cancelled() => return None,
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::super::Hooks;
+    use super::*;
+
+    #[test]
+    fn cancelled_work_stops_or_is_detached() {
+        let hooks = Hooks::new();
+        let (cancelled, running) = (|| true, || false);
+        let cx = ExecContext::new(&hooks, Some(&cancelled));
+        let begun = Instant::now();
+        let spin = |cx: &ExecContext<'_>| {
+            while !cx.is_cancelled() {
+                thread::yield_now();
+            }
+        };
+        assert_eq!(run_cancellable(&cx, &cancelled, spin), Err(EvalError::Interrupted));
+        let sleep =
+            |cx: &ExecContext<'_>| cx.run_detached(|| thread::sleep(Duration::from_secs(20)));
+        assert_eq!(run_cancellable(&cx, &cancelled, sleep), Err(EvalError::Interrupted));
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        assert_eq!(run_cancellable(&cx, &running, |cx| cx.run_detached(|| 7)), Ok(Some(7)));
+        assert_eq!(cx.run_detached(|| 7), Some(7));
+    }
+}

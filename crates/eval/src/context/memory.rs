@@ -1,0 +1,219 @@
+//! Temporary memory of kernels, and the error if there is none.
+//!
+//! Kernels allocate deep inside of tasks that return nothing. A refused allocation therefore unwinds to
+//! [`guarded`], which returns the error. Nothing is printed on the way, because this unwinding is not a panic.
+//! Results do not need it: their memory is allocated before a kernel begins.
+
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut, Range};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use super::{Fault, Stop};
+
+/// The payload of the unwinding: the number of bytes that were refused.
+struct Refused(usize);
+
+/// Ends the step, because this many bytes are not available.
+#[cold]
+fn refuse(bytes: usize) -> ! {
+    resume_unwind(Box::new(Refused(bytes)))
+}
+
+/// Bytes of a cache line, which is as long as the longest vectors.
+pub(crate) const LINE: usize = 64;
+
+/// A reusable buffer for temporary values.
+///
+/// The buffer begins at a cache line. Reading a vector that crosses two lines takes twice as long, and an
+/// unaligned vector of 64 bytes always does.
+pub(crate) struct Scratch {
+    words: Vec<u64>,
+}
+
+impl Scratch {
+    /// A buffer without memory.
+    pub(crate) const EMPTY: Self = Self { words: Vec::new() };
+
+    /// The first `len` bytes, with arbitrary contents.
+    pub(crate) fn bytes(&mut self, len: usize) -> &mut [u8] {
+        const WORDS: usize = LINE / size_of::<u64>();
+        let needed = len.div_ceil(size_of::<u64>()) + WORDS - 1;
+        if self.words.len() < needed {
+            resize(&mut self.words, 0, needed);
+        }
+        let start = self.words.as_ptr().align_offset(LINE);
+        &mut bytemuck::cast_slice_mut(&mut self.words[start..])[..len]
+    }
+}
+
+thread_local! {
+    /// The free buffers of each thread. Threads do not share them, because a fork can leave a shared lock
+    /// locked forever.
+    static FREE: RefCell<Vec<Scratch>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A buffer that returns to the free list of the thread when it is dropped.
+pub(crate) struct ScratchGuard(Scratch);
+
+impl ScratchGuard {
+    #[inline]
+    pub(super) fn take() -> Self {
+        Self(FREE.with_borrow_mut(Vec::pop).unwrap_or(Scratch::EMPTY))
+    }
+}
+
+impl Drop for ScratchGuard {
+    #[inline]
+    fn drop(&mut self) {
+        let scratch = std::mem::replace(&mut self.0, Scratch::EMPTY);
+        FREE.with_borrow_mut(|free| free.push(scratch));
+    }
+}
+
+impl Deref for ScratchGuard {
+    type Target = Scratch;
+
+    fn deref(&self) -> &Scratch {
+        &self.0
+    }
+}
+
+impl DerefMut for ScratchGuard {
+    fn deref_mut(&mut self) -> &mut Scratch {
+        &mut self.0
+    }
+}
+
+/// Elements that begin at a cache line if their size divides one; see [`Scratch`].
+pub(crate) struct Aligned<T> {
+    elements: Vec<T>,
+    range: Range<usize>,
+}
+
+/// Allocates `len` copies of a value that begin at a cache line.
+pub(crate) fn aligned<T: Clone>(value: T, len: usize) -> Aligned<T> {
+    let spare = LINE.checked_div(size_of::<T>()).unwrap_or(0);
+    let elements = filled(value, len + spare);
+    // Elements whose size does not divide a line have no such offset.
+    let start = elements.as_ptr().align_offset(LINE);
+    let start = if start <= spare { start } else { 0 };
+    Aligned { elements, range: start..start + len }
+}
+
+impl<T> Deref for Aligned<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.elements[self.range.clone()]
+    }
+}
+
+impl<T> DerefMut for Aligned<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.elements[self.range.clone()]
+    }
+}
+
+/// Allocates `len` copies of a value.
+pub(crate) fn filled<T: Clone>(value: T, len: usize) -> Vec<T> {
+    let mut elements = Vec::new();
+    fill(&mut elements, value, len);
+    elements
+}
+
+/// Replaces the contents of a vector with `len` copies of a value.
+pub(crate) fn fill<T: Clone>(elements: &mut Vec<T>, value: T, len: usize) {
+    elements.clear();
+    resize(elements, value, len);
+}
+
+/// Resizes a vector to `len` elements; new elements are copies of a value.
+pub(crate) fn resize<T: Clone>(elements: &mut Vec<T>, value: T, len: usize) {
+    reserve(elements, len.saturating_sub(elements.len()));
+    elements.resize(len, value);
+}
+
+/// Collects the elements of an iterator.
+pub(crate) fn collected<T>(iterator: impl ExactSizeIterator<Item = T>) -> Vec<T> {
+    let mut elements = Vec::new();
+    reserve(&mut elements, iterator.len());
+    elements.extend(iterator);
+    elements
+}
+
+/// Checks that memory is available for `len` elements that a library is about to allocate. If several steps
+/// run at once, the memory is only likely to be available.
+pub(crate) fn require<T>(len: usize) {
+    reserve(&mut std::hint::black_box(Vec::<T>::new()), len);
+}
+
+fn reserve<T>(elements: &mut Vec<T>, len: usize) {
+    if elements.try_reserve_exact(len).is_err() {
+        refuse(len.saturating_mul(size_of::<T>()));
+    }
+}
+
+/// Runs a step, and returns an error if one of its allocations is refused.
+pub(crate) fn guarded<R>(step: impl FnOnce() -> Result<R, Stop>) -> Result<R, Stop> {
+    // After the unwinding, only the operands of the step are visible, as after an error.
+    match catch_unwind(AssertUnwindSafe(step)) {
+        Ok(result) => result,
+        Err(payload) => match payload.downcast::<Refused>() {
+            Ok(refused) => Err(Fault::OutOfMemory { bytes: refused.0 }.into()),
+            Err(panic) => resume_unwind(panic),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ExecContext, Hooks};
+    use super::*;
+
+    #[test]
+    fn scratch_begins_at_a_cache_line() {
+        let mut scratch = ScratchGuard::take();
+        for len in [0, 1, 100, 7, 1 << 20] {
+            let bytes = scratch.bytes(len);
+            assert_eq!(bytes.len(), len);
+            assert!(bytes.as_ptr().addr().is_multiple_of(LINE));
+        }
+    }
+
+    #[test]
+    fn aligned_elements_have_the_requested_length() {
+        for len in [0, 1, 100] {
+            let numbers = aligned(2.0_f32, len);
+            assert_eq!(*numbers, vec![2.0; len]);
+            assert!(numbers.as_ptr().addr().is_multiple_of(LINE));
+            assert_eq!(*aligned([1_u8; 3], len), vec![[1; 3]; len]);
+        }
+    }
+
+    #[test]
+    fn refused_memory_is_an_error_of_the_step() {
+        let hooks = Hooks::new();
+        let cx = ExecContext::new(&hooks, None);
+        let bytes = |len: usize| {
+            let step = guarded(|| {
+                cx.each(vec![1, 2, 3], |_| drop(filled(0_u64, len)));
+                Ok(())
+            });
+            match step {
+                Err(Stop::Fault(Fault::OutOfMemory { bytes })) => Some(bytes),
+                Ok(()) => None,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(bytes(10), None);
+        assert_eq!(bytes(1 << 58), Some(1 << 61));
+        assert_eq!(bytes(usize::MAX), Some(usize::MAX));
+    }
+
+    #[test]
+    fn panics_stay_panics() {
+        let step = || guarded::<()>(|| resume_unwind(Box::new("a bug")));
+        let panic = catch_unwind(|| drop(step())).unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"a bug"));
+    }
+}

@@ -1,0 +1,129 @@
+//! Dispatch: from the op of a step to its kernel.
+
+use nxla_expr::{ExprId, Family, Graph, HookOp, Op, TensorType};
+use nxla_tensor::{HostTensor, TensorError};
+use smallvec::SmallVec;
+
+use super::limits::LARGE_RESULT;
+use crate::context::{Args, Cx, Fault, Results, Stop, one};
+use crate::kernels::{block, contract, create, index, linalg, movement, reduce, window};
+
+/// The node of a step.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) id: ExprId,
+}
+
+impl<'a> Site<'a> {
+    pub(crate) fn op(&self) -> &'a Op {
+        self.graph.op(self.id)
+    }
+
+    /// The type of the result of an op with one result.
+    pub(crate) fn ty(&self) -> &'a TensorType {
+        self.graph.tensor_type(self.id)
+    }
+}
+
+/// Returns true if an op is a value of the program.
+pub(crate) fn is_literal(op: &Op) -> bool {
+    matches!(op, Op::Constant(_) | Op::Tensor(_))
+}
+
+/// Computes the results of a step. Element-wise ops are part of bodies, and control flow has instructions.
+pub(crate) fn evaluate(cx: Cx<'_>, site: Site<'_>, args: &mut Args<'_>) -> Result<Results, Stop> {
+    if let Some(empty) = empty_results(site)? {
+        return Ok(empty);
+    }
+    let op = site.op();
+    Ok(match op.family() {
+        Family::Create => one(create::evaluate(cx, op, site.ty())?),
+        Family::Elementwise => unreachable!("{} is part of a body", op.name()),
+        Family::Movement => one(movement::evaluate(cx, op, site.ty(), args)?),
+        Family::Reduce => one(reduce::evaluate(cx, op, site.ty(), args)?),
+        Family::Window => one(window::evaluate(cx, op, site.ty(), args)?),
+        Family::Contract => one(contract::evaluate(cx, op, site.ty(), args)?),
+        Family::Index => one(index::evaluate(cx, op, site.ty(), args)?),
+        Family::Linalg => linalg::evaluate(cx, op, site.graph.ty(site.id), args)?,
+        Family::Control => evaluate_control(cx, site, args)?,
+    })
+}
+
+/// The results of a step whose results have no elements. Otherwise checks that memory is available for large results,
+/// because kernels may allocate temporary memory.
+pub(super) fn empty_results(site: Site<'_>) -> Result<Option<Results>, Fault> {
+    let types = site.graph.ty(site.id).parts();
+    if types.iter().all(|ty| ty.shape.size() == 0) && !site.op().has_effects() {
+        // The kernel would read operands and windows of any size for nothing.
+        let empty = types.iter().map(|ty| HostTensor::zeros(ty.dtype, ty.shape.clone()));
+        return Ok(Some(empty.collect::<Result<_, _>>()?));
+    }
+    types.iter().try_for_each(require_memory)?;
+    Ok(None)
+}
+
+/// Returns an error if memory is not available for a result.
+fn require_memory(ty: &TensorType) -> Result<(), Fault> {
+    let (dtype, shape) = (ty.dtype, &ty.shape);
+    let bytes = shape.checked_size().and_then(|size| size.checked_mul(dtype.size()));
+    match bytes {
+        Some(bytes) if bytes <= LARGE_RESULT => Ok(()),
+        Some(bytes) if isize::try_from(bytes).is_ok() => {
+            let refused = |_| TensorError::OutOfMemory { dtype, shape: shape.clone(), bytes };
+            Vec::<u8>::new().try_reserve_exact(bytes).map_err(refused).map_err(Fault::from)
+        }
+        Some(_) | None => Err(Fault::TooLarge { dtype, shape: shape.clone() }),
+    }
+}
+
+/// Computes literals, native blocks and hooks.
+fn evaluate_control(cx: Cx<'_>, site: Site<'_>, args: &mut Args<'_>) -> Result<Results, Stop> {
+    match site.op() {
+        Op::Constant(constant) => {
+            let ty = &constant.ty;
+            let tensor = HostTensor::full(constant.value, ty.dtype, ty.shape.clone());
+            Ok(one(tensor.map_err(Fault::from)?))
+        }
+        Op::Tensor(literal) => Ok(one(HostTensor::clone(&literal.0))),
+        Op::Block(block) => Ok(block::evaluate(cx, block, args)?),
+        Op::Hook(hook) => call_hook(cx, hook, site, args),
+        Op::Cond(_) | Op::While(_) | Op::Parameter(_) | Op::Metadata(_) | Op::Elem(_) => {
+            unreachable!("{} is not a call", site.op().name())
+        }
+        op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+/// Passes the operands to the listener of a hook. A runtime call returns the results of its function; the results
+/// of other hooks are aliases of their operands.
+fn call_hook(cx: Cx<'_>, hook: &HookOp, site: Site<'_>, args: &Args<'_>) -> Result<Results, Stop> {
+    let Some(listener) = cx.hooks.listener(hook) else {
+        return match &hook.results {
+            Some(_) => Err(Fault::NoFunction.into()),
+            None => Ok(Results::new()),
+        };
+    };
+    let types = site.graph.operands(site.id).iter().map(|&id| site.graph.tensor_type(id));
+    let values: SmallVec<[HostTensor; 2]> =
+        types.enumerate().map(|(index, ty)| named(args.get(index).clone(), ty)).collect();
+    let results = match &hook.results {
+        Some(types) => listener.compute(&values, types),
+        None => listener.call(&values).map(|()| Vec::new()),
+    };
+    results.map(Results::from_vec).map_err(|error| {
+        let error = error.into();
+        Stop::from(match &hook.results {
+            Some(_) => Fault::RuntimeCall { error },
+            None => Fault::Hook { name: hook.name.as_deref().map(Into::into), error },
+        })
+    })
+}
+
+/// The tensor with the axis names of its type.
+pub(crate) fn named(tensor: HostTensor, ty: &TensorType) -> HostTensor {
+    if tensor.names() == ty.names.as_ref() {
+        return tensor;
+    }
+    tensor.with_names(ty.names.clone()).expect("inference has checked the names of the axes")
+}

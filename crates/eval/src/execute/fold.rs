@@ -1,0 +1,186 @@
+//! Folds with a function of the user.
+//!
+//! The function is a program of scalars. A function of element-wise ops runs on the vector of all accumulators: one
+//! call for each position of the reduced part instead of one call for each element.
+
+use nxla_expr::{Op, ReduceFun, WindowFun};
+use nxla_tensor::{DType, HostTensor, Shape, match_dtype};
+
+use super::code::{Bytecode, CallWork, Inst};
+use super::dispatch::{Site, empty_results, is_literal};
+use crate::context::{
+    Args, Cx, Fault, Results, Stop, build, bytes_mut, filled, one, reshaped, slice,
+};
+use crate::kernels::reduce::{is_reduced, reduced_first};
+use crate::kernels::strided::Strided;
+use crate::kernels::window::{axes, for_each_tap};
+
+/// Computes a fold whose operands are the tensor, the initial value and the captures of the function.
+pub(super) fn evaluate(
+    cx: Cx<'_>,
+    site: Site<'_>,
+    function: &Bytecode,
+    args: &Args<'_>,
+) -> Result<Results, Stop> {
+    if let Some(empty) = empty_results(site)? {
+        return Ok(empty);
+    }
+    let captures = (2..args.len()).map(|index| args.get(index).clone()).collect();
+    let is_pointwise = is_pointwise(function);
+    let fold = Fold { cx, function, is_pointwise, captures };
+    let (x, initial) = (args.get(0), args.get(1));
+    let result = match site.op() {
+        Op::ReduceFun(attributes) => fold.reduce(attributes, x, initial, site),
+        Op::WindowFun(attributes) => fold.slide(attributes, x, initial, site),
+        op => unreachable!("{} has no function to fold with", op.name()),
+    };
+    result.map(one)
+}
+
+/// Returns true if all instructions of a function apply to scalars element by element.
+fn is_pointwise(function: &Bytecode) -> bool {
+    function.insts.iter().all(|inst| match inst {
+        Inst::Handle(_) => true,
+        Inst::Call(call) => match &call.work {
+            CallWork::Body(code) => code.shape.rank() == 0,
+            CallWork::Op => {
+                let program = &function.programs[call.origin.program as usize];
+                is_literal(program.graph().op(call.origin.id))
+            }
+            CallWork::Nest(_) | CallWork::Fold(_) | CallWork::Code(_) => false,
+        },
+        Inst::Kernel { .. }
+        | Inst::Copy { .. }
+        | Inst::Elements(_)
+        | Inst::Put(_)
+        | Inst::Check
+        | Inst::Jump(_)
+        | Inst::JumpUnless { .. } => false,
+    })
+}
+
+struct Fold<'a> {
+    cx: Cx<'a>,
+    function: &'a Bytecode,
+    is_pointwise: bool,
+    captures: Vec<HostTensor>,
+}
+
+impl Fold<'_> {
+    /// Folds in row-major order of the reduced axes.
+    fn reduce(
+        &self,
+        attributes: &ReduceFun,
+        x: &HostTensor,
+        initial: &HostTensor,
+        site: Site<'_>,
+    ) -> Result<HostTensor, Stop> {
+        let ty = site.ty();
+        let order = |axis| is_reduced(&attributes.reduce, axis);
+        let (elements, plane) = reduced_first(self.cx, x, order)?;
+        let kept = plane.inner;
+        let mut accumulator = repeated(initial, kept)?;
+        let row = kept * ty.dtype.size();
+        for position in 0..plane.count {
+            let bytes = &elements.bytes()[position * row..][..row];
+            let element = HostTensor::from_bytes(ty.dtype, [kept], bytes).map_err(Fault::from)?;
+            accumulator = self.step(element, accumulator)?;
+        }
+        Ok(reshaped(accumulator, &ty.shape))
+    }
+
+    /// Folds each window in row-major order. The padding holds the initial value, which enters like an element.
+    fn slide(
+        &self,
+        attributes: &WindowFun,
+        x: &HostTensor,
+        initial: &HostTensor,
+        site: Site<'_>,
+    ) -> Result<HostTensor, Stop> {
+        let (ty, size) = (site.ty(), site.ty().dtype.size());
+        let axes = axes(&attributes.window, x.shape(), &ty.shape);
+        let count = ty.shape.size();
+        let mut accumulator = repeated(initial, count)?;
+        let (steps, target_steps) = (Strided::row_major(x.shape()), Strided::row_major(&ty.shape));
+        for_each_tap(&axes, |taps| {
+            // The element of each window at this tap, from the operand or from the padding.
+            let mut element = repeated(initial, count)?;
+            let seen: Vec<_> = axes.iter().zip(taps).map(|(axis, &tap)| axis.seen(tap)).collect();
+            if seen.iter().all(|seen| !seen.is_empty()) {
+                let (mut from, mut to) = (0, 0);
+                for (index, axis) in axes.iter().enumerate() {
+                    let first = axis.place(seen[index].start, taps[index]).expect("it is seen");
+                    from += first * steps[index] as usize;
+                    to += seen[index].start * target_steps[index] as usize;
+                }
+                let source = axes.iter().zip(&seen).zip(&steps);
+                let source =
+                    source.map(|((axis, seen), &step)| (seen.len(), axis.stride as isize * step));
+                let source = Strided::new(from, source);
+                let target = seen.iter().zip(&target_steps).map(|(seen, &step)| (seen.len(), step));
+                let bytes = source.len() * size;
+                let mut elements = filled(0_u64, bytes.div_ceil(8));
+                let elements = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut elements)[..bytes];
+                source.read_all_bytes(self.cx, size, x.bytes(), elements);
+                Strided::new(to, target).write_bytes(size, elements, bytes_mut(&mut element));
+            }
+            let empty = HostTensor::scalar(initial.get(0), ty.dtype);
+            let previous = std::mem::replace(&mut accumulator, empty);
+            accumulator = self.step(element, previous)?;
+            Ok::<(), Stop>(())
+        })?;
+        Ok(reshaped(accumulator, &ty.shape))
+    }
+
+    /// `function(element, accumulator)` for each pair of elements of two vectors.
+    fn step(&self, element: HostTensor, accumulator: HostTensor) -> Result<HostTensor, Stop> {
+        let count = element.size();
+        if self.is_pointwise {
+            let result = self.call(element, accumulator, Some(count))?;
+            // A result that depends on no element is a scalar.
+            return Ok(if result.size() == count { result } else { repeated(&result, count)? });
+        }
+        let dtype = accumulator.dtype();
+        let mut results = Vec::with_capacity(count);
+        for index in 0..count {
+            let (element, accumulator) = (scalar(&element, index)?, scalar(&accumulator, index)?);
+            results.push(self.call(element, accumulator, None)?);
+        }
+        Ok(vector(dtype, &results)?)
+    }
+
+    fn call(
+        &self,
+        element: HostTensor,
+        accumulator: HostTensor,
+        lanes: Option<usize>,
+    ) -> Result<HostTensor, Stop> {
+        let (mut element, mut accumulator) = (Some(element), Some(accumulator));
+        let input = |index| match index {
+            0 => element.take().expect("each input is read once"),
+            1 => accumulator.take().expect("each input is read once"),
+            index => self.captures[index - 2].clone(),
+        };
+        let mut results = self.function.run_lanes(self.cx, lanes, input)?;
+        Ok(results.pop().expect("the function of a fold has one result"))
+    }
+}
+
+/// A vector of one repeated value.
+fn repeated(value: &HostTensor, count: usize) -> Result<HostTensor, Fault> {
+    Ok(HostTensor::full(value.get(0), value.dtype(), [count])?)
+}
+
+/// An element of a vector.
+fn scalar(x: &HostTensor, index: usize) -> Result<HostTensor, Fault> {
+    let size = x.dtype().size();
+    Ok(HostTensor::from_bytes(x.dtype(), [], &x.bytes()[index * size..][..size])?)
+}
+
+/// A vector of scalars.
+fn vector(dtype: DType, scalars: &[HostTensor]) -> Result<HostTensor, Fault> {
+    let shape = Shape::from([scalars.len()]);
+    match_dtype!(dtype, T => build(dtype, &shape, |out: &mut [T]| {
+        out.iter_mut().zip(scalars).for_each(|(out, scalar)| *out = slice::<T>(scalar)[0]);
+    }))
+}

@@ -1,0 +1,400 @@
+//! The execution of loop nests, tile by tile.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use nxla_expr::ReduceOp;
+use nxla_tensor::{DType, HostTensor, Shape};
+use smallvec::SmallVec;
+
+use super::limits::TILE_ELEMENTS;
+use crate::context::{self, Args, Cx, Fault, Results, ScratchGuard};
+use crate::kernels::elementwise::{Access, Broadcast, Code, Feed, Feeds, Outs};
+use crate::kernels::reduce::{self, Zipped, ZippedRows};
+use crate::kernels::strided::Strided;
+
+/// A loop nest over tiles of rows.
+pub(crate) struct TiledNest {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    /// The cost per element, see [`Code::cost`].
+    pub(crate) cost: usize,
+    pub(crate) stages: Box<[Stage]>,
+    /// Bytes per row of each tile that is not a result.
+    pub(crate) locals: Box<[usize]>,
+    pub(crate) outputs: Box<[Output]>,
+}
+
+/// A part of the nest, or two parts that run together.
+pub(crate) struct Stage {
+    pub(crate) work: StageWork,
+    /// Elements per row of a body.
+    pub(crate) width: usize,
+    pub(crate) operands: SmallVec<[(Place, Broadcast); 3]>,
+    /// The tiles of the results.
+    pub(crate) results: SmallVec<[u16; 2]>,
+    /// True if the rows of a tile are computed one by one.
+    pub(crate) by_row: bool,
+}
+
+/// The computation of a stage.
+pub(crate) enum StageWork {
+    Body(Box<Code>),
+    /// Reduces each row.
+    Reduce(ReduceOp, DType),
+    /// Reduces a result of a body while the body computes it.
+    Fold(Box<Fold>),
+    /// Reduces a function of two operands without storing it. An operand has an access rule if it is strided.
+    Zip {
+        zipped: Zipped,
+        rules: [Option<Box<Strided>>; 2],
+        /// True if the only row is reduced in pieces by several threads.
+        is_total: bool,
+    },
+}
+
+/// A body and the reduction of one of its results.
+pub(crate) struct Fold {
+    pub(crate) code: Code,
+    /// The number of the result that is reduced.
+    pub(crate) reduced: usize,
+    /// True if that result is stored as well.
+    pub(crate) is_stored: bool,
+    pub(crate) op: ReduceOp,
+}
+
+/// The place of a tensor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// An input of the nest.
+    Input(u16),
+    /// A tile: first the results of the nest, then the local tiles.
+    Tile(u16),
+}
+
+/// Stands for the tile of a result that is not stored.
+pub(crate) const NO_TILE: u16 = u16::MAX;
+
+/// A result of the nest.
+pub(crate) struct Output {
+    pub(crate) dtype: DType,
+    pub(crate) shape: Shape,
+    /// Bytes per row.
+    pub(crate) row: usize,
+    /// The inputs whose memory the result may take, because no stage reads them after it is written.
+    pub(crate) over: SmallVec<[u16; 2]>,
+}
+
+/// The state that all tiles of a run share.
+struct Run<'a> {
+    cx: Cx<'a>,
+    nest: &'a TiledNest,
+    inputs: SmallVec<[&'a [u8]; 8]>,
+    /// The input whose memory each result takes.
+    taken: SmallVec<[Option<u16>; 4]>,
+}
+
+impl TiledNest {
+    /// Computes the results. A result takes the memory of an operand that dies here.
+    pub(crate) fn run(&self, cx: Cx<'_>, args: &mut Args<'_>) -> Result<Results, Fault> {
+        let (mut results, mut taken) = (Results::new(), SmallVec::new());
+        for output in &self.outputs {
+            let mut inputs = output.over.iter().copied();
+            let found = inputs.find(|&input| args.is_unique(usize::from(input)));
+            taken.push(found);
+            results.push(match found {
+                Some(input) => context::reshaped(args.take(usize::from(input)), &output.shape),
+                None => context::fresh(output.dtype, &output.shape)?,
+            });
+        }
+        // Taken inputs are read from the memory of the results.
+        let bytes = |index| if args.is_present(index) { args.get(index).bytes() } else { &[] };
+        let inputs = (0..args.len()).map(bytes).collect();
+        Run { cx, nest: self, inputs, taken }.fill(&mut results);
+        Ok(results)
+    }
+}
+
+impl Run<'_> {
+    /// Computes all rows, on several threads if that pays. A single row is split by its stages.
+    fn fill(&self, results: &mut [HostTensor]) {
+        let TiledNest { rows, columns, cost, .. } = *self.nest;
+        let mut outs: Outs<'_> = results.iter_mut().map(context::bytes_mut).collect();
+        let elements = rows * columns;
+        let piece = self.cx.piece(elements, columns, elements.saturating_mul(cost));
+        let Some(piece) = piece.filter(|_| rows > 1) else {
+            return self.fill_rows(0, rows, outs);
+        };
+        let piece = piece / columns;
+        let mut pieces = Vec::with_capacity(rows.div_ceil(piece));
+        for first in (0..rows).step_by(piece) {
+            let count = piece.min(rows - first);
+            pieces.push((first, count, self.split_off(count, &mut outs)));
+        }
+        self.cx.each(pieces, |(first, count, outs)| self.fill_rows(first, count, outs));
+    }
+
+    /// Splits the first rows off each result.
+    fn split_off<'o>(&self, count: usize, outs: &mut Outs<'o>) -> Outs<'o> {
+        let rows = outs.iter_mut().zip(&self.nest.outputs).map(|(out, output)| {
+            let (part, rest) = std::mem::take(out).split_at_mut(count * output.row);
+            *out = rest;
+            part
+        });
+        rows.collect()
+    }
+
+    /// Computes rows tile by tile.
+    fn fill_rows(&self, first: usize, count: usize, mut outs: Outs<'_>) {
+        let tile = (TILE_ELEMENTS / self.nest.columns).max(1);
+        // All tiles but the last have the same size.
+        let tile = count.div_ceil(count.div_ceil(tile));
+        let mut locals: SmallVec<[ScratchGuard; 4]> =
+            self.nest.locals.iter().map(|_| self.cx.scratch()).collect();
+        for begin in (0..count).step_by(tile) {
+            let rows = tile.min(count - begin);
+            let mut tiles = Outs::new();
+            for out in self.split_off(rows, &mut outs) {
+                tiles.push(out);
+            }
+            for (local, row) in locals.iter_mut().zip(&self.nest.locals) {
+                tiles.push(local.bytes(rows * row));
+            }
+            for stage in &self.nest.stages {
+                self.stage(stage, first + begin, rows, &mut tiles);
+            }
+        }
+    }
+
+    /// Runs a stage for the tile of `rows` rows that begins at the row `first`.
+    fn stage(&self, stage: &Stage, first: usize, rows: usize, tiles: &mut [&mut [u8]]) {
+        // The results are taken out, so that the other tiles can be read.
+        let take = |&tile: &u16| match tile {
+            NO_TILE => &mut [][..],
+            tile => std::mem::take(&mut tiles[usize::from(tile)]),
+        };
+        let mut outs: Outs<'_> = stage.results.iter().map(take).collect();
+        let tile = Tile { run: self, first, tiles };
+        match &stage.work {
+            StageWork::Body(code) if stage.by_row => {
+                for row in 0..rows {
+                    let feeds = tile.feeds(stage, code, row..row + 1);
+                    code.run_range(self.cx, &feeds, 0, &mut row_of(&mut outs, row, rows));
+                }
+            }
+            StageWork::Body(code) => {
+                code.run_range(self.cx, &tile.feeds(stage, code, 0..rows), 0, &mut outs);
+            }
+            StageWork::Reduce(op, dtype) => {
+                let columns = self.nest.columns;
+                let x = tile.bytes(stage.operands[0].0, columns * dtype.size(), 0..rows);
+                reduce::fill_by_row(self.cx, *op, *dtype, x, columns, outs[0]);
+            }
+            StageWork::Zip { zipped, is_total: true, .. } => {
+                let operands = [0, 1].map(|index| tile.all(stage.operands[index].0));
+                zipped.fill_total(self.cx, operands, outs[0]);
+            }
+            StageWork::Zip { zipped, rules, is_total: false } => {
+                let size = zipped.dtype.size();
+                let operand = |index: usize| {
+                    let rule = rules[index].as_deref();
+                    tile.zipped_rows(stage.operands[index], rule, size, rows)
+                };
+                zipped.fill_by_row([operand(0), operand(1)], stage.width, outs[0]);
+            }
+            StageWork::Fold(fold) => {
+                for row in 0..rows {
+                    let feeds = tile.feeds(stage, &fold.code, row..row + 1);
+                    fold.run(self.cx, &feeds, stage.width, row_of(&mut outs, row, rows));
+                }
+            }
+        }
+        for (&result, out) in stage.results.iter().zip(outs) {
+            if result != NO_TILE {
+                tiles[usize::from(result)] = out;
+            }
+        }
+    }
+
+    /// The tile that contains a tensor. An input may share the memory of a result.
+    fn tile(&self, place: Place) -> Option<usize> {
+        match place {
+            Place::Tile(tile) => Some(usize::from(tile)),
+            Place::Input(input) => self.taken.iter().position(|&taken| taken == Some(input)),
+        }
+    }
+}
+
+/// One of `rows` rows of each result.
+fn row_of<'o>(outs: &'o mut Outs<'_>, row: usize, rows: usize) -> Outs<'o> {
+    let row_out = |out: &'o mut &mut [u8]| {
+        let bytes = out.len() / rows;
+        &mut out[row * bytes..][..bytes]
+    };
+    outs.iter_mut().map(row_out).collect()
+}
+
+impl Fold {
+    /// Computes a row of `columns` elements, and reduces it. `outs` are the results of the body, then the result
+    /// of the reduction. A reduction of stored elements has the same pieces, so the bits are the same.
+    fn run(&self, cx: Cx<'_>, feeds: &[Feed<'_>], columns: usize, mut outs: Outs<'_>) {
+        let out = outs.pop().expect("the reduction has the last result");
+        let dtype = self.code.results[self.reduced];
+        let results = out.len() / reduce::result_dtype(self.op, dtype).size();
+        let piece = reduce::piece(columns, results);
+        let pieces = self.pieces(outs, columns, piece);
+        let make = |range: Range<usize>, sink: &mut dyn FnMut(&[u8])| {
+            if !cx.is_cancelled() {
+                let piece = &pieces[range.start / piece];
+                let mut stored = piece.lock().unwrap_or_else(PoisonError::into_inner);
+                self.run_piece(cx, feeds, range, &mut stored, sink);
+            }
+        };
+        reduce::fill_total(cx, self.op, dtype, columns, &make, out);
+    }
+
+    /// Returns true if a result of the body is stored.
+    fn stores(&self, result: usize) -> bool {
+        result != self.reduced || self.is_stored
+    }
+
+    /// The stored results, split at the pieces of the reduction.
+    fn pieces<'o>(&self, outs: Outs<'o>, columns: usize, piece: usize) -> Vec<Mutex<Outs<'o>>> {
+        let mut pieces: Vec<Outs<'o>> = (0..columns.div_ceil(piece)).map(|_| Outs::new()).collect();
+        for (result, out) in outs.into_iter().enumerate().filter(|(result, _)| self.stores(*result))
+        {
+            let parts = out.chunks_mut(piece * self.code.results[result].size());
+            pieces.iter_mut().zip(parts).for_each(|(piece, part)| piece.push(part));
+        }
+        pieces.into_iter().map(Mutex::new).collect()
+    }
+
+    /// Computes a piece, and passes the elements to reduce to the sink.
+    fn run_piece(
+        &self,
+        cx: Cx<'_>,
+        feeds: &[Feed<'_>],
+        range: Range<usize>,
+        stored: &mut Outs<'_>,
+        sink: &mut dyn FnMut(&[u8]),
+    ) {
+        let (code, first) = (&self.code, range.start);
+        // Half of a block, so that the processor continues to prefetch the inputs.
+        let block = code.block(usize::MAX) / 2;
+        debug_assert!(block.is_multiple_of(reduce::ROUND));
+        let block = block.min(range.len());
+        let mut scratch = cx.scratch();
+        code.run_blocks(cx, feeds, range, block, &mut |range, compute| {
+            let bytes = |size: usize| (range.start - first) * size..(range.end - first) * size;
+            let (mut stored, mut scratch) = (stored.iter_mut(), Some(&mut scratch));
+            let outs = code.results.iter().enumerate().map(|(result, dtype)| {
+                let size = dtype.size();
+                if self.stores(result) {
+                    &mut stored.next().expect("one for each stored result")[bytes(size)]
+                } else {
+                    let scratch = scratch.take().expect("only one result is not stored");
+                    scratch.bytes(range.len() * size)
+                }
+            });
+            let mut outs: Outs<'_> = outs.collect();
+            compute(&mut outs);
+            sink(&*outs[self.reduced]);
+        });
+    }
+}
+
+/// The tensors that stages read while they work on a tile.
+struct Tile<'a, 'r, 't> {
+    run: &'a Run<'r>,
+    /// The first row of the tile.
+    first: usize,
+    tiles: &'a [&'t mut [u8]],
+}
+
+impl Tile<'_, '_, '_> {
+    /// The inputs of a body for some rows of the tile.
+    fn feeds<'s>(&'s self, stage: &'s Stage, code: &'s Code, rows: Range<usize>) -> Feeds<'s> {
+        (0..code.inputs.len()).map(|input| self.feed(stage, code, input, rows.clone())).collect()
+    }
+
+    fn feed<'s>(
+        &'s self,
+        stage: &Stage,
+        code: &'s Code,
+        index: usize,
+        rows: Range<usize>,
+    ) -> Feed<'s> {
+        let ((place, broadcast), input) = (stage.operands[index], &code.inputs[index]);
+        let size = input.dtype.size();
+        match (broadcast, &input.access) {
+            (Broadcast::None, _) => {
+                let tile = self.run.tile(place);
+                let is_result = |&result: &u16| tile == Some(usize::from(result));
+                match stage.results.iter().position(is_result) {
+                    Some(result) => code.feed_below(index, result),
+                    None => Feed::Whole(self.bytes(place, stage.width * size, rows)),
+                }
+            }
+            (Broadcast::PerRow, _) if stage.by_row => Feed::Single(self.bytes(place, size, rows)),
+            (Broadcast::PerColumn, _) if stage.by_row => Feed::Whole(self.all(place)),
+            (_, Access::Strided(rule)) => {
+                let first = self.first_of(place) + rows.start;
+                Feed::Strided(self.all(place), rule, first * stage.width)
+            }
+            (_, Access::Single | Access::Same) => Feed::Single(self.all(place)),
+        }
+    }
+
+    /// The rows of one of two operands that are reduced together.
+    fn zipped_rows(
+        &self,
+        (place, broadcast): (Place, Broadcast),
+        rule: Option<&Strided>,
+        size: usize,
+        rows: usize,
+    ) -> ZippedRows<'_> {
+        let columns = self.run.nest.columns;
+        let (bytes, starts) = match (broadcast, rule) {
+            (Broadcast::None, _) => {
+                let starts = (0..rows).map(|row| row * columns).collect();
+                (self.bytes(place, columns * size, 0..rows), starts)
+            }
+            (Broadcast::PerRow, _) => (self.bytes(place, size, 0..rows), (0..rows).collect()),
+            (Broadcast::Strided, Some(rule)) => {
+                let first = self.first_of(place) * columns;
+                (self.all(place), rule.row_starts(first, rows, columns))
+            }
+            (Broadcast::Scalar | Broadcast::PerColumn | Broadcast::Strided, _) => {
+                (self.all(place), vec![0; rows])
+            }
+        };
+        let is_single = matches!(broadcast, Broadcast::PerRow | Broadcast::Scalar);
+        ZippedRows { bytes, starts, is_single }
+    }
+
+    /// The row of a tensor at which the tile begins.
+    fn first_of(&self, place: Place) -> usize {
+        match place {
+            Place::Input(_) => self.first,
+            Place::Tile(_) => 0,
+        }
+    }
+
+    /// All bytes of an input or of a tile.
+    fn all(&self, place: Place) -> &[u8] {
+        match place {
+            Place::Input(input) => self.run.inputs[usize::from(input)],
+            Place::Tile(tile) => &*self.tiles[usize::from(tile)],
+        }
+    }
+
+    /// The bytes of some rows of the tile, of `row` bytes each.
+    fn bytes(&self, place: Place, row: usize, rows: Range<usize>) -> &[u8] {
+        match self.run.tile(place) {
+            Some(tile) => &self.tiles[tile][rows.start * row..rows.end * row],
+            None => {
+                &self.all(place)[(self.first + rows.start) * row..(self.first + rows.end) * row]
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Native blocks: composites with a kernel. The executor runs the bodies of other blocks.
+
+use nxla_expr::{Block, BlockKind, Cumulative};
+use nxla_tensor::{Complex, DType, Element, HostTensor};
+
+use crate::context;
+use crate::context::Args;
+use crate::context::{Cx, Fault};
+use crate::context::{Results, one};
+use crate::kernels::create::{random_wide_words, random_words};
+use crate::kernels::elementwise::{Compute, convert, vectorize};
+use crate::kernels::index::{scatter, search, top_k, top_k_pays};
+use crate::kernels::linalg::{is_small, solve};
+use crate::kernels::ordered::{larger, match_ordered, narrow, smaller, wide};
+
+/// Returns true if [`evaluate`] computes a block.
+pub(crate) fn is_native(block: &Block) -> bool {
+    let is_narrow_float = || {
+        let dtype = block.body.inputs()[0].dtype;
+        dtype.is_float() && dtype.bits() < 32
+    };
+    match block.kind {
+        // The body of a scan rounds to a narrow float after each of its steps.
+        BlockKind::Cumulative { .. } => !is_narrow_float(),
+        // The body sorts, which is as native as can be where many are wanted.
+        BlockKind::TopK { k } => {
+            let shape = &block.body.inputs()[0].shape;
+            shape.last().is_some_and(|&size| top_k_pays(k, size))
+        }
+        // The entries of a batch may have different vectors.
+        BlockKind::Search(_) => {
+            let counts = block.body.output_types().all(|ty| ty.dtype == DType::S32);
+            block.batch_axes == 0 && counts && !is_narrow_float()
+        }
+        BlockKind::Threefry { .. } | BlockKind::Scatter { .. } => true,
+        BlockKind::Solve { .. } => is_small(&block.body),
+        BlockKind::Checkpoint { .. } | BlockKind::Named { .. } | BlockKind::Factorize(_) => false,
+    }
+}
+
+/// Computes a block that [`is_native`].
+pub(crate) fn evaluate(cx: Cx<'_>, block: &Block, args: &mut Args<'_>) -> Result<Results, Fault> {
+    let x = args.get(0);
+    match block.kind {
+        BlockKind::Cumulative { op, axis, reverse } => {
+            let run = Run { x, axis: axis + block.batch_axes, reverse };
+            cumulative(cx, op, run).map(one)
+        }
+        BlockKind::TopK { k } => Ok(top_k(cx, x, k)?.into_iter().collect()),
+        BlockKind::Threefry { count, wide: false } => random_words(cx, x, count).map(one),
+        BlockKind::Threefry { count, wide: true } => random_wide_words(cx, x, count).map(one),
+        BlockKind::Search(order) => search(cx, x, args.get(1), order).map(one),
+        BlockKind::Scatter { op } => scatter(cx, op, args, &block.body.inputs()[0]).map(one),
+        BlockKind::Solve { transposed } => {
+            solve(cx, x, args.get(1), args.get(2), transposed).map(one)
+        }
+        BlockKind::Checkpoint { .. } | BlockKind::Named { .. } | BlockKind::Factorize(_) => {
+            unreachable!("the plan has the body of {}", block.name())
+        }
+    }
+}
+
+fn cumulative(cx: Cx<'_>, op: Cumulative, run: Run<'_>) -> Result<HostTensor, Fault> {
+    let dtype = run.x.dtype();
+    match op {
+        Cumulative::Sum => sums(cx, run),
+        Cumulative::Product => products(cx, run),
+        Cumulative::Max => match_ordered!(dtype, T => {
+            run.fold::<T, T>(cx, T::from_scalar(dtype.min_value()), larger, |a| a)
+        }),
+        Cumulative::Min => match_ordered!(dtype, T => {
+            run.fold::<T, T>(cx, T::from_scalar(dtype.max_value()), smaller, |a| a)
+        }),
+    }
+}
+
+/// A pass along an axis.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    x: &'a HostTensor,
+    axis: usize,
+    reverse: bool,
+}
+
+impl Run<'_> {
+    /// The fold of all elements up to each place. The accumulator is wider than an element, as in whole sums.
+    fn fold<T: Element, A: Copy + Send + Sync>(
+        self,
+        cx: Cx<'_>,
+        start: A,
+        step: impl Fn(A, T) -> A + Copy + Sync,
+        finish: impl Fn(A) -> T + Copy + Sync,
+    ) -> Result<HostTensor, Fault> {
+        let shape = self.x.shape();
+        let (size, inner) = (shape[self.axis], shape[self.axis + 1..].iter().product::<usize>());
+        let (source, block) = (context::slice::<T>(self.x), size * inner);
+        context::build(self.x.dtype(), shape, |out: &mut [T]| {
+            // Each element waits for the one before it.
+            cx.rows(out, block, 4 * block, |first, out| {
+                let blocks = source[first * block..].chunks_exact(block);
+                for (out, x) in out.chunks_exact_mut(block).zip(blocks) {
+                    if inner == 1 {
+                        along_row(x, self.reverse, start, step, finish, out);
+                    } else {
+                        down_columns(x, inner, self.reverse, start, step, finish, out);
+                    }
+                }
+            });
+        })
+    }
+}
+
+/// The folds of a row, which never leave their register.
+fn along_row<T: Copy, A: Copy>(
+    x: &[T],
+    reverse: bool,
+    start: A,
+    step: impl Fn(A, T) -> A,
+    finish: impl Fn(A) -> T,
+    out: &mut [T],
+) {
+    let mut total = start;
+    let places = out.iter_mut().zip(x);
+    let put = |(out, &x): (&mut T, &T)| {
+        total = step(total, x);
+        *out = finish(total);
+    };
+    if reverse { places.rev().for_each(put) } else { places.for_each(put) }
+}
+
+/// The folds of columns, which do not wait for each other.
+fn down_columns<T: Copy, A: Copy>(
+    x: &[T],
+    inner: usize,
+    reverse: bool,
+    start: A,
+    step: impl Fn(A, T) -> A,
+    finish: impl Fn(A) -> T,
+    out: &mut [T],
+) {
+    let mut totals = context::filled(start, inner);
+    vectorize(
+        #[inline(always)]
+        || {
+            let rows = x.len() / inner;
+            for at in 0..rows {
+                let row = inner * if reverse { rows - 1 - at } else { at };
+                let (x, out) = (&x[row..row + inner], &mut out[row..row + inner]);
+                for ((total, &x), out) in totals.iter_mut().zip(x).zip(out) {
+                    *total = step(*total, x);
+                    *out = finish(*total);
+                }
+            }
+        },
+    );
+}
+
+/// Expands to the fold of integers by a wrapping operation, in the dtype that computes theirs.
+macro_rules! integers {
+    ($cx:expr, $run:expr, $start:literal, $step:ident) => {{
+        let (cx, run): (Cx<'_>, Run<'_>) = ($cx, $run);
+        let dtype = run.x.dtype();
+        assert!(dtype.is_integer(), "{dtype} is not folded here");
+        let compute = Compute::of(dtype);
+        let x = convert(cx, run.x, compute.dtype())?;
+        let run = Run { x: &x, ..run };
+        macro_rules! with {
+            ($t:ident) => {
+                run.fold::<$t, $t>(cx, $start, |a, x| a.$step(x), |a| a)
+            };
+        }
+        let folds = match compute {
+            Compute::U8 => with!(u8),
+            Compute::U16 => with!(u16),
+            Compute::U32 => with!(u32),
+            Compute::U64 => with!(u64),
+            Compute::S8 => with!(i8),
+            Compute::S16 => with!(i16),
+            Compute::S32 => with!(i32),
+            Compute::S64 => with!(i64),
+            Compute::F32 | Compute::F64 | Compute::C64 | Compute::C128 => {
+                unreachable!("integers are computed as integers")
+            }
+        }?;
+        convert(cx, &folds, dtype)
+    }};
+}
+
+fn sums(cx: Cx<'_>, run: Run<'_>) -> Result<HostTensor, Fault> {
+    match run.x.dtype() {
+        DType::F32 => run.fold::<f32, f64>(cx, 0.0, |a, x| a + f64::from(x), |a| a as f32),
+        DType::F64 => run.fold::<f64, f64>(cx, 0.0, |a, x| a + x, |a| a),
+        DType::C64 => {
+            let zero = Complex::new(0.0, 0.0);
+            run.fold::<Complex<f32>, Complex<f64>>(cx, zero, |a, x| a + wide(x), narrow)
+        }
+        DType::C128 => {
+            let zero = Complex::new(0.0, 0.0);
+            run.fold::<Complex<f64>, Complex<f64>>(cx, zero, |a, x| a + x, |a| a)
+        }
+        _ => integers!(cx, run, 0, wrapping_add),
+    }
+}
+
+fn products(cx: Cx<'_>, run: Run<'_>) -> Result<HostTensor, Fault> {
+    match run.x.dtype() {
+        DType::F32 => run.fold::<f32, f64>(cx, 1.0, |a, x| a * f64::from(x), |a| a as f32),
+        DType::F64 => run.fold::<f64, f64>(cx, 1.0, |a, x| a * x, |a| a),
+        DType::C64 => {
+            let one = Complex::new(1.0, 0.0);
+            run.fold::<Complex<f32>, Complex<f64>>(cx, one, |a, x| a * wide(x), narrow)
+        }
+        DType::C128 => {
+            let one = Complex::new(1.0, 0.0);
+            run.fold::<Complex<f64>, Complex<f64>>(cx, one, |a, x| a * x, |a| a)
+        }
+        _ => integers!(cx, run, 1, wrapping_mul),
+    }
+}

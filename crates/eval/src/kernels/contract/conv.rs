@@ -1,0 +1,376 @@
+//! Convolutions, as products of the kernel and a matrix of the input's patches.
+//!
+//! Both operands are first brought into the canonical layout `[batch][channel][spatial…]`. The
+//! patches are laid out tile by tile, so that the matrix of a large image never exists as a whole.
+//! A group with one output channel, as in depthwise convolutions, would use each patch once. Rows of the input are
+//! then accumulated in place.
+
+use nxla_expr::Conv;
+use nxla_tensor::{Complex, DType, Element, HostTensor, Shape};
+
+use super::matmul::{Factor, Number, Sizes, matmul};
+use super::{match_number, phases};
+use crate::context;
+use crate::context::{Cx, Fault};
+use crate::kernels::elementwise::vectorize;
+use crate::kernels::limits::CACHE_BYTES;
+use crate::kernels::strided::Strided;
+
+/// Positions of the result whose patches are laid out at a time, and bytes of those patches, which are to stay
+/// in the second-level cache.
+const TILE: usize = 1024;
+const LEAST_TILE: usize = 128;
+const TILE_STEP: usize = 64;
+
+pub(super) fn conv(
+    cx: Cx<'_>,
+    attributes: &Conv,
+    input: &HostTensor,
+    kernel: &HostTensor,
+    shape: &Shape,
+) -> Result<HostTensor, Fault> {
+    let input = permuted(cx, input, &attributes.input_permutation)?;
+    let kernel = permuted(cx, kernel, &attributes.kernel_permutation)?;
+    let canonical: Shape = attributes.output_permutation.iter().map(|&axis| shape[axis]).collect();
+    let (input_shape, kernel_shape) = (input.shape(), kernel.shape());
+    let result = match_number!(input.dtype(), T => {
+        let (input, kernel) = (context::slice::<T>(&input), context::slice::<T>(&kernel));
+        context::build(T::DTYPE, &canonical, |out: &mut [T]| {
+            if phases::has_gaps(attributes) {
+                let (input, kernel) = ((input, &input_shape[..]), (kernel, &kernel_shape[..]));
+                phases::run(cx, attributes, input, kernel, (out, &canonical));
+            } else {
+                Geometry::new(attributes, input_shape, kernel_shape, &canonical)
+                    .run(cx, input, kernel, out);
+            }
+        })
+    })?;
+    // Canonical axis i is found at output_permutation[i], so the inverse puts it there.
+    let mut inverse = vec![0; shape.rank()];
+    for (canonical, &axis) in attributes.output_permutation.iter().enumerate() {
+        inverse[axis] = canonical;
+    }
+    permuted(cx, &result, &inverse)
+}
+
+/// Axis `i` of the result is axis `permutation[i]` of `x`.
+fn permuted(cx: Cx<'_>, x: &HostTensor, permutation: &[usize]) -> Result<HostTensor, Fault> {
+    if permutation.iter().copied().eq(0..x.rank()) {
+        return Ok(x.clone());
+    }
+    let steps = Strided::row_major(x.shape());
+    let rule = Strided::new(0, permutation.iter().map(|&axis| (x.shape()[axis], steps[axis])));
+    let shape = permutation.iter().map(|&axis| x.shape()[axis]).collect();
+    context::build_bytes(x.dtype(), &shape, |out| {
+        rule.read_all_bytes(cx, x.dtype().size(), x.bytes(), out);
+    })
+}
+
+/// The sizes of a convolution in canonical layout, whose input has no [gaps](phases).
+pub(super) struct Geometry {
+    /// Images of the result.
+    batch: usize,
+    /// Groups of output channels; each sees its own channels, or its own part of the batch.
+    groups: usize,
+    batch_groups: usize,
+    in_channels: usize,
+    /// Input channels that one output channel sees.
+    group_channels: usize,
+    group_outputs: usize,
+    axes: Vec<Spatial>,
+    /// Elements of the spatial axes of input, kernel and result.
+    in_size: usize,
+    kernel_size: usize,
+    out_size: usize,
+}
+
+/// One spatial axis.
+struct Spatial {
+    in_size: usize,
+    kernel: usize,
+    out: usize,
+    /// Elements of the input between neighbours of the result, and of the kernel.
+    stride: usize,
+    dilation: usize,
+    low: i64,
+    /// For each position in the kernel and each one of the result, the position in the input, or
+    /// `NOWHERE` in the padding. Not for the last axis.
+    places: Vec<usize>,
+}
+
+const NOWHERE: usize = usize::MAX;
+
+impl Spatial {
+    fn new(attributes: &Conv, axis: usize, in_size: usize, kernel: usize, out: usize) -> Self {
+        let (low, _) = attributes.padding[axis];
+        let place = |kernel_at: usize, out_at: usize| {
+            let at = (out_at * attributes.strides[axis]) as i64
+                + (kernel_at * attributes.kernel_dilation[axis]) as i64
+                - low;
+            usize::try_from(at).ok().filter(|&at| at < in_size).unwrap_or(NOWHERE)
+        };
+        let is_last = axis + 1 == attributes.padding.len();
+        let count = if is_last { 0 } else { kernel.saturating_mul(out) };
+        let mut places = context::filled(NOWHERE, count);
+        for (at, to) in places.iter_mut().enumerate() {
+            *to = place(at / out, at % out);
+        }
+        Self {
+            in_size,
+            kernel,
+            out,
+            stride: attributes.strides[axis],
+            dilation: attributes.kernel_dilation[axis],
+            low,
+            places,
+        }
+    }
+
+    /// Reads what one tap of the kernel sees of a row from the positions that begin at `column`.
+    fn read_along_result<T: Copy>(&self, row: &[T], tap: usize, column: usize, out: &mut [T]) {
+        let first = (column * self.stride + tap * self.dilation) as i64 - self.low;
+        read_inside(row, first, self.stride, out);
+    }
+
+    /// Reads what all taps of the kernel see of a row from one position.
+    fn read_along_kernel<T: Copy>(&self, row: &[T], column: usize, out: &mut [T]) {
+        let first = (column * self.stride) as i64 - self.low;
+        read_inside(row, first, self.dilation, out);
+    }
+}
+
+impl Spatial {
+    /// Adds what the taps of a row of the kernel see of a row of the input, from neighbouring positions.
+    /// There is nothing outside.
+    #[inline(always)]
+    fn add_runs<T: Number>(&self, row: &[T], column: usize, weights: &[T], sums: &mut [T::Sum]) {
+        for (tap, &weight) in weights.iter().enumerate() {
+            let first = (column + tap * self.dilation) as i64 - self.low;
+            let skip = usize::try_from(-first).unwrap_or(0).min(sums.len());
+            let Ok(first) = usize::try_from(first + skip as i64) else { continue };
+            let Some(row) = row.get(first..) else { continue };
+            for (sum, &x) in sums[skip..].iter_mut().zip(row) {
+                *sum = T::add_product(*sum, weight, x);
+            }
+        }
+    }
+}
+
+/// Reads every `step`th element of a row from `first` on, and skips positions outside of the row.
+fn read_inside<T: Copy>(row: &[T], first: i64, step: usize, out: &mut [T]) {
+    let skip = usize::try_from(-first).map_or(0, |before| before.div_ceil(step)).min(out.len());
+    let Ok(first) = usize::try_from(first + (skip * step) as i64) else { return };
+    let Some(row) = row.get(first..) else { return };
+    let count = row.len().div_ceil(step).min(out.len() - skip);
+    let out = &mut out[skip..skip + count];
+    if step == 1 {
+        out.copy_from_slice(&row[..count]);
+    } else {
+        out.iter_mut().zip(row.iter().step_by(step)).for_each(|(out, &x)| *out = x);
+    }
+}
+
+impl Geometry {
+    pub(super) fn new(attributes: &Conv, input: &[usize], kernel: &[usize], out: &[usize]) -> Self {
+        let axes: Vec<Spatial> = (0..input.len() - 2)
+            .map(|axis| {
+                Spatial::new(attributes, axis, input[axis + 2], kernel[axis + 2], out[axis + 2])
+            })
+            .collect();
+        let groups = attributes.feature_groups.max(attributes.batch_groups);
+        Self {
+            batch: out[0],
+            groups,
+            batch_groups: attributes.batch_groups,
+            in_channels: input[1],
+            group_channels: kernel[1],
+            group_outputs: kernel[0] / groups,
+            in_size: input[2..].iter().product(),
+            kernel_size: kernel[2..].iter().product(),
+            out_size: out[2..].iter().product(),
+            axes,
+        }
+    }
+
+    pub(super) fn run<T: Number>(&self, cx: Cx<'_>, input: &[T], kernel: &[T], out: &mut [T]) {
+        let block = self.group_outputs * self.out_size;
+        let inner = self.group_channels * self.kernel_size;
+        if block == 0 || inner == 0 {
+            // Sums of nothing.
+            return out.fill(T::default());
+        }
+        let last = self.axes.last().expect("there is a spatial axis");
+        if self.group_outputs == 1 && last.stride == 1 {
+            return self.run_in_place(cx, input, kernel, inner, out);
+        }
+        // One block per image and group.
+        cx.rows(out, block, block * inner, |first, out| {
+            for (index, out) in out.chunks_exact_mut(block).enumerate() {
+                let (image, group) = ((first + index) / self.groups, (first + index) % self.groups);
+                let kernel =
+                    &kernel[group * self.group_outputs * inner..][..self.group_outputs * inner];
+                self.block(cx, self.channels(input, image, group), kernel, inner, out);
+            }
+        });
+    }
+
+    /// Adds up rows of the input, a part of a row of the result at a time; each group has one output.
+    fn run_in_place<T: Number>(
+        &self,
+        cx: Cx<'_>,
+        input: &[T],
+        kernel: &[T],
+        inner: usize,
+        out: &mut [T],
+    ) {
+        let last = self.axes.last().expect("there is a spatial axis");
+        cx.pieces(out, TILE, inner, |start, out| {
+            let mut sums = context::aligned(T::ZERO, TILE.min(last.out).min(out.len()));
+            let mut done = 0;
+            while done < out.len() {
+                let (plane, position) =
+                    ((start + done) / self.out_size, (start + done) % self.out_size);
+                let (image, group) = (plane / self.groups, plane % self.groups);
+                let (row, column) = (position / last.out, position % last.out);
+                let count = (last.out - column).min(out.len() - done).min(TILE);
+                let (channels, kernel) =
+                    (self.channels(input, image, group), &kernel[group * inner..][..inner]);
+                let sums = &mut sums[..count];
+                sums.fill(T::ZERO);
+                self.add_taps(channels, kernel, (row, column), sums);
+                let out = &mut out[done..done + count];
+                out.iter_mut().zip(&*sums).for_each(|(out, &sum)| *out = T::finish(sum));
+                done += count;
+            }
+        });
+    }
+
+    /// Adds what all taps of a kernel see of all channels from neighbouring positions of a row.
+    fn add_taps<T: Number>(
+        &self,
+        channels: &[T],
+        kernel: &[T],
+        (row, column): (usize, usize),
+        sums: &mut [T::Sum],
+    ) {
+        let last = self.axes.last().expect("there is a spatial axis");
+        let channels = channels.chunks_exact(self.in_size);
+        for (channel, kernel) in channels.zip(kernel.chunks_exact(self.kernel_size)) {
+            for (tap, weights) in kernel.chunks_exact(last.kernel).enumerate() {
+                let Some(row) = self.row_of(tap, row) else { continue };
+                let row = &channel[row * last.in_size..][..last.in_size];
+                vectorize(
+                    #[inline(always)]
+                    || last.add_runs(row, column, weights, sums),
+                );
+            }
+        }
+    }
+
+    /// The input channels that a group of output channels sees of an image.
+    fn channels<'a, T>(&self, input: &'a [T], image: usize, group: usize) -> &'a [T] {
+        let (image, channel) = if self.batch_groups > 1 {
+            (group * self.batch + image, 0)
+        } else {
+            (image, group * self.group_channels)
+        };
+        let first = (image * self.in_channels + channel) * self.in_size;
+        &input[first..first + self.group_channels * self.in_size]
+    }
+
+    /// The output channels of one group for one image: `[outputs][positions]`.
+    fn block<T: Number>(
+        &self,
+        cx: Cx<'_>,
+        channels: &[T],
+        kernel: &[T],
+        inner: usize,
+        out: &mut [T],
+    ) {
+        let mut patches = Vec::new();
+        let mut product = Vec::new();
+        let last = self.axes.last().expect("there is a spatial axis");
+        // Patches lie along the longer side, so that few long runs are read: the kernel is large
+        // in the derivative of another one.
+        let by_position = last.kernel > last.out;
+        let most = 2 * CACHE_BYTES / (inner * size_of::<T>()) / TILE_STEP * TILE_STEP;
+        let tile = most.clamp(LEAST_TILE, TILE);
+        for start in (0..self.out_size).step_by(tile) {
+            let count = tile.min(self.out_size - start);
+            context::fill(&mut patches, T::default(), inner * count);
+            if by_position {
+                for (position, patch) in patches.chunks_exact_mut(inner).enumerate() {
+                    self.read_patch(channels, start + position, patch);
+                }
+            } else {
+                for (row, patches) in patches.chunks_exact_mut(count).enumerate() {
+                    let (channel, tap) = (row / self.kernel_size, row % self.kernel_size);
+                    let channel = &channels[channel * self.in_size..][..self.in_size];
+                    self.read_patch_row(channel, tap, start, patches);
+                }
+            }
+            let sizes = Sizes { batches: 1, rows: self.group_outputs, inner, columns: count };
+            let left = Factor { elements: kernel, inner_first: false };
+            let right = Factor { elements: &patches, inner_first: !by_position };
+            if count == self.out_size {
+                matmul(cx, sizes, left, right, out);
+                break;
+            }
+            context::fill(&mut product, T::default(), self.group_outputs * count);
+            matmul(cx, sizes, left, right, &mut product);
+            for (out, row) in out.chunks_exact_mut(self.out_size).zip(product.chunks_exact(count)) {
+                out[start..start + count].copy_from_slice(row);
+            }
+        }
+    }
+
+    /// Reads the inputs of all taps and channels at one position of the result. `out` is zeroed, like the padding.
+    fn read_patch<T: Number>(&self, channels: &[T], position: usize, out: &mut [T]) {
+        let inner = self.axes.last().expect("there is a spatial axis");
+        let (row, column) = (position / inner.out, position % inner.out);
+        for tap in 0..self.kernel_size / inner.kernel {
+            let Some(row) = self.row_of(tap, row) else { continue };
+            let patches = out.chunks_exact_mut(self.kernel_size);
+            for (channel, patch) in channels.chunks_exact(self.in_size).zip(patches) {
+                let row = &channel[row * inner.in_size..][..inner.in_size];
+                let patch = &mut patch[tap * inner.kernel..][..inner.kernel];
+                inner.read_along_kernel(row, column, patch);
+            }
+        }
+    }
+
+    /// Reads the inputs of one tap and channel at the positions of the result from `start` on. `out` is zeroed, like the
+    /// padding.
+    fn read_patch_row<T: Number>(&self, channel: &[T], tap: usize, start: usize, out: &mut [T]) {
+        let last = self.axes.len() - 1;
+        let inner = &self.axes[last];
+        let mut done = 0;
+        while done < out.len() {
+            let position = start + done;
+            let column = position % inner.out;
+            let count = (inner.out - column).min(out.len() - done);
+            if let Some(row) = self.row_of(tap / inner.kernel, position / inner.out) {
+                let row = &channel[row * inner.in_size..][..inner.in_size];
+                let out = &mut out[done..done + count];
+                inner.read_along_result(row, tap % inner.kernel, column, out);
+            }
+            done += count;
+        }
+    }
+
+    /// The row of the input, without its last axis, that a tap sees from a row of the result.
+    fn row_of(&self, mut tap: usize, mut position: usize) -> Option<usize> {
+        let (mut row, mut step) = (0, 1);
+        for axis in self.axes[..self.axes.len() - 1].iter().rev() {
+            let place = axis.places[tap % axis.kernel * axis.out + position % axis.out];
+            if place == NOWHERE {
+                return None;
+            }
+            row += place * step;
+            step *= axis.in_size;
+            tap /= axis.kernel;
+            position /= axis.out;
+        }
+        Some(row)
+    }
+}

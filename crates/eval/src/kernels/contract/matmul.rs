@@ -1,0 +1,628 @@
+//! Products of matrices.
+//!
+//! Large products of floats go to a [kernel](crate::kernels::matrix), which adds up in the element's own
+//! precision. Products of a vector, and small ones, are bound by memory or by overhead anyway, so
+//! they add up in `f64` and are rounded once. Integers wrap.
+
+use ndarray::ArrayView2;
+use nxla_tensor::{Complex, Element};
+use smallvec::SmallVec;
+
+use crate::context;
+use crate::context::Cx;
+use crate::kernels::elementwise::{vectorize, vectorize_fused};
+use crate::kernels::limits::{BLOCK_ELEMENTS, CHECKED_PRODUCT, PART_ELEMENTS, SMALL_PRODUCT};
+use crate::kernels::matrix::{Kernels, Product};
+use crate::kernels::reduce::{FEW_LANES, kept_whole, narrowed};
+
+/// Elements of a partial sum, and independent sums within it.
+const LANES: usize = 32;
+
+/// Columns of a small product whose sums are kept on the stack.
+const FEW: usize = 64;
+
+/// Rows that are added up at a time: those of so few columns by one task, and others while their sums are
+/// at hand.
+const LEAST_ROWS: usize = 1 << 6;
+const SHORT_ROW: usize = 16;
+const TOGETHER: usize = 4;
+const DEEP: usize = 8;
+
+/// Short rows that are multiplied by a vector at a time.
+const BLOCK: usize = 64;
+
+/// Sums that are worked on at a time, few enough to stay in the cache.
+const COLUMNS: usize = 1024;
+
+/// The sizes of a batch of products of `[rows][inner]` by `[inner][columns]`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    pub(crate) batches: usize,
+    pub(crate) rows: usize,
+    pub(crate) inner: usize,
+    pub(crate) columns: usize,
+}
+
+/// A batch of matrices, row-major.
+#[derive(Clone, Copy)]
+pub(crate) struct Factor<'a, T> {
+    pub(crate) elements: &'a [T],
+    /// True if the rows run over the inner axis.
+    pub(crate) inner_first: bool,
+}
+
+impl<T> Factor<'_, T> {
+    fn matrix(self, index: usize, size: usize) -> Self {
+        Self { elements: &self.elements[index * size..][..size], ..self }
+    }
+}
+
+/// Elements that can be multiplied and added up.
+pub(super) trait Number: Element {
+    /// The accumulator of products.
+    type Sum: Copy + Send + Sync;
+    const ZERO: Self::Sum;
+    /// Adds a product to a sum: at once where that `is_fused` and gives the same bits, since the product
+    /// needs no rounding.
+    fn add_wide(sum: Self::Sum, x: Self, y: Self::Sum, is_fused: bool) -> Self::Sum;
+    #[inline(always)]
+    fn add_product(sum: Self::Sum, x: Self, y: Self) -> Self::Sum {
+        Self::add_wide(sum, x, Self::widen(y), false)
+    }
+    fn widen(x: Self) -> Self::Sum;
+    fn join(a: Self::Sum, b: Self::Sum) -> Self::Sum;
+    fn finish(sum: Self::Sum) -> Self;
+    fn product(x: Self, y: Self) -> Self;
+    /// Writes a large product; `None` where the type has no kernel for that.
+    const BLOCKED: Option<Product<Self>>;
+}
+
+macro_rules! integer_number {
+    ($($t:ty)*) => {
+        $(impl Number for $t {
+            type Sum = $t;
+            const ZERO: $t = 0;
+            const BLOCKED: Option<Product<Self>> = None;
+            #[inline(always)]
+            fn add_wide(sum: $t, x: $t, y: $t, _: bool) -> $t {
+                sum.wrapping_add(x.wrapping_mul(y))
+            }
+            #[inline(always)]
+            fn widen(x: $t) -> $t {
+                x
+            }
+            #[inline(always)]
+            fn join(a: $t, b: $t) -> $t {
+                a.wrapping_add(b)
+            }
+            #[inline(always)]
+            fn finish(sum: $t) -> $t {
+                sum
+            }
+            #[inline(always)]
+            fn product(x: $t, y: $t) -> $t {
+                x.wrapping_mul(y)
+            }
+        })*
+    };
+}
+integer_number!(u8 u16 u32 u64 i8 i16 i32 i64);
+
+macro_rules! float_number {
+    ($t:ty, $sum:ty, $zero:expr, $widen:expr, $narrow:expr, $fused:expr) => {
+        impl Number for $t {
+            type Sum = $sum;
+            const ZERO: $sum = $zero;
+            const BLOCKED: Option<Product<Self>> = <$t as Kernels>::PRODUCT;
+            #[inline(always)]
+            fn add_wide(sum: $sum, x: $t, y: $sum, is_fused: bool) -> $sum {
+                let fused: Option<fn($sum, $sum, $sum) -> $sum> = $fused;
+                match fused {
+                    Some(fused) if is_fused => fused($widen(x), y, sum),
+                    _ => sum + $widen(x) * y,
+                }
+            }
+            #[inline(always)]
+            fn widen(x: $t) -> $sum {
+                $widen(x)
+            }
+            #[inline(always)]
+            fn join(a: $sum, b: $sum) -> $sum {
+                a + b
+            }
+            #[inline(always)]
+            fn finish(sum: $sum) -> $t {
+                $narrow(sum)
+            }
+            #[inline(always)]
+            fn product(x: $t, y: $t) -> $t {
+                x * y
+            }
+        }
+    };
+}
+// The product of two significands of 24 bits has 48 bits, which fit into an `f64`.
+float_number!(f32, f64, 0.0, f64::from, |sum| sum as f32, Some(f64::mul_add));
+float_number!(f64, f64, 0.0, |x| x, |sum| sum, None);
+float_number!(
+    Complex<f32>,
+    Complex<f64>,
+    Complex::new(0.0, 0.0),
+    |z: Complex<f32>| Complex::new(f64::from(z.re), f64::from(z.im)),
+    |z: Complex<f64>| Complex::new(z.re as f32, z.im as f32),
+    None
+);
+float_number!(Complex<f64>, Complex<f64>, Complex::new(0.0, 0.0), |z| z, |z| z, None);
+
+/// Multiplies each pair of matrices; `out` is a batch of `[rows][columns]`.
+pub(super) fn matmul<T: Number>(
+    cx: Cx<'_>,
+    sizes: Sizes,
+    left: Factor<'_, T>,
+    right: Factor<'_, T>,
+    out: &mut [T],
+) {
+    let Sizes { rows, inner, columns, .. } = sizes;
+    if inner == 0 || out.is_empty() {
+        // Sums of nothing.
+        out.fill(T::default());
+        return;
+    }
+    let one = |index: usize, out: &mut [T]| {
+        let (left, right) =
+            (left.matrix(index, rows * inner), right.matrix(index, inner * columns));
+        product(cx, sizes, left, right, out);
+    };
+    if sizes.batches == 1 {
+        return one(0, out);
+    }
+    cx.rows(out, rows * columns, rows * inner * columns, |first, out| {
+        for (index, out) in out.chunks_exact_mut(rows * columns).enumerate() {
+            one(first + index, out);
+        }
+    });
+}
+
+fn product<T: Number>(
+    cx: Cx<'_>,
+    sizes: Sizes,
+    left: Factor<'_, T>,
+    right: Factor<'_, T>,
+    out: &mut [T],
+) {
+    let Sizes { rows, inner, columns, .. } = sizes;
+    if inner == 1 {
+        return outer(cx, left.elements, right.elements, out);
+    }
+    // A vector has the same elements in the same order in both orders of its axes.
+    match (rows, columns) {
+        (_, 1) if !left.inner_first || rows == 1 => {
+            return runs(cx, left.elements, right.elements, inner, out);
+        }
+        (_, 1) => return combined_rows(cx, right.elements, left.elements, out),
+        (1, _) if right.inner_first => {
+            return combined_rows(cx, left.elements, right.elements, out);
+        }
+        (1, _) => return runs(cx, right.elements, left.elements, inner, out),
+        _ => {}
+    }
+    if rows * inner * columns > SMALL_PRODUCT && blocked(cx, sizes, left, right, out) {
+        return;
+    }
+    let left = in_order(left, rows, inner, false);
+    let right = in_order(right, columns, inner, true);
+    if rows * inner * columns <= SMALL_PRODUCT {
+        return small(&left, &right, inner, columns, out);
+    }
+    cx.rows(out, columns, inner * columns, |first, out| {
+        for (index, out) in out.chunks_exact_mut(columns).enumerate() {
+            combined_rows(cx, &left[(first + index) * inner..][..inner], &right, out);
+        }
+    });
+}
+
+/// Each element of a column times each of a row.
+fn outer<T: Number>(cx: Cx<'_>, column: &[T], row: &[T], out: &mut [T]) {
+    cx.rows(out, row.len(), row.len(), |first, out| {
+        vectorize(
+            #[inline(always)]
+            || {
+                for (&x, out) in column[first..].iter().zip(out.chunks_exact_mut(row.len())) {
+                    out.iter_mut().zip(row).for_each(|(out, &y)| *out = T::product(x, y));
+                }
+            },
+        );
+    });
+}
+
+/// A product of so few multiplications that setting out on one takes longer.
+fn small<T: Number>(left: &[T], right: &[T], inner: usize, columns: usize, out: &mut [T]) {
+    match columns {
+        2 => narrow::<T, 2>(left, right, inner, out),
+        3 => narrow::<T, 3>(left, right, inner, out),
+        4 => narrow::<T, 4>(left, right, inner, out),
+        8 => narrow::<T, 8>(left, right, inner, out),
+        16 => narrow::<T, 16>(left, right, inner, out),
+        _ => {
+            let mut sums: SmallVec<[T::Sum; FEW]> = SmallVec::from_elem(T::ZERO, columns);
+            for (weights, out) in left.chunks_exact(inner).zip(out.chunks_exact_mut(columns)) {
+                sums.fill(T::ZERO);
+                add_rows(weights, right, columns, 0, &mut sums);
+                out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = T::finish(sum));
+            }
+        }
+    }
+}
+
+/// The same for so few columns that their sums stay in registers.
+fn narrow<T: Number, const N: usize>(left: &[T], right: &[T], inner: usize, out: &mut [T]) {
+    let ((right, _), (out, _)) = (right.as_chunks::<N>(), out.as_chunks_mut::<N>());
+    vectorize(
+        #[inline(always)]
+        || {
+            for (weights, out) in left.chunks_exact(inner).zip(out) {
+                let mut sums = [T::ZERO; N];
+                for (&weight, row) in weights.iter().zip(right) {
+                    for (sum, &x) in sums.iter_mut().zip(row) {
+                        *sum = T::add_product(*sum, weight, x);
+                    }
+                }
+                *out = sums.map(T::finish);
+            }
+        },
+    );
+}
+
+/// The elements in the wanted order of axes.
+fn in_order<T: Number>(
+    factor: Factor<'_, T>,
+    outer: usize,
+    inner: usize,
+    inner_first: bool,
+) -> std::borrow::Cow<'_, [T]> {
+    if factor.inner_first == inner_first {
+        return factor.elements.into();
+    }
+    let (rows, columns) = if factor.inner_first { (inner, outer) } else { (outer, inner) };
+    let view = ArrayView2::from_shape((rows, columns), factor.elements);
+    let view = view.expect("a factor has the elements of its sizes");
+    context::collected(view.t().iter().copied()).into()
+}
+
+/// `out[i]` is the product of row `i` of `matrix` and `vector`.
+fn runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T], inner: usize, out: &mut [T]) {
+    if let [out] = out {
+        *out = T::finish(one_run(cx, matrix, vector));
+        return;
+    }
+    // All rows meet the same numbers.
+    let vector = context::collected(vector.iter().map(|&y| T::widen(y)));
+    if inner <= SHORT_ROW && out.len() >= BLOCK {
+        return short_runs(cx, matrix, &vector, out);
+    }
+    cx.rows(out, 1, inner, |first, out| {
+        let matrix = &matrix[first * inner..][..out.len() * inner];
+        let (several, rest) = out.as_chunks_mut::<TOGETHER>();
+        let (rows, last) = matrix.split_at(several.len() * TOGETHER * inner);
+        vectorize_fused(
+            #[inline(always)]
+            |is_fused| {
+                // Loops, since what is called in a closure may miss the vectors.
+                for (out, rows) in several.iter_mut().zip(rows.chunks_exact(TOGETHER * inner)) {
+                    let sums: [T::Sum; TOGETHER] = few_rows(rows, inner, &vector, is_fused);
+                    for row in 0..TOGETHER {
+                        out[row] = T::finish(sums[row]);
+                    }
+                }
+                for (out, row) in rest.iter_mut().zip(last.chunks_exact(inner)) {
+                    let [sum] = few_rows(row, inner, &vector, is_fused);
+                    *out = T::finish(sum);
+                }
+            },
+        );
+    });
+}
+
+/// The same for rows that have too few elements for vectors of their own. A block of them is multiplied as
+/// if it were one row, by the vector over and over; sums are those of neighbours while their number is even.
+fn short_runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T::Sum], out: &mut [T]) {
+    let inner = vector.len();
+    let weights = context::collected((0..BLOCK * inner).map(|at| vector[at % inner]));
+    cx.rows(out, 1, inner, |first, out| {
+        let matrix = &matrix[first * inner..][..out.len() * inner];
+        let [mut products, mut pairs] = [[T::ZERO; BLOCK * SHORT_ROW]; 2];
+        for (out, rows) in out.chunks_mut(BLOCK).zip(matrix.chunks(BLOCK * inner)) {
+            let (mut sums, mut halves) = (&mut products, &mut pairs);
+            let mut left = inner;
+            vectorize_fused(
+                #[inline(always)]
+                |is_fused| {
+                    for ((sum, &x), &y) in sums.iter_mut().zip(rows).zip(&weights) {
+                        *sum = T::add_wide(T::ZERO, x, y, is_fused);
+                    }
+                    while left % 2 == 0 {
+                        left /= 2;
+                        let pairs = sums.as_chunks::<2>().0[..out.len() * left].iter();
+                        halves
+                            .iter_mut()
+                            .zip(pairs)
+                            .for_each(|(sum, &[a, b])| *sum = T::join(a, b));
+                        std::mem::swap(&mut sums, &mut halves);
+                    }
+                    match left {
+                        1 => joined::<T, 1>(sums, out),
+                        3 => joined::<T, 3>(sums, out),
+                        5 => joined::<T, 5>(sums, out),
+                        7 => joined::<T, 7>(sums, out),
+                        9 => joined::<T, 9>(sums, out),
+                        11 => joined::<T, 11>(sums, out),
+                        13 => joined::<T, 13>(sums, out),
+                        15 => joined::<T, 15>(sums, out),
+                        _ => unreachable!("an odd number of at most {SHORT_ROW}"),
+                    }
+                },
+            );
+        }
+    });
+}
+
+/// Writes what `N` neighbours each come to.
+#[inline(always)]
+fn joined<T: Number, const N: usize>(sums: &[T::Sum], out: &mut [T]) {
+    for (out, sums) in out.iter_mut().zip(sums.as_chunks::<N>().0) {
+        let mut sum = sums[0];
+        for &x in &sums[1..] {
+            sum = T::join(sum, x);
+        }
+        *out = T::finish(sum);
+    }
+}
+
+/// The products of a few rows and a vector. A sum takes as long as those of several rows, which do not wait
+/// for each other, and memory is read faster at several places.
+#[inline(always)]
+fn few_rows<T: Number, const ROWS: usize>(
+    rows: &[T],
+    inner: usize,
+    y: &[T::Sum],
+    is_fused: bool,
+) -> [T::Sum; ROWS] {
+    let chunks = inner / FEW_LANES;
+    let whole = chunks * FEW_LANES;
+    // Slices of provably equal length need no bounds checks.
+    let ys = &y.as_chunks::<FEW_LANES>().0[..chunks];
+    let mut xs: [&[[T; FEW_LANES]]; ROWS] = [&[]; ROWS];
+    for row in 0..ROWS {
+        xs[row] = &rows[row * inner..][..whole].as_chunks().0[..chunks];
+    }
+    let mut lanes = [[T::ZERO; FEW_LANES]; ROWS];
+    for at in 0..chunks {
+        for row in 0..ROWS {
+            for lane in 0..FEW_LANES {
+                let sum = &mut lanes[row][lane];
+                *sum = T::add_wide(*sum, xs[row][at][lane], ys[at][lane], is_fused);
+            }
+        }
+    }
+    let lanes = kept_whole(lanes);
+    let mut sums = [T::ZERO; ROWS];
+    for row in 0..ROWS {
+        let mut ends = T::ZERO;
+        for (&x, &y) in rows[row * inner..][whole..inner].iter().zip(&y[whole..]) {
+            ends = T::add_wide(ends, x, y, is_fused);
+        }
+        sums[row] = T::join(narrowed(lanes[row], &T::join), ends);
+    }
+    sums
+}
+
+/// The product of two vectors, in parts where they are long.
+fn one_run<T: Number>(cx: Cx<'_>, x: &[T], y: &[T]) -> T::Sum {
+    let of_part = |x: &[T], y: &[T]| {
+        let mut sum = T::ZERO;
+        vectorize_fused(
+            #[inline(always)]
+            |is_fused| sum = run(x, y, is_fused),
+        );
+        sum
+    };
+    if x.len() <= PART_ELEMENTS {
+        return of_part(x, y);
+    }
+    let pieces: Vec<_> = x.chunks(PART_ELEMENTS).zip(y.chunks(PART_ELEMENTS)).collect();
+    let parts = cx.collect(pieces.len(), &|index| of_part(pieces[index].0, pieces[index].1));
+    parts.into_iter().fold(T::ZERO, T::join)
+}
+
+/// The product of two vectors, one part of a long one.
+#[inline(always)]
+fn run<T: Number>(x: &[T], y: &[T], is_fused: bool) -> T::Sum {
+    let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    let mut sums = [T::ZERO; LANES];
+    for (x, y) in xs.iter().zip(ys) {
+        for lane in 0..LANES {
+            sums[lane] = T::add_wide(sums[lane], x[lane], T::widen(y[lane]), is_fused);
+        }
+    }
+    let [sums] = kept_whole([sums]);
+    let mut ends = T::ZERO;
+    for (&x, &y) in x_tail.iter().zip(y_tail) {
+        ends = T::add_product(ends, x, y);
+    }
+    T::join(narrowed(sums, &T::join), ends)
+}
+
+/// `out` is the sum of the rows of `matrix`, each times its element of `weights`.
+fn combined_rows<T: Number>(cx: Cx<'_>, weights: &[T], matrix: &[T], out: &mut [T]) {
+    let columns = out.len();
+    if columns <= SHORT_ROW && weights.len() >= FEW {
+        let sums = combined_short_rows(cx, weights, matrix, columns);
+        out.iter_mut().zip(sums).for_each(|(out, sum)| *out = T::finish(sum));
+        return;
+    }
+    let rows = (PART_ELEMENTS / columns).max(LEAST_ROWS);
+    if weights.len() >= 2 * rows {
+        return combined_parts(cx, weights, matrix, rows, out);
+    }
+    cx.rows(out, 1, weights.len(), |first, out| {
+        let mut buffer = context::aligned(T::ZERO, out.len().min(COLUMNS));
+        for (tile, out) in out.chunks_mut(COLUMNS).enumerate() {
+            let first = first + tile * COLUMNS;
+            let sums = &mut buffer[..out.len()];
+            sums.fill(T::ZERO);
+            add_rows(weights, matrix, columns, first, sums);
+            for (out, &sum) in out.iter_mut().zip(&*sums) {
+                *out = T::finish(sum);
+            }
+        }
+    });
+}
+
+/// The same in parts of `rows` rows, which are read sequentially.
+fn combined_parts<T: Number>(cx: Cx<'_>, weights: &[T], matrix: &[T], rows: usize, out: &mut [T]) {
+    let columns = out.len();
+    let parts: Vec<_> = weights.chunks(rows).zip(matrix.chunks(rows * columns)).collect();
+    let sums = cx.collect(parts.len(), &|index| {
+        let (weights, matrix) = parts[index];
+        let mut sums = context::filled(T::ZERO, columns);
+        add_rows(weights, matrix, columns, 0, &mut sums);
+        sums
+    });
+    let mut sums = sums.into_iter();
+    let mut total = sums.next().unwrap_or_default();
+    for part in sums {
+        total.iter_mut().zip(part).for_each(|(sum, x)| *sum = T::join(*sum, x));
+    }
+    out.iter_mut().zip(total).for_each(|(out, sum)| *out = T::finish(sum));
+}
+
+/// The sums of many rows of a few columns each, which are read as if they had [`SHORT_ROW`]: what is
+/// behind a row belongs to the next one, and its sums are left out.
+fn combined_short_rows<T: Number>(
+    cx: Cx<'_>,
+    weights: &[T],
+    matrix: &[T],
+    columns: usize,
+) -> [T::Sum; SHORT_ROW] {
+    let part = |index: usize| {
+        let weights = &weights[index * BLOCK_ELEMENTS..];
+        let weights = &weights[..BLOCK_ELEMENTS.min(weights.len())];
+        let matrix = &matrix[index * BLOCK_ELEMENTS * columns..];
+        // These rows have enough elements behind them. Two rows are accumulated at a time.
+        let whole = (matrix.len() + columns).saturating_sub(SHORT_ROW) / columns;
+        let (pairs, _) = weights[..whole.min(weights.len())].as_chunks::<2>();
+        let mut sums = [T::ZERO; SHORT_ROW];
+        vectorize_fused(
+            #[inline(always)]
+            |is_fused| {
+                let mut lanes = [[T::ZERO; SHORT_ROW]; 2];
+                for (at, weights) in pairs.iter().enumerate() {
+                    let rows = &matrix[2 * at * columns..][..columns + SHORT_ROW];
+                    for side in 0..2 {
+                        let weight = T::widen(weights[side]);
+                        let row = &rows[side * columns..][..SHORT_ROW];
+                        for lane in 0..SHORT_ROW {
+                            let sum = &mut lanes[side][lane];
+                            *sum = T::add_wide(*sum, row[lane], weight, is_fused);
+                        }
+                    }
+                }
+                let [first, second] = kept_whole(lanes);
+                for lane in 0..SHORT_ROW {
+                    sums[lane] = T::join(first[lane], second[lane]);
+                }
+            },
+        );
+        let done = 2 * pairs.len();
+        for (&weight, row) in weights[done..].iter().zip(matrix[done * columns..].chunks(columns)) {
+            for (sum, &x) in sums.iter_mut().zip(row) {
+                *sum = T::add_product(*sum, x, weight);
+            }
+        }
+        sums
+    };
+    let parts = weights.len().div_ceil(BLOCK_ELEMENTS);
+    if parts == 1 {
+        return part(0);
+    }
+    let join = |a: [T::Sum; SHORT_ROW], b: [T::Sum; SHORT_ROW]| {
+        std::array::from_fn(|at| T::join(a[at], b[at]))
+    };
+    cx.collect(parts, &part).into_iter().fold([T::ZERO; SHORT_ROW], join)
+}
+
+#[inline(always)]
+fn add_rows<T: Number>(
+    weights: &[T],
+    matrix: &[T],
+    columns: usize,
+    first: usize,
+    sums: &mut [T::Sum],
+) {
+    // Sums are read and written once for several rows.
+    let (groups, rest) = weights.as_chunks::<DEEP>();
+    let (matrix, last) = matrix.split_at(groups.len() * DEEP * columns);
+    vectorize_fused(
+        #[inline(always)]
+        |is_fused| {
+            for (weights, rows) in groups.iter().zip(matrix.chunks_exact(DEEP * columns)) {
+                let weights = weights.map(T::widen);
+                let mut parts: [&[T]; DEEP] = [&[]; DEEP];
+                for row in 0..DEEP {
+                    parts[row] = &rows[row * columns + first..][..sums.len()];
+                }
+                for at in 0..sums.len() {
+                    let mut sum = sums[at];
+                    for row in 0..DEEP {
+                        sum = T::add_wide(sum, parts[row][at], weights[row], is_fused);
+                    }
+                    sums[at] = sum;
+                }
+            }
+            for (&weight, row) in rest.iter().zip(last.chunks_exact(columns)) {
+                let weight = T::widen(weight);
+                for (sum, &x) in sums.iter_mut().zip(&row[first..]) {
+                    *sum = T::add_wide(*sum, x, weight, is_fused);
+                }
+            }
+        },
+    );
+}
+
+/// A large product, spread over threads; `false` where the type has no blocked product.
+fn blocked<T: Number>(
+    cx: Cx<'_>,
+    sizes: Sizes,
+    left: Factor<'_, T>,
+    right: Factor<'_, T>,
+    out: &mut [T],
+) -> bool {
+    let Some(multiply) = T::BLOCKED else { return false };
+    let Sizes { rows, inner, columns, .. } = sizes;
+    // A multiplication takes far less than moving an element. More tiles than threads, so that a
+    // thread that is held up does not hold up all.
+    let pays = cx.pays(out.len().saturating_mul(inner.div_ceil(16)));
+    if !pays {
+        multiply(sizes, left, right, 1, out);
+        return true;
+    }
+    let tiles = 4 * cx.threads();
+    // Between strips of rows it can be broken off.
+    let height = match (CHECKED_PRODUCT / inner.saturating_mul(columns)).max(64) {
+        height if height < rows && !left.inner_first => height,
+        _ => rows,
+    };
+    for (strip, out) in out.chunks_mut(height * columns).enumerate() {
+        if cx.is_cancelled() {
+            break;
+        }
+        let rows = out.len() / columns;
+        let elements = match height < sizes.rows {
+            true => &left.elements[strip * height * inner..][..rows * inner],
+            false => left.elements,
+        };
+        let (sizes, left) = (Sizes { rows, ..sizes }, Factor { elements, ..left });
+        cx.install(|| multiply(sizes, left, right, tiles, out));
+    }
+    true
+}

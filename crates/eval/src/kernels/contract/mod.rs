@@ -1,0 +1,170 @@
+//! Contractions: dot products and convolutions, both brought to products of matrices.
+
+mod conv;
+mod matmul;
+mod phases;
+
+use nxla_expr::{Dot, Op, TensorType};
+use nxla_tensor::{Complex, DType, Element, HostTensor, Shape};
+
+use crate::context;
+use crate::context::Args;
+use crate::context::{Cx, Fault};
+use crate::kernels::elementwise::{Compute, convert};
+use crate::kernels::strided::Strided;
+use matmul::matmul;
+pub(crate) use matmul::{Factor, Sizes};
+
+pub(crate) fn evaluate(
+    cx: Cx<'_>,
+    op: &Op,
+    ty: &TensorType,
+    args: &Args<'_>,
+) -> Result<HostTensor, Fault> {
+    // Narrow types are multiplied in wider ones, and the result is rounded (or wraps) once.
+    let compute = Compute::of(ty.dtype).dtype();
+    let promoted = |index: usize| {
+        let operand = convert(cx, args.get(index), ty.dtype)?;
+        convert(cx, &operand, compute)
+    };
+    let (left, right) = (promoted(0)?, promoted(1)?);
+    let result = match op {
+        Op::Dot(attributes) => dot(cx, attributes, &left, &right, &ty.shape)?,
+        Op::Conv(attributes) => conv::conv(cx, attributes, &left, &right, &ty.shape)?,
+        op @ nxla_expr::outside!(contract) => unreachable!("{} is of another family", op.name()),
+    };
+    convert(cx, &result, ty.dtype)
+}
+
+/// Binds a type to the elements of a dtype in which contractions are computed.
+macro_rules! match_number {
+    ($dtype:expr, $t:ident => $body:expr) => {{
+        macro_rules! with {
+            ($found:ty) => {{
+                type $t = $found;
+                $body
+            }};
+        }
+        match $dtype {
+            DType::U8 => with!(u8),
+            DType::U16 => with!(u16),
+            DType::U32 => with!(u32),
+            DType::U64 => with!(u64),
+            DType::S8 => with!(i8),
+            DType::S16 => with!(i16),
+            DType::S32 => with!(i32),
+            DType::S64 => with!(i64),
+            DType::F32 => with!(f32),
+            DType::F64 => with!(f64),
+            DType::C64 => with!(Complex<f32>),
+            DType::C128 => with!(Complex<f64>),
+            dtype @ (DType::Pred
+            | DType::U2
+            | DType::U4
+            | DType::S2
+            | DType::S4
+            | DType::F8E5M2
+            | DType::F8E4M3FN
+            | DType::BF16
+            | DType::F16) => unreachable!("{dtype} is widened before it is multiplied"),
+        }
+    }};
+}
+use match_number;
+
+/// The result has the batch axes, the free axes of `left`, then the free axes of `right`.
+fn dot(
+    cx: Cx<'_>,
+    attributes: &Dot,
+    left: &HostTensor,
+    right: &HostTensor,
+    shape: &Shape,
+) -> Result<HostTensor, Fault> {
+    let product = Product::new(attributes, left.dtype(), left.shape(), right.shape());
+    let [left, right] =
+        [(left, &product.left), (right, &product.right)].map(|(x, side)| match &side.order {
+            None => Ok(x.clone()),
+            Some(rule) => context::build_bytes(x.dtype(), x.shape(), |out| {
+                rule.read_all_bytes(cx, x.dtype().size(), x.bytes(), out);
+            }),
+        });
+    let (left, right) = (left?, right?);
+    context::build_bytes(product.dtype, shape, |out| {
+        product.fill(cx, left.bytes(), right.bytes(), out)
+    })
+}
+
+/// A product of batches of matrices.
+pub(crate) struct Product {
+    dtype: DType,
+    batches: usize,
+    pub(crate) left: Side,
+    pub(crate) right: Side,
+}
+
+/// An operand as a batch of matrices.
+pub(crate) struct Side {
+    free: usize,
+    contract: usize,
+    /// True if the contracted axis comes first in memory.
+    contract_first: bool,
+    /// In which order elements are copied, if neither order of its axes is the one in memory.
+    pub(crate) order: Option<Strided>,
+}
+
+impl Product {
+    /// The product of operands of a dtype in which contractions are computed.
+    fn new(attributes: &Dot, dtype: DType, left: &Shape, right: &Shape) -> Self {
+        let batch = attributes.left_batch.len();
+        let batches = left[..batch].iter().product();
+        let left = Side::new(left, batch, &attributes.left_contract);
+        let right = Side::new(right, batch, &attributes.right_contract);
+        Self { dtype, batches, left, right }
+    }
+
+    /// The product of operands that are multiplied in their own dtype.
+    pub(crate) fn in_dtype(
+        attributes: &Dot,
+        left: &TensorType,
+        right: &TensorType,
+        dtype: DType,
+    ) -> Option<Self> {
+        let is_own = [left.dtype, right.dtype, Compute::of(dtype).dtype()] == [dtype; 3];
+        is_own.then(|| Self::new(attributes, dtype, &left.shape, &right.shape))
+    }
+
+    /// Multiplies operands whose elements are in the order of [`Side::order`].
+    pub(crate) fn fill(&self, cx: Cx<'_>, left: &[u8], right: &[u8], out: &mut [u8]) {
+        let (rows, columns) = (self.left.free, self.right.free);
+        let sizes = Sizes { batches: self.batches, rows, inner: self.left.contract, columns };
+        match_number!(self.dtype, T => {
+            let (left, right) = (self.left.factor::<T>(left), self.right.factor::<T>(right));
+            matmul(cx, sizes, left, right, bytemuck::cast_slice_mut(out));
+        });
+    }
+}
+
+impl Side {
+    fn new(shape: &Shape, batch: usize, contract: &[usize]) -> Self {
+        let free: Vec<usize> =
+            (batch..shape.rank()).filter(|axis| !contract.contains(axis)).collect();
+        let extent = |axes: &[usize]| axes.iter().map(|&axis| shape[axis]).product();
+        let (free_size, contract_size) = (extent(&free), extent(contract));
+        let order = |first: &[usize], last: &[usize]| -> Vec<usize> {
+            (0..batch).chain(first.iter().copied()).chain(last.iter().copied()).collect()
+        };
+        let in_memory =
+            |order: &[usize]| order.iter().filter(|&&axis| shape[axis] != 1).is_sorted();
+        let free_first = order(&free, contract);
+        let contract_first = !in_memory(&free_first) && in_memory(&order(contract, &free));
+        let is_there = contract_first || in_memory(&free_first);
+        let steps = Strided::row_major(shape);
+        let axes = free_first.iter().map(|&axis| (shape[axis], steps[axis]));
+        let order = (!is_there).then(|| Strided::new(0, axes));
+        Self { free: free_size, contract: contract_size, contract_first, order }
+    }
+
+    fn factor<'a, T: Element>(&self, bytes: &'a [u8]) -> Factor<'a, T> {
+        Factor { elements: bytemuck::cast_slice(bytes), inner_first: self.contract_first }
+    }
+}

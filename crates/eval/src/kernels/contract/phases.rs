@@ -1,0 +1,142 @@
+//! Phase decomposition of convolutions with a dilated input, such as derivatives of strided convolutions.
+//!
+//! Most taps of the kernel meet gaps of the input. The taps that meet elements depend only on the remainder of the
+//! position. Each remainder (phase) is therefore a convolution of a smaller kernel and the input without gaps.
+
+use nxla_expr::Conv;
+
+use super::conv::Geometry;
+use super::matmul::Number;
+use crate::context;
+use crate::context::Cx;
+use crate::kernels::strided::Strided;
+
+/// Positions of the result along one axis that see the same taps of the kernel, and those taps.
+#[derive(Clone, Copy)]
+struct Phase {
+    /// Every `step`th position from the first on, `count` of them.
+    first: usize,
+    step: usize,
+    count: usize,
+    /// Every `tap_step`th tap from the first on.
+    first_tap: usize,
+    tap_step: usize,
+    taps: usize,
+    /// The window of the smaller kernel over the input.
+    low: i64,
+    stride: usize,
+    dilation: usize,
+}
+
+/// Returns true if the input of a convolution has gaps.
+pub(super) fn has_gaps(conv: &Conv) -> bool {
+    conv.input_dilation.iter().any(|&gap| gap > 1)
+}
+
+/// Computes a convolution in canonical layout.
+pub(super) fn run<T: Number>(
+    cx: Cx<'_>,
+    conv: &Conv,
+    (input, input_shape): (&[T], &[usize]),
+    (kernel, kernel_shape): (&[T], &[usize]),
+    (out, out_shape): (&mut [T], &[usize]),
+) {
+    // Where no tap sees anything.
+    out.fill(T::default());
+    let axes: Vec<Vec<Phase>> = (0..conv.input_dilation.len())
+        .map(|axis| phases(conv, axis, kernel_shape[axis + 2], out_shape[axis + 2]))
+        .collect();
+    let (kernel_steps, out_steps) =
+        (Strided::row_major(kernel_shape), Strided::row_major(out_shape));
+    let (mut taps, mut part) = (Vec::new(), Vec::new());
+    for index in 0..axes.iter().map(Vec::len).product() {
+        let phases = chosen(&axes, index);
+        if phases.iter().any(|phase| phase.taps == 0) {
+            continue;
+        }
+        let kernel_rule = rule(kernel_shape, &kernel_steps, &phases, |phase| {
+            (phase.first_tap, phase.tap_step, phase.taps)
+        });
+        let out_rule =
+            rule(out_shape, &out_steps, &phases, |phase| (phase.first, phase.step, phase.count));
+        context::fill(&mut taps, T::default(), kernel_rule.len());
+        context::fill(&mut part, T::default(), out_rule.len());
+        kernel_rule.read(kernel, 0, &mut taps);
+        let size = |shape: &[usize], of: fn(&Phase) -> usize| -> Vec<usize> {
+            shape[..2].iter().copied().chain(phases.iter().map(of)).collect()
+        };
+        let (kernel_shape, out_shape) =
+            (size(kernel_shape, |phase| phase.taps), size(out_shape, |phase| phase.count));
+        let dense = without_gaps(conv, &phases);
+        Geometry::new(&dense, input_shape, &kernel_shape, &out_shape)
+            .run(cx, input, &taps, &mut part);
+        out_rule.write(&part, out);
+    }
+}
+
+/// The positions along an axis by what they see.
+fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
+    let (gap, dilation, low) =
+        (conv.input_dilation[axis], conv.kernel_dilation[axis], conv.padding[axis].0);
+    let stride = conv.strides[axis];
+    // From a position, tap `k` sees the input at `(position * stride + k * dilation - low) / gap` if nothing is
+    // left.
+    let place = |first: usize, tap: usize| (first * stride + tap * dilation) as i64 - low;
+    let sees = |first: usize, tap: usize| place(first, tap) % gap as i64 == 0;
+    let step = (1..gap).find(|step| (step * stride).is_multiple_of(gap)).unwrap_or(gap);
+    let phase = |first: usize| {
+        let mut seen = (0..kernel).filter(|&tap| sees(first, tap));
+        let first_tap = seen.next().unwrap_or(kernel);
+        // The tap after a single tap would be behind the kernel.
+        let tap_step = seen.next().map_or(kernel.max(1), |second| second - first_tap);
+        Phase {
+            first,
+            step,
+            count: (out - first).div_ceil(step),
+            first_tap,
+            tap_step,
+            taps: (kernel - first_tap).div_ceil(tap_step),
+            low: -place(first, first_tap).div_euclid(gap as i64),
+            stride: step * stride / gap,
+            dilation: (tap_step * dilation / gap).max(1),
+        }
+    };
+    (0..step.min(out)).map(phase).collect()
+}
+
+/// One phase for each axis.
+fn chosen(axes: &[Vec<Phase>], mut index: usize) -> Vec<Phase> {
+    let choose = |phases: &Vec<Phase>| {
+        let phase = phases[index % phases.len()];
+        index /= phases.len();
+        phase
+    };
+    axes.iter().map(choose).collect()
+}
+
+/// The access rule of a phase: all elements of the first two axes, and every n-th element of the other axes.
+fn rule(
+    shape: &[usize],
+    steps: &[isize],
+    phases: &[Phase],
+    of: impl Fn(&Phase) -> (usize, usize, usize),
+) -> Strided {
+    let mut first = 0;
+    let mut axes = vec![(shape[0], steps[0]), (shape[1], steps[1])];
+    for (phase, &step) in phases.iter().zip(&steps[2..]) {
+        let (from, each, count) = of(phase);
+        first += from * step.unsigned_abs();
+        axes.push((count, step * each as isize));
+    }
+    Strided::new(first, axes)
+}
+
+fn without_gaps(conv: &Conv, phases: &[Phase]) -> Conv {
+    Conv {
+        strides: phases.iter().map(|phase| phase.stride).collect(),
+        padding: phases.iter().map(|phase| (phase.low, 0)).collect(),
+        input_dilation: phases.iter().map(|_| 1).collect(),
+        kernel_dilation: phases.iter().map(|phase| phase.dilation).collect(),
+        ..conv.clone()
+    }
+}

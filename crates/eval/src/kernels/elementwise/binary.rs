@@ -1,0 +1,355 @@
+//! Kernels of two and three operands.
+//!
+//! Cases that the hardware does not define follow XLA: the quotient of an integer and zero is -1 (all bits set), and
+//! the remainder is the dividend. A shift by a negative count, or by the width or more, returns 0; a right shift of a
+//! signed integer returns the sign bit in every place.
+
+use num_complex::Complex;
+use nxla_expr::BinaryOp;
+
+use super::division::divided;
+use super::dtype::Compute;
+use super::lanes::{Kernel, kernel, map2_near, map2_over};
+use super::math::{Real, complex};
+use super::unary::narrow;
+
+/// The kernel of an op on two operands of a compute dtype. The result has the same dtype, except
+/// for comparisons, which return `pred`, and for `complex`. Logical ops expect operands of `pred`.
+pub(crate) fn binary_kernel(op: BinaryOp, dtype: Compute) -> Kernel {
+    match dtype {
+        Compute::U8 => integer_u8(op),
+        Compute::U16 => integer_u16(op),
+        Compute::U32 => integer_u32(op),
+        Compute::U64 => integer_u64(op),
+        Compute::S8 => integer_i8(op),
+        Compute::S16 => integer_i16(op),
+        Compute::S32 => integer_i32(op),
+        Compute::S64 => integer_i64(op),
+        Compute::F32 => real_f32(op),
+        Compute::F64 => real_f64(op),
+        Compute::C64 => complex_c64(op),
+        Compute::C128 => complex_c128(op),
+    }
+}
+
+macro_rules! integer_kernels {
+    ($name:ident, $t:ident, $unsigned:ident, pow: $pow:expr, divide: $divide:expr) => {
+        fn $name(op: BinaryOp) -> Kernel {
+            match op {
+                BinaryOp::Add => kernel!(|x: $t, y: $t| -> $t { x.wrapping_add(y) }),
+                BinaryOp::Subtract => kernel!(|x: $t, y: $t| -> $t { x.wrapping_sub(y) }),
+                BinaryOp::Multiply => kernel!(|x: $t, y: $t| -> $t { x.wrapping_mul(y) }),
+                BinaryOp::Pow => kernel!(|x: $t, y: $t| -> $t { $pow(x, y) }),
+                BinaryOp::Remainder => {
+                    kernel!(|x: $t, y: $t| -> $t {
+                        let quotient: $t = $divide(x, y);
+                        if y == 0 { x } else { x.wrapping_sub(quotient.wrapping_mul(y)) }
+                    })
+                }
+                BinaryOp::Quotient => {
+                    kernel!(|x: $t, y: $t| -> $t { if y == 0 { !0 } else { $divide(x, y) } })
+                }
+                BinaryOp::Max => kernel!(|x: $t, y: $t| -> $t { x.max(y) }),
+                BinaryOp::Min => kernel!(|x: $t, y: $t| -> $t { x.min(y) }),
+                BinaryOp::BitwiseAnd => kernel!(|x: $t, y: $t| -> $t { x & y }),
+                BinaryOp::BitwiseOr => kernel!(|x: $t, y: $t| -> $t { x | y }),
+                BinaryOp::BitwiseXor => kernel!(|x: $t, y: $t| -> $t { x ^ y }),
+                BinaryOp::LeftShift => kernel!(|x: $t, y: $t| -> $t {
+                    if (y as $unsigned) < ($t::BITS as $unsigned) { x << y } else { 0 }
+                }),
+                BinaryOp::RightShift => kernel!(|x: $t, y: $t| -> $t {
+                    if (y as $unsigned) < ($t::BITS as $unsigned) {
+                        x >> y
+                    } else {
+                        // Two steps, for a shift by the whole width is not allowed.
+                        (x >> ($t::BITS - 1)) >> 1
+                    }
+                }),
+                BinaryOp::Equal => kernel!(|x: $t, y: $t| -> u8 { u8::from(x == y) }),
+                BinaryOp::NotEqual => kernel!(|x: $t, y: $t| -> u8 { u8::from(x != y) }),
+                BinaryOp::Greater => kernel!(|x: $t, y: $t| -> u8 { u8::from(x > y) }),
+                BinaryOp::Less => kernel!(|x: $t, y: $t| -> u8 { u8::from(x < y) }),
+                BinaryOp::GreaterEqual => kernel!(|x: $t, y: $t| -> u8 { u8::from(x >= y) }),
+                BinaryOp::LessEqual => kernel!(|x: $t, y: $t| -> u8 { u8::from(x <= y) }),
+                BinaryOp::LogicalAnd => kernel!(|x: $t, y: $t| -> $t { x & y }),
+                BinaryOp::LogicalOr => kernel!(|x: $t, y: $t| -> $t { x | y }),
+                BinaryOp::LogicalXor => kernel!(|x: $t, y: $t| -> $t { x ^ y }),
+                BinaryOp::Divide | BinaryOp::Atan2 | BinaryOp::Complex => {
+                    unreachable!("{} computes in floats", op.name())
+                }
+            }
+        }
+    };
+}
+
+/// `x ^ y` modulo the width, by repeated squaring; `y` is not negative.
+macro_rules! power_by_squaring {
+    ($x:expr, $y:expr) => {{
+        let (mut base, mut exponent, mut power) = ($x, $y, 1);
+        while exponent != 0 {
+            if exponent & 1 == 1 {
+                power = base.wrapping_mul(power);
+            }
+            base = base.wrapping_mul(base);
+            exponent >>= 1;
+        }
+        power
+    }};
+}
+
+macro_rules! unsigned_kernels {
+    ($name:ident, $t:ident, $through:ident) => {
+        integer_kernels!(
+            $name, $t, $t,
+            pow: |x: $t, y: $t| power_by_squaring!(x, y),
+            divide: divided!($t through $through)
+        );
+    };
+}
+unsigned_kernels!(integer_u8, u8, f32);
+unsigned_kernels!(integer_u16, u16, f32);
+unsigned_kernels!(integer_u32, u32, f64);
+unsigned_kernels!(integer_u64, u64, integers);
+
+macro_rules! signed_kernels {
+    ($name:ident, $t:ident, $unsigned:ident, $through:ident) => {
+        integer_kernels!(
+            $name, $t, $unsigned,
+            pow: |x: $t, y: $t| {
+                match x {
+                    _ if y >= 0 => power_by_squaring!(x, y),
+                    1 => 1,
+                    -1 => if y & 1 == 0 { 1 } else { -1 },
+                    _ => 0,
+                }
+            },
+            divide: divided!($t through $through)
+        );
+    };
+}
+signed_kernels!(integer_i8, i8, u8, f32);
+signed_kernels!(integer_i16, i16, u16, f32);
+signed_kernels!(integer_i32, i32, u32, f64);
+signed_kernels!(integer_i64, i64, u64, integers);
+
+macro_rules! real_kernels {
+    ($name:ident, $t:ident) => {
+        fn $name(op: BinaryOp) -> Kernel {
+            match op {
+                BinaryOp::Add => kernel!(|x: $t, y: $t| -> $t { x + y }),
+                BinaryOp::Subtract => kernel!(|x: $t, y: $t| -> $t { x - y }),
+                BinaryOp::Multiply => kernel!(|x: $t, y: $t| -> $t { x * y }),
+                BinaryOp::Divide => kernel!(|x: $t, y: $t| -> $t { x / y }),
+                BinaryOp::Remainder => |srcs, out| {
+                    let (near, fast) = (<$t>::is_plain_remainder, <$t>::remainder_plain);
+                    map2_near::<$t, $t, $t>(srcs, out, near, fast, |x, y| x % y);
+                },
+                BinaryOp::Pow => |srcs, out| {
+                    let (near, fast) = (<$t>::is_plain_power, <$t>::pow_plain);
+                    map2_near::<$t, $t, $t>(srcs, out, near, fast, <$t as Real>::pow);
+                },
+                BinaryOp::Atan2 => kernel!(|x: $t, y: $t| -> $t { Real::atan2(x, y) }),
+                // Written so that NaN on either side comes out, and to become vector code.
+                BinaryOp::Max => {
+                    kernel!(|x: $t, y: $t| -> $t { if (x > y) | x.is_nan() { x } else { y } })
+                }
+                BinaryOp::Min => {
+                    kernel!(|x: $t, y: $t| -> $t { if (x < y) | x.is_nan() { x } else { y } })
+                }
+                BinaryOp::Equal => kernel!(|x: $t, y: $t| -> u8 { u8::from(x == y) }),
+                BinaryOp::NotEqual => kernel!(|x: $t, y: $t| -> u8 { u8::from(x != y) }),
+                BinaryOp::Greater => kernel!(|x: $t, y: $t| -> u8 { u8::from(x > y) }),
+                BinaryOp::Less => kernel!(|x: $t, y: $t| -> u8 { u8::from(x < y) }),
+                BinaryOp::GreaterEqual => kernel!(|x: $t, y: $t| -> u8 { u8::from(x >= y) }),
+                BinaryOp::LessEqual => kernel!(|x: $t, y: $t| -> u8 { u8::from(x <= y) }),
+                BinaryOp::Complex => {
+                    kernel!(|x: $t, y: $t| -> Complex<$t> { Complex::new(x, y) })
+                }
+                BinaryOp::Quotient
+                | BinaryOp::BitwiseAnd
+                | BinaryOp::BitwiseOr
+                | BinaryOp::BitwiseXor
+                | BinaryOp::LeftShift
+                | BinaryOp::RightShift
+                | BinaryOp::LogicalAnd
+                | BinaryOp::LogicalOr
+                | BinaryOp::LogicalXor => unreachable!("{} is not on floats", op.name()),
+            }
+        }
+    };
+}
+real_kernels!(real_f32, f32);
+real_kernels!(real_f64, f64);
+
+macro_rules! complex_kernels {
+    ($name:ident, $t:ident, $narrow:expr) => {
+        fn $name(op: BinaryOp) -> Kernel {
+            type C = Complex<$t>;
+            // Products of `f32` parts are exact in `f64`, so that the result is rounded once.
+            macro_rules! through {
+                ($f:expr) => {
+                    kernel!(|z: C, w: C| -> C {
+                        let z = Complex::<f64>::new(f64::from(z.re), f64::from(z.im));
+                        let w = Complex::<f64>::new(f64::from(w.re), f64::from(w.im));
+                        $narrow($f(z, w))
+                    })
+                };
+            }
+            match op {
+                BinaryOp::Add => kernel!(|z: C, w: C| -> C { z + w }),
+                BinaryOp::Subtract => kernel!(|z: C, w: C| -> C { z - w }),
+                BinaryOp::Multiply => through!(|z: Complex<f64>, w| z * w),
+                BinaryOp::Divide => through!(complex::divide),
+                BinaryOp::Pow => through!(complex::pow),
+                BinaryOp::Atan2 => through!(complex::atan2),
+                BinaryOp::Equal => kernel!(|z: C, w: C| -> u8 { u8::from(z == w) }),
+                BinaryOp::NotEqual => kernel!(|z: C, w: C| -> u8 { u8::from(z != w) }),
+                BinaryOp::Remainder
+                | BinaryOp::Complex
+                | BinaryOp::Quotient
+                | BinaryOp::Max
+                | BinaryOp::Min
+                | BinaryOp::BitwiseAnd
+                | BinaryOp::BitwiseOr
+                | BinaryOp::BitwiseXor
+                | BinaryOp::LeftShift
+                | BinaryOp::RightShift
+                | BinaryOp::Greater
+                | BinaryOp::Less
+                | BinaryOp::GreaterEqual
+                | BinaryOp::LessEqual
+                | BinaryOp::LogicalAnd
+                | BinaryOp::LogicalOr
+                | BinaryOp::LogicalXor => unreachable!("{} is not on complex numbers", op.name()),
+            }
+        }
+    };
+}
+complex_kernels!(complex_c64, f32, narrow);
+complex_kernels!(complex_c128, f64, |z| z);
+
+/// The kernel for `x` to the power of a small integer, which is a product; `f32` is rounded once, and
+/// integers wrap.
+pub(crate) fn known_power_kernel(exponent: f64, dtype: Compute) -> Option<Kernel> {
+    macro_rules! float {
+        ($t:ty) => {
+            match exponent {
+                -1.0 => kernel!(|x: $t| -> $t { (1.0 / f64::from(x)) as $t }),
+                3.0 => kernel!(|x: $t| -> $t {
+                    let x = f64::from(x);
+                    (x * x * x) as $t
+                }),
+                4.0 => kernel!(|x: $t| -> $t {
+                    let x = f64::from(x);
+                    ((x * x) * (x * x)) as $t
+                }),
+                _ => return None,
+            }
+        };
+    }
+    macro_rules! integer {
+        ($t:ident) => {
+            match exponent {
+                3.0 => kernel!(|x: $t| -> $t { x.wrapping_mul(x).wrapping_mul(x) }),
+                4.0 => kernel!(|x: $t| -> $t {
+                    let square = x.wrapping_mul(x);
+                    square.wrapping_mul(square)
+                }),
+                _ => return None,
+            }
+        };
+    }
+    let kernel: Kernel = match dtype {
+        Compute::U8 => integer!(u8),
+        Compute::U16 => integer!(u16),
+        Compute::U32 => integer!(u32),
+        Compute::U64 => integer!(u64),
+        Compute::S8 => integer!(i8),
+        Compute::S16 => integer!(i16),
+        Compute::S32 => integer!(i32),
+        Compute::S64 => integer!(i64),
+        Compute::F32 => float!(f32),
+        Compute::F64 => float!(f64),
+        Compute::C64 | Compute::C128 => return None,
+    };
+    Some(kernel)
+}
+
+/// `predicate ? x : y` on elements of this many bytes; the predicate is a `pred`.
+pub(crate) fn select_kernel(size: usize) -> Kernel {
+    match size {
+        1 => kernel!(|p: u8, x: u8, y: u8| -> u8 { if p != 0 { x } else { y } }),
+        2 => kernel!(|p: u8, x: u16, y: u16| -> u16 { if p != 0 { x } else { y } }),
+        4 => kernel!(|p: u8, x: u32, y: u32| -> u32 { if p != 0 { x } else { y } }),
+        8 => kernel!(|p: u8, x: u64, y: u64| -> u64 { if p != 0 { x } else { y } }),
+        16 => kernel!(|p: u8, x: [u64; 2], y: [u64; 2]| -> [u64; 2] { if p != 0 { x } else { y } }),
+        size => unreachable!("no element has {size} bytes"),
+    }
+}
+
+/// The same where `y` is what the result holds before it is written.
+pub(crate) fn select_over_kernel(size: usize) -> Kernel {
+    macro_rules! over {
+        ($t:ty) => {
+            |srcs, out| {
+                map2_over(
+                    srcs,
+                    out,
+                    #[inline(always)]
+                    |p: u8, x: $t, y: $t| if p != 0 { x } else { y },
+                )
+            }
+        };
+    }
+    match size {
+        1 => over!(u8),
+        2 => over!(u16),
+        4 => over!(u32),
+        8 => over!(u64),
+        16 => over!([u64; 2]),
+        size => unreachable!("no element has {size} bytes"),
+    }
+}
+
+/// `min(max(x, low), high)`, as XLA's clamp: NaN among the three comes out, and where the bounds
+/// cross, the upper one wins.
+pub(crate) fn clip_kernel(dtype: Compute) -> Kernel {
+    macro_rules! integer {
+        ($t:ident) => {
+            kernel!(|x: $t, low: $t, high: $t| -> $t { x.max(low).min(high) })
+        };
+    }
+    macro_rules! real {
+        ($t:ident) => {
+            kernel!(|x: $t, low: $t, high: $t| -> $t {
+                let x = if (x > low) | x.is_nan() { x } else { low };
+                if (x < high) | x.is_nan() { x } else { high }
+            })
+        };
+    }
+    match dtype {
+        Compute::U8 => integer!(u8),
+        Compute::U16 => integer!(u16),
+        Compute::U32 => integer!(u32),
+        Compute::U64 => integer!(u64),
+        Compute::S8 => integer!(i8),
+        Compute::S16 => integer!(i16),
+        Compute::S32 => integer!(i32),
+        Compute::S64 => integer!(i64),
+        Compute::F32 => real!(f32),
+        Compute::F64 => real!(f64),
+        Compute::C64 | Compute::C128 => unreachable!("complex numbers have no order"),
+    }
+}
+
+/// The elements themselves, where an op changes nothing but the name of their dtype.
+pub(crate) fn copy_kernel(size: usize) -> Kernel {
+    match size {
+        1 => kernel!(|x: u8| -> u8 { x }),
+        2 => kernel!(|x: u16| -> u16 { x }),
+        4 => kernel!(|x: u32| -> u32 { x }),
+        8 => kernel!(|x: u64| -> u64 { x }),
+        16 => kernel!(|x: [u64; 2]| -> [u64; 2] { x }),
+        size => unreachable!("no element has {size} bytes"),
+    }
+}

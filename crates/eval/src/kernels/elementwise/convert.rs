@@ -1,0 +1,389 @@
+//! Kernels that convert between dtypes by the rules of [`Scalar::cast`](nxla_tensor::Scalar::cast).
+//!
+//! Every pair of storage types has a generic loop, in which the scalar disappears in compilation.
+//! The pairs that programs use all the time have loops that become vector code.
+
+use bytemuck::Pod;
+use half::slice::HalfFloatSliceExt;
+use nxla_tensor::{DType, Element, HostTensor, f16, match_dtype};
+
+use super::lanes::{Kernel, Src, kernel, map1_near};
+use super::{ROUND_F32, ROUND_F64, vectorize};
+use crate::context;
+use crate::context::Cx;
+use crate::context::Fault;
+
+/// The tensor in another dtype; another handle to the same one where it has that dtype.
+pub(crate) fn convert(cx: Cx<'_>, x: &HostTensor, to: DType) -> Result<HostTensor, Fault> {
+    let from = x.dtype();
+    if from == to {
+        return Ok(x.clone());
+    }
+    let kernel = convert_kernel(from, to);
+    context::build_bytes(to, x.shape(), |out| {
+        cx.rows(out, to.size(), 1, |first, out| {
+            let bytes = &x.bytes()[first * from.size()..];
+            let len = out.len() / to.size() * from.size();
+            kernel([Src { bytes: &bytes[..len], splat: false }, Src::NONE, Src::NONE], out);
+        });
+    })
+}
+
+/// A tensor of a dtype to which no other handle exists: this tensor if it fits, and a copy otherwise.
+pub(crate) fn owned(cx: Cx<'_>, mut tensor: HostTensor, dtype: DType) -> Result<HostTensor, Fault> {
+    if tensor.dtype() != dtype {
+        return convert(cx, &tensor, dtype);
+    }
+    if tensor.try_unique_mut().is_some() {
+        return Ok(tensor);
+    }
+    context::build_bytes(tensor.dtype(), tensor.shape(), |out| out.copy_from_slice(tensor.bytes()))
+}
+
+/// Fills `out` with the integers that follow on `first`, as elements of a dtype. They wrap in integers that
+/// are too narrow.
+pub(crate) fn count_from(first: usize, dtype: DType, out: &mut [u8]) {
+    let end = i32::try_from(first.saturating_add(out.len() / dtype.size()));
+    match (dtype, end) {
+        (DType::F32, Ok(_)) => count_up(first as i32, bytemuck::cast_slice_mut(out), |n| n as f32),
+        (DType::F64, Ok(_)) => count_up(first as i32, bytemuck::cast_slice_mut(out), f64::from),
+        _ => count_and_convert(first, dtype, out),
+    }
+}
+
+/// The same, by converting integers of 32 bits, or of 64.
+fn count_and_convert(first: usize, dtype: DType, out: &mut [u8]) {
+    let kernel = convert_kernel(DType::S64, dtype);
+    // Conversions of 32 bits are vectorized.
+    let narrow = convert_kernel(DType::S32, dtype);
+    let (mut numbers, mut narrow_numbers) = ([0_i64; COUNTED], [0_i32; COUNTED]);
+    for (block, out) in out.chunks_mut(COUNTED * dtype.size()).enumerate() {
+        let (begin, len) = (first + block * COUNTED, out.len() / dtype.size());
+        let (kernel, bytes): (_, &[u8]) = match i32::try_from(begin + COUNTED) {
+            Ok(end) => {
+                count_up(end - COUNTED as i32, &mut narrow_numbers, |n| n);
+                (narrow, bytemuck::cast_slice(&narrow_numbers[..len]))
+            }
+            Err(_) => {
+                (begin as i64..).zip(&mut numbers).for_each(|(n, to)| *to = n);
+                (kernel, bytemuck::cast_slice(&numbers[..len]))
+            }
+        };
+        kernel([Src { bytes, splat: false }, Src::NONE, Src::NONE], out);
+    }
+}
+
+/// The integers that follow on `first`, as what is made of them.
+fn count_up<T>(first: i32, numbers: &mut [T], make: impl Fn(i32) -> T) {
+    vectorize(
+        #[inline(always)]
+        || {
+            for (at, number) in numbers.iter_mut().enumerate() {
+                *number = make(first + at as i32);
+            }
+        },
+    );
+}
+
+/// The number of integers per block, which stays in the cache.
+const COUNTED: usize = 1024;
+
+/// A float clamped to the range of an integer, and 0 for NaN. The operator `as` does the same but is not vectorized.
+macro_rules! saturated {
+    ($x:expr, $from:ident, $to:ident) => {{
+        let number = if $x.is_nan() { 0.0 } else { $x };
+        let number = if number > $to::MIN as $from { number } else { $to::MIN as $from };
+        if number < $to::MAX as $from { number } else { $to::MAX as $from }
+    }};
+}
+
+/// The kernels from floats to integers that fit in the low bits of one.
+macro_rules! truncated {
+    (f32, $to:ident) => {
+        kernel!(|x: f32| -> $to { small_to_i32(saturated!(x, f32, $to)) as $to })
+    };
+    (f64, $to:ident) => {
+        kernel!(|x: f64| -> $to { near_to_i64(saturated!(x, f64, $to)) as $to })
+    };
+}
+
+/// The kernels from floats to integers of 64 bits, which are vectorized for small numbers.
+macro_rules! truncated_far {
+    ($from:ident) => {
+        |srcs, out| {
+            map1_near(
+                srcs,
+                out,
+                #[inline(always)]
+                |x: $from| x.abs() < 2_251_799_813_685_248.0,
+                #[inline(always)]
+                |x| near_to_i64(f64::from(x)),
+                #[inline(always)]
+                |x| x as i64,
+            )
+        }
+    };
+}
+
+/// The kernel between numbers of the machine, by its own conversion.
+macro_rules! cast {
+    ($from:ident, $to:ident) => {
+        kernel!(|x: $from| -> $to { x as $to })
+    };
+}
+
+/// The kernel that tells numbers from zero.
+macro_rules! told_from_zero {
+    ($from:ident) => {
+        kernel!(|x: $from| -> u8 { u8::from(x != 0 as $from) })
+    };
+}
+
+/// The kernel that converts elements of one dtype to another.
+pub(crate) fn convert_kernel(from: DType, to: DType) -> Kernel {
+    match (from, to) {
+        (DType::F32, DType::F64) => cast!(f32, f64),
+        (DType::F64, DType::F32) => cast!(f64, f32),
+        (DType::Pred | DType::U8, DType::F32) => cast!(u8, f32),
+        (DType::Pred | DType::U8, DType::F64) => cast!(u8, f64),
+        (DType::Pred | DType::U8, DType::S32 | DType::U32) => cast!(u8, i32),
+        (DType::Pred | DType::U8, DType::S64 | DType::U64) => cast!(u8, i64),
+        (DType::S8, DType::F32) => cast!(i8, f32),
+        (DType::S8, DType::F64) => cast!(i8, f64),
+        (DType::S8, DType::S32) => cast!(i8, i32),
+        (DType::S8, DType::S64) => cast!(i8, i64),
+        (DType::S16, DType::F32) => cast!(i16, f32),
+        (DType::S16, DType::S32) => cast!(i16, i32),
+        (DType::U16, DType::F32) => cast!(u16, f32),
+        (DType::U16, DType::S32 | DType::U32) => cast!(u16, i32),
+        (DType::S32, DType::F32) => cast!(i32, f32),
+        (DType::S32, DType::F64) => cast!(i32, f64),
+        (DType::S32, DType::S64) => cast!(i32, i64),
+        (DType::S32 | DType::U32, DType::U8 | DType::S8) => cast!(i32, u8),
+        (DType::S32 | DType::U32, DType::U16 | DType::S16) => cast!(i32, u16),
+        (DType::U32, DType::F32) => cast!(u32, f32),
+        (DType::U32, DType::F64) => cast!(u32, f64),
+        (DType::U32, DType::S64 | DType::U64) => cast!(u32, i64),
+        (DType::S64, DType::F32) => cast!(i64, f32),
+        (DType::S64, DType::F64) => cast!(i64, f64),
+        (DType::S64 | DType::U64, DType::S32 | DType::U32) => cast!(i64, i32),
+        (DType::S64 | DType::U64, DType::U8 | DType::S8) => cast!(i64, u8),
+        (DType::U8 | DType::S8, DType::Pred) => told_from_zero!(u8),
+        (DType::S32 | DType::U32, DType::Pred) => told_from_zero!(i32),
+        (DType::S64 | DType::U64, DType::Pred) => told_from_zero!(i64),
+        (DType::F32, DType::Pred) => told_from_zero!(f32),
+        (DType::F64, DType::Pred) => told_from_zero!(f64),
+        (DType::F32, DType::U8) => truncated!(f32, u8),
+        (DType::F32, DType::S8) => truncated!(f32, i8),
+        (DType::F32, DType::U16) => truncated!(f32, u16),
+        (DType::F32, DType::S16) => truncated!(f32, i16),
+        (DType::F64, DType::U8) => truncated!(f64, u8),
+        (DType::F64, DType::S8) => truncated!(f64, i8),
+        (DType::F64, DType::U16) => truncated!(f64, u16),
+        (DType::F64, DType::S16) => truncated!(f64, i16),
+        (DType::F32, DType::S32) => f32_to_i32,
+        (DType::F64, DType::S32) => truncated!(f64, i32),
+        (DType::F32, DType::S64) => truncated_far!(f32),
+        (DType::F64, DType::S64) => truncated_far!(f64),
+        (DType::F32, DType::F16) => f32_to_f16,
+        (DType::F16, DType::F32) => f16_to_f32,
+        (DType::F32, DType::BF16) => kernel!(|x: f32| -> u16 { f32_to_bf16(x) }),
+        (DType::BF16, DType::F32) => {
+            kernel!(|x: u16| -> f32 { f32::from_bits(u32::from(x) << 16) })
+        }
+        (DType::U8, DType::U2) => kernel!(|x: u8| -> u8 { x & 0x3 }),
+        (DType::U8, DType::U4) => kernel!(|x: u8| -> u8 { x & 0xf }),
+        (DType::S8, DType::S2) => kernel!(|x: i8| -> i8 { (x << 6) >> 6 }),
+        (DType::S8, DType::S4) => kernel!(|x: i8| -> i8 { (x << 4) >> 4 }),
+        (from, to) => match_dtype!(from, S => from_storage::<S>(to)),
+    }
+}
+
+/// The generic kernels; storage types do not tell the width of sub-byte integers.
+fn from_storage<S: Element>(to: DType) -> Kernel {
+    match to {
+        DType::Pred => {
+            |srcs, out| convert_each(srcs, out, |x: S| u8::from(!x.to_scalar().is_zero()))
+        }
+        DType::U2 => |srcs, out| convert_each(srcs, out, |x: S| narrow::<S, u8>(x, DType::U2)),
+        DType::U4 => |srcs, out| convert_each(srcs, out, |x: S| narrow::<S, u8>(x, DType::U4)),
+        DType::S2 => |srcs, out| convert_each(srcs, out, |x: S| narrow::<S, i8>(x, DType::S2)),
+        DType::S4 => |srcs, out| convert_each(srcs, out, |x: S| narrow::<S, i8>(x, DType::S4)),
+        to => match_dtype!(to, T => {
+            |srcs, out| convert_each(srcs, out, |x: S| T::from_scalar(x.to_scalar()))
+        }),
+    }
+}
+
+#[inline(always)]
+fn narrow<S: Element, T: Element>(x: S, to: DType) -> T {
+    T::from_scalar(x.to_scalar().cast(to))
+}
+
+/// A loop without copies for each instruction set, because there are hundreds of pairs.
+#[inline(always)]
+fn convert_each<S: Pod, T: Pod>([source, ..]: [Src<'_>; 3], out: &mut [u8], f: impl Fn(S) -> T) {
+    let from: &[S] = bytemuck::cast_slice(source.bytes);
+    let out: &mut [T] = bytemuck::cast_slice_mut(out);
+    if source.splat {
+        if let Some(&x) = from.first() {
+            out.fill(f(x));
+        }
+        return;
+    }
+    for (to, &from) in out.iter_mut().zip(from) {
+        *to = f(from);
+    }
+}
+
+/// Small numbers, as most are, take a third of the time.
+fn f32_to_i32(srcs: [Src<'_>; 3], out: &mut [u8]) {
+    map1_near(
+        srcs,
+        out,
+        #[inline(always)]
+        |x: f32| x.abs() < 4_194_304.0,
+        small_to_i32,
+        #[inline(always)]
+        |x| near_to_i64(saturated!(f64::from(x), f64, i32)) as i32,
+    );
+}
+
+/// Truncates a number below `2^22`.
+#[inline(always)]
+fn small_to_i32(x: f32) -> i32 {
+    (x.trunc() + ROUND_F32).to_bits().wrapping_sub(ROUND_F32.to_bits()) as i32
+}
+
+/// Truncates a number below `2^51`.
+#[inline(always)]
+fn near_to_i64(x: f64) -> i64 {
+    (x.trunc() + ROUND_F64).to_bits().wrapping_sub(ROUND_F64.to_bits()) as i64
+}
+
+/// Rounds to nearest, ties to even; the upper half of the bits is the `bf16`.
+#[inline(always)]
+fn f32_to_bf16(x: f32) -> u16 {
+    let bits = x.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
+    // Rounding could turn a NaN into infinity; keep it one, and quiet.
+    let nan = (bits >> 16) | 0x40;
+    (if x.is_nan() { nan } else { rounded }) as u16
+}
+
+fn f32_to_f16(srcs: [Src<'_>; 3], out: &mut [u8]) {
+    let from: &[f32] = bytemuck::cast_slice(srcs[0].bytes);
+    if srcs[0].splat {
+        return convert_each(srcs, out, f16::from_f32);
+    }
+    let out: &mut [f16] = bytemuck::cast_slice_mut(out);
+    out.convert_from_f32_slice(&from[..out.len()]);
+}
+
+fn f16_to_f32(srcs: [Src<'_>; 3], out: &mut [u8]) {
+    let from: &[f16] = bytemuck::cast_slice(srcs[0].bytes);
+    if srcs[0].splat {
+        return convert_each(srcs, out, f16::to_f32);
+    }
+    let out: &mut [f32] = bytemuck::cast_slice_mut(out);
+    from[..out.len()].convert_to_f32_slice(out);
+}
+
+#[cfg(test)]
+mod tests {
+    use nxla_tensor::{Scalar, bf16};
+
+    use super::*;
+
+    fn samples() -> Vec<Scalar> {
+        let floats = [
+            0.0,
+            -0.0,
+            0.5,
+            -1.5,
+            2.5,
+            3.7,
+            -3.7,
+            127.0,
+            200.0,
+            255.9,
+            300.0,
+            -129.0,
+            65504.0,
+            65520.0,
+            2_147_483_648.0,
+            -2_147_483_649.0,
+            4e9,
+            1e19,
+            -1e19,
+            1e30,
+            1e300,
+            1e-40,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+            1.0 + 3.0 / 512.0,
+            1.0 + 1.0 / 256.0,
+        ];
+        floats.into_iter().map(Scalar::Float).collect()
+    }
+
+    /// Every pair agrees with [`Scalar::cast`], for whole blocks and for repeated values.
+    #[test]
+    fn all_pairs_follow_the_scalar_rule() {
+        for from in DType::ALL {
+            for to in DType::ALL {
+                for &sample in &samples() {
+                    let value = sample.cast(from);
+                    let source = HostTensor::full(value, from, [70]).unwrap();
+                    let expected = HostTensor::full(value.cast(to), to, [70]).unwrap();
+                    let mut out = HostTensor::zeros(to, [70]).unwrap();
+                    for splat in [false, true] {
+                        let src = Src { bytes: source.bytes(), splat };
+                        let bytes = out.try_unique_mut().unwrap();
+                        convert_kernel(from, to)([src, Src::NONE, Src::NONE], bytes);
+                        let same = out.get(0) == expected.get(0) && out.get(69) == expected.get(69);
+                        let both_nan = is_nan(out.get(69)) && is_nan(expected.get(69));
+                        assert!(same || both_nan, "{value} {from}->{to}: {}", out.get(69));
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_nan(x: Scalar) -> bool {
+        x.parts().0.is_nan()
+    }
+
+    #[test]
+    fn integers_are_those_of_the_language() {
+        let all = (0..=u32::MAX).step_by(997);
+        // Numbers where one way of computing them ends, and those around.
+        let edges = [0.0_f32, 32768.0, 65536.0, 4_194_304.0, 8_388_608.0, 2_147_483_648.0];
+        let edges = edges.iter().flat_map(|x| [x.to_bits(), (-x).to_bits()]);
+        let edges = edges.flat_map(|bits| (-3..4).map(move |at| bits.wrapping_add_signed(at)));
+        // Blocks of 64 numbers contain numbers of one kind.
+        for block in all.chain(edges).map(f32::from_bits).collect::<Vec<_>>().chunks(64) {
+            let converted = |from: DType, bytes: &[u8]| {
+                let mut out = vec![0_i32; block.len()];
+                let sources = [Src { bytes, splat: false }, Src::NONE, Src::NONE];
+                convert_kernel(from, DType::S32)(sources, bytemuck::cast_slice_mut(&mut out));
+                out
+            };
+            let expected: Vec<i32> = block.iter().map(|&x| x as i32).collect();
+            assert_eq!(converted(DType::F32, bytemuck::cast_slice(block)), expected, "{block:?}");
+            let wide: Vec<f64> = block.iter().map(|&x| f64::from(x)).collect();
+            assert_eq!(converted(DType::F64, bytemuck::cast_slice(&wide)), expected, "{block:?}");
+        }
+    }
+
+    #[test]
+    fn bf16_rounds_like_the_scalar() {
+        for bits in (0..=u32::MAX).step_by(65_521) {
+            let x = f32::from_bits(bits);
+            let expected = bf16::from_scalar(x.to_scalar());
+            let found = bf16::from_bits(f32_to_bf16(x));
+            assert!(found == expected || (found.is_nan() && expected.is_nan()), "{x}");
+        }
+    }
+}

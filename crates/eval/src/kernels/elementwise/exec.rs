@@ -1,0 +1,494 @@
+//! Running the code of a group.
+//!
+//! Registers live in one buffer per thread, which is kept between runs, so that a group of
+//! scalars allocates nothing but its result. An input that is overwritten by the result, and one
+//! that is broadcast, is first copied to a register block by block.
+
+use std::hint::black_box;
+use std::ops::Range;
+
+use bytemuck::Pod;
+use nxla_tensor::{DType, Shape};
+use smallvec::SmallVec;
+
+use super::code::{Access, Code, Instruction, Loc, Target};
+use super::grid::Grid;
+use super::lanes::{LANES, Src};
+use crate::context;
+use crate::context::Args;
+use crate::context::Fault;
+use crate::context::Results;
+use crate::context::{Cx, LINE};
+use crate::kernels::limits::REGISTER_BYTES;
+use crate::kernels::reduce;
+use crate::kernels::strided::Strided;
+
+/// Elements that pieces for threads are multiples of: few, so that the last is as long as the others.
+const PIECE: usize = 1024;
+
+/// Cost per element, see [`Code::cost`], from which the processor overlaps few elements.
+const COSTLY: usize = 8;
+
+/// Bytes of the largest element.
+const MAX_SIZE: usize = 16;
+
+/// An input of a run.
+#[derive(Clone, Copy)]
+pub(crate) enum Feed<'a> {
+    /// Read where it is.
+    Whole(&'a [u8]),
+    /// Its one element is repeated.
+    Single(&'a [u8]),
+    /// Copied to a register by a rule, from this element of the rule's on.
+    Strided(&'a [u8], &'a Strided, usize),
+    /// It is what a result holds before it is written, and is copied to a register.
+    Overwritten(usize),
+    /// It is what a result holds before it is written, and is read there.
+    Below(usize),
+}
+
+/// The place of the elements of an input that a block reads.
+#[derive(Clone, Copy)]
+enum Held<'a> {
+    /// From the beginning of these bytes on.
+    There(&'a [u8]),
+    /// One element, which is repeated in its place.
+    Repeated,
+    /// In its register.
+    Copied,
+    /// In a result that has not been written.
+    Below(usize),
+}
+
+pub(crate) type Feeds<'a> = SmallVec<[Feed<'a>; 4]>;
+
+/// For each result the operand whose memory it takes, if there is one.
+type Reused = SmallVec<[Option<usize>; 2]>;
+
+/// The same elements of each result.
+pub(crate) type Outs<'a> = SmallVec<[&'a mut [u8]; 2]>;
+
+impl Code {
+    /// Computes the group. A result takes the memory of an operand of its type that dies here.
+    ///
+    /// A group of scalars can also run on vectors of `lanes` elements. An operand with one element is then repeated.
+    pub(crate) fn run(
+        &self,
+        cx: Cx<'_>,
+        args: &mut Args<'_>,
+        lanes: Option<usize>,
+    ) -> Result<Results, Fault> {
+        let vector;
+        let shape = match lanes {
+            None => &self.shape,
+            Some(count) => {
+                vector = Shape::from([count]);
+                &vector
+            }
+        };
+        let len = shape.size();
+        let (feeds, mut results) = self.begin(args, shape, |_| true)?;
+        self.fill(cx, &feeds, len, results.iter_mut().map(context::bytes_mut).collect());
+        Ok(results)
+    }
+
+    /// Computes the group into memory of others, which has the sizes of the results.
+    pub(crate) fn run_into(&self, cx: Cx<'_>, args: &Args<'_>, outs: Outs<'_>) {
+        let (len, none) = (self.shape.size(), Reused::new());
+        self.fill(cx, &self.feeds(args, &none, len), len, outs);
+    }
+
+    /// The inputs of a run, and tensors for the results, which may take the memory of operands.
+    pub(crate) fn begin<'a>(
+        &'a self,
+        args: &'a mut Args<'_>,
+        shape: &Shape,
+        is_kept: impl Fn(usize) -> bool,
+    ) -> Result<(Feeds<'a>, Results), Fault> {
+        let len = shape.size();
+        let (mut reused, mut results) = (Reused::new(), Results::new());
+        for (result, &dtype) in self.results.iter().enumerate() {
+            let kept = is_kept(result);
+            let operand = if kept { self.reusable(args, dtype, len) } else { None };
+            reused.push(operand);
+            match operand {
+                Some(operand) => results.push(context::reshaped(args.take(operand), shape)),
+                None if kept => results.push(context::fresh(dtype, shape)?),
+                None => {}
+            }
+        }
+        Ok((self.feeds(args, &reused, len), results))
+    }
+
+    /// The inputs of a run of `len` elements.
+    fn feeds<'a>(&'a self, args: &'a Args<'_>, reused: &Reused, len: usize) -> Feeds<'a> {
+        let mut feeds = Feeds::new();
+        for (index, input) in self.inputs.iter().enumerate() {
+            if let Some(result) = reused.iter().position(|&of| of == Some(index)) {
+                feeds.push(self.feed_below(index, result));
+                continue;
+            }
+            let operand = args.get(index);
+            feeds.push(match &input.access {
+                // A number among vectors counts for all lanes.
+                Access::Same if operand.size() != len => Feed::Single(operand.bytes()),
+                Access::Same => Feed::Whole(operand.bytes()),
+                Access::Single => Feed::Single(operand.bytes()),
+                Access::Strided(rule) => Feed::Strided(operand.bytes(), rule, 0),
+            });
+        }
+        feeds
+    }
+
+    /// The input that shares the memory of a result.
+    pub(crate) fn feed_below<'a>(&self, input: usize, result: usize) -> Feed<'a> {
+        match self.is_read_in_time(input, result) {
+            true => Feed::Below(result),
+            false => Feed::Overwritten(result),
+        }
+    }
+
+    /// Computes all elements, in pieces that are shared out if that pays.
+    fn fill(&self, cx: Cx<'_>, feeds: &[Feed<'_>], len: usize, mut outs: Outs<'_>) {
+        let steps = len.saturating_mul(self.cost);
+        let grid = Grid::of(self, feeds);
+        let run = |first: usize, outs: &mut Outs<'_>| match &grid {
+            Some(grid) => grid.run_rows(cx, self, first, outs),
+            None => self.run_range(cx, feeds, first, outs),
+        };
+        let unit = grid.as_ref().map_or(PIECE, Grid::columns);
+        let Some(piece) = cx.piece(len, unit, steps) else {
+            return run(0, &mut outs);
+        };
+        let mut pieces = Vec::with_capacity(len.div_ceil(piece));
+        for first in (0..len).step_by(piece) {
+            let count = piece.min(len - first);
+            let part: Outs<'_> = outs
+                .iter_mut()
+                .zip(&self.results)
+                .map(|(out, dtype)| {
+                    let (part, rest) = std::mem::take(out).split_at_mut(count * dtype.size());
+                    *out = rest;
+                    part
+                })
+                .collect();
+            pieces.push((first, part));
+        }
+        cx.each(pieces, |(first, mut outs)| run(first, &mut outs));
+    }
+
+    /// An operand that is to be taken, since its memory can hold a result.
+    fn reusable(&self, args: &mut Args<'_>, dtype: DType, len: usize) -> Option<usize> {
+        (0..self.inputs.len()).find(|&index| {
+            let input = &self.inputs[index];
+            matches!(input.access, Access::Same)
+                && input.dtype == dtype
+                && args.is_present(index)
+                && args.get(index).size() == len
+                && args.is_unique(index)
+        })
+    }
+
+    /// Elements of a block of at most `len`.
+    pub(crate) fn block(&self, len: usize) -> usize {
+        (REGISTER_BYTES / usize::from(self.widest)).min(len)
+    }
+
+    /// Computes the elements of the results that begin at `first`, on the calling thread.
+    pub(crate) fn run_range(
+        &self,
+        cx: Cx<'_>,
+        feeds: &[Feed<'_>],
+        first: usize,
+        outs: &mut [&mut [u8]],
+    ) {
+        let len = outs[0].len() / self.results[0].size();
+        self.run_blocks(cx, feeds, first..first + len, self.block(len), &mut |range, compute| {
+            let (begin, end) = (range.start - first, range.end - first);
+            let mut block = Outs::new();
+            for (out, dtype) in outs.iter_mut().zip(&self.results) {
+                block.push(&mut out[begin * dtype.size()..end * dtype.size()]);
+            }
+            compute(&mut block);
+        });
+    }
+
+    /// Computes a range of elements in blocks on the calling thread. For each block, `place` calls its argument with the
+    /// memory of the results, which are complete when the call returns.
+    pub(crate) fn run_blocks(
+        &self,
+        cx: Cx<'_>,
+        feeds: &[Feed<'_>],
+        range: Range<usize>,
+        block: usize,
+        place: &mut dyn FnMut(Range<usize>, &mut dyn FnMut(&mut Outs<'_>)),
+    ) {
+        if range.is_empty() {
+            return;
+        }
+        let layout = Layout::new(self, feeds, whole_periods(feeds, block, range.len()));
+        let mut scratch = cx.scratch();
+        let scratch = scratch.bytes(layout.bytes);
+        self.fill_splats(feeds, &layout, scratch);
+        for begin in range.clone().step_by(layout.block) {
+            let block = begin..(begin + layout.block).min(range.end);
+            if self.cost >= COSTLY {
+                self.fetch(feeds, &block);
+            }
+            let is_first = begin == range.start;
+            place(block.clone(), &mut |outs| {
+                let held = self.stage(feeds, &layout, &block, is_first, outs, scratch);
+                for instruction in &self.instructions {
+                    self.step(instruction, &held, &layout, block.len(), outs, scratch);
+                }
+            });
+        }
+    }
+
+    /// Reads a byte of each cache line of a block, so that they are fetched side by side. Code of many
+    /// instructions for an element waits for them one after the other.
+    fn fetch(&self, feeds: &[Feed<'_>], block: &Range<usize>) {
+        let end = |feed: &Feed<'_>| match feed {
+            Feed::Whole(bytes) => Some(bytes.as_ptr_range().end),
+            _ => None,
+        };
+        for (index, (feed, input)) in feeds.iter().zip(&self.inputs).enumerate() {
+            // Of windows of one tensor the first is enough.
+            if let Feed::Whole(bytes) = feed
+                && feeds[..index].iter().all(|before| end(before) != end(feed))
+            {
+                let size = input.dtype.size();
+                let lines = bytes[block.start * size..block.end * size].iter().step_by(LINE);
+                black_box(lines.fold(0, |all, byte| all ^ byte));
+            }
+        }
+    }
+
+    /// Repeats constants and single elements, and runs the instructions on them.
+    fn fill_splats(&self, feeds: &[Feed<'_>], layout: &Layout, scratch: &mut [u8]) {
+        let lanes = LANES.min(layout.block);
+        for (index, constant) in self.constants.iter().enumerate() {
+            let value = &constant.bytes[..usize::from(constant.size)];
+            repeat(value, &mut scratch[layout.constant(index)..][..lanes * value.len()]);
+        }
+        for (index, feed) in feeds.iter().enumerate() {
+            if let Feed::Single(value) = feed {
+                repeat(value, &mut scratch[layout.places[index]..][..lanes * value.len()]);
+            }
+        }
+        for (index, instruction) in self.once.iter().enumerate() {
+            // The operands of an instruction precede its result in the scratch memory.
+            let (before, rest) = scratch.split_at_mut(layout.once(index));
+            let read = |at: usize| Src { bytes: &before[at..], splat: true };
+            let operands = instruction.operands.map(|operand| match operand {
+                Loc::Constant(constant) => read(layout.constant(usize::from(constant))),
+                Loc::Input(input) => read(layout.places[usize::from(input)]),
+                Loc::Once(value) => read(layout.once(usize::from(value))),
+                Loc::None => Src::NONE,
+                Loc::Register(_) | Loc::Result(_) => {
+                    unreachable!("these differ from block to block")
+                }
+            });
+            (instruction.kernel)(operands, &mut rest[..lanes * usize::from(instruction.size)]);
+        }
+    }
+
+    /// The place of the elements of a block in each input. Inputs that cannot be read in place are copied to registers;
+    /// inputs that are the same in all blocks are copied for the first block only.
+    fn stage<'a>(
+        &self,
+        feeds: &[Feed<'a>],
+        layout: &Layout,
+        range: &Range<usize>,
+        is_first: bool,
+        outs: &[&mut [u8]],
+        scratch: &mut [u8],
+    ) -> SmallVec<[Held<'a>; 4]> {
+        let mut held = SmallVec::new();
+        for (index, feed) in feeds.iter().enumerate() {
+            let size = self.inputs[index].dtype.size();
+            let target = &mut scratch[layout.places[index]..];
+            held.push(match feed {
+                Feed::Whole(bytes) => Held::There(&bytes[range.start * size..]),
+                Feed::Single(_) => Held::Repeated,
+                Feed::Strided(bytes, rule, first) => {
+                    let start = first + range.start;
+                    match rule.neighbours(start, range.len()) {
+                        Some(at) => Held::There(&bytes[at * size..]),
+                        None => {
+                            let is_same =
+                                rule.period().is_some_and(|n| layout.block.is_multiple_of(n));
+                            if is_first || !is_same {
+                                let target = &mut target[..range.len() * size];
+                                rule.read_bytes(size, bytes, start, target);
+                            }
+                            Held::Copied
+                        }
+                    }
+                }
+                Feed::Overwritten(result) => {
+                    let out = &*outs[*result];
+                    target[..out.len()].copy_from_slice(out);
+                    Held::Copied
+                }
+                Feed::Below(result) => Held::Below(*result),
+            });
+        }
+        held
+    }
+
+    /// Runs one instruction on one block.
+    #[inline]
+    fn step(
+        &self,
+        instruction: &Instruction,
+        held: &[Held<'_>],
+        layout: &Layout,
+        len: usize,
+        outs: &mut [&mut [u8]],
+        scratch: &mut [u8],
+    ) {
+        // The target lies between two parts of the scratch memory that can be read, or it is a
+        // result, and the others can be read.
+        let (result, hole) = match instruction.target {
+            Target::Result(result) => {
+                let out = std::mem::take(&mut outs[usize::from(result)]);
+                (Some((usize::from(result), out)), scratch.len()..scratch.len())
+            }
+            Target::Register(register) => {
+                let at = layout.register(register);
+                (None, at..at + layout.register_bytes)
+            }
+        };
+        let (before, rest) = scratch.split_at_mut(hole.start);
+        let (written, after) = rest.split_at_mut(hole.len());
+        let (before, after) = (&*before, &*after);
+        let read = |at: usize| {
+            if at < hole.start { &before[at..] } else { &after[at - hole.end..] }
+        };
+        let resolve = |loc: Loc| match loc {
+            Loc::None => Src::NONE,
+            Loc::Register(index) => Src { bytes: read(layout.register(index)), splat: false },
+            Loc::Result(index) => Src { bytes: &*outs[usize::from(index)], splat: false },
+            Loc::Constant(index) => {
+                Src { bytes: read(layout.constant(usize::from(index))), splat: true }
+            }
+            Loc::Once(index) => Src { bytes: read(layout.once(usize::from(index))), splat: true },
+            Loc::Input(index) => {
+                let index = usize::from(index);
+                match held[index] {
+                    Held::There(bytes) => Src { bytes, splat: false },
+                    Held::Repeated => Src { bytes: read(layout.places[index]), splat: true },
+                    Held::Copied => Src { bytes: read(layout.places[index]), splat: false },
+                    // A kernel that overwrites the result reads the input there.
+                    Held::Below(result) => Src { bytes: &*outs[result], splat: false },
+                }
+            }
+        };
+        // One by one, since `map` calls a function for each.
+        let [x, y, z] = instruction.operands;
+        let sources = [resolve(x), resolve(y), resolve(z)];
+        match result {
+            Some((result, out)) => {
+                let is_below = |loc: Loc| match loc {
+                    Loc::Input(input) => {
+                        matches!(held[usize::from(input)], Held::Below(at) if at == result)
+                    }
+                    _ => false,
+                };
+                let over = instruction.over.filter(|_| is_below(instruction.operands[2]));
+                over.unwrap_or(instruction.kernel)(sources, out);
+                outs[result] = out;
+            }
+            None => {
+                let bytes = len * usize::from(instruction.size);
+                (instruction.kernel)(sources, &mut written[..bytes]);
+            }
+        }
+    }
+}
+
+/// The elements of a block of at most `block` in which inputs that come again and again do so a whole number of
+/// times, if there are several blocks: they are copied once then.
+fn whole_periods(feeds: &[Feed<'_>], block: usize, len: usize) -> usize {
+    let period = |feed: &Feed<'_>| match feed {
+        Feed::Strided(_, rule, _) => rule.period(),
+        Feed::Whole(_) | Feed::Single(_) | Feed::Overwritten(_) | Feed::Below(_) => None,
+    };
+    let mut periods = feeds.iter().filter_map(period);
+    // A reduction consumes blocks of whole rounds.
+    let unit = periods.try_fold(reduce::ROUND, |unit, n| unit.checked_mul(n / gcd(unit, n)));
+    match unit {
+        Some(unit) if unit <= block && block < len => block / unit * unit,
+        _ => block,
+    }
+}
+
+/// The greatest common divisor.
+fn gcd(mut a: usize, mut b: usize) -> usize {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The offsets in the scratch memory, in bytes.
+struct Layout {
+    block: usize,
+    /// Bytes of a repeated value.
+    splat_bytes: usize,
+    /// The offset of the repeated value or the register of each input, if it has one.
+    places: SmallVec<[usize; 4]>,
+    /// The offset of the values that are computed once.
+    once: usize,
+    /// The offset of the registers of the instructions.
+    registers: usize,
+    register_bytes: usize,
+    bytes: usize,
+}
+
+impl Layout {
+    fn new(code: &Code, feeds: &[Feed<'_>], block: usize) -> Self {
+        let splat_bytes = (LANES.min(block) * MAX_SIZE).next_multiple_of(LINE);
+        let register_bytes = (block * usize::from(code.widest)).next_multiple_of(LINE);
+        let mut end = code.constants.len() * splat_bytes;
+        let mut places = SmallVec::new();
+        for feed in feeds {
+            places.push(end);
+            end += match feed {
+                Feed::Whole(_) | Feed::Below(_) => 0,
+                Feed::Single(_) => splat_bytes,
+                Feed::Strided(..) | Feed::Overwritten(_) => register_bytes,
+            };
+        }
+        let registers = end + code.once.len() * splat_bytes;
+        let bytes = registers + usize::from(code.registers) * register_bytes;
+        Self { block, splat_bytes, places, once: end, registers, register_bytes, bytes }
+    }
+
+    fn once(&self, index: usize) -> usize {
+        self.once + index * self.splat_bytes
+    }
+
+    fn constant(&self, index: usize) -> usize {
+        index * self.splat_bytes
+    }
+
+    fn register(&self, index: u16) -> usize {
+        self.registers + usize::from(index) * self.register_bytes
+    }
+}
+
+/// Fills `out` with copies of a value.
+pub(crate) fn repeat(value: &[u8], out: &mut [u8]) {
+    fn filled<T: Pod>(value: &[u8], out: &mut [u8]) {
+        bytemuck::cast_slice_mut(out).fill(bytemuck::pod_read_unaligned::<T>(value));
+    }
+    match value.len() {
+        1 => filled::<u8>(value, out),
+        2 => filled::<u16>(value, out),
+        4 => filled::<u32>(value, out),
+        8 => filled::<u64>(value, out),
+        _ => filled::<u128>(value, out),
+    }
+}

@@ -1,0 +1,411 @@
+//! Complex functions, all in `f64`; a `c64` result is rounded once at the end.
+//!
+//! Most come from `num_complex`. Written out here is what its formulas get wrong: cancellation
+//! near zero, overflow of an intermediate value, zero to a power, and what functions are at
+//! infinity and of NaN, which is what annex G of the C standard says.
+
+use std::f64::consts::FRAC_PI_2;
+
+use num_complex::Complex;
+
+type C = Complex<f64>;
+
+/// `e^a (cos b + i sin b)`. An infinite factor times a sine that is exactly zero would be NaN.
+pub(crate) fn exp(z: C) -> C {
+    if z.im == 0.0 { C::new(z.re.exp(), z.im) } else { z.exp() }
+}
+
+/// `sinh a cos b + i cosh a sin b`, likewise. Annex G of the C standard defines the results at
+/// infinities.
+pub(crate) fn sinh(z: C) -> C {
+    if z.re.is_infinite() && !z.im.is_finite() {
+        return C::new(z.re, f64::NAN);
+    }
+    let (sine, cosine) = z.im.sin_cos();
+    C::new(product(z.re.sinh(), cosine), product(z.re.cosh(), sine))
+}
+
+/// `cosh a cos b + i sinh a sin b`, likewise.
+pub(crate) fn cosh(z: C) -> C {
+    if z.re.is_infinite() && !z.im.is_finite() {
+        return C::new(f64::INFINITY, f64::NAN);
+    }
+    let (sine, cosine) = z.im.sin_cos();
+    C::new(z.re.cosh() * cosine, product(z.re.sinh(), sine))
+}
+
+/// `x y`, which is zero if either is, also of infinities and NaN.
+fn product(x: f64, y: f64) -> f64 {
+    if x == 0.0 || y == 0.0 { 0_f64.copysign(x) * 1_f64.copysign(y) } else { x * y }
+}
+
+/// Sine, by `sin z = -i sinh iz`.
+pub(crate) fn sin(z: C) -> C {
+    let s = sinh(C::new(-z.im, z.re));
+    C::new(s.im, -s.re)
+}
+
+/// Cosine, by `cos z = cosh iz`.
+pub(crate) fn cos(z: C) -> C {
+    cosh(C::new(-z.im, z.re))
+}
+
+/// `e^z - 1` without cancellation near zero.
+pub(crate) fn expm1(z: C) -> C {
+    // e^a cos b - 1 = (e^a - 1) cos b + (cos b - 1), and cos b - 1 = -2 sin^2(b/2).
+    if z.re.is_infinite() {
+        return exp(z) - 1.0;
+    }
+    let half = (z.im * 0.5).sin();
+    let grown = z.re.exp_m1();
+    let re = grown * z.im.cos() - 2.0 * half * half;
+    // An infinite factor times a sine that is exactly zero would be NaN.
+    let im = if z.im == 0.0 { z.im } else { z.re.exp() * z.im.sin() };
+    C::new(re, im)
+}
+
+/// `log(1 + z)` without cancellation near zero.
+pub(crate) fn log1p(z: C) -> C {
+    // |1+z|^2 = 1 + (2a + a^2 + b^2), small where z is small.
+    let growth = z.re * (2.0 + z.re) + z.im * z.im;
+    let re = if growth.abs() < 0.5 { 0.5 * growth.ln_1p() } else { (1.0 + z).norm().ln() };
+    C::new(re, z.im.atan2(1.0 + z.re))
+}
+
+/// `1 / (1 + e^-z)`.
+pub(crate) fn sigmoid(z: C) -> C {
+    // The exponential of the side that shrinks cannot overflow.
+    if z.re >= 0.0 {
+        (1.0 + exp(-z)).inv()
+    } else {
+        let e = exp(z);
+        e / (1.0 + e)
+    }
+}
+
+/// Hyperbolic tangent; the usual formula divides infinities for large real parts, and doubles large
+/// imaginary ones.
+pub(crate) fn tanh(z: C) -> C {
+    if z.re.is_nan() && z.im == 0.0 {
+        return z;
+    }
+    // Annex G.6.2.6 in C17: the real part is `sinh 0 cosh 0 / |cosh z|^2` for every angle.
+    if z.re == 0.0 && !z.im.is_finite() {
+        return C::new(z.re, f64::NAN);
+    }
+    let (sine, cosine) = z.im.sin_cos();
+    if z.re.is_infinite() && !z.im.is_finite() {
+        return C::new(1.0_f64.copysign(z.re), 0.0);
+    }
+    if z.re.abs() > 22.0 && z.im.is_finite() {
+        // 1 - |tanh| is below half an ulp; the imaginary part is 4 sin b cos b e^(-2|a|).
+        let im = 4.0 * sine * cosine * (-2.0 * z.re.abs()).exp();
+        return C::new(1.0_f64.copysign(z.re), im);
+    }
+    let (sinh, cosh) = (z.re.sinh(), z.re.cosh());
+    let scale = sinh * sinh + cosine * cosine;
+    C::new(sinh * cosh / scale, sine * cosine / scale)
+}
+
+/// Tangent, by `tan z = -i tanh iz`.
+pub(crate) fn tan(z: C) -> C {
+    let t = tanh(C::new(-z.im, z.re));
+    C::new(t.im, -t.re)
+}
+
+/// The square root with a real part that is not negative.
+pub(crate) fn sqrt(z: C) -> C {
+    if z.im.is_infinite() {
+        return C::new(f64::INFINITY, z.im);
+    }
+    if z.re.is_nan() {
+        return C::new(f64::NAN, f64::NAN);
+    }
+    if z.re.is_infinite() {
+        // Zero, or NaN if the imaginary part is NaN.
+        let small = z.im * 0.0;
+        return match z.re > 0.0 {
+            true => C::new(z.re, small),
+            false => C::new(small.abs(), f64::INFINITY.copysign(z.im)),
+        };
+    }
+    z.sqrt()
+}
+
+/// `1 / sqrt(z)`.
+pub(crate) fn rsqrt(z: C) -> C {
+    divide(C::ONE, sqrt(z))
+}
+
+/// The cube root with the smallest angle.
+pub(crate) fn cbrt(z: C) -> C {
+    let (size, angle) = z.to_polar();
+    if size.is_infinite() && angle.is_nan() {
+        return C::new(size, angle);
+    }
+    let (sine, cosine) = (angle / 3.0).sin_cos();
+    C::new(size.cbrt() * cosine, product(size.cbrt(), sine))
+}
+
+/// `z / |z|`, and zero for zero.
+pub(crate) fn sign(z: C) -> C {
+    let norm = z.norm();
+    if norm == 0.0 { C::new(0.0, 0.0) } else { z / norm }
+}
+
+/// `z / w` by Smith's method (Communications of the ACM 5, 1962), which scales by the larger part
+/// of the divisor, so that squaring it can neither overflow nor vanish.
+pub(crate) fn divide(z: C, w: C) -> C {
+    if (w.re.is_infinite() || w.im.is_infinite()) && z.is_finite() {
+        let unit = |x: f64| f64::from(u8::from(x.is_infinite())).copysign(x);
+        return z * C::new(unit(w.re), -unit(w.im)) * 0.0;
+    }
+    if w.re.abs() >= w.im.abs() {
+        if w.re == 0.0 {
+            // Division by zero, part by part, as for real numbers.
+            return C::new(z.re / w.re, z.im / w.re);
+        }
+        let ratio = w.im / w.re;
+        let scale = w.re + w.im * ratio;
+        C::new((z.re + z.im * ratio) / scale, (z.im - z.re * ratio) / scale)
+    } else {
+        let ratio = w.re / w.im;
+        let scale = w.re * ratio + w.im;
+        C::new((z.re * ratio + z.im) / scale, (z.im * ratio - z.re) / scale)
+    }
+}
+
+/// `z ^ w` with the principal value of the logarithm.
+pub(crate) fn pow(z: C, w: C) -> C {
+    if w == C::ZERO {
+        return C::ONE;
+    }
+    if z == C::ZERO {
+        return if w.re > 0.0 { C::ZERO } else { C::new(f64::NAN, f64::NAN) };
+    }
+    // Small whole exponents, the common case, are exact by multiplication.
+    if w.im == 0.0 && w.re.trunc() == w.re && w.re.abs() <= 64.0 {
+        let factor = if w.re > 0.0 { z } else { divide(C::ONE, z) };
+        #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
+        return factor.powi(w.re.abs() as i32);
+    }
+    let power = z.powc(w);
+    // Its factors may be infinite and zero where the sum of their logarithms is neither.
+    if power.is_nan() { exp(w * z.ln()) } else { power }
+}
+
+/// Inverse sine. This and the next ones are Kahan's formulas ("Branch cuts for complex elementary
+/// functions", 1987): a zero imaginary part has a sign, which tells the sides of a cut apart.
+pub(crate) fn asin(z: C) -> C {
+    if z.re == 0.0 && z.im.is_nan() {
+        return z;
+    }
+    if is_huge(z) {
+        return C::new(z.re.atan2(z.im.abs()), log_of_double(z).copysign(z.im));
+    }
+    let (below, above) = one_minus_plus(z);
+    C::new(z.re.atan2((below * above).re), (below.conj() * above).im.asinh())
+}
+
+/// Inverse cosine.
+pub(crate) fn acos(z: C) -> C {
+    if z.re == 0.0 && z.im.is_nan() {
+        return C::new(FRAC_PI_2, z.im);
+    }
+    if is_huge(z) {
+        return C::new(z.im.abs().atan2(z.re), -log_of_double(z).copysign(z.im));
+    }
+    let (below, above) = one_minus_plus(z);
+    C::new(2.0 * below.re.atan2(above.re), (above.conj() * below).im.asinh())
+}
+
+/// Returns true if 1 is nothing beside a number whose square may be too large for `f64`.
+fn is_huge(z: C) -> bool {
+    z.re.abs().max(z.im.abs()) > 1e100
+}
+
+/// `log(2|z|)`, which `asin`, `acos` and `acosh` tend to.
+fn log_of_double(z: C) -> f64 {
+    (z.re / 4.0).hypot(z.im / 4.0).ln() + 8_f64.ln()
+}
+
+/// The square roots of `1 - z` and `1 + z`.
+fn one_minus_plus(z: C) -> (C, C) {
+    // Subtracting from a complex 1 would lose the sign of a zero imaginary part.
+    (C::new(1.0 - z.re, -z.im).sqrt(), C::new(1.0 + z.re, z.im).sqrt())
+}
+
+/// Inverse hyperbolic sine, by `asinh z = -i asin iz`.
+pub(crate) fn asinh(z: C) -> C {
+    let w = asin(C::new(-z.im, z.re));
+    C::new(w.im, -w.re)
+}
+
+/// Inverse hyperbolic cosine.
+pub(crate) fn acosh(z: C) -> C {
+    // On the imaginary axis, the angle is `pi/2` for every size.
+    if z.re == 0.0 && z.im.is_nan() {
+        return C::new(f64::NAN, FRAC_PI_2.copysign(z.im));
+    }
+    if is_huge(z) {
+        return C::new(log_of_double(z), z.im.atan2(z.re));
+    }
+    let below = C::new(z.re - 1.0, z.im).sqrt();
+    let above = C::new(z.re + 1.0, z.im).sqrt();
+    C::new((below.conj() * above).re.asinh(), 2.0 * below.im.atan2(above.re))
+}
+
+/// Inverse hyperbolic tangent.
+pub(crate) fn atanh(z: C) -> C {
+    if z.im.is_nan() && (z.re == 0.0 || z.re.is_infinite()) {
+        return C::new(0_f64.copysign(z.re), z.im);
+    }
+    if z.re.is_sign_negative() {
+        // The logarithm below would cancel.
+        return -atanh(-z);
+    }
+    if is_huge(z) {
+        // The real part of 1/z, also where both parts are infinite.
+        let re = (1.0 / (z.re + z.im * (z.im / z.re))).max(0.0);
+        return C::new(re, FRAC_PI_2.copysign(z.im));
+    }
+    let gap = 1.0 - z.re;
+    let re = 0.25 * (4.0 * z.re / (gap * gap + z.im * z.im)).ln_1p();
+    C::new(re, 0.5 * (2.0 * z.im).atan2(gap * (1.0 + z.re) - z.im * z.im))
+}
+
+/// Inverse tangent, by `atan z = -i atanh iz`.
+pub(crate) fn atan(z: C) -> C {
+    let w = atanh(C::new(-z.im, z.re));
+    C::new(w.im, -w.re)
+}
+
+/// `-i log((x + iy) / sqrt(x^2 + y^2))`, the angle of the point `(y, x)` if both are real.
+pub(crate) fn atan2(y: C, x: C) -> C {
+    if y.im == 0.0 && x.im == 0.0 {
+        return C::new(y.re.atan2(x.re), 0.0);
+    }
+    let log = divide(x + C::I * y, (x * x + y * y).sqrt()).ln();
+    C::new(log.im, -log.re)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: C, b: C) {
+        assert!((a - b).norm() <= 1e-14 * b.norm().max(1e-300), "{a} {b}");
+    }
+
+    #[test]
+    fn exact_near_zero() {
+        let z = C::new(1e-9, 2e-9);
+        close(expm1(z), z + z * z * 0.5);
+        close(log1p(z), z - z * z * 0.5);
+        close(log1p(C::new(1.5, -2.0)), (1.0 + C::new(1.5, -2.0)).ln());
+        close(expm1(C::new(1.5, -2.0)), C::new(1.5, -2.0).exp() - 1.0);
+    }
+
+    #[test]
+    fn no_overflow() {
+        assert_eq!(tanh(C::new(1e6, 1.0)), C::new(1.0, 0.0));
+        assert_eq!(tan(C::new(1.0, -1e6)), C::new(0.0, -1.0));
+        close(sigmoid(C::new(-800.0, 0.0)), C::new(0.0, 0.0));
+        assert_eq!(sigmoid(C::new(800.0, 1.0)), C::ONE);
+        close(tan(C::new(0.5, 0.25)), C::new(0.5, 0.25).tan());
+    }
+
+    #[test]
+    fn large_numbers() {
+        let half = std::f64::consts::FRAC_PI_2;
+        let (large, log) = (1e300, 2e300_f64.ln());
+        close(asin(C::new(large, -1.0)), C::new(half, -log));
+        close(acos(C::new(large, 1.0)), C::new(0.0, -log));
+        close(acosh(C::new(-large, 1.0)), C::new(log, 2.0 * half));
+        close(asinh(C::new(large, large)), C::new(log + 2_f64.sqrt().ln(), 0.5 * half));
+        close(atanh(C::new(large, -large)), C::new(0.5 / large, -half));
+        close(atan(C::new(f64::INFINITY, 0.0)), C::new(half, 0.0));
+        close(rsqrt(C::new(0.0, large)), C::new(1.0, -1.0) * (0.5 / large).sqrt());
+        let t = tanh(C::new(0.5, large));
+        let (sine, cosine) = large.sin_cos();
+        let scale = 0.5_f64.sinh().powi(2) + cosine * cosine;
+        close(t, C::new(0.5_f64.sinh() * 0.5_f64.cosh() / scale, sine * cosine / scale));
+    }
+
+    #[test]
+    fn inverse_functions() {
+        let places = [C::new(0.5, 0.25), C::new(-1.5, 2.0), C::new(3.0, -0.5), C::new(-0.2, -4.0)];
+        for z in places {
+            close(asin(z).sin(), z);
+            close(acos(z).cos(), z);
+            close(atan(z).tan(), z);
+            close(asinh(z).sinh(), z);
+            close(acosh(z).cosh(), z);
+            close(atanh(z).tanh(), z);
+        }
+    }
+
+    #[test]
+    fn sides_of_branch_cuts() {
+        let (above, below) = (C::new(2.0, 0.0), C::new(2.0, -0.0));
+        let half = std::f64::consts::FRAC_PI_2;
+        let log = 2f64.acosh();
+        close(asin(above), C::new(half, log));
+        close(asin(below), C::new(half, -log));
+        close(acos(above), C::new(0.0, -log));
+        close(acos(below), C::new(0.0, log));
+        close(atanh(above), C::new(0.5 * 3f64.ln(), half));
+        close(atanh(below), C::new(0.5 * 3f64.ln(), -half));
+        close(acosh(C::new(-2.0, 0.0)), C::new(log, 2.0 * half));
+        close(asinh(C::new(0.0, 2.0)), C::new(log, half));
+        close(atan(C::new(0.0, 2.0)), C::new(half, 0.5 * 3f64.ln()));
+    }
+
+    /// As `assert_eq`, but NaN is NaN.
+    fn same(a: C, b: C) {
+        let part = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
+        assert!(part(a.re, b.re) && part(a.im, b.im), "{a} {b}");
+    }
+
+    #[test]
+    fn infinities_and_nan() {
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        // The imaginary part of a number on the real axis stays zero, however large the other is.
+        same(exp(C::new(1e4, 0.0)), C::new(inf, 0.0));
+        same(sinh(C::new(-1e4, 0.0)), C::new(-inf, 0.0));
+        same(cosh(C::new(1e4, 0.0)), C::new(inf, 0.0));
+        same(sin(C::new(0.0, 1e4)), C::new(0.0, inf));
+        same(cos(C::new(0.0, 1e4)), C::new(inf, 0.0));
+        same(sqrt(C::new(inf, 0.5)), C::new(inf, 0.0));
+        same(sqrt(C::new(-inf, -0.5)), C::new(0.0, -inf));
+        same(cbrt(C::new(inf, 0.5)), C::new(inf, 0.0));
+        same(expm1(C::new(inf, 0.0)), C::new(inf, 0.0));
+        // An angle that is not known leaves a size that is.
+        same(exp(C::new(inf, inf)), C::new(inf, nan));
+        same(expm1(C::new(inf, inf)), C::new(inf, nan));
+        same(expm1(C::new(-inf, inf)), C::new(-1.0, 0.0));
+        same(sinh(C::new(inf, nan)), C::new(inf, nan));
+        same(cosh(C::new(0.0, inf)), C::new(nan, 0.0));
+        same(tanh(C::new(inf, nan)), C::new(1.0, 0.0));
+        same(tanh(C::new(-40.0, inf)), C::new(nan, nan));
+        same(tanh(C::new(-0.0, inf)), C::new(-0.0, nan));
+        same(tan(C::new(nan, 0.0)), C::new(nan, 0.0));
+        same(acosh(C::new(0.0, nan)), C::new(nan, FRAC_PI_2));
+        same(sqrt(C::new(nan, inf)), C::new(inf, inf));
+        same(sqrt(C::new(nan, 0.0)), C::new(nan, nan));
+        same(cbrt(C::new(inf, nan)), C::new(inf, nan));
+        // A finite number divided by infinity is zero.
+        same(divide(C::ONE, C::new(inf, inf)), C::ZERO);
+        same(rsqrt(C::new(0.0, inf)), C::ZERO);
+        same(pow(C::new(0.0, inf), C::new(-1.0, 0.0)), C::ZERO);
+        same(pow(C::I, C::new(0.0, -1e4)), C::new(inf, 0.0));
+    }
+
+    #[test]
+    fn powers_of_zero() {
+        assert_eq!(pow(C::ZERO, C::ZERO), C::ONE);
+        assert_eq!(pow(C::ZERO, C::new(2.0, 1.0)), C::ZERO);
+        assert!(pow(C::ZERO, C::new(-1.0, 0.0)).re.is_nan());
+        assert_eq!(pow(C::new(1.0, 2.0), C::new(2.0, 0.0)), C::new(-3.0, 4.0));
+    }
+}

@@ -1,0 +1,350 @@
+//! Functions of `f64`.
+//!
+//! They have no branches and no tables, `sin`, `cos` and `tan` for angles that are not huge, so that the
+//! loops around them become vector code. They are off by less than one unit in the last place, `log1p`,
+//! `tanh`, `tan` and `expm1` by less than two, and what other files have by what is said there.
+//!
+//! Coefficients without a source interpolate the function at the zeros of the Chebyshev polynomial of the interval,
+//! which is close to the best approximation.
+
+use std::f64::consts::{FRAC_1_SQRT_2, LOG2_E};
+
+pub(super) use super::arcs::double::{acos, asin, atan, atan2};
+pub(super) use super::circular::double::{
+    cos, cos_near, is_near, round, sin, sin_near, tan, tan_near,
+};
+pub(super) use super::erf::{erf, erf_inv, erfc};
+pub(super) use super::hyperbolic::double::{acosh, asinh, atanh, cosh, expm1, sinh};
+use super::polynomial_in_pairs;
+pub(super) use super::roots::cbrt_double as cbrt;
+use crate::kernels::elementwise::ROUND_F64;
+
+/// `e^r - 1` for `|r| <= ln(2) / 2`, by a polynomial of degree 11.
+#[inline(always)]
+pub(super) fn expm1_near(r: f64) -> f64 {
+    let series = polynomial_in_pairs(
+        r,
+        [
+            2.510_037_583_256_123_4e-8,
+            2.762_007_587_998_336_7e-7,
+            2.755_726_848_031_002_4e-6,
+            2.480_152_132_236_87e-5,
+            1.984_126_986_304_054_5e-4,
+            1.388_888_891_719_671_9e-3,
+            8.333_333_333_330_065e-3,
+            4.166_666_666_662_416_4e-2,
+            1.666_666_666_666_666_9e-1,
+            5.000_000_000_000_001e-1,
+        ],
+    );
+    (r * r).mul_add(series, r)
+}
+
+/// The first 33 bits of `ln(2)`, so that small multiples are exact, and the rest.
+const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
+const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+
+/// `k` and `r` with `x = k ln(2) + r` and `|r| <= ln(2) / 2`.
+#[inline(always)]
+pub(super) fn multiples_of_ln_2(x: f64) -> (f64, f64) {
+    let k = x.mul_add(LOG2_E, ROUND_F64) - ROUND_F64;
+    (k, (-k).mul_add(LN_2_LOW, (-k).mul_add(LN_2_HIGH, x)))
+}
+
+/// `2^k` for a normal number.
+#[inline(always)]
+pub(super) fn power_of_2(k: f64) -> f64 {
+    f64::from_bits((k + ROUND_F64).to_bits().wrapping_add(1023) << 52)
+}
+
+#[inline(always)]
+pub(super) fn exp(x: f64) -> f64 {
+    exp_of_two(x, 0.0)
+}
+
+/// `e^(x + rest)`, where `rest` is small beside one.
+#[inline(always)]
+pub(super) fn exp_of_two(x: f64, rest: f64) -> f64 {
+    // Beyond these, the result is infinity or zero. A NaN passes both comparisons.
+    let x = if x > 720.0 { 720.0 } else { x };
+    let x = if x < -750.0 { -750.0 } else { x };
+    let (k, r) = multiples_of_ln_2(x);
+    let scaled = 1.0 + expm1_near(r + rest);
+    // In two steps, since `2^k` alone may be infinite, or zero, where the result is not.
+    let half = 0.5_f64.mul_add(k, ROUND_F64) - ROUND_F64;
+    scaled * power_of_2(half) * power_of_2(k - half)
+}
+
+/// `k` and `m` with `x = 2^k m` and `m` between `sqrt(1/2)` and `sqrt(2)`, for positive finite `x`.
+#[inline(always)]
+fn parts(x: f64) -> (f64, f64) {
+    /// `2^54`, by which subnormal numbers become normal.
+    const LARGE: f64 = 18_014_398_509_481_984.0;
+    let is_subnormal = x < f64::MIN_POSITIVE;
+    let (k, m) = parts_of_normal(if is_subnormal { x * LARGE } else { x });
+    (if is_subnormal { k - 54.0 } else { k }, m)
+}
+
+/// The same for a normal number.
+#[inline(always)]
+fn parts_of_normal(x: f64) -> (f64, f64) {
+    let bits = x.to_bits();
+    let above = bits.wrapping_sub(FRAC_1_SQRT_2.to_bits());
+    let exponent = (above.cast_signed() >> 52).cast_unsigned();
+    let k = f64::from_bits(ROUND_F64.to_bits().wrapping_add(exponent)) - ROUND_F64;
+    (k, f64::from_bits(bits.wrapping_sub(exponent << 52)))
+}
+
+/// `ln(2^k m)` by `ln(1 + f) = 2 artanh(s)` with `f = m - 1` and `s = f / (2 + f)`. Of the series of
+/// `artanh` the first term is `f - s f^2 / 2` rather than `2 s`, whose rounding error would be that of
+/// the whole.
+#[inline(always)]
+pub(super) fn log(x: f64) -> f64 {
+    let (k, m) = parts(x);
+    let f = m - 1.0;
+    let s = f / (2.0 + f);
+    let square = s * s;
+    let series = polynomial_in_pairs(
+        square,
+        [
+            7.308_292_712_444_311e-2,
+            7.665_855_309_105_387e-2,
+            9.091_444_727_837_474e-2,
+            1.111_110_556_512_993_9e-1,
+            1.428_571_431_300_163_5e-1,
+            1.999_999_999_994_972_2e-1,
+            3.333_333_333_333_335e-1,
+        ],
+    );
+    let rest = 2.0 * series * square;
+    let half = 0.5 * f * f;
+    let y = k * LN_2_HIGH - ((half - (s * (half + rest) + k * LN_2_LOW)) - f);
+    let y = if x == f64::INFINITY { x } else { y };
+    let y = if x == 0.0 { f64::NEG_INFINITY } else { y };
+    if x >= 0.0 { y } else { f64::NAN }
+}
+
+/// The sum and what rounding took from it, for `|x| >= |y|`.
+#[inline(always)]
+fn sum_in_two(x: f64, y: f64) -> (f64, f64) {
+    let sum = x + y;
+    (sum, y - (sum - x))
+}
+
+/// The product and what rounding took from it.
+#[inline(always)]
+pub(super) fn product_in_two(x: f64, y: f64) -> (f64, f64) {
+    let product = x * y;
+    (product, x.mul_add(y, -product))
+}
+
+/// `ln(2^k m)` as the sum of two numbers, off by some 2^-65 of it.
+///
+/// As in [`log`], `2 artanh(s) = 2 s (1 + s^2 (1/3 + s^2/5 + …))`, where the second term of what is in
+/// the inner brackets is so small that one number does for it and what follows.
+#[inline(always)]
+fn log_in_two((k, m): (f64, f64)) -> (f64, f64) {
+    /// `1/3` minus its `f64`.
+    const THIRD_LOW: f64 = 1.850_371_707_708_594e-17;
+    const THIRD: f64 = 1.0 / 3.0;
+    let f = m - 1.0;
+    let (below, below_low) = sum_in_two(1.0, m);
+    let inverse = 1.0 / below;
+    let s = f * inverse;
+    let s_low = ((-s).mul_add(below, f) - s * below_low) * inverse;
+    let (square, lost) = product_in_two(s, s);
+    let square_low = lost + 2.0 * s * s_low;
+    let series = polynomial_in_pairs(
+        square,
+        [
+            6.456_808_836_091_125e-2,
+            6.642_978_717_596_676e-2,
+            7.692_787_398_231_016e-2,
+            9.090_904_123_772_271e-2,
+            1.111_111_113_555_117e-1,
+            1.428_571_428_566_925_4e-1,
+            2.000_000_000_000_001_2e-1,
+        ],
+    );
+    let (third, lost) = sum_in_two(THIRD, square * series);
+    let third_low = lost + THIRD_LOW;
+    let (term, lost) = product_in_two(square, third);
+    let term_low = lost + square * third_low + square_low * third;
+    let (rest, lost) = product_in_two(s, term);
+    let rest_low = lost + s * term_low + s_low * term;
+    let (half, lost) = sum_in_two(s, rest);
+    let half_low = lost + s_low + rest_low;
+    let (sum, lost) = sum_in_two(k * LN_2_HIGH, 2.0 * half);
+    (sum, lost + 2.0 * half_low + k * LN_2_LOW)
+}
+
+/// `|x|^y = e^(y ln |x|)`, where the product is the sum of two numbers.
+#[inline(always)]
+pub(super) fn pow(x: f64, y: f64) -> f64 {
+    let base = x.abs();
+    let (log, log_low) = log_in_two(parts(base));
+    let log = if base == 0.0 { f64::NEG_INFINITY } else { log };
+    let log = if base < f64::INFINITY { log } else { base };
+    super::signed_power!(f64, x, y, exp_of_product(y, log, log_low))
+}
+
+/// The same for a normal, positive `x`, both being finite.
+#[inline(always)]
+pub(super) fn pow_plain(x: f64, y: f64) -> f64 {
+    let (log, log_low) = log_in_two(parts_of_normal(x));
+    exp_of_product(y, log, log_low)
+}
+
+/// `e^(y (log + log_low))`.
+#[inline(always)]
+fn exp_of_product(y: f64, log: f64, log_low: f64) -> f64 {
+    let (product, lost) = product_in_two(y, log);
+    // Beyond, the result is infinity or zero, and what is lost may be anything.
+    let low = if product.abs() < 1000.0 { lost + y * log_low } else { 0.0 };
+    exp_of_two(product, low)
+}
+
+/// `ln(u) x / (u - 1)` with `u = 1 + x` as it is rounded, which makes up for the rounding (Kahan).
+#[inline(always)]
+pub(super) fn log1p(x: f64) -> f64 {
+    let u = 1.0 + x;
+    let y = log(u) * (x / (u - 1.0));
+    let y = if u == 1.0 { x } else { y };
+    if x == f64::INFINITY { x } else { y }
+}
+
+/// By the exponential of the side that shrinks, so that nothing overflows.
+#[inline(always)]
+pub(super) fn sigmoid(x: f64) -> f64 {
+    let shrinking = exp(-x.abs());
+    (if x < 0.0 { shrinking } else { 1.0 }) / (1.0 + shrinking)
+}
+
+/// `t / (t + 2)` with `t = e^(2 |x|) - 1`, which is as exact as `t` for small `x`.
+#[inline(always)]
+pub(super) fn tanh(x: f64) -> f64 {
+    let doubled = 2.0 * x.abs();
+    // From here on, the result is one. A NaN passes the comparison.
+    let doubled = if doubled > 44.0 { 44.0 } else { doubled };
+    let (k, r) = multiples_of_ln_2(doubled);
+    let power = power_of_2(k);
+    let t = power * expm1_near(r) + (power - 1.0);
+    // One division does for both.
+    let above = if t < 1.0 { t } else { 2.0 };
+    let quotient = above / (t + 2.0);
+    (if t < 1.0 { quotient } else { 1.0 - quotient }).copysign(x)
+}
+
+/// Returns true if [`remainder_plain`] is right: whole numbers as large as the quotient are exact.
+#[inline(always)]
+pub(super) fn is_plain_remainder(x: f64, y: f64) -> bool {
+    (x.abs() / y.abs() < 4_503_599_627_370_496.0) & (y.abs() < f64::INFINITY)
+}
+
+/// The remainder of the quotient that is rounded towards zero, with the sign of `x`. The remainder is exact for the
+/// correct quotient and for the next larger one.
+#[inline(always)]
+pub(super) fn remainder_plain(x: f64, y: f64) -> f64 {
+    let (dividend, divisor) = (x.abs(), y.abs());
+    let rest = (-(dividend / divisor).trunc()).mul_add(divisor, dividend);
+    // A quotient right below a whole number has been rounded to that.
+    (if rest < 0.0 { rest + divisor } else { rest }).copysign(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Real;
+    use super::super::circular::double::NEAR;
+    use super::*;
+
+    /// Floats of all exponents and signs, the special ones, and many of moderate size.
+    fn floats() -> impl Iterator<Item = f64> {
+        let special = [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        let largest = [f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, -5e-324];
+        // Where results leave the normal numbers, and multiples of `pi/2`.
+        let edges = [709.78, 709.79, -708.39, -708.4, -745.13, -745.14, 19.0, 19.1, 22.0];
+        let angles = (0..2000).map(|k| f64::from(k) * std::f64::consts::FRAC_PI_2);
+        let all = (0..200_000_u64).map(|n| f64::from_bits(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let moderate = (-200_000..200_000).map(|n| f64::from(n) * 0.003_712_345);
+        let small = (-20_000..20_000).map(|n| f64::from(n) * 1.234_567e-4);
+        special
+            .into_iter()
+            .chain(largest)
+            .chain(edges)
+            .chain(angles)
+            .chain(all)
+            .chain(moderate)
+            .chain(small)
+    }
+
+    /// The distance to the result of the platform's library, which may be off as well.
+    fn check(name: &str, ours: fn(f64) -> f64, platform: fn(f64) -> f64, limit: f64, units: u64) {
+        for x in floats().filter(|x| x.is_nan() || x.abs() <= limit) {
+            let (found, expected) = (ours(x), platform(x));
+            let same = found == expected || found.is_nan() && expected.is_nan();
+            let near = found.to_bits().abs_diff(expected.to_bits()) <= units;
+            assert!(same || near, "{name}({x:e}) = {found:e}, expected {expected:e}");
+            let zero = expected == 0.0 && found == 0.0;
+            assert!(
+                !zero || found.is_sign_negative() == expected.is_sign_negative(),
+                "{name}({x})"
+            );
+        }
+    }
+
+    #[test]
+    fn powers_are_right_to_the_last_bit_or_its_neighbour() {
+        let special = [0.0, 1.0, 0.5, 2.0, 3.0, 0.75, 1e-310, 2e9, f64::MAX, f64::INFINITY];
+        let mut numbers: Vec<f64> = special.iter().flat_map(|&x| [x, -x]).collect();
+        numbers.extend([f64::NAN, 1.0 + f64::EPSILON, 1.0 - f64::EPSILON / 2.0, 1e17, 9e15 + 1.0]);
+        let scattered = (0..300_u64).map(|n| f64::from_bits(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        numbers.extend(scattered);
+        numbers.extend((-300..300).map(|at| f64::from(at) * 0.173));
+        // Powers of numbers next to one, whose logarithms are small and exponents large.
+        numbers.extend((1..100).map(|at| 1.0 + f64::from(at) * 1.7e-5));
+        numbers.extend((1..100).map(|at| f64::from(at) * 5_432.1));
+        for &x in &numbers {
+            for &y in &numbers {
+                let (found, expected) = (pow(x, y), x.powf(y));
+                let same = found == expected || found.is_nan() && expected.is_nan();
+                let near = found.to_bits().abs_diff(expected.to_bits()) <= 1;
+                assert!(same || near, "{x:e}^{y:e} = {found:e}, expected {expected:e}");
+                let zero =
+                    expected == 0.0 && found.is_sign_negative() != expected.is_sign_negative();
+                assert!(!zero, "{x:e}^{y:e} = {found}, expected {expected}");
+                if x.is_plain_power(y) {
+                    assert_eq!(found.to_bits(), pow_plain(x, y).to_bits(), "{x:e}^{y:e}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn functions_are_right_to_the_last_bits() {
+        check("exp", exp, f64::exp, f64::INFINITY, 1);
+        check("log", log, f64::ln, f64::INFINITY, 1);
+        check("log1p", log1p, f64::ln_1p, f64::INFINITY, 2);
+        check("sigmoid", sigmoid, |x| 1.0 / (1.0 + (-x).exp()), 700.0, 3);
+        check("tanh", tanh, f64::tanh, f64::INFINITY, 3);
+        check("expm1", expm1, f64::exp_m1, f64::INFINITY, 2);
+        check("sinh", sinh, libm::sinh, f64::INFINITY, 3);
+        check("cosh", cosh, libm::cosh, f64::INFINITY, 2);
+        check("asinh", asinh, libm::asinh, f64::INFINITY, 4);
+        let acosh_of = |x: f64| if x < 1.0 { f64::NAN } else { libm::acosh(x) };
+        check("acosh", acosh, acosh_of, f64::INFINITY, 4);
+        check("atanh", atanh, libm::atanh, f64::INFINITY, 4);
+        check("asin", asin, f64::asin, f64::INFINITY, 2);
+        check("acos", acos, f64::acos, f64::INFINITY, 2);
+        check("atan", atan, f64::atan, f64::INFINITY, 2);
+        check("cbrt", cbrt, f64::cbrt, f64::INFINITY, 1);
+        check("erf", erf, libm::erf, f64::INFINITY, 2);
+        check("erfc", erfc, libm::erfc, 26.0, 4);
+        check("round", round, f64::round, f64::INFINITY, 0);
+        check("tan", tan_near, f64::tan, NEAR, 2);
+        check("tan", tan, f64::tan, f64::INFINITY, 2);
+        check("sin", sin_near, f64::sin, NEAR, 1);
+        check("cos", cos_near, f64::cos, NEAR, 1);
+        check("sin", sin, f64::sin, f64::INFINITY, 1);
+        check("cos", cos, f64::cos, f64::INFINITY, 1);
+    }
+}

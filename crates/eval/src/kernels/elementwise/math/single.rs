@@ -1,0 +1,284 @@
+//! Functions of `f32`. Most compute in `f64` and round once; the [native](super::native) functions compute in `f32`.
+//!
+//! They have no branches and no tables, so that the loops around them become vector code. With 29
+//! bits to spare, short polynomials and one step of range reduction are enough for results that are
+//! nearly always the correctly rounded ones.
+
+use std::f64::consts::{LN_2, LOG2_E};
+
+pub(super) use super::arcs::single::{acos, asin, atan, atan2};
+pub(super) use super::circular::single::{
+    cos, cos_near, is_near, round, sin, sin_near, tan, tan_near,
+};
+pub(super) use super::erf::erfc_single as erfc;
+pub(super) use super::hyperbolic::single::{acosh, asinh, atanh, cosh, sinh};
+pub(super) use super::native::{erf, exp, log, sigmoid, tanh};
+use super::polynomial;
+pub(super) use super::roots::cbrt_single as cbrt;
+use crate::kernels::elementwise::ROUND_F64;
+
+/// `above / below`, off by 1e-13 of it, for a divisor that is a normal `f32`. Dividing `f32` and one
+/// step of Newton's method takes less than dividing `f64`.
+#[inline(always)]
+pub(super) fn quotient(above: f64, below: f64) -> f64 {
+    let inverse = f64::from(1.0 / below as f32);
+    above * (inverse * (-below).mul_add(inverse, 2.0))
+}
+
+/// `e^x` as `2^k e^r` with `|r| <= ln(2) / 2`, where `near` computes `e^r`.
+#[inline(always)]
+fn exp_by(near: impl Fn(f64) -> f64, x: f64) -> f64 {
+    // Beyond these, the result is infinity or zero in `f32`. A NaN passes both comparisons.
+    let x = if x > 130.0 { 130.0 } else { x };
+    let x = if x < -150.0 { -150.0 } else { x };
+    let shifted = x * LOG2_E + ROUND_F64;
+    let r = x - (shifted - ROUND_F64) * LN_2;
+    f64::from_bits(near(r).to_bits().wrapping_add(shifted.to_bits() << 52))
+}
+
+/// `e^x`, off by 2e-9 of it: the polynomial of its degree that is nearest to `e^r`.
+#[inline(always)]
+pub(super) fn exp_wide(x: f64) -> f64 {
+    let near = |r| {
+        polynomial(
+            r,
+            [
+                1.383_684_602_393_782_5e-3,
+                8.374_815_894_693_492e-3,
+                4.166_822_557_439_778e-2,
+                1.666_642_016_877_905e-1,
+                4.999_999_207_977_036e-1,
+                1.000_000_036_323_433_6,
+                1.000_000_000_554_171_6,
+            ],
+        )
+    };
+    exp_by(near, x)
+}
+
+/// `e^x`, off by 2e-10 of it, and by less the nearer it is to one: a Taylor series.
+#[inline(always)]
+fn exp_near_one(x: f64) -> f64 {
+    let near = |r| {
+        polynomial(
+            r,
+            [
+                1.0 / 40320.0,
+                1.0 / 5040.0,
+                1.0 / 720.0,
+                1.0 / 120.0,
+                1.0 / 24.0,
+                1.0 / 6.0,
+                0.5,
+                1.0,
+                1.0,
+            ],
+        )
+    };
+    exp_by(near, x)
+}
+
+#[inline(always)]
+pub(super) fn expm1(x: f32) -> f32 {
+    let x = f64::from(x);
+    let small = x * (1.0 + 0.5 * x);
+    (if x.abs() < 1e-6 { small } else { exp_near_one(x) - 1.0 }) as f32
+}
+
+/// `ln x`: `k ln 2 + ln m` with `m` near 1, and `ln m = 2 artanh((m - 1) / (m + 1))` by a
+/// polynomial that is off by 2e-11 of it. `x` is positive and finite.
+#[inline(always)]
+fn log_plain(x: f64) -> f64 {
+    /// The bits of `sqrt(1/2)`.
+    const LOW: u64 = 0x3fe6_a09e_667f_3bcd;
+    let bits = x.to_bits().wrapping_sub(LOW);
+    let exponent = (bits as i64 >> 52) as i32;
+    let m = f64::from_bits((bits & ((1 << 52) - 1)).wrapping_add(LOW));
+    let s = quotient(m - 1.0, m + 1.0);
+    let z = s * s;
+    let series = polynomial(
+        z,
+        [
+            1.166_529_096_912_094_6e-1,
+            1.427_540_829_985_577_4e-1,
+            2.000_006_093_848_6e-1,
+            3.333_333_327_722_582_4e-1,
+            1.0,
+        ],
+    );
+    f64::from(exponent) * LN_2 + 2.0 * s * series
+}
+
+#[inline(always)]
+pub(super) fn log_wide(x: f64) -> f64 {
+    let finite = log_plain(x);
+    let positive = if x < f64::INFINITY { finite } else { x };
+    if x > 0.0 {
+        positive
+    } else if x == 0.0 {
+        f64::NEG_INFINITY
+    } else {
+        f64::NAN
+    }
+}
+
+#[inline(always)]
+pub(super) fn log1p(x: f32) -> f32 {
+    let x = f64::from(x);
+    let small = x * (1.0 - 0.5 * x);
+    (if x.abs() < 1e-6 { small } else { log_wide(1.0 + x) }) as f32
+}
+
+/// `x^y = e^(y ln |x|)`, but for the sign.
+#[inline(always)]
+pub(super) fn pow(x: f32, y: f32) -> f32 {
+    let (base, exponent) = (f64::from(x).abs(), f64::from(y));
+    super::signed_power!(f32, x, y, exp_wide(exponent * log_wide(base)) as f32)
+}
+
+/// The same for a positive `x`, both being finite.
+#[inline(always)]
+pub(super) fn pow_plain(x: f32, y: f32) -> f32 {
+    exp_wide(f64::from(y) * log_plain(f64::from(x))) as f32
+}
+
+/// `x` times a function of `w = -ln(1 - x^2)`, or of its root where that is large, as polynomials
+/// that are off by 2e-10. At one, `w` and the result are infinite; beyond, they are NaN.
+#[inline(always)]
+pub(super) fn erf_inv(x: f32) -> f32 {
+    let x = f64::from(x);
+    let w = -log_wide((1.0 - x) * (1.0 + x));
+    let centre = polynomial(
+        w - 2.5,
+        [
+            -2.025_610_900_342_819_4e-11,
+            1.229_798_100_593_660_3e-10,
+            8.149_115_803_385_513e-10,
+            -1.085_354_683_907_070_7e-8,
+            1.381_677_513_810_044_5e-8,
+            4.786_394_575_510_25e-7,
+            -3.417_522_055_337_774e-6,
+            -4.995_866_586_820_827e-6,
+            2.182_512_468_659_810_4e-4,
+            -1.252_708_100_491_602_6e-3,
+            -4.177_318_131_330_877e-3,
+            2.466_402_767_906_647_2e-1,
+            1.501_409_351_138_805_1,
+        ],
+    );
+    let tail = polynomial(
+        w.sqrt() - 3.0,
+        [
+            9.632_826_427_344_422e-6,
+            -2.552_095_777_594_243_5e-5,
+            -2.848_432_930_877_376e-5,
+            2.022_290_557_367_192_3e-4,
+            -2.945_479_258_058_445_7e-4,
+            -1.456_157_669_015_762e-4,
+            1.487_347_217_630_324_8e-3,
+            -3.559_811_230_421_31e-3,
+            5.684_631_526_651_391e-3,
+            -7.643_688_926_452_916e-3,
+            9.445_554_840_378_114e-3,
+            1.001_675_273_199_534_9,
+            2.832_976_798_392_034_6,
+        ],
+    );
+    ((if w < 5.0 { centre } else { tail }) * x) as f32
+}
+
+/// Returns true if [`remainder_plain`] is right: the quotient has 29 bits at most, so that its products are exact.
+#[inline(always)]
+pub(super) fn is_plain_remainder(x: f32, y: f32) -> bool {
+    let quotient = f64::from(x).abs() / f64::from(y).abs();
+    (quotient < 536_870_912.0) & (y.abs() < f32::INFINITY)
+}
+
+/// The remainder of the quotient that is rounded towards zero, with the sign of `x`.
+#[inline(always)]
+pub(super) fn remainder_plain(x: f32, y: f32) -> f32 {
+    let (dividend, divisor) = (f64::from(x).abs(), f64::from(y).abs());
+    let rest = dividend - (dividend / divisor).trunc() * divisor;
+    // A quotient right below a whole number has been rounded to that.
+    (if rest < 0.0 { rest + divisor } else { rest } as f32).copysign(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Real;
+    use super::super::circular::single::NEAR;
+    use super::*;
+
+    /// All floats at a stride, of all exponents and signs, and the special ones.
+    fn floats() -> impl Iterator<Item = f32> {
+        let special = [0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        let special = special.into_iter().chain([f32::MAX, f32::MIN, f32::MIN_POSITIVE, 1e-45]);
+        (0..=u32::MAX).step_by(65_521).map(f32::from_bits).chain(special)
+    }
+
+    /// The distance to the rounded exact value is at most one unit in the last place.
+    fn check(name: &str, ours: fn(f32) -> f32, exact: fn(f64) -> f64, limit: f32) {
+        for x in floats().filter(|x| x.is_nan() || x.abs() <= limit) {
+            let (found, expected) = (ours(x), exact(f64::from(x)) as f32);
+            let same = found == expected || found.is_nan() && expected.is_nan();
+            let near = (i64::from(found.to_bits()) - i64::from(expected.to_bits())).abs() <= 1;
+            assert!(same || near, "{name}({x:e}) = {found:e}, expected {expected:e}");
+            let zero = expected == 0.0 && found == 0.0;
+            assert!(
+                !zero || found.is_sign_negative() == expected.is_sign_negative(),
+                "{name}({x})"
+            );
+        }
+    }
+
+    #[test]
+    fn powers_are_right_to_the_last_bit_or_its_neighbour() {
+        let special =
+            [0.0, 1.0, 0.5, 2.0, 3.0, 0.75, 1e-40, 2e9, f32::MAX, f32::INFINITY, f32::NAN];
+        let mut numbers: Vec<f32> = special.iter().flat_map(|&x| [x, -x]).collect();
+        numbers.extend((0..=u32::MAX).step_by(16_777_213).map(f32::from_bits));
+        numbers.extend((-60..60).map(|at| at as f32 * 0.173));
+        for &x in &numbers {
+            for &y in &numbers {
+                let (found, expected) = (pow(x, y), f64::from(x).powf(f64::from(y)) as f32);
+                let same = found == expected || found.is_nan() && expected.is_nan();
+                let near = (i64::from(found.to_bits()) - i64::from(expected.to_bits())).abs() <= 1;
+                assert!(same || near, "{x:e}^{y:e} = {found:e}, expected {expected:e}");
+                let zero =
+                    expected == 0.0 && found.is_sign_negative() != expected.is_sign_negative();
+                assert!(!zero, "{x:e}^{y:e} = {found}, expected {expected}");
+                if x.is_plain_power(y) {
+                    assert_eq!(found.to_bits(), pow_plain(x, y).to_bits(), "{x:e}^{y:e}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn functions_are_right_to_the_last_bit_or_its_neighbour() {
+        check("exp", exp, f64::exp, f32::INFINITY);
+        check("expm1", expm1, f64::exp_m1, f32::INFINITY);
+        check("log", log, f64::ln, f32::INFINITY);
+        check("log1p", log1p, f64::ln_1p, f32::INFINITY);
+        check("tanh", tanh, f64::tanh, f32::INFINITY);
+        check("sigmoid", sigmoid, |x| 1.0 / (1.0 + (-x).exp()), f32::INFINITY);
+        check("erf", erf, libm::erf, f32::INFINITY);
+        check("erf_inv", erf_inv, super::super::erf::erf_inv, f32::INFINITY);
+        check("sin", sin_near, f64::sin, NEAR);
+        check("cos", cos_near, f64::cos, NEAR);
+        check("tan", tan_near, f64::tan, NEAR);
+        check("tan", tan, f64::tan, f32::INFINITY);
+        check("sinh", sinh, f64::sinh, f32::INFINITY);
+        check("cosh", cosh, f64::cosh, f32::INFINITY);
+        check("asinh", asinh, libm::asinh, f32::INFINITY);
+        let acosh_of = |x: f64| if x < 1.0 { f64::NAN } else { libm::acosh(x) };
+        check("acosh", acosh, acosh_of, f32::INFINITY);
+        check("atanh", atanh, libm::atanh, f32::INFINITY);
+        check("asin", asin, f64::asin, f32::INFINITY);
+        check("acos", acos, f64::acos, f32::INFINITY);
+        check("atan", atan, f64::atan, f32::INFINITY);
+        check("cbrt", cbrt, f64::cbrt, f32::INFINITY);
+        check("erfc", erfc, libm::erfc, f32::INFINITY);
+        check("round", round, f64::round, f32::INFINITY);
+    }
+}

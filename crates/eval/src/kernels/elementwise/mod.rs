@@ -1,0 +1,31 @@
+//! Element-wise ops: kernels, groups of them, and running groups block by block.
+
+mod binary;
+mod code;
+mod convert;
+mod division;
+mod dtype;
+mod exec;
+mod grid;
+mod lanes;
+mod math;
+mod pairs;
+mod unary;
+mod vectorize;
+
+pub(crate) use binary::{
+    binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel, select_over_kernel,
+};
+pub(crate) use code::{Access, Broadcast, Code, Constant, Input, Instruction, Loc, Target, Zip};
+pub(crate) use convert::{convert, convert_kernel, count_from, owned};
+pub(crate) use division::known_divisor_kernel;
+pub(crate) use dtype::Compute;
+pub(crate) use exec::{Feed, Feeds, Outs, repeat};
+pub(crate) use lanes::{Kernel, LANES, SHORT, Src};
+pub(crate) use pairs::{Side, pair_kernel};
+pub(crate) use unary::{sign_kernel, unary_kernel};
+pub(crate) use vectorize::{vectorize, vectorize_fused};
+
+/// `1.5 * 2^23` and `1.5 * 2^52`: adding them rounds to an integer, which is then in the low bits.
+const ROUND_F32: f32 = 12_582_912.0;
+const ROUND_F64: f64 = 6_755_399_441_055_744.0;

@@ -1,0 +1,101 @@
+//! Looking for the operation that made NaN or an infinity.
+
+use nxla_tensor::{DType, HostTensor, Shape};
+
+use crate::context::{Fault, NotFinite};
+
+/// The first element that is not finite: its position, and its value as text.
+pub fn first_not_finite(tensor: &HostTensor) -> Option<(Vec<usize>, String)> {
+    Some(described(tensor, position(tensor)?))
+}
+
+/// The first element that is NaN, or has a part that is: its position, and its value as text.
+pub fn first_nan(tensor: &HostTensor) -> Option<(Vec<usize>, String)> {
+    // Without any that is not finite there is no need to look again.
+    let first = position(tensor)?;
+    let is_nan = |at: &usize| {
+        let (re, im) = tensor.get(*at).parts();
+        re.is_nan() || im.is_nan()
+    };
+    Some(described(tensor, (first..tensor.size()).find(is_nan)?))
+}
+
+fn described(tensor: &HostTensor, position: usize) -> (Vec<usize>, String) {
+    let (re, im) = tensor.get(position).parts();
+    let value = match tensor.dtype() {
+        DType::C64 | DType::C128 => format!("{re}+{im}i"),
+        _ => re.to_string(),
+    };
+    (index_of(position, tensor.shape()), value)
+}
+
+fn position(tensor: &HostTensor) -> Option<usize> {
+    match tensor.dtype() {
+        DType::F32 => tensor.as_slice::<f32>().ok()?.iter().position(|x| !x.is_finite()),
+        DType::F64 => tensor.as_slice::<f64>().ok()?.iter().position(|x| !x.is_finite()),
+        DType::F8E5M2 | DType::F8E4M3FN | DType::BF16 | DType::F16 | DType::C64 | DType::C128 => {
+            (0..tensor.size()).find(|&at| {
+                let (re, im) = tensor.get(at).parts();
+                !re.is_finite() || !im.is_finite()
+            })
+        }
+        DType::Pred
+        | DType::U2
+        | DType::U4
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::S2
+        | DType::S4
+        | DType::S8
+        | DType::S16
+        | DType::S32
+        | DType::S64 => None,
+    }
+}
+
+fn index_of(mut position: usize, shape: &Shape) -> Vec<usize> {
+    let mut index: Vec<usize> = shape
+        .iter()
+        .rev()
+        .map(|&size| {
+            let at = position % size;
+            position /= size;
+            at
+        })
+        .collect();
+    index.reverse();
+    index
+}
+
+/// Refuses results that are not finite.
+pub(crate) fn check(results: &[HostTensor]) -> Result<(), Fault> {
+    for result in results {
+        if let Some((index, value)) = first_not_finite(result) {
+            let (dtype, shape) = (result.dtype(), result.shape().clone());
+            return Err(Fault::NotFinite(Box::new(NotFinite { value, index, dtype, shape })));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_element_is_found() {
+        let tensor = HostTensor::from_slice(&[1.0_f32, 2.0, f32::NAN, f32::INFINITY], [2, 2]);
+        let found = first_not_finite(&tensor.unwrap());
+        assert_eq!(found, Some((vec![1, 0], "NaN".into())));
+        let half = HostTensor::from_slice(&[1.0_f32, -f32::INFINITY], [2]).unwrap();
+        let half = half.cast(DType::F16);
+        assert_eq!(first_not_finite(&half), Some((vec![1], "-inf".into())));
+        let whole = HostTensor::from_slice(&[1_i32], [1]).unwrap();
+        assert_eq!(first_not_finite(&whole), None);
+        let mask = HostTensor::from_slice(&[f32::INFINITY, f32::NAN], [2]).unwrap();
+        assert_eq!(first_nan(&mask), Some((vec![1], "NaN".into())));
+        assert_eq!(first_nan(&half), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! Gathers, and the places that gathers and scatters speak of.
+//!
+//! The last axis of the indices holds one coordinate for each indexed axis. What lies at these
+//! coordinates is a *window*: the axes that are not indexed. Coordinates of a gather are clamped;
+//! a scatter drops updates whose coordinates fall outside.
+
+use nxla_expr::TensorType;
+use nxla_tensor::{DType, HostTensor};
+
+use crate::context;
+use crate::context::{Cx, Fault};
+use crate::kernels::elementwise::convert;
+use crate::kernels::strided::{Strided, match_size};
+
+/// The indexed axes, and the windows between them.
+pub(super) struct Places {
+    /// Size and step of each indexed axis.
+    pub(super) indexed: Vec<(usize, usize)>,
+    /// The offsets of the elements of a window, relative to its first element.
+    pub(super) window: Strided,
+}
+
+impl Places {
+    /// The windows of shape `window_shape` of a tensor of shape `shape`.
+    pub(super) fn new(axes: &[usize], shape: &[usize], window_shape: &[usize]) -> Self {
+        let steps = Strided::row_major(shape);
+        let indexed = axes.iter().map(|&axis| (shape[axis], steps[axis] as usize)).collect();
+        let rest = (0..shape.len()).filter(|axis| !axes.contains(axis));
+        let window = rest.zip(window_shape).map(|(axis, &size)| (size, steps[axis]));
+        Self { indexed, window: Strided::new(0, window) }
+    }
+
+    /// The first element of the window at clamped coordinates.
+    fn clamped(&self, coordinates: &[i64]) -> usize {
+        let coordinates = coordinates.iter().zip(&self.indexed);
+        let places = coordinates.map(|(&at, &(size, step))| {
+            at.clamp(0, i64::try_from(size).unwrap_or(i64::MAX).saturating_sub(1)) as usize * step
+        });
+        places.sum()
+    }
+
+    /// The first element of the window, unless a coordinate is outside.
+    pub(super) fn inside(&self, coordinates: &[i64]) -> Option<usize> {
+        coordinates.iter().zip(&self.indexed).try_fold(0, |place, (&at, &(size, step))| {
+            let at = usize::try_from(at).ok().filter(|&at| at < size)?;
+            Some(place + at * step)
+        })
+    }
+}
+
+/// Coordinates as `s64`. Those beyond are outside of every tensor, and stay so.
+pub(super) fn coordinates(cx: Cx<'_>, indices: &HostTensor) -> Result<HostTensor, Fault> {
+    if indices.dtype() == DType::U64 {
+        let limit = |&at: &u64| i64::try_from(at).unwrap_or(i64::MAX);
+        let indices_64 = context::collected(context::slice::<u64>(indices).iter().map(limit));
+        return Ok(HostTensor::from_slice(&indices_64, indices.shape().clone())?);
+    }
+    convert(cx, indices, DType::S64)
+}
+
+/// The coordinates of each window. With no indexed axes each list is empty, but there are as many
+/// as there are windows.
+pub(super) fn lists(
+    indices: &[i64],
+    width: usize,
+    first: usize,
+    count: usize,
+) -> impl Iterator<Item = &[i64]> {
+    (first..first + count).map(move |list| &indices[list * width..(list + 1) * width])
+}
+
+pub(super) fn gather(
+    cx: Cx<'_>,
+    axes: &[usize],
+    x: &HostTensor,
+    indices: &HostTensor,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let leading = indices.rank() - 1;
+    let places = Places::new(axes, x.shape(), &ty.shape[leading..]);
+    let width = axes.len();
+    let window = places.window.len();
+    if let ([(size, 1)], 1, DType::S32) = (&*places.indexed, window, indices.dtype()) {
+        let indices = context::slice::<i32>(indices);
+        return gather_each(cx, x, *size, indices, ty);
+    }
+    let indices = coordinates(cx, indices)?;
+    let indices = context::slice::<i64>(&indices);
+    if let ([(size, 1)], 1) = (&*places.indexed, window) {
+        return gather_each(cx, x, *size, indices, ty);
+    }
+    context::build_bytes(ty.dtype, &ty.shape, |out| {
+        match_size!(ty.dtype.size(), T => {
+            let x: &[T] = bytemuck::cast_slice(x.bytes());
+            let out: &mut [T] = bytemuck::cast_slice_mut(out);
+            if window == 0 {
+                return;
+            }
+            let is_whole = places.window.is_contiguous();
+            cx.rows(out, window, window + 8 * width, |first, out| {
+                let lists = lists(indices, width, first, out.len() / window);
+                for (out, list) in out.chunks_exact_mut(window).zip(lists) {
+                    let at = places.clamped(list);
+                    match out {
+                        [out] => *out = x[at],
+                        out if is_whole => out.copy_from_slice(&x[at..at + window]),
+                        out => places.window.read(&x[at..], 0, out),
+                    }
+                }
+            });
+        });
+    })
+}
+
+/// Gathers single elements of a vector of this size.
+fn gather_each<I: Copy + Sync + TryInto<usize>>(
+    cx: Cx<'_>,
+    x: &HostTensor,
+    size: usize,
+    indices: &[I],
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    context::build_bytes(ty.dtype, &ty.shape, |out| {
+        match_size!(ty.dtype.size(), T => {
+            let x: &[T] = &bytemuck::cast_slice(x.bytes())[..size];
+            let out: &mut [T] = bytemuck::cast_slice_mut(out);
+            cx.rows(out, 1, 8, |first, out| take(x, &indices[first..], out));
+        });
+    })
+}
+
+/// Gathers elements. The arguments of a function are known not to overlap.
+fn take<T: Copy, I: Copy + TryInto<usize>>(x: &[T], indices: &[I], out: &mut [T]) {
+    let Some(last) = x.len().checked_sub(1) else { return };
+    for (out, &at) in out.iter_mut().zip(indices) {
+        *out = x[at.try_into().unwrap_or(0).min(last)];
+    }
+}

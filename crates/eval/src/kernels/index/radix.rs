@@ -1,0 +1,423 @@
+//! Sorting unsigned keys, by their digits.
+//!
+//! Elements are mapped to unsigned integers first (see [`super::sort`]), which are ordered by their bits. Short runs
+//! are compared. Long runs pass through memory twice: each thread
+//! spreads a part of the keys over buckets, by their leading bits, and then each bucket, which fits
+//! into the cache of a core, is sorted by counting, from a low digit to the highest one. Digits that
+//! would tell apart few keys of a bucket are left out; the keys that this leaves out of order are
+//! found and compared in the end.
+
+use std::ops::Range;
+
+use nxla_tensor::{DType, HostTensor};
+
+use crate::context;
+use crate::context::Cx;
+use crate::kernels::limits::{BLOCK_ELEMENTS, CACHE_BYTES};
+
+/// Bits of a digit: the counters of two digits fit into a first-level cache.
+const DIGIT: u32 = 11;
+const COUNTERS: usize = 1 << DIGIT;
+
+/// Below this, comparing beats counting.
+const SHORT_BUCKET: usize = 1 << 8;
+
+/// Bits of a bin. Bins far outnumber buckets, so that numbers with common leading bits, such as floats of one order of
+/// magnitude, still fill buckets evenly.
+const BIN: u32 = 16;
+
+/// Keys that are looked at to find out which leading bits to go by.
+const SAMPLE: usize = 1 << 10;
+
+/// Keys that are read at a time.
+const BLOCK: usize = 512;
+
+/// Elements of a part, few enough to be counted in 32 bits.
+const LONGEST_PART: usize = u32::MAX as usize / 2;
+
+/// An unsigned key.
+pub(super) trait Key: bytemuck::Pod + Ord + Default + Send + Sync {
+    /// The distance to a lower key in multiples of `1 << shift`; only its lower bits if the distance is large.
+    fn above(self, least: Self, shift: u32) -> usize;
+    /// The bits that this key's distance to a lower one takes.
+    fn width_above(self, least: Self) -> u32;
+    /// The key with zeros for its lower bits.
+    fn without(self, low: u32) -> Self;
+}
+
+macro_rules! keys {
+    ($($t:ty)*) => {
+        $(impl Key for $t {
+            #[inline(always)]
+            fn above(self, least: Self, shift: u32) -> usize {
+                ((self - least) >> shift) as usize
+            }
+            fn width_above(self, least: Self) -> u32 {
+                <$t>::BITS - (self - least).leading_zeros()
+            }
+            fn without(self, low: u32) -> Self {
+                self >> low << low
+            }
+        })*
+    };
+}
+keys!(u32 u64 u128);
+
+/// Writes the keys from a position on. It is called several times for each position.
+pub(super) type Read<'a, K> = &'a (dyn Fn(usize, &mut [K]) + Sync);
+
+/// Is called once for each sorted key, while it is in the cache.
+pub(super) type Finish<'a, K> = &'a (dyn Fn(&mut [K]) + Sync);
+
+/// Sorts the keys that are read into `out`. Keys that differ below the bit `low` only must be in
+/// order already.
+pub(super) fn sort<K: Key>(
+    cx: Cx<'_>,
+    out: &mut [K],
+    low: u32,
+    read: Read<'_, K>,
+    finish: Finish<'_, K>,
+) {
+    let len = out.len();
+    let bytes = if len < BLOCK_ELEMENTS { None } else { scratch(size_of_val(out)) };
+    let Some(mut bytes) = bytes else {
+        read(0, out);
+        out.sort_unstable();
+        return finish(out);
+    };
+    let scratch: &mut [K] = bytemuck::cast_slice_mut(context::bytes_mut(&mut bytes));
+    if size_of_val(out) <= CACHE_BYTES {
+        read(0, scratch);
+        sort_bucket(&[scratch], out, low, &mut Work::default());
+        return finish(out);
+    }
+    let threads = if cx.pays(8 * len) { cx.threads() } else { 1 };
+    let part = len.div_ceil(threads).min(LONGEST_PART);
+    let ranges: Vec<_> = (0..len).step_by(part).map(|at| at..len.min(at + part)).collect();
+    let bins = Bins::of_sample(len, low, read);
+    let counts = cx.collect(ranges.len(), &|at| bins.count(ranges[at].clone(), read));
+    let mut buckets = Buckets::new(&counts, CACHE_BYTES / size_of::<K>());
+    let of_bin = &buckets.of_bin;
+    let tasks = scratch.chunks_mut(part).zip(ranges).zip(&mut buckets.places);
+    cx.each(tasks.collect(), |((to, range), places)| {
+        in_blocks(range, read, |key| {
+            let place = &mut places[usize::from(of_bin[bins.of(key)])];
+            to[*place as usize] = key;
+            *place += 1;
+        });
+    });
+    let tasks = buckets.tasks(scratch, part, out);
+    cx.each_with(tasks, Work::default, |work, (pieces, out)| {
+        sort_bucket(&pieces, out, low, work);
+        finish(out);
+    });
+}
+
+/// Memory for a while; `None` if there is none left, without which comparing takes longer but works.
+fn scratch(bytes: usize) -> Option<HostTensor> {
+    HostTensor::zeros(DType::U8, [bytes]).ok()
+}
+
+/// Calls `each` with every key of a range.
+#[inline(always)]
+fn in_blocks<K: Key>(mut range: Range<usize>, read: Read<'_, K>, mut each: impl FnMut(K)) {
+    let mut block = [K::default(); BLOCK];
+    while !range.is_empty() {
+        let block = &mut block[..BLOCK.min(range.len())];
+        read(range.start, block);
+        block.iter().for_each(|&key| each(key));
+        range.start += block.len();
+    }
+}
+
+/// Ranges of equal length between two keys; the first and the last range also contain all keys beyond.
+struct Bins<K> {
+    least: K,
+    most: K,
+    shift: u32,
+}
+
+impl<K: Key> Bins<K> {
+    fn of_sample(len: usize, low: u32, read: Read<'_, K>) -> Self {
+        const NEIGHBOURS: usize = 4;
+        let mut sample = [K::default(); SAMPLE];
+        for (index, keys) in sample.chunks_exact_mut(NEIGHBOURS).enumerate() {
+            read(index * NEIGHBOURS * (len / SAMPLE), keys);
+        }
+        let (least, most) = extent(&sample);
+        Self { least, most, shift: most.width_above(least).saturating_sub(BIN).max(low) }
+    }
+
+    #[inline(always)]
+    fn of(&self, key: K) -> usize {
+        key.clamp(self.least, self.most).above(self.least, self.shift)
+    }
+
+    /// The number of keys in each bin.
+    fn count(&self, range: Range<usize>, read: Read<'_, K>) -> Vec<u32> {
+        let mut counts = vec![0; self.of(self.most) + 1];
+        in_blocks(range, read, |key| counts[self.of(key)] += 1);
+        counts
+    }
+}
+
+/// Bins are put together to buckets that are not much larger than wanted, unless a bin is.
+struct Buckets {
+    of_bin: Vec<u16>,
+    sizes: Vec<usize>,
+    /// For each part, where in it the next key of each bucket goes.
+    places: Vec<Vec<u32>>,
+}
+
+impl Buckets {
+    fn new(counts: &[Vec<u32>], wanted: usize) -> Self {
+        let mut of_bin = Vec::with_capacity(counts[0].len());
+        let (mut bucket, mut sizes) = (0, vec![0]);
+        let mut places = vec![vec![0]; counts.len()];
+        for bin in 0..counts[0].len() {
+            let size: usize = counts.iter().map(|counts| counts[bin] as usize).sum();
+            if sizes[bucket] > 0 && sizes[bucket] + size > wanted {
+                bucket += 1;
+                sizes.push(0);
+                places.iter_mut().for_each(|places| places.push(0));
+            }
+            of_bin.push(bucket as u16);
+            sizes[bucket] += size;
+            for (places, counts) in places.iter_mut().zip(counts) {
+                places[bucket] += counts[bin];
+            }
+        }
+        places.iter_mut().for_each(|places| counts_to_places(places));
+        Self { of_bin, sizes, places }
+    }
+
+    /// For each bucket its pieces, which lie where the places are by now, and its room in `out`.
+    fn tasks<'a, K>(
+        &self,
+        keys: &'a [K],
+        part: usize,
+        mut out: &'a mut [K],
+    ) -> Vec<(Vec<&'a [K]>, &'a mut [K])> {
+        let mut begins = vec![0; self.places.len()];
+        let task = |(bucket, &size): (usize, &usize)| {
+            let parts = keys.chunks(part).zip(&self.places).zip(&mut begins);
+            let pieces = parts.map(|((keys, places), begin)| {
+                let end = places[bucket] as usize;
+                &keys[std::mem::replace(begin, end)..end]
+            });
+            let pieces = pieces.filter(|piece| !piece.is_empty()).collect();
+            (pieces, out.split_off_mut(..size).expect("the sizes add up"))
+        };
+        self.sizes.iter().enumerate().map(task).collect()
+    }
+}
+
+/// Converts sizes to the offsets at which they begin.
+fn counts_to_places(counts: &mut [u32]) {
+    let mut next = 0;
+    for count in counts {
+        (*count, next) = (next, next + *count);
+    }
+}
+
+/// The least key, but for its lower bits, and the greatest one.
+fn extent<K: Key>(keys: &[K]) -> (K, K) {
+    keys.iter().fold((keys[0], keys[0]), |(least, most), &key| (least.min(key), most.max(key)))
+}
+
+/// The buffers with which a thread sorts buckets.
+struct Work<K> {
+    keys: Vec<K>,
+    counts: Vec<[u32; COUNTERS]>,
+}
+
+impl<K> Default for Work<K> {
+    fn default() -> Self {
+        Self { keys: Vec::new(), counts: Vec::new() }
+    }
+}
+
+/// The digits by which a bucket is sorted: multiples of `1 << bottom` above the least key.
+#[derive(Clone, Copy)]
+struct Digits<K> {
+    least: K,
+    bottom: u32,
+    bits: u32,
+    count: u32,
+}
+
+impl<K: Key> Digits<K> {
+    /// `None` if all keys are equal, but for bits below `low`.
+    fn new(pieces: &[&[K]], len: usize, low: u32) -> Option<Self> {
+        let extents = pieces.iter().map(|piece| extent(piece));
+        let (least, most) = extents.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+        // The low bits must not carry into the digits.
+        let least = least.without(low);
+        let top = most.width_above(least);
+        // Few keys share all of these digits if the keys are spread evenly.
+        let count = (len.ilog2() + 4).div_ceil(DIGIT);
+        let bottom = top.saturating_sub(count * DIGIT).max(low);
+        let count = top.checked_sub(bottom)?.div_ceil(DIGIT);
+        if count == 0 {
+            return None;
+        }
+        let bits = (top - bottom).div_ceil(count);
+        Some(Self { least, bottom, bits, count })
+    }
+
+    #[inline(always)]
+    fn digit(self, key: K, index: u32) -> usize {
+        let mask = (COUNTERS - 1) >> (DIGIT - self.bits);
+        key.above(self.least, self.bottom + index * self.bits) & mask & (COUNTERS - 1)
+    }
+
+    fn all(self, key: K) -> usize {
+        key.above(self.least, self.bottom)
+    }
+}
+
+/// Sorts what is in the pieces into `out`, on this thread.
+fn sort_bucket<K: Key>(pieces: &[&[K]], out: &mut [K], low: u32, work: &mut Work<K>) {
+    let digits = if out.len() < SHORT_BUCKET { None } else { Digits::new(pieces, out.len(), low) };
+    let Some(digits) = digits else {
+        let mut rest = &mut *out;
+        for piece in pieces {
+            let to = rest.split_off_mut(..piece.len()).expect("the pieces fill their room");
+            to.copy_from_slice(piece);
+        }
+        // In one run where all keys are equal, which takes no time.
+        return out.sort_unstable();
+    };
+    count_digits(pieces, digits, &mut work.counts);
+    context::resize(&mut work.keys, K::default(), out.len());
+    let swap = digits.count % 2 == 0;
+    let (mut from, mut to) = (&mut *out, &mut work.keys[..]);
+    if !swap {
+        (from, to) = (to, from);
+    }
+    for (index, counts) in work.counts.iter_mut().enumerate() {
+        counts_to_places(counts);
+        let mut spread = |keys: &[K]| {
+            for &key in keys {
+                let place = &mut counts[digits.digit(key, index as u32)];
+                to[*place as usize] = key;
+                *place += 1;
+            }
+        };
+        match index {
+            0 => pieces.iter().for_each(|piece| spread(piece)),
+            _ => spread(from),
+        }
+        (from, to) = (to, from);
+    }
+    if digits.bottom > low {
+        mend(out, digits);
+    }
+}
+
+/// Counts how often each digit has each value.
+fn count_digits<K: Key>(pieces: &[&[K]], digits: Digits<K>, counts: &mut Vec<[u32; COUNTERS]>) {
+    counts.clear();
+    counts.resize(digits.count as usize, [0; COUNTERS]);
+    for piece in pieces {
+        // Nearly always there are two.
+        if let [first, second] = &mut counts[..] {
+            for &key in *piece {
+                first[digits.digit(key, 0)] += 1;
+                second[digits.digit(key, 1)] += 1;
+            }
+            continue;
+        }
+        for (index, counts) in counts.iter_mut().enumerate() {
+            piece.iter().for_each(|&key| counts[digits.digit(key, index as u32)] += 1);
+        }
+    }
+}
+
+/// Sorts neighbouring keys that share all digits.
+fn mend<K: Key>(keys: &mut [K], digits: Digits<K>) {
+    let mut at = 1;
+    while at < keys.len() {
+        if keys[at - 1] <= keys[at] {
+            at += 1;
+            continue;
+        }
+        let here = digits.all(keys[at]);
+        let same = |&key: &K| digits.all(key) == here;
+        let begin = at - keys[..at].iter().rev().take_while(|key| same(key)).count();
+        at += keys[at..].iter().take_while(|key| same(key)).count();
+        keys[begin..at].sort_unstable();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pseudo-random numbers, the same in every run.
+    fn numbers(count: usize) -> impl Iterator<Item = u64> {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        (0..count).map(move |_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        })
+    }
+
+    fn check<K: Key + std::fmt::Debug>(keys: &[K], low: u32) {
+        let cx = crate::context::test_context();
+        let mut expected = keys.to_vec();
+        expected.sort();
+        let mut sorted = vec![K::default(); keys.len()];
+        let read = |first: usize, out: &mut [K]| out.copy_from_slice(&keys[first..][..out.len()]);
+        sort(cx, &mut sorted, low, &read, &|_| {});
+        assert!(sorted == expected, "{} keys of {} bytes", keys.len(), size_of::<K>());
+    }
+
+    /// Lengths that are compared, counted in one bucket, and spread over several.
+    const COUNTS: [usize; 8] = [0, 1, 2, 1000, BLOCK_ELEMENTS, BLOCK_ELEMENTS + 1, 70_001, 300_003];
+
+    #[test]
+    fn runs_of_all_lengths_and_widths_are_sorted() {
+        for count in COUNTS {
+            check(&numbers(count).map(|x| x as u32).collect::<Vec<_>>(), 0);
+            check(&numbers(count).collect::<Vec<_>>(), 0);
+            check(&numbers(count).map(|x| u128::from(x) << 50).collect::<Vec<_>>(), 0);
+        }
+    }
+
+    #[test]
+    fn keys_that_are_distributed_unevenly_are_sorted() {
+        let shapes: [fn(u64) -> u64; 7] = [
+            |_| 5,
+            |x| x % 7,
+            |x| x % 3000,
+            // Everything but a few keys in one bin, with low bits that no digit sees.
+            |x| if x.is_multiple_of(9973) { x } else { 1 << 60 | x >> 34 },
+            // All orders of magnitude.
+            |x| x >> (x % 64),
+            |x| u64::MAX - (x >> (x % 64)),
+            // Equal but for the highest and the lowest bits.
+            |x| x & 0xc000_0000_0000_0fff,
+        ];
+        for shape in shapes {
+            for count in [BLOCK_ELEMENTS, 300_003] {
+                check(&numbers(count).map(shape).collect::<Vec<_>>(), 0);
+                check(&numbers(count).map(|x| shape(x) as u32).collect::<Vec<_>>(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn low_bits_that_are_in_order_need_no_sorting() {
+        for modulus in [1, 100, u64::from(u32::MAX)] {
+            for count in COUNTS {
+                let pairs = || numbers(count).map(|x| x % modulus);
+                check(&pairs().zip(0..).map(|(x, at)| x << 32 | at).collect::<Vec<_>>(), 32);
+                let wide = pairs().zip(0_u128..).map(|(x, at)| u128::from(x) << 64 | at);
+                check(&wide.collect::<Vec<_>>(), 64);
+            }
+        }
+    }
+}

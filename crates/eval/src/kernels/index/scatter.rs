@@ -1,0 +1,182 @@
+//! Scatters: each update goes to the window at its coordinates, in order.
+
+use std::hint::select_unpredictable;
+use std::ops::{AddAssign, MulAssign};
+
+use nxla_expr::{Combine, TensorType};
+use nxla_tensor::{Complex, DType, HostTensor};
+
+use super::gather::{Places, coordinates, lists};
+use crate::context;
+use crate::context::Args;
+use crate::context::{Cx, Fault};
+use crate::kernels::elementwise::{Compute, convert, owned};
+use crate::kernels::ordered::{Ordered, match_ordered};
+use crate::kernels::strided::match_size;
+
+/// `[x, indices, updates]` of a scatter, both tensors in the dtype of the result.
+struct Scatter {
+    places: Places,
+    /// The indices in the dtype of the operand.
+    indices: HostTensor,
+    width: usize,
+    updates: HostTensor,
+    result: HostTensor,
+}
+
+impl Scatter {
+    fn new(
+        cx: Cx<'_>,
+        axes: &[usize],
+        args: &mut Args<'_>,
+        ty: &TensorType,
+        compute: DType,
+    ) -> Result<Self, Fault> {
+        let indices = args.get(1);
+        let leading = indices.rank() - 1;
+        let updates = convert(cx, &convert(cx, args.get(2), ty.dtype)?, compute)?;
+        let places = Places::new(axes, &ty.shape, &updates.shape()[leading..]);
+        let indices = indices.clone();
+        let result = owned(cx, owned(cx, args.take(0), ty.dtype)?, compute)?;
+        Ok(Self { places, indices, width: axes.len(), updates, result })
+    }
+
+    /// Calls `put` with each window of the result that is inside, and its update, in order.
+    fn for_each<T: bytemuck::Pod>(
+        mut self,
+        cx: Cx<'_>,
+        put: impl Fn(&mut T, T),
+    ) -> Result<HostTensor, Fault> {
+        let window = self.places.window.len();
+        if window == 0 {
+            return Ok(self.result);
+        }
+        let updates: &[T] = bytemuck::cast_slice(self.updates.bytes());
+        let out: &mut [T] = bytemuck::cast_slice_mut(context::bytes_mut(&mut self.result));
+        let single = match (&*self.places.indexed, window) {
+            ([axis], 1) => Some(*axis),
+            _ => None,
+        };
+        if let (Some(axis), DType::S32) = (single, self.indices.dtype()) {
+            put_each(out, axis, context::slice::<i32>(&self.indices), updates, put);
+            return Ok(self.result);
+        }
+        let indices = coordinates(cx, &self.indices)?;
+        let indices = context::slice::<i64>(&indices);
+        if let Some(axis) = single {
+            put_each(out, axis, indices, updates, put);
+            return Ok(self.result);
+        }
+        let lists = lists(indices, self.width, 0, updates.len() / window);
+        for (update, list) in updates.chunks_exact(window).zip(lists) {
+            let Some(at) = self.places.inside(list) else { continue };
+            self.places.window.for_each_place(window, |place, range| {
+                let places = out[at..].iter_mut().skip(place.first).step_by(place.step);
+                places.zip(&update[range]).for_each(|(out, &x)| put(out, x));
+            });
+        }
+        Ok(self.result)
+    }
+}
+
+/// Scatters single elements along an axis of this size and step. The arguments of a function are known not to overlap.
+fn put_each<T: Copy, I: Copy + TryInto<usize>>(
+    out: &mut [T],
+    (size, step): (usize, usize),
+    indices: &[I],
+    updates: &[T],
+    put: impl Fn(&mut T, T),
+) {
+    for (&x, &at) in updates.iter().zip(indices) {
+        if let Some(at) = at.try_into().ok().filter(|&at| at < size) {
+            put(&mut out[at * step], x);
+        }
+    }
+}
+
+/// Scatters with a method of integers, or with a trait of other numbers.
+macro_rules! with_arithmetic {
+    ($cx:expr, $scatter:expr, $compute:expr, $wrapping:ident, $trait:ident::$assign:ident) => {{
+        let (cx, scatter) = ($cx, $scatter);
+        macro_rules! integer {
+            ($t:ty) => {
+                scatter.for_each(cx, |out: &mut $t, x| *out = out.$wrapping(x))
+            };
+        }
+        macro_rules! float {
+            ($t:ty) => {
+                scatter.for_each(cx, <$t as $trait>::$assign)
+            };
+        }
+        match $compute {
+            Compute::U8 => integer!(u8),
+            Compute::U16 => integer!(u16),
+            Compute::U32 => integer!(u32),
+            Compute::U64 => integer!(u64),
+            Compute::S8 => integer!(i8),
+            Compute::S16 => integer!(i16),
+            Compute::S32 => integer!(i32),
+            Compute::S64 => integer!(i64),
+            Compute::F32 => float!(f32),
+            Compute::F64 => float!(f64),
+            Compute::C64 => float!(Complex<f32>),
+            Compute::C128 => float!(Complex<f64>),
+        }
+    }};
+}
+
+/// Adds in order; floats narrower than `f32` are added in `f32` and rounded at the end.
+pub(super) fn indexed_add(
+    cx: Cx<'_>,
+    axes: &[usize],
+    args: &mut Args<'_>,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let compute = Compute::of(ty.dtype);
+    let scatter = Scatter::new(cx, axes, args, ty, compute.dtype())?;
+    convert(
+        cx,
+        &with_arithmetic!(cx, scatter, compute, wrapping_add, AddAssign::add_assign)?,
+        ty.dtype,
+    )
+}
+
+/// Combines the elements of a vector with all updates of their places, in order; narrow floats like
+/// [`indexed_add`].
+pub(crate) fn combined(
+    cx: Cx<'_>,
+    op: Combine,
+    args: &mut Args<'_>,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let compute = Compute::of(ty.dtype);
+    let scatter = Scatter::new(cx, &[0], args, ty, compute.dtype())?;
+    let result = match op {
+        Combine::Multiply => {
+            with_arithmetic!(cx, scatter, compute, wrapping_mul, MulAssign::mul_assign)
+        }
+        // The larger operand is unpredictable, so that a selection is faster than a branch.
+        Combine::Max => {
+            match_ordered!(compute.dtype(), T => scatter.for_each(cx, |out: &mut T, x| {
+                *out = select_unpredictable((*out > x) | out.is_not_a_number(), *out, x);
+            }))
+        }
+        Combine::Min => {
+            match_ordered!(compute.dtype(), T => scatter.for_each(cx, |out: &mut T, x| {
+                *out = select_unpredictable((*out < x) | out.is_not_a_number(), *out, x);
+            }))
+        }
+    }?;
+    convert(cx, &result, ty.dtype)
+}
+
+/// Replaces in order: of several updates of one element the last one stays.
+pub(super) fn indexed_put(
+    cx: Cx<'_>,
+    axes: &[usize],
+    args: &mut Args<'_>,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let scatter = Scatter::new(cx, axes, args, ty, ty.dtype)?;
+    match_size!(ty.dtype.size(), T => scatter.for_each(cx, |out: &mut T, x: T| *out = x))
+}

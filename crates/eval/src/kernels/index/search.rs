@@ -1,0 +1,88 @@
+//! Counting by bisection what comes before numbers in an increasing vector.
+
+use std::sync::OnceLock;
+
+use nxla_expr::Order;
+use nxla_tensor::{DType, Element, HostTensor};
+
+use crate::context;
+use crate::context::{Cx, Fault};
+use crate::kernels::elementwise::vectorize;
+use crate::kernels::limits::BLOCK_ELEMENTS;
+use crate::kernels::ordered::match_ordered;
+
+/// Numbers that are searched side by side: each step waits for the memory that the one before it
+/// read.
+const TOGETHER: usize = 64;
+
+/// For each of `x` how many elements of `sorted` come before it, as `s32`. The search reads the same
+/// elements as the body of the block, so that the results are equal even if the vector is not sorted.
+pub(crate) fn search(
+    cx: Cx<'_>,
+    sorted: &HostTensor,
+    x: &HostTensor,
+    order: Order,
+) -> Result<HostTensor, Fault> {
+    match_ordered!(x.dtype(), T => match order.equal {
+        true => counts::<T>(cx, sorted, x, order, |element, x| element <= x),
+        false => counts::<T>(cx, sorted, x, order, |element, x| element < x),
+    })
+}
+
+fn counts<T: Element>(
+    cx: Cx<'_>,
+    sorted: &HostTensor,
+    x: &HostTensor,
+    order: Order,
+    precedes: impl Fn(T, T) -> bool + Copy + Sync,
+) -> Result<HostTensor, Fault> {
+    let (sorted, xs) = (context::slice::<T>(sorted), context::slice::<T>(x));
+    // Only NaN is not equal to itself.
+    #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
+    let is_nan = |x: &T| order.nan_last && x != x;
+    let numbers = OnceLock::new();
+    let count_numbers = || match order.equal {
+        true => sorted.len() as i32,
+        false => sorted.iter().filter(|x| !is_nan(x)).count() as i32,
+    };
+    let steps = sorted.len().checked_ilog2().unwrap_or(0) as usize + 1;
+    context::build(DType::S32, x.shape(), |out: &mut [i32]| {
+        cx.pieces(out, BLOCK_ELEMENTS, 2 * steps, |first, out| {
+            let xs = &xs[first..first + out.len()];
+            vectorize(|| {
+                for (out, xs) in out.chunks_mut(TOGETHER).zip(xs.chunks(TOGETHER)) {
+                    // The last ones of a piece are searched for along with others.
+                    let mut group = [xs[0]; TOGETHER];
+                    group[..xs.len()].copy_from_slice(xs);
+                    out.copy_from_slice(&bisected(sorted, &group, precedes)[..xs.len()]);
+                    if xs.iter().any(is_nan) {
+                        let numbers = *numbers.get_or_init(count_numbers);
+                        let nans = out.iter_mut().zip(xs).filter(|(_, x)| is_nan(x));
+                        nans.for_each(|(out, _)| *out = numbers);
+                    }
+                }
+            });
+        });
+    })
+}
+
+/// For each of some numbers how many elements come before it.
+#[inline(always)]
+fn bisected<T: Element>(
+    sorted: &[T],
+    xs: &[T; TOGETHER],
+    precedes: impl Fn(T, T) -> bool,
+) -> [i32; TOGETHER] {
+    let mut before = [0; TOGETHER];
+    let mut left = sorted.len();
+    while left > 0 {
+        let half = (left / 2).max(1);
+        // All are read before any is compared, or each comparison would be a branch.
+        let elements = before.map(|before: i32| sorted[before as usize + half - 1]);
+        for ((before, &element), &x) in before.iter_mut().zip(&elements).zip(xs) {
+            *before += if precedes(element, x) { half as i32 } else { 0 };
+        }
+        left -= half;
+    }
+    before
+}

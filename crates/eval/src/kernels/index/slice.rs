@@ -1,0 +1,79 @@
+//! Slices at static and dynamic starts, all clamped so that the slice fits.
+
+use nxla_expr::{Slice, Start, TensorType};
+use nxla_tensor::{HostTensor, Shape};
+
+use crate::context;
+use crate::context::Args;
+use crate::context::{Cx, Fault};
+use crate::kernels::elementwise::{convert, owned};
+use crate::kernels::movement::Places;
+use crate::kernels::strided::Strided;
+
+/// The start of each axis; `dynamic` returns the dynamic starts in order.
+fn starts(
+    starts: &[Start],
+    mut dynamic: impl Iterator<Item = i64>,
+    room: impl Fn(usize) -> usize,
+) -> Vec<usize> {
+    let start = |(axis, start): (usize, &Start)| {
+        let start = match start {
+            Start::Static(start) => *start,
+            Start::Dynamic => dynamic.next().expect("there is an operand for each"),
+        };
+        start.clamp(0, i64::try_from(room(axis)).unwrap_or(i64::MAX)) as usize
+    };
+    starts.iter().enumerate().map(start).collect()
+}
+
+pub(super) fn slice(
+    cx: Cx<'_>,
+    attributes: &Slice,
+    args: &Args<'_>,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let x = args.get(0);
+    let rule = places(x.shape(), attributes, operands(args, 1)).rule(&ty.shape);
+    context::build_bytes(ty.dtype, &ty.shape, |out| {
+        rule.read_all_bytes(cx, ty.dtype.size(), x.bytes(), out);
+    })
+}
+
+/// The integers that are operands from `first` on.
+fn operands(args: &Args<'_>, first: usize) -> impl Iterator<Item = i64> {
+    (first..args.len()).map(|index| context::integer(args.get(index)))
+}
+
+/// The places of a slice whose starts are all known.
+pub(crate) fn known_slice(x: &Shape, attributes: &Slice) -> Places {
+    places(x, attributes, std::iter::empty())
+}
+
+fn places(x: &Shape, attributes: &Slice, dynamic: impl Iterator<Item = i64>) -> Places {
+    let room = |axis: usize| x[axis] - attributes.lengths[axis];
+    let starts = starts(&attributes.starts, dynamic, room);
+    let mut steps = Strided::row_major(x);
+    let offset = starts.iter().zip(&steps).map(|(&start, &step)| start * step as usize).sum();
+    for (step, &stride) in steps.iter_mut().zip(&attributes.strides) {
+        *step *= stride as isize;
+    }
+    Places { offset, steps }
+}
+
+/// Writes into the operand if no other handle exists.
+pub(super) fn put_slice(
+    cx: Cx<'_>,
+    put: &[Start],
+    args: &mut Args<'_>,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let update = convert(cx, args.get(1), ty.dtype)?;
+    let room = |axis: usize| ty.shape[axis] - update.shape()[axis];
+    let starts = starts(put, operands(args, 2), room);
+    let mut result = owned(cx, args.take(0), ty.dtype)?;
+    let steps = Strided::row_major(&ty.shape);
+    let offset = starts.iter().zip(&steps).map(|(&start, &step)| start * step as usize).sum();
+    let rule = Strided::new(offset, update.shape().iter().copied().zip(steps));
+    rule.write_bytes(ty.dtype.size(), update.bytes(), context::bytes_mut(&mut result));
+    Ok(result)
+}

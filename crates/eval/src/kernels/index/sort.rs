@@ -1,0 +1,324 @@
+//! Sorting along an axis. NaN counts as the largest number, and equal elements keep their order.
+//!
+//! Elements become unsigned keys of the same order, so that there is one sort for all dtypes. Where
+//! positions are asked for, the position is the lower half of the key: that makes all keys different
+//! and the sort stable.
+
+use nxla_expr::Sort;
+use nxla_tensor::{DType, HostTensor};
+
+use super::radix::{self, Key};
+use crate::context;
+use crate::context::{Cx, Fault};
+use crate::kernels::elementwise::convert;
+use crate::kernels::ordered::{Ordered, match_ordered, widened_float};
+use crate::kernels::reduce::Plane;
+
+/// An element that has an unsigned key of the same order.
+pub(super) trait Keyed: Ordered {
+    type Key: Key + std::ops::Not<Output = Self::Key>;
+    /// A key that holds a key and a position.
+    type Pair: Key;
+    /// Bits of a key.
+    const BITS: u32;
+    /// The keys of the two zeros of a float; each is the inverse of the other.
+    const ZEROS: Option<[Self::Key; 2]>;
+
+    /// The key. The key of `-0.0` is one less than the key of `0.0`.
+    fn key(self) -> Self::Key;
+    fn of_key(key: Self::Key) -> Self;
+    /// The key of a number equal to this one, the same for all equal numbers.
+    fn equal_key(self) -> Self::Key;
+    fn pair(key: Self::Key, position: usize) -> Self::Pair;
+    fn position(pair: Self::Pair) -> i64;
+}
+
+macro_rules! keyed {
+    ($($t:ident, $bits:ident, $pair:ident: $key:expr, $of_key:expr, $equal:expr, $zeros:expr;)*) => {
+        $(impl Keyed for $t {
+            type Key = $bits;
+            type Pair = $pair;
+            const BITS: u32 = $bits::BITS;
+            const ZEROS: Option<[$bits; 2]> = $zeros;
+
+            #[inline(always)]
+            fn key(self) -> $bits {
+                $key(self)
+            }
+            #[inline(always)]
+            fn of_key(key: $bits) -> Self {
+                $of_key(key)
+            }
+            #[inline(always)]
+            fn equal_key(self) -> $bits {
+                $key($equal(self))
+            }
+            #[inline(always)]
+            fn pair(key: $bits, position: usize) -> $pair {
+                $pair::from(key) << $bits::BITS | position as $pair
+            }
+            #[inline(always)]
+            fn position(pair: $pair) -> i64 {
+                (pair & $pair::from($bits::MAX)) as i64
+            }
+        })*
+    };
+}
+
+macro_rules! float_keys {
+    ($key:ident, $of_key:ident, $t:ident, $bits:ident) => {
+        /// Positive numbers are in order by their bits, negative ones in reverse.
+        #[inline(always)]
+        fn $key(x: $t) -> $bits {
+            let bits = if x.is_nan() { $t::NAN.abs().to_bits() } else { x.to_bits() };
+            let sign = (bits >> ($bits::BITS - 1)) * $bits::MAX;
+            bits ^ (sign | 1 << ($bits::BITS - 1))
+        }
+
+        #[inline(always)]
+        fn $of_key(key: $bits) -> $t {
+            let positive = (key >> ($bits::BITS - 1)) * $bits::MAX;
+            $t::from_bits(key ^ (!positive | 1 << ($bits::BITS - 1)))
+        }
+    };
+}
+float_keys!(key_f32, f32_of_key, f32, u32);
+float_keys!(key_f64, f64_of_key, f64, u64);
+
+keyed! {
+    u8, u32, u64: u32::from, |key| key as u8, |x| x, None;
+    u16, u32, u64: u32::from, |key| key as u16, |x| x, None;
+    u32, u32, u64: |x| x, |key| key, |x| x, None;
+    u64, u64, u128: |x| x, |key| key, |x| x, None;
+    i8, u32, u64: |x| i32::from(x) as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i8, |x| x, None;
+    i16, u32, u64: |x| i32::from(x) as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i16, |x| x, None;
+    i32, u32, u64: |x| x as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i32, |x| x, None;
+    i64, u64, u128: |x| x as u64 ^ 1 << 63, |key| (key ^ 1 << 63) as i64, |x| x, None;
+    // Adding zero makes one zero of the two.
+    f32, u32, u64: key_f32, f32_of_key, |x| x + 0.0, Some([u32::MAX >> 1, 1 << 31]);
+    f64, u64, u128: key_f64, f64_of_key, |x| x + 0.0, Some([u64::MAX >> 1, 1 << 63]);
+}
+
+pub(super) fn sort(cx: Cx<'_>, attributes: Sort, x: &HostTensor) -> Result<HostTensor, Fault> {
+    let (dtype, shape) = (x.dtype(), x.shape());
+    let x = convert(cx, x, widened_float(dtype))?;
+    let plane = Plane::along(shape, attributes.axis);
+    let sorted = match_ordered!(x.dtype(), T => {
+        let elements = context::slice::<T>(&x);
+        context::build(x.dtype(), shape, |out: &mut [T]| {
+            each_run(cx, plane, out, |first, out: &mut [T], inner| {
+                sort_run(cx, &elements[first..], inner, attributes.descending, out);
+            });
+        })?
+    });
+    convert(cx, &sorted, dtype)
+}
+
+pub(super) fn argsort(
+    cx: Cx<'_>,
+    attributes: Sort,
+    x: &HostTensor,
+    to: DType,
+) -> Result<HostTensor, Fault> {
+    let shape = x.shape();
+    let x = convert(cx, x, widened_float(x.dtype()))?;
+    let plane = Plane::along(shape, attributes.axis);
+    let positions = match_ordered!(x.dtype(), T => {
+        let elements = context::slice::<T>(&x);
+        context::build(DType::S64, shape, |out: &mut [i64]| {
+            each_run(cx, plane, out, |first, out: &mut [i64], inner| {
+                argsort_run(cx, &elements[first..], inner, attributes.descending, out);
+            });
+        })?
+    });
+    convert(cx, &positions, to)
+}
+
+/// Sorts every `inner`th element of `x` into the same places of `out`.
+fn sort_run<T: Keyed>(cx: Cx<'_>, x: &[T], inner: usize, descending: bool, out: &mut [T]) {
+    // Inverted keys have the opposite order.
+    let key = |x: T| if descending { !x.key() } else { x.key() };
+    let element = |key: T::Key| T::of_key(if descending { !key } else { key });
+    let read = |first: usize, keys: &mut [T::Key]| read_run(x, inner, first, keys, |_, x| key(x));
+    if inner == 1 && size_of::<T>() == size_of::<T::Key>() {
+        // Keys as wide as the elements take their place for a while.
+        let keys = bytemuck::cast_slice_mut::<T, T::Key>(out);
+        radix::sort(cx, keys, 0, &read, &|keys| {
+            keys.iter_mut().for_each(|key| *key = bytemuck::cast(element(*key)));
+        });
+        return keep_zeros(T::ZEROS, out, key, x.iter().copied());
+    }
+    let mut keys = context::filled(T::Key::default(), out.len().div_ceil(inner));
+    radix::sort(cx, &mut keys, 0, &read, &|_| {});
+    keep_zeros(T::ZEROS, &mut keys, |key| key, x.iter().step_by(inner).map(|&x| key(x)));
+    let places = out.iter_mut().step_by(inner);
+    places.zip(&keys).for_each(|(out, &key)| *out = element(key));
+}
+
+/// Brings sorted zeros into the order in which they came: they are equal, but their keys are not.
+fn keep_zeros<E: Copy, K: Key>(
+    zeros: Option<[K; 2]>,
+    sorted: &mut [E],
+    key: impl Fn(E) -> K,
+    came: impl Iterator<Item = E>,
+) {
+    let Some([lower, upper]) = zeros else { return };
+    let first = sorted.partition_point(|&x| key(x) < lower);
+    let count = sorted[first..].partition_point(|&x| key(x) <= upper);
+    let run = &mut sorted[first..first + count];
+    if run.first().map(|&x| key(x)) != run.last().map(|&x| key(x)) {
+        let came = came.filter(|&x| key(x) == lower || key(x) == upper);
+        run.iter_mut().zip(came).for_each(|(to, x)| *to = x);
+    }
+}
+
+/// Writes the positions that sort every `inner`th element of `x` to the same places of `out`.
+fn argsort_run<T: Keyed>(cx: Cx<'_>, x: &[T], inner: usize, descending: bool, out: &mut [i64]) {
+    let pair =
+        |position, x: T| T::pair(if descending { !x.equal_key() } else { x.equal_key() }, position);
+    let read = |first: usize, keys: &mut [T::Pair]| read_run(x, inner, first, keys, pair);
+    if inner == 1 && size_of::<T::Pair>() == size_of::<i64>() {
+        let keys = bytemuck::cast_slice_mut::<i64, T::Pair>(out);
+        return radix::sort(cx, keys, T::BITS, &read, &|keys| {
+            let positions = bytemuck::cast_slice_mut::<T::Pair, i64>(keys);
+            positions.iter_mut().for_each(|key| *key = T::position(bytemuck::cast(*key)));
+        });
+    }
+    let mut keys = context::filled(T::Pair::default(), out.len().div_ceil(inner));
+    radix::sort(cx, &mut keys, T::BITS, &read, &|_| {});
+    let places = out.iter_mut().step_by(inner);
+    places.zip(&keys).for_each(|(out, &key)| *out = T::position(key));
+}
+
+/// Writes the keys of every `inner`th element of `x`, from the position `first` on.
+#[inline(always)]
+fn read_run<T: Copy, K>(
+    x: &[T],
+    inner: usize,
+    first: usize,
+    keys: &mut [K],
+    key: impl Fn(usize, T) -> K,
+) {
+    if inner == 1 {
+        let run = keys.iter_mut().zip(&x[first..]).enumerate();
+        return run.for_each(|(at, (out, &x))| *out = key(first + at, x));
+    }
+    let run = keys.iter_mut().zip(x[first * inner..].iter().step_by(inner)).enumerate();
+    run.for_each(|(at, (out, &x))| *out = key(first + at, x));
+}
+
+/// Calls `sort` for each run along the axis, with the position of its first element, the result from
+/// there to the end of the block, and the distance of its elements.
+fn each_run<R: Send>(
+    cx: Cx<'_>,
+    plane: Plane,
+    out: &mut [R],
+    sort: impl Fn(usize, &mut [R], usize) + Sync,
+) {
+    let Plane { count, inner, .. } = plane;
+    let block = count * inner;
+    // Sorting takes a number of passes that grows with the logarithm of the length.
+    let cost = 4 * block * (1 + count.max(1).ilog2() as usize);
+    cx.rows(out, block, cost, |first, out| {
+        for (index, out) in out.chunks_exact_mut(block).enumerate() {
+            for column in 0..inner {
+                sort((first + index) * block + column, &mut out[column..], inner);
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORDERED: [DType; 16] = [
+        DType::U2,
+        DType::U4,
+        DType::U8,
+        DType::U16,
+        DType::U32,
+        DType::U64,
+        DType::S4,
+        DType::S8,
+        DType::S16,
+        DType::S32,
+        DType::S64,
+        DType::F8E4M3FN,
+        DType::BF16,
+        DType::F16,
+        DType::F32,
+        DType::F64,
+    ];
+
+    /// Both directions, runs that are neighbours and runs that are not, lengths around multiples
+    /// of the width of keys.
+    #[test]
+    fn every_dtype_sorts_like_a_list_of_numbers() {
+        let cx = crate::context::test_context();
+        for dtype in ORDERED {
+            // Negative numbers become huge as `u64`, where `f64` cannot tell them apart.
+            let least = if dtype == DType::U64 { 0 } else { -3 };
+            for (count, inner) in [(1, 1), (4, 1), (7, 1), (8, 2), (5, 3)] {
+                let shape = [2, count, inner];
+                let numbers: Vec<i64> =
+                    (0..2 * count * inner).map(|at| at as i64 * 37 % 11 + least).collect();
+                let x = convert(cx, &HostTensor::from_vec(numbers, shape).unwrap(), dtype).unwrap();
+                for descending in [false, true] {
+                    let attributes = Sort { axis: 1, descending, stable: true };
+                    let sorted = sort(cx, attributes, &x).unwrap();
+                    let order = argsort(cx, attributes, &x, DType::S64).unwrap();
+                    check_runs(&x, &sorted, &order, (count, inner), descending);
+                }
+            }
+        }
+    }
+
+    fn check_runs(
+        x: &HostTensor,
+        sorted: &HostTensor,
+        order: &HostTensor,
+        (count, inner): (usize, usize),
+        descending: bool,
+    ) {
+        let order = context::slice::<i64>(order);
+        for run in 0..2 * inner {
+            let first = run / inner * count * inner + run % inner;
+            let mut expected: Vec<(f64, i64)> =
+                (0..count).map(|at| x.get(first + at * inner).as_f64()).zip(0..).collect();
+            let (dtype, direction) = (x.dtype(), if descending { -1.0 } else { 1.0 });
+            expected.sort_by(|a, b| (direction * a.0).total_cmp(&(direction * b.0)));
+            for (at, (number, position)) in expected.into_iter().enumerate() {
+                let place = first + at * inner;
+                assert_eq!(sorted.get(place).as_f64(), number, "{dtype} at {place}");
+                assert_eq!(order[place], position, "{dtype} at {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn not_a_number_is_the_largest_and_zeros_keep_their_order() {
+        let cx = crate::context::test_context();
+        let x = [0.0_f32, f32::NAN, -0.0, f32::INFINITY, -1.0, -f32::NAN, 0.0];
+        let x = HostTensor::from_slice(&x, [7]).unwrap();
+        let order = |descending| {
+            let attributes = Sort { axis: 0, descending, stable: true };
+            context::slice::<i64>(&argsort(cx, attributes, &x, DType::S64).unwrap()).to_vec()
+        };
+        assert_eq!(order(false), [4, 0, 2, 6, 3, 1, 5]);
+        assert_eq!(order(true), [1, 5, 3, 0, 2, 6, 4]);
+        for (inner, shape) in [(1, [7, 1]), (2, [4, 2])] {
+            let column = [0.0_f32, 1.0, -0.0, 1.0, -1.0, 1.0, 0.0, 1.0];
+            let x = HostTensor::from_slice(&column[..shape[0] * shape[1]], shape).unwrap();
+            for descending in [false, true] {
+                let attributes = Sort { axis: 0, descending, stable: true };
+                let sorted = sort(cx, attributes, &x).unwrap();
+                let signs: Vec<bool> = (context::slice::<f32>(&sorted).iter().step_by(inner))
+                    .filter(|x| **x == 0.0)
+                    .map(|x| x.is_sign_negative())
+                    .collect();
+                assert_eq!(signs, [false, true, false], "{inner} {descending}");
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The thresholds of kernels, measured by `benches/python/kernels.py`.
+
+/// Elements of a block that stays in the first-level cache between two passes.
+pub(super) const BLOCK_ELEMENTS: usize = 1 << 12;
+
+/// Bytes of a register of element-wise code: a handful of registers fit into a second-level cache. Registers that fit
+/// into the first level cost more to start than they save.
+pub(super) const REGISTER_BYTES: usize = 1 << 14;
+
+/// Bytes of a part that fits into a second-level cache twice.
+pub(super) const CACHE_BYTES: usize = 1 << 18;
+
+/// Elements of a partial result of a long reduction.
+pub(super) const PART_ELEMENTS: usize = 1 << 16;
+
+/// Elements of a task that several threads share.
+pub(super) const TASK_ELEMENTS: usize = 1 << 15;
+
+/// Multiplications below which setting up a blocked product does not pay.
+pub(super) const SMALL_PRODUCT: usize = 1 << 14;
+
+/// Multiplications between two checks for cancellation: a quarter of a second.
+pub(super) const CHECKED_PRODUCT: usize = 1 << 33;
+
+/// The side from which a blocked factorization or solution is faster than going row by row.
+pub(super) const BLOCKED_SIDE: usize = 48;

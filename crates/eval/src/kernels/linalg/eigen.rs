@@ -1,0 +1,55 @@
+//! Eigenvalues of matrices without symmetry, for callers that have data: no op computes them, since
+//! nothing of the kind is known on a device.
+
+use nxla_tensor::{Complex, DType, HostTensor, Shape, TensorError};
+
+use crate::context::{ExecContext, Hooks};
+
+/// The eigenvalues of each square matrix in the last two axes, in no particular order, and its
+/// eigenvectors in columns, of length 1; both `c128`. The results of a matrix with NaN or infinities are NaN.
+///
+/// ```
+/// use nxla_eval::eigen;
+/// use nxla_tensor::{HostTensor, Scalar};
+///
+/// let rotation = HostTensor::from_slice(&[0.0, -1.0, 1.0, 0.0], [2, 2]).unwrap();
+/// let (values, _) = eigen(&rotation).unwrap();
+/// let (re, im) = values.get(0).parts();
+/// assert!(re.abs() < 1e-12 && (im.abs() - 1.0).abs() < 1e-12);
+/// ```
+///
+/// # Errors
+/// More elements than there is memory for.
+///
+/// # Panics
+/// If the last two axes do not contain square matrices.
+pub fn eigen(a: &HostTensor) -> Result<(HostTensor, HostTensor), TensorError> {
+    let [batch @ .., side, columns] = a.shape().as_slice() else {
+        panic!("the tensor does not contain matrices")
+    };
+    let side = *side;
+    assert_eq!(side, *columns, "the matrices are square");
+    let wide = a.cast(DType::C128);
+    let elements = wide.as_slice::<Complex<f64>>()?;
+    let (square, total) = (side * side, side * (side + 1));
+    let count = batch.iter().product::<usize>();
+    let nan = Complex::new(f64::NAN, f64::NAN);
+    let mut results = vec![nan; count * total];
+    let hooks = Hooks::new();
+    let cx = ExecContext::new(&hooks, None);
+    if total > 0 {
+        cx.rows(&mut results, total, square * side * 32, |first, results| {
+            let matrices = elements[first * square..].chunks_exact(square);
+            for (out, a) in results.chunks_exact_mut(total).zip(matrices) {
+                if a.iter().all(|x| x.re.is_finite() && x.im.is_finite()) {
+                    nxla_factor::eigen(a, side, out);
+                }
+            }
+        });
+    }
+    let rows = || results.chunks_exact(total.max(1));
+    let values = rows().flat_map(|row| &row[..side]).copied().collect();
+    let vectors = rows().flat_map(|row| &row[side..]).copied().collect();
+    let shape: Shape = batch.iter().copied().chain([side]).collect();
+    Ok((HostTensor::from_vec(values, shape)?, HostTensor::from_vec(vectors, a.shape().clone())?))
+}

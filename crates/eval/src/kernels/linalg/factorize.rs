@@ -1,0 +1,112 @@
+//! Factorisations of matrices, done by a [kernel](crate::kernels::matrix) one matrix at a time.
+//!
+//! All parts of one matrix lie side by side in a row of numbers while the batch is worked on, by
+//! several threads where that pays; then each part is collected into a tensor. The results of a matrix
+//! with NaN or infinities are NaN, also if an iteration does not converge.
+
+use nxla_expr::{Factorization, TensorType};
+use nxla_tensor::{DType, HostTensor};
+
+use super::field::{Field, computed, match_field};
+use super::systems::{MOST_ROWS, eliminate};
+use crate::context;
+use crate::context::{Cx, Fault};
+use crate::kernels::elementwise::convert;
+
+/// The parts of a factorisation of `a`, which has one more than the axes of a batch of matrices;
+/// `types` are the result types of the op.
+pub(super) fn factorize(
+    cx: Cx<'_>,
+    factorization: Factorization,
+    a: &HostTensor,
+    types: &[TensorType],
+) -> Result<Vec<HostTensor>, Fault> {
+    let dtype = a.dtype().to_floating();
+    let a = convert(cx, &convert(cx, a, dtype)?, computed(dtype))?;
+    match_field!(a.dtype(), T => parts::<T>(cx, factorization, &a, types))
+}
+
+fn parts<T: Field + 'static>(
+    cx: Cx<'_>,
+    factorization: Factorization,
+    a: &HostTensor,
+    types: &[TensorType],
+) -> Result<Vec<HostTensor>, Fault> {
+    let Some(one) = T::FACTORIZE else { unreachable!("the plan has a program in its place") };
+    let batch = a.rank() - 2;
+    let (rows, columns) = (a.shape()[batch], a.shape()[batch + 1]);
+    let count: usize = a.shape()[..batch].iter().product();
+    let sizes: Vec<usize> = types.iter().map(|ty| ty.shape[batch..].iter().product()).collect();
+    let total: usize = sizes.iter().sum();
+    let elements = context::slice::<T>(a);
+    let mut results = context::filled(T::NAN, count * total);
+    let cost = rows * columns * rows.min(columns) * 8;
+    cx.rows(&mut results, total, cost, |first, results| {
+        let matrices = elements[first * rows * columns..].chunks_exact(rows * columns);
+        for (out, a) in results.chunks_exact_mut(total).zip(matrices) {
+            if cx.is_cancelled() || !a.iter().all(|x| x.is_finite()) {
+                continue;
+            }
+            // The kernel allocates some copies of the matrix and of the parts.
+            context::require::<T>(3 * (a.len() + total));
+            if factorization == Factorization::Lu && rows == columns && rows <= MOST_ROWS {
+                let (factors, order) = out.split_at_mut(a.len());
+                factors.copy_from_slice(a);
+                order.iter_mut().enumerate().for_each(|(at, row)| *row = T::from_real(at as f64));
+                eliminate(factors, order, rows);
+                continue;
+            }
+            if a.len() < many(factorization) {
+                one(factorization, a, rows, columns, out);
+                continue;
+            }
+            let (a, mut parts) =
+                (context::collected(a.iter().copied()), context::collected(out.iter().copied()));
+            let parts = cx.run_detached(move || {
+                one(factorization, &a, rows, columns, &mut parts);
+                parts
+            });
+            if let Some(parts) = parts {
+                out.copy_from_slice(&parts);
+            }
+        }
+    });
+    let mut start = 0;
+    let mut collected = Vec::with_capacity(types.len());
+    for (ty, &size) in types.iter().zip(&sizes) {
+        collected.push(collect(cx, &results, start..start + size, total, ty)?);
+        start += size;
+    }
+    Ok(collected)
+}
+
+/// Elements of a matrix from which on its factorisation, which cannot be told to stop, is left behind
+/// by who does not want it any more. It takes a tenth of a second or longer.
+fn many(factorization: Factorization) -> usize {
+    match factorization {
+        Factorization::Lu => 1 << 21,
+        Factorization::Qr { .. } => 1 << 20,
+        Factorization::Eigh | Factorization::Svd { .. } => 1 << 18,
+    }
+}
+
+/// One part of every matrix, which lies at `range` of each row of numbers.
+fn collect<T: Field>(
+    cx: Cx<'_>,
+    results: &[T],
+    range: std::ops::Range<usize>,
+    total: usize,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let numbers = results.chunks_exact(total).flat_map(|row| &row[range.clone()]);
+    let gathered = if ty.dtype.is_complex() || !T::DTYPE.is_complex() {
+        context::build(T::DTYPE, &ty.shape, |out: &mut [T]| {
+            out.iter_mut().zip(numbers).for_each(|(out, &x)| *out = x);
+        })?
+    } else {
+        context::build(DType::F64, &ty.shape, |out: &mut [f64]| {
+            out.iter_mut().zip(numbers).for_each(|(out, &x)| *out = x.real());
+        })?
+    };
+    convert(cx, &gathered, ty.dtype)
+}

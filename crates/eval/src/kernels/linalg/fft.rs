@@ -1,0 +1,400 @@
+//! The discrete Fourier transform along one axis.
+//!
+//! A line of real numbers whose length is even is transformed as half as many complex ones: the
+//! spectra of its elements at even and at odd places are the two halves of theirs, and the second
+//! half of the result mirrors the first.
+
+use std::sync::Arc;
+
+use nxla_expr::{Fft, TensorType};
+use nxla_tensor::{Complex, DType, Element, HostTensor};
+
+use crate::context;
+use crate::context::{Cx, Fault, Real};
+use crate::kernels::elementwise::{convert, vectorize};
+use crate::kernels::reduce::Plane;
+
+/// The axis is cut to the length of the transform, or padded with zeros.
+pub(super) fn fft(
+    cx: Cx<'_>,
+    attributes: Fft,
+    x: &HostTensor,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    match (x.dtype(), ty.dtype) {
+        (DType::F32, DType::C64) => {
+            let transform = Transform::new(cx, attributes, false);
+            lines::<f32, f32>(cx, &transform, x, ty, |x| Complex::new(x, 0.0))
+        }
+        (DType::C64, DType::C64) => {
+            let transform = Transform::new(cx, attributes, true);
+            lines::<Complex<f32>, f32>(cx, &transform, x, ty, |x| x)
+        }
+        (DType::C128, _) => {
+            let transform = Transform::new(cx, attributes, true);
+            lines::<Complex<f64>, f64>(cx, &transform, x, ty, |x| x)
+        }
+        _ => {
+            // Narrow floats and integers. `f32` does not contain all integers.
+            let transform = Transform::new(cx, attributes, false);
+            let wide = TensorType::new(DType::C128, ty.shape.clone());
+            let x = convert(cx, x, DType::F64)?;
+            let spectra = lines::<f64, f64>(cx, &transform, &x, &wide, |x| Complex::new(x, 0.0))?;
+            convert(cx, &spectra, ty.dtype)
+        }
+    }
+}
+
+/// The transform of a line.
+struct Transform<T> {
+    attributes: Fft,
+    plan: Arc<dyn rustfft::Fft<T>>,
+    /// For lines of real numbers that are read as pairs.
+    roots: Option<Arc<[Complex<T>]>>,
+}
+
+impl<T: Real> Transform<T> {
+    fn new(cx: Cx<'_>, attributes: Fft, is_complex: bool) -> Self {
+        let Fft { inverse, length, .. } = attributes;
+        if is_complex || length % 2 == 1 {
+            return Transform { attributes, plan: cx.transform(length, inverse), roots: None };
+        }
+        Transform {
+            attributes,
+            plan: cx.transform(length / 2, false),
+            roots: Some(cx.roots(length)),
+        }
+    }
+
+    /// Fills what the plan transforms from a line, and the rest with zeros.
+    fn fill<A: Copy>(&self, to: &mut [Complex<T>], line: &[A], read: &impl Fn(A) -> Complex<T>) {
+        let line = &line[..line.len().min(self.attributes.length)];
+        if self.roots.is_none() {
+            to.iter_mut().zip(line).for_each(|(to, &x)| *to = read(x));
+            to[line.len()..].fill(Complex::default());
+            return;
+        }
+        let (pairs, last) = line.as_chunks::<2>();
+        let (filled, rest) = to.split_at_mut(pairs.len());
+        for (to, [x, y]) in filled.iter_mut().zip(pairs) {
+            *to = Complex::new(read(*x).re, read(*y).re);
+        }
+        rest.fill(Complex::default());
+        if let [last] = last {
+            rest[0] = read(*last);
+        }
+    }
+
+    /// Writes the spectra of lines of `count` elements, which begin `stride` after one another, to places
+    /// that do so `apart`.
+    fn run<A: Copy>(
+        &self,
+        lines: &[A],
+        (count, stride): (usize, usize),
+        (out, apart): (&mut [Complex<T>], usize),
+        read: &impl Fn(A) -> Complex<T>,
+    ) {
+        let mut scratch = context::filled(Complex::default(), self.plan.get_inplace_scratch_len());
+        let mut pairs = Vec::new();
+        if self.roots.is_some() {
+            context::fill(&mut pairs, Complex::default(), self.plan.len());
+        }
+        for (index, out) in out.chunks_mut(apart).enumerate() {
+            let line = &lines[index * stride..][..count];
+            let out = &mut out[..self.attributes.length];
+            match &self.roots {
+                None => {
+                    self.fill(out, line, read);
+                    self.plan.process_with_scratch(out, &mut scratch);
+                }
+                Some(roots) => {
+                    self.fill(&mut pairs, line, read);
+                    self.plan.process_with_scratch(&mut pairs, &mut scratch);
+                    unfold(&pairs, roots, out);
+                }
+            }
+            if self.attributes.inverse {
+                self.invert(out);
+            }
+        }
+    }
+
+    /// Writes the spectra of some columns of a matrix, whose rows begin `inner` after one another, to the
+    /// same columns of `rows`. Neighbours go together, since they share cache lines.
+    fn run_columns<A: Copy + Default>(
+        &self,
+        x: &[A],
+        (count, inner): (usize, usize),
+        mut rows: Vec<&mut [Complex<T>]>,
+        read: &impl Fn(A) -> Complex<T>,
+    ) {
+        let columns = rows.first().map_or(0, |row| row.len());
+        let (stride, apart) = (count + GAP, self.attributes.length + GAP);
+        let (mut lines, mut spectra) = (Vec::new(), Vec::new());
+        for first in (0..columns).step_by(TOGETHER) {
+            let together = TOGETHER.min(columns - first);
+            context::fill(&mut lines, A::default(), together * stride);
+            context::fill(&mut spectra, Complex::default(), together * apart);
+            for (at, row) in x.chunks(inner).take(count).enumerate() {
+                let places = lines[at..].iter_mut().step_by(stride);
+                places.zip(&row[first..][..together]).for_each(|(to, &x)| *to = x);
+            }
+            self.run(&lines, (count, stride), (&mut spectra, apart), read);
+            for (at, row) in rows.iter_mut().enumerate() {
+                let places = spectra[at..].iter().step_by(apart);
+                row[first..][..together].iter_mut().zip(places).for_each(|(to, &x)| *to = x);
+            }
+        }
+    }
+
+    /// Converts a spectrum to the result of the inverse transform.
+    fn invert(&self, spectrum: &mut [Complex<T>]) {
+        let scale = T::of(1.0 / self.attributes.length as f64);
+        // The inverse of real numbers is the conjugate of their transform.
+        let sign = if self.roots.is_some() { -scale } else { scale };
+        vectorize(
+            #[inline(always)]
+            || {
+                for x in spectrum {
+                    *x = Complex::new(x.re * scale, x.im * sign);
+                }
+            },
+        );
+    }
+}
+
+/// Writes the spectrum of a real line from that of its pairs of neighbours, whose second half mirrors
+/// the first.
+fn unfold<T: Real>(pairs: &[Complex<T>], roots: &[Complex<T>], out: &mut [Complex<T>]) {
+    let half = pairs.len();
+    let (first, second) = out.split_at_mut(half);
+    first[0] = (pairs[0].re + pairs[0].im).into();
+    second[0] = (pairs[0].re - pairs[0].im).into();
+    let (first, second) = (&mut first[1..], &mut second[1..]);
+    vectorize(
+        #[inline(always)]
+        || {
+            let (blocks, rest) = first.as_chunks_mut::<BLOCK>();
+            let done = blocks.len() * BLOCK;
+            let ahead = pairs[1..].as_chunks().0.iter().zip(roots[1..].as_chunks().0);
+            let mirrored = pairs[1..].as_rchunks().1.iter().rev();
+            for ((out, (pairs, roots)), mirrored) in blocks.iter_mut().zip(ahead).zip(mirrored) {
+                unfold_block(pairs, mirrored, roots, out);
+            }
+            let ends = pairs[1 + done..].iter().zip(&roots[1 + done..]);
+            let mirrored = pairs[1..half - done].iter().rev();
+            for ((out, (this, root)), mirrored) in rest.iter_mut().zip(ends).zip(mirrored) {
+                *out = unfolded(*this, *mirrored, *root);
+            }
+            for (out, number) in second.iter_mut().rev().zip(&*first) {
+                *out = number.conj();
+            }
+        },
+    );
+}
+
+/// Columns that are transformed at a time.
+const TOGETHER: usize = 16;
+
+/// Elements between columns that are transformed together. Columns at a distance of a power of two would share sets of
+/// the cache.
+const GAP: usize = 8;
+
+/// Into how many parts columns are cut for each thread.
+const TASKS: usize = 8;
+
+/// Numbers of a spectrum that are computed at a time.
+const BLOCK: usize = 16;
+
+/// Computes one block, which is vectorized.
+#[inline(always)]
+fn unfold_block<T: Real>(
+    pairs: &[Complex<T>; BLOCK],
+    mirrored: &[Complex<T>; BLOCK],
+    roots: &[Complex<T>; BLOCK],
+    out: &mut [Complex<T>; BLOCK],
+) {
+    for at in 0..BLOCK {
+        out[at] = unfolded(pairs[at], mirrored[BLOCK - 1 - at], roots[at]);
+    }
+}
+
+/// The number at a place from those of the spectrum of pairs at this place and at the mirrored one: half
+/// of the sum with its conjugate is what elements at even places make of it, half of the difference,
+/// divided by `i`, what those at odd places do.
+#[inline(always)]
+fn unfolded<T: Real>(this: Complex<T>, mirrored: Complex<T>, root: Complex<T>) -> Complex<T> {
+    let half = T::of(0.5);
+    let (even, odd) = (
+        Complex::new((this.re + mirrored.re) * half, (this.im - mirrored.im) * half),
+        Complex::new((this.im + mirrored.im) * half, (mirrored.re - this.re) * half),
+    );
+    even + root * odd
+}
+
+/// Transforms each line.
+fn lines<A: Element, T: Real>(
+    cx: Cx<'_>,
+    transform: &Transform<T>,
+    x: &HostTensor,
+    ty: &TensorType,
+    read: impl Fn(A) -> Complex<T> + Sync,
+) -> Result<HostTensor, Fault>
+where
+    Complex<T>: Element,
+{
+    let Fft { axis, length, .. } = transform.attributes;
+    let Plane { count, inner, .. } = Plane::along(x.shape(), axis);
+    let x = context::slice::<A>(x);
+    let cost = length * (1 + length.ilog2() as usize) * 4;
+    context::build(ty.dtype, &ty.shape, |out: &mut [Complex<T>]| {
+        if out.is_empty() {
+            return;
+        }
+        if inner == 1 {
+            return cx.rows(out, length, cost, |first, out| {
+                transform.run(&x[first * count..], (count, count), (out, length), &read);
+            });
+        }
+        let run = |(first, rows): (usize, Vec<&mut [Complex<T>]>)| {
+            // There is nothing of what is padded only.
+            let x = x.get(first..).unwrap_or_default();
+            transform.run_columns(x, (count, inner), rows, &read);
+        };
+        let is_spread = cx.pays(out.len().saturating_mul(cost / length));
+        let width = match is_spread {
+            true => inner.div_ceil(TASKS * cx.threads()).next_multiple_of(TOGETHER),
+            false => inner,
+        };
+        let tasks = columns(out, (length, inner), (count, width));
+        if is_spread { cx.each(tasks, run) } else { tasks.into_iter().for_each(run) }
+    })
+}
+
+/// The rows of `length` by `inner` matrices in parts of `width` columns, each with where the same columns begin in
+/// matrices of `count` rows.
+fn columns<C>(
+    out: &mut [C],
+    (length, inner): (usize, usize),
+    (count, width): (usize, usize),
+) -> Vec<(usize, Vec<&mut [C]>)> {
+    let mut tasks = Vec::new();
+    for (matrix, out) in out.chunks_exact_mut(length * inner).enumerate() {
+        let begun = tasks.len();
+        let first = |column: usize| matrix * count * inner + column;
+        tasks.extend((0..inner).step_by(width).map(|c| (first(c), Vec::with_capacity(length))));
+        for row in out.chunks_exact_mut(inner) {
+            let parts = row.chunks_mut(width);
+            tasks[begun..].iter_mut().zip(parts).for_each(|((_, rows), part)| rows.push(part));
+        }
+    }
+    tasks
+}
+
+#[cfg(test)]
+mod tests {
+    use std::f64::consts::TAU;
+
+    use super::*;
+
+    /// Straight from the definition, in double precision.
+    fn slow(line: &[f64], length: usize, inverse: bool) -> Vec<Complex<f64>> {
+        let sign = if inverse { TAU } else { -TAU };
+        let scale = if inverse { 1.0 / length as f64 } else { 1.0 };
+        (0..length)
+            .map(|k| {
+                let terms = line.iter().take(length).enumerate().map(|(j, &x)| {
+                    Complex::from_polar(x, sign * (j * k % length) as f64 / length as f64)
+                });
+                terms.sum::<Complex<f64>>() * scale
+            })
+            .collect()
+    }
+
+    #[test]
+    fn real_lines_of_any_length() {
+        let cx = crate::context::test_context();
+        for length in (1..=17).chain([64, 70, 100, 131, 132]) {
+            for inverse in [false, true] {
+                for size in [length, length + 2, 1] {
+                    let line: Vec<f64> = (0..size).map(|j| (j * j % 7) as f64 - 2.5).collect();
+                    let x = HostTensor::from_slice(&line, [size]).unwrap();
+                    let attributes = Fft { inverse, length, axis: 0 };
+                    let found = fft(cx, attributes, &x, &TensorType::new(DType::C128, [length]));
+                    let found = found.unwrap();
+                    let found = context::slice::<Complex<f64>>(&found);
+                    for (found, wanted) in found.iter().zip(slow(&line, length, inverse)) {
+                        assert!((found - wanted).norm() < 1e-12, "{length} {inverse} {size}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn narrow_lines_are_those_of_wide_ones() {
+        let cx = crate::context::test_context();
+        for length in [1, 2, 9, 36, 140, 1000] {
+            let line: Vec<f32> = (0..length).map(|j| (j * j % 23) as f32 / 11.0 - 1.0).collect();
+            let wide: Vec<f64> = line.iter().map(|&x| f64::from(x)).collect();
+            let x = HostTensor::from_slice(&line, [length]).unwrap();
+            let attributes = Fft { inverse: false, length, axis: 0 };
+            let found = fft(cx, attributes, &x, &TensorType::new(DType::C64, [length])).unwrap();
+            let found = context::slice::<Complex<f32>>(&found);
+            for (found, wanted) in found.iter().zip(slow(&wide, length, false)) {
+                let found = Complex::new(f64::from(found.re), f64::from(found.im));
+                assert!((found - wanted).norm() < 1e-6 * length as f64, "{length}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_stay_apart() {
+        let cx = crate::context::test_context();
+        let x = HostTensor::from_slice(&[1.0, f64::NAN, 2.0, 0.0, 3.0, 1e200, 4.0, 0.0], [4, 2]);
+        let attributes = Fft { inverse: false, length: 4, axis: 0 };
+        let found =
+            fft(cx, attributes, &x.unwrap(), &TensorType::new(DType::C128, [4, 2])).unwrap();
+        let found = context::slice::<Complex<f64>>(&found);
+        let first: Vec<Complex<f64>> = found.iter().step_by(2).copied().collect();
+        let whole = |re: f64, im: f64| Complex::new(re, im);
+        let wanted = [whole(10.0, 0.0), whole(-2.0, 2.0), whole(-2.0, 0.0), whole(-2.0, -2.0)];
+        assert_eq!(first, wanted);
+    }
+
+    #[test]
+    fn columns_are_transformed_as_lines_are() {
+        let cx = crate::context::test_context();
+        for (shape, length) in
+            [([2, 5, 40], 5), ([2, 5, 40], 3), ([3, 4, 1], 7), ([1, 64, 1100], 64)]
+        {
+            let [matrices, count, inner] = shape;
+            let numbers: Vec<f64> = (0..shape.iter().product())
+                .map(|at: usize| (at * at % 101) as f64 - 50.0)
+                .collect();
+            let turned: Vec<f64> = (0..matrices * inner)
+                .flat_map(|line| {
+                    let first = line / inner * count * inner + line % inner;
+                    numbers[first..].iter().step_by(inner).take(count)
+                })
+                .copied()
+                .collect();
+            for dtype in [DType::F32, DType::F64, DType::C64, DType::C128] {
+                let spectra = |numbers: &[f64], shape: [usize; 3], axis: usize| {
+                    let x = HostTensor::from_slice(numbers, shape).unwrap().cast(dtype);
+                    let mut ty = TensorType::new(dtype.to_complex(), shape);
+                    ty.shape.as_mut_slice()[axis] = length;
+                    let found = fft(cx, Fft { inverse: true, length, axis }, &x, &ty).unwrap();
+                    found.cast(DType::C128).to_vec::<Complex<f64>>().unwrap()
+                };
+                let columns = spectra(&numbers, shape, 1);
+                let lines = spectra(&turned, [matrices, inner, count], 2);
+                for (at, &found) in columns.iter().enumerate() {
+                    let (matrix, row, column) =
+                        (at / (length * inner), at / inner % length, at % inner);
+                    assert_eq!(found, lines[(matrix * inner + column) * length + row], "{shape:?}");
+                }
+            }
+        }
+    }
+}

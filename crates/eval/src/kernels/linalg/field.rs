@@ -1,0 +1,94 @@
+//! The numbers that linear algebra computes with.
+
+use std::iter::Sum;
+use std::ops::{Div, Mul, Sub};
+
+use nxla_tensor::{Complex, DType, Element};
+
+use crate::kernels::matrix::Kernels;
+
+/// Numbers of a field with conjugation and an absolute value: `f32`, `f64` and their complex numbers.
+pub(super) trait Field:
+    Element + Kernels + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Sum<Self>
+{
+    const NAN: Self;
+    fn conjugate(self) -> Self;
+    fn real(self) -> f64;
+    fn from_real(x: f64) -> Self;
+
+    fn is_finite(self) -> bool {
+        let (re, im) = self.to_scalar().parts();
+        re.is_finite() && im.is_finite()
+    }
+
+    /// The square of the absolute value.
+    fn square(self) -> f64 {
+        let (re, im) = self.to_scalar().parts();
+        re * re + im * im
+    }
+}
+
+macro_rules! fields {
+    ($($real:ident)*) => {
+        $(
+            impl Field for $real {
+                const NAN: Self = $real::NAN;
+                fn conjugate(self) -> Self {
+                    self
+                }
+                fn real(self) -> f64 {
+                    f64::from(self)
+                }
+                fn from_real(x: f64) -> Self {
+                    x as $real
+                }
+            }
+
+            impl Field for Complex<$real> {
+                const NAN: Self = Complex::new($real::NAN, $real::NAN);
+                fn conjugate(self) -> Self {
+                    self.conj()
+                }
+                fn real(self) -> f64 {
+                    f64::from(self.re)
+                }
+                fn from_real(x: f64) -> Self {
+                    Complex::new(x as $real, 0.0)
+                }
+            }
+        )*
+    };
+}
+fields!(f32 f64);
+
+/// The dtype that matrices of a floating one are computed in: their own, or `f32` where that is narrower.
+pub(super) fn computed(dtype: DType) -> DType {
+    if dtype.is_complex() || dtype == DType::F64 { dtype } else { DType::F32 }
+}
+
+/// Binds a type to the numbers of a dtype that [`computed`] returns.
+macro_rules! match_field {
+    ($dtype:expr, $t:ident => $result:expr) => {{
+        use nxla_tensor::{Complex, DType};
+        match $dtype {
+            DType::F32 => {
+                type $t = f32;
+                $result
+            }
+            DType::F64 => {
+                type $t = f64;
+                $result
+            }
+            DType::C64 => {
+                type $t = Complex<f32>;
+                $result
+            }
+            DType::C128 => {
+                type $t = Complex<f64>;
+                $result
+            }
+            dtype => unreachable!("matrices of {dtype} are computed in another dtype"),
+        }
+    }};
+}
+pub(super) use match_field;

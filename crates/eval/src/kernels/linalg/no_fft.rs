@@ -1,0 +1,11 @@
+//! Replacement for Fourier transforms without the feature `fft`.
+
+use nxla_expr::{Fft, TensorType};
+use nxla_tensor::HostTensor;
+
+use crate::context::Fault;
+
+/// Says which feature is missing.
+pub(super) fn fft(_: Fft, _: &HostTensor, _: &TensorType) -> Result<HostTensor, Fault> {
+    Err(Fault::Feature { name: "fft" })
+}

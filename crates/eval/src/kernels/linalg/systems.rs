@@ -1,0 +1,172 @@
+//! Small matrices: factors by elimination, and systems of linear equations by substitution, in one step each.
+//!
+//! A Kalman filter or a Newton iteration solves a system of a few unknowns in each iteration of its loop, where
+//! starting several steps takes longer than computing them.
+
+use nxla_expr::Program;
+use nxla_tensor::{DType, HostTensor};
+
+use super::field::{Field, match_field};
+use crate::context;
+use crate::context::{Cx, Fault};
+
+/// Rows up to which going one by one is faster than blocks.
+pub(super) const MOST_ROWS: usize = 32;
+
+/// Returns true if [`solve`] computes the results of a program on `[factors, order, b]`.
+pub(crate) fn is_small(program: &Program) -> bool {
+    // Numbers that the body has from outside follow them.
+    let [factors, order, b, ..] = program.inputs() else { return false };
+    let [batch @ .., rows, columns] = &factors.shape[..] else { return false };
+    let [of_order @ .., places] = &order.shape[..] else { return false };
+    let [of_b @ .., unknowns, _] = &b.shape[..] else { return false };
+    let is_known = matches!(factors.dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128);
+    let is_one_batch = batch == of_order && batch == of_b;
+    is_known
+        && factors.dtype == b.dtype
+        && order.dtype == DType::S32
+        && is_one_batch
+        && [columns, places, unknowns] == [rows; 3]
+        && *rows <= MOST_ROWS
+        && b.shape.size() > 0
+}
+
+/// The solutions of `a x = b`, or of the transposed `a`, from the factors of `a`.
+pub(crate) fn solve(
+    cx: Cx<'_>,
+    factors: &HostTensor,
+    order: &HostTensor,
+    b: &HostTensor,
+    transposed: bool,
+) -> Result<HostTensor, Fault> {
+    match_field!(b.dtype(), T => solutions::<T>(cx, factors, order, b, transposed))
+}
+
+fn solutions<T: Field>(
+    cx: Cx<'_>,
+    factors: &HostTensor,
+    order: &HostTensor,
+    b: &HostTensor,
+    transposed: bool,
+) -> Result<HostTensor, Fault> {
+    let [.., side, width] = b.shape()[..] else { unreachable!("the right side is matrices") };
+    let (factors, order) = (context::slice::<T>(factors), context::slice::<i32>(order));
+    let right = context::slice::<T>(b);
+    context::build(b.dtype(), b.shape(), |x: &mut [T]| {
+        cx.rows(x, side * width, side * side * width, |first, x| {
+            let mut turned = Vec::new();
+            for (index, x) in x.chunks_exact_mut(side * width).enumerate() {
+                let at = first + index;
+                let system = System {
+                    factors: &factors[at * side * side..][..side * side],
+                    order: &order[at * side..][..side],
+                    width,
+                };
+                let b = &right[at * side * width..][..side * width];
+                if transposed {
+                    context::fill(&mut turned, T::default(), side * width);
+                    system.solve_turned(b, &mut turned, x);
+                } else {
+                    system.solve(b, x);
+                }
+            }
+        });
+    })
+}
+
+/// The factors of a matrix, and for how many right sides its system is solved.
+#[derive(Clone, Copy)]
+struct System<'a, T> {
+    factors: &'a [T],
+    order: &'a [i32],
+    width: usize,
+}
+
+impl<T: Field> System<'_, T> {
+    fn solve(self, b: &[T], x: &mut [T]) {
+        let Self { factors, order, width } = self;
+        let side = order.len();
+        if factors.iter().step_by(side + 1).any(|&pivot| pivot == T::default()) {
+            return x.fill(T::NAN);
+        }
+        for (x, &row) in x.chunks_exact_mut(width).zip(order) {
+            x.copy_from_slice(&b[row as usize * width..][..width]);
+        }
+        for row in 0..side {
+            let lower = &factors[row * side..][..row];
+            subtract(x, row, (0..row).zip(lower), width);
+        }
+        for row in (0..side).rev() {
+            let upper = &factors[row * side..][..side];
+            subtract(x, row, (row + 1..side).zip(&upper[row + 1..]), width);
+            divide(&mut x[row * width..][..width], upper[row]);
+        }
+    }
+
+    /// Solves the transposed system. `y` holds the solution before its rows are permuted.
+    fn solve_turned(self, b: &[T], y: &mut [T], x: &mut [T]) {
+        let Self { factors, order, width } = self;
+        let side = order.len();
+        let column = |row: usize| factors[row..].iter().step_by(side);
+        y.copy_from_slice(b);
+        for row in 0..side {
+            subtract(y, row, (0..row).zip(column(row)), width);
+            divide(&mut y[row * width..][..width], factors[row * side + row]);
+        }
+        for row in (0..side).rev() {
+            subtract(y, row, (row + 1..side).zip(column(row).skip(row + 1)), width);
+        }
+        for (y, &row) in y.chunks_exact(width).zip(order) {
+            x[row as usize * width..][..width].copy_from_slice(y);
+        }
+    }
+}
+
+fn divide<T: Field>(row: &mut [T], pivot: T) {
+    row.iter_mut().for_each(|x| *x = *x / pivot);
+}
+
+/// Subtracts multiples of other rows from a row.
+fn subtract<'a, T: Field>(
+    x: &mut [T],
+    row: usize,
+    others: impl Iterator<Item = (usize, &'a T)>,
+    width: usize,
+) {
+    for (other, &factor) in others {
+        let [to, from] = x
+            .get_disjoint_mut([row * width..(row + 1) * width, other * width..(other + 1) * width])
+            .expect("another row");
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = *to - factor * *from);
+    }
+}
+
+/// Makes of a square matrix its factors, by the largest pivot of each column, and puts the numbers of rows,
+/// which were in order, into theirs.
+pub(super) fn eliminate<T: Field>(a: &mut [T], order: &mut [T], side: usize) {
+    for column in 0..side {
+        let size = |a: &[T], row: usize| a[row * side + column].square();
+        let mut pivot = column;
+        for row in column + 1..side {
+            if size(a, row) > size(a, pivot) {
+                pivot = row;
+            }
+        }
+        if a[pivot * side + column] == T::default() {
+            continue;
+        }
+        if pivot != column {
+            let (above, below) = a.split_at_mut(pivot * side);
+            above[column * side..][..side].swap_with_slice(&mut below[..side]);
+            order.swap(pivot, column);
+        }
+        let (above, below) = a.split_at_mut((column + 1) * side);
+        let above = &above[column * side..];
+        for row in below.chunks_exact_mut(side) {
+            let factor = row[column] / above[column];
+            row[column] = factor;
+            let rest = row[column + 1..].iter_mut().zip(&above[column + 1..]);
+            rest.for_each(|(to, &from)| *to = *to - factor * from);
+        }
+    }
+}

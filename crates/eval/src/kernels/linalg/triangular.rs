@@ -1,0 +1,243 @@
+//! Triangular systems and the Cholesky factorisation.
+//!
+//! Both read one triangle of their matrix only. Large ones are computed by a
+//! [kernel](crate::kernels::matrix).
+
+use nxla_expr::{TensorType, Transform, TriangularSolve};
+use nxla_tensor::HostTensor;
+
+use super::field::{Field, computed, match_field};
+use crate::context;
+use crate::context::{Cx, Fault};
+use crate::kernels::elementwise::{convert, owned, vectorize};
+use crate::kernels::limits::BLOCKED_SIDE;
+
+/// The lower-triangular `l` with `l l^H = a`. If the matrix is not positive definite, all
+/// elements are NaN, as in XLA. Only the lower triangle of `a` is read.
+pub(super) fn cholesky(cx: Cx<'_>, a: &HostTensor, ty: &TensorType) -> Result<HostTensor, Fault> {
+    let a = convert(cx, &convert(cx, a, ty.dtype)?, computed(ty.dtype))?;
+    let side = ty.shape[ty.shape.rank() - 1];
+    let factor = match_field!(a.dtype(), T => factors::<T>(cx, &a, side))?;
+    convert(cx, &factor, ty.dtype)
+}
+
+fn factors<T: Field>(cx: Cx<'_>, a: &HostTensor, side: usize) -> Result<HostTensor, Fault> {
+    let elements = context::slice::<T>(a);
+    let size = side * side;
+    context::build(a.dtype(), a.shape(), |out: &mut [T]| {
+        cx.rows(out, size, size * side, |first, out| {
+            let matrices = elements[first * size..].chunks_exact(size);
+            for (l, a) in out.chunks_exact_mut(size).zip(matrices) {
+                let definite = match T::CHOLESKY {
+                    Some(cholesky) if side >= BLOCKED_SIDE => cholesky(a, side, l),
+                    _ => factor(a, l, side),
+                };
+                if !definite {
+                    l.fill(T::NAN);
+                }
+            }
+        });
+    })
+}
+
+/// Row by row (Cholesky–Banachiewicz); whether the matrix is positive definite.
+fn factor<T: Field>(a: &[T], l: &mut [T], side: usize) -> bool {
+    for row in 0..side {
+        let (done, current) = l.split_at_mut(row * side);
+        let current = &mut current[..side];
+        for column in 0..row {
+            let other = &done[column * side..][..side];
+            let products = current[..column].iter().zip(other).map(|(&x, &y)| x * y.conjugate());
+            let rest = a[row * side + column] - products.sum();
+            current[column] = rest / other[column];
+        }
+        let norm: f64 = current[..row].iter().map(|&x| x.square()).sum();
+        let square = a[row * side + row].real() - norm;
+        // NaN is not positive either.
+        if square.is_nan() || square <= 0.0 {
+            return false;
+        }
+        current[row] = T::from_real(square.sqrt());
+        current[row + 1..].fill(T::from_real(0.0));
+    }
+    true
+}
+
+/// Solves `a x = b` or `x a = b`. The other triangle of `a` is not read; a zero on the diagonal
+/// divides like any other zero.
+pub(super) fn solve(
+    cx: Cx<'_>,
+    attributes: TriangularSolve,
+    a: &HostTensor,
+    b: &HostTensor,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let a = convert(cx, &convert(cx, a, ty.dtype)?, computed(ty.dtype))?;
+    let b = convert(cx, &convert(cx, b, ty.dtype)?, a.dtype())?;
+    let x = match_field!(a.dtype(), T => solutions::<T>(cx, attributes, &a, b))?;
+    convert(cx, &x, ty.dtype)
+}
+
+fn solutions<T: Field>(
+    cx: Cx<'_>,
+    attributes: TriangularSolve,
+    a: &HostTensor,
+    b: HostTensor,
+) -> Result<HostTensor, Fault> {
+    let TriangularSolve { lower, left_side, transform } = attributes;
+    let side = a.shape()[a.rank() - 1];
+    let is_vector = b.rank() + 1 == a.rank();
+    // x a = b is a^T x^T = b^T: the unknowns of one system lie along a row.
+    let swapped = (transform == Transform::Transpose) == left_side;
+    let system = System {
+        side,
+        from_first: lower != swapped,
+        swapped,
+        conjugated: transform == Transform::Conjugate,
+    };
+    let size: usize = if is_vector { side } else { b.shape()[a.rank() - 2..].iter().product() };
+    let systems = size.checked_div(side).unwrap_or(0);
+    let (unknown_step, system_step) = match (is_vector, left_side) {
+        (true, _) => (1, 1),
+        (false, true) => (systems, 1),
+        (false, false) => (1, side),
+    };
+    let elements = context::slice::<T>(a);
+    let mut x = owned(cx, b, T::DTYPE)?;
+    cx.rows(context::slice_mut::<T>(&mut x), size, size * side, |first, x| {
+        let matrices = elements[first * side * side..].chunks_exact((side * side).max(1));
+        for (x, a) in x.chunks_exact_mut(size).zip(matrices) {
+            let places = Places { systems, unknown_step, system_step };
+            if let Some(substitute) = T::SUBSTITUTE
+                && systems >= FEW
+                && side >= BLOCKED_SIDE
+            {
+                // Memory is contiguous along the systems or along the unknowns.
+                let pays = cx.pays(side * x.len() / 16);
+                let parts = if pays { cx.threads() } else { 1 };
+                cx.install(|| substitute(a, system, x, unknown_step == 1, parts));
+                continue;
+            }
+            if systems >= FEW {
+                system.solve_all(cx, a, x, places);
+                continue;
+            }
+            let mut line = context::filled(T::default(), side);
+            for index in 0..systems {
+                (0..side).for_each(|unknown| line[unknown] = x[places.at(unknown, index)]);
+                system.solve(a, &mut line);
+                (0..side).for_each(|unknown| x[places.at(unknown, index)] = line[unknown]);
+            }
+        }
+    });
+    Ok(x)
+}
+
+/// Systems of one matrix from which they are solved side by side, and how many of them.
+const FEW: usize = 8;
+const WIDTH: usize = 32;
+
+/// The strides of the unknowns of one matrix.
+#[derive(Clone, Copy)]
+struct Places {
+    systems: usize,
+    unknown_step: usize,
+    system_step: usize,
+}
+
+impl Places {
+    fn at(self, unknown: usize, system: usize) -> usize {
+        unknown * self.unknown_step + system * self.system_step
+    }
+}
+
+/// The orientation of a triangular matrix.
+#[derive(Clone, Copy)]
+pub(crate) struct System {
+    pub(crate) side: usize,
+    /// True if the first unknown is the one that stands alone in its equation.
+    pub(crate) from_first: bool,
+    /// True if rows and columns are exchanged.
+    pub(crate) swapped: bool,
+    pub(crate) conjugated: bool,
+}
+
+impl System {
+    fn at<T: Field>(self, a: &[T], row: usize, column: usize) -> T {
+        let index = if self.swapped { column * self.side + row } else { row * self.side + column };
+        if self.conjugated { a[index].conjugate() } else { a[index] }
+    }
+
+    /// Substitutes the unknowns that are known already, one equation after the other.
+    fn solve<T: Field>(self, a: &[T], x: &mut [T]) {
+        for step in 0..self.side {
+            let row = if self.from_first { step } else { self.side - 1 - step };
+            let known = if self.from_first { 0..row } else { row + 1..self.side };
+            let rest: T = known.map(|column| self.at(a, row, column) * x[column]).sum();
+            x[row] = (x[row] - rest) / self.at(a, row, row);
+        }
+    }
+
+    /// Solves many systems of one matrix, in groups that fill the registers.
+    fn solve_all<T: Field>(self, cx: Cx<'_>, a: &[T], x: &mut [T], places: Places) {
+        let side = self.side;
+        let row_of = |step: usize| if self.from_first { step } else { side - 1 - step };
+        // The factors in the order in which they are needed.
+        let mut factors = context::filled(T::default(), side * side);
+        for (step, factors) in factors.chunks_exact_mut(side).enumerate() {
+            for (known, factor) in factors[..=step].iter_mut().enumerate() {
+                *factor = self.at(a, row_of(step), row_of(known));
+            }
+        }
+        let solve = |group: usize| {
+            let first = group * WIDTH;
+            let count = WIDTH.min(places.systems - first);
+            let mut rows = context::filled([T::default(); WIDTH], side);
+            for (step, row) in rows.iter_mut().enumerate() {
+                for (lane, value) in row[..count].iter_mut().enumerate() {
+                    *value = x[places.at(row_of(step), first + lane)];
+                }
+            }
+            substitute(&factors, &mut rows);
+            rows
+        };
+        let groups = places.systems.div_ceil(WIDTH);
+        let solved: Vec<_> = if cx.pays(side * side * places.systems / 8) {
+            cx.collect(groups, &solve)
+        } else {
+            (0..groups).map(solve).collect()
+        };
+        for (group, rows) in solved.iter().enumerate() {
+            let first = group * WIDTH;
+            for (step, row) in rows.iter().enumerate() {
+                for (lane, &value) in row.iter().enumerate().take(places.systems - first) {
+                    x[places.at(row_of(step), first + lane)] = value;
+                }
+            }
+        }
+    }
+}
+
+/// Substitutes the unknowns of several systems. Each row is one equation of all systems.
+fn substitute<T: Field>(factors: &[T], rows: &mut [[T; WIDTH]]) {
+    let side = rows.len();
+    vectorize(
+        #[inline(always)]
+        || {
+            for step in 0..side {
+                let (known, rest) = rows.split_at_mut(step);
+                let factors = &factors[step * side..][..=step];
+                let mut row = rest[0];
+                for (&factor, known) in factors.iter().zip(&*known) {
+                    for lane in 0..WIDTH {
+                        row[lane] = row[lane] - factor * known[lane];
+                    }
+                }
+                for value in &mut row {
+                    *value = *value / factors[step];
+                }
+                rest[0] = row;
+            }
+        },
+    );
+}

@@ -1,0 +1,63 @@
+//! The kernels of [`nxla_factor`].
+
+use nxla_expr::Factorization;
+use nxla_factor::{Matrix, Multiply, Number, Triangle};
+use nxla_tensor::Complex;
+
+use super::{Cholesky, Factorize, Kernels, Product, Substitute};
+use crate::kernels::contract::{Factor, Sizes};
+use crate::kernels::linalg::System;
+
+macro_rules! kernels {
+    ($($number:ty)*) => {
+        $(impl Kernels for $number {
+            const PRODUCT: Option<Product<Self>> = Some(multiply);
+            const CHOLESKY: Option<Cholesky<Self>> = Some(<$number as Number>::cholesky);
+            const SUBSTITUTE: Option<Substitute<Self>> = Some(substitute);
+            const FACTORIZE: Option<Factorize<Self>> = Some(factorize);
+        })*
+    };
+}
+kernels!(f32 f64 Complex<f32> Complex<f64>);
+
+fn multiply<T: Multiply>(
+    sizes: Sizes,
+    left: Factor<'_, T>,
+    right: Factor<'_, T>,
+    tiles: usize,
+    out: &mut [T],
+) {
+    let Sizes { rows, inner, columns, .. } = sizes;
+    let (elements, transposed) = (left.elements, left.inner_first);
+    let left = Matrix { elements, rows, columns: inner, transposed };
+    let (elements, transposed) = (right.elements, !right.inner_first);
+    let right = Matrix { elements, rows: inner, columns, transposed };
+    T::multiply(left, right, tiles, out);
+}
+
+fn substitute<T: nxla_factor::Substitute>(
+    a: &[T],
+    system: System,
+    x: &mut [T],
+    transposed: bool,
+    parts: usize,
+) {
+    let System { side, from_first, swapped, conjugated } = system;
+    let how = Triangle { side, lower: from_first, transposed: swapped, conjugated };
+    T::substitute(a, how, x, transposed, parts);
+}
+
+fn factorize<T: Number>(
+    factorization: Factorization,
+    a: &[T],
+    rows: usize,
+    columns: usize,
+    out: &mut [T],
+) {
+    match factorization {
+        Factorization::Lu => T::lu(a, rows, out),
+        Factorization::Qr { complete } => T::qr(a, rows, columns, complete, out),
+        Factorization::Eigh => T::eigh(a, rows, out),
+        Factorization::Svd { full } => T::svd(a, rows, columns, full, out),
+    }
+}

@@ -1,0 +1,36 @@
+//! Matrix kernels of [`nxla_factor`], with the feature `linalg`.
+//!
+//! Without a kernel, products and triangular systems are computed row by row, and factorizations are programs of
+//! simpler ops.
+
+#[cfg(feature = "linalg")]
+mod faer;
+#[cfg(not(feature = "linalg"))]
+mod none;
+
+use nxla_expr::Factorization;
+
+use crate::kernels::contract::{Factor, Sizes};
+use crate::kernels::linalg::System;
+
+/// Writes one product, split into about this many parts for threads.
+pub(crate) type Product<T> = fn(Sizes, Factor<'_, T>, Factor<'_, T>, usize, &mut [T]);
+
+/// Writes the lower-triangular factor of a matrix of this side; whether the matrix is positive
+/// definite.
+pub(crate) type Cholesky<T> = fn(&[T], usize, &mut [T]) -> bool;
+
+/// Solves the systems of a matrix in place; whether the unknowns of each are neighbours, and in how
+/// many parts for threads.
+pub(crate) type Substitute<T> = fn(&[T], System, &mut [T], bool, usize);
+
+/// Writes the parts of a factorisation of a matrix of these rows and columns.
+pub(crate) type Factorize<T> = fn(Factorization, &[T], usize, usize, &mut [T]);
+
+/// The kernels for matrices of a type of numbers.
+pub(crate) trait Kernels: Sized {
+    const PRODUCT: Option<Product<Self>> = None;
+    const CHOLESKY: Option<Cholesky<Self>> = None;
+    const SUBSTITUTE: Option<Substitute<Self>> = None;
+    const FACTORIZE: Option<Factorize<Self>> = None;
+}

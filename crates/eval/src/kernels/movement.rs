@@ -1,0 +1,197 @@
+//! Ops that move elements: no dtype matters but for its size, apart from operands that are
+//! promoted before they are joined.
+
+use nxla_expr::{Broadcast, Op, Padding, TensorType};
+use nxla_tensor::{HostTensor, Shape};
+use smallvec::SmallVec;
+
+use crate::context;
+use crate::context::Args;
+use crate::context::{Cx, Fault};
+use crate::kernels::elementwise::convert;
+use crate::kernels::limits::TASK_ELEMENTS;
+use crate::kernels::strided::{Strided, match_size};
+
+pub(crate) fn evaluate(
+    cx: Cx<'_>,
+    op: &Op,
+    ty: &TensorType,
+    args: &mut Args<'_>,
+) -> Result<HostTensor, Fault> {
+    match op {
+        Op::Reshape(_) | Op::Squeeze(_) => Ok(context::reshaped(args.take(0), &ty.shape)),
+        Op::Transpose(permutation) => {
+            let x = args.get(0);
+            read(cx, x, &transposed(x.shape(), permutation).rule(&ty.shape), ty)
+        }
+        Op::Reverse(axes) => {
+            let x = args.get(0);
+            read(cx, x, &reversed(x.shape(), axes).rule(&ty.shape), ty)
+        }
+        Op::Broadcast(attributes) => {
+            let x = args.get(0);
+            read(cx, x, &broadcast(x.shape(), attributes).rule(&ty.shape), ty)
+        }
+        Op::Pad(config) => pad(cx, args.get(0), args.get(1), config, ty),
+        Op::Concatenate(axis) => join(cx, args, *axis, ty),
+        Op::Stack(attributes) => join(cx, args, attributes.axis, ty),
+        op @ nxla_expr::outside!(movement) => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+/// The elements of `x` in the order of a rule.
+fn read(cx: Cx<'_>, x: &HostTensor, rule: &Strided, ty: &TensorType) -> Result<HostTensor, Fault> {
+    context::build_bytes(ty.dtype, &ty.shape, |out| {
+        rule.read_all_bytes(cx, ty.dtype.size(), x.bytes(), out);
+    })
+}
+
+/// An index map into another tensor: an offset, and a stride for each axis.
+pub(crate) struct Places {
+    pub(crate) offset: usize,
+    pub(crate) steps: SmallVec<[isize; 6]>,
+}
+
+impl Places {
+    pub(crate) fn rule(self, shape: &Shape) -> Strided {
+        Strided::new(self.offset, shape.iter().copied().zip(self.steps))
+    }
+}
+
+pub(crate) fn broadcast(x: &Shape, attributes: &Broadcast) -> Places {
+    let mut steps = SmallVec::from_elem(0, attributes.shape.rank());
+    for (axis, step) in Strided::row_major(x).into_iter().enumerate() {
+        if x[axis] != 1 {
+            steps[attributes.axes[axis]] = step;
+        }
+    }
+    Places { offset: 0, steps }
+}
+
+/// The places of a transpose in its operand.
+pub(crate) fn transposed(x: &Shape, permutation: &[usize]) -> Places {
+    let steps = Strided::row_major(x);
+    Places { offset: 0, steps: permutation.iter().map(|&axis| steps[axis]).collect() }
+}
+
+pub(crate) fn reversed(x: &Shape, axes: &[usize]) -> Places {
+    let mut offset = 0;
+    let mut steps = Strided::row_major(x);
+    for &axis in axes {
+        offset += x[axis].saturating_sub(1) * steps[axis] as usize;
+        steps[axis] = -steps[axis];
+    }
+    // An empty tensor has no last element to begin with.
+    Places { offset: if x.size() == 0 { 0 } else { offset }, steps }
+}
+
+/// The access rules of the elements that padding keeps, in the operand and in the result.
+pub(crate) fn padding(config: &[Padding], x: &Shape, padded: &Shape) -> Option<(Strided, Strided)> {
+    let (from_steps, to_steps) = (Strided::row_major(x), Strided::row_major(padded));
+    let (mut from_offset, mut to_offset) = (0, 0);
+    let mut axes: Vec<(usize, isize, isize)> = Vec::with_capacity(config.len());
+    for (axis, padding) in config.iter().enumerate() {
+        let kept = Kept::new(padding, x[axis], padded[axis]);
+        from_offset += kept.first * from_steps[axis] as usize;
+        to_offset += kept.place * to_steps[axis] as usize;
+        let step = padding.interior as isize + 1;
+        axes.push((kept.count, from_steps[axis], to_steps[axis] * step));
+    }
+    let source = Strided::new(from_offset, axes.iter().map(|&(count, from, _)| (count, from)));
+    let target = Strided::new(to_offset, axes.iter().map(|&(count, _, to)| (count, to)));
+    axes.iter().all(|&(count, ..)| count > 0).then_some((source, target))
+}
+
+/// Elements of `x` stay where padding leaves room for them: negative padding trims.
+fn pad(
+    cx: Cx<'_>,
+    x: &HostTensor,
+    padding: &HostTensor,
+    config: &[Padding],
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let x = convert(cx, x, ty.dtype)?;
+    let fill = padding.get(0).cast(padding.dtype()).cast(ty.dtype);
+    let mut result = HostTensor::full(fill, ty.dtype, ty.shape.clone())?;
+    let Some((source, target)) = self::padding(config, x.shape(), &ty.shape) else {
+        return Ok(result);
+    };
+    let out = context::bytes_mut(&mut result);
+    match_size!(ty.dtype.size(), T => {
+        let elements: &[T] = bytemuck::cast_slice(x.bytes());
+        let out: &mut [T] = bytemuck::cast_slice_mut(out);
+        if let Some(first) = source.neighbours(0, source.len()) {
+            target.write(&elements[first..first + source.len()], out);
+        } else {
+            let mut kept = context::filled(T::default(), source.len());
+            source.read_all(cx, elements, &mut kept);
+            target.write(&kept, out);
+        }
+    });
+    Ok(result)
+}
+
+/// The elements of an axis that padding keeps, and the index of the first of them in the result.
+struct Kept {
+    first: usize,
+    count: usize,
+    place: usize,
+}
+
+impl Kept {
+    fn new(padding: &Padding, size: usize, padded: usize) -> Self {
+        let step = i128::try_from(padding.interior).expect("it fits in 128 bits") + 1;
+        let low = i128::from(padding.low);
+        // Element i goes to low + i * step, if that is within 0..padded.
+        let steps_to = |distance: i128| (distance.max(0) + step - 1) / step;
+        let first = steps_to(-low);
+        let end = steps_to(padded as i128 - low).min(size as i128);
+        let count = (end - first).max(0);
+        let place = if count == 0 { 0 } else { low + first * step };
+        Self { first: first as usize, count: count as usize, place: place as usize }
+    }
+}
+
+/// Concatenates or stacks: for each index of the axes before, the operands one after the other.
+fn join(cx: Cx<'_>, args: &Args<'_>, axis: usize, ty: &TensorType) -> Result<HostTensor, Fault> {
+    let outer: usize = ty.shape[..axis].iter().product();
+    let total = ty.shape.size().checked_div(outer).unwrap_or(0);
+    let parts = (0..args.len()).map(|index| convert(cx, args.get(index), ty.dtype));
+    let parts: Vec<HostTensor> = parts.collect::<Result<_, _>>()?;
+    context::build_bytes(ty.dtype, &ty.shape, |out| {
+        match_size!(ty.dtype.size(), T => {
+            let out: &mut [T] = bytemuck::cast_slice_mut(out);
+            cx.rows(out, total, total, |first, out| {
+                let (rows, mut offset) = (out.len() / total, 0);
+                for part in &parts {
+                    let run = part.size() / outer;
+                    let part: &[T] = bytemuck::cast_slice(part.bytes());
+                    put_runs(&part[first * run..][..rows * run], run, out, total, offset);
+                    offset += run;
+                }
+            });
+        });
+    })
+}
+
+/// Writes one run after the other to the same place of each row.
+fn put_runs<T: Copy>(part: &[T], run: usize, out: &mut [T], row: usize, offset: usize) {
+    match run {
+        0 => {}
+        1 => {
+            let places = out[offset..].iter_mut().step_by(row);
+            places.zip(part).for_each(|(out, &x)| *out = x);
+        }
+        _ => {
+            let rows = out.chunks_exact_mut(row).zip(part.chunks_exact(run));
+            rows.for_each(|(out, part)| out[offset..offset + run].copy_from_slice(part));
+        }
+    }
+}
+
+/// Copies bytes, on all threads if there are many.
+pub(crate) fn copy_bytes(cx: Cx<'_>, to: &mut [u8], from: &[u8]) {
+    cx.pieces(to, 4 * TASK_ELEMENTS, 1, |first, part| {
+        part.copy_from_slice(&from[first..first + part.len()]);
+    });
+}

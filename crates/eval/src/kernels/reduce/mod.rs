@@ -1,0 +1,240 @@
+//! Reductions along axes.
+//!
+//! Sums and products of `f32` accumulate in `f64`, and of `c64` in `c128`, and are rounded once.
+//! The order of additions does not depend on the number of threads.
+
+mod arg;
+mod kernel;
+mod plane;
+mod zip;
+
+use bytemuck::cast_slice_mut;
+use nxla_expr::{Op, Reduce, ReduceOp, TensorType};
+use nxla_tensor::{Complex, DType, Element, HostTensor, Scalar};
+
+use crate::context;
+use crate::context::{Args, Cx, Fault};
+use crate::kernels::elementwise::convert;
+use crate::kernels::ordered::{larger, match_ordered, narrow, smaller, wide, widened_float};
+use kernel::{Elements, Reducer, neutral, reduce};
+pub(crate) use kernel::{FEW_LANES, Make, ROUND, is_in_pieces, kept_whole, narrowed, piece};
+pub(crate) use plane::{Plane, reduced_first};
+pub(crate) use zip::{Zipped, ZippedRows};
+
+/// Expands to one arm per dtype that sums and products are computed in.
+macro_rules! accumulate {
+    ($cx:expr, $dtype:expr, $x:expr, $out:expr, $start:expr, $wrapping:ident, $operator:tt) => {{
+        let (cx, x, out) = ($cx, $x, $out);
+        macro_rules! with {
+            ($t:ty, $start_value:expr, $step:expr, $merge:expr, $finish:expr) => {{
+                let reducer = Reducer { start: $start_value, step: $step, merge: $merge };
+                reduce::<$t, _, _, _, $t>(cx, x, reducer, $finish, cast_slice_mut(out));
+            }};
+        }
+        macro_rules! integer {
+            ($t:ident) => {
+                with!($t, $start as $t, |a: $t, x| a.$wrapping(x), |a: $t, b| a.$wrapping(b), |a| a)
+            };
+        }
+        let start = f64::from($start);
+        match $dtype {
+            DType::U32 => integer!(u32),
+            DType::S32 => integer!(i32),
+            DType::S64 => integer!(i64),
+            DType::F32 => {
+                with!(f32, start, |a, x| a $operator f64::from(x), |a, b| a $operator b, |a| a as f32)
+            }
+            DType::F64 => with!(f64, start, |a, x| a $operator x, |a, b| a $operator b, |a| a),
+            DType::C64 => with!(
+                Complex<f32>,
+                Complex::from(start),
+                |a: Complex<f64>, x| a $operator wide(x),
+                |a, b| a $operator b,
+                narrow
+            ),
+            DType::C128 => with!(
+                Complex<f64>,
+                Complex::from(start),
+                |a: Complex<f64>, x| a $operator x,
+                |a, b| a $operator b,
+                |a| a
+            ),
+            dtype => unreachable!("{dtype} is widened before it is added up"),
+        }
+    }};
+}
+
+pub(crate) fn evaluate(
+    cx: Cx<'_>,
+    op: &Op,
+    ty: &TensorType,
+    args: &Args<'_>,
+) -> Result<HostTensor, Fault> {
+    match op {
+        Op::Reduce(op, attributes) => reduced(cx, *op, attributes, args.get(0), ty),
+        Op::ArgReduce(op, attributes) => arg::arg_reduce(cx, *op, attributes, args.get(0), ty),
+        Op::ReduceFun(_) => unreachable!("the executor folds with functions"),
+        op @ nxla_expr::outside!(reduce) => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+/// Returns true if an axis is reduced.
+pub(crate) fn is_reduced(attributes: &Reduce, axis: usize) -> bool {
+    attributes.axes.as_ref().is_none_or(|axes| axes.contains(&axis))
+}
+
+fn reduced(
+    cx: Cx<'_>,
+    op: ReduceOp,
+    attributes: &Reduce,
+    x: &HostTensor,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let dtype = accepted(op, x.dtype());
+    let x = convert(cx, x, dtype)?;
+    let (x, plane) = Plane::of(cx, &x, |axis| is_reduced(attributes, axis))?;
+    let mut result = context::fresh(result_dtype(op, dtype), &ty.shape)?;
+    let neutral = neutral(op, ty.dtype);
+    let x = Elements::There(x.bytes(), plane);
+    fill(cx, op, neutral, dtype, x, context::bytes_mut(&mut result));
+    convert(cx, &result, ty.dtype)
+}
+
+/// A reduction that takes elements as they are and where they are.
+pub(crate) struct InMemory {
+    op: ReduceOp,
+    dtype: DType,
+    neutral: Scalar,
+    plane: Plane,
+}
+
+impl InMemory {
+    /// A reduction that is of that kind.
+    pub(crate) fn of(
+        op: ReduceOp,
+        attributes: &Reduce,
+        x: &TensorType,
+        ty: &TensorType,
+    ) -> Option<Self> {
+        let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == result_dtype(op, x.dtype);
+        let plane = Plane::in_memory(&x.shape, |axis| is_reduced(attributes, axis))?;
+        is_plain.then(|| Self { op, dtype: x.dtype, neutral: neutral(op, ty.dtype), plane })
+    }
+
+    /// Reduces the bytes of a tensor.
+    pub(crate) fn fill(&self, cx: Cx<'_>, x: &[u8], out: &mut [u8]) {
+        fill(cx, self.op, self.neutral, self.dtype, Elements::There(x, self.plane), out);
+    }
+}
+
+/// The rows and columns of a matrix whose rows are reduced, if a reduction is of that kind and
+/// takes elements as they are.
+pub(crate) fn by_row(
+    op: ReduceOp,
+    attributes: &Reduce,
+    x: &TensorType,
+    ty: &TensorType,
+) -> Option<(usize, usize)> {
+    let sizes = |wanted: bool| {
+        let axes = (0..x.shape.rank()).filter(move |&axis| is_reduced(attributes, axis) == wanted);
+        axes.filter(|&axis| x.shape[axis] != 1)
+    };
+    let is_last = sizes(false).next_back() < sizes(true).next();
+    let product = |wanted: bool| sizes(wanted).map(|axis| x.shape[axis]).product();
+    let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == x.dtype;
+    (is_last && is_plain).then(|| (product(false), product(true)))
+}
+
+/// The number of results of a reduction that can consume elements while they are computed: one, or one row of results
+/// of many rows. The reduction must not convert elements.
+pub(crate) fn total_results(
+    op: ReduceOp,
+    attributes: &Reduce,
+    x: &TensorType,
+    ty: &TensorType,
+) -> Option<usize> {
+    let axes = (0..x.shape.rank()).filter(|&axis| x.shape[axis] != 1);
+    let (reduced, kept): (Vec<_>, Vec<_>) = axes.partition(|&axis| is_reduced(attributes, axis));
+    let is_first = reduced.last() < kept.first();
+    let product = |axes: &[usize]| axes.iter().map(|&axis| x.shape[axis]).product();
+    let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == result_dtype(op, x.dtype);
+    let (count, inner) = (product(&reduced), product(&kept));
+    let is_made = kept.is_empty() || is_first && is_in_pieces(count, inner);
+    (is_plain && is_made).then_some(inner)
+}
+
+/// Reduces rows of `count` elements of a dtype, one result for each.
+pub(crate) fn fill_by_row(
+    cx: Cx<'_>,
+    op: ReduceOp,
+    dtype: DType,
+    x: &[u8],
+    count: usize,
+    out: &mut [u8],
+) {
+    let plane = Plane { times: 1, outer: out.len() / dtype.size(), count, inner: 1 };
+    fill(cx, op, neutral(op, dtype), dtype, Elements::There(x, plane), out);
+}
+
+/// Reduces `len` elements of a dtype while `make` computes them.
+pub(crate) fn fill_total(
+    cx: Cx<'_>,
+    op: ReduceOp,
+    dtype: DType,
+    len: usize,
+    make: &Make<'_>,
+    out: &mut [u8],
+) {
+    fill(cx, op, neutral(op, dtype), dtype, Elements::Made(len, make), out);
+}
+
+/// Reduces elements of a dtype that [`accepted`] returns.
+fn fill(cx: Cx<'_>, op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>, out: &mut [u8]) {
+    match op {
+        ReduceOp::Sum if is_counted(dtype) => {
+            let step = |sum: u32, x: u8| sum.wrapping_add(u32::from(x));
+            let counts = Reducer { start: 0, step, merge: u32::wrapping_add };
+            reduce(cx, x, counts, |sum| sum, cast_slice_mut(out));
+        }
+        ReduceOp::Sum => accumulate!(cx, dtype, x, out, 0_u8, wrapping_add, +),
+        ReduceOp::Product => accumulate!(cx, dtype, x, out, 1_u8, wrapping_mul, *),
+        ReduceOp::All => {
+            let all = Reducer { start: 1, step: |all: u8, x: u8| all & x, merge: |a, b| a & b };
+            reduce(cx, x, all, |all| all, out);
+        }
+        ReduceOp::Any => {
+            let any = Reducer { start: 0, step: |any: u8, x: u8| any | x, merge: |a, b| a | b };
+            reduce(cx, x, any, |any| any, out);
+        }
+        ReduceOp::Max => match_ordered!(dtype, T => {
+            let start = T::from_scalar(neutral);
+            let reducer = Reducer { start, step: larger::<T>, merge: larger::<T> };
+            reduce::<T, _, _, _, T>(cx, x, reducer, |a| a, cast_slice_mut(out));
+        }),
+        ReduceOp::Min => match_ordered!(dtype, T => {
+            let start = T::from_scalar(neutral);
+            let reducer = Reducer { start, step: smaller::<T>, merge: smaller::<T> };
+            reduce::<T, _, _, _, T>(cx, x, reducer, |a| a, cast_slice_mut(out));
+        }),
+    }
+}
+
+/// The dtype in which an operand enters its reduction.
+fn accepted(op: ReduceOp, dtype: DType) -> DType {
+    match op {
+        ReduceOp::Sum if is_counted(dtype) => dtype,
+        ReduceOp::Sum | ReduceOp::Product => widened_float(dtype.to_aggregate()),
+        ReduceOp::All | ReduceOp::Any => DType::Pred,
+        ReduceOp::Max | ReduceOp::Min => widened_float(dtype),
+    }
+}
+
+/// Returns true if sums of a dtype take its bytes as they are, without a copy in the dtype of the sum.
+fn is_counted(dtype: DType) -> bool {
+    matches!(dtype, DType::Pred | DType::U2 | DType::U4 | DType::U8)
+}
+
+/// The dtype of the result of a reduction of [accepted] elements.
+pub(crate) fn result_dtype(op: ReduceOp, dtype: DType) -> DType {
+    if op == ReduceOp::Sum { accepted(op, dtype).to_aggregate() } else { dtype }
+}

@@ -1,0 +1,111 @@
+//! Seeing a tensor as an outer, a reduced and an inner part.
+
+use nxla_tensor::{HostTensor, Shape};
+
+use crate::context;
+use crate::context::{Cx, Fault};
+use crate::kernels::strided::Strided;
+
+/// A row-major tensor as `[times][outer][count][inner]`. A reduction reduces `times` and `count`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Plane {
+    /// 1 unless `inner` is.
+    pub(crate) times: usize,
+    pub(crate) outer: usize,
+    pub(crate) count: usize,
+    pub(crate) inner: usize,
+}
+
+impl Plane {
+    /// The plane of one axis.
+    pub(crate) fn along(shape: &[usize], axis: usize) -> Self {
+        Self {
+            times: 1,
+            outer: shape[..axis].iter().product(),
+            count: shape[axis],
+            inner: shape[axis + 1..].iter().product(),
+        }
+    }
+
+    /// The plane of a set of axes. Axes that lie neither together nor at both ends are moved to the
+    /// end.
+    pub(crate) fn of(
+        cx: Cx<'_>,
+        x: &HostTensor,
+        is_reduced: impl Fn(usize) -> bool,
+    ) -> Result<(HostTensor, Self), Fault> {
+        if let Some(plane) = Self::in_memory(x.shape(), &is_reduced) {
+            return Ok((x.clone(), plane));
+        }
+        let moved = permuted(cx, x, |axis| !is_reduced(axis))?;
+        let product = |wanted: bool| -> usize {
+            let axes = (0..x.rank()).filter(|&axis| is_reduced(axis) == wanted);
+            axes.map(|axis| x.shape()[axis]).product()
+        };
+        let plane = Self { times: 1, outer: product(false), count: product(true), inner: 1 };
+        Ok((moved, plane))
+    }
+
+    /// The plane of a set of axes that lie together or at both ends.
+    pub(super) fn in_memory(shape: &Shape, is_reduced: impl Fn(usize) -> bool) -> Option<Self> {
+        // Axes of size 1 are on either side.
+        let mut reduced = (0..shape.rank()).filter(|&axis| is_reduced(axis) && shape[axis] != 1);
+        let Some(first) = reduced.next() else {
+            return Some(Self { times: 1, outer: shape.size(), count: 1, inner: 1 });
+        };
+        let last = reduced.last().unwrap_or(first);
+        let together = (first..=last).all(|axis| is_reduced(axis) || shape[axis] == 1);
+        let size = |axes: std::ops::Range<usize>| shape[axes].iter().product();
+        if together {
+            return Some(Self {
+                times: 1,
+                outer: size(0..first),
+                count: size(first..last + 1),
+                inner: size(last + 1..shape.rank()),
+            });
+        }
+        let is_kept = |axis: usize| !is_reduced(axis) && shape[axis] != 1;
+        let mut kept = (0..shape.rank()).filter(|&axis| is_kept(axis));
+        let first = kept.next()?;
+        let between = first..kept.next_back().unwrap_or(first) + 1;
+        between.clone().all(|axis| is_kept(axis) || shape[axis] == 1).then(|| Self {
+            times: size(0..between.start),
+            outer: size(between.clone()),
+            count: size(between.end..shape.rank()),
+            inner: 1,
+        })
+    }
+}
+
+/// The tensor with its reduced axes first, as `[count][inner]`.
+pub(crate) fn reduced_first(
+    cx: Cx<'_>,
+    x: &HostTensor,
+    is_reduced: impl Fn(usize) -> bool,
+) -> Result<(HostTensor, Plane), Fault> {
+    let moved = permuted(cx, x, &is_reduced)?;
+    let kept: usize =
+        (0..x.rank()).filter(|&axis| !is_reduced(axis)).map(|axis| x.shape()[axis]).product();
+    let reduced = (0..x.rank()).filter(|&axis| is_reduced(axis));
+    let count = reduced.map(|axis| x.shape()[axis]).product();
+    Ok((moved, Plane { times: 1, outer: 1, count, inner: kept }))
+}
+
+/// A copy with some axes before the others, in order.
+fn permuted(
+    cx: Cx<'_>,
+    x: &HostTensor,
+    is_first: impl Fn(usize) -> bool,
+) -> Result<HostTensor, Fault> {
+    let steps = Strided::row_major(x.shape());
+    let mut axes: Vec<usize> = (0..x.rank()).filter(|&axis| is_first(axis)).collect();
+    axes.extend((0..x.rank()).filter(|&axis| !is_first(axis)));
+    let rule = Strided::new(0, axes.iter().map(|&axis| (x.shape()[axis], steps[axis])));
+    let shape: Shape = axes.iter().map(|&axis| x.shape()[axis]).collect();
+    if rule.is_contiguous() {
+        return Ok(context::reshaped(x.clone(), &shape));
+    }
+    context::build_bytes(x.dtype(), &shape, |out| {
+        rule.read_all_bytes(cx, x.dtype().size(), x.bytes(), out);
+    })
+}

@@ -1,0 +1,553 @@
+//! Moving elements between row-major order and any other strided order.
+//!
+//! Transposing, reversing, broadcasting, slicing, padding and joining are all "the element at
+//! this place of the result is the element at that place of the source", with places that are
+//! linear in the index of each axis. [`Strided`] holds such a rule after merging the axes that
+//! move together, so the loops run over as few and as long runs as there are. Nothing here
+//! depends on the dtype but through the size of an element.
+
+use bytemuck::Pod;
+use smallvec::SmallVec;
+
+use crate::context::Cx;
+use crate::kernels::limits::TASK_ELEMENTS;
+
+/// One loop of a rule: its trip count, and how far each trip moves in the strided buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Loop {
+    count: usize,
+    step: isize,
+}
+
+/// Where each element of a row-major order is found in another buffer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Strided {
+    offset: usize,
+    /// Outermost first; never empty.
+    loops: SmallVec<[Loop; 6]>,
+}
+
+/// The places of neighbouring elements of the row-major order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) first: usize,
+    pub(crate) step: usize,
+}
+
+/// Rows whose elements lie side by side, with gaps between them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Window {
+    pub(crate) first: usize,
+    pub(crate) rows: usize,
+    /// Elements from the begin of a row to the begin of the next row.
+    pub(crate) pitch: usize,
+    pub(crate) columns: usize,
+}
+
+/// Side of the squares in which two axes are swapped, so that both sides stay in the cache.
+const TILE: usize = 16;
+
+/// Elements of a run that takes less than to begin it, and of one that takes less than a call.
+const SHORT: usize = 64;
+const TINY: usize = 8;
+
+impl Strided {
+    /// The rule that starts at `offset` and moves by `steps` along axes of these sizes.
+    pub(crate) fn new(offset: usize, axes: impl IntoIterator<Item = (usize, isize)>) -> Self {
+        let mut loops: SmallVec<[Loop; 6]> = SmallVec::new();
+        for (count, step) in axes {
+            if count == 1 {
+                continue;
+            }
+            match loops.last_mut() {
+                // The outer loop moves as far as the inner one does in all: they are one loop.
+                // Larger counts do not occur, because no memory holds such a tensor.
+                Some(outer) if Some(outer.step) == step.checked_mul(count as isize) => {
+                    *outer = Loop { count: outer.count.saturating_mul(count), step };
+                }
+                _ => loops.push(Loop { count, step }),
+            }
+        }
+        if loops.is_empty() {
+            loops.push(Loop { count: 1, step: 1 });
+        }
+        Self { offset, loops }
+    }
+
+    /// Row-major steps of a shape.
+    pub(crate) fn row_major(shape: &[usize]) -> SmallVec<[isize; 6]> {
+        let mut steps: SmallVec<[isize; 6]> = SmallVec::from_elem(1, shape.len());
+        for axis in (1..shape.len()).rev() {
+            // An empty tensor has no elements to step over, however large the other axes are.
+            steps[axis - 1] = steps[axis].wrapping_mul(shape[axis] as isize);
+        }
+        steps
+    }
+
+    /// The number of elements of the rule.
+    pub(crate) fn len(&self) -> usize {
+        self.loops.iter().fold(1, |len, a| len.saturating_mul(a.count))
+    }
+
+    /// Returns true if it is a plain copy of neighbouring elements.
+    pub(crate) fn is_contiguous(&self) -> bool {
+        matches!(self.loops[..], [Loop { step: 1, .. }])
+    }
+
+    /// Where `len` elements from `start` on of the row-major order lie side by side, if they do.
+    pub(crate) fn neighbours(&self, start: usize, len: usize) -> Option<usize> {
+        let inner = self.inner();
+        let skip = start % inner.count.max(1);
+        if inner.step != 1 || skip + len > inner.count {
+            return None;
+        }
+        let mut rest = start / inner.count.max(1);
+        let mut at = self.offset as isize + skip as isize;
+        for a in self.loops[..self.loops.len() - 1].iter().rev() {
+            at += (rest % a.count) as isize * a.step;
+            rest /= a.count;
+        }
+        Some(at as usize)
+    }
+
+    /// The rows of a window, if that is what the rule places.
+    pub(crate) fn window(&self) -> Option<Window> {
+        let [rows, columns] = self.loops[..] else { return None };
+        let pitch = usize::try_from(rows.step).ok()?;
+        let is_window = columns.step == 1 && pitch > columns.count && columns.count > 0;
+        let (first, rows, columns) = (self.offset, rows.count, columns.count);
+        is_window.then_some(Window { first, rows, pitch, columns })
+    }
+
+    /// Returns true if the elements of each row of `columns` elements are contiguous.
+    pub(crate) fn has_rows(&self, columns: usize) -> bool {
+        let inner = self.inner();
+        inner.step == 1 && inner.count.is_multiple_of(columns)
+    }
+
+    /// Where these rows begin, from the element `start` of the row-major order on.
+    pub(crate) fn row_starts(&self, start: usize, rows: usize, columns: usize) -> Vec<usize> {
+        debug_assert!(self.has_rows(columns) && start.is_multiple_of(columns));
+        // The rule of the first elements.
+        let mut firsts = self.clone();
+        let inner = firsts.loops.pop().expect("there is at least one loop");
+        if inner.count > columns || firsts.loops.is_empty() {
+            firsts.loops.push(Loop { count: inner.count / columns, step: columns as isize });
+        }
+        let step = firsts.inner().step;
+        let mut starts = Vec::with_capacity(rows);
+        firsts.for_each_run(start / columns, rows, |at, range| {
+            starts.extend((0..range.len() as isize).map(|row| (at as isize + row * step) as usize));
+        });
+        starts
+    }
+
+    /// After how many elements the same ones come again, if they do all the time.
+    pub(crate) fn period(&self) -> Option<usize> {
+        let (outer, rest) = self.loops.split_first().expect("there is at least one loop");
+        let count = rest.iter().fold(1, |count: usize, a| count.saturating_mul(a.count));
+        (outer.step == 0 && count > 0).then_some(count)
+    }
+
+    /// Calls `run` with the start of each innermost run and its range within `start..start + len`
+    /// of the row-major order.
+    #[inline(always)]
+    fn for_each_run(
+        &self,
+        start: usize,
+        len: usize,
+        mut run: impl FnMut(usize, std::ops::Range<usize>),
+    ) {
+        if len == 0 {
+            return;
+        }
+        let (inner, outer) = self.loops.split_last().expect("there is at least one loop");
+        let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, outer.len());
+        let mut rest = start / inner.count;
+        let mut at = self.offset as isize;
+        for (axis, a) in outer.iter().enumerate().rev() {
+            index[axis] = rest % a.count;
+            rest /= a.count;
+            at += index[axis] as isize * a.step;
+        }
+        let mut skip = start % inner.count;
+        let mut done = 0;
+        while done < len {
+            let count = (inner.count - skip).min(len - done);
+            run((at + skip as isize * inner.step) as usize, done..done + count);
+            skip = 0;
+            done += count;
+            for (axis, a) in outer.iter().enumerate().rev() {
+                index[axis] += 1;
+                at += a.step;
+                if index[axis] < a.count {
+                    break;
+                }
+                at -= a.count as isize * a.step;
+                index[axis] = 0;
+            }
+        }
+    }
+
+    /// Reads the elements `start..` of the row-major order until `out` is full.
+    pub(crate) fn read<T: Pod>(&self, source: &[T], start: usize, out: &mut [T]) {
+        let inner = self.inner();
+        let len = out.len();
+        if let [around @ .., outer, inner] = &self.loops[..]
+            && inner.count <= SHORT
+            && len > 0
+        {
+            // A separate loop over short runs, because a run takes less time than its start.
+            let mut rows = Self { offset: self.offset, loops: around.into() };
+            rows.loops.push(Loop { count: outer.count * inner.count, step: 0 });
+            let mut skip = start % rows.inner().count;
+            rows.for_each_run(start, len, |at, range| {
+                read_short_runs(source, at, *outer, *inner, skip, &mut out[range]);
+                skip = 0;
+            });
+            return;
+        }
+        let step = inner.step;
+        self.for_each_run(start, len, |at, range| read_run(source, at, step, &mut out[range]));
+    }
+
+    /// Writes `elements`, in row-major order, to their places.
+    pub(crate) fn write<T: Pod>(&self, elements: &[T], target: &mut [T]) {
+        let step = self.inner().step;
+        self.for_each_run(0, elements.len(), |at, range| {
+            write_run(&elements[range], target, at, step);
+        });
+    }
+
+    /// Calls `visit` with the places of each innermost run and its range of the row-major order.
+    /// Only for rules that never step back.
+    #[inline(always)]
+    pub(crate) fn for_each_place(
+        &self,
+        len: usize,
+        mut visit: impl FnMut(Run, std::ops::Range<usize>),
+    ) {
+        let step = self.inner().step.unsigned_abs().max(1);
+        self.for_each_run(0, len, |first, range| visit(Run { first, step }, range));
+    }
+
+    fn inner(&self) -> Loop {
+        *self.loops.last().expect("there is at least one loop")
+    }
+
+    /// Reads every element, in parallel where there are many.
+    pub(crate) fn read_all<T: Pod + Send + Sync>(&self, cx: Cx<'_>, source: &[T], out: &mut [T]) {
+        match self.swapped_axes() {
+            Some((unit, steps)) => {
+                // Threads take ranges of the outermost loop, which lie side by side in the result.
+                let (row, first) = (steps[0] as usize, self.loops[0].step);
+                // Parts of equal length, so that no thread waits for the last part of another one.
+                let fair = self.loops[0].count.div_ceil(2 * cx.threads());
+                let rows = (TASK_ELEMENTS / row.max(1)).min(fair).max(1).next_multiple_of(TILE);
+                cx.pieces(out, rows * row, 4, |start, out| {
+                    let mut part = self.clone();
+                    part.offset = (part.offset as isize + (start / row) as isize * first) as usize;
+                    part.loops[0].count = out.len() / row;
+                    part.read_tiled(source, out, unit, &steps);
+                });
+            }
+            None => cx.rows(out, 1, 2, |start, out| self.read(source, start, out)),
+        }
+    }
+
+    /// The loop that moves by single elements, where it is not the innermost one and swapping
+    /// the two pays; and the row-major steps of all loops.
+    fn swapped_axes(&self) -> Option<(usize, SmallVec<[isize; 6]>)> {
+        let inner = self.inner();
+        let unit = self.loops.iter().position(|a| a.step == 1)?;
+        let pays = inner.count >= 4 && self.loops[unit].count >= 4 && inner.step.abs() > 1;
+        let counts: SmallVec<[usize; 6]> = self.loops.iter().map(|a| a.count).collect();
+        pays.then(|| (unit, Self::row_major(&counts)))
+    }
+
+    /// Reads every element in squares of the two loops that move by single elements of the source
+    /// and of the result.
+    fn read_tiled<T: Pod>(&self, source: &[T], out: &mut [T], unit: usize, steps: &[isize]) {
+        let inner = self.inner();
+        let rows = self.loops[unit].count;
+        let row_step = steps[unit] as usize;
+        let last = self.loops.len() - 1;
+        let mut others = self.clone();
+        let mut places = Self { offset: 0, loops: SmallVec::new() };
+        // The remaining loops surround the two axes on both sides.
+        others.loops.remove(last);
+        others.loops.remove(unit);
+        for (axis, a) in self.loops.iter().enumerate() {
+            if axis != unit && axis != last {
+                places.loops.push(Loop { count: a.count, step: steps[axis] });
+            }
+        }
+        for outer in [&mut others, &mut places] {
+            outer.loops.push(Loop { count: 1, step: 1 });
+        }
+        let mut froms: Vec<usize> = Vec::new();
+        let count = others.len();
+        others.for_each_run(0, count, |at, _| froms.push(at));
+        let mut index = 0;
+        places.for_each_run(0, count, |to, _| {
+            let from = froms[index];
+            index += 1;
+            for column in (0..inner.count).step_by(TILE) {
+                let columns = TILE.min(inner.count - column);
+                for row in (0..rows).step_by(TILE) {
+                    for row in row..rows.min(row + TILE) {
+                        let first = from as isize + row as isize + column as isize * inner.step;
+                        let out = &mut out[to + row * row_step + column..][..columns];
+                        read_run(source, first as usize, inner.step, out);
+                    }
+                }
+            }
+        });
+    }
+}
+
+#[inline(always)]
+fn read_run<T: Pod>(source: &[T], at: usize, step: isize, out: &mut [T]) {
+    match step {
+        1 => out.copy_from_slice(&source[at..at + out.len()]),
+        0 => out.fill(source[at]),
+        step if step > 0 => {
+            let from = source[at..].iter().step_by(step as usize);
+            out.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        }
+        -1 => {
+            let from = source[at + 1 - out.len()..=at].iter().rev();
+            out.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        }
+        step => {
+            let from = source[..=at].iter().rev().step_by(step.unsigned_abs());
+            out.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        }
+    }
+}
+
+/// Reads runs one after the other, without the first `skip` elements.
+fn read_short_runs<T: Pod>(
+    source: &[T],
+    at: usize,
+    outer: Loop,
+    inner: Loop,
+    skip: usize,
+    out: &mut [T],
+) {
+    let place = |run: usize| at as isize + run as isize * outer.step;
+    let (first, skip) = (skip / inner.count, skip % inner.count);
+    let mut begin = first;
+    let mut out = out;
+    if skip > 0 {
+        let (head, rest) = out.split_at_mut((inner.count - skip).min(out.len()));
+        let from = place(first) + skip as isize * inner.step;
+        read_run(source, from as usize, inner.step, head);
+        (begin, out) = (first + 1, rest);
+    }
+    if out.is_empty() {
+        return;
+    }
+    match (outer.step, inner.step, inner.count) {
+        // Each element several times.
+        (1, 0, 2) => repeat_each::<T, 2>(&source[place(begin) as usize..], out),
+        (1, 0, 3) => repeat_each::<T, 3>(&source[place(begin) as usize..], out),
+        (1, 0, 4) => repeat_each::<T, 4>(&source[place(begin) as usize..], out),
+        // The same run again and again: what is written is copied behind itself.
+        (0, _, count) => {
+            let done = count.min(out.len());
+            read_run(source, at, inner.step, &mut out[..done]);
+            repeat_first(out, done);
+        }
+        (_, 0, count) if count > TINY => {
+            for (run, out) in out.chunks_mut(count).enumerate() {
+                out.fill(source[place(begin + run) as usize]);
+            }
+        }
+        (_, 1, count) if count > TINY => {
+            for (run, out) in out.chunks_mut(count).enumerate() {
+                out.copy_from_slice(&source[place(begin + run) as usize..][..out.len()]);
+            }
+        }
+        (_, step, count) => {
+            for (run, out) in out.chunks_mut(count).enumerate() {
+                let mut from = place(begin + run);
+                for out in out {
+                    *out = source[from as usize];
+                    from += step;
+                }
+            }
+        }
+    }
+}
+
+/// Fills `out` with copies of its first elements, behind themselves: of one, then of all that are there.
+pub(crate) fn repeat_first<T: Copy>(out: &mut [T], mut done: usize) {
+    while done < out.len() {
+        let more = done.min(out.len() - done);
+        out.copy_within(..more, done);
+        done += more;
+    }
+}
+
+/// Writes each element `N` times.
+fn repeat_each<T: Pod, const N: usize>(source: &[T], out: &mut [T]) {
+    let (runs, rest) = out.as_chunks_mut::<N>();
+    for (run, &x) in runs.iter_mut().zip(source) {
+        *run = [x; N];
+    }
+    if let [_, ..] = rest {
+        rest.fill(source[runs.len()]);
+    }
+}
+
+#[inline(always)]
+fn write_run<T: Pod>(elements: &[T], target: &mut [T], at: usize, step: isize) {
+    match step {
+        1 => target[at..at + elements.len()].copy_from_slice(elements),
+        step if step > 0 => {
+            let to = target[at..].iter_mut().step_by(step as usize);
+            to.zip(elements).for_each(|(to, from)| *to = *from);
+        }
+        step => {
+            let to = target[..=at].iter_mut().rev().step_by(step.unsigned_abs().max(1));
+            to.zip(elements).for_each(|(to, from)| *to = *from);
+        }
+    }
+}
+
+/// Binds a type to an unsigned integer type of `$size` bytes, to move elements of any dtype.
+macro_rules! match_size {
+    ($size:expr, $t:ident => $body:expr) => {
+        match $size {
+            1 => {
+                type $t = u8;
+                $body
+            }
+            2 => {
+                type $t = u16;
+                $body
+            }
+            4 => {
+                type $t = u32;
+                $body
+            }
+            8 => {
+                type $t = u64;
+                $body
+            }
+            16 => {
+                type $t = [u64; 2];
+                $body
+            }
+            size => unreachable!("no element has {size} bytes"),
+        }
+    };
+}
+pub(crate) use match_size;
+
+impl Strided {
+    /// [`Strided::read`] on bytes of elements of `size` bytes.
+    pub(crate) fn read_bytes(&self, size: usize, source: &[u8], start: usize, out: &mut [u8]) {
+        match_size!(size, T => self.read::<T>(
+            bytemuck::cast_slice(source), start, bytemuck::cast_slice_mut(out)));
+    }
+
+    /// [`Strided::read_all`] on bytes of elements of `size` bytes.
+    pub(crate) fn read_all_bytes(&self, cx: Cx<'_>, size: usize, source: &[u8], out: &mut [u8]) {
+        match_size!(size, T => self.read_all::<T>(
+            cx, bytemuck::cast_slice(source), bytemuck::cast_slice_mut(out)));
+    }
+
+    /// [`Strided::write`] on bytes of elements of `size` bytes.
+    pub(crate) fn write_bytes(&self, size: usize, elements: &[u8], target: &mut [u8]) {
+        match_size!(size, T => self.write::<T>(
+            bytemuck::cast_slice(elements), bytemuck::cast_slice_mut(target)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(rule: &Strided, source: &[u32]) -> Vec<u32> {
+        let cx = crate::context::test_context();
+        let mut out = vec![0; rule.len()];
+        rule.read_all(cx, source, &mut out);
+        // Reading in pieces returns the same elements.
+        for start in 0..=out.len() {
+            let mut rest = vec![0; out.len() - start];
+            rule.read(source, start, &mut rest);
+            assert_eq!(rest, out[start..], "from {start}");
+        }
+        out
+    }
+
+    #[test]
+    fn neighbouring_axes_merge() {
+        let rule = Strided::new(0, [(2, 12), (3, 4), (4, 1)]);
+        assert!(rule.is_contiguous());
+        assert_eq!(rule.len(), 24);
+        assert_eq!(Strided::new(3, [(5, 0), (1, 7), (2, 0)]), Strided::new(3, [(10, 0)]));
+    }
+
+    #[test]
+    fn transposes() {
+        let source: Vec<u32> = (0..40 * 50).collect();
+        let rule = Strided::new(0, [(50, 1), (40, 50)]);
+        let expected: Vec<u32> = (0..50).flat_map(|j| (0..40).map(move |i| i * 50 + j)).collect();
+        assert_eq!(read_all(&rule, &source), expected);
+    }
+
+    #[test]
+    fn transposes_around_other_axes() {
+        // [3][5][4][7] seen as [7][5][3][4].
+        let source: Vec<u32> = (0..420).collect();
+        let rule = Strided::new(0, [(7, 1), (5, 28), (3, 140), (4, 7)]);
+        let mut expected = Vec::new();
+        for d in 0..7 {
+            for b in 0..5 {
+                for a in 0..3 {
+                    expected.extend((0..4).map(|c| a * 140 + b * 28 + c * 7 + d));
+                }
+            }
+        }
+        assert_eq!(read_all(&rule, &source), expected);
+    }
+
+    #[test]
+    fn reverses_and_repeats() {
+        let source = [0, 1, 2, 3, 4, 5];
+        assert_eq!(read_all(&Strided::new(5, [(2, -3), (3, -1)]), &source), [5, 4, 3, 2, 1, 0]);
+        assert_eq!(read_all(&Strided::new(2, [(2, 3), (3, -1)]), &source), [2, 1, 0, 5, 4, 3]);
+        assert_eq!(read_all(&Strided::new(1, [(3, 0), (2, 3)]), &source), [1, 4, 1, 4, 1, 4]);
+        assert_eq!(read_all(&Strided::new(0, [(2, 1), (3, 0)]), &source), [0, 0, 0, 1, 1, 1]);
+    }
+
+    #[test]
+    fn short_runs() {
+        let source: Vec<u32> = (0..60).collect();
+        let repeated: Vec<u32> = (0..60).flat_map(|x| [x; 3]).collect();
+        assert_eq!(read_all(&Strided::new(0, [(60, 1), (3, 0)]), &source), repeated);
+        let again: Vec<u32> =
+            (0..20).flat_map(|row| [3 * row, 3 * row + 1, 3 * row + 2].repeat(5)).collect();
+        assert_eq!(read_all(&Strided::new(0, [(20, 3), (5, 0), (3, 1)]), &source), again);
+        let steps: Vec<u32> = (0..4).flat_map(|row| [59 - row, 49 - row, 39 - row]).collect();
+        assert_eq!(read_all(&Strided::new(59, [(4, -1), (3, -10)]), &source), steps);
+    }
+
+    #[test]
+    fn empty_and_scalar() {
+        assert_eq!(read_all(&Strided::new(0, [(0, 1), (3, 1)]), &[]), []);
+        assert_eq!(read_all(&Strided::new(0, []), &[7]), [7]);
+    }
+
+    #[test]
+    fn writes_to_places() {
+        let mut target = [0; 8];
+        Strided::new(1, [(2, 4), (2, 2)]).write(&[1, 2, 3, 4], &mut target);
+        assert_eq!(target, [0, 1, 0, 2, 0, 3, 0, 4]);
+        Strided::new(7, [(4, -2)]).write(&[5, 6, 7, 8], &mut target);
+        assert_eq!(target, [0, 8, 0, 7, 0, 6, 0, 5]);
+    }
+}

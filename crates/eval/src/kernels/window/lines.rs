@@ -1,0 +1,253 @@
+//! The windows along one axis.
+//!
+//! Partial results stay in registers until all taps of a window have been combined, for several windows at a time. Each
+//! loop combines the elements of a window in the same order.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::WindowAxis;
+use crate::context::Cx;
+use crate::kernels::elementwise::vectorize;
+use crate::kernels::limits::BLOCK_ELEMENTS;
+
+/// Elements of a result that are computed at once, and what is left of a row. The last of these overlap
+/// those before, so that no row has single elements at its end.
+const WIDE: usize = 64;
+const NARROW: usize = 16;
+
+/// The offsets of the elements of a window: the first, and the distance between neighbours.
+#[derive(Clone, Copy)]
+struct Taps {
+    first: usize,
+    step: usize,
+    count: usize,
+}
+
+impl Taps {
+    /// The taps of a window.
+    fn of(axis: &WindowAxis, window: usize, seeing: Range<usize>, inner: usize) -> Self {
+        let first = axis.place(window, seeing.start).map_or(0, |place| place * inner);
+        Self { first, step: axis.dilation.saturating_mul(inner), count: seeing.len() }
+    }
+
+    fn place(self, tap: usize) -> usize {
+        self.first + tap * self.step
+    }
+}
+
+/// One axis of some rows with `inner` neighbours per element.
+pub(super) fn slide_rows<T: Copy>(
+    axis: &WindowAxis,
+    source: &[T],
+    inner: usize,
+    out: &mut [T],
+    start: T,
+    combine: impl Fn(T, T) -> T,
+    cx: Cx<'_>,
+) {
+    let whole = axis.whole();
+    let all = Taps::of(axis, whole.start, 0..axis.taps, inner);
+    // Windows at the edges are folded by themselves.
+    let at_edge = (0..whole.start).chain(whole.end..axis.count);
+    let edges: SmallVec<[(usize, Taps); 8]> = at_edge
+        .map(|window| (window * inner, Taps::of(axis, window, axis.seeing(window), inner)))
+        .collect();
+    // Where windows go on from row to row as they do in a row, all rows are one.
+    let is_one = edges.is_empty() && axis.size == axis.count * axis.stride;
+    let rows = if is_one { 1 } else { out.len() / (axis.count * inner) };
+    let (row, source_row) = (out.len() / rows, source.len() / rows);
+    let inside = if is_one { 0..row } else { whole.start * inner..whole.end * inner };
+    vectorize(
+        #[inline(always)]
+        || {
+            for (number, out) in out.chunks_exact_mut(row).enumerate() {
+                let source = &source[number * source_row..][..source_row];
+                for &(first, taps) in &edges {
+                    fold_row(&mut out[first..first + inner], source, taps, start, &combine);
+                }
+                let out = &mut out[inside.clone()];
+                fold_whole(axis, source, inner, out, all, start, &combine, cx);
+            }
+        },
+    );
+}
+
+/// Windows without padding.
+#[inline(always)]
+fn fold_whole<T: Copy>(
+    axis: &WindowAxis,
+    source: &[T],
+    inner: usize,
+    out: &mut [T],
+    all: Taps,
+    start: T,
+    combine: &impl Fn(T, T) -> T,
+    cx: Cx<'_>,
+) {
+    let (piece, skip) = match (axis.stride, inner) {
+        // Windows that begin side by side are one long row.
+        (1, _) => (BLOCK_ELEMENTS, BLOCK_ELEMENTS),
+        // A stride may exceed the tensor, which then has a single window.
+        (stride, 1) => (BLOCK_ELEMENTS, stride.saturating_mul(BLOCK_ELEMENTS)),
+        (stride, inner) => (inner, stride.saturating_mul(inner)),
+    };
+    for (number, out) in out.chunks_mut(piece).enumerate() {
+        if cx.is_cancelled() {
+            return;
+        }
+        let taps = Taps { first: all.first + number * skip, ..all };
+        match (axis.stride, inner) {
+            (2, 1) if axis.dilation == 1 => fold_pairs(out, source, taps, start, combine),
+            (2.., 1) => fold_far(out, source, taps, axis.stride, start, combine),
+            _ => fold_row(out, source, taps, start, combine),
+        }
+    }
+}
+
+/// A row whose elements lie side by side at each tap.
+#[inline(always)]
+fn fold_row<T: Copy>(
+    out: &mut [T],
+    source: &[T],
+    taps: Taps,
+    start: T,
+    combine: &impl Fn(T, T) -> T,
+) {
+    if taps.count == 0 {
+        return out.fill(start);
+    }
+    if out.len() < NARROW {
+        return fold_far(out, source, taps, 1, start, combine);
+    }
+    let end = out.len() - NARROW;
+    let (wide, rest) = out.as_chunks_mut::<WIDE>();
+    let done = wide.len() * WIDE;
+    for (index, out) in wide.iter_mut().enumerate() {
+        fold_chunk(out, &source[index * WIDE..], taps, start, combine);
+    }
+    let (narrow, rest) = rest.as_chunks_mut::<NARROW>();
+    for (index, out) in narrow.iter_mut().enumerate() {
+        fold_chunk(out, &source[done + index * NARROW..], taps, start, combine);
+    }
+    if !rest.is_empty() {
+        let last = out.last_chunk_mut::<NARROW>().expect("a row is not shorter");
+        fold_chunk(last, &source[end..], taps, start, combine);
+    }
+}
+
+/// Elements side by side: two taps at a time.
+#[inline(always)]
+fn fold_chunk<T: Copy, const N: usize>(
+    out: &mut [T; N],
+    source: &[T],
+    taps: Taps,
+    start: T,
+    combine: &impl Fn(T, T) -> T,
+) {
+    let row = |tap: usize| -> &[T; N] {
+        source[taps.place(tap)..].first_chunk().expect("each tap has as many elements as the row")
+    };
+    let pairs = taps.count / 2;
+    match pairs {
+        0 => *out = [start; N],
+        _ => two(out, &[start; N], row(0), row(1), combine),
+    }
+    for pair in 1..pairs {
+        let before = *out;
+        two(out, &before, row(2 * pair), row(2 * pair + 1), combine);
+    }
+    if taps.count % 2 == 1 {
+        let last = row(taps.count - 1);
+        for i in 0..N {
+            out[i] = combine(out[i], last[i]);
+        }
+    }
+}
+
+/// Combines partial results with two more elements. A separate function, because references that are arguments are known
+/// not to overlap.
+#[inline(always)]
+fn two<T: Copy, const N: usize>(
+    out: &mut [T; N],
+    before: &[T; N],
+    a: &[T; N],
+    b: &[T; N],
+    combine: &impl Fn(T, T) -> T,
+) {
+    for i in 0..N {
+        out[i] = combine(combine(before[i], a[i]), b[i]);
+    }
+}
+
+/// Windows whose starts are two elements apart, and whose taps are neighbours.
+#[inline(always)]
+fn fold_pairs<T: Copy>(
+    out: &mut [T],
+    source: &[T],
+    taps: Taps,
+    start: T,
+    combine: &impl Fn(T, T) -> T,
+) {
+    let source = &source[taps.first..];
+    let (pairs, _) = source.as_chunks::<2>();
+    // The element behind the last tap of an odd number may not be there.
+    let most = (pairs.len() + 1).saturating_sub(taps.count.div_ceil(2)).min(out.len());
+    let (paired, rest) = out.split_at_mut(if most < NARROW { 0 } else { most });
+    let done = paired.len();
+    for (index, out) in paired.as_chunks_mut().0.iter_mut().enumerate() {
+        fold_pairs_chunk(out, &pairs[index * NARROW..], taps.count, start, combine);
+    }
+    if done % NARROW > 0
+        && let Some(last) = paired.last_chunk_mut()
+    {
+        fold_pairs_chunk(last, &pairs[done - NARROW..], taps.count, start, combine);
+    }
+    let taps = Taps { first: 2 * done, ..taps };
+    fold_far(rest, source, taps, 2, start, combine);
+}
+
+/// Windows whose starts are a pair apart.
+#[inline(always)]
+fn fold_pairs_chunk<T: Copy>(
+    out: &mut [T; NARROW],
+    pairs: &[[T; 2]],
+    taps: usize,
+    start: T,
+    combine: &impl Fn(T, T) -> T,
+) {
+    let row = |pair: usize| -> &[[T; 2]; NARROW] {
+        pairs[pair..].first_chunk().expect("there are as many as were counted")
+    };
+    let mut sums = [start; NARROW];
+    for pair in 0..taps / 2 {
+        let pairs = row(pair);
+        for i in 0..NARROW {
+            sums[i] = combine(combine(sums[i], pairs[i][0]), pairs[i][1]);
+        }
+    }
+    if taps % 2 == 1 {
+        let pairs = row(taps / 2);
+        for i in 0..NARROW {
+            sums[i] = combine(sums[i], pairs[i][0]);
+        }
+    }
+    *out = sums;
+}
+
+/// Windows whose starts are so far apart, one after the other.
+#[inline(always)]
+fn fold_far<T: Copy>(
+    out: &mut [T],
+    source: &[T],
+    taps: Taps,
+    stride: usize,
+    start: T,
+    combine: &impl Fn(T, T) -> T,
+) {
+    for (at, out) in out.iter_mut().enumerate() {
+        let elements = (0..taps.count).map(|tap| source[at * stride + taps.place(tap)]);
+        *out = elements.fold(start, combine);
+    }
+}

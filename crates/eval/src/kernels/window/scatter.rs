@@ -1,0 +1,139 @@
+//! Sending each window's source to the window's extremum.
+
+use std::convert::Infallible;
+
+use nxla_expr::{ScatterOp, TensorType, Window};
+use nxla_tensor::{Complex, DType, Element, HostTensor};
+
+use super::uniform::wide;
+use super::{WindowAxis, axes, for_each_tap};
+use crate::context;
+use crate::context::{Cx, Fault};
+use crate::kernels::elementwise::convert;
+use crate::kernels::ordered::{match_ordered, widened_float};
+use crate::kernels::strided::Strided;
+
+/// Of several equal extrema the last one receives the source. A comparison with NaN fails, and
+/// then the later element is taken. Padding never receives anything.
+pub(super) fn scatter(
+    cx: Cx<'_>,
+    op: ScatterOp,
+    window: &Window,
+    x: &HostTensor,
+    source: &HostTensor,
+    initial: &HostTensor,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let axes = axes(window, x.shape(), source.shape());
+    let x = convert(cx, x, widened_float(x.dtype()))?;
+    let places = match_ordered!(x.dtype(), T => {
+        let x_elements = context::slice::<T>(&x);
+        match op {
+            ScatterOp::Max => extrema(cx, &axes, x_elements, source, x.shape(), |a: T, b: T| a > b),
+            ScatterOp::Min => extrema(cx, &axes, x_elements, source, x.shape(), |a: T, b: T| a < b),
+        }
+    });
+    // Where windows lie side by side, there is at most one sum for each place, which is as exact.
+    let is_apart = axes.iter().all(|axis| axis.stride > (axis.taps - 1) * axis.dilation);
+    let sums = if is_apart && ty.dtype == DType::F32 { ty.dtype } else { wide(ty.dtype) };
+    let source = convert(cx, &convert(cx, source, ty.dtype)?, sums)?;
+    let initial = initial.get(0).cast(initial.dtype()).cast(ty.dtype);
+    let mut result = HostTensor::full(initial, sums, ty.shape.clone())?;
+    macro_rules! add {
+        ($t:ty, $add:expr) => {{
+            let out = context::slice_mut::<$t>(&mut result);
+            for (&place, &x) in places.iter().zip(context::slice::<$t>(&source)) {
+                if let Some(out) = out.get_mut(place) {
+                    *out = $add(*out, x);
+                }
+            }
+        }};
+    }
+    match sums {
+        DType::U8 => add!(u8, u8::wrapping_add),
+        DType::U16 => add!(u16, u16::wrapping_add),
+        DType::U32 => add!(u32, u32::wrapping_add),
+        DType::U64 => add!(u64, u64::wrapping_add),
+        DType::S8 => add!(i8, i8::wrapping_add),
+        DType::S16 => add!(i16, i16::wrapping_add),
+        DType::S32 => add!(i32, i32::wrapping_add),
+        DType::S64 => add!(i64, i64::wrapping_add),
+        DType::F32 => add!(f32, |a: f32, b: f32| a + b),
+        DType::F64 => add!(f64, |a: f64, b: f64| a + b),
+        DType::C128 => add!(Complex<f64>, |a: Complex<f64>, b: Complex<f64>| a + b),
+        dtype => unreachable!("{dtype} is widened before it is added up"),
+    }
+    convert(cx, &result, ty.dtype)
+}
+
+/// Stands for a window that lies in the padding.
+const NOWHERE: usize = usize::MAX;
+
+/// The place of each window's extremum.
+fn extrema<T: Element>(
+    cx: Cx<'_>,
+    axes: &[WindowAxis],
+    x: &[T],
+    windows: &HostTensor,
+    shape: &[usize],
+    stays: impl Fn(T, T) -> bool + Sync,
+) -> Vec<usize> {
+    let mut places = context::filled(NOWHERE, windows.size());
+    let Some((inner, outer)) = axes.split_last() else {
+        // The one window of a scalar holds the scalar.
+        places.fill(0);
+        return places;
+    };
+    let steps = Strided::row_major(shape);
+    let taps: usize = axes.iter().map(|axis| axis.taps).product();
+    cx.rows(&mut places, inner.count, inner.count * taps, |first, places| {
+        let mut window = vec![0; outer.len()];
+        let mut best = context::filled(T::default(), inner.count);
+        for (number, places) in places.chunks_exact_mut(inner.count).enumerate() {
+            let mut rest = first + number;
+            for (index, axis) in window.iter_mut().zip(outer).rev() {
+                *index = rest % axis.count;
+                rest /= axis.count;
+            }
+            // Each window meets its elements in row-major order.
+            let visited: Result<(), Infallible> = for_each_tap(outer, |taps| {
+                let row = (0..outer.len()).try_fold(0, |row, axis| {
+                    Some(row + outer[axis].place(window[axis], taps[axis])? * steps[axis] as usize)
+                });
+                if let Some(row) = row {
+                    search(inner, &x[row..][..inner.size], row, &mut best, places, &stays);
+                }
+                Ok(())
+            });
+            let Ok(()) = visited;
+        }
+    });
+    places
+}
+
+/// Goes on with the search for the extrema of a row of windows, in the row of `x` that begins at
+/// `first`. What was found so far is in `best`, and where in `places`.
+#[inline(always)]
+fn search<T: Element>(
+    axis: &WindowAxis,
+    row: &[T],
+    first: usize,
+    best: &mut [T],
+    places: &mut [usize],
+    stays: &impl Fn(T, T) -> bool,
+) {
+    for tap in 0..axis.taps {
+        let seen = axis.seen(tap);
+        let Some(start) = axis.place(seen.start, tap).filter(|_| !seen.is_empty()) else {
+            continue;
+        };
+        let elements = row[start..].iter().step_by(axis.stride);
+        let found = best[seen.clone()].iter_mut().zip(&mut places[seen]);
+        // Without branches, so that it becomes vector code.
+        for (index, ((best, place), &x)) in found.zip(elements).enumerate() {
+            let keeps = (*place != NOWHERE) & stays(*best, x);
+            *best = if keeps { *best } else { x };
+            *place = if keeps { *place } else { first + start + index * axis.stride };
+        }
+    }
+}

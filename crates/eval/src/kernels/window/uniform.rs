@@ -1,0 +1,181 @@
+//! Sums, products and extrema of windows.
+//!
+//! Such a reduction is done one axis after the other, which takes as many operations as the
+//! window has rows and columns rather than elements. Sums and products of floats stay in `f64`
+//! between the axes.
+
+use nxla_expr::{TensorType, Window, WindowOp};
+use nxla_tensor::{Complex, DType, Element, HostTensor, Scalar};
+
+use super::lines::slide_rows;
+use super::{WindowAxis, axes};
+use crate::context;
+use crate::context::{Cx, Fault};
+use crate::kernels::elementwise::{Compute, convert};
+use crate::kernels::ordered::{larger, match_ordered, smaller, widened_float};
+
+pub(super) fn windows(
+    cx: Cx<'_>,
+    op: WindowOp,
+    window: &Window,
+    x: &HostTensor,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let axes = axes(window, x.shape(), &ty.shape);
+    let result = match op {
+        WindowOp::Sum | WindowOp::Product => accumulated(cx, op, &axes, x, ty)?,
+        WindowOp::Max | WindowOp::Min => {
+            let dtype = widened_float(x.dtype());
+            let x = convert(cx, x, dtype)?;
+            let largest = op == WindowOp::Max;
+            let start: Scalar = if largest { ty.dtype.min_value() } else { ty.dtype.max_value() };
+            match_ordered!(dtype, T => {
+                let (elements, start) = (context::slice::<T>(&x), T::from_scalar(start));
+                context::build(dtype, &ty.shape, |out: &mut [T]| {
+                    if largest {
+                        slide(cx, &axes, elements, start, larger::<T>, out);
+                    } else {
+                        slide(cx, &axes, elements, start, smaller::<T>, out);
+                    }
+                })?
+            })
+        }
+    };
+    convert(cx, &result, ty.dtype)
+}
+
+/// The dtype in which sums and products of windows are kept between axes.
+pub(super) fn wide(dtype: DType) -> DType {
+    match Compute::of(dtype) {
+        Compute::F32 | Compute::F64 => DType::F64,
+        Compute::C64 | Compute::C128 => DType::C128,
+        integer @ (Compute::U8
+        | Compute::U16
+        | Compute::U32
+        | Compute::U64
+        | Compute::S8
+        | Compute::S16
+        | Compute::S32
+        | Compute::S64) => integer.dtype(),
+    }
+}
+
+fn accumulated(
+    cx: Cx<'_>,
+    op: WindowOp,
+    axes: &[WindowAxis],
+    x: &HostTensor,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let x = convert(cx, x, wide(ty.dtype))?;
+    let is_sum = op == WindowOp::Sum;
+    macro_rules! with {
+        ($t:ty, $zero:expr, $one:expr, $add:expr, $multiply:expr) => {{
+            let elements = context::slice::<$t>(&x);
+            context::build(x.dtype(), &ty.shape, |out: &mut [$t]| {
+                if is_sum {
+                    slide(cx, axes, elements, $zero, $add, out);
+                } else {
+                    slide(cx, axes, elements, $one, $multiply, out);
+                }
+            })?
+        }};
+    }
+    macro_rules! integer {
+        ($t:ident) => {
+            with!($t, 0, 1, $t::wrapping_add, $t::wrapping_mul)
+        };
+    }
+    let complex = |re: f64| Complex::new(re, 0.0);
+    Ok(match x.dtype() {
+        DType::U8 => integer!(u8),
+        DType::U16 => integer!(u16),
+        DType::U32 => integer!(u32),
+        DType::U64 => integer!(u64),
+        DType::S8 => integer!(i8),
+        DType::S16 => integer!(i16),
+        DType::S32 => integer!(i32),
+        DType::S64 => integer!(i64),
+        DType::F64 => with!(f64, 0.0, 1.0, |a, b| a + b, |a, b| a * b),
+        DType::C128 => with!(Complex<f64>, complex(0.0), complex(1.0), |a, b| a + b, |a, b| a * b),
+        dtype => unreachable!("{dtype} is widened before it is added up"),
+    })
+}
+
+/// Combines the elements of each window, one axis after the other. What lies along the first axes,
+/// if these have windows of one element, is done one piece after the other: each stays in the cache
+/// between its axes.
+fn slide<T: Element>(
+    cx: Cx<'_>,
+    axes: &[WindowAxis],
+    x: &[T],
+    start: T,
+    combine: impl Fn(T, T) -> T + Copy + Sync,
+    out: &mut [T],
+) {
+    let lead = axes.iter().take_while(|axis| axis.is_trivial()).count();
+    let axes = &axes[lead..];
+    let size: usize = axes.iter().map(|axis| axis.size).product();
+    let count: usize = axes.iter().map(|axis| axis.count).product();
+    let taps: usize = axes.iter().map(|axis| axis.taps).sum();
+    if count == 0 {
+        return;
+    }
+    let pieces = out.len() / count;
+    let is_spread = pieces < 2 * cx.threads() && cx.pays(cost(size, taps));
+    let each = |first: usize, out: &mut [T]| {
+        let mut buffers = [Vec::new(), Vec::new()];
+        for (index, out) in out.chunks_exact_mut(count).enumerate() {
+            let x = &x[(first + index) * size..][..size];
+            slide_piece(cx, axes, x, start, combine, is_spread, &mut buffers, out);
+        }
+    };
+    if is_spread { each(0, out) } else { cx.rows(out, count, cost(size, taps), each) }
+}
+
+/// The cost of combining each element with `taps` others, in moved elements.
+fn cost(elements: usize, taps: usize) -> usize {
+    elements * taps / 2
+}
+
+/// All axes of one piece.
+fn slide_piece<T: Element>(
+    cx: Cx<'_>,
+    axes: &[WindowAxis],
+    x: &[T],
+    start: T,
+    combine: impl Fn(T, T) -> T + Copy + Sync,
+    is_spread: bool,
+    [from, to]: &mut [Vec<T>; 2],
+    out: &mut [T],
+) {
+    let Some(last) = axes.iter().rposition(|axis| !axis.is_trivial()) else {
+        return out.copy_from_slice(x);
+    };
+    let mut is_first = true;
+    for (index, axis) in axes.iter().enumerate().filter(|(_, axis)| !axis.is_trivial()) {
+        // Axes before this one have their windows already, those after it not yet.
+        let inner: usize = axes[index + 1..].iter().map(|axis| axis.size).product();
+        let outer: usize = axes[..index].iter().map(|axis| axis.count).product();
+        let (row, source_row) = (axis.count * inner, axis.size * inner);
+        let source = if is_first { x } else { &from[..outer * source_row] };
+        let out = if index == last {
+            &mut *out
+        } else {
+            context::resize(to, start, (outer * row).max(to.len()));
+            &mut to[..outer * row]
+        };
+        let fill = |first: usize, out: &mut [T]| {
+            let rows = out.len() / row;
+            let source = &source[first * source_row..][..rows * source_row];
+            slide_rows(axis, source, inner, out, start, combine, cx);
+        };
+        if is_spread {
+            cx.rows(out, row, cost(row, axis.taps), fill);
+        } else if row > 0 {
+            fill(0, out);
+        }
+        std::mem::swap(from, to);
+        is_first = false;
+    }
+}

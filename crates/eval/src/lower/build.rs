@@ -1,0 +1,411 @@
+//! The state of lowering: values, their places, and instructions in order.
+
+use std::sync::Arc;
+
+use nxla_expr::{Program, TensorType};
+use rustc_hash::FxHashMap;
+
+use super::arena::{Arena, Slots};
+use super::limits::{ARENA_BYTES, MAX_INLINED};
+use crate::execute::code::{Bytecode, Bytes, Elements, Handle, Inst, Origin, Source, Span, padded};
+use crate::kernels::elementwise::{Constant, LANES, SHORT};
+use crate::schedule::{SMALL_BYTES, Schedule, Step, is_at_most, unnamed};
+
+/// The slot of a value that no step reads.
+pub(super) const NO_SLOT: usize = usize::MAX;
+
+/// The level of a program outside of its loops. Level 0 is the prologue, which runs once before the program.
+const BASE: usize = 1;
+
+/// A value during lowering.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) ty: TensorType,
+    pub(super) at: At,
+    /// The number of blocks around the instruction that computes the value. A value of a lower level than the
+    /// current loop is the same in all of its iterations.
+    pub(super) level: usize,
+}
+
+/// The place of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum At {
+    Arena(Span),
+    /// A slot. A value that does not own its slot must leave the tensor there.
+    Slot {
+        slot: usize,
+        is_own: bool,
+    },
+}
+
+impl Held {
+    pub(super) fn bytes(&self) -> Bytes {
+        match self.at {
+            At::Arena(span) => Bytes::Arena(span),
+            At::Slot { slot, .. } => Bytes::Slot(slot),
+        }
+    }
+
+    pub(super) fn slot(&self) -> Option<usize> {
+        match self.at {
+            At::Arena(_) => None,
+            At::Slot { slot, .. } => Some(slot),
+        }
+    }
+
+    /// The same value without ownership of its slot.
+    pub(super) fn lent(&self) -> Self {
+        let at = match self.at {
+            At::Slot { slot, .. } => At::Slot { slot, is_own: false },
+            At::Arena(_) => self.at,
+        };
+        Self { at, ..self.clone() }
+    }
+}
+
+/// Code of steps that are not inlined, by the address of their schedule and their position.
+pub(super) type Outlined = FxHashMap<(*const Schedule, usize), Arc<Bytecode>>;
+
+pub(super) struct Builder {
+    /// Bytes of the largest value in the arena, outside of loops and inside.
+    limits: [usize; 2],
+    /// Instructions that may be inlined.
+    budget: usize,
+    /// The instructions of the current loops, outermost first, after the prologue and the program.
+    pub(super) blocks: Vec<Vec<Inst>>,
+    pub(super) arena: Arena,
+    pub(super) slots: Slots,
+    programs: Vec<Arc<Program>>,
+    pub(super) outlined: Outlined,
+    written: usize,
+    /// The spans of constants by value.
+    constants: FxHashMap<Box<[u8]>, Span>,
+    /// The spans of elements that are repeated in the prologue.
+    repeated: FxHashMap<(Bytes, u8), Source>,
+    /// The temporary spans of the current step.
+    temporary: Vec<Span>,
+    /// The slots of constants that are created before the outermost loop.
+    hoisted: Vec<usize>,
+    /// The number of branches around the current step.
+    pub(super) branches: usize,
+    pub(super) checks: bool,
+}
+
+/// Lowers a program. If `uses_arena`, small values outside of loops live in the arena as well.
+pub(super) fn lower_program(schedule: &Schedule, uses_arena: bool) -> Bytecode {
+    sized(schedule, uses_arena, MAX_INLINED, &mut Outlined::default(), |builder| {
+        let inputs = schedule.inputs.iter().zip(schedule.program.inputs());
+        let inputs: Vec<Held> = inputs
+            .map(|(value, ty)| match value {
+                Some(_) => builder.operand(&unnamed(ty)),
+                None => unread(unnamed(ty), BASE),
+            })
+            .collect();
+        let slots = inputs.iter().map(input_slot).collect();
+        let inputs: Vec<Held> = inputs.into_iter().map(|input| builder.in_arena(input)).collect();
+        (slots, builder.region(schedule, &inputs))
+    })
+}
+
+/// Lowers a single step as a program whose inputs are the operands of the step.
+pub(super) fn lower_step(
+    schedule: &Schedule,
+    step: &Step,
+    operands: &[TensorType],
+    outlined: &mut Outlined,
+) -> Bytecode {
+    sized(schedule, false, MAX_INLINED / 16, outlined, |builder| {
+        let operands: Vec<Held> = operands.iter().map(|ty| builder.operand(ty)).collect();
+        let slots = operands.iter().map(input_slot).collect();
+        (slots, builder.lone_step(schedule, step, &operands))
+    })
+}
+
+fn input_slot(input: &Held) -> Option<u32> {
+    let slot = input.slot().filter(|&slot| slot != NO_SLOT)?;
+    Some(u32::try_from(slot).expect("fewer than 2^32 inputs"))
+}
+
+/// A value that no step reads.
+pub(super) fn unread(ty: TensorType, level: usize) -> Held {
+    Held { ty, at: At::Slot { slot: NO_SLOT, is_own: true }, level }
+}
+
+/// Lowers with the usual limit of the arena, or with a smaller one if the arena would exceed a cache.
+fn sized(
+    schedule: &Schedule,
+    uses_arena: bool,
+    budget: usize,
+    outlined: &mut Outlined,
+    lower: impl Fn(&mut Builder) -> (Vec<Option<u32>>, Vec<Held>),
+) -> Bytecode {
+    let mut code = |small: usize| {
+        let small = if schedule.checks { 0 } else { small };
+        let limits = [if uses_arena { small } else { 0 }, small];
+        let mut builder = Builder::new(limits, budget, schedule.checks, std::mem::take(outlined));
+        let (inputs, results) = lower(&mut builder);
+        *outlined = std::mem::take(&mut builder.outlined);
+        builder.finish(inputs, results)
+    };
+    Some(code(SMALL_BYTES))
+        .filter(|code| code.arena <= ARENA_BYTES)
+        .unwrap_or_else(|| code(SMALL_BYTES / 16))
+}
+
+impl Builder {
+    fn new(limits: [usize; 2], budget: usize, checks: bool, outlined: Outlined) -> Self {
+        Self {
+            limits,
+            budget,
+            blocks: vec![Vec::new(), Vec::new()],
+            arena: Arena::default(),
+            slots: Slots::default(),
+            programs: Vec::new(),
+            outlined,
+            written: 0,
+            constants: FxHashMap::default(),
+            repeated: FxHashMap::default(),
+            temporary: Vec::new(),
+            hoisted: Vec::new(),
+            branches: 0,
+            checks,
+        }
+    }
+
+    /// The next operand of the program, in a slot.
+    fn operand(&mut self, ty: &TensorType) -> Held {
+        let at = At::Slot { slot: self.slots.take(), is_own: true };
+        Held { ty: ty.clone(), at, level: self.depth() }
+    }
+
+    /// Moves a value to the arena if it belongs there.
+    fn in_arena(&mut self, held: Held) -> Held {
+        match held.at {
+            At::Slot { slot, is_own: true } if slot != NO_SLOT && self.is_small(&held.ty) => {
+                let (copy, to) = self.result(held.ty.clone(), held.level);
+                self.copy(&held, to);
+                self.release(&held, false);
+                copy
+            }
+            At::Slot { .. } | At::Arena(_) => held,
+        }
+    }
+
+    /// Appends the innermost block to the block around it.
+    pub(super) fn end_block(&mut self) {
+        let block = self.blocks.pop().expect("a block has begun");
+        let depth = self.depth();
+        self.blocks[depth].extend(block);
+        if depth == BASE {
+            for slot in std::mem::take(&mut self.hoisted) {
+                self.push(Handle::Drop(slot));
+                self.slots.release(slot);
+            }
+        }
+    }
+
+    fn finish(mut self, inputs: Vec<Option<u32>>, results: Vec<Held>) -> Bytecode {
+        let program = self.blocks.pop().expect("the block of the program");
+        let mut insts = self.blocks.pop().expect("the prologue");
+        insts.extend(program);
+        Bytecode {
+            insts: insts.into(),
+            arena: self.arena.len(),
+            slots: self.slots.len(),
+            inputs: inputs.into(),
+            results: results.into_iter().map(|held| (held.ty.clone(), held.bytes())).collect(),
+            programs: self.programs.into(),
+            checks: self.checks,
+        }
+    }
+
+    /// The level of the current block.
+    pub(super) fn depth(&self) -> usize {
+        self.blocks.len() - 1
+    }
+
+    /// Appends an instruction.
+    pub(super) fn push(&mut self, inst: impl Into<Inst>) {
+        self.push_at(self.depth(), inst);
+    }
+
+    /// Appends an instruction to the block of a level.
+    pub(super) fn push_at(&mut self, level: usize, inst: impl Into<Inst>) {
+        self.written += 1;
+        self.blocks[level].push(inst.into());
+    }
+
+    /// Returns true if steps with regions are no longer inlined.
+    pub(super) fn is_full(&self) -> bool {
+        self.written >= self.budget
+    }
+
+    /// The node of a step, for errors.
+    pub(super) fn origin(&mut self, schedule: &Schedule, step: &Step) -> Origin {
+        let is_known = |program: &Arc<Program>| Arc::ptr_eq(program, &schedule.program);
+        let program = self.programs.iter().rposition(is_known).unwrap_or_else(|| {
+            self.programs.push(schedule.program.clone());
+            self.programs.len() - 1
+        });
+        Origin { program: u32::try_from(program).expect("few programs are inlined"), id: step.id }
+    }
+
+    /// Returns true if values of a type live in the arena.
+    pub(super) fn is_small(&self, ty: &TensorType) -> bool {
+        let limit = self.limits[usize::from(self.depth() > BASE)];
+        limit > 0 && is_at_most(ty, limit)
+    }
+
+    /// Returns true if values of a type live in the arena inside of loops.
+    pub(super) fn is_small_in_loops(&self, ty: &TensorType) -> bool {
+        self.limits[1] > 0 && is_at_most(ty, self.limits[1])
+    }
+
+    /// A span for a value of this level. A value from before the current loop does not share its span.
+    fn place(&mut self, bytes: usize, level: usize) -> Span {
+        if level < self.depth() { self.arena.pinned(bytes) } else { self.arena.take(bytes) }
+    }
+
+    /// A span that only the current step uses.
+    pub(super) fn scratch(&mut self, bytes: usize, level: usize) -> Span {
+        let span = self.place(bytes, level);
+        self.temporary.push(span);
+        span
+    }
+
+    /// A span that only the current step uses, for elements of the dtype and level of a value.
+    pub(super) fn scratch_value(&mut self, elements: usize, like: &Held) -> Span {
+        let size = like.ty.dtype.size();
+        let at = self.scratch(padded(elements, size), like.level).at as usize;
+        Span::new(at, elements * size)
+    }
+
+    /// Copies bytes of a boxed value to the arena.
+    pub(super) fn load(&mut self, slot: usize, first: u32, to: Span, held: &Held) {
+        self.push_at(held.level, Elements::Load { slot, first, to });
+        self.pad(to, held.ty.dtype.size(), held.level);
+    }
+
+    /// Copies a value to a span for its type.
+    pub(super) fn copy(&mut self, held: &Held, to: Span) {
+        let (size, level) = (held.ty.dtype.size(), self.depth());
+        match held.at {
+            At::Slot { slot, .. } => self.load(slot, 0, to, &Held { level, ..held.clone() }),
+            At::Arena(from) => {
+                self.push(Inst::Copy { from: from.padded(size), to: to.padded(size) });
+            }
+        }
+    }
+
+    /// Pads a span whose elements an instruction other than a kernel has written.
+    pub(super) fn pad(&mut self, of: Span, size: usize, level: usize) {
+        if of.padded(size) != of {
+            self.push_at(level, Elements::Pad { of, size: size as u8 });
+        }
+    }
+
+    /// Releases the temporary spans of the current step.
+    pub(super) fn release_scratch(&mut self) {
+        for span in std::mem::take(&mut self.temporary) {
+            self.arena.release(span.at);
+        }
+    }
+
+    /// A new value in the arena, and its span.
+    pub(super) fn result(&mut self, ty: TensorType, level: usize) -> (Held, Span) {
+        let (elements, size) = (ty.shape.size(), ty.dtype.size());
+        let at = self.place(padded(elements, size), level).at as usize;
+        let span = Span::new(at, elements * size);
+        (Held { ty, at: At::Arena(span), level }, span)
+    }
+
+    /// The span of a value, or of a copy if the value is boxed.
+    pub(super) fn arena_copy(&mut self, held: &Held) -> Span {
+        match held.at {
+            At::Arena(span) => span,
+            At::Slot { slot, .. } => {
+                let to = self.scratch_value(held.ty.shape.size(), held);
+                self.load(slot, 0, to, held);
+                to
+            }
+        }
+    }
+
+    /// The span of a small value, or of its copy.
+    pub(super) fn small(&mut self, held: &Held) -> Option<Span> {
+        self.is_small(&held.ty).then(|| self.arena_copy(held))
+    }
+
+    /// The repeated elements of a constant.
+    pub(super) fn constant(&mut self, constant: &Constant) -> Source {
+        let value: Box<[u8]> = constant.bytes[..usize::from(constant.size)].into();
+        if let Some(&to) = self.constants.get(&value) {
+            return Source { at: to.at, splat: true };
+        }
+        let to = self.arena.pinned(LANES * value.len());
+        self.constants.insert(value.clone(), to);
+        self.push_at(0, Elements::Fill { value, to });
+        Source { at: to.at, splat: true }
+    }
+
+    /// The repeated element of a value with one element, for a kernel of `len` elements.
+    pub(super) fn splat(&mut self, held: &Held, len: usize) -> Source {
+        if len <= SHORT {
+            // The padding repeats the element often enough.
+            return Source { at: self.arena_copy(held).at, splat: true };
+        }
+        let size = held.ty.dtype.size() as u8;
+        let known = self.repeated.get(&(held.bytes(), size)).copied();
+        if let Some(source) = known.filter(|_| held.level == 0) {
+            return source;
+        }
+        let to = self.scratch(LANES * usize::from(size), held.level);
+        self.push_at(held.level, Elements::Repeat { from: held.bytes(), size, to });
+        let source = Source { at: to.at, splat: true };
+        if held.level == 0 {
+            self.repeated.insert((held.bytes(), size), source);
+        }
+        source
+    }
+
+    /// A boxed constant, which is created before the outermost loop.
+    pub(super) fn hoist_constant(
+        &mut self,
+        value: nxla_tensor::Scalar,
+        ty: &TensorType,
+        origin: Origin,
+    ) -> Held {
+        let to = self.slots.take();
+        self.hoisted.push(to);
+        self.push_at(BASE, Handle::Full { value, ty: Box::new(ty.clone()), to, origin });
+        Held { ty: ty.clone(), at: At::Slot { slot: to, is_own: false }, level: BASE }
+    }
+
+    /// Ends the life of a value. Drops the tensor in its slot, unless an instruction has taken it.
+    pub(super) fn release(&mut self, held: &Held, is_taken: bool) {
+        match held.at {
+            At::Arena(span) => self.arena.release(span.at),
+            At::Slot { slot, is_own: true } if slot != NO_SLOT => {
+                if !is_taken {
+                    self.push(Handle::Drop(slot));
+                }
+                self.slots.release(slot);
+            }
+            At::Slot { .. } => {}
+        }
+    }
+
+    /// Adds a holder to the place of a value.
+    pub(super) fn hold(&mut self, held: &Held) {
+        match held.at {
+            At::Arena(span) => self.arena.hold(span.at),
+            At::Slot { slot, is_own: true } => self.slots.hold(slot),
+            At::Slot { .. } => {}
+        }
+    }
+}
+
+/// Bytes of a tensor that fits into memory.
+pub(super) fn byte_size(ty: &TensorType) -> usize {
+    ty.shape.size() * ty.dtype.size()
+}

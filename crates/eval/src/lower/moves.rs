@@ -1,0 +1,258 @@
+//! Lowering of ops that move, reduce or multiply small tensors, and of literals.
+
+use nxla_expr::{Op, Start as Begin};
+use nxla_tensor::{HostTensor, Shape};
+
+use super::build::{At, Builder, Held, byte_size};
+use super::region::Site;
+use crate::context::{ExecContext, Hooks};
+use crate::execute::code::{Elements, Handle, Inst, Put, Slice, Span, Start, Starts};
+use crate::kernels::contract::Product;
+use crate::kernels::create;
+use crate::kernels::movement::{padding, transposed};
+use crate::kernels::reduce::InMemory;
+use crate::kernels::strided::Strided;
+use crate::schedule::index_map;
+
+impl Builder {
+    /// The results of an op, if the op has instructions for its operands.
+    pub(super) fn op(&mut self, op: &Op, site: &Site<'_>) -> Option<Vec<Held>> {
+        let is_small = site.types.iter().all(|ty| self.is_small(ty));
+        let result = match op {
+            Op::PutSlice(starts) => self.put(starts, site),
+            // In a branch, the constant may not be needed; outside of loops, a call creates it when it is needed.
+            Op::Constant(constant) if !is_small && self.branches == 0 && self.in_loop() => {
+                let origin = self.origin(site.schedule, site.step);
+                Some(self.hoist_constant(constant.value, &site.types[0], origin))
+            }
+            _ if !is_small => None,
+            Op::Constant(constant) => {
+                let ty = &constant.ty;
+                let tensor = HostTensor::full(constant.value, ty.dtype, ty.shape.clone());
+                Some(self.literal(tensor.ok()?, site))
+            }
+            Op::Tensor(literal) => Some(self.literal(HostTensor::clone(&literal.0), site)),
+            Op::Iota(_) | Op::Eye(_) => {
+                let hooks = Hooks::new();
+                let cx = ExecContext::new(&hooks, None);
+                Some(self.literal(create::evaluate(&cx, op, &site.types[0]).ok()?, site))
+            }
+            Op::Reshape(_) | Op::Squeeze(_) => self.reshaped(site),
+            Op::Transpose(permutation) => {
+                let places = transposed(&site.operands[0].ty.shape, permutation);
+                Some(self.moved(&places.rule(&site.types[0].shape), site))
+            }
+            Op::Reverse(_) | Op::Broadcast(_) => {
+                let graph = site.schedule.program.graph();
+                let rule = index_map(graph, site.step.id).rule(&site.types[0].shape);
+                Some(self.moved(&rule, site))
+            }
+            Op::Concatenate(axis) => self.joined(*axis, true, site),
+            Op::Stack(stack) => self.joined(stack.axis, false, site),
+            Op::Pad(config) => self.padded(config, site),
+            Op::Slice(slice) => self.slice(slice, site),
+            Op::Reduce(op, attributes) => {
+                let x = self.small(&site.operands[0])?;
+                let (held, ty) = (&site.operands[0], &site.types[0]);
+                let reduction = InMemory::of(*op, attributes, &held.ty, ty)?;
+                let (result, to) = self.result(ty.clone(), held.level);
+                let reduction = Box::new(reduction);
+                self.push_at(held.level, Elements::Reduce { reduction, from: x, to });
+                self.pad(to, ty.dtype.size(), held.level);
+                Some(result)
+            }
+            Op::Dot(dot) => self.product(dot, site),
+            _ => None,
+        };
+        result.map(|held| vec![held])
+    }
+
+    /// A literal, which the prologue copies to the arena.
+    fn literal(&mut self, from: HostTensor, site: &Site<'_>) -> Held {
+        let (held, to) = self.result(site.types[0].clone(), 0);
+        self.push_at(0, Elements::Literal { from, to });
+        self.pad(to, held.ty.dtype.size(), 0);
+        held
+    }
+
+    /// The same elements under another shape, in the same span.
+    fn reshaped(&mut self, site: &Site<'_>) -> Option<Held> {
+        let (held, ty) = (&site.operands[0], &site.types[0]);
+        let At::Arena(span) = held.at else { return None };
+        self.arena.hold(span.at);
+        Some(Held { ty: ty.clone(), ..held.clone() })
+    }
+
+    /// Elements in the order of an access rule.
+    fn moved(&mut self, rule: &Strided, site: &Site<'_>) -> Held {
+        let level = site.operands[0].level;
+        let (held, to) = self.result(site.types[0].clone(), level);
+        self.read(rule, &site.operands[0], to, level);
+        self.pad(to, held.ty.dtype.size(), level);
+        held
+    }
+
+    /// A concatenation or stack.
+    fn joined(&mut self, axis: usize, has_axis: bool, site: &Site<'_>) -> Option<Held> {
+        let ty = &site.types[0];
+        let mut parts = Vec::with_capacity(site.operands.len());
+        for held in site.operands {
+            parts.push(self.small(held).filter(|_| held.ty.dtype == ty.dtype)?);
+        }
+        let level = site.operands.iter().map(|held| held.level).max()?;
+        let (result, to) = self.result(ty.clone(), level);
+        let (steps, mut first) = (Strided::row_major(&ty.shape), 0);
+        for (held, from) in site.operands.iter().zip(parts) {
+            let shape = &held.ty.shape;
+            let axes = (0..ty.shape.rank()).filter(|&at| has_axis || at != axis);
+            let axes = shape.iter().zip(axes).map(|(&size, at)| (size, steps[at]));
+            self.write(Strided::new(first, axes), held, from, to, level);
+            first += steps[axis] as usize * if has_axis { shape[axis] } else { 1 };
+        }
+        self.pad(to, ty.dtype.size(), level);
+        Some(result)
+    }
+
+    /// Writes the elements of a value by an access rule.
+    fn write(&mut self, rule: Strided, held: &Held, from: Span, to: Span, level: usize) {
+        if from.len > 0 {
+            let (rule, size) = (Box::new(rule), held.ty.dtype.size() as u8);
+            self.push_at(level, Elements::Write { rule, size, from, to });
+        }
+    }
+
+    fn padded(&mut self, config: &[nxla_expr::Padding], site: &Site<'_>) -> Option<Held> {
+        let (ty, [x, value]) = (&site.types[0], site.operands) else { return None };
+        if x.ty.dtype != ty.dtype || value.ty.dtype != ty.dtype {
+            return None;
+        }
+        let from = self.small(x)?;
+        let level = x.level.max(value.level);
+        let (result, to) = self.result(ty.clone(), level);
+        let size = ty.dtype.size();
+        let all = to.padded(size);
+        self.push_at(level, Elements::Repeat { from: value.bytes(), size: size as u8, to: all });
+        let Some((source, target)) = padding(config, &x.ty.shape, &ty.shape) else {
+            return Some(result);
+        };
+        let bytes = source.len() * size;
+        let kept = match source.neighbours(0, source.len()) {
+            Some(first) => Span::new(from.at as usize + first * size, bytes),
+            None => {
+                let kept = self.scratch(bytes, level);
+                let from = Held { at: At::Arena(from), ..x.clone() };
+                self.read(&source, &from, kept, level);
+                kept
+            }
+        };
+        self.write(target, x, kept, to, level);
+        self.pad(to, size, level);
+        Some(result)
+    }
+
+    fn slice(&mut self, slice: &nxla_expr::Slice, site: &Site<'_>) -> Option<Held> {
+        let ([x, numbers @ ..], ty) = (site.operands, &site.types[0]) else { return None };
+        let starts = self.starts(&slice.starts, numbers, &x.ty.shape, &slice.lengths)?;
+        let level = site.operands.iter().map(|held| held.level).max()?;
+        let strides = slice.strides.iter().zip(Strided::row_major(&x.ty.shape));
+        let steps = strides.map(|(&stride, step)| step * stride as isize);
+        let rule = strided(Strided::new(0, ty.shape.iter().copied().zip(steps)));
+        let (result, to) = self.result(ty.clone(), level);
+        let (size, from) = (ty.dtype.size() as u8, x.bytes());
+        self.push_at(level, Elements::Slice(Box::new(Slice { starts, rule, size, from, to })));
+        self.pad(to, usize::from(size), level);
+        Some(result)
+    }
+
+    /// An update of a slice. A boxed operand that dies here is updated in place.
+    fn put(&mut self, put: &[Begin], site: &Site<'_>) -> Option<Held> {
+        let ([x, update, numbers @ ..], ty) = (site.operands, &site.types[0]) else { return None };
+        if x.ty.dtype != ty.dtype || update.ty.dtype != ty.dtype {
+            return None;
+        }
+        let from = self.small(update)?;
+        let starts = self.starts(put, numbers, &ty.shape, &update.ty.shape)?;
+        let steps = Strided::row_major(&ty.shape);
+        let rule = strided(Strided::new(0, update.ty.shape.iter().copied().zip(steps)));
+        let level = self.depth();
+        let result = match x.at {
+            At::Arena(_) => {
+                let (result, to) = self.result(ty.clone(), level);
+                self.copy(x, to);
+                result
+            }
+            At::Slot { is_own: true, .. } if site.lasts[0] => x.clone(),
+            At::Slot { slot: from, .. } => {
+                let to = self.slots.take();
+                self.push(Handle::Share { from, to });
+                Held { at: At::Slot { slot: to, is_own: true }, level, ..x.clone() }
+            }
+        };
+        let (size, origin) = (ty.dtype.size() as u8, self.origin(site.schedule, site.step));
+        let into = result.bytes();
+        self.push(Inst::Put(Box::new(Put { starts, rule, size, update: from, into, origin })));
+        if let At::Arena(to) = result.at {
+            self.pad(to, usize::from(size), level);
+        }
+        Some(result)
+    }
+
+    /// The offset of a slice of these lengths in a tensor of this shape. An empty slice begins at offset 0, because its
+    /// starts clamp to offsets behind the end of the memory.
+    fn starts(
+        &mut self,
+        starts: &[Begin],
+        numbers: &[Held],
+        shape: &Shape,
+        lengths: &[usize],
+    ) -> Option<Starts> {
+        if lengths.contains(&0) {
+            return Some(Starts { first: 0, dynamic: Box::default() });
+        }
+        let mut numbers = numbers.iter();
+        let (mut first, mut dynamic) = (0, Vec::new());
+        for (axis, step) in Strided::row_major(shape).into_iter().enumerate() {
+            let last = i64::try_from(shape[axis] - lengths[axis]).ok()?;
+            let step = step as usize;
+            match starts[axis] {
+                Begin::Static(start) => first += start.clamp(0, last) as usize * step,
+                Begin::Dynamic => {
+                    let held = numbers.next()?;
+                    let (number, dtype) = (self.small(held)?, held.ty.dtype);
+                    dynamic.push(Start { number, dtype, last, step });
+                }
+            }
+        }
+        Some(Starts { first, dynamic: dynamic.into() })
+    }
+
+    fn product(&mut self, dot: &nxla_expr::Dot, site: &Site<'_>) -> Option<Held> {
+        let ([left, right], ty) = (site.operands, &site.types[0]) else { return None };
+        let product = Product::in_dtype(dot, &left.ty, &right.ty, ty.dtype)?;
+        let level = left.level.max(right.level);
+        let mut operands = [Span::new(0, 0); 2];
+        for (index, (held, side)) in
+            [(left, &product.left), (right, &product.right)].into_iter().enumerate()
+        {
+            let there = self.small(held)?;
+            operands[index] = match &side.order {
+                None => there,
+                Some(rule) => {
+                    let to = self.scratch(byte_size(&held.ty), held.level);
+                    self.read(rule, held, to, held.level);
+                    to
+                }
+            };
+        }
+        let (result, to) = self.result(ty.clone(), level);
+        let product = Box::new(product);
+        self.push_at(level, Elements::Product { product, operands, to });
+        self.pad(to, ty.dtype.size(), level);
+        Some(result)
+    }
+}
+
+/// An access rule, unless its elements are contiguous.
+fn strided(rule: Strided) -> Option<Strided> {
+    Some(rule).filter(|rule| !rule.is_contiguous())
+}

@@ -1,0 +1,215 @@
+//! Plans: executable programs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use nxla_expr::{HookOp, Program, TensorType};
+use nxla_tensor::HostTensor;
+
+use crate::context::{Args, EvalError, ExecContext, Hooks, Interrupt, guarded, run_on_pool};
+use crate::execute::code::{Bytecode, Call, CallWork, Inst};
+use crate::execute::named;
+use crate::kernels::elementwise::{Code, Outs};
+use crate::kernels::movement::copy_bytes;
+use crate::lower::lower;
+use crate::schedule::{Schedule, is_large, schedule, schedule_checked};
+
+/// An executable program.
+///
+/// A plan can run any number of times, also on several threads at once.
+pub struct Plan {
+    program: Arc<Program>,
+    code: Bytecode,
+    steps: usize,
+    /// True if a run may move to the thread pool.
+    uses_pool: bool,
+}
+
+impl Plan {
+    /// Plans a program and the programs of its regions. Each run decides which hooks are called.
+    pub fn new(program: Arc<Program>) -> Self {
+        Self::with_listeners(program, &|_| true)
+    }
+
+    /// Plans a program without the hooks for which `listens` returns false. Their operands are computed only if
+    /// another operation needs them.
+    pub fn with_listeners(program: Arc<Program>, listens: &dyn Fn(&HookOp) -> bool) -> Self {
+        Self::of(&schedule(program, listens))
+    }
+
+    /// Plans a program whose runs end at the first operation that makes NaN or an infinity from finite operands,
+    /// see [`Fault::NotFinite`](crate::Fault::NotFinite). Each operation is a separate step, which is slower. Hooks
+    /// are not called.
+    pub fn checked(program: Arc<Program>) -> Self {
+        Self::of(&schedule_checked(program))
+    }
+
+    fn of(schedule: &Schedule) -> Self {
+        let program = schedule.program.clone();
+        // A host function may wait for other runs, which need the pool.
+        let uses_pool = is_large(schedule.cost) && program.effects().is_empty();
+        Self { program, code: lower(schedule), steps: schedule.steps.len(), uses_pool }
+    }
+
+    /// The program of the plan.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// The number of steps outside of loops and branches. A fused group is one step.
+    pub fn step_count(&self) -> usize {
+        self.steps
+    }
+
+    /// Runs the program.
+    ///
+    /// Inputs are passed by value: the run may overwrite an input to which no other handle exists. Each result has the
+    /// dtype, shape and axis names of the output of the program.
+    ///
+    /// # Errors
+    /// Returns [`EvalError`] if inputs do not fit, if a host function fails, or if memory is refused.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use nxla_eval::{Hooks, Plan};
+    /// use nxla_expr::{Graph, Program, TensorType};
+    /// use nxla_tensor::{DType, HostTensor};
+    ///
+    /// let mut graph = Graph::new();
+    /// let ty = TensorType::new(DType::F32, [2]);
+    /// let x = graph.parameter(0, ty.clone());
+    /// let doubled = graph.add(x, x)?;
+    /// let program = Program::new(&graph, vec![ty], &[doubled])?;
+    ///
+    /// let plan = Plan::new(Arc::new(program));
+    /// let x = HostTensor::from_slice(&[1.0_f32, 2.5], [2])?;
+    /// let results = plan.run(vec![x], &Hooks::new())?;
+    /// assert_eq!(results[0].as_slice::<f32>()?, [2.0, 5.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run(
+        &self,
+        inputs: Vec<HostTensor>,
+        hooks: &Hooks,
+    ) -> Result<Vec<HostTensor>, EvalError> {
+        self.run_with(inputs, hooks, None)
+    }
+
+    /// Runs the program as [`Plan::run`] does, and stops soon after `interrupt` returns true. The callback is called
+    /// before each step and each iteration of a loop, so it should be quick.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Plan::run`], and [`EvalError::Interrupted`].
+    pub fn run_with(
+        &self,
+        inputs: Vec<HostTensor>,
+        hooks: &Hooks,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<Vec<HostTensor>, EvalError> {
+        self.check_inputs(&inputs)?;
+        let mut inputs = inputs.into_iter().enumerate();
+        let input = |index: usize| {
+            let found = inputs.find(|&(at, _)| at == index);
+            found.expect("inputs are read in order").1
+        };
+        let cx = ExecContext::new(hooks, interrupt);
+        let run = |cx: &ExecContext<'_>| self.code.run(cx, input);
+        let results = if self.uses_pool { run_on_pool(&cx, run)? } else { run(&cx)? };
+        let types = self.program.output_types();
+        Ok(results.into_iter().zip(types).map(|(result, ty)| named(result, ty)).collect())
+    }
+
+    /// Runs the program as [`Plan::run`] does, and writes the bytes of the results, in row-major order, to `places`.
+    /// A program of element-wise operations writes there directly.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Plan::run`].
+    ///
+    /// # Panics
+    /// If the places do not match the results in number or size.
+    pub fn run_into(
+        &self,
+        inputs: Vec<HostTensor>,
+        hooks: &Hooks,
+        places: Vec<&mut [u8]>,
+    ) -> Result<(), EvalError> {
+        let sizes = self.program.output_types().map(|ty| ty.shape.size() * ty.dtype.size());
+        assert!(
+            sizes.eq(places.iter().map(|place| place.len())),
+            "places have the sizes of results"
+        );
+        if let Some((call, code)) = self.lone_body() {
+            self.check_inputs(&inputs)?;
+            return self.run_body_into(call, code, inputs, hooks, places.into_iter().collect());
+        }
+        let results = self.run(inputs, hooks)?;
+        let cx = ExecContext::new(hooks, None);
+        places
+            .into_iter()
+            .zip(&results)
+            .for_each(|(place, from)| copy_bytes(&cx, place, from.bytes()));
+        Ok(())
+    }
+
+    /// The element-wise body that computes all results in order, if it is the only instruction.
+    fn lone_body(&self) -> Option<(&Call, &Code)> {
+        let [Inst::Call(call)] = &*self.code.insts else { return None };
+        let CallWork::Body(body) = &call.work else { return None };
+        self.code.is_in_order(call).then_some((call, body))
+    }
+
+    fn run_body_into(
+        &self,
+        call: &Call,
+        body: &Code,
+        inputs: Vec<HostTensor>,
+        hooks: &Hooks,
+        outs: Outs<'_>,
+    ) -> Result<(), EvalError> {
+        let mut slots = vec![None; self.code.slots];
+        for (input, slot) in inputs.into_iter().zip(&self.code.inputs) {
+            if let Some(slot) = slot {
+                slots[*slot as usize] = Some(input);
+            }
+        }
+        let cx = ExecContext::new(hooks, None);
+        let run = |cx: &ExecContext<'_>| {
+            let args = Args::new(&mut slots, &call.args);
+            let done = guarded(|| {
+                body.run_into(cx, &args, outs);
+                Ok(())
+            });
+            done.map_err(|stop| stop.at(self.program.graph(), call.origin.id))
+        };
+        if self.uses_pool { run_on_pool(&cx, run) } else { run(&cx) }
+    }
+
+    fn check_inputs(&self, inputs: &[HostTensor]) -> Result<(), EvalError> {
+        let expected = self.program.inputs();
+        if inputs.len() != expected.len() {
+            return Err(EvalError::InputCount { expected: expected.len(), found: inputs.len() });
+        }
+        for (index, (input, ty)) in inputs.iter().zip(expected).enumerate() {
+            if input.dtype() != ty.dtype || *input.shape() != ty.shape {
+                let found = TensorType::new(input.dtype(), input.shape().clone());
+                let (expected, found) = (Box::new(ty.clone()), Box::new(found));
+                return Err(EvalError::InputType { index, expected, found });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan").field("program", &self.program).field("steps", &self.steps).finish()
+    }
+}
+
+/// Runs a program once. To run a program several times, create a [`Plan`].
+///
+/// # Errors
+/// Returns the errors of [`Plan::run`].
+pub fn evaluate(program: &Program, inputs: Vec<HostTensor>) -> Result<Vec<HostTensor>, EvalError> {
+    Plan::new(Arc::new(program.clone())).run(inputs, &Hooks::new())
+}

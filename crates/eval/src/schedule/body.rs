@@ -1,0 +1,562 @@
+//! Code generation for element-wise nodes: the conversions and kernels of each op.
+//!
+//! Operands are converted to the promoted dtype, then to the dtype of its kernels ([`Compute`]), and the result
+//! is rounded to the dtype of the node, so that each op rounds once.
+
+use nxla_expr::{BinaryClass, BinaryOp, ExprId, Graph, Op, UnaryClass, UnaryOp};
+use nxla_tensor::{DType, Scalar, promote};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::combine::{Kind, combine};
+use crate::kernels::elementwise::{
+    Access, Code, Compute, Constant, Input, Instruction, Kernel, Loc, Target, Zip, binary_kernel,
+    clip_kernel, convert_kernel, copy_kernel, known_divisor_kernel, known_power_kernel,
+    select_kernel, select_over_kernel, sign_kernel, unary_kernel,
+};
+
+/// A value during code generation: its location and dtype.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Value {
+    loc: Loc,
+    dtype: DType,
+}
+
+/// The code generator of one group. Instructions do not share registers until [`Writer::finish`].
+#[derive(Default)]
+pub(crate) struct Writer {
+    inputs: Vec<Input>,
+    constants: Vec<(Scalar, DType)>,
+    once: Vec<Instruction>,
+    instructions: Vec<Instruction>,
+    /// The operation of each instruction.
+    kinds: Vec<Kind>,
+    /// Conversions that the code contains already.
+    converted: FxHashMap<(Value, DType), Value>,
+    widest: usize,
+    /// See [`Code::cost`].
+    cost: usize,
+}
+
+impl Writer {
+    /// Adds an input.
+    pub(crate) fn input(&mut self, input: Input) -> Value {
+        let dtype = input.dtype;
+        self.widest = self.widest.max(dtype.size());
+        if matches!(input.access, Access::Strided(_)) {
+            // A strided input is copied.
+            self.cost += dtype.size().div_ceil(4);
+        }
+        let loc = Loc::Input(index(self.inputs.len()));
+        self.inputs.push(input);
+        Value { loc, dtype }
+    }
+
+    /// Adds a constant, which is rounded to its dtype.
+    pub(crate) fn constant(&mut self, value: Scalar, dtype: DType) -> Value {
+        let value = value.cast(dtype);
+        let found = self.constants.iter().position(|&constant| constant == (value, dtype));
+        let at = found.unwrap_or_else(|| {
+            self.constants.push((value, dtype));
+            self.constants.len() - 1
+        });
+        Value { loc: Loc::Constant(index(at)), dtype }
+    }
+
+    /// Generates code for one element-wise node.
+    pub(crate) fn node(&mut self, graph: &Graph, id: ExprId, operands: &[Value]) -> Value {
+        let result = graph.dtype(id);
+        match (graph.op(id), operands) {
+            (Op::Unary(op), &[x]) => self.unary(*op, x, result),
+            (Op::Binary(op), &[x, y]) => self.binary(*op, x, y, result),
+            (Op::Select, &[predicate, x, y]) => {
+                let predicate = self.convert(predicate, DType::Pred);
+                let (x, y) = (self.convert(x, result), self.convert(y, result));
+                let selected = self.emit(select_kernel(result.size()), &[predicate, x, y], result);
+                if let Loc::Register(register) = selected.loc {
+                    let over = select_over_kernel(result.size());
+                    self.instructions[usize::from(register)].over = Some(over);
+                }
+                selected
+            }
+            (Op::Clip, &[x, low, high]) => {
+                let compute = Compute::of(result);
+                let operands = [x, low, high].map(|operand| {
+                    let operand = self.convert(operand, result);
+                    self.convert(operand, compute.dtype())
+                });
+                let clipped = self.emit(clip_kernel(compute), &operands, compute.dtype());
+                self.convert(clipped, result)
+            }
+            (Op::AsType(dtype), &[x]) => self.convert(x, *dtype),
+            (Op::Bitcast(dtype), &[x]) => self.bitcast(x, *dtype),
+            (
+                op @ (Op::Unary(_)
+                | Op::Binary(_)
+                | Op::Select
+                | Op::Clip
+                | Op::AsType(_)
+                | Op::Bitcast(_)),
+                operands,
+            ) => unreachable!("{} of {} operands", op.name(), operands.len()),
+            (op @ nxla_expr::outside!(elementwise), _) => {
+                unreachable!("{} is of another family", op.name())
+            }
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp, x: Value, result: DType) -> Value {
+        let compute = match op.class() {
+            UnaryClass::Float | UnaryClass::RealFloat | UnaryClass::Complex => Compute::of(result),
+            UnaryClass::Part if !x.dtype.is_complex() => Compute::of(result),
+            UnaryClass::Part
+            | UnaryClass::Same
+            | UnaryClass::SameReal
+            | UnaryClass::Bits
+            | UnaryClass::Int
+            | UnaryClass::Predicate
+            | UnaryClass::Magnitude => Compute::of(x.dtype),
+        };
+        if op == UnaryOp::BitwiseNot && x.dtype.is_pred() {
+            let not = unary_kernel(UnaryOp::LogicalNot, Compute::U8);
+            return self.emit(not, &[x], DType::Pred);
+        }
+        let bits = x.dtype.bits();
+        if matches!(op, UnaryOp::PopulationCount | UnaryOp::CountLeadingZeros) && bits < 8 {
+            return self.count_narrow_bits(op, x, result);
+        }
+        let is_narrow_float = x.dtype.is_float() && bits < 32;
+        if matches!(op, UnaryOp::Abs | UnaryOp::Negate) && is_narrow_float {
+            return self.emit(sign_kernel(op, x.dtype.size()), &[x], result);
+        }
+        let x = self.convert(x, compute.dtype());
+        let computed = match op.class() {
+            UnaryClass::Predicate => DType::Pred,
+            UnaryClass::Magnitude | UnaryClass::Part if compute.dtype().is_complex() => {
+                compute.dtype().to_real()
+            }
+            UnaryClass::Magnitude
+            | UnaryClass::Part
+            | UnaryClass::Float
+            | UnaryClass::RealFloat
+            | UnaryClass::Complex
+            | UnaryClass::Same
+            | UnaryClass::SameReal
+            | UnaryClass::Bits
+            | UnaryClass::Int => compute.dtype(),
+        };
+        self.cost += unary_cost(op) * compute.dtype().size() / 4;
+        let y = self.emit(unary_kernel(op, compute), &[x], computed);
+        if let (UnaryOp::Abs, Loc::Register(register)) = (op, y.loc) {
+            self.kinds[usize::from(register)] = Kind::Absolute;
+        }
+        self.convert(y, result)
+    }
+
+    /// Counts the bits of a sub-byte integer, which is stored in a byte.
+    fn count_narrow_bits(&mut self, op: UnaryOp, x: Value, result: DType) -> Value {
+        let unsigned = if x.dtype.bits() == 2 { DType::U2 } else { DType::U4 };
+        let bits = self.convert(x, unsigned);
+        let mut count = self.emit(unary_kernel(op, Compute::U8), &[bits], DType::U8);
+        if op == UnaryOp::CountLeadingZeros {
+            let missing = self.constant(Scalar::UInt(u64::from(8 - unsigned.bits())), DType::U8);
+            let subtract = binary_kernel(BinaryOp::Subtract, Compute::U8);
+            count = self.emit(subtract, &[count, missing], DType::U8);
+        }
+        self.convert(count, result)
+    }
+
+    fn binary(&mut self, op: BinaryOp, x: Value, y: Value, result: DType) -> Value {
+        let operand = match op.class() {
+            BinaryClass::Arithmetic
+            | BinaryClass::Ordered
+            | BinaryClass::Float
+            | BinaryClass::Int
+            | BinaryClass::Bits => result,
+            BinaryClass::Equality | BinaryClass::Order => promote(x.dtype, y.dtype),
+            BinaryClass::Logical => DType::Pred,
+            BinaryClass::Parts => result.to_real(),
+        };
+        let compute = Compute::of(operand);
+        let [x, y] = [x, y].map(|value| {
+            let value = self.convert(value, operand);
+            self.convert(value, compute.dtype())
+        });
+        let exponent = if op == BinaryOp::Pow { self.known(y) } else { None };
+        if let Some(kernel) = exponent.and_then(|power| known_power_kernel(power, compute)) {
+            let z = self.emit(kernel, &[x], compute.dtype());
+            return self.convert(z, result);
+        }
+        if let Some(z) = self.by_known_divisor(op, x, y, compute) {
+            return self.convert(z, result);
+        }
+        let (op, y) = self.as_product(op, x, y, compute);
+        self.cost += binary_cost(op) * compute.dtype().size() / 4;
+        let computed = match op.class() {
+            BinaryClass::Parts => result,
+            _ if result.is_pred() => DType::Pred,
+            _ => compute.dtype(),
+        };
+        let z = self.emit(binary_kernel(op, compute), &[x, y], computed);
+        if let Loc::Register(register) = z.loc {
+            self.kinds[usize::from(register)] = Kind::Binary(op, compute);
+        }
+        self.convert(z, result)
+    }
+
+    /// The quotient or remainder of integers by a constant: a product by its inverse.
+    fn by_known_divisor(
+        &mut self,
+        op: BinaryOp,
+        x: Value,
+        y: Value,
+        compute: Compute,
+    ) -> Option<Value> {
+        let divisor = self.known(y).filter(|&y| y != 0.0)?;
+        let (kernel, through) = known_divisor_kernel(op, compute)?;
+        let inverse = self.constant(Scalar::Float(divisor.recip()), through);
+        Some(self.emit(kernel, &[x, y, inverse], compute.dtype()))
+    }
+
+    /// Replaces squares and quotients by powers of two with products, which have the same bits.
+    fn as_product(&mut self, op: BinaryOp, x: Value, y: Value, of: Compute) -> (BinaryOp, Value) {
+        let is_real = !matches!(of, Compute::C64 | Compute::C128);
+        let factor = match op {
+            BinaryOp::Pow if is_real && self.known(y) == Some(2.0) => Some(x),
+            BinaryOp::Divide => self.inverse_of_power_of_two(y),
+            _ => None,
+        };
+        factor.map_or((op, y), |factor| (BinaryOp::Multiply, factor))
+    }
+
+    /// `1 / y` for a constant power of two: the product by it has the same bits as the quotient and takes a fraction
+    /// of the time.
+    fn inverse_of_power_of_two(&mut self, y: Value) -> Option<Value> {
+        let value = self.known(y).filter(|_| y.dtype.is_float())?;
+        let inverse = value.recip();
+        let is_normal = |number: f64| {
+            if y.dtype == DType::F32 { (number as f32).is_normal() } else { number.is_normal() }
+        };
+        // The bits of a power of two consist of its exponent.
+        let is_power = value.to_bits().trailing_zeros() >= f64::MANTISSA_DIGITS - 1;
+        (is_power && is_normal(value) && is_normal(inverse))
+            .then(|| self.constant(Scalar::Float(inverse), y.dtype))
+    }
+
+    /// The number of a constant.
+    fn known(&self, value: Value) -> Option<f64> {
+        let Loc::Constant(constant) = value.loc else { return None };
+        Some(self.constants[usize::from(constant)].0.as_f64())
+    }
+
+    fn bitcast(&mut self, x: Value, to: DType) -> Value {
+        let integers = x.dtype.is_integer() && to.is_integer();
+        if x.dtype == to || integers || to.is_pred() {
+            // Integers of one width wrap to the same bits, and every non-zero byte is true.
+            let x = if to.is_pred() { self.bitcast(x, DType::U8) } else { x };
+            return self.convert(x, to);
+        }
+        self.emit(copy_kernel(to.size()), &[x], to)
+    }
+
+    /// The value in another dtype; the same location if the bytes stay the same.
+    fn convert(&mut self, x: Value, to: DType) -> Value {
+        if x.dtype == to {
+            return x;
+        }
+        if same_bytes(x.dtype, to) {
+            return Value { loc: x.loc, dtype: to };
+        }
+        if let Loc::Constant(constant) = x.loc {
+            let (value, _) = self.constants[usize::from(constant)];
+            return self.constant(value.cast(x.dtype), to);
+        }
+        if let Some(&value) = self.converted.get(&(x, to)) {
+            return value;
+        }
+        let value = self.emit(convert_kernel(x.dtype, to), &[x], to);
+        self.converted.insert((x, to), value);
+        value
+    }
+
+    /// Emits an instruction, which runs for each block, or once if its result is the same for all elements.
+    fn emit(&mut self, kernel: Kernel, operands: &[Value], dtype: DType) -> Value {
+        if !operands.iter().all(|operand| self.is_single(operand.loc)) {
+            return self.emit_in_blocks(kernel, operands, dtype);
+        }
+        let number = index(self.once.len());
+        self.once.push(instruction(kernel, operands, dtype, number));
+        Value { loc: Loc::Once(number), dtype }
+    }
+
+    /// Returns true if a value is the same for all elements.
+    fn is_single(&self, loc: Loc) -> bool {
+        match loc {
+            Loc::Input(input) => matches!(self.inputs[usize::from(input)].access, Access::Single),
+            Loc::Constant(_) | Loc::Once(_) | Loc::None => true,
+            Loc::Register(_) | Loc::Result(_) => false,
+        }
+    }
+
+    fn emit_in_blocks(&mut self, kernel: Kernel, operands: &[Value], dtype: DType) -> Value {
+        let register = index(self.instructions.len());
+        self.widest = self.widest.max(dtype.size());
+        self.cost += dtype.size().div_ceil(4);
+        self.instructions.push(instruction(kernel, operands, dtype, register));
+        self.kinds.push(Kind::Other);
+        Value { loc: Loc::Register(register), dtype }
+    }
+
+    /// Finishes the code with these results of one shape.
+    pub(crate) fn finish(mut self, roots: &[Value], shape: &nxla_tensor::Shape) -> Code {
+        let mut roots = SmallVec::<[Value; 2]>::from(roots);
+        self.combine_pairs(&mut roots);
+        let zip = if roots.len() == 1 { self.zip() } else { None };
+        for (result, &root) in roots.iter().enumerate() {
+            self.write_result(root, index(result));
+        }
+        self.write_over_late();
+        let registers = assign_registers(&mut self.instructions);
+        let constants = self.constants.iter().map(|&(value, dtype)| constant(value, dtype));
+        Code {
+            inputs: self.inputs.into(),
+            constants: constants.collect(),
+            once: self.once.into(),
+            instructions: self.instructions.into(),
+            registers,
+            widest: u8::try_from(self.widest).expect("at most 16"),
+            cost: self.cost,
+            zip,
+            results: roots.iter().map(|root| root.dtype).collect(),
+            shape: shape.clone(),
+        }
+    }
+
+    /// Combines pairs of instructions.
+    fn combine_pairs(&mut self, roots: &mut [Value]) {
+        let before = self.instructions.len();
+        let numbers = combine(&mut self.instructions, &mut self.kinds, |register| {
+            roots.iter().any(|root| root.loc == Loc::Register(index(register)))
+        });
+        self.cost = self.cost.saturating_sub(before - self.instructions.len()).max(1);
+        for root in roots {
+            if let Loc::Register(register) = &mut root.loc {
+                *register = numbers[usize::from(*register)];
+            }
+        }
+    }
+
+    /// See [`Code::zip`].
+    fn zip(&self) -> Option<(Zip, [u16; 2])> {
+        use BinaryOp::{Multiply, Subtract};
+        let is_float = |of: Compute| matches!(of, Compute::F32 | Compute::F64);
+        let zip = match self.kinds[..] {
+            [Kind::Binary(Multiply, of)] if is_float(of) => Zip::Product,
+            [Kind::Square(Subtract, of)] if is_float(of) => Zip::SquaredDifference,
+            [Kind::Binary(Subtract, of), Kind::Absolute]
+                if is_float(of) && self.instructions[1].operands[0] == Loc::Register(0) =>
+            {
+                Zip::AbsoluteDifference
+            }
+            _ => return None,
+        };
+        match self.instructions[0].operands {
+            [Loc::Input(x), Loc::Input(y), _] => Some((zip, [x, y])),
+            _ => None,
+        }
+    }
+
+    /// Moves instructions that can overwrite an operand to the end, after all other reads of the operand.
+    fn write_over_late(&mut self) {
+        let operands = self.instructions.iter().flat_map(|next| next.operands);
+        let read: SmallVec<[u16; 8]> = operands
+            .filter_map(|operand| match operand {
+                Loc::Result(result) => Some(result),
+                _ => None,
+            })
+            .collect();
+        self.instructions.sort_by_key(|next| match next.target {
+            Target::Result(result) => next.over.is_some() && !read.contains(&result),
+            Target::Register(_) => false,
+        });
+    }
+
+    /// Writes a value to a result: the instruction that computes the value does so unless it writes to another
+    /// result, and then the value is copied.
+    fn write_result(&mut self, root: Value, result: u16) {
+        let loc = match root.loc {
+            Loc::Register(register) => match self.instructions[usize::from(register)].target {
+                Target::Register(_) => root.loc,
+                Target::Result(other) => Loc::Result(other),
+            },
+            elsewhere => elsewhere,
+        };
+        let value = match loc {
+            Loc::Register(_) => root,
+            _ => {
+                let copy = copy_kernel(root.dtype.size());
+                self.emit_in_blocks(copy, &[Value { loc, ..root }], root.dtype)
+            }
+        };
+        let Loc::Register(register) = value.loc else {
+            unreachable!("a value in blocks is in a register")
+        };
+        self.instructions[usize::from(register)].target = Target::Result(result);
+        for operand in self.instructions.iter_mut().flat_map(|next| &mut next.operands) {
+            if *operand == Loc::Register(register) {
+                *operand = Loc::Result(result);
+            }
+        }
+    }
+}
+
+/// The cost of a function of four bytes beyond the cost of moving them, see [`Code::cost`].
+fn unary_cost(op: UnaryOp) -> usize {
+    match op {
+        UnaryOp::Exp
+        | UnaryOp::Expm1
+        | UnaryOp::Log
+        | UnaryOp::Log1p
+        | UnaryOp::Sigmoid
+        | UnaryOp::Sin
+        | UnaryOp::Cos
+        | UnaryOp::Tanh
+        | UnaryOp::Erf
+        | UnaryOp::ErfInv => VECTORIZED,
+        UnaryOp::Tan
+        | UnaryOp::Asin
+        | UnaryOp::Acos
+        | UnaryOp::Atan
+        | UnaryOp::Sinh
+        | UnaryOp::Cosh
+        | UnaryOp::Asinh
+        | UnaryOp::Acosh
+        | UnaryOp::Atanh
+        | UnaryOp::Cbrt
+        | UnaryOp::Erfc => 2 * VECTORIZED,
+        UnaryOp::Sqrt | UnaryOp::Rsqrt => DIVISION,
+        UnaryOp::Negate
+        | UnaryOp::Sign
+        | UnaryOp::Abs
+        | UnaryOp::Floor
+        | UnaryOp::Ceil
+        | UnaryOp::Round
+        | UnaryOp::RoundEven
+        | UnaryOp::BitwiseNot
+        | UnaryOp::PopulationCount
+        | UnaryOp::CountLeadingZeros
+        | UnaryOp::LogicalNot
+        | UnaryOp::IsNan
+        | UnaryOp::IsInfinity
+        | UnaryOp::Real
+        | UnaryOp::Imag
+        | UnaryOp::Conjugate => 0,
+    }
+}
+
+/// The cost of an op with two operands beyond the cost of moving them.
+fn binary_cost(op: BinaryOp) -> usize {
+    match op {
+        BinaryOp::Pow | BinaryOp::Atan2 => 2 * VECTORIZED,
+        BinaryOp::Remainder => 2 * DIVISION,
+        BinaryOp::Divide | BinaryOp::Quotient => DIVISION,
+        BinaryOp::Add
+        | BinaryOp::Subtract
+        | BinaryOp::Multiply
+        | BinaryOp::Max
+        | BinaryOp::Min
+        | BinaryOp::BitwiseAnd
+        | BinaryOp::BitwiseOr
+        | BinaryOp::BitwiseXor
+        | BinaryOp::LeftShift
+        | BinaryOp::RightShift
+        | BinaryOp::Equal
+        | BinaryOp::NotEqual
+        | BinaryOp::Greater
+        | BinaryOp::Less
+        | BinaryOp::GreaterEqual
+        | BinaryOp::LessEqual
+        | BinaryOp::LogicalAnd
+        | BinaryOp::LogicalOr
+        | BinaryOp::LogicalXor
+        | BinaryOp::Complex => 0,
+    }
+}
+
+/// The costs of a division or root, and of a vectorized function.
+const DIVISION: usize = 4;
+const VECTORIZED: usize = 10;
+
+fn instruction(kernel: Kernel, operands: &[Value], dtype: DType, register: u16) -> Instruction {
+    let mut locs = [Loc::None; 3];
+    for (loc, operand) in locs.iter_mut().zip(operands) {
+        *loc = operand.loc;
+    }
+    let size = u8::try_from(dtype.size()).expect("an element has at most 16 bytes");
+    Instruction { kernel, over: None, operands: locs, target: Target::Register(register), size }
+}
+
+/// Returns true if every element of `from` is stored by the bytes of the equal element of `to`.
+fn same_bytes(from: DType, to: DType) -> bool {
+    matches!(
+        (from, to),
+        (DType::Pred, DType::U2 | DType::U4 | DType::U8)
+            | (DType::U2, DType::U4 | DType::U8)
+            | (DType::U4, DType::U8)
+            | (DType::S2, DType::S4 | DType::S8)
+            | (DType::S4, DType::S8)
+    )
+}
+
+fn index(position: usize) -> u16 {
+    u16::try_from(position).expect("a group is cut long before it has 2^16 parts")
+}
+
+fn constant(value: Scalar, dtype: DType) -> Constant {
+    let tensor = nxla_tensor::HostTensor::scalar(value, dtype);
+    let mut bytes = [0; 16];
+    bytes[..dtype.size()].copy_from_slice(tensor.bytes());
+    Constant { bytes, size: u8::try_from(dtype.size()).expect("at most 16") }
+}
+
+/// Assigns registers by live ranges, and returns the number of registers. The register of a result differs from
+/// the registers of its operands.
+fn assign_registers(instructions: &mut [Instruction]) -> u16 {
+    let mut last_use = vec![0; instructions.len()];
+    for (at, instruction) in instructions.iter().enumerate() {
+        for operand in instruction.operands {
+            if let Loc::Register(register) = operand {
+                last_use[usize::from(register)] = at;
+            }
+        }
+    }
+    let mut assigned = vec![0; instructions.len()];
+    let mut free = Vec::new();
+    let mut count = 0;
+    for (at, instruction) in instructions.iter_mut().enumerate() {
+        if let Target::Register(register) = &mut instruction.target {
+            let place = &mut assigned[usize::from(*register)];
+            *place = free.pop().unwrap_or_else(|| {
+                count += 1;
+                count - 1
+            });
+            *register = *place;
+        }
+        for position in 0..instruction.operands.len() {
+            let Loc::Register(register) = instruction.operands[position] else { continue };
+            let register = usize::from(register);
+            // An instruction may read a register twice, but the register is freed once.
+            let again = instruction.operands[position + 1..]
+                .contains(&Loc::Register(u16::try_from(register).expect("registers have 16 bits")));
+            if last_use[register] == at && !again {
+                free.push(assigned[register]);
+            }
+        }
+        for operand in &mut instruction.operands {
+            if let Loc::Register(register) = operand {
+                *register = assigned[usize::from(*register)];
+            }
+        }
+    }
+    count
+}

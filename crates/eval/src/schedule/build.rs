@@ -1,0 +1,376 @@
+//! Building the steps of a schedule: groups of element-wise nodes become bodies, and other nodes become steps.
+//!
+//! Groups of one shape that are adjacent, up to independent steps, share one body with several results.
+
+use std::sync::Arc;
+
+use nxla_expr::{ExprId, Family, Graph, Op, Program, While};
+use nxla_tensor::Shape;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::body::{Value, Writer};
+use super::cost::{body_cost, op_cost};
+use super::dead::Read;
+use super::groups::{Groups, Role};
+use super::limits::{MAX_NODES, MIN_STEPS, SMALL_BYTES};
+use super::{Loop, Schedule, Scheduler, Step, ValueId, Work, count_uses, index_map, is_at_most};
+use crate::kernels::block::is_native;
+use crate::kernels::elementwise::{Access, Code, Input};
+use crate::kernels::movement::Places;
+use crate::kernels::strided::Strided;
+
+pub(super) struct Builder<'a, 'p> {
+    graph: &'a Graph,
+    scheduler: &'a mut Scheduler<'p>,
+    groups: Groups,
+    schedule: Schedule,
+    /// The values of all parts of all nodes. The parts of a node begin at its `first_part`.
+    parts: Vec<ValueId>,
+    first_part: Vec<u32>,
+    /// Groups of one shape that will become one step. Steps that do not read their results come before them.
+    open: Open,
+    /// The parts of loops that are read; computed at the first loop.
+    read: Option<Read>,
+}
+
+/// Groups whose step has not been written.
+#[derive(Default)]
+struct Open {
+    /// The groups with their roots and results.
+    groups: Vec<(u32, ExprId, ValueId)>,
+    nodes: usize,
+}
+
+const NO_PART: u32 = u32::MAX;
+
+impl<'a, 'p> Builder<'a, 'p> {
+    pub(super) fn new(
+        program: &'a Arc<Program>,
+        in_loop: bool,
+        scheduler: &'a mut Scheduler<'p>,
+    ) -> Self {
+        let graph = program.graph();
+        let groups = Groups::new(program, !scheduler.checks, |op| scheduler.calls_hook(op));
+        let schedule = Schedule {
+            program: program.clone(),
+            steps: Vec::new(),
+            inputs: vec![None; program.inputs().len()],
+            outputs: Vec::new(),
+            values: 0,
+            cost: 0.0,
+            uses_arena: in_loop && !scheduler.checks,
+            checks: scheduler.checks,
+        };
+        Self {
+            graph,
+            scheduler,
+            groups,
+            schedule,
+            parts: Vec::new(),
+            first_part: vec![NO_PART; graph.len()],
+            open: Open::default(),
+            read: None,
+        }
+    }
+
+    pub(super) fn build(mut self) -> Schedule {
+        for id in self.graph.ids() {
+            match self.groups.role(self.graph, id) {
+                Role::Nothing => {}
+                Role::Alias => self.alias(id),
+                Role::Group(group) => self.group(id, group),
+                Role::Step => self.step(id),
+            }
+        }
+        self.close();
+        let outputs = self.schedule.program.outputs().iter();
+        self.schedule.outputs = outputs.map(|&id| self.value(id)).collect();
+        self.schedule.uses_arena |= !self.schedule.checks && is_small(self.graph, &self.schedule);
+        drop_unread_results(&mut self.schedule);
+        self.schedule
+    }
+
+    /// The value of a node with one part.
+    fn value(&self, id: ExprId) -> ValueId {
+        self.parts[self.first_part[id.index()] as usize]
+    }
+
+    fn next_part(&self) -> u32 {
+        u32::try_from(self.parts.len()).expect("fewer than 2^32 values")
+    }
+
+    fn new_value(&mut self) -> ValueId {
+        let value = u32::try_from(self.schedule.values).expect("fewer than 2^32 values");
+        self.schedule.values += 1;
+        value
+    }
+
+    fn alias(&mut self, id: ExprId) {
+        let operands = self.graph.operands(id);
+        self.first_part[id.index()] = match self.graph.op(id) {
+            Op::Elem(index) => {
+                let index = u32::try_from(*index).expect("a tuple has fewer than 2^32 parts");
+                self.first_part[operands[0].index()] + index
+            }
+            op => match self.groups.passed_on(self.graph, id) {
+                // The operand may be inside of a group, and then the alias is as well.
+                Some(&[x]) => self.first_part[x.index()],
+                Some(operands) => self.alias_each(operands),
+                None => unreachable!("{} computes its results", op.name()),
+            },
+        };
+    }
+
+    /// Lists the values of several nodes as parts of one node.
+    fn alias_each(&mut self, ids: &[ExprId]) -> u32 {
+        let first = self.next_part();
+        for &id in ids {
+            self.parts.push(self.value(id));
+        }
+        first
+    }
+
+    fn push(&mut self, step: Step) {
+        self.schedule.cost += match &step.work {
+            Work::Body(code) => body_cost(code.total_cost()),
+            Work::Op => op_cost(self.graph, step.id, 0.0),
+            Work::Loop(Loop { condition, body, .. }) => {
+                op_cost(self.graph, step.id, condition.cost + body.cost)
+            }
+            Work::Regions(regions) => {
+                let regions = regions.iter().map(|region| region.cost).sum();
+                op_cost(self.graph, step.id, regions)
+            }
+            Work::Nest(_) => unreachable!("nests are fused afterwards"),
+        };
+        self.schedule.steps.push(step);
+    }
+
+    fn step(&mut self, id: ExprId) {
+        let op = self.graph.op(id);
+        if let Op::Parameter(parameter) = op {
+            let value = self.new_value();
+            self.first_part[id.index()] = self.next_part();
+            self.parts.push(value);
+            self.schedule.inputs[parameter.index as usize] = Some(value);
+            return;
+        }
+        let in_loop = self.schedule.uses_arena;
+        let work = match op {
+            // Checks apply to single operations, which the body contains.
+            Op::Block(block) if !self.scheduler.checks && is_native(block) => Work::Op,
+            Op::While(op) => Work::Loop(self.loop_work(id, op)),
+            op if op.regions().is_empty() => Work::Op,
+            op => {
+                let regions = op.regions();
+                let schedules = regions.iter().map(|region| self.scheduler.region(region, in_loop));
+                Work::Regions(schedules.collect())
+            }
+        };
+        let operands = self.graph.operands(id);
+        if op.has_effects() || operands.iter().any(|&operand| self.is_open(self.value(operand))) {
+            self.close();
+        }
+        let args = operands.iter().map(|&operand| self.value(operand)).collect();
+        let mut results = SmallVec::new();
+        self.first_part[id.index()] = match op {
+            // A hook returns its operands.
+            Op::Hook(hook) if hook.results.is_none() => self.alias_each(operands),
+            _ => {
+                let first = self.next_part();
+                for _ in self.graph.ty(id).parts() {
+                    let value = self.new_value();
+                    self.parts.push(value);
+                    results.push(value);
+                }
+                first
+            }
+        };
+        self.push(Step { id, work, args, results });
+    }
+
+    /// Checked plans also compute the dead states of a loop.
+    fn loop_work(&mut self, id: ExprId, op: &While) -> Loop {
+        let (graph, checks) = (self.graph, self.scheduler.checks);
+        let read = self.read.get_or_insert_with(|| Read::new(graph));
+        let live = if checks { None } else { read.body(graph, id, op) };
+        let condition = self.scheduler.region(&op.condition, true);
+        // A body without its dead states belongs to this loop alone.
+        let body = match live {
+            Some(live) => Arc::new(self.scheduler.program(live, true)),
+            None => self.scheduler.region(&op.body, true),
+        };
+        Loop { state: op.state, condition, body }
+    }
+
+    fn group(&mut self, root: ExprId, group: u32) {
+        let nodes = self.groups.members(group).count();
+        if !self.joins(root, group, nodes) {
+            self.close();
+        }
+        let value = self.new_value();
+        self.first_part[root.index()] = self.next_part();
+        self.parts.push(value);
+        self.open.groups.push((group, root, value));
+        self.open.nodes += nodes;
+    }
+
+    /// Returns true if a group joins the open groups: it has their shape, and reads of their results only the element that
+    /// it computes.
+    fn joins(&self, root: ExprId, group: u32, nodes: usize) -> bool {
+        let Some(&(_, first, _)) = self.open.groups.first() else { return true };
+        let shape = self.graph.shape(root);
+        self.groups.fuses()
+            && self.graph.shape(first) == shape
+            && shape.size() > 1
+            && self.open.groups.len() < MAX_NODES / 8
+            && self.open.nodes + nodes <= MAX_NODES
+            && self.groups.members(group).all(|id| {
+                let operands = self.graph.operands(id).iter();
+                operands.into_iter().all(|&operand| self.is_same_or_closed(operand, shape))
+            })
+    }
+
+    /// Returns true if an operand of a group is the element of an open result, or computed before the open step.
+    fn is_same_or_closed(&self, operand: ExprId, shape: &Shape) -> bool {
+        let operand = self.groups.behind(self.graph, operand);
+        let is_root = self.open.groups.iter().any(|&(_, root, _)| root == operand);
+        if is_root && self.graph.shape(operand) == shape {
+            return true;
+        }
+        let is_index_map = self.groups.is_read_in_place(self.graph, operand);
+        let operand = if is_index_map { self.graph.operands(operand)[0] } else { operand };
+        self.first_part[operand.index()] == NO_PART || !self.is_open(self.value(operand))
+    }
+
+    /// Returns true if a value is a result of the open step.
+    fn is_open(&self, value: ValueId) -> bool {
+        self.open.groups.iter().any(|&(_, _, result)| result == value)
+    }
+
+    /// Writes the step of the open groups.
+    fn close(&mut self) {
+        let groups = std::mem::take(&mut self.open).groups;
+        let Some(&(_, root, _)) = groups.last() else { return };
+        let mut writer = GroupWriter {
+            builder: self,
+            groups: &groups,
+            code: Writer::default(),
+            known: FxHashMap::default(),
+            inputs: Vec::new(),
+        };
+        let (code, inputs) = writer.write();
+        let args = inputs.into_iter().map(|input| self.value(input)).collect();
+        let results = groups.iter().map(|&(_, _, value)| value).collect();
+        self.push(Step { id: root, work: Work::Body(Box::new(code)), args, results });
+    }
+}
+
+/// Returns true if all values of a program are small and most of its steps have instructions, so that the arena pays:
+/// then a step takes nanoseconds, and a step on tensors takes a third of a microsecond.
+fn is_small(graph: &Graph, schedule: &Schedule) -> bool {
+    let steps = &schedule.steps;
+    let is_small = |step: &Step| step.types(graph).iter().all(|ty| is_at_most(ty, SMALL_BYTES));
+    let has_instructions = |step: &Step| match &step.work {
+        Work::Body(_) | Work::Loop(_) => true,
+        Work::Nest(_) => false,
+        Work::Op | Work::Regions(_) => match graph.op(step.id) {
+            Op::Slice(_) | Op::PutSlice(_) | Op::Reduce(..) | Op::Dot(_) => true,
+            Op::Constant(_) | Op::Tensor(_) | Op::Cond(_) => true,
+            op => matches!(op.family(), Family::Movement | Family::Create),
+        },
+    };
+    let called = steps.iter().filter(|step| !has_instructions(step)).count();
+    steps.len() >= MIN_STEPS && 4 * called <= steps.len() && steps.iter().all(is_small)
+}
+
+/// Converts results of bodies that no other step reads into registers.
+fn drop_unread_results(schedule: &mut Schedule) {
+    let uses = count_uses(&schedule.steps, &schedule.outputs, schedule.values);
+    for step in &mut schedule.steps {
+        let Work::Body(code) = &mut step.work else { continue };
+        let is_read: Vec<bool> =
+            step.results.iter().map(|&value| uses[value as usize] > 0).collect();
+        // A body without any read result keeps its results.
+        if is_read.contains(&false) && is_read.contains(&true) {
+            code.keep(&is_read);
+            step.results.retain(|value| uses[*value as usize] > 0);
+        }
+    }
+}
+
+/// The code generator of groups of one shape.
+struct GroupWriter<'b, 'a, 'p> {
+    builder: &'b Builder<'a, 'p>,
+    groups: &'b [(u32, ExprId, ValueId)],
+    code: Writer,
+    known: FxHashMap<ExprId, Value>,
+    inputs: Vec<ExprId>,
+}
+
+impl GroupWriter<'_, '_, '_> {
+    fn write(&mut self) -> (Code, Vec<ExprId>) {
+        let graph = self.builder.graph;
+        let shape = graph.shape(self.groups[0].1);
+        let mut operands = Vec::new();
+        for &(group, ..) in self.groups {
+            for id in self.builder.groups.members(group) {
+                operands.clear();
+                for &operand in graph.operands(id) {
+                    operands.push(self.operand(operand, shape));
+                }
+                let value = self.code.node(graph, id, &operands);
+                self.known.insert(id, value);
+            }
+        }
+        let roots: Vec<Value> = self.groups.iter().map(|(_, root, _)| self.known[root]).collect();
+        let code = std::mem::take(&mut self.code).finish(&roots, shape);
+        (code, std::mem::take(&mut self.inputs))
+    }
+
+    /// The value of an operand, which is an input unless the groups compute it.
+    fn operand(&mut self, id: ExprId, shape: &Shape) -> Value {
+        let graph = self.builder.graph;
+        let id = self.builder.groups.behind(graph, id);
+        if let Some(&value) = self.known.get(&id) {
+            return value;
+        }
+        let value = match graph.op(id) {
+            Op::Constant(constant) => self.code.constant(constant.value, constant.ty.dtype),
+            _ if self.builder.groups.is_read_in_place(graph, id) => {
+                self.input(graph.operands(id)[0], &index_map(graph, id), graph.shape(id), shape)
+            }
+            _ => {
+                let own = graph.shape(id);
+                self.input(id, &Places { offset: 0, steps: Strided::row_major(own) }, own, shape)
+            }
+        };
+        self.known.insert(id, value);
+        value
+    }
+
+    /// Adds an input: a tensor of shape `own`, which is broadcast to the shape of the groups, and whose elements are at
+    /// these places of the node `id`.
+    fn input(&mut self, id: ExprId, places: &Places, own: &Shape, shape: &Shape) -> Value {
+        let ty = self.builder.graph.tensor_type(id);
+        let mut steps = vec![0; shape.rank()];
+        let added = shape.rank() - own.rank();
+        for (axis, (&size, &step)) in own.iter().zip(&places.steps).enumerate() {
+            if size != 1 {
+                steps[added + axis] = step;
+            }
+        }
+        let rule = Strided::new(places.offset, shape.iter().copied().zip(steps));
+        let is_whole = ty.shape.size() == shape.size() && places.offset == 0;
+        let access = if is_whole && (rule.is_contiguous() || ty.shape == *shape) {
+            Access::Same
+        } else if ty.shape.size() == 1 {
+            Access::Single
+        } else {
+            Access::Strided(Box::new(rule))
+        };
+        self.inputs.push(id);
+        self.code.input(Input { dtype: ty.dtype, access })
+    }
+}

@@ -1,0 +1,196 @@
+//! Scheduling: from a program to an ordered list of steps.
+//!
+//! A schedule contains all decisions that do not depend on data or memory: the nodes that are needed, the
+//! element-wise nodes that form one [body](body), the steps that share one [loop nest](nest), and the loops
+//! whose unread states are dropped. Scheduling is linear in the size of the program.
+
+mod body;
+mod build;
+mod combine;
+mod cost;
+mod dead;
+mod groups;
+mod limits;
+mod nest;
+mod places;
+
+use std::sync::Arc;
+
+use nxla_expr::{
+    ExprId, Graph, HookOp, Inside, Op, Program, TensorType, decompose, direct_products,
+};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::kernels::elementwise::Code;
+use crate::kernels::matrix::Kernels;
+
+pub(crate) use cost::{is_large, is_long, is_long_body};
+pub(crate) use limits::SMALL_BYTES;
+pub(crate) use nest::{Nest, Part, Width};
+pub(crate) use places::{index_map, is_at_most};
+
+/// The number of a value: an input of the program, or a result of a step.
+pub(crate) type ValueId = u32;
+
+/// A program as an ordered list of steps.
+pub(crate) struct Schedule {
+    pub(crate) program: Arc<Program>,
+    pub(crate) steps: Vec<Step>,
+    /// The value of each input, or `None` if no step reads the input.
+    pub(crate) inputs: Vec<Option<ValueId>>,
+    pub(crate) outputs: Vec<ValueId>,
+    /// The number of values.
+    pub(crate) values: usize,
+    /// The estimated cost of a run.
+    pub(crate) cost: f64,
+    /// True if small values live in the arena: always in loops, and in programs on small tensors.
+    pub(crate) uses_arena: bool,
+    /// True if each result is checked to be finite.
+    pub(crate) checks: bool,
+}
+
+/// A step: an op, a fused group of ops, or control flow.
+#[derive(Clone)]
+pub(crate) struct Step {
+    /// The node that the step computes; the last node of a group.
+    pub(crate) id: ExprId,
+    pub(crate) work: Work,
+    pub(crate) args: SmallVec<[ValueId; 4]>,
+    pub(crate) results: SmallVec<[ValueId; 2]>,
+}
+
+/// The computation of a step.
+#[derive(Clone)]
+pub(crate) enum Work {
+    /// Element-wise code.
+    Body(Box<Code>),
+    /// A loop nest of several bodies and reductions.
+    Nest(Box<Nest>),
+    /// The op of the node.
+    Op,
+    /// A loop.
+    Loop(Loop),
+    /// The op of the node, with a schedule for each of its regions.
+    Regions(Box<[Arc<Schedule>]>),
+}
+
+/// A loop with the schedules of its regions.
+#[derive(Clone)]
+pub(crate) struct Loop {
+    /// The number of operands that are state; the other operands are captures.
+    pub(crate) state: usize,
+    pub(crate) condition: Arc<Schedule>,
+    pub(crate) body: Arc<Schedule>,
+}
+
+impl Step {
+    /// The types of the results, without axis names.
+    pub(crate) fn types(&self, graph: &Graph) -> Vec<TensorType> {
+        match &self.work {
+            Work::Body(code) => {
+                let dtypes = code.results.iter();
+                dtypes.map(|&dtype| TensorType::new(dtype, code.shape.clone())).collect()
+            }
+            Work::Nest(nest) => nest.types.clone(),
+            Work::Op | Work::Loop(_) | Work::Regions(_) => {
+                graph.ty(self.id).parts().iter().map(unnamed).collect()
+            }
+        }
+    }
+}
+
+/// A type without the names of its axes.
+pub(crate) fn unnamed(ty: &TensorType) -> TensorType {
+    TensorType::new(ty.dtype, ty.shape.clone())
+}
+
+/// The number of reads of each value, by steps and as an output.
+fn count_uses(steps: &[Step], outputs: &[ValueId], values: usize) -> Vec<u32> {
+    let mut uses = vec![0; values];
+    for &value in steps.iter().flat_map(|step| &step.args).chain(outputs) {
+        uses[value as usize] += 1;
+    }
+    uses
+}
+
+/// Schedules a program and the programs of its regions. Hooks for which `listens` returns false are not called,
+/// and their operands are computed only if another node needs them.
+pub(crate) fn schedule(program: Arc<Program>, listens: &dyn Fn(&HookOp) -> bool) -> Schedule {
+    Scheduler::new(listens, false).program(prepare(program), false)
+}
+
+/// Schedules a program whose runs end at the first operation that makes NaN or an infinity from finite operands.
+/// Each operation is a separate step, and no hook is called.
+pub(crate) fn schedule_checked(program: Arc<Program>) -> Schedule {
+    Scheduler::new(&|_| false, true).program(prepare(program), false)
+}
+
+/// Rewrites a program to ops with fast kernels: factorizations without a kernel become simpler ops, and
+/// products read transposed operands directly.
+fn prepare(program: Arc<Program>) -> Arc<Program> {
+    let reason = "a rewrite of a well-typed program is well typed";
+    let mut program = program;
+    if f64::FACTORIZE.is_none()
+        && let Some(composed) = decompose(&program).expect(reason)
+    {
+        program = Arc::new(composed);
+    }
+    direct_products(&program).expect(reason).map_or(program, Arc::new)
+}
+
+/// Schedules programs, and each region once, however many nodes share it.
+struct Scheduler<'a> {
+    listens: &'a dyn Fn(&HookOp) -> bool,
+    checks: bool,
+    /// Schedules by the address of the region and whether it is in a loop. Programs of equal digests may hold
+    /// different host functions. The outermost program keeps the addresses alive.
+    regions: FxHashMap<(*const Program, bool), Arc<Schedule>>,
+    /// True if a region calls a hook, by address.
+    calling: FxHashMap<*const Program, bool>,
+}
+
+impl<'a> Scheduler<'a> {
+    fn new(listens: &'a dyn Fn(&HookOp) -> bool, checks: bool) -> Self {
+        Self { listens, checks, regions: FxHashMap::default(), calling: FxHashMap::default() }
+    }
+
+    /// Returns true if an op calls a hook that has a listener.
+    fn calls_hook(&mut self, op: &Op) -> bool {
+        match op.inside() {
+            Inside::Nothing | Inside::Keeps(_) => false,
+            Inside::Hook(hook) => hook.results.is_some() || (self.listens)(hook),
+            Inside::Runs(regions) => regions.iter().any(|region| self.region_calls_hook(region)),
+        }
+    }
+
+    fn region_calls_hook(&mut self, program: &Arc<Program>) -> bool {
+        let address = Arc::as_ptr(program);
+        if let Some(&known) = self.calling.get(&address) {
+            return known;
+        }
+        let calls = program.effects().iter().any(|&id| self.calls_hook(program.graph().op(id)));
+        self.calling.insert(address, calls);
+        calls
+    }
+
+    /// Schedules a program; one in a loop uses the arena.
+    fn program(&mut self, program: Arc<Program>, in_loop: bool) -> Schedule {
+        let mut schedule = build::Builder::new(&program, in_loop, self).build();
+        if !self.checks {
+            nest::fuse(&mut schedule);
+        }
+        schedule
+    }
+
+    /// Schedules a region. Regions nest as deep as the loops and branches of the user, and so does this call.
+    fn region(&mut self, program: &Arc<Program>, in_loop: bool) -> Arc<Schedule> {
+        let key = (Arc::as_ptr(program), in_loop);
+        if let Some(schedule) = self.regions.get(&key) {
+            return schedule.clone();
+        }
+        let schedule = Arc::new(self.program(program.clone(), in_loop));
+        self.regions.insert(key, schedule.clone());
+        schedule
+    }
+}
