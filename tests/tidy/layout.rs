@@ -24,7 +24,7 @@ pub(crate) const LAYERS: [&str; 8] = [
     "crates/expr/src/infer",
     "crates/expr/src/build",
     "crates/expr/src/batch",
-    "crates/eval/src",
+    "crates/eval/src/kernels",
     "crates/reference/src",
     "crates/grad/src/rules",
     "crates/stablehlo/src",
@@ -36,6 +36,10 @@ pub(crate) fn missing_families(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
     for layer in LAYERS {
         for family in FAMILIES {
+            // The executor of `eval` has instructions for control flow.
+            if (layer, family) == ("crates/eval/src/kernels", "control") {
+                continue;
+            }
             let names = ["rs", "py"].map(|ending| format!("{layer}/{family}.{ending}"));
             let folder = format!("{layer}/{family}/");
             let exists = |file: &File| names.contains(&file.path) || file.path.starts_with(&folder);

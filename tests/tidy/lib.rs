@@ -35,16 +35,23 @@ fn tests_use_what_is_compiled_for_the_module() {
 #[test]
 fn rooms_know_what_the_architecture_says() {
     let tree = Tree::load();
-    expect_none(&rooms::complaints(&tree));
-    let circle = rooms::largest_circle(&tree);
-    report_circle(&circle);
-    let length = circle.len();
-    assert!(length <= rooms::LARGEST_CIRCLE, "{length} files know each other: {circle:?}");
+    for plot in &rooms::PLOTS {
+        expect_none(&rooms::complaints(&tree, plot));
+        let circle = rooms::largest_circle(&tree, plot);
+        report_circle(&circle);
+        let length = circle.len();
+        assert!(length <= plot.largest_circle, "{length} files import each other: {circle:?}");
+    }
 }
 
 #[expect(clippy::print_stdout, reason = "a figure to watch, shown with --nocapture")]
 fn report_circle(circle: &[String]) {
-    println!("{} files of expr know each other in a circle: {}", circle.len(), circle.join(", "));
+    println!("{} files import each other in a cycle: {}", circle.len(), circle.join(", "));
+}
+
+#[test]
+fn thresholds_of_the_evaluator_are_few_and_in_one_file_per_room() {
+    expect_none(&rules::scattered_limits(&Tree::load()));
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! The rooms of the crate `expr`: which of its folders may know of which, by the table of
-//! `ARCHITECTURE.md`, and how many files know each other in a circle.
+//! The rooms of the crates `expr` and `eval`: the dependencies between their folders, by the tables of
+//! `ARCHITECTURE.md`, and the largest import cycle.
 //!
-//! Within a crate the compiler accepts any edge, and an `impl Graph` in one folder offers its methods
-//! to all others. So both are looked at: paths (in `use`, in code and in macros), followed through
-//! re-exports to the file that defines what they name, and calls of methods of the graph.
+//! Within a crate the compiler accepts any dependency, and an `impl Graph` in one folder offers its methods to all
+//! others. The rule therefore reads paths (in `use`, in code and in macros), which it follows through re-exports
+//! to the defining file, and calls of methods of the graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,26 +14,37 @@ use syn::{Expr, ExprMethodCall, ImplItem, Item, ItemImpl, ItemMod, Macro, Type, 
 use crate::dependencies::{Edges, documented};
 use crate::source::Tree;
 
-/// The folder whose folders are rooms.
-const HOUSE: &str = "crates/expr/src/";
+/// A crate with rooms.
+#[derive(Clone, Copy)]
+pub(crate) struct Plot {
+    /// The folder that contains the rooms.
+    folder: &'static str,
+    /// The first cell of the table in `ARCHITECTURE.md`.
+    heading: &'static str,
+    /// The number of files that may import each other in a cycle.
+    pub(crate) largest_circle: usize,
+}
 
-/// How many files may know each other in a circle: an op can hold a program, which holds a graph,
-/// which holds ops, and programs are told apart by how they are written.
-pub(crate) const LARGEST_CIRCLE: usize = 4;
+/// The crates with rooms. In `expr`, an op can contain a program, which contains a graph, which contains ops, and
+/// the digest of a program depends on its encoding.
+pub(crate) const PLOTS: [Plot; 2] = [
+    Plot { folder: "crates/expr/src/", heading: "room of `expr`", largest_circle: 4 },
+    Plot { folder: "crates/eval/src/", heading: "room of `eval`", largest_circle: 6 },
+];
 
 /// The types whose methods are defined in several rooms, and what variables of theirs are called.
 const SHARED: [&str; 2] = ["Graph", "Program"];
 const VARIABLES: [&str; 4] = ["graph", "program", "into", "from"];
 
-/// Where the files of the house break the table.
-pub(crate) fn complaints(tree: &Tree) -> Vec<String> {
+/// The dependencies that the table of a crate does not allow.
+pub(crate) fn complaints(tree: &Tree, plot: &Plot) -> Vec<String> {
     let architecture = tree.find("ARCHITECTURE.md").map_or("", |file| &file.text);
-    check(&documented(architecture, "room"), &House::of(tree))
+    check(&documented(architecture, plot.heading), &House::of(tree, plot.folder))
 }
 
 /// The largest set of files that know each other in a circle.
-pub(crate) fn largest_circle(tree: &Tree) -> Vec<String> {
-    let edges = House::of(tree).edges();
+pub(crate) fn largest_circle(tree: &Tree, plot: &Plot) -> Vec<String> {
+    let edges = House::of(tree, plot.folder).edges();
     let mut circles: BTreeMap<Vec<&str>, ()> = BTreeMap::new();
     for module in edges.keys() {
         let ahead = reachable(&edges, module);
@@ -64,7 +75,7 @@ fn check(table: &Edges, house: &House) -> Vec<String> {
     let rooms: BTreeSet<&str> = house.files.keys().map(|module| room(module)).collect();
     let none = BTreeSet::new();
     for name in rooms.iter().filter(|name| !table.contains_key(**name)) {
-        complaints.push(format!("{HOUSE}{name}: ARCHITECTURE.md does not list this room"));
+        complaints.push(format!("{}{name}: ARCHITECTURE.md does not list this room", house.folder));
     }
     for name in table.keys().filter(|name| !rooms.contains(name.as_str())) {
         complaints.push(format!("ARCHITECTURE.md lists a room `{name}` that does not exist"));
@@ -104,6 +115,7 @@ fn room(module: &str) -> &str {
 /// The modules of the crate, by path.
 #[derive(Default)]
 struct House {
+    folder: &'static str,
     files: BTreeMap<String, Module>,
     /// The names that `lib.rs` gives to what is inside.
     root: Module,
@@ -128,10 +140,10 @@ struct Module {
 }
 
 impl House {
-    fn of(tree: &Tree) -> Self {
-        let mut house = House::default();
+    fn of(tree: &Tree, folder: &'static str) -> Self {
+        let mut house = House { folder, ..House::default() };
         for file in tree.rust() {
-            let Some(path) = file.path.strip_prefix(HOUSE) else { continue };
+            let Some(path) = file.path.strip_prefix(folder) else { continue };
             let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
             if path.ends_with("tests") {
                 continue;
@@ -403,8 +415,9 @@ mod tests {
     use super::*;
     use crate::source::File;
 
+    const EXPR: Plot = PLOTS[0];
     const TABLE: &str = "
-| room | what | may use |
+| room of `expr` | what | may use |
 |---|---|---|
 | `graph` | data | — |
 | `text` | words | `graph` |
@@ -412,7 +425,7 @@ mod tests {
 
     fn tree(files: &[(&str, &str)]) -> Tree {
         let file = |(path, text): &(&str, &str)| File {
-            path: format!("{HOUSE}{path}"),
+            path: format!("{}{path}", EXPR.folder),
             text: (*text).into(),
         };
         Tree { root: PathBuf::new(), files: files.iter().map(file).collect() }
@@ -428,7 +441,7 @@ mod tests {
             ("graph/walk.rs", graph),
             ("text/mod.rs", text),
         ]);
-        check(&documented(TABLE, "room"), &House::of(&tree))
+        check(&documented(TABLE, EXPR.heading), &House::of(&tree, EXPR.folder))
     }
 
     const LINES: &str =
@@ -465,7 +478,7 @@ mod tests {
     fn refuses_rooms_and_edges_that_are_not_there() {
         assert_eq!(found("", "pub fn lines() {}"), ["`text` does not use `graph`"]);
         let tree = tree(&[("graph.rs", ""), ("attic.rs", "")]);
-        let complaints = check(&documented(TABLE, "room"), &House::of(&tree));
+        let complaints = check(&documented(TABLE, EXPR.heading), &House::of(&tree, EXPR.folder));
         assert_eq!(complaints[0], "crates/expr/src/attic: ARCHITECTURE.md does not list this room");
         assert_eq!(complaints[1], "ARCHITECTURE.md lists a room `text` that does not exist");
     }
@@ -478,6 +491,6 @@ mod tests {
             ("graph/b.rs", "use crate::graph::a::A; use super::c::C;"),
             ("graph/c.rs", ""),
         ]);
-        assert_eq!(largest_circle(&tree), ["graph::a", "graph::b"]);
+        assert_eq!(largest_circle(&tree, &EXPR), ["graph::a", "graph::b"]);
     }
 }

@@ -198,6 +198,48 @@ impl<'ast> Visit<'ast> for Ops {
     }
 }
 
+/// The number of thresholds of the evaluator. A new one replaces another.
+const MAX_THRESHOLDS: usize = 25;
+
+/// The least size that is a threshold rather than a width of a loop.
+const LEAST_THRESHOLD: usize = 4096;
+
+/// Thresholds of the evaluator outside of the files `limits.rs`, or more than [`MAX_THRESHOLDS`] in these files.
+pub(crate) fn scattered_limits(tree: &Tree) -> Vec<String> {
+    let (mut complaints, mut count) = (Vec::new(), 0);
+    for file in tree.rust().filter(|file| file.path.starts_with("crates/eval/src/")) {
+        let is_limits = file.path.ends_with("/limits.rs");
+        for item in file.parse().items {
+            let syn::Item::Const(item) = item else { continue };
+            count += usize::from(is_limits);
+            let is_size = matches!(&*item.ty, syn::Type::Path(ty) if ty.path.is_ident("usize"));
+            let is_large = size(&item.expr).is_some_and(|size| size >= LEAST_THRESHOLD);
+            if !is_limits && is_size && is_large {
+                let why = "belongs into the file limits.rs of its room";
+                complaints.push(format!("{}: the threshold {} {why}", file.path, item.ident));
+            }
+        }
+    }
+    if count > MAX_THRESHOLDS {
+        complaints.push(format!("crates/eval/src has {count} thresholds, over {MAX_THRESHOLDS}"));
+    }
+    complaints
+}
+
+/// The value of an integer without a suffix, or of a power of two that is written as a shift.
+fn size(expr: &syn::Expr) -> Option<usize> {
+    match expr {
+        syn::Expr::Lit(literal) => match &literal.lit {
+            syn::Lit::Int(number) if number.suffix().is_empty() => number.base10_parse().ok(),
+            _ => None,
+        },
+        syn::Expr::Binary(shift) if matches!(shift.op, syn::BinOp::Shl(_)) => {
+            1_usize.checked_shl(u32::try_from(size(&shift.right)?).ok()?)
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -231,7 +273,7 @@ mod tests {
 
     #[test]
     fn allows_questions_and_exhaustive_matches() {
-        let path = "crates/eval/src/elementwise/mod.rs";
+        let path = "crates/eval/src/kernels/elementwise/mod.rs";
         let question =
             "fn known(op: &Op) -> bool { match op { Op::Constant(_) => true, _ => false } }";
         assert_eq!(swallowed_ops(&tree(path, question)), [""; 0]);
@@ -257,6 +299,20 @@ mod tests {
             misplaced_unsafe(&tree("crates/eval/src/lib.rs", text)),
             ["crates/eval/src/lib.rs: `#![forbid(unsafe_code)]` is missing"]
         );
+    }
+
+    #[test]
+    fn finds_scattered_limits() {
+        let path = "crates/eval/src/kernels/a.rs";
+        assert_eq!(scattered_limits(&tree(path, "const LANES: usize = 16;")), [""; 0]);
+        for wrong in ["const LIMIT: usize = 4096;", "const LIMIT: usize = 1 << 12;"] {
+            let complaints = scattered_limits(&tree(path, wrong));
+            let why = "the threshold LIMIT belongs into the file limits.rs of its room";
+            assert_eq!(complaints, [format!("{path}: {why}")]);
+        }
+        let path = "crates/eval/src/kernels/limits.rs";
+        let all: String = (0..26).map(|at| format!("const L{at}: usize = {at};")).collect();
+        assert_eq!(scattered_limits(&tree(path, &all)).len(), 1);
     }
 
     #[test]
