@@ -277,6 +277,6 @@ fn covariances() {
     let given =
         |mean: &str| outcome(&["s32[3][2]", mean], |g, x| g.covariance(x[0], Some(x[1]), 0));
     assert_eq!(given("s32[2]"), "f32[2][2]");
-    assert_eq!(given("s32[3]"), "covariance: cannot broadcast s32[3][2] with s32[1][3]");
+    assert_eq!(given("s32[3]"), "covariance: cannot broadcast f32[3][2] with s32[1][3]");
     assert_eq!(given("s32"), "covariance: mean: is a scalar, expected one number per column");
 }

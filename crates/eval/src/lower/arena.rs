@@ -87,6 +87,13 @@ impl Slots {
         slot
     }
 
+    /// A slot that no other value uses. A value that is computed before a loop needs one, because
+    /// earlier instructions of the loop may use the slots that are free now.
+    pub(super) fn pinned(&mut self) -> usize {
+        self.holders.push(1);
+        self.holders.len() - 1
+    }
+
     /// Adds a value to a slot.
     pub(super) fn hold(&mut self, slot: usize) {
         if let Some(count) = self.holders.get_mut(slot) {

@@ -375,7 +375,7 @@ impl Builder {
         ty: &TensorType,
         origin: Origin,
     ) -> Held {
-        let to = self.slots.take();
+        let to = self.slots.pinned();
         self.hoisted.push(to);
         self.push_at(BASE, Handle::Full { value, ty: Box::new(ty.clone()), to, origin });
         Held { ty: ty.clone(), at: At::Slot { slot: to, is_own: false }, level: BASE }

@@ -25,8 +25,18 @@ pub(super) struct Site<'a> {
 impl Site<'_> {
     /// The operands as inputs of a region. The region owns the operands that die with the step.
     pub(super) fn inputs(&self) -> Vec<Held> {
-        let operands = self.operands.iter().zip(self.lasts);
-        operands.map(|(held, &last)| if last { held.clone() } else { held.lent() }).collect()
+        // A region may move an input that it owns, so another input must not lie in the same slot.
+        let is_shared = |index: usize, held: &Held| {
+            let mut others = self.operands.iter().enumerate();
+            held.slot().is_some()
+                && others.any(|(other, x)| other != index && x.slot() == held.slot())
+        };
+        let operands = self.operands.iter().zip(self.lasts).enumerate();
+        let input = |(index, (held, &last)): (usize, (&Held, &bool))| match last {
+            true if !is_shared(index, held) => held.clone(),
+            _ => held.lent(),
+        };
+        operands.map(input).collect()
     }
 }
 

@@ -159,6 +159,9 @@ impl Graph {
         let zero = self.zero_like(longer)?;
         let (is_zero, is_infinite) = (self.equal(longer, zero)?, self.is_infinity(longer)?);
         let plain = self.logical_or(is_zero, is_infinite)?;
+        // The longer side can be zero beside a NaN.
+        let is_shorter_zero = self.equal(shorter, zero)?;
+        let is_zero = self.logical_and(is_zero, is_shorter_zero)?;
         let one = self.near(longer, 1.0)?;
         let divisor = self.select(plain, one, longer)?;
         let ratio = self.divide(shorter, divisor)?;

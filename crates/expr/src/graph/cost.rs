@@ -26,9 +26,10 @@ fn size(ty: &TensorType) -> u64 {
 /// ```
 pub fn operations(graph: &Graph, id: ExprId) -> u64 {
     let parts = graph.ty(id).parts();
-    let results = parts.iter().map(size).fold(0, u64::saturating_add);
+    let total = |parts: &[TensorType]| parts.iter().map(size).fold(0, u64::saturating_add);
+    let results = total(parts);
     let operand = |position: usize| graph.operands(id).get(position).copied();
-    let taken = operand(0).map_or(0, |x| graph.ty(x).parts().iter().map(size).sum::<u64>());
+    let taken = operand(0).map_or(0, |x| total(graph.ty(x).parts()));
     let shape = |position: usize| operand(position).and_then(|x| graph.ty(x).as_tensor());
     match graph.op(id) {
         Op::Unary(op) => results.saturating_mul(op.operations()),
@@ -41,7 +42,8 @@ pub fn operations(graph: &Graph, id: ExprId) -> u64 {
         Op::WindowFun(op) => results.saturating_mul(product(&op.window.dimensions)),
         Op::Dot(dot) => {
             let contracted = shape(0).map_or(1, |left| {
-                dot.left_contract.iter().map(|&axis| left.shape[axis] as u64).product()
+                let sizes = dot.left_contract.iter().map(|&axis| left.shape[axis] as u64);
+                sizes.fold(1, u64::saturating_mul)
             });
             results.saturating_mul(contracted).saturating_mul(2)
         }

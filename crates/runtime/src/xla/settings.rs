@@ -27,6 +27,10 @@ const SETTINGS: &[&str] = &[
 const STRICT_OPTIONS: [(&str, bool); 2] =
     [("xla_cpu_enable_fast_min_max", false), ("xla_allow_excess_precision", false)];
 
+/// The flag of XLA that selects fusions by the library YNN, and the value that selects none. The pass that looks for these
+/// fusions ends the process for some products of reshaped matrices. Products are not slower without it.
+const WITHOUT_YNN: (&str, &str) = ("xla_cpu_experimental_ynn_fusion_type", "");
+
 /// The prefix of XLA's own flags. They are passed to the plugin unchanged, and the plugin checks
 /// them.
 const FLAG: &str = "xla_";
@@ -81,7 +85,11 @@ pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, Value)
     });
     let strict = STRICT_OPTIONS.iter().filter(|_| target.is_cpu());
     let strict = strict.filter(|(name, _)| !settings.contains_key(*name));
-    strict.map(|&(name, value)| (name.to_owned(), Value::Bool(value))).chain(given).collect()
+    let strict = strict.map(|&(name, value)| (name.to_owned(), Value::Bool(value)));
+    let (name, value) = WITHOUT_YNN;
+    let is_default = target.is_cpu() && !settings.contains_key(name);
+    let ynn = is_default.then(|| (name.to_owned(), Value::String(value.to_owned())));
+    strict.chain(ynn).chain(given).collect()
 }
 
 /// Returns `true` if programs for a device call kernels, and registers the kernels.
