@@ -19,7 +19,7 @@ const CRATES: [&str; 7] = ["tensor", "expr", "grad", "factor", "eval", "referenc
 /// The row above which the new one goes.
 const PRESENT_ROW: &str = r#"Cbrt cbrt "cbrt""#;
 
-const NEW_ROW: &str = r#"Cospi cospi "cospi" Float (Direct("chlo.cospi")) (-1.0, 1.0) "cospi" [];
+const NEW_ROW: &str = r#"Cospi cospi "cospi" Float (Direct("chlo.cospi")) 20 (-1.0, 1.0) "cospi" [];
             /// Return the cube root of each element, also of negative ones.
             "#;
 

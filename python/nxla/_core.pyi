@@ -1101,8 +1101,7 @@ class Lazy:
     @property
     def shape(self) -> tuple[int, ...]:
         """The size of each axis."""
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """The data as an array of NumPy."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
 
 @final
 class Context:
@@ -1125,7 +1124,7 @@ class Expression:
         """The structural digest as hexadecimal digits: equal for equal programs in every process."""
     @property
     def has_hooks(self) -> bool:
-        """Whether the expression calls hooks."""
+        """Returns whether the expression calls hooks."""
     @property
     def name(self) -> str | None:
         """The name of the function that was traced; None if there is none, and after ``from_bytes``."""
@@ -1696,8 +1695,8 @@ def set_numbers_of_nx(of_nx: bool) -> bool:
 def wait_until_idle() -> None:
     """Ends all streams, and waits until no program runs on any device and none calls a function: neither
     the threads of streams, which may need the interpreter, nor XLA must be left running when the
-    process ends. Ctrl-C ends the wait, and so does half a minute. Nothing can be run afterwards but by
-    the calling thread.
+    process ends. The wait ends after [`EXIT_PATIENCE`], as the process must end although a program loops
+    for ever, and on Ctrl-C. Nothing can be run afterwards but by the calling thread.
     """
 
 def before_fork() -> None:
@@ -1995,9 +1994,9 @@ def tensor_from_bytes(
     vectorized: Sequence[str] | None = None,
     owned: bool = False,
 ) -> Tensor:
-    """A tensor from a buffer of its bytes in row-major order and native byte order; its leading axes
-    are vectorized with these names. Immutable memory is shared, and other memory is copied unless
-    it is ``owned``, a promise that no one writes to it.
+    """A tensor from a buffer of its bytes in row-major order, native byte order; its first axes are
+    vectorized under these names. Memory to which nobody can write is shared, and other memory copied
+    unless it is ``owned``, which promises that nobody does.
     """
 
 def eigh_parts(a: TensorLike) -> list[Tensor]:
@@ -2433,8 +2432,9 @@ def allclose(
     """
 
 def any(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Return whether an element is not zero. Parameters are the same as for `max`, any dtype will
-    do.
+    """Return whether an element is not zero.
+
+    Parameters are the same as for `max`, any dtype will do.
 
     Examples
     --------
@@ -2921,8 +2921,10 @@ def broadcast_to(
     Examples
     --------
     >>> import nxla as nx
-    >>> nx.broadcast_to([1, 2], (2, 2)).tolist(), nx.broadcast_to([1, 2], (2, 2),
-    axes=[0]).tolist() ([[1, 2], [1, 2]], [[1, 1], [2, 2]])
+    >>> nx.broadcast_to([1, 2], (2, 2)).tolist()
+    [[1, 2], [1, 2]]
+    >>> nx.broadcast_to([1, 2], (2, 2), axes=[0]).tolist()
+    [[1, 1], [2, 2]]
     """
 
 def cbrt(x: TensorLike, /) -> Tensor:
@@ -2973,8 +2975,9 @@ def ceil(x: TensorLike, /) -> Tensor:
 def celu(x: TensorLike, /, *, alpha: float = 1) -> Tensor:
     """Return the elements that are positive, and ``alpha * (exp(x / alpha) - 1)`` for the others.
 
-    J. T. Barron, "Continuously differentiable exponential linear units" (2017). Parameters,
-    result and errors are the same as for `elu`.
+    J. T. Barron, "Continuously differentiable exponential linear units" (2017).
+
+    Parameters, result and errors are the same as for `elu`.
 
     Examples
     --------
@@ -3416,8 +3419,9 @@ def cumulative_sum(
     Examples
     --------
     >>> import nxla as nx
-    >>> nx.cumulative_sum([1, 2, 3]).tolist(), nx.cumulative_sum([1, 2, 3],
-    reverse=True).tolist() ([1, 3, 6], [6, 5, 3])
+    >>> x = [1, 2, 3]
+    >>> nx.cumulative_sum(x).tolist(), nx.cumulative_sum(x, reverse=True).tolist()
+    ([1, 3, 6], [6, 5, 3])
     """
 
 def det(x: TensorLike, /) -> Tensor:
@@ -4385,8 +4389,9 @@ def ifft(
     axis: Axis = -1,
     norm: Literal["backward", "ortho", "forward"] = "backward",
 ) -> Tensor:
-    """Return the inverse discrete Fourier transform. Parameters and errors are the same as for
-    `fft`.
+    """Return the inverse discrete Fourier transform.
+
+    Parameters and errors are the same as for `fft`.
 
     Examples
     --------
@@ -4501,8 +4506,9 @@ def indexed_add(
 def indexed_put(
     x: TensorLike, indices: TensorLike, updates: TensorLike, /, *, axes: Axes | None = None
 ) -> Tensor:
-    """Write values at tuples of indices; the last value for an index is kept. Parameters are the
-    same as for `indexed_add`.
+    """Write values at tuples of indices; the last value for an index is kept.
+
+    Parameters are the same as for `indexed_add`.
 
     Examples
     --------
@@ -5450,8 +5456,9 @@ def median(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False
     """
 
 def min(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Return the minimum, or NaN if an element is NaN. Parameters and errors are the same as for
-    `max`.
+    """Return the minimum, or NaN if an element is NaN.
+
+    Parameters and errors are the same as for `max`.
 
     Examples
     --------
@@ -5501,8 +5508,9 @@ def mish(x: TensorLike, /) -> Tensor:
     """
 
 def mode(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) -> Tensor:
-    """Return the most frequent element, the smallest of several. Parameters are the same as for
-    `median`.
+    """Return the most frequent element, the smallest of several.
+
+    Parameters are the same as for `median`.
 
     Examples
     --------
@@ -5568,8 +5576,9 @@ def nanargmin(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = Fa
     """
 
 def nancumprod(x: TensorLike, /, axis: Axis | None = None) -> Tensor:
-    """Return the cumulative product along an axis, with NaN as 1. Parameters are the same as for
-    `nancumsum`.
+    """Return the cumulative product along an axis, with NaN as 1.
+
+    Parameters are the same as for `nancumsum`.
 
     Examples
     --------
@@ -5639,8 +5648,9 @@ def nanmedian(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = Fa
     """
 
 def nanmin(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Return the minimum of the elements that are not NaN, or NaN if all are. Parameters are the
-    same as for `nanmax`.
+    """Return the minimum of the elements that are not NaN, or NaN if all are.
+
+    Parameters are the same as for `nanmax`.
 
     Examples
     --------
@@ -6403,8 +6413,9 @@ def rfftn(
 ) -> Tensor:
     """Return the non-redundant half of the Fourier transform of real numbers along several axes.
 
-    The last axis is transformed by `rfft`, the others by `fft`. Parameters are the same as for
-    `fftn`.
+    The last axis is transformed by `rfft`, the others by `fft`.
+
+    Parameters are the same as for `fftn`.
 
     Raises
     ------
@@ -6423,8 +6434,9 @@ def rms_norm(
 ) -> Tensor:
     """Normalize elements along some axes to a mean square of 1, then scale them.
 
-    B. Zhang and R. Sennrich, "Root mean square layer normalization" (2019). Parameters, result
-    and errors are the same as for `layer_norm`.
+    B. Zhang and R. Sennrich, "Root mean square layer normalization" (2019).
+
+    Parameters, result and errors are the same as for `layer_norm`.
 
     Examples
     --------
@@ -7562,8 +7574,9 @@ def window_product(
     padding: Padding = "valid",
     dilations: PerAxis | None = None,
 ) -> Tensor:
-    """Multiply the elements of each window. Parameters and errors are the same as for
-    `window_sum`.
+    """Multiply the elements of each window.
+
+    Parameters and errors are the same as for `window_sum`.
 
     Examples
     --------

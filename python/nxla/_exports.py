@@ -153,6 +153,7 @@ MODULES = {
     "optim": "optim",
     "options": "options",
     "pad_outer": "ops.movement",
+    "partitions": "partitions",
     "partitions_options": "options",
     "placement": "placement",
     "plugins": "plugins",

@@ -80,7 +80,7 @@ class Lowered:
 
     def __len__(self) -> int:
         """Return the number of nodes."""
-        return len(self.expression)
+        return len(self.expression.nodes)
 
     def __str__(self) -> str:
         return self.as_text()

@@ -216,7 +216,9 @@ fn words(dtypes: &[DType]) -> String {
 fn python_names() -> BTreeMap<String, String> {
     let text = fs::read_to_string(root().join("docs/names.md")).unwrap();
     let mut names = BTreeMap::new();
-    for line in text.lines().filter(|line| line.starts_with("| `")) {
+    // Functions of EXLA's modules are not ops, even where they have the name of one.
+    let is_row = |line: &&str| line.starts_with("| `") && !line.starts_with("| `EXLA.");
+    for line in text.lines().filter(is_row) {
         let mut cells = line.trim_matches('|').split('|').map(str::trim);
         let (Some(nx), Some(python)) = (cells.next(), cells.next()) else { continue };
         let nx = nx.trim_matches('`').rsplit('.').next().unwrap_or_default();

@@ -110,7 +110,10 @@ fn run(joined: &Joined, compiler: &str) -> std::result::Result<Vec<HostTensor>, 
     let before = Activity::of_thread().started;
     let results = executable.run(&inputs, &RunContext::default())?;
     let runs = Activity::of_thread().started - before;
-    assert_eq!(runs, u64::from(compiler == "xla"), "runs of {:?} on the plugin", joined.ops);
+    // XLA starts a program with a loop on a thread of its own, whose runs are not counted here.
+    if compiler != "xla" || !joined.ops.contains(&"while") {
+        assert_eq!(runs, u64::from(compiler == "xla"), "runs of {:?} on the plugin", joined.ops);
+    }
     results.iter().map(Tensor::to_host).collect()
 }
 

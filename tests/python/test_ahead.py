@@ -127,9 +127,9 @@ def test_a_file_tells_arguments_and_results(tmp_path):
     assert found["kept"][0] == "text"
     np.testing.assert_array_equal(found["kept"][1][0], X)
     assert found["kept"][1][1] is None
-    with pytest.raises(nx.ArgumentError, match=r"argument 1 must be f32\[2\]\[3\]"):
+    with pytest.raises(nx.ArgumentError, match=r"argument 1: must be f32\[2\]\[3\]; got f32\[3\]"):
         restored(params, X[0], 2.0)
-    with pytest.raises(nx.ArgumentError, match="takes 4 tensors"):
+    with pytest.raises(nx.ArgumentError, match="arguments: must be 4 tensors; got 1"):
         restored(X)
 
 
@@ -179,9 +179,9 @@ def test_a_damaged_signature_is_refused(hide):
     first, _, rest = nx.export(lambda x: 2 * x, [nx.template(2)]).partition("\n")
     header = json.loads(first.removeprefix("// nxla.export 1 "))
     hide(header)
-    with pytest.raises(nx.FormatError, match="damaged"):
+    with pytest.raises(nx.FormatError, match=r"first line: must be the JSON of nx\.export"):
         nx.import_stablehlo(f"// nxla.export 1 {json.dumps(header)}\n{rest}")
-    with pytest.raises(nx.FormatError, match="damaged"):
+    with pytest.raises(nx.FormatError, match=r"first line: must be the JSON of nx\.export"):
         nx.import_stablehlo(f"// nxla.export 1 {{\n{rest}")
     with pytest.raises(nx.FormatError, match="version"):
         nx.import_stablehlo(f"// nxla.export 2 {json.dumps(header)}\n{rest}")

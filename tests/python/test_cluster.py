@@ -390,7 +390,9 @@ def test_a_worker_without_nxla_is_named():
     ):
         (worker,) = client.run(hide_nxla)
         start = time.monotonic()
-        with pytest.raises(nx.ExecutionError, match=f"worker {worker} has no nxla"):
+        with pytest.raises(
+            nx.ExecutionError, match=f"worker {worker}: must have nxla .*; got no nxla"
+        ):
             nx.graph.run(stages, x, ws, executor=client)
         assert time.monotonic() - start < 10
 

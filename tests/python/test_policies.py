@@ -216,7 +216,7 @@ def test_simulation_of_independent_branches():
     measured = stages.measure(np.ones(8, np.float32), np.ones(8, np.float32), repeat=2)
     assert len(measured) == 3
     assert all(time > 0 for time in measured)
-    with pytest.raises(nx.ArgumentError, match="workers is 0"):
+    with pytest.raises(nx.ArgumentError, match="workers: must be at least 1; got 0"):
         stages.simulate(0)
     with pytest.raises(nx.ArgumentError, match="expected 3 times"):
         stages.simulate(1, seconds=[1.0])

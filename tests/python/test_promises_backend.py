@@ -31,7 +31,7 @@ def test_a_client_and_a_device_are_chosen_and_other_options_are_refused(device, 
         nx.ones(2, device=device, fraction=0.5)
     with pytest.raises(nx.OptionError, match="fraction"):
         nx.jit(lambda x: x, compiler="xla", fraction=2)(1.0)
-    with pytest.raises(nx.OptionError, match="no device 9"):
+    with pytest.raises(nx.OptionError, match=r"device: index: must be below .*; got 9"):
         nx.jit(lambda x: x, compiler="xla", device=9)(1.0)
 
 
@@ -71,7 +71,7 @@ def test_to_binary_reads_no_more_than_its_limit(device):
     assert nx.to_binary(x) == data.tobytes()
     assert nx.to_binary(x, limit=20_000) == data.tobytes()
     assert nx.to_binary(nx.tensor(data), limit=2) == data[:2].tobytes()
-    with pytest.raises(nx.ArgumentError, match="limit=-1"):
+    with pytest.raises(nx.ArgumentError, match="limit: must be a non-negative integer; got -1"):
         nx.to_binary(x, limit=-1)
 
 
@@ -299,7 +299,7 @@ def test_a_client_is_named_in_place_of_a_device(device, other):
     assert nx.device_put([1.0], client=device.client)[0].device == device
     assert nx.backend_copy(nx.ones(2), client=device.client).device == device
     assert nx.backend_transfer({"x": nx.ones(2)}, client=device.client)["x"].device == device
-    with pytest.raises(nx.OptionError, match='no device "nowhere:0"'):
+    with pytest.raises(nx.OptionError, match=r'device: name: must be one of .*; got "nowhere:0"'):
         nx.jit(lambda x: x, client="nowhere")
     with pytest.raises(nx.OptionError, match="must be the client of"):
         nx.jit(lambda x: x, client="nowhere", device=str(device))

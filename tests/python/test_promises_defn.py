@@ -258,7 +258,9 @@ def test_each_value_of_a_static_argument_is_traced_by_itself():
     assert by_position(2.0, 2).item() == 4.0
     with pytest.raises(nx.ArgumentError, match="hashable"):
         by_name(2.0, n=np.ones(3))
-    with pytest.raises(nx.ArgumentError, match="has no argument 'm'"):
+    with pytest.raises(
+        nx.ArgumentError, match=r"must be arguments of power \(x, n, negate\); got 'm'"
+    ):
         nx.jit(power, static_argnames="m")
 
 
@@ -389,7 +391,7 @@ def test_a_jitted_function_joins_a_trace():
 )
 def test_a_jitted_function_with_options_of_its_own_does_not(options):
     inner = nx.jit(lambda x: x * 2, **options)
-    with pytest.raises(RuntimeError, match=r"options of its own.*on_conflict"):
+    with pytest.raises(RuntimeError, match=r"a jitted function with its own options.*on_conflict"):
         nx.jit(lambda x: inner(x))(1.0)
 
 

@@ -180,7 +180,7 @@ def test_names():
         (
             lambda: random.choice(random.key(1), [1, 2], samples=-1),
             nx.ArgumentError,
-            "samples must not be negative",
+            "samples: must not be negative; got -1",
         ),
         (lambda: random.key(1.5), nx.DTypeError, "key: seed"),
         (lambda: random.key([1, 2]), nx.ShapeError, "a scalar"),

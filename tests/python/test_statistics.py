@@ -200,7 +200,7 @@ def test_counts(compiler):
             0, 0, 2,
         ]  # fmt: skip
         assert nx.bincount(nx.zeros(0, dtype="s32")).tolist() == []
-    with pytest.raises(nx.TraceError, match="length="):
+    with pytest.raises(nx.TraceError, match="bincount: length: is required"):
         nx.jit(nx.bincount)(nx.tensor([1]))
     with pytest.raises(nx.ArgumentError, match="negative"):
         nx.bincount([-1])
@@ -253,7 +253,7 @@ def test_derivatives_of_segments(compiler):
 
 
 def test_segments_that_cannot_be():
-    with pytest.raises(nx.TraceError, match="num_segments="):
+    with pytest.raises(nx.TraceError, match="num_segments: is required"):
         nx.jit(nx.segment_sum)(nx.tensor([1.0]), nx.tensor([0]))
     with pytest.raises(nx.DTypeError, match="segment_ids"):
         nx.segment_sum([1.0], [0.5], 1)

@@ -280,7 +280,7 @@ impl Model {
     }
 
     fn receive(&mut self) -> Result<f64, &'static str> {
-        self.waiting.pop_front().ok_or("no chunk to receive")
+        self.waiting.pop_front().ok_or("every result has been received already")
     }
 
     fn finish(&mut self) -> Result<f64, &'static str> {

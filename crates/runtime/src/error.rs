@@ -15,7 +15,8 @@ use crate::xla::{self, LowerError};
 
 /// The error of this crate.
 ///
-/// `{}` and `{:?}` write the message, which is what a `main` that returns it prints.
+/// `{}` and `{:?}` write the message, which is what a `main` that returns it prints; `{:#?}` writes
+/// the structure.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -220,7 +221,43 @@ impl Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
+        match self {
+            Error::Expr(error) => f.debug_tuple("Expr").field(error).finish(),
+            Error::Grad(error) => f.debug_tuple("Grad").field(error).finish(),
+            Error::Split(error) => f.debug_tuple("Split").field(error).finish(),
+            Error::Eval(error) => f.debug_tuple("Eval").field(error).finish(),
+            Error::Lower(error) => f.debug_tuple("Lower").field(error).finish(),
+            Error::Pjrt(error) => f.debug_tuple("Pjrt").field(error).finish(),
+            Error::Tensor(error) => f.debug_tuple("Tensor").field(error).finish(),
+            Error::Bytes(error) => f.debug_tuple("Bytes").field(error).finish(),
+            Error::Format { format, why } => {
+                f.debug_struct("Format").field("format", format).field("why", why).finish()
+            }
+            Error::Arguments { function, why } => {
+                f.debug_struct("Arguments").field("function", function).field("why", why).finish()
+            }
+            Error::Vectors { function, why } => {
+                f.debug_struct("Vectors").field("function", function).field("why", why).finish()
+            }
+            Error::Layout(why) => f.debug_tuple("Layout").field(why).finish(),
+            Error::Options(why) => f.debug_tuple("Options").field(why).finish(),
+            Error::Usage(why) => f.debug_tuple("Usage").field(why).finish(),
+            Error::Stream(error) => f.debug_tuple("Stream").field(error).finish(),
+            Error::Internal(why) => f.debug_tuple("Internal").field(why).finish(),
+            Error::Hook { name, error } => {
+                f.debug_struct("Hook").field("name", name).field("error", error).finish()
+            }
+            Error::RuntimeCall { line, error } => {
+                f.debug_struct("RuntimeCall").field("line", line).field("error", error).finish()
+            }
+            Error::Stage { stage, error } => {
+                f.debug_struct("Stage").field("stage", stage).field("error", error).finish()
+            }
+            Error::User(error) => f.debug_tuple("User").field(error).finish(),
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use nxla::{Error, Expr, Tensor, jit};
@@ -30,6 +30,12 @@ impl Drop for Scratch {
     }
 }
 
+/// Held by the test that clears the executables, and by the one that counts what is compiled.
+fn executables_alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn compute(scratch: &Scratch, x: f32) -> f32 {
     // Executables in memory are found before executables on the disk.
     executables().clear();
@@ -40,6 +46,7 @@ fn compute(scratch: &Scratch, x: f32) -> f32 {
 
 #[test]
 fn executables_are_found_on_the_disk() {
+    let _alone = executables_alone();
     let scratch = Scratch::new("disk");
     assert_eq!(compute(&scratch, 0.0), 1.0);
     let entries = disk_entries(&scratch.0).unwrap();
@@ -145,6 +152,7 @@ impl Subscriber for Shared {
 
 #[test]
 fn subscribers_hear_of_traces_compilations_and_calls() {
+    let _alone = executables_alone();
     // A subscriber of one thread may miss what other threads meet at the moment when it comes.
     let heard = Arc::new(Heard::default());
     tracing::subscriber::set_global_default(Shared(heard.clone())).unwrap();
@@ -152,7 +160,8 @@ fn subscribers_hear_of_traces_compilations_and_calls() {
     f.call(3.0_f32).unwrap();
     f.call(4.0_f32).unwrap();
     let this = thread::current().id();
-    let all = heard.spans.lock().unwrap();
+    // A failure must not poison what other tests go on to write to.
+    let all = heard.spans.lock().unwrap().clone();
     let spans: Vec<&String> =
         all.iter().filter(|(thread, _)| *thread == this).map(|(_, span)| span).collect();
     let told = |what: &str| spans.iter().filter(|span| span.starts_with(what)).count();
@@ -164,5 +173,6 @@ fn subscribers_hear_of_traces_compilations_and_calls() {
     let compiled = spans.iter().find(|span| span.contains("compiler=")).unwrap();
     assert!(compiled.starts_with("compile what=") && compiled.contains("nodes="), "{compiled}");
     assert!(told("transfer") == 2 && spans.iter().any(|span| span.contains("bytes=")), "{spans:?}");
-    assert!(heard.open.lock().unwrap()[&this].is_empty());
+    let open = heard.open.lock().unwrap()[&this].clone();
+    assert!(open.is_empty(), "{open:?}");
 }

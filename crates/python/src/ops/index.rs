@@ -237,8 +237,9 @@ functions! {
         graph.indexed_add(x, indices, updates, axes.as_deref())
     };
 
-    /// Write values at tuples of indices; the last value for an index is kept. Parameters are the
-    /// same as for `indexed_add`.
+    /// Write values at tuples of indices; the last value for an index is kept.
+    ///
+    /// Parameters are the same as for `indexed_add`.
     ///
     /// Examples
     /// --------

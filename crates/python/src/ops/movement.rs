@@ -374,8 +374,10 @@ functions! {
     /// Examples
     /// --------
     /// >>> import nxla as nx
-    /// >>> nx.broadcast_to([1, 2], (2, 2)).tolist(), nx.broadcast_to([1, 2], (2, 2),
-    /// axes=[0]).tolist() ([[1, 2], [1, 2]], [[1, 1], [2, 2]])
+    /// >>> nx.broadcast_to([1, 2], (2, 2)).tolist()
+    /// [[1, 2], [1, 2]]
+    /// >>> nx.broadcast_to([1, 2], (2, 2), axes=[0]).tolist()
+    /// [[1, 1], [2, 2]]
     fn broadcast_to(
         x, /, shape: ShapeArg, *, axes: Option<Vec<i64>> = None, names: Option<NamesArg> = None
     ) |graph| graph.broadcast_and_name(x, shape, axes.as_deref(), names.flatten());

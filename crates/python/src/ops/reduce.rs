@@ -146,8 +146,9 @@ functions! {
     fn max(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.reduce_max(x, axis.as_deref(), keepdims);
 
-    /// Return the minimum, or NaN if an element is NaN. Parameters and errors are the same as for
-    /// `max`.
+    /// Return the minimum, or NaN if an element is NaN.
+    ///
+    /// Parameters and errors are the same as for `max`.
     ///
     /// Examples
     /// --------
@@ -167,8 +168,9 @@ functions! {
     fn all(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.all(x, axis.as_deref(), keepdims);
 
-    /// Return whether an element is not zero. Parameters are the same as for `max`, any dtype will
-    /// do.
+    /// Return whether an element is not zero.
+    ///
+    /// Parameters are the same as for `max`, any dtype will do.
     ///
     /// Examples
     /// --------
@@ -347,8 +349,9 @@ functions! {
     fn median(x, /, axis: Option<Axis> = None, *, keepdims: bool = false) |graph|
         graph.median(x, axis, keepdims);
 
-    /// Return the most frequent element, the smallest of several. Parameters are the same as for
-    /// `median`.
+    /// Return the most frequent element, the smallest of several.
+    ///
+    /// Parameters are the same as for `median`.
     ///
     /// Examples
     /// --------

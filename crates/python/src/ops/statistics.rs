@@ -193,8 +193,9 @@ functions! {
     fn nanmax(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.nan_reduction(ReduceOp::Max, x, axis.as_deref(), keepdims);
 
-    /// Return the minimum of the elements that are not NaN, or NaN if all are. Parameters are the
-    /// same as for `nanmax`.
+    /// Return the minimum of the elements that are not NaN, or NaN if all are.
+    ///
+    /// Parameters are the same as for `nanmax`.
     ///
     /// Examples
     /// --------
@@ -302,8 +303,9 @@ functions! {
     fn nancumsum(x, /, axis: Option<Axis> = None) |graph|
         nan_cumulative(graph, Cumulative::Sum, x, axis);
 
-    /// Return the cumulative product along an axis, with NaN as 1. Parameters are the same as for
-    /// `nancumsum`.
+    /// Return the cumulative product along an axis, with NaN as 1.
+    ///
+    /// Parameters are the same as for `nancumsum`.
     ///
     /// Examples
     /// --------

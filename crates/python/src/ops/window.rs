@@ -233,8 +233,9 @@ functions! {
         padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
     ) |graph| graph.window_sum(x, &dimensions, &window(&dimensions, strides, padding, dilations));
 
-    /// Multiply the elements of each window. Parameters and errors are the same as for
-    /// `window_sum`.
+    /// Multiply the elements of each window.
+    ///
+    /// Parameters and errors are the same as for `window_sum`.
     ///
     /// Examples
     /// --------
@@ -361,8 +362,9 @@ functions! {
     /// Examples
     /// --------
     /// >>> import nxla as nx
-    /// >>> nx.cumulative_sum([1, 2, 3]).tolist(), nx.cumulative_sum([1, 2, 3],
-    /// reverse=True).tolist() ([1, 3, 6], [6, 5, 3])
+    /// >>> x = [1, 2, 3]
+    /// >>> nx.cumulative_sum(x).tolist(), nx.cumulative_sum(x, reverse=True).tolist()
+    /// ([1, 3, 6], [6, 5, 3])
     fn cumulative_sum(
         x, /, axis: Option<Axis> = None, *, dtype: Option<DTypeArg> = None,
         include_initial: bool = false, reverse: bool = false

@@ -209,8 +209,9 @@ functions! {
         x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| along(graph, Graph::fft, Side::Result, x, n, axis, norm);
 
-    /// Return the inverse discrete Fourier transform. Parameters and errors are the same as for
-    /// `fft`.
+    /// Return the inverse discrete Fourier transform.
+    ///
+    /// Parameters and errors are the same as for `fft`.
     ///
     /// Examples
     /// --------
@@ -313,8 +314,9 @@ functions! {
 
     /// Return the non-redundant half of the Fourier transform of real numbers along several axes.
     ///
-    /// The last axis is transformed by `rfft`, the others by `fft`. Parameters are the same as for
-    /// `fftn`.
+    /// The last axis is transformed by `rfft`, the others by `fft`.
+    ///
+    /// Parameters are the same as for `fftn`.
     ///
     /// Raises
     /// ------

@@ -48,8 +48,9 @@ functions! {
 
     /// Normalize elements along some axes to a mean square of 1, then scale them.
     ///
-    /// B. Zhang and R. Sennrich, "Root mean square layer normalization" (2019). Parameters, result
-    /// and errors are the same as for `layer_norm`.
+    /// B. Zhang and R. Sennrich, "Root mean square layer normalization" (2019).
+    ///
+    /// Parameters, result and errors are the same as for `layer_norm`.
     ///
     /// Examples
     /// --------

@@ -156,8 +156,9 @@ functions! {
 
     /// Return the elements that are positive, and ``alpha * (exp(x / alpha) - 1)`` for the others.
     ///
-    /// J. T. Barron, "Continuously differentiable exponential linear units" (2017). Parameters,
-    /// result and errors are the same as for `elu`.
+    /// J. T. Barron, "Continuously differentiable exponential linear units" (2017).
+    ///
+    /// Parameters, result and errors are the same as for `elu`.
     ///
     /// Examples
     /// --------
