@@ -249,9 +249,10 @@ def splitting():
     answers = iter([*(["none"] * (step - 1)), "after"] * (BOUNDARIES + 1))
     stages = []
     time_ = seconds(lambda: stages.append(nx.graph.split(expression, lambda _: next(answers))))
+    nodes = len(expression.nodes)
     print(
-        f"{len(expression.nodes):,} nodes cut in {len(stages[0].stages) - 1:,} places: {time_:.2f} s, "
-        f"of which {seconds(lambda: asked(len(expression.nodes))):.2f} s to ask a function of Python's"
+        f"{nodes:,} nodes cut in {len(stages[0].stages) - 1:,} places: {time_:.2f} s, of which "
+        f"{seconds(lambda: asked(nodes)):.2f} s are calls of a Python function"
     )
 
 
