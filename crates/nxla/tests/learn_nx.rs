@@ -1,4 +1,5 @@
 //! The page for users of Nx is true: every line of Rust in its tables is compiled and run here.
+#![allow(clippy::cloned_ref_to_slice_refs, reason = "calls are written as in the guide")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 #![allow(clippy::print_stdout, reason = "a page for readers prints")]
 #![allow(clippy::let_unit_value, reason = "lines are run whatever they return")]

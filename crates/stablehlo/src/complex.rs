@@ -1,10 +1,10 @@
 //! Functions of complex numbers where a part is zero, infinite or NaN.
 //!
 //! XLA's functions are correct inside the first quadrant. Elsewhere they lose the signs of zeros
-//! and the limits at infinity: they take the wrong side of branch cuts, and return NaN for `exp(-∞
-//! + i∞)`. Annex G of the C standard defines the results. All these functions have `f(z̄) = f(z)‾`,
-//! and most are odd or even, so they are computed in the first quadrant, and the signs put back;
-//! what infinities decide comes after.
+//! and the limits at infinity: they take the wrong side of branch cuts, and return NaN for
+//! `exp(-∞ + i∞)`. Annex G of the C standard defines the results. All these functions have
+//! `f(z̄) = f(z)‾`, and most are odd or even. They are therefore computed in the first quadrant; the
+//! signs are restored afterwards, and then the limits at infinity are applied.
 
 use nxla_expr::UnaryOp;
 use nxla_tensor::{DType, Scalar, Shape};

@@ -93,7 +93,6 @@ impl Divided {
             device_ids: places.iter().map(|&index| devices[index].id()).collect(),
             shardy: true,
             overrides: settings::flags(&options.settings, &home),
-            ..CompileOptions::default()
         };
         let executable = compile_with(&home, &module.text, &compile_options, &options.settings)?;
         if let Some(wanted) = wanted {
