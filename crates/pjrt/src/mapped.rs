@@ -50,7 +50,7 @@ impl Buffer {
     /// Waits for the data and returns it as a host tensor, which shares the memory if the host can
     /// read it, and is a copy otherwise.
     ///
-    /// While the result lives, the memory stays as [`map`](Buffer::map) says.
+    /// While the result lives, the memory stays as `Buffer::map` says.
     ///
     /// # Errors
     /// As for [`wait`](Buffer::wait).

@@ -218,7 +218,7 @@ pub fn parameter(operand: &impl Operand, drawn: Option<DType>) -> Value {
 }
 
 /// A plain number in a comparison with operands that promote to `common`. Comparisons are exact for
-/// integers of any size; see [`Number::compared`].
+/// integers of any size; see [`Number::for_comparison`].
 pub fn compared(number: Number, common: Option<DType>) -> Value {
     let (scalar, dtype) = number.for_comparison(common);
     Value::Tensor(Tensor::scalar(scalar, dtype))

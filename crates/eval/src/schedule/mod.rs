@@ -1,7 +1,7 @@
 //! Scheduling: from a program to an ordered list of steps.
 //!
 //! A schedule contains all decisions that do not depend on data or memory: the nodes that are needed, the
-//! element-wise nodes that form one [body](body), the steps that share one [loop nest](nest), and the loops
+//! element-wise nodes that form one [`body`], the steps that share one [loop nest](nest), and the loops
 //! whose unread states are dropped. Scheduling is linear in the size of the program.
 
 mod body;

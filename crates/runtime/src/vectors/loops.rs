@@ -47,7 +47,7 @@ impl OpenLoop {
     }
 
     /// Returns the initial state with the vectorized axes and the names that the body adds, see
-    /// [`widen_state`].
+    /// `widen_state`.
     ///
     /// # Errors
     /// Returns an error if axes of one name have different sizes.
@@ -218,7 +218,7 @@ impl Repetition {
     }
 
     /// Returns the initial state with the vectorized axes and the names that the body adds, see
-    /// [`widen_state`].
+    /// `widen_state`.
     ///
     /// # Errors
     /// Returns an error if axes of one name have different sizes.
