@@ -45,6 +45,9 @@ impl Values {
 impl Builder {
     /// Lowers a body whose elements are one block on one thread.
     pub(super) fn body(&mut self, code: &Code, site: &Site<'_>) -> Option<Vec<Held>> {
+        if !site.types.iter().all(|ty| self.is_small(ty)) {
+            return None;
+        }
         // Kernels compute whole loops, see [`padded`].
         let len = code.shape.size();
         let padded = padded(len, 1);
@@ -56,7 +59,6 @@ impl Builder {
         let accesses = code.inputs.iter().map(|input| &input.access);
         let is_small = is_block
             && !may_split(padded.saturating_mul(code.cost))
-            && site.types.iter().all(|ty| self.is_small(ty))
             && site.operands.iter().zip(accesses).all(is_read);
         is_small.then(|| self.kernels(code, site, len))
     }

@@ -22,5 +22,6 @@ pub(crate) fn index_map(graph: &Graph, id: ExprId) -> Places {
 
 /// Returns true if a tensor has at most this many bytes.
 pub(crate) fn is_at_most(ty: &TensorType, bytes: usize) -> bool {
-    ty.shape.checked_size().is_some_and(|size| size * ty.dtype.size() <= bytes)
+    let size = ty.shape.checked_size().and_then(|size| size.checked_mul(ty.dtype.size()));
+    size.is_some_and(|size| size <= bytes)
 }
