@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use nxla_expr::{Op, TensorType};
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::build::{At, Builder, Held, NO_SLOT, lower_program, lower_step, unread};
@@ -25,16 +26,16 @@ pub(super) struct Site<'a> {
 impl Site<'_> {
     /// The operands as inputs of a region. The region owns the operands that die with the step.
     pub(super) fn inputs(&self) -> Vec<Held> {
+        let mut holders = FxHashMap::default();
+        for slot in self.operands.iter().filter_map(Held::slot) {
+            *holders.entry(slot).or_insert(0_usize) += 1;
+        }
         // A region may move an input that it owns, so another input must not lie in the same slot.
-        let is_shared = |index: usize, held: &Held| {
-            let mut others = self.operands.iter().enumerate();
-            held.slot().is_some()
-                && others.any(|(other, x)| other != index && x.slot() == held.slot())
-        };
-        let operands = self.operands.iter().zip(self.lasts).enumerate();
-        let input = |(index, (held, &last)): (usize, (&Held, &bool))| match last {
-            true if !is_shared(index, held) => held.clone(),
-            _ => held.lent(),
+        let is_alone = |held: &Held| held.slot().is_none_or(|slot| holders[&slot] == 1);
+        let operands = self.operands.iter().zip(self.lasts);
+        let input = |(held, &last): (&Held, &bool)| match last && is_alone(held) {
+            true => held.clone(),
+            false => held.lent(),
         };
         operands.map(input).collect()
     }
@@ -61,14 +62,16 @@ impl<'a> Region<'a> {
         Self { schedule, held: vec![None; schedule.values], last_reads }
     }
 
-    /// Returns true if each of some reads is the last use of its value: the last read of the step at this position that reads
-    /// the value last.
+    /// Returns for each value that a step reads whether this read is the last one. A step that reads
+    /// a value twice reads it last at the later operand.
     fn lasts(&self, values: &[ValueId], position: usize) -> SmallVec<[bool; 4]> {
-        let last = |(index, value): (usize, &ValueId)| {
-            let is_last = self.last_reads[*value as usize] == Some(position);
-            is_last && !values[index + 1..].contains(value)
+        let mut later = FxHashSet::default();
+        let mut is_last = |value: &ValueId| {
+            self.last_reads[*value as usize] == Some(position) && later.insert(*value)
         };
-        values.iter().enumerate().map(last).collect()
+        let mut lasts: SmallVec<[bool; 4]> = values.iter().rev().map(&mut is_last).collect();
+        lasts.reverse();
+        lasts
     }
 
     fn value(&self, value: ValueId) -> Held {
