@@ -21,15 +21,18 @@ const SETTINGS: &[&str] = &[
     "xla_… (its own flags)",
 ];
 
-/// XLA's debug options under which its CPU compiler follows StableHLO. Without them a maximum
-/// ignores NaN in its right operand, and narrow floats keep excess precision between fused
-/// operations.
-const STRICT_OPTIONS: [(&str, bool); 2] =
-    [("xla_cpu_enable_fast_min_max", false), ("xla_allow_excess_precision", false)];
-
-/// The flag of XLA that selects fusions by the library YNN, and the value that selects none. The pass that looks for these
-/// fusions ends the process for some products of reshaped matrices. Products are not slower without it.
-const WITHOUT_YNN: (&str, &str) = ("xla_cpu_experimental_ynn_fusion_type", "");
+/// The flags of XLA with which its CPU compiler follows StableHLO.
+fn cpu_flags() -> [(&'static str, Value); 3] {
+    [
+        // A fast maximum ignores NaN in its right operand.
+        ("xla_cpu_enable_fast_min_max", Value::Bool(false)),
+        // Narrow floats would keep excess precision between fused operations.
+        ("xla_allow_excess_precision", Value::Bool(false)),
+        // The list of fusions by the library YNN is empty: the pass that looks for such fusions ends
+        // the process for some products of reshaped matrices.
+        ("xla_cpu_experimental_ynn_fusion_type", Value::String(String::new())),
+    ]
+}
 
 /// The prefix of XLA's own flags. They are passed to the plugin unchanged, and the plugin checks
 /// them.
@@ -71,8 +74,8 @@ pub(super) fn check_all(settings: &Settings) -> Result<()> {
     check_place(settings)
 }
 
-/// XLA's flags for programs on a device: flags for the exact semantics of StableHLO, then the
-/// caller's flags, which override them.
+/// XLA's flags for programs on a device: the flags of [`cpu_flags`], then the caller's flags, which
+/// override them.
 pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, Value)> {
     let given = settings.iter().filter(|(name, _)| name.starts_with(FLAG));
     let given = given.map(|(name, setting)| {
@@ -83,13 +86,9 @@ pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, Value)
         };
         (name.clone(), value)
     });
-    let strict = STRICT_OPTIONS.iter().filter(|_| target.is_cpu());
-    let strict = strict.filter(|(name, _)| !settings.contains_key(*name));
-    let strict = strict.map(|&(name, value)| (name.to_owned(), Value::Bool(value)));
-    let (name, value) = WITHOUT_YNN;
-    let is_default = target.is_cpu() && !settings.contains_key(name);
-    let ynn = is_default.then(|| (name.to_owned(), Value::String(value.to_owned())));
-    strict.chain(ynn).chain(given).collect()
+    let defaults = target.is_cpu().then(cpu_flags).into_iter().flatten();
+    let defaults = defaults.filter(|(name, _)| !settings.contains_key(*name));
+    defaults.map(|(name, value)| (name.to_owned(), value)).chain(given).collect()
 }
 
 /// Returns `true` if programs for a device call kernels, and registers the kernels.
