@@ -131,8 +131,7 @@ impl Buffer {
     /// [`Error::Released`] if the data has been freed, or the plugin's error about the query.
     pub fn is_ready(&self) -> Result<bool, Error> {
         if self.is_deleted()? {
-            self.check_taken()?;
-            return Err(Error::Released);
+            return Err(self.deleted_error());
         }
         self.ready_event()?.map_or(Ok(true), |event| event.is_ready())
     }
@@ -279,6 +278,21 @@ impl Buffer {
         // SAFETY: the buffer is alive.
         unsafe { self.call(&mut args)? };
         Ok(args.is_deleted)
+    }
+
+    /// Returns the cause of an error of this buffer: [`Error::Released`] or [`Error::Donated`] for a
+    /// buffer that was deleted or donated, and else the error itself.
+    #[must_use]
+    pub fn cause(&self, error: Error) -> Error {
+        match self.is_deleted() {
+            Ok(true) => self.deleted_error(),
+            Ok(false) | Err(_) => error,
+        }
+    }
+
+    /// The error for a buffer that was deleted, or donated to a program.
+    fn deleted_error(&self) -> Error {
+        self.check_taken().err().unwrap_or(Error::Released)
     }
 
     /// # Safety

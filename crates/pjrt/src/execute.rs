@@ -165,12 +165,9 @@ struct Launch<'a> {
     context: *mut PJRT_ExecuteContext,
 }
 
-/// Returns [`Error::Released`] for a released argument, in place of the plugin's error.
+/// Returns the error of a deleted or donated argument, in place of the plugin's error.
 fn cause(error: Error, args: &[&Buffer]) -> Error {
-    match args.iter().any(|arg| arg.is_deleted().unwrap_or(false)) {
-        true => Error::Released,
-        false => error,
-    }
+    args.iter().fold(error, |error, arg| arg.cause(error))
 }
 
 impl Compiled {

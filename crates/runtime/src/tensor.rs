@@ -169,7 +169,8 @@ impl Tensor {
             Tensor::Host(tensor) => Ok(tensor.clone()),
             Tensor::Device(tensor) => {
                 let _span = transfer("read from device", &tensor.buffer);
-                Ok(tensor.buffer.to_host()?.with_names(tensor.names.clone())?)
+                let read = tensor.buffer.to_host().map_err(|error| tensor.buffer.cause(error));
+                Ok(read?.with_names(tensor.names.clone())?)
             }
             Tensor::Vectorized(tensor) => tensor.data().to_host(),
         }
@@ -184,7 +185,8 @@ impl Tensor {
         match self.data() {
             Tensor::Device(tensor) => {
                 let _span = transfer("read from device", &tensor.buffer);
-                Ok(tensor.buffer.share()?.with_names(tensor.names.clone())?)
+                let shared = tensor.buffer.share().map_err(|error| tensor.buffer.cause(error));
+                Ok(shared?.with_names(tensor.names.clone())?)
             }
             other => other.to_host(),
         }
@@ -289,7 +291,9 @@ impl Tensor {
     pub fn wait(&self) -> Result<()> {
         match self {
             Tensor::Host(_) => Ok(()),
-            Tensor::Device(tensor) => Ok(tensor.buffer.wait()?),
+            Tensor::Device(tensor) => {
+                Ok(tensor.buffer.wait().map_err(|error| tensor.buffer.cause(error))?)
+            }
             Tensor::Vectorized(tensor) => tensor.data().wait(),
         }
     }
