@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from nxla import _core
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -664,7 +666,7 @@ FFT: dict[str, str] = {
     "rfft2": "nx.fft.rfftn over two axes",
 }
 
-#: What has another name in `nxla.optim`, by that in `torch.optim`.
+#: The equivalents in nxla of names in `torch.optim`.
 OPTIM: dict[str, str] = {
     "Adagrad": "nx.optim.adagrad",
     "Adam": "nx.optim.adam",
@@ -756,12 +758,10 @@ def missing_name_error(name: str, module: str = "nxla") -> AttributeError:
     return AttributeError(text, name=name)
 
 
-def missing_attribute_error(x: object, name: str) -> AttributeError:
-    """Return the error for an attribute that tensors and traced values do not have."""
-    text = f"{type(x).__name__!r} object has no attribute {name!r}"
+def attribute_hint(name: str) -> str:
+    """Return the hint for an attribute that tensors and traced values do not have."""
     here = TENSOR.get(name)
-    text += f"; here it is {here}" if here is not None else _similar(name, dir(x))
-    return AttributeError(text, name=name, obj=x)
+    return f"; here it is {here}" if here is not None else _similar(name, dir(_core.Tensor))
 
 
 def _similar(name: str, names: Iterable[str]) -> str:

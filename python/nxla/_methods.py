@@ -304,13 +304,27 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+class _MissingAttributeError(AttributeError):
+    """The error for an unknown attribute.
+
+    `hasattr` and protocols discard most of these errors, so the hint is only looked up when the
+    message is read. Tracebacks show the class as its base class.
+    """
+
+    __module__ = "builtins"
+    __qualname__ = "AttributeError"
+
+    def __str__(self) -> str:
+        from nxla._elsewhere import attribute_hint
+
+        return f"{self.args[0]}{attribute_hint(self.name or '')}"
+
+
 def missing_attribute(x: Tensor, name: str) -> Any:
     """Raise the error for a name that is not an attribute."""
-    if name.startswith("_"):  # Protocols ask for such names often.
-        raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")
-    from nxla._elsewhere import missing_attribute_error
-
-    raise missing_attribute_error(x, name)
+    raise _MissingAttributeError(
+        f"{type(x).__name__!r} object has no attribute {name!r}", name=name
+    )
 
 
 def format_value(x: Tensor | _core.Expr, spec: str, /) -> str:
