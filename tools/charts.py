@@ -69,7 +69,7 @@ def lengths(values: list[float], log: bool) -> dict[float, float]:
 
 
 def text(x: float, y: float, content: str, style: str = "") -> str:
-    """Return a line of text that starts at a point."""
+    """Return an SVG text element that starts at a point."""
     return f'<text x="{x:g}" y="{y:g}"{style}>{escape(content)}</text>'
 
 

@@ -1,7 +1,7 @@
 """Check the subjects of commits: ``area: imperative summary``, at most 72 characters.
 
-``python tools/commits.py [RANGE]`` checks the commits of a range, by default those that the main
-branch of the remote repository does not have, or the last commit.
+``python tools/commits.py [RANGE]`` checks the commits of a range. The default range is the
+commits that the main branch of the remote repository does not have, or the last commit.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def rust_messages(path: Path) -> Iterator[str]:
 
 
 def python_text(node: ast.expr) -> str | None:
-    """Return the text of a string expression, with braces around inserted expressions."""
+    """Return the value of a string expression, with braces around inserted expressions."""
     match node:
         case ast.Constant(value=str(text)):
             return text

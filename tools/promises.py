@@ -169,7 +169,7 @@ DOCUMENTS: dict[str, list[tuple[str, str]]] = {
     ],
 }  # fmt: skip
 
-#: How many promises an audit of the documents found; each row is one of them.
+#: The number of promises that an audit of the documents found; each row is one promise.
 COUNT = 131
 
 

@@ -80,7 +80,7 @@ def check_installed(archive: Path, extra: str) -> str:
         try:
             venv.create(environment, with_pip=True)
         except subprocess.CalledProcessError:
-            # Where the `venv` module lacks `ensurepip`, the pip of this environment fills in.
+            # If the `venv` module lacks `ensurepip`, use the pip of this environment.
             venv.create(environment, with_pip=False, clear=True)
         python = next(environment.glob("[bS]*/python*"))
         pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q"]

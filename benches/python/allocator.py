@@ -1,6 +1,6 @@
 """Time programs on XLA with and without the thresholds that nxla sets for glibc's allocator.
 
-Both configurations run in processes of their own, in turns, because the thresholds are set once for
+Both configurations run in separate processes, alternately, because the thresholds are set once for
 a process. Each line has the milliseconds of a call, the least of the medians of the processes, and
 the page faults of a call. Run it by itself: ``python benches/python/allocator.py [WORD…]`` takes
 the programs whose name holds a word.
@@ -30,7 +30,7 @@ CONFIGURATIONS = {
 
 
 def scalings():
-    """Write eight scaled copies of 4 MiB, of which nothing is kept."""
+    """Write eight scaled copies of 4 MiB. The results are dropped after each call."""
     return lambda x: [x * (i + 0.5) for i in range(8)], (np.ones((1024, 1024), np.float32),)
 
 

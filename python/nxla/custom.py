@@ -99,7 +99,7 @@ class _Custom:
             nondiff_argnums = [nondiff_argnums]
         #: Positions and names of the arguments that are not differentiated.
         self._constant: list[int | str] = list(nondiff_argnums)
-        #: Whether a rule runs on this thread; a call inside a rule calls the function itself.
+        #: The number of rules running on a thread; a call inside a rule calls the function itself.
         self._rules_run = threading.local()
         self.__name__ = name_of(function)
         self.__doc__ = getattr(function, "__doc__", None)

@@ -50,7 +50,7 @@ def jvp(
         The direction: one tangent for each argument, in the same structure. The tangent of an
         integer is a float.
     has_aux : bool
-        If True, `function` returns ``(result, aux)``, of which only the result is differentiated.
+        If True, `function` returns ``(result, aux)``; only the result is differentiated.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def vjp(function: Callable[..., Any], /, *primals: Any, has_aux: bool = False) -
     *primals
         The arguments.
     has_aux : bool
-        If True, `function` returns ``(result, aux)``, of which only the result is differentiated.
+        If True, `function` returns ``(result, aux)``; only the result is differentiated.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def linearize(
     *primals
         The arguments.
     has_aux : bool
-        If True, `function` returns ``(result, aux)``, of which only the result is differentiated.
+        If True, `function` returns ``(result, aux)``; only the result is differentiated.
 
     Returns
     -------
@@ -197,7 +197,7 @@ def jacfwd(
         The differentiated arguments: a positional argument by its position, any argument by its
         name, or a part of one by its path, such as ``"params['w']"`` or ``"state.velocity"``.
     has_aux : bool
-        If True, `function` returns ``(result, aux)``, of which only the result is differentiated.
+        If True, `function` returns ``(result, aux)``; only the result is differentiated.
 
     Returns
     -------

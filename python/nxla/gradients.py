@@ -96,7 +96,7 @@ def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
         name, or a part of one by its path, such as ``"params['w']"`` or ``"state.velocity"``.
         Arguments may be containers.
     has_aux : bool
-        If True, `function` returns ``(value, aux)``, of which only the value is differentiated.
+        If True, `function` returns ``(value, aux)``; only the value is differentiated.
 
     Returns
     -------

@@ -13,7 +13,7 @@ the first two are:
     Traces the function: ``fun(vars)`` returns its `Expression`.
 ``args_list``
     A list for each partition, of functions that return the tensors of its arguments in order.
-    The types at each position are those of ``vars``.
+    The tensor at each position has the type of the template in ``vars``.
 ``options``
     The options of the call on top of the default options, without the compiler. ``hooks`` is always
     among them.
@@ -300,7 +300,7 @@ def _check_same(name: str, lists: Sequence[tuple[Any, ...]]) -> None:
 
 
 def _checked(compiler: Any, results: Any, count: int) -> list[Any]:
-    """Return what a callback gave for so many lists of arguments."""
+    """Return the results of a callback, one for each of `count` lists of arguments."""
     found = list(results)
     if len(found) != count:
         name = getattr(compiler, "name", compiler)

@@ -104,7 +104,7 @@ def key(seed: TensorLike, /, *, device: DeviceLike | None = None) -> Tensor:
     Parameters
     ----------
     seed : int or tensor_like
-        An integer, of which the lower 64 bits are used.
+        An integer; the lower 64 bits are used.
     device : Device or str, optional
         The device of the key. Samples are on the device of their key.
 
@@ -168,7 +168,7 @@ def fold_in(key: TensorLike, data: TensorLike, /) -> Tensor:
     key : tensor_like
         A key.
     data : tensor_like
-        Integers, of which the lower 64 bits are used.
+        Integers; the lower 64 bits of each are used.
 
     Returns
     -------
@@ -612,7 +612,7 @@ def shuffle(
     axis : int or str
         The axis.
     independent : bool
-        If True, there is an order of its own for each index of the other axes.
+        If True, a separate order is drawn for each index of the other axes.
 
     Returns
     -------

@@ -111,7 +111,7 @@ def jit(
             A `graph.Policy` or its name; the program is split by it, and the stages are compiled
             separately.
         ``progress``
-            Whether to show a progress bar on standard error while many stages are compiled.
+            If True, show a progress bar on standard error while many stages are compiled.
         ``on_conflict``
             The action for a call during another trace: ``"reuse"`` makes the function a part of
             the trace (the default without other options), ``"raise"`` raises an error (the default
@@ -137,7 +137,7 @@ def jit(
         ``device``, ``cpu_device_count``
             The index of a device, and the number of devices that a CPU plugin creates.
         ``preallocate``
-            Whether a GPU plugin allocates most of the memory at once; False by default.
+            If True, a GPU plugin allocates most of the memory at once; False by default.
         ``precision``
             The precision of products on hardware that trades it for speed: ``"default"``,
             ``"high"`` or ``"highest"``.
@@ -268,7 +268,7 @@ class _Recipe:
         self.names = names
         self.donated = donated
         self.options = options
-        #: Whether later calls reuse a trace.
+        #: True if later calls reuse a trace.
         self.jitted = jitted
 
     @property

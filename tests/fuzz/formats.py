@@ -60,7 +60,7 @@ def _from_binary(data: bytes) -> Any:
 
 
 def _deserialize_resealed(data: bytes) -> Any:
-    """Read a damaged container whose checksum is that of the damaged bytes."""
+    """Read a damaged container with a checksum that matches the damaged bytes."""
     body = data[24:]
     return nx.deserialize(data[:8] + blake2b(body, digest_size=16).digest() + body)
 

@@ -27,7 +27,7 @@ class _Values:
     """Numbers for values, whichever stage computes them: equal ones have the same."""
 
     known: dict[tuple[str, ...], int] = field(default_factory=dict)
-    #: The texts of constants that are outputs of stages.
+    #: The printed forms of constants that are outputs of stages.
     constants: dict[int, str] = field(default_factory=dict)
 
     def number(self, *key: str) -> int:
@@ -53,7 +53,7 @@ class _Computed:
     printed: list[list[list[int]]]
     #: The outputs of each stage.
     outputs: list[list[int]]
-    #: Whether some stage takes a constant from an earlier one.
+    #: True if a stage takes a constant from an earlier stage.
     passes_constants: bool = False
 
     @property

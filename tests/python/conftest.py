@@ -106,7 +106,7 @@ NO_PLUGIN = re.compile(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Skip the tests that need XLA if ``NXLA_TEST_PLATFORM=none`` says that there is no plugin."""
+    """Skip the tests that need XLA if ``NXLA_TEST_PLATFORM=none`` is set."""
     report = yield
     if PLATFORM == "none" and report.failed:
         output = getattr(call.excinfo.value, "stderr", None) or ""

@@ -1,4 +1,4 @@
-"""The check of commit subjects accepts the documented form and nothing else."""
+"""The check of commit subjects accepts only the documented form."""
 
 from __future__ import annotations
 

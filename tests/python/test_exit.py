@@ -1,4 +1,4 @@
-"""A process ends soon after it wants to, whatever runs in it."""
+"""A process ends soon after its exit begins, even if computations are running."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ started = threading.Event()
 nx.jit(lambda x: x + 1, compiler="COMPILER")(1.0)
 """
 
-#: What the main thread does before it leaves.
+#: The code that the main thread runs before the process exits.
 DEEDS = {
     "in a loop": """
         signal.signal(signal.SIGALRM, leave)

@@ -71,7 +71,7 @@ def rosenbrock(x):
 
 
 def conjugate_gradients(product, b, steps):
-    """Solve for a positive matrix of which only products are known."""
+    """Solve for a positive matrix that is known only by its products with vectors."""
 
     def step(state, _):
         x, r, p, rr = state

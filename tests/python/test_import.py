@@ -1,4 +1,4 @@
-"""What `import nxla` imports, and what it leaves for the first use of a name."""
+"""`import nxla` imports few modules; the first use of a name imports its module."""
 
 import subprocess
 import sys

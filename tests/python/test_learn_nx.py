@@ -66,7 +66,7 @@ class Table:
 
 
 def names():
-    """What the lines of the tables may mention."""
+    """Return the variables that the code in the tables may use."""
     fun = lambda x: nx.sum(nx.sin(x))  # noqa: E731
     step = lambda x, state: (x, state + x)  # noqa: E731
     x, y = nx.tensor([1.0, 2.0, 3.0]), nx.tensor([0.5, 0.25, 0.125])

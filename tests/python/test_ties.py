@@ -12,7 +12,7 @@ DTYPES = ["u8", "s32", "s64", "u64", "f32", "f16", "f64"]
 
 
 def few(seed, shape, dtype="f32", count=3):
-    """Return numbers of which most occur several times."""
+    """Return random numbers with few distinct values, so that most of them are repeated."""
     numbers = np.random.default_rng(seed).integers(0, count, shape)
     return np.asarray(nx.tensor(numbers, dtype=dtype))
 

@@ -10,7 +10,7 @@ use syn::{TypePath, parse_quote};
 struct Field {
     member: Member,
     ty: Type,
-    /// Whether the field has a static value and no leaves.
+    /// True if the field has a static value and no leaves.
     skipped: bool,
 }
 

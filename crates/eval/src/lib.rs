@@ -7,9 +7,9 @@
 //!
 //! * `schedule` turns the program into an ordered list of steps: dead nodes get no step, element-wise nodes form
 //!   bodies, and bodies and reductions form loop nests.
-//! * `lower` turns the steps into instructions, and gives each value a place: an offset in the arena for small
-//!   values of loops, a slot for others. A result takes the memory of an operand that dies with the step, also that
-//!   of an input of [`Plan::run`].
+//! * `lower` turns the steps into instructions and assigns memory to each value: an offset in the
+//!   arena for a small value of a loop, a slot for any other value. A result takes the memory of an
+//!   operand that dies with the step, even if the operand is an input of [`Plan::run`].
 //! * `execute` runs the instructions. Large steps share the threads of one pool. A long step runs on its own thread
 //!   if the caller may cancel it.
 //! * `kernels` compute on slices, with vector code for the instruction set of the processor.

@@ -20,7 +20,7 @@ pub struct Matrix<'a, T> {
     pub rows: usize,
     /// The number of columns.
     pub columns: usize,
-    /// Whether the elements are in column-major order.
+    /// True if the elements are in column-major order.
     pub transposed: bool,
 }
 

@@ -13,11 +13,11 @@ use crate::share;
 pub struct Triangle {
     /// The number of rows and columns.
     pub side: usize,
-    /// Whether the triangle is the lower one, after transposition.
+    /// True for the lower triangle after transposition, false for the upper triangle.
     pub lower: bool,
-    /// Whether the matrix is transposed.
+    /// True if the matrix is transposed.
     pub transposed: bool,
-    /// Whether each element is conjugated.
+    /// True if each element is conjugated.
     pub conjugated: bool,
 }
 

@@ -20,9 +20,9 @@
 //! Operands have smaller ids than their users, so each pass is one loop over the node ids.
 //!
 //! Reverse mode makes two passes. The first pass, in increasing order, marks the *active* nodes:
-//! those that depend on the inputs through differentiable operands (`active`). The second pass, in
-//! decreasing order, reaches each node after all of its users, when its cotangent is complete, and
-//! adds the contributions to the cotangents of the operands (`reverse`).
+//! the nodes that depend on the inputs through differentiable operands (`active`). The second pass,
+//! in decreasing order, reaches each node after all of its users, when its cotangent is complete,
+//! and adds the contributions to the cotangents of the operands (`reverse`).
 //!
 //! Forward mode ([`jvp`]) makes one pass in increasing order. It copies a program into a graph and
 //! computes the tangent of each value next to the value (`forward`). Forward mode works on programs

@@ -13,7 +13,7 @@ use crate::builder;
 use crate::error::Result;
 use crate::reverse::backpropagate;
 
-/// Whether a copy of a program keeps the hooks of the program.
+/// The hooks of a copy of a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hooks {
     /// The copy has the same hooks.

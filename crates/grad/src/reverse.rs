@@ -129,19 +129,19 @@ pub(crate) fn backpropagate(
     Ok(found.cotangents.iter().map(|found| found.and_then(|_| roots.next())).collect())
 }
 
-/// What a pass gives.
+/// The result of a reverse pass.
 struct PassResult {
     cotangents: Vec<Option<ExprId>>,
-    /// Nodes that the derivative computes along with what it needs, and what computes them now; the
-    /// last ones in the graph first.
+    /// Pairs of a node and its replacement, a list for each replaced op, in the reverse order of
+    /// the graph. The op that returns a replacement also returns residuals for the derivative.
     replaced: Vec<Vec<(ExprId, ExprId)>>,
 }
 
 impl PassResult {
-    /// Puts what the derivative computes along in place of the nodes that computed it before, in
-    /// all that these roots need: otherwise both would run.
+    /// Substitutes the replaced nodes in the graphs of these roots. Otherwise the replaced ops and
+    /// their replacements would both run.
     fn substitute_replaced(&mut self, graph: &mut Graph, roots: &mut Vec<ExprId>) -> Result<()> {
-        // One after the other, since what takes the place of a node can depend on those before it.
+        // One list after another, because a replacement can depend on earlier replaced nodes.
         for replaced in self.replaced.drain(..) {
             let mut substitution = Substitution::new();
             for (old, new) in replaced {
@@ -276,12 +276,12 @@ impl ReversePass<'_> {
         Ok(builder::strip_names(self.graph, visit.operands[position])?)
     }
 
-    /// Whether a cotangent of this operand is of use.
+    /// Returns whether the cotangent of this operand is needed.
     pub(crate) fn needs_cotangent(&self, visit: &Visit, position: usize) -> bool {
         self.active.contains(visit.operands[position])
     }
 
-    /// Nodes from which on others compute the same, along with what the derivative needs.
+    /// Adds pairs of a node and its replacement, see [`PassResult::replaced`].
     pub(crate) fn replace(&mut self, nodes: Vec<(ExprId, ExprId)>) {
         self.replaced.push(nodes);
     }

@@ -217,7 +217,7 @@ impl fmt::Debug for Expr {
     }
 }
 
-/// Applies an op to operands of which at least one is an expression.
+/// Applies an op to operands. At least one operand must be an expression.
 #[track_caller]
 fn traced(op: BinaryOp, left: View<'_>, right: View<'_>) -> Expr {
     let operands = [left, right];

@@ -64,7 +64,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         }
     }
 
-    /// What the compiler itself makes of all lists.
+    /// Lets the compiler run all lists at once. Returns `None` if the compiler does not do so.
     fn run_lists(
         &self,
         lists: &[Leaves<Tensor>],

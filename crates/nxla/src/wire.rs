@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for Tensor {
     }
 }
 
-/// Serializes a program as a list of bytes, those of [`to_bytes`].
+/// Serializes a program as the list of bytes that [`to_bytes`] returns.
 ///
 /// ```
 /// use nxla::{DType, Expr, Program, TensorType, jit};

@@ -225,7 +225,7 @@ fn weights_on_the_device_are_not_sent_again() {
     assert_eq!((after.sent - before.sent, after.read - before.read), (5 * 4 * 4096, 0));
 }
 
-/// An operation on tensors, each of which is named by its index.
+/// An operation on tensors. An index identifies each tensor.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Make(i8),

@@ -25,7 +25,7 @@ fn numbers_of_every_type_stand_next_to_tensors() {
         };
     }
     on_the_right!(u8 u16 u32 u64 usize i8 i16 i32 i64 i128 isize f32 f64);
-    // The dtype is that of the expression: a scalar never widens it.
+    // The result has the dtype of the expression: a scalar never widens it.
     let shifted = jit(|x: Expr| x << 1usize).call(Tensor::from(3u8)).unwrap();
     assert_eq!((shifted.dtype(), numbers(&shifted)), (DType::U8, vec![6.0]));
 }

@@ -198,7 +198,7 @@ fn one_call_runs_several_partitions() {
         assert_eq!(products, [[10.0, 20.0], [20.0, 40.0], [30.0, 60.0]]);
         assert_eq!(numbers(&results[2].1[0]), [13.0, 16.0]);
     }
-    // Values are no part of the key of a cache, and types are.
+    // The key of a cache contains the types of arguments, but not their values.
     let scalars = (Tensor::from(1.0f32), [Tensor::from(2.0f32)]);
     assert_eq!(numbers(&f.call_each([scalars]).unwrap()[0].0), [2.0]);
     assert_eq!(*lists.calls.lock().unwrap(), [3, 3, 1]);

@@ -1,5 +1,5 @@
-//! Functions over several devices: results are those of one device, and data has the requested
-//! shardings.
+//! Functions over several devices: results equal the results of one device, and data has the
+//! requested shardings.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;

@@ -13,8 +13,8 @@
 //! the process-wide one ([`register_host_fn`]). Other attributes are passed to the function. A
 //! call that must not be removed when its results are unused needs `has_side_effect = true`.
 //!
-//! Functions run on XLA's own threads, of which a CPU client has about one per core, and other work
-//! of the client waits for those threads. A function should therefore return soon. One that waits
+//! Functions run on XLA's own threads. A CPU client has about one thread per core, and other work
+//! of the client waits for these threads, so a function should return soon. A function that waits
 //! for another program of the same client, directly or through another thread, can wait forever.
 
 use std::collections::BTreeMap;

@@ -152,7 +152,7 @@ fn dataclass_fields<'py>(
         .collect()
 }
 
-/// The structure of a value; `leaf` collects leaves and returns whether a value is one.
+/// Returns the structure of a value; `leaf` collects leaves and returns whether a value is a leaf.
 pub(crate) fn flatten<'py>(
     value: &Bound<'py, PyAny>,
     path: &str,
@@ -161,8 +161,8 @@ pub(crate) fn flatten<'py>(
     flatten_at(value, path, 0, leaf)
 }
 
-/// [`flatten`] for what is inside of so many containers. What does not recur is in functions of its
-/// own, so that a level takes little of the stack.
+/// Flattens a value inside `depth` containers, see [`flatten`]. Code that does not recurse is in
+/// separate functions, so that a level uses little of the stack.
 fn flatten_at<'py>(
     value: &Bound<'py, PyAny>,
     path: &str,

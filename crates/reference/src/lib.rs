@@ -5,8 +5,8 @@
 //! window. It does not fuse, share, vectorize or parallelize. Tests compare the optimized evaluator
 //! with this crate; only tests depend on it.
 //!
-//! Each family of ops has a file. Other files define the numbers of which tensors consist
-//! (`number`), tensors (`array`), and the loop over the nodes of a program (`run`).
+//! Each family of ops has a file. Other files define the elements of tensors (`number`), tensors
+//! (`array`), and the loop over the nodes of a program (`run`).
 //!
 //! # Numbers
 //!

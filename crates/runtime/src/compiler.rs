@@ -21,7 +21,7 @@ use crate::xla;
 
 /// Turns programs into executables. Register your compiler with [`register_compiler`].
 pub trait Compiler: Any + Send + Sync {
-    /// The name by which options choose it once it is registered, and by which texts call it.
+    /// The name by which options select the compiler after registration, and which messages show.
     fn name(&self) -> &str;
 
     /// An identifier that no other live compiler has. Executables belong to one compiler, not to

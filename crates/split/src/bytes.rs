@@ -193,7 +193,7 @@ impl<'b> Reader<'b> {
         usize::try_from(number).map_err(|_| self.error("a number is out of range"))
     }
 
-    /// Reads the number of the following items, each of which takes at least `least` bytes.
+    /// Reads the number of items that follow. Each item takes at least `least` bytes.
     fn length(&mut self, least: usize) -> Result<usize, SplitError> {
         let length = self.number()?;
         if length > self.bytes.len() / least {

@@ -67,11 +67,11 @@ const NOBODY: u32 = u32::MAX;
 /// The result of cutting a program.
 pub(crate) struct Cut {
     owners: Vec<u32>,
-    /// The declared outputs of each stage; those of the last stage are the outputs of the program.
+    /// The declared outputs of each stage. The last stage declares the outputs of the program.
     pub(crate) declared: Vec<Vec<Value>>,
     /// The nodes with effects in the order in which they run.
     pub(crate) effects: Vec<ExprId>,
-    /// Whether the last stage returns all outputs of the program and passes outputs of earlier
+    /// True if the last stage returns all outputs of the program and passes outputs of earlier
     /// stages through. Otherwise each output comes from the stage that computes it.
     pub(crate) gathers: bool,
 }

@@ -23,8 +23,8 @@
 //!
 //! # Differences from Nx
 //!
-//! The rules are those of `Nx.Defn.Graph.split`, and stages have the same numbers and connections,
-//! with these exceptions:
+//! The rules follow `Nx.Defn.Graph.split`, and stages have the same numbers and connections, with
+//! these exceptions:
 //!
 //! * A node that two stages need is computed by the first stage, which passes it on, instead of by
 //!   both. Only literals and annotations, which cost nothing, are copied.

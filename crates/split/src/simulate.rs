@@ -11,7 +11,7 @@ use std::fmt;
 use crate::cost::{Speed, cost_of};
 use crate::stage::{StageGraph, StageId, bytes_of};
 
-/// Identical workers, each of which runs one stage at a time.
+/// Identical workers. Each worker runs one stage at a time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cluster {
     /// The number of workers.

@@ -207,7 +207,7 @@ fn a_chain_of_doublings_is_not_unfolded() -> Test {
     Ok(())
 }
 
-/// Builds three sums over five inputs, each of which uses the previous one.
+/// Builds three sums over five inputs. Each sum after the first uses the previous sum.
 fn three_sums() -> Program {
     program(vec![s32([]); 5], |graph, inputs| {
         let x = graph.add(inputs[1], inputs[2])?;

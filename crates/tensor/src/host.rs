@@ -248,10 +248,10 @@ impl HostTensor {
     /// Creates a tensor with unspecified contents, for callers that overwrite all bytes through
     /// [`HostTensor::try_unique_mut`].
     ///
-    /// The bytes are initialized, so this is safe. They may be those of a dropped tensor, and out
-    /// of range for `pred` or sub-byte integers. In debug builds they have a fixed unusual value,
-    /// so that tests detect bytes that were not overwritten. Not writing zeros saves as much time
-    /// as a copy takes.
+    /// The bytes are initialized, so this is safe. They may be left over from a dropped tensor, and
+    /// out of range for `pred` or sub-byte integers. In debug builds they have a fixed unusual
+    /// value, so that tests detect bytes that were not overwritten. Not writing zeros saves as much
+    /// time as a copy takes.
     ///
     /// # Errors
     /// Returns the errors of [`HostTensor::zeros`].

@@ -9,8 +9,8 @@
 //!   Memory shorter than [`LEAST`] comes from the allocator.
 //! * No thread waits. Each class has a lock that is held for a push or a pop; a thread that finds
 //!   it locked bypasses the pool. A fork is therefore safe at any time.
-//! * The pool holds at most [`LIMIT`] bytes. Beyond the limit, the classes free their least
-//!   recently used block in turn.
+//! * The pool holds at most [`LIMIT`] bytes. Beyond the limit, one class after another frees its
+//!   least recently used block.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -93,7 +93,7 @@ fn size_of_class(class: usize) -> usize {
 
 struct Pool {
     classes: [Mutex<VecDeque<Block>>; CLASSES],
-    /// The bytes in all classes, and those of blocks that are being added or removed.
+    /// The number of bytes in all classes and in blocks that are being added or removed.
     held: AtomicUsize,
     /// The class that frees a block next.
     turn: AtomicUsize,

@@ -1,6 +1,6 @@
 //! Type promotion: result dtypes of operations over several dtypes, and dtypes of host scalars.
 //!
-//! The rules are those of Nx. Notable details:
+//! The rules follow Nx. Notable details:
 //!
 //! * An integer never widens a float: `s64` with `f16` is `f16`.
 //! * `bf16` ranks below every other float, even the 8-bit floats: `bf16` with `f8_e5m2` is

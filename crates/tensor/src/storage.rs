@@ -92,7 +92,7 @@ impl Storage {
 
     /// Creates storage with unspecified contents, or returns `None` if there is not enough memory.
     ///
-    /// The bytes may be those of a dropped tensor.
+    /// The bytes may be left over from a dropped tensor.
     pub(crate) fn scratch(len: usize) -> Option<Storage> {
         let mut block = pool::take(len)?;
         if cfg!(debug_assertions) {

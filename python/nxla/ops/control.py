@@ -39,8 +39,8 @@ def cond(
     Parameters
     ----------
     pred : scalar, or sequence of (scalar, callable)
-        True if it is not zero. If it is vectorized, each entry receives the results of its own
-        branch, and a branch that any entry selects is computed for all entries.
+        True if it is not zero. If it is vectorized, each entry receives the results of the
+        branch that it selects, and a branch that any entry selects is computed for all entries.
     true_fn, false_fn : callable
         Functions of the operands.
     *operands

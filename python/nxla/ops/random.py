@@ -706,7 +706,7 @@ def permutation(
     axis : int or str
         The axis.
     independent : bool
-        If True, there is an order of its own for each index of the other axes.
+        If True, a separate order is drawn for each index of the other axes.
 
     Returns
     -------

@@ -182,7 +182,7 @@ def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> 
     Parameters
     ----------
     schedules : sequence of callable
-        Schedules, each of which counts steps from its own start.
+        Schedules. Each schedule counts steps from the step at which it starts.
     boundaries : sequence of int
         The step at which each schedule after the first starts.
 

@@ -19,9 +19,10 @@ pub(super) enum Kind {
     Other,
 }
 
-/// Combines pairs of instructions that have a common kernel. `kinds` holds the operation of each instruction, and
-/// `is_kept` returns whether the body returns a register. Register numbers are those of the instructions that write
-/// them, before and after; the result holds the new number of each register.
+/// Combines pairs of instructions that have a common kernel. `kinds` holds the operation of each
+/// instruction, and `is_kept` returns whether the body returns a register. Before and after the
+/// call, a register has the number of the instruction that writes it. The result holds the new
+/// number of each register.
 pub(super) fn combine(
     instructions: &mut Vec<Instruction>,
     kinds: &mut Vec<Kind>,

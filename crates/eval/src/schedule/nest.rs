@@ -1,10 +1,10 @@
 //! Fusion of steps into loop nests.
 //!
 //! A nest ranges over a domain of rows and columns. Its parts are element-wise bodies and reductions. The executor
-//! passes a tile of rows through all parts before it begins the next tile, so that values between the parts stay
-//! in the cache: a softmax otherwise passes over memory three times, a layer norm four times, and a loss writes all
-//! elements of which it needs the sum. Each part computes a row in the same order as without the nest, so fusion
-//! does not change bits.
+//! passes a tile of rows through all parts before it begins the next tile, so that values between
+//! the parts stay in the cache. Without a nest, a softmax passes over memory three times, a layer
+//! norm passes over memory four times, and a loss writes all of its terms before it sums them. Each
+//! part computes a row in the same order as without the nest, so fusion does not change bits.
 //!
 //! Fusion is one pass over the steps. At most one nest is open at a time. A step that cannot join moves before the
 //! open nest if it reads none of its values, and closes the nest otherwise. Parts of a nest without a reduction

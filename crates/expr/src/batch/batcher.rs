@@ -10,7 +10,7 @@ use crate::graph::{Axes, ExprId, Graph, Op, Operands, Reshape, Result, TensorTyp
 pub struct Batched {
     /// The node.
     pub id: ExprId,
-    /// Whether the value has leading batch axes. Otherwise all entries share it.
+    /// True if the value has leading batch axes. Otherwise all entries share the value.
     pub batched: bool,
 }
 

@@ -84,8 +84,8 @@ impl Graph {
     /// of `inputs`.
     ///
     /// # Errors
-    /// Returns an error for a rule that gives another number of cotangents, and what the rule
-    /// itself raises.
+    /// Returns an error if the rule does not return one cotangent for each input. Also returns the
+    /// errors of the rule.
     pub fn custom_grad<E: From<crate::Error>>(
         &mut self,
         outputs: &[ExprId],

@@ -227,8 +227,8 @@ impl Graph {
         self.as_type(numbers, dtype)
     }
 
-    /// Creates evenly spaced values from each element of one tensor to that of another tensor of
-    /// equal shape, along a new last axis of `steps` elements, which may have a name.
+    /// Creates evenly spaced values between the corresponding elements of two tensors of equal
+    /// shape, along a new last axis of `steps` elements. The new axis may have a name.
     ///
     /// # Errors
     /// Returns an error for shapes that differ or a dtype that is neither a float nor complex.

@@ -39,8 +39,9 @@ impl From<ExprId> for SliceStart {
 }
 
 impl Graph {
-    /// Returns the elements of a range of each axis: `lengths` elements from `starts`, of which
-    /// every `strides`-th is taken (all for `None`).
+    /// Returns the elements in a range of each axis. A range begins at the entry of `starts` and
+    /// spans `lengths` elements; the result contains every `strides`-th element of the range, or
+    /// all elements if `strides` is `None`.
     ///
     /// # Errors
     /// Returns an error for lists without one entry per axis, a length beyond the axis, a stride of
@@ -215,8 +216,9 @@ impl Graph {
         Ok((self.new_axis(indices, 0, None)?, self.new_axis(updates, 0, None)?))
     }
 
-    /// Reads the elements of one axis at `indices`, whose axes and names replace it. A vector of
-    /// indices merges its name with that of the axis. This is a block whose default gathers.
+    /// Reads the elements of one axis at `indices`. The axes of `indices` and their names replace
+    /// the axis. If `indices` is a vector, its name is merged with the name of the axis. This is a
+    /// block whose default gathers.
     ///
     /// # Errors
     /// Returns an error for an axis out of range or indices that are not integers.
@@ -265,8 +267,8 @@ impl Graph {
     /// `x`. This is a block whose default gathers.
     ///
     /// # Errors
-    /// Returns an error for an axis out of range; for indices that are not integers, or whose shape
-    /// differs from that of `x` on another axis.
+    /// Returns an error for an axis out of range, for indices that are not integers, or for indices
+    /// whose shape differs from the shape of `x` on another axis.
     pub fn take_along_axis(&mut self, x: ExprId, indices: ExprId, axis: i64) -> Result<ExprId> {
         let op = "take_along_axis";
         let axis = self.axis(op, x, axis)?;

@@ -71,8 +71,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Returns an error unless there is one entry for each axis, or for a scalar or for an axis
-    /// without elements that would have to give some.
+    /// Returns an error for a scalar, for a list without one entry per axis, for a width that is
+    /// too large, or if an axis to be padded has no elements.
     pub fn pad_outer(
         &mut self,
         x: ExprId,

@@ -26,9 +26,9 @@ pub enum Between {
 pub struct Quantile {
     /// The value between two elements.
     pub between: Between,
-    /// Whether the axes remain with size 1.
+    /// True if the reduced axes remain with size 1.
     pub keep_axes: bool,
-    /// Whether NaN is ignored instead of being the result.
+    /// True if NaN is ignored. Otherwise the result is NaN if an element is NaN.
     pub ignore_nan: bool,
 }
 
@@ -200,7 +200,7 @@ impl Graph {
     }
 
     /// Returns the sum, the product, the largest or the smallest of the elements that are not NaN.
-    /// If all elements are NaN, extrema are NaN, and sums and products are those of no elements.
+    /// If all elements are NaN, an extremum is NaN, a sum is 0 and a product is 1.
     ///
     /// # Errors
     /// Returns the errors of [`Graph::reduction`].

@@ -74,8 +74,8 @@ impl Graph {
             let kind = ErrorKind::Shape { argument: "weights", found, expected };
             return Err(self.error("weighted_mean", kind));
         }
-        // The axes of the weights are in the order of `axes`, those of the tensor in increasing
-        // order.
+        // The axes of the weights are in the order of `axes`; the axes of the tensor are in
+        // increasing order.
         let mut order: Vec<usize> = (0..axes.len()).collect();
         order.sort_by_key(|&position| axes[position]);
         let weights = self.make(Op::Transpose(order.into()), &[weights])?;

@@ -266,8 +266,8 @@ impl Graph {
     }
 
     /// Returns the cumulative reduction along an axis, or from the end with `reverse`. The dtype is
-    /// unchanged (`pred` becomes `u8`). This is a block whose default takes log2(size) steps, each
-    /// of which doubles the reach of every element.
+    /// unchanged (`pred` becomes `u8`). This is a block whose default takes log2(size) steps; each
+    /// step doubles the reach of every element.
     ///
     /// # Errors
     /// Returns an error for an axis out of range or a complex operand of a maximum or minimum.

@@ -173,7 +173,7 @@ impl Side {
         let added = rank - broadcast.axes.len();
         let kept = (0..batch.checked_sub(added)?).chain(batch..rank);
         let mut sizes = broadcast.axes.iter().zip(graph.shape(id).iter());
-        // The names of the source might conflict with those of the other operand.
+        // The names of the source might conflict with the names of the other operand.
         let fits = added > 0
             && graph.tensor_type(id).names.is_none()
             && broadcast.axes.iter().copied().eq(kept)

@@ -1,4 +1,4 @@
-//! QR factorization by Householder reflections, each of which clears a column below the diagonal.
+//! QR factorization by Householder reflections. Each reflection clears a column below the diagonal.
 
 use super::parts::{
     adjoint_product, conjugate, integer, lengths, number, phase, positions, product, repeat,

@@ -21,7 +21,7 @@ pub enum BlockKind {
         op: Cumulative,
         /// The axis.
         axis: usize,
-        /// Whether the reduction starts at the last element.
+        /// True if the reduction starts at the last element.
         reverse: bool,
     },
     /// `[x]`: the largest elements along the last axis in decreasing order, and their indices.
@@ -33,13 +33,13 @@ pub enum BlockKind {
     Checkpoint {
         /// The values that are stored.
         keep: Keep,
-        /// Whether this block recomputes values for a derivative. Such a block must not be merged
+        /// True if this block recomputes values for a derivative. Such a block must not be merged
         /// with the block that computed the values before.
         again: bool,
     },
     /// A function that only its body defines.
     Named {
-        /// The name in expression text, which a user-defined compiler can match.
+        /// The name in printed expressions, which a user-defined compiler can match.
         name: Arc<str>,
         /// Static configuration, printed in order as `key: value`.
         attributes: Vec<(Arc<str>, String)>,
@@ -51,7 +51,7 @@ pub enum BlockKind {
     Threefry {
         /// The number of words.
         count: usize,
-        /// Whether words have 64 bits instead of 32.
+        /// True if words have 64 bits. Otherwise words have 32 bits.
         wide: bool,
     },
     /// `[sorted, x]` of one dtype: for each element of `x`, the number of elements of an increasing
@@ -70,7 +70,7 @@ pub enum BlockKind {
     /// `[factors, order, b]`: the solutions of `a x = b`, from the triangular factors of `a` in one
     /// matrix and the order of its rows. The solution for a singular matrix is NaN.
     Solve {
-        /// Whether to solve with the transposed matrix. Singularity is not checked in this case.
+        /// True to solve with the transposed matrix. Singularity is not checked in this case.
         transposed: bool,
     },
 }
@@ -78,9 +78,9 @@ pub enum BlockKind {
 /// The order relation of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Order {
-    /// Whether equal elements precede the searched value.
+    /// True if elements that are equal to the searched value precede it.
     pub equal: bool,
-    /// Whether NaN is larger than all numbers and equal to itself. Otherwise no element precedes
+    /// True if NaN is larger than all numbers and equal to itself. Otherwise no element precedes
     /// NaN.
     pub nan_last: bool,
 }

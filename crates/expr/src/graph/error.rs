@@ -84,8 +84,8 @@ pub struct Misfit {
 /// The parts of conditionals and loops that return results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
-    /// A branch of a conditional, starting at 0. Its results are compared with those of earlier
-    /// branches.
+    /// A branch of a conditional, starting at 0. Its results are compared with the results of
+    /// earlier branches.
     Branch(usize),
     /// The body of a loop. Its results are compared with the initial state.
     Body,

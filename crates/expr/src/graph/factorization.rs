@@ -13,8 +13,9 @@ pub enum Factorization {
     /// QR factorization: `q` with orthonormal columns and upper-triangular `r` with a real,
     /// nonnegative diagonal. Columns of `q` at zeros of this diagonal are not determined.
     Qr {
-        /// Whether `q` is square; columns beyond those of `a` are not determined. Otherwise `q` has
-        /// as many columns, and `r` as many rows, as the smaller side of `a`.
+        /// True if `q` is square; if `a` has fewer columns than `q`, the further columns of `q` are
+        /// not determined. Otherwise `q` has as many columns, and `r` as many rows, as the smaller
+        /// side of `a`.
         complete: bool,
     },
     /// Eigenvalues in increasing order and eigenvectors in columns of a Hermitian matrix, whose
@@ -24,7 +25,7 @@ pub enum Factorization {
     /// with `a = u diag(s) v^H`. Pairs of columns of `u` and `v` are determined up to a common
     /// phase.
     Svd {
-        /// Whether `u` and `v` are square. Otherwise they have a column for each singular value.
+        /// True if `u` and `v` are square. Otherwise they have a column for each singular value.
         full: bool,
     },
 }
@@ -40,7 +41,7 @@ impl Factorization {
         Factorization::Svd { full: true },
     ];
 
-    /// Returns the name in expression text.
+    /// Returns the name in printed expressions.
     pub const fn name(self) -> &'static str {
         match self {
             Factorization::Lu => "lu",

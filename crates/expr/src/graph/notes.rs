@@ -203,7 +203,7 @@ impl<const N: usize> From<[Note; N]> for Note {
 pub struct Notes(BTreeMap<Arc<str>, Note>);
 
 impl Notes {
-    /// Returns whether there are no notes.
+    /// Returns `true` if there are no notes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

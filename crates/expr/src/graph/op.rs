@@ -217,7 +217,7 @@ pub enum ReduceOp {
 pub struct Reduce {
     /// The reduced axes in increasing order; `None` means all axes.
     pub axes: Option<Axes>,
-    /// Whether reduced axes remain with size 1.
+    /// True if reduced axes remain with size 1. Otherwise they are removed.
     pub keep_axes: bool,
 }
 
@@ -234,9 +234,9 @@ pub enum ArgReduceOp {
 pub struct ArgReduce {
     /// The reduced axis; `None` searches the flattened tensor.
     pub axis: Option<usize>,
-    /// Whether the reduced axis remains with size 1.
+    /// True if the reduced axis remains with size 1. Otherwise it is removed.
     pub keep_axis: bool,
-    /// Whether the result is the last of several equal extrema instead of the first.
+    /// True if the result is the last of several equal extrema. Otherwise it is the first.
     pub tie_high: bool,
     /// The integer dtype of the result.
     pub dtype: DType,
@@ -355,17 +355,17 @@ pub struct Slice {
 pub struct Sort {
     /// The axis to sort.
     pub axis: usize,
-    /// Whether the largest element comes first.
+    /// True if the largest element comes first. Otherwise the smallest element comes first.
     pub descending: bool,
-    /// Whether the user requested a stable sort. Every backend sorts stably; the flag only appears
-    /// in expression text.
+    /// True if the user requested a stable sort. Every backend sorts stably; the flag only appears
+    /// in printed expressions.
     pub stable: bool,
 }
 
 /// Attributes of [`Op::Fft`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Fft {
-    /// Whether to compute the inverse transform: the opposite sign, and division by `length`.
+    /// True for the inverse transform: the opposite sign, and division by `length`.
     pub inverse: bool,
     /// The number of points; the input is cut or padded with zeros to this length.
     pub length: usize,
@@ -385,9 +385,9 @@ pub enum Transform {
 /// Attributes of [`Op::TriangularSolve`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct TriangularSolve {
-    /// Whether `a` is lower triangular; the other triangle is not read.
+    /// True if `a` is lower triangular, false if upper. The other triangle is not read.
     pub lower: bool,
-    /// Whether to solve `a x = b` instead of `x a = b`.
+    /// True to solve `a x = b`, false to solve `x a = b`.
     pub left_side: bool,
     /// The transformation of `a`.
     pub transform: Transform,
@@ -436,9 +436,9 @@ impl std::hash::Hash for Literal {
 /// Attributes of [`Op::Metadata`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Metadata {
-    /// The annotation in expression text; without it, the node is not printed.
+    /// The annotation in printed expressions. If it is `None`, the node is not printed.
     pub inspect: Option<Arc<str>>,
-    /// Whether gradients are stopped.
+    /// True if no gradient flows through the node.
     pub stop_grad: bool,
     /// A custom derivative rule.
     pub custom_grad: Option<CustomGrad>,

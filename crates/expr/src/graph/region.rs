@@ -164,8 +164,8 @@ impl Graph {
         Ok(Closed { programs, captures })
     }
 
-    /// Returns the nodes to copy into the regions: the nodes since the mark and, when hoisting,
-    /// only those that depend on a parameter or a hook of the regions.
+    /// Returns the nodes to copy into the regions: all nodes since the mark or, when hoisting, only
+    /// the nodes that depend on a parameter or a hook of the regions.
     fn own_nodes(
         &self,
         mark: Mark,

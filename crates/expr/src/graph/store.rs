@@ -106,7 +106,7 @@ impl Graph {
         self.nodes.len()
     }
 
-    /// Returns whether there are no nodes.
+    /// Returns `true` if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -384,7 +384,7 @@ impl Graph {
         self.effects.split_off(kept)
     }
 
-    /// Restores effects that [`Graph::take_effects_since`] removed, if there is no region after
+    /// Restores effects that [`Graph::take_effects_since`] removed, if no region was created after
     /// all.
     pub(crate) fn return_effects(&mut self, effects: &[ExprId]) {
         self.effects.extend_from_slice(effects);

@@ -15,7 +15,7 @@ pub struct Counter {
     pub step: i64,
     /// The trip count, at least one.
     pub trips: usize,
-    /// Whether the count is exact; otherwise another condition may end the loop earlier.
+    /// True if the count is exact. Otherwise another condition may end the loop earlier.
     pub is_exact: bool,
 }
 

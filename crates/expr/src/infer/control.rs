@@ -204,7 +204,7 @@ fn are_solutions(block: &Block, operands: &[&TensorType], solutions: &TensorType
         && (block.batch_axes > 0 || solutions.shape == b.shape)
 }
 
-/// Returns whether the types are those of the factors, without comparing axis names.
+/// Returns whether `found` are the types of the factors of `a`, ignoring axis names.
 fn are_parts(factorization: Factorization, a: &TensorType, found: &[&TensorType]) -> bool {
     let plain = |ty: &TensorType| (ty.dtype, ty.shape.clone());
     let expected = factorization.parts(a);

@@ -32,7 +32,7 @@ pub struct SvgNode {
     pub fill: Cow<'static, str>,
     /// The tooltip.
     pub tooltip: Option<String>,
-    /// Whether the border is thick.
+    /// True if the border is thick.
     pub emphasis: bool,
 }
 

@@ -156,7 +156,8 @@ impl Canonical<'_> {
 
     /// Computes the cotangent of the input. Element `p` of the dilated input receives `dy[j] k[t]`
     /// for all `j s + t d - low = p`. This is a convolution of `dy`, dilated by the stride, with
-    /// the reversed kernel, of which every `e`-th element is taken.
+    /// the reversed kernel. The stride of this convolution is the input dilation `e`, because only
+    /// every `e`-th element of the dilated input is an element of the input.
     ///
     /// Batch groups share no output channels. For `dy` they are feature groups, whose results are
     /// adjacent channels that are then moved to the batch axis.

@@ -1,8 +1,8 @@
 //! Containers: the arguments and results of traced functions.
 //!
 //! The leaves of a container are expressions inside a trace and tensors outside. The structure of a
-//! container consists of its type, the lengths of its lists and its static values; the latter two
-//! are stored with the leaves.
+//! container consists of its type, the lengths of its lists and its static values. The lengths and
+//! the static values are stored with the leaves.
 
 mod arguments;
 mod fixed;

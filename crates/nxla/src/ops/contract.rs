@@ -27,8 +27,8 @@ methods! {
     fn dot(x, other) one |graph| graph.dot(x, other);
 
     /// Contracts the axes `contract` of the left and right operand, pair by pair. The result has
-    /// the axes `batch` in front, then the other axes of the left operand, then those of the right
-    /// operand.
+    /// the axes `batch` in front, then the other axes of the left operand, then the other axes of
+    /// the right operand.
     ///
     /// ```
     /// use nxla::{DType, Tensor};

@@ -20,8 +20,8 @@ use nxla_runtime::vectors::lanes::Lanes;
 use nxla_runtime::vectors::{gathered, spread};
 use nxla_tensor::broadcast_shapes;
 
-/// Returns the results of `on_true` if the predicate, a scalar, is nonzero, and those of `on_false`
-/// otherwise. Only the selected branch is computed.
+/// Returns the results of `on_true` if the predicate, a scalar, is nonzero, and the results of
+/// `on_false` otherwise. Only the selected branch is computed.
 ///
 /// Both branches return the same container with the same shapes; dtypes are promoted. A branch that
 /// a constant predicate excludes is not part of the program.
@@ -447,7 +447,7 @@ fn composite<I: Container, C: Container>(
 }
 
 /// Returns `value` with a custom derivative: `rule` receives the cotangents of `value`, in the same
-/// container, and returns those of `inputs`.
+/// container, and returns the cotangents of `inputs`.
 ///
 /// ```
 /// use nxla::{Expr, custom_grad, grad, jit};

@@ -6,9 +6,9 @@
 //! operand nodes. Functions without operands (`iota`, `zeros`, …) are associated functions of both
 //! types.
 //!
-//! Names are those of nodes in printed expressions. The trace records errors in an expression with
-//! their source lines and reports them when it ends; errors in a tensor function are returned
-//! immediately.
+//! A function has the same name as its node in printed expressions. The trace records errors in an
+//! expression with their source lines and reports them when it ends; errors in a tensor function
+//! are returned immediately.
 
 mod axes;
 mod batches;

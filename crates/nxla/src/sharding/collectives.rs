@@ -59,7 +59,7 @@ fn reduced(
 }
 
 /// Returns the sum over all devices along a mesh axis. A value that does not vary is multiplied by
-/// the number of devices. Shape and dtype are those of `x`, but booleans are counted.
+/// the number of devices. The result has the shape and dtype of `x`, but booleans are counted.
 ///
 /// ```
 /// # use nxla::{Expr, Result, jit, Tensor};

@@ -124,7 +124,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
     /// it.
     ///
     /// # Errors
-    /// Returns the errors of [`OverMesh::call`], except those of a run.
+    /// Returns the errors of [`OverMesh::call`], except errors while the program runs.
     pub fn text<A>(&self, arguments: A) -> Result<String>
     where
         A: Arguments<F::Arguments, Given>,

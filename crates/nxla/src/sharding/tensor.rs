@@ -10,8 +10,8 @@ use super::layouts::{Layouts, bare};
 use crate::containers::{Arguments, Container, Leaves, Tree};
 use crate::tensor::Tensor;
 
-/// A tensor of which each device of a mesh has a part; returned by [`shard`] and by functions over
-/// a mesh.
+/// A tensor with a part on each device of a mesh. [`shard`] and functions over a mesh return
+/// sharded tensors.
 ///
 /// Functions over the mesh use the parts without moving them.
 #[derive(Clone)]

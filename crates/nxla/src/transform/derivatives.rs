@@ -212,9 +212,9 @@ fn matrix<A: Container, R: Container>(
     rebuilt(blocks, &arguments.structure.in_each_leaf_of(&result))
 }
 
-/// Returns the function that computes the Jacobian by forward mode: the axes of the result, then
-/// those of the argument. One pass computes all elements of the argument, which is efficient for
-/// tall Jacobians.
+/// Returns the function that computes the Jacobian by forward mode. The Jacobian has the axes of
+/// the result, then the axes of the argument. One pass computes all elements of the argument, which
+/// is efficient for tall Jacobians.
 ///
 /// For containers, the result is a container too: the container of the result, with the container
 /// of the argument in place of each leaf.

@@ -39,7 +39,7 @@ pub(super) struct What {
     inputs: Vec<TensorType>,
     used_inputs: Vec<usize>,
     host_calls: Vec<HostCall>,
-    /// Whether there are loops that may take long.
+    /// True if the program has loops that may take long.
     has_long_loops: bool,
     /// For each output, the names of its axes, which the device does not know.
     names: Vec<Option<Names>>,

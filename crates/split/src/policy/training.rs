@@ -25,7 +25,7 @@ pub(super) fn split(sequence: &Sequence<'_>) -> Result<StageGraph, SplitError> {
 
 /// Returns the pass of each node: 0, 1 or 2.
 fn passes(sequence: &Sequence<'_>, derived: &[bool]) -> Vec<u32> {
-    // Whether the backward pass needs a node; users come later.
+    // The entries of nodes that the backward pass needs are true. Users have later positions.
     let mut needed = derived.to_vec();
     for position in (0..sequence.len()).rev() {
         if needed[position] {

@@ -113,8 +113,8 @@ impl Graph {
         self.as_type(x, dtype)
     }
 
-    /// Solves `a x = b`. For a cotangent `c` of `x`, the cotangent of `b` is `a^-T c`, and that of
-    /// `a` is `-a^-T c x^T`.
+    /// Solves `a x = b`. For a cotangent `c` of `x`, the cotangent of `b` is `a^-T c`, and the
+    /// cotangent of `a` is `-a^-T c x^T`.
     fn solve_matrices(&mut self, a: ExprId, b: ExprId) -> Result<ExprId> {
         let (factors, order) = self.packed_lu(a)?;
         let x = self.solve_factored(factors, order, b, false)?;

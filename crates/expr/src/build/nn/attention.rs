@@ -13,7 +13,7 @@ pub struct Attention {
     pub mask: Option<ExprId>,
     /// The factor of the products; by default one over the root of the head size.
     pub scale: Option<f64>,
-    /// Whether a query attends only to keys at its own or an earlier position.
+    /// True if a query attends only to keys at its own position and at earlier positions.
     pub causal: bool,
 }
 

@@ -14,9 +14,9 @@ pub struct Pool {
     pub strides: Option<Vec<usize>>,
     /// The padding of the spatial axes.
     pub padding: WindowPadding,
-    /// Whether the channel axis is last instead of second.
+    /// True if the channel axis is the last axis. Otherwise it is the second axis.
     pub channels_last: bool,
-    /// Whether means count padding elements.
+    /// True if means count padding elements.
     pub count_padding: bool,
 }
 

@@ -40,7 +40,7 @@ pub struct Choice {
     pub samples: usize,
     /// The axis along which entries are chosen; `None` chooses elements of the flattened tensor.
     pub axis: Option<i64>,
-    /// Whether an entry can be chosen several times.
+    /// True if an entry can be chosen several times.
     pub replace: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Expression text is compared with the output of Nx for the same functions, with `pred` for its
-//! `u8`.
+//! These tests compare printed expressions with the output of Nx for the same functions. Where Nx
+//! prints `u8` for booleans, the expected strings have `pred`.
 
 use std::sync::Arc;
 

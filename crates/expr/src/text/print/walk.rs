@@ -79,7 +79,7 @@ pub(super) struct Walk<'g> {
     lines: FxHashMap<Key<'g>, Name>,
     /// The `cond` ops whose branches have been entered.
     conds: FxHashSet<&'g Cond>,
-    /// Whether blocks are printed as their bodies.
+    /// True if each block is printed as its body.
     opens_blocks: bool,
     bodies: FxHashMap<Place, u32>,
     tasks: Vec<Task>,
@@ -107,7 +107,7 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// Writes the lines that a root needs, and returns its text if it has no line.
+    /// Writes the lines that a root needs. Returns the string for a root without its own line.
     pub(super) fn print(&mut self, root: ExprId) -> Option<String> {
         match self.write(root) {
             Name::Variable(_) => None,

@@ -1,6 +1,6 @@
 //! Layered layout of boxes and arrows.
 //!
-//! The algorithm is that of Sugiyama, Tagawa and Toda. It assigns each node to a layer below its
+//! This is the algorithm of Sugiyama, Tagawa and Toda. It assigns each node to a layer below its
 //! predecessors, and inserts a joint wherever a long arrow crosses a layer. It orders each layer by
 //! the mean position of the neighbors in the previous layer. Finally, it computes horizontal
 //! positions close to the neighbors: a least-squares fit with minimal distances, which pooling

@@ -175,7 +175,8 @@ fn jvp_checkpoint(
     results(graph, node, &changes)
 }
 
-/// Returns the types of the tangents that a region receives: those that exist and are needed.
+/// Returns the types of the tangents that a region receives. A tangent that does not exist or is
+/// not needed is `None`.
 fn received_tangents(graph: &Graph, operands: &[Dual], asked: &[bool]) -> Vec<Option<TensorType>> {
     let carried = operands.iter().zip(asked).map(|(dual, &asked)| {
         let tangent = dual.tangent.filter(|_| asked)?;

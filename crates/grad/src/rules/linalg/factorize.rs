@@ -353,8 +353,8 @@ impl Rule<'_> {
         self.graph.multiply(weights, skew)
     }
 
-    /// `(1 - x x^H) bar(x) s^-1`, the component of a change orthogonal to the columns. The columns
-    /// of `full` beyond those of `x` rotate in the opposite direction: `-x2 bar(x2)^H x s^-1`.
+    /// `(1 - x x^H) bar(x) s^-1`, the component of a change orthogonal to the columns. The further
+    /// columns `x2` of `full`, after `x`, rotate in the opposite direction: `-x2 bar(x2)^H x s^-1`.
     fn orthogonal_part(
         &mut self,
         x: ExprId,

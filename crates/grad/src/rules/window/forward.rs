@@ -58,8 +58,8 @@ fn extremum(step: &mut JvpStep<'_>, op: ScatterOp, window: &Window, dx: ExprId) 
     offsets.select_winners(step.graph, op, x, dx)
 }
 
-/// The indices are those of the values; the tangents of the source and the initial value are
-/// scattered.
+/// Returns the tangent of a window scatter. The values determine the indices; the tangents of the
+/// source and the initial value are scattered to these indices.
 pub(in crate::rules) fn scatter_tangent(
     step: &mut JvpStep<'_>,
     op: ScatterOp,

@@ -1,7 +1,7 @@
 //! Sines, cosines and tangents, and rounding, for both precisions from one description.
 //!
-//! Functions for angles that are not huge have no branches, so that loops around them are vectorized. Those of `f32`
-//! compute in `f64` by short series, and round once.
+//! The functions for angles that are not huge have no branches, so loops around them are
+//! vectorized. The `f32` functions evaluate short series in `f64` and round once.
 
 use std::f64::consts::FRAC_2_PI;
 
@@ -11,10 +11,12 @@ use crate::kernels::elementwise::ROUND_F64;
 
 /// The sine and cosine of `x - k pi/2` with `|x - k pi/2| <= pi/4`, and `k` in the low bits.
 ///
-/// The difference is computed in twice the precision, as the sum of `r` and `rest`. The series are those of `__kernel_sin` and `__kernel_cos` in Sun's fdlibm.
+/// The difference is computed in twice the precision, as the sum of `r` and `rest`. The series come
+/// from `__kernel_sin` and `__kernel_cos` in Sun's fdlibm.
 #[inline(always)]
 fn reduced(x: f64) -> (f64, f64, u64) {
-    /// `pi/2` in two parts of 33 bits, small multiples of which are exact, and the rest.
+    /// `pi/2` is the sum of three constants. `FIRST` and `SECOND` have 33 bits each, so small
+    /// multiples of them are exact; `THIRD` is the remainder.
     const FIRST: f64 = 1.570_796_326_734_125_6;
     const SECOND: f64 = 6.077_100_506_303_966e-11;
     const THIRD: f64 = 2.022_266_248_795_950_6e-21;

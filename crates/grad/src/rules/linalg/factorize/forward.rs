@@ -173,8 +173,8 @@ impl Rule<'_> {
         Ok(smallvec![Some(du), Some(ds), Some(dvh)])
     }
 
-    /// `x turn + (1 - x x^H) sent s^-1`. The columns of `full` beyond those of `x` rotate in the
-    /// opposite direction: `-x dx^H x2`.
+    /// `x turn + (1 - x x^H) sent s^-1`. The further columns `x2` of `full`, after `x`, rotate in
+    /// the opposite direction: `-x dx^H x2`.
     fn turned_columns(
         &mut self,
         x: ExprId,
