@@ -181,7 +181,7 @@ def tests() -> dict[str, list[str]]:
             r"^ *def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE
         ):
             found.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
-    for path in sorted((ROOT / "crates").glob("*/tests/*.rs")):
+    for path in sorted((ROOT / "crates").glob("*/tests/**/*.rs")):
         code = path.read_text(encoding="utf-8")
         for name in re.findall(r"#\[test\]\s+(?:#\[.*\]\s+)*fn (\w+)", code):
             found.setdefault(name, []).append(path.relative_to(ROOT).as_posix())

@@ -1,7 +1,7 @@
 //! Reads programs from any bytes.
 #![no_main]
 
-#[path = "../../crates/split/tests/common/readers.rs"]
+#[path = "../../crates/split/tests/suite/common/readers.rs"]
 mod readers;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| readers::program(bytes));

@@ -37,12 +37,12 @@ macro_rules! agree {
         let expected: Vec<f64> = $expected.iter().map(|&number| f64::from(number)).collect();
         let eager = nxla::Tensor::$make($($arg),*).unwrap();
         assert_eq!(eager.shape()[..], *shape, "{} at once", stringify!($make));
-        common::assert_close(&common::numbers(&eager), &expected, stringify!($make));
-        for compiler in common::compilers() {
+        crate::common::assert_close(&crate::common::numbers(&eager), &expected, stringify!($make));
+        for compiler in crate::common::compilers() {
             let function = nxla::jit(|(): ()| nxla::Expr::$make($($arg),*)).compiler(compiler);
             let traced = function.call(()).unwrap();
             assert_eq!((traced.dtype(), &traced.shape()[..]), (eager.dtype(), shape));
-            common::assert_close(&common::numbers(&traced), &expected, stringify!($make));
+            crate::common::assert_close(&crate::common::numbers(&traced), &expected, stringify!($make));
         }
     }};
     (($($x:ident),*) => $body:expr, $shape:expr, $expected:expr) => {{
@@ -54,8 +54,8 @@ macro_rules! agree {
         };
         let eager = eager.unwrap();
         assert_eq!(eager.shape()[..], *shape, "{} at once", stringify!($body));
-        common::assert_close(&common::numbers(&eager), &expected, stringify!($body));
-        for compiler in common::compilers() {
+        crate::common::assert_close(&crate::common::numbers(&eager), &expected, stringify!($body));
+        for compiler in crate::common::compilers() {
             let function = nxla::jit(|[$($x),*]: [nxla::Expr; agree!(@count $($x)*)]| {
                 $(let $x: &nxla::Expr = &$x;)*
                 $body
@@ -64,7 +64,7 @@ macro_rules! agree {
             let traced = function.call([$(&$x),*]).unwrap();
             let what = format!("{} on {compiler}", stringify!($body));
             assert_eq!((traced.dtype(), &traced.shape()[..]), (eager.dtype(), shape), "{what}");
-            common::assert_close(&common::numbers(&traced), &expected, &what);
+            crate::common::assert_close(&crate::common::numbers(&traced), &expected, &what);
         }
     }};
     (@count) => { 0 };

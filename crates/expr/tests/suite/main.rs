@@ -1,0 +1,11 @@
+//! The tests of the expressions, in one binary, since linking takes longer than running them.
+
+mod common;
+mod contract;
+mod effects;
+mod index;
+mod linalg;
+mod movement;
+mod products;
+mod reduce;
+mod window;

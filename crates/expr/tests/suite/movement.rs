@@ -1,0 +1,252 @@
+//! Movement ops: shapes, dtypes, names, removed nodes and errors.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use crate::common::outcome;
+use nxla_expr::{Graph, Op, Padding, TensorType};
+use nxla_tensor::{DType, Names};
+
+const NO_PADDING: Padding = Padding { low: 0, high: 0, interior: 0 };
+
+#[test]
+fn reshape_keeps_the_size_and_drops_names() {
+    assert_eq!(outcome(&["f32[2][3]"], |g, x| g.reshape(x[0], [3, 2])), "f32[3][2]");
+    assert_eq!(outcome(&["pred[x: 1]"], |g, x| g.reshape(x[0], [0; 0])), "pred");
+    assert_eq!(outcome(&["f32[0][3]"], |g, x| g.reshape(x[0], [7, 0])), "f32[7][0]");
+    let names = || Some(Names::from([Some("a"), None]));
+    assert_eq!(
+        outcome(&["u8[x: 6]"], |g, x| g.reshape_named(x[0], [2, 3], names())),
+        "u8[a: 2][3]"
+    );
+    assert_eq!(
+        outcome(&["f32[2][3]"], |g, x| g.reshape(x[0], [4])),
+        "reshape: shape: [4] has 4 elements, f32[2][3] has 6"
+    );
+    assert_eq!(
+        outcome(&["f32[6]"], |g, x| g.reshape_named(x[0], [6], names())),
+        "reshape: names needs 1 entries for f32[6], got 2"
+    );
+}
+
+#[test]
+fn reshape_finds_one_size() {
+    let auto = |sizes: &'static [Option<usize>]| {
+        outcome(&["f32[2][3]"], move |g, x| g.reshape_auto(x[0], sizes))
+    };
+    assert_eq!(auto(&[None]), "f32[6]");
+    assert_eq!(auto(&[Some(3), None, Some(1)]), "f32[3][2][1]");
+    assert_eq!(auto(&[Some(3), Some(2)]), "f32[3][2]");
+    assert_eq!(
+        auto(&[None, None]),
+        "reshape: shape: [-1, -1] leaves a size undetermined for f32[2][3]"
+    );
+    assert_eq!(
+        auto(&[Some(4), None]),
+        "reshape: shape: no size for the -1 of [4, -1] fits f32[2][3], which has 6 elements"
+    );
+    assert_eq!(
+        outcome(&["f32[0]"], |g, x| g.reshape_auto(x[0], &[Some(0), None])),
+        "reshape: shape: [0, -1] leaves a size undetermined for f32[0]"
+    );
+}
+
+#[test]
+fn what_changes_nothing_leaves_no_node() {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
+    assert_eq!(graph.reshape(x, [2, 3]).unwrap(), x);
+    assert_eq!(graph.rename(x, None).unwrap(), x);
+    assert_eq!(graph.squeeze(x, None).unwrap(), x);
+    assert_eq!(graph.transpose(x, Some(&[0, 1])).unwrap(), x);
+    assert_eq!(graph.reverse(x, Some(&[])).unwrap(), x);
+    assert_eq!(graph.broadcast(x, [2, 3], None).unwrap(), x);
+    assert_eq!(graph.concatenate(&[x], -1).unwrap(), x);
+    assert_eq!(graph.flatten(x, Some(&[])).unwrap(), x);
+    assert_eq!(graph.len(), 1);
+}
+
+#[test]
+fn squeeze_and_new_axis() {
+    let ones = ["f32[a: 1][b: 2][c: 1]"];
+    assert_eq!(outcome(&ones, |g, x| g.squeeze(x[0], None)), "f32[b: 2]");
+    assert_eq!(outcome(&ones, |g, x| g.squeeze(x[0], Some(&[-1]))), "f32[a: 1][b: 2]");
+    assert_eq!(outcome(&ones, |g, x| g.squeeze(x[0], Some(&[2, 0]))), "f32[b: 2]");
+    assert_eq!(
+        outcome(&ones, |g, x| g.squeeze(x[0], Some(&[1]))),
+        "squeeze: axes: axis 1 has size 2, not 1, in f32[a: 1][b: 2][c: 1]"
+    );
+    assert_eq!(
+        outcome(&["f32[1]"], |g, x| g.squeeze(x[0], Some(&[1]))),
+        "squeeze: axis 1 is out of range for f32[1]"
+    );
+    let named = |axis, name: Option<&'static str>| {
+        outcome(&["s8[x: 2][y: 3]"], move |g, x| g.new_axis(x[0], axis, name.map(Into::into)))
+    };
+    assert_eq!(named(1, Some("z")), "s8[x: 2][z: 1][y: 3]");
+    assert_eq!(named(-1, None), "s8[x: 2][y: 3][1]");
+    assert_eq!(named(2, None), "s8[x: 2][y: 3][1]");
+    assert_eq!(named(-3, None), "s8[1][x: 2][y: 3]");
+    assert_eq!(
+        named(3, None),
+        "new_axis: axis: 3 is out of range for a new axis of s8[x: 2][y: 3], expected -3 to 2"
+    );
+}
+
+#[test]
+fn transpose_and_reverse() {
+    let x = ["f32[a: 2][b: 3][4]"];
+    assert_eq!(outcome(&x, |g, x| g.transpose(x[0], None)), "f32[4][b: 3][a: 2]");
+    assert_eq!(outcome(&x, |g, x| g.transpose(x[0], Some(&[-1, 0, 1]))), "f32[4][a: 2][b: 3]");
+    assert_eq!(outcome(&["f32"], |g, x| g.transpose(x[0], None)), "f32");
+    assert_eq!(
+        outcome(&x, |g, x| g.transpose(x[0], Some(&[0, 1]))),
+        "transpose: axes needs 3 entries for f32[a: 2][b: 3][4], got 2"
+    );
+    assert_eq!(
+        outcome(&x, |g, x| g.transpose(x[0], Some(&[0, 1, -2]))),
+        "transpose: axis 1 is given twice in axes"
+    );
+    assert_eq!(outcome(&x, |g, x| g.reverse(x[0], None)), "f32[a: 2][b: 3][4]");
+    assert_eq!(
+        outcome(&x, |g, x| g.reverse(x[0], Some(&[3]))),
+        "reverse: axis 3 is out of range for f32[a: 2][b: 3][4]"
+    );
+}
+
+#[test]
+fn sets_of_axes_are_sorted_so_that_equal_sets_are_equal_nodes() {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, TensorType::new(DType::F32, [2, 3, 4]));
+    let one = graph.reverse(x, Some(&[2, 0])).unwrap();
+    assert_eq!(graph.reverse(x, Some(&[0, -1])).unwrap(), one);
+    let error = graph.make(Op::Reverse([2, 0].into()), &[x]).unwrap_err();
+    assert_eq!(error.to_string(), "reverse: axes: [2, 0] must be in increasing order");
+}
+
+#[test]
+fn broadcast_aligns_or_maps_axes() {
+    let x = ["f32[x: 3]"];
+    assert_eq!(outcome(&x, |g, x| g.broadcast(x[0], [2, 3], None)), "f32[2][3]");
+    assert_eq!(outcome(&x, |g, x| g.broadcast(x[0], [3, 2], Some(&[0]))), "f32[3][2]");
+    assert_eq!(outcome(&["pred"], |g, x| g.broadcast(x[0], [2, 0], None)), "pred[2][0]");
+    assert_eq!(outcome(&["f32[1][3]"], |g, x| g.broadcast(x[0], [0, 3], None)), "f32[0][3]");
+    assert_eq!(
+        outcome(&x, |g, x| g.broadcast(x[0], [3, 2], None)),
+        "broadcast: shape: axis 0 of f32[x: 3] has size 3, which cannot become 2 (axis 1 of [3, 2])"
+    );
+    assert_eq!(
+        outcome(&x, |g, x| g.broadcast(x[0], [3, 2], Some(&[0, 1]))),
+        "broadcast: axes needs 1 entries for f32[x: 3], got 2"
+    );
+    assert_eq!(
+        outcome(&["f32[2][3]"], |g, x| g.broadcast(x[0], [3, 2], Some(&[1, 0]))),
+        "broadcast: axes: [1, 0] must be in increasing order"
+    );
+    assert!(outcome(&["f32[2][3]"], |g, x| g.broadcast(x[0], [3], None)).starts_with("broadcast:"));
+    let huge = usize::MAX;
+    assert!(
+        outcome(&["f32"], |g, x| g.broadcast(x[0], [huge, 2], None)).ends_with("too many elements")
+    );
+}
+
+#[test]
+fn pad_sizes() {
+    let pad = |input: &'static str, padding: Padding| {
+        outcome(&[input, "f32"], move |g, x| g.pad(x[0], x[1], &[padding]))
+    };
+    assert_eq!(pad("f32[x: 3]", Padding { low: 1, high: 2, interior: 0 }), "f32[x: 6]");
+    assert_eq!(pad("f32[3]", Padding { low: -1, high: -1, interior: 2 }), "f32[5]");
+    assert_eq!(pad("f32[0]", Padding { low: 2, high: 0, interior: 5 }), "f32[2]");
+    assert_eq!(pad("f32[3]", Padding { low: -3, ..NO_PADDING }), "f32[0]");
+    assert_eq!(pad("s32[3]", NO_PADDING), "f32[3]");
+    assert_eq!(
+        pad("f32[3]", Padding { low: -2, high: -2, interior: 0 }),
+        "pad: padding: axis 0 of f32[3] padded by (-2, -2, 0) has no valid size"
+    );
+    assert_eq!(outcome(&["pred[2]", "pred"], |g, x| g.pad(x[0], x[1], &[NO_PADDING])), "pred[2]");
+    assert_eq!(
+        outcome(&["f32[3]", "f32[1]"], |g, x| g.pad(x[0], x[1], &[NO_PADDING])),
+        "pad: value has shape [1], expected a scalar"
+    );
+    assert_eq!(
+        outcome(&["f32[3]", "f32"], |g, x| g.pad(x[0], x[1], &[])),
+        "pad: padding needs 1 entries for f32[3], got 0"
+    );
+}
+
+#[test]
+fn concatenate_merges_dtypes_and_names() {
+    let join = |inputs: &[&str], axis| outcome(inputs, |g, x| g.concatenate(x, axis));
+    assert_eq!(join(&["s32[2][y: 3]", "f32[x: 4][3]"], 0), "f32[x: 6][y: 3]");
+    assert_eq!(join(&["pred[2][3]", "pred[2][0]"], -1), "pred[2][3]");
+    assert_eq!(join(&["pred[2]", "u8[1]"], 0), "u8[3]");
+    assert_eq!(
+        join(&["f32[2][3]", "f32[2][4]"], 0),
+        "concatenate: operands: operand 1 is f32[2][4], which differs from f32[2][3] outside of \
+         axis 0"
+    );
+    assert!(join(&["f32[2]", "f32[2][1]"], 0).contains("operand 1 is f32[2][1]"));
+    assert_eq!(join(&["f32", "f32"], 0), "concatenate: axis 0 is out of range for f32");
+    assert_eq!(join(&[], 0), "concatenate: takes one or more operands, got 0");
+    let conflict = join(&["f32[x: 1]", "f32[y: 1]"], 0);
+    assert!(conflict.contains("cannot merge name x on axis 0 with name y"), "{conflict}");
+}
+
+#[test]
+fn stack_adds_an_axis() {
+    let stack = |inputs: &[&str], axis, name: Option<&str>| {
+        outcome(inputs, |g, x| g.stack(x, axis, name.map(Into::into)))
+    };
+    assert_eq!(stack(&["s32[x: 2]", "f32[2]"], 0, Some("n")), "f32[n: 2][x: 2]");
+    assert_eq!(stack(&["f32[2][3]", "f32[2][3]"], -1, None), "f32[2][3][2]");
+    assert_eq!(stack(&["pred"], 0, None), "pred[1]");
+    assert_eq!(
+        stack(&["f32[2]", "f32[1]"], 0, None),
+        "stack: operands: shapes differ: operand 1 is f32[1], operand 0 is f32[2]"
+    );
+    assert!(stack(&["f32[2]"], -3, None).contains("expected -2 to 1"));
+    assert_eq!(stack(&[], 0, None), "stack: takes one or more operands, got 0");
+}
+
+#[test]
+fn compositions_of_movements() {
+    let x = ["f32[a: 2][b: 3][c: 4]"];
+    assert_eq!(outcome(&x, |g, x| g.flatten(x[0], None)), "f32[24]");
+    assert_eq!(outcome(&x, |g, x| g.flatten(x[0], Some(&[1, 2]))), "f32[a: 2][12]");
+    assert_eq!(
+        outcome(&x, |g, x| g.flatten(x[0], Some(&[0, 2]))),
+        "flatten: axes: [0, 2] must be consecutive"
+    );
+    assert_eq!(outcome(&["f32[2][3]"], |g, x| g.tile(x[0], &[2])), "f32[2][6]");
+    assert_eq!(outcome(&["f32[2]"], |g, x| g.tile(x[0], &[2, 1])), "f32[2][2]");
+    assert_eq!(outcome(&["f32"], |g, x| g.tile(x[0], &[3])), "f32[3]");
+    assert_eq!(outcome(&["f32[2]"], |g, x| g.tile(x[0], &[0])), "f32[0]");
+    let part = |index: i64, high: bool| {
+        outcome(&["f32[6][x: 2]"], move |g, x| {
+            g.split(x[0], index, 0).map(|(low, rest)| if high { rest } else { low })
+        })
+    };
+    assert_eq!((part(2, false), part(2, true)), ("f32[2][x: 2]".into(), "f32[4][x: 2]".into()));
+    assert_eq!(part(-2, true), "f32[2][x: 2]");
+    assert_eq!((part(0, false), part(6, true)), ("f32[0][x: 2]".into(), "f32[0][x: 2]".into()));
+    assert_eq!(part(7, true), "split: index: is outside of axis 0 of f32[6][x: 2]");
+    assert_eq!(part(-7, true), "split: index: is outside of axis 0 of f32[6][x: 2]");
+}
+
+#[test]
+fn nodes_made_by_hand_are_checked_too() {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
+    let text = |result: nxla_expr::Result<_>| result.unwrap_err().to_string();
+    assert_eq!(
+        text(graph.make(Op::Squeeze([1, 1].into()), &[x])),
+        "squeeze: axis 1 is given twice in axes"
+    );
+    assert_eq!(
+        text(graph.make(Op::Transpose([0, 1].into()), &[])),
+        "transpose: takes 1 operands, got 0"
+    );
+    assert_eq!(
+        text(graph.make(Op::Concatenate(2), &[x])),
+        "concatenate: axis 2 is out of range for f32[2][3]"
+    );
+}

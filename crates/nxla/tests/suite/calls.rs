@@ -1,0 +1,88 @@
+//! Calls: errors of traced functions, nested functions, and donation.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use crate::common::{compilers, numbers};
+use nxla::{Conflict, Expr, HostTensor, Tensor, jit};
+
+#[test]
+fn a_panic_after_a_mistake_does_not_hide_the_mistake() {
+    let f = jit(|x: Expr| {
+        let product = x.dot(Tensor::from(vec![1.0f32, 2.0, 3.0, 4.0, 5.0]));
+        // The axis does not exist: a failed expression has no axes.
+        let rows = product.shape()[0];
+        x * rows as i32
+    });
+    let x = Tensor::new(vec![1.0f32; 6], [2, 3]).unwrap();
+    let error = f.call(&x).unwrap_err().to_string();
+    assert!(error.starts_with("dot: axis 1 of left has size 3"), "{error}");
+    assert!(error.contains("calls.rs:"), "{error}");
+}
+
+#[test]
+#[should_panic(expected = "a function's own panic")]
+fn a_panic_without_a_mistake_stays_a_panic() {
+    let _ = jit(|_: Expr| -> Expr { panic!("a function's own panic") }).call(1.0f32);
+}
+
+#[test]
+fn what_could_not_be_built_shows_nothing_of_other_nodes() {
+    let f = jit(|x: Expr| {
+        let wrong = x.dot(Tensor::from(vec![1.0f32, 2.0, 3.0, 4.0, 5.0]));
+        assert!(wrong.has_failed() && !x.has_failed());
+        assert_eq!(wrong.shape().rank(), 0);
+        assert_eq!(wrong.to_string(), "#nxla.Expr<that could not be built>");
+        wrong.sin() + x
+    });
+    assert!(f.call(Tensor::new(vec![1.0f32; 6], [2, 3]).unwrap()).is_err());
+}
+
+#[test]
+fn a_call_during_a_trace_runs_by_itself_or_is_refused() {
+    let inner = jit(|x: Expr| x * 2).on_conflict(Conflict::Force);
+    let outer = jit(move |x: Expr| Ok::<_, nxla::Error>(x + Expr::of(&inner.call(3)?)));
+    assert_eq!(numbers(&outer.call(1).unwrap()), [7.0]);
+    for conflict in [Conflict::Raise, Conflict::Reuse] {
+        let inner = jit(|x: Expr| x * 2).on_conflict(conflict);
+        assert_eq!(numbers(&inner.call(3).unwrap()), [6.0]);
+        let outer = jit(move |x: Expr| Ok::<_, nxla::Error>(x + Expr::of(&inner.call(3)?)));
+        let error = outer.call(1).unwrap_err().to_string();
+        assert!(error.starts_with("call: "), "{error}");
+    }
+}
+
+#[test]
+fn donated_memory_is_gone_after_the_call() {
+    for compiler in compilers() {
+        let step = jit(|state: Expr, x: Expr| state + x).compiler(compiler).donate([0]);
+        let state = Tensor::from(vec![1.0f32; 2000]);
+        let first = step.call((&state, 1.0f32)).unwrap();
+        let second = step.call((&first, 1.0f32)).unwrap();
+        assert_eq!(numbers(&second)[..2], [3.0, 3.0]);
+        // Host memory is never donated.
+        assert_eq!(numbers(&state)[0], 1.0);
+        assert_eq!(first.to_host().is_err(), *compiler == "xla", "{compiler}");
+    }
+    let error = jit(|x: Expr| x + 1).donate([1]).call(1.0f32).unwrap_err().to_string();
+    let expected = "donate: 1: must be an argument or a part of one; the tensors of the call are 0";
+    assert_eq!(error, expected);
+}
+
+#[test]
+fn a_call_computes_with_what_it_was_given_though_the_memory_is_written_again() {
+    for compiler in compilers() {
+        let double = jit(|x: Expr| &x + &x).compiler(compiler);
+        let mut buffer = vec![0f32; 1 << 16];
+        let mut results = std::collections::VecDeque::new();
+        for round in 0..1000u16 {
+            buffer.fill(f32::from(round));
+            let given = HostTensor::from_slice(&buffer, [buffer.len()]).unwrap();
+            results.push_back((round, double.call(Tensor::from(given)).unwrap()));
+            buffer.fill(-1.0);
+            if results.len() > 16 {
+                let (round, result) = results.pop_front().unwrap();
+                let expected = 2.0 * f32::from(round);
+                assert!(result.to_vec::<f32>().unwrap().iter().all(|&x| x == expected), "{round}");
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Functions of parts: the results on one device and on a mesh are equal.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use crate::common::{assert_close, compilers, numbers};
+use nxla::sharding::collectives::{
+    all_gather, all_to_all, axis_index, axis_size, pmax, pmean, pmin, ppermute, psum, psum_scatter,
+    pvary,
+};
+use nxla::sharding::shard_map;
+use nxla::{ErrorClass, Expr, Mesh, Sharding, Tensor, fori, grad, jit};
+
+fn mesh() -> Option<Mesh> {
+    compilers().contains(&"xla").then(|| Mesh::of([("data", 2), ("model", 2)]).unwrap())
+}
+
+/// Checks a function of parts on the evaluator, on one device of XLA and on a mesh.
+#[track_caller]
+fn check(
+    mesh: &Mesh,
+    function: impl Fn(Expr) -> Expr + Clone,
+    [input, output]: [&Sharding; 2],
+    x: &Tensor,
+    expected: &[f64],
+) {
+    let whole = || shard_map(function.clone(), mesh, input.clone(), output.clone());
+    for compiler in compilers() {
+        let found = jit(whole()).compiler(*compiler).call(x).unwrap();
+        assert_close(&numbers(&found), expected, compiler);
+    }
+    let found = jit(whole()).over(mesh).results(output.clone()).call(x).unwrap();
+    assert_close(&numbers(&found.gather().unwrap()), expected, "a mesh");
+}
+
+#[test]
+fn collectives_are_what_they_are_on_whole_tensors() {
+    let Some(mesh) = mesh() else { return };
+    let (rows, all) = (mesh.sharding(["data"]).unwrap(), mesh.replicated());
+    let both = mesh.sharding(["data", "model"]).unwrap();
+    let x = Tensor::from([[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]);
+    let collected = [&rows, &all];
+    check(&mesh, |x| psum(&x, "data"), collected, &x, &[6.0, 8.0, 10.0, 12.0]);
+    check(&mesh, |x| pmean(&x, "data"), collected, &x, &[3.0, 4.0, 5.0, 6.0]);
+    check(&mesh, |x| pmax(&x, "data"), collected, &x, &[5.0, 6.0, 7.0, 8.0]);
+    check(&mesh, |x| pmin(&x, "data"), collected, &x, &[1.0, 2.0, 3.0, 4.0]);
+    check(&mesh, |x| psum(&psum(&x, "model"), "data"), [&both, &all], &x, &[14.0, 22.0]);
+    let in_order: Vec<f64> = (1..=8).map(f64::from).collect();
+    check(&mesh, |x| all_gather(&x, "data", 0, true), collected, &x, &in_order);
+    let gathered = [1.0, 2.0, 5.0, 6.0, 3.0, 4.0, 7.0, 8.0];
+    check(&mesh, |x| all_gather(&x, "data", -2, false), collected, &x, &gathered);
+    check(&mesh, |x| psum_scatter(&x, "data", 0), [&rows, &rows], &x, &[6.0, 8.0, 10.0, 12.0]);
+    let columns = mesh.sharding([None, Some("data")]).unwrap();
+    check(&mesh, |x| all_to_all(&x, "data", 1, 0), [&rows, &columns], &x, &in_order);
+    let indexed = |x: Expr| x.zeros_like() + axis_index("data") * 10 + axis_index("model");
+    let places = [0.0, 1.0, 0.0, 1.0, 10.0, 11.0, 10.0, 11.0];
+    check(&mesh, indexed, [&both, &both], &x, &places);
+    let counted = |x: Expr| x * i32::try_from(axis_size("model").unwrap()).unwrap();
+    let twice: Vec<f64> = in_order.iter().map(|number| number * 2.0).collect();
+    check(&mesh, counted, [&rows, &rows], &x, &twice);
+    let in_a_loop = |x: Expr| {
+        let start = pvary(&Expr::of(Tensor::from([[0.0f32, 0.0], [0.0, 0.0]])), "data");
+        fori(0, 2, start, |_, total| total + psum(&x, "data") + &x)
+    };
+    let expected = [14.0, 20.0, 26.0, 32.0, 22.0, 28.0, 34.0, 40.0];
+    check(&mesh, in_a_loop, [&rows, &rows], &x, &expected);
+}
+
+#[test]
+fn values_are_sent_to_other_devices() {
+    let Some(mesh) = mesh() else { return };
+    let rows = mesh.sharding([["data", "model"]]).unwrap();
+    let x = Tensor::from([1.0f32, 2.0, 3.0, 4.0]);
+    let ring = |x: Expr| ppermute(&x, "data", &[(0, 1), (1, 0)]);
+    check(&mesh, ring, [&rows, &rows], &x, &[3.0, 4.0, 1.0, 2.0]);
+    let one_way = |x: Expr| ppermute(&x, "model", &[(0, 1)]);
+    check(&mesh, one_way, [&rows, &rows], &x, &[0.0, 1.0, 0.0, 3.0]);
+    let stays = |x: Expr| ppermute(&x, "model", &[(1, 1)]);
+    check(&mesh, stays, [&rows, &rows], &x, &[0.0, 2.0, 0.0, 4.0]);
+    let nobody = |x: Expr| ppermute(&x, "model", &[]);
+    check(&mesh, nobody, [&rows, &rows], &x, &[0.0; 4]);
+}
+
+#[test]
+fn derivatives_go_through() {
+    let Some(mesh) = mesh() else { return };
+    let (rows, all) = (mesh.sharding(["data"]).unwrap(), mesh.replicated());
+    let loss = |(w, x): (Expr, Expr)| pmean(&(x * w).pow(2).mean(), "data");
+    let x = Tensor::from([1.0f32, 2.0, 3.0, 4.0]);
+    let whole = shard_map(loss, &mesh, (all.clone(), rows.clone()), all.clone());
+    let slope = jit(move |w: Expr, x: Expr| grad(|w: Expr| whole((w, x.clone())))(w));
+    assert_close(&numbers(&slope.call((2.0f32, &x)).unwrap()), &[30.0], "one device");
+    let over = slope.over(&mesh);
+    let x = nxla::sharding::shard(&x, &rows).unwrap();
+    assert_close(&numbers(&over.call((2.0f32, &x)).unwrap().gather().unwrap()), &[30.0], "mesh");
+    assert!(over.text((2.0f32, &x)).unwrap().contains("sdy.sharding_constraint"));
+}
+
+#[test]
+fn misuse_is_told() {
+    let Some(mesh) = mesh() else { return };
+    use ErrorClass::{Argument, Shape};
+    let (rows, all) = (mesh.sharding(["data"]).unwrap(), mesh.replicated());
+    let x = Tensor::from([1.0f32, 2.0, 3.0, 4.0]);
+    #[track_caller]
+    fn refused(result: nxla::Result<Tensor>, class: ErrorClass, text: &str) {
+        let error = result.unwrap_err();
+        assert!(error.to_string().contains(text), "{error}");
+        assert_eq!(error.class(), class, "{error}");
+    }
+    let run = |f: fn(Expr) -> Expr, output: &Sharding| {
+        jit(shard_map(f, &mesh, rows.clone(), output.clone())).call(&x)
+    };
+    refused(jit(|x: Expr| psum(&x, "data")).call(&x), Argument, "call shard_map");
+    refused(run(|x| psum(&x, "rows"), &all), Argument, "no axis \"rows\" here; the mesh has data");
+    refused(run(|x| x, &all), Argument, "varies along \"data\"");
+    refused(run(|x| psum(&x, "data").sum(), &rows), Shape, "at least 1 axes");
+    refused(run(|x| all_gather(&x, "data", 3, true), &all), Shape, "there is no axis 3");
+    refused(run(|x| all_to_all(&x, "data", 2, 0), &rows), Shape, "there is no axis 2");
+    refused(run(|x| psum_scatter(&x.at(0), "data", 0), &rows), Shape, "there is no axis 0");
+    let odd = |x: Expr| psum_scatter(&x.at(0..1), "data", 0);
+    refused(run(odd, &rows), Shape, "1 elements, not a multiple of 2");
+    refused(run(|x| ppermute(&x, "data", &[(0, 2)]), &rows), Argument, "each of 2 devices");
+    let twice = |x: Expr| ppermute(&x, "data", &[(0, 1), (1, 1)]);
+    refused(run(twice, &rows), Argument, "at most once");
+    let three = Tensor::from([1.0f32, 2.0, 3.0]);
+    let f = jit(shard_map(|x: Expr| x, &mesh, rows.clone(), rows.clone()));
+    refused(f.call(&three), Shape, "cannot be divided into 2");
+    let devices = mesh.devices().unwrap();
+    let other = Mesh::new(vec![("data".into(), 2)], &devices[..2]).unwrap().replicated();
+    refused(jit(shard_map(|x: Expr| x, &mesh, other, all)).call(&x), Argument, "of another mesh");
+}

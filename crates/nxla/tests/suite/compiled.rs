@@ -1,0 +1,50 @@
+//! Functions compiled for fixed argument types.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use crate::common::{compilers, numbers};
+use nxla::host::{AxisName, Names};
+use nxla::{DType, Expr, Tensor, TensorType, jit};
+
+fn pair() -> TensorType {
+    TensorType::new(DType::F32, [2])
+}
+
+#[test]
+fn it_runs_and_captures_as_the_function_does() {
+    let large = Tensor::from(vec![1.0f32; 1 << 15]);
+    for compiler in compilers() {
+        let function = jit(|x: Expr| x + Expr::of(&large).sum()).compiler(compiler);
+        let compiled = function.compile(pair()).unwrap();
+        assert!(compiled.program().to_string().contains("add"));
+        let result = compiled.call(Tensor::from(vec![1.0f32, 2.0])).unwrap();
+        assert_eq!(numbers(&result), [32769.0, 32770.0]);
+    }
+}
+
+#[test]
+fn other_arguments_are_refused_with_all_that_differs() {
+    let function = jit(|(x, rest): (Expr, Vec<Expr>), y: Expr| x + &rest[1] + y);
+    let compiled = function.compile(((pair(), vec![pair(), pair()]), pair())).unwrap();
+    let good = Tensor::from(vec![1.0f32, 2.0]);
+    let result = compiled.call(((&good, vec![&good, &good]), &good)).unwrap();
+    assert_eq!(numbers(&result), [3.0, 6.0]);
+    let bad = Tensor::from(vec![1, 2, 3]);
+    let error = compiled.call(((&good, vec![&good, &bad]), 1.0f32)).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "call: argument.0.1[1] is s32[3], compiled for f32[2]; \
+         argument.1 is f32, compiled for f32[2]"
+    );
+    let error = compiled.call(((&good, vec![&good]), &good)).unwrap_err().to_string();
+    assert!(error.contains("lists of lengths [1], compiled for [2]"), "{error}");
+}
+
+#[test]
+fn names_that_one_side_leaves_open_make_no_difference() {
+    let named = |name: &str| Names::new([Some(AxisName::from(name))]);
+    let ty = TensorType { names: Some(named("x")), ..pair() };
+    let compiled = jit(|x: Expr| x * 2).compile(ty).unwrap();
+    let x = Tensor::from(vec![1.0f32, 2.0]);
+    assert_eq!(numbers(&compiled.call(&x).unwrap()), [2.0, 4.0]);
+    assert!(compiled.call(x.with_names(Some(named("y"))).unwrap()).is_err());
+}

@@ -1,0 +1,396 @@
+//! Conditionals, loops and hooks, on every available compiler.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::sync::{Arc, Mutex};
+
+use crate::common::{compilers, numbers};
+use nxla::runtime::Mode;
+use nxla::testing::{CheckGrads, Mismatch, check_grads};
+use nxla::{
+    Container, DType, Error, ErrorClass, Expr, Tensor, TensorType, annotate, block, cond,
+    custom_grad, fori, grad, hessian_diagonal, hook, if_, jit, map, named_hook, runtime_call,
+    safe_where, scan, scan_times, when, while_loop,
+};
+
+/// A list to which a hook writes.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<Vec<f64>>>);
+
+impl Seen {
+    fn push(&self, value: f64) {
+        self.0.lock().unwrap().push(value);
+    }
+
+    fn take(&self) -> Vec<f64> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+#[test]
+fn branches_unify_and_nest() {
+    let function = |x: Expr| {
+        when(x.greater(10), || (Expr::of(1), x.clone()))
+            .or_when(x.less(0), || {
+                cond(x.less(-10), || (Expr::of(2), &x * 2), || (Expr::of(3), &x * 3))
+            })
+            .otherwise(|| (Expr::of(0.5), Expr::of(7)))
+    };
+    for compiler in compilers() {
+        let function = jit(function).compiler(compiler);
+        for (x, expected) in
+            [(11, (1.0, 11.0)), (-11, (2.0, -22.0)), (-1, (3.0, -3.0)), (5, (0.5, 7.0))]
+        {
+            let (a, b) = function.call(x).unwrap();
+            assert_eq!((a.dtype(), b.dtype()), (DType::F32, DType::S32));
+            assert_eq!((numbers(&a)[0], numbers(&b)[0]), expected, "{x} on {compiler}");
+        }
+    }
+}
+
+#[test]
+fn a_known_predicate_needs_no_branch() {
+    let (program, _) = jit(|x: Expr| if_(true, || x.sin())).trace(&Tensor::from(1.0f32)).unwrap();
+    assert!(!program.to_string().contains("cond"), "{program}");
+}
+
+#[test]
+fn branches_that_differ_say_which_and_where() {
+    let lists =
+        jit(|x: Expr| cond(x.greater(0), || vec![x.clone()], || vec![x.clone(), x.clone()]));
+    let error = lists.call(1).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cond: branch: branch 1 gives lists of lengths [2], the branches before of [1]"
+    );
+    let shapes = jit(|x: Expr| {
+        let zeros = |size: usize| Expr::zeros([size], DType::F32);
+        cond(x.greater(0), || (x.clone(), zeros(2)), || (x.clone(), zeros(3)))
+    });
+    let error = shapes.call(1).unwrap_err().to_string();
+    let expected = "cond: branch 1, result.1 is f32[3], which does not broadcast with f32[2] of";
+    assert!(error.starts_with(expected), "{error}");
+    assert!(error.contains("control.rs:"), "{error}");
+    let vector = jit(|x: Expr| if_(x.greater(0), || x.clone()));
+    let error = vector.call(Tensor::from(vec![1, 2])).unwrap_err().to_string();
+    assert!(error.contains("predicate") && error.contains("a scalar"), "{error}");
+}
+
+#[test]
+fn loops_capture_what_they_name() {
+    // Large enough to be an additional input instead of a constant of the program.
+    let table = Tensor::iota([8192], None, DType::F32).unwrap();
+    let function = |(n, start): (Expr, Vec<Expr>)| {
+        let scale = &n * 2;
+        fori(0, &n, start, |i, state| {
+            let picked = Expr::of(&table).at_axis(&i, 0);
+            state.into_iter().map(|x| x + &picked * &scale).collect()
+        })
+    };
+    for compiler in compilers() {
+        let start = [Tensor::from(0.0f32), Tensor::from(100.0f32)];
+        let results = jit(function).compiler(compiler).call((4, &start[..])).unwrap();
+        let results: Vec<f64> = results.iter().flat_map(|tensor| numbers(tensor)).collect();
+        assert_eq!(results, [48.0, 148.0], "{compiler}");
+    }
+}
+
+#[test]
+fn loops_keep_types_and_say_what_differs() {
+    let grows = jit(|x: Expr| while_loop(x, |x| x.less(3), |x| x + 0.5));
+    let error = grows.call(0).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::DType);
+    let error = error.to_string();
+    let expected = "while_loop: state is f32 after the body, s32 before (";
+    assert!(error.starts_with(expected) && error.contains("control.rs:"), "{error}");
+    let lists = jit(|x: Expr| {
+        fori(0, 3, vec![x], |_, mut list| {
+            list.push(list[0].clone());
+            list
+        })
+    });
+    let error = lists.call(0).unwrap_err().to_string();
+    assert!(error.contains("body") && error.contains("[2]") && error.contains("[1]"), "{error}");
+    // The error inside the body is reported, not its consequences.
+    let inside = jit(|x: Expr| fori(0, 3, x, |_, x| x.reshape([7])));
+    let error = inside.call(0).unwrap_err().to_string();
+    assert!(error.starts_with("reshape"), "{error}");
+}
+
+#[derive(Container)]
+struct Pair<T> {
+    first: T,
+    rest: Vec<T>,
+}
+
+#[test]
+fn results_that_do_not_fit_are_found_in_their_containers() {
+    let pair = |x: &Expr| Pair { first: x.clone(), rest: vec![x.clone()] };
+    let error = |f: &dyn Fn(Expr) -> Expr| jit(|x: Expr| f(x)).call(1).unwrap_err();
+    let shapes = error(&|x| {
+        let body = |_, s: Pair<Expr>| Pair { rest: vec![s.rest[0].new_axis(0)], ..s };
+        fori(0, 3, pair(&x), body).first
+    });
+    assert_eq!(shapes.class(), ErrorClass::Shape);
+    let expected = "fori: state.rest[0] is s32[1] after the body, s32 before";
+    assert!(shapes.to_string().starts_with(expected), "{shapes}");
+    let branches = error(&|x| {
+        let wide = |size| Pair { first: x.clone(), rest: vec![Expr::zeros([size], DType::S32)] };
+        when(x.greater(1), || wide(2)).or_when(x.less(1), || wide(1)).otherwise(|| wide(3)).first
+    });
+    let expected =
+        "cond: branch has shape s32[1] in result.rest[0] of branch 1, expected s32[2] as";
+    assert!(branches.to_string().starts_with(expected), "{branches}");
+    let inner = error(&|x| {
+        let zeros = |size: usize| [Expr::zeros([size], DType::S32)];
+        fori(0, 3, x, |_, s| cond(s.greater(1), || zeros(2), || zeros(3))[0].sum())
+    });
+    assert!(inner.to_string().starts_with("cond: branch 1, result[0] is s32[3]"), "{inner}");
+    let carry =
+        error(&|x| scan_times(3, pair(&x), |s| (Pair { first: s.first * 0.5, ..s }, ())).0.first);
+    let expected = "scan: carry.first is f32 after the body, s32 before";
+    assert!(carry.to_string().starts_with(expected), "{carry}");
+}
+
+#[test]
+fn a_scan_traces_its_step_once() {
+    let calls = std::cell::Cell::new(0);
+    let nested = jit(|xs: Expr| {
+        scan(Expr::of(1.0), xs.clone(), |outer, x| {
+            let inner = |inner: Expr, y: Expr| {
+                calls.set(calls.get() + 1);
+                (&inner * y, inner)
+            };
+            let (product, before) = scan(outer * x, xs.clone(), inner);
+            (product.clone(), (product, before))
+        })
+    });
+    let (last, (products, before)) = nested.call(Tensor::from(vec![2.0f32, 3.0])).unwrap();
+    assert_eq!(calls.get(), 1);
+    assert_eq!((numbers(&last), numbers(&products)), (vec![216.0], vec![12.0, 216.0]));
+    assert_eq!(numbers(&before), [2.0, 4.0, 36.0, 72.0]);
+}
+
+#[test]
+fn a_scan_of_no_steps_shows_nothing() {
+    let seen = Seen::default();
+    let shown = seen.clone();
+    let hooked = jit(move |xs: Expr| {
+        let shown = shown.clone();
+        scan(Expr::of(0.0), xs, move |total, x| {
+            let shown = shown.clone();
+            let total = hook(total + x, move |value: Tensor| shown.push(numbers(&value)[0]));
+            (total.clone(), total)
+        })
+    });
+    let none = hooked.call(Tensor::iota([0], None, DType::F32).unwrap()).unwrap();
+    assert_eq!((numbers(&none.0), none.1.shape()[0]), (vec![0.0], 0));
+    assert_eq!(seen.take(), Vec::<f64>::new());
+    hooked.call(Tensor::from(vec![1.0f32, 2.0])).unwrap();
+    assert_eq!(seen.take(), [1.0, 3.0]);
+}
+
+#[test]
+fn scans_carry_and_collect() {
+    let function = |xs: (Expr, Expr)| {
+        scan(Expr::of(0.0), xs, |total, (x, rows)| {
+            let total = total + x * rows.sum();
+            (total.clone(), (total, rows.reverse(())))
+        })
+    };
+    for compiler in compilers() {
+        for steps in [0, 1, 3] {
+            let xs = Tensor::iota([steps], None, DType::F32).unwrap();
+            let rows = Tensor::iota([steps, 2], None, DType::S32).unwrap();
+            let (total, (totals, rows)) =
+                jit(function).compiler(compiler).call((&xs, &rows)).unwrap();
+            let expected: &[f64] = &[0.0, 5.0, 23.0][..steps];
+            assert_eq!(numbers(&totals), expected, "{compiler}");
+            assert_eq!(numbers(&total), [expected.last().copied().unwrap_or(0.0)]);
+            assert_eq!(numbers(&rows), &[1.0, 0.0, 3.0, 2.0, 5.0, 4.0][..2 * steps]);
+        }
+    }
+    let error = jit(|xs: (Expr, Expr)| map(xs, |(x, y)| x + y))
+        .call((&Tensor::from(vec![1, 2]), &Tensor::from(vec![1])))
+        .unwrap_err();
+    let expected = "scan: xs: need first axes of one size, got s32[2], s32[1]";
+    assert_eq!(error.to_string(), expected);
+    let (last, powers) =
+        jit(|x: Expr| scan_times(3, Expr::of(1), |p| (&p * &x, p))).call(2).unwrap();
+    assert_eq!((numbers(&last), numbers(&powers)), (vec![8.0], vec![1.0, 2.0, 4.0]));
+}
+
+#[test]
+fn derivatives_go_through_control_flow() {
+    let function = |x: Expr| {
+        let scanned = scan(x.sum().ones_like(), x.clone(), |p, x| (&p * &x, p)).0;
+        let counted = fori(0, 3, scanned.clone(), |i, y| y.sin() * &scanned + i);
+        let last = while_loop(counted, |y| y.less(4), |y| &y * &y * 0.5 + x.sum() + 1).tanh();
+        (cond(scanned.greater(0), || &scanned * 2, || scanned.negate()), last)
+    };
+    for compiler in compilers() {
+        let check = CheckGrads::new().compiler(*compiler);
+        let x = Tensor::from(vec![1.2f64, -1.3, 0.7]);
+        check.order(if *compiler == "xla" { 1 } else { 2 }).run(function, &x).unwrap();
+    }
+}
+
+#[test]
+fn derivatives_are_checked_to_any_order() {
+    let (x, n) = (Tensor::from([0.5f64, 1.5]), Tensor::from([2, 3]));
+    let complex = x.complex((&x * 0.5).unwrap()).unwrap();
+    check_grads(|x: Expr, n: Expr| (x.pow(&n).sum(), n), (&x, &n)).unwrap();
+    check_grads(|x: Expr| x.exp() * &x, &complex).unwrap();
+    check_grads(|x: Expr| x.cos(), Tensor::from([0.5f32, 1.5])).unwrap();
+    // The first derivative is right, and its derivative is wrong.
+    let wrong = |x: Expr| custom_grad(x.sin(), &x, |g| g * x.cos().stop_grad());
+    let check = CheckGrads::new().modes([Mode::Reverse]);
+    check.clone().order(1).run(wrong, &x).unwrap();
+    let Error::User(error) = check.run(wrong, &x).unwrap_err() else { panic!("another error") };
+    let error = error.downcast::<Mismatch>().unwrap();
+    assert_eq!(error.modes, "reverse of reverse");
+    assert!(error.distance > 0.01 && error.to_string().contains("differ by up to"), "{error}");
+    for (error, why) in [
+        (check_grads(|n: Expr| n * 2, &n).unwrap_err(), "no float or complex tensor among the arg"),
+        (check_grads(|x: Expr| x.greater(0), &x).unwrap_err(), "gives no float or complex tensor"),
+        (CheckGrads::new().order(0).run(wrong, &x).unwrap_err(), "order must be at least 1"),
+        (check_grads(|x: Expr| x.reshape([7]), &x).unwrap_err(), "reshape"),
+    ] {
+        assert!(error.to_string().contains(why), "{error}");
+    }
+    // The derivative is wrong where the function is NaN.
+    assert!(check_grads(|x: Expr| (x - 3).sqrt(), &x).is_err());
+}
+
+#[test]
+fn diagonals_of_hessians_and_functions_that_are_not_defined_everywhere() {
+    let x = Tensor::from([1.0f32, 2.0]);
+    let pair = jit(hessian_diagonal(|(x, y): (Expr, Expr)| x.pow(3).sum() * &y + y.pow(2)));
+    let (along_x, along_y) = pair.call((&x, 2.0f32)).unwrap();
+    assert_eq!((numbers(&along_x), numbers(&along_y)), (vec![12.0, 24.0], vec![2.0]));
+    // An element-wise gradient needs one pass, without an axis of directions.
+    let (program, _) = jit(hessian_diagonal(|x: Expr| x.pow(3).sum())).trace(&x).unwrap();
+    let ranks = |program: &nxla::Program| {
+        let graph = program.graph();
+        graph.ids().map(|id| graph.shape(id).rank()).max()
+    };
+    assert_eq!(ranks(&program), Some(1), "{program}");
+    for compiler in compilers() {
+        let root = |x: Expr| safe_where(&x.greater(1), &x, 2, |x| (x - 1).sqrt(), x.sum() * 7);
+        let both = jit(|x: Expr| (root(x.clone()), grad(root)(x))).compiler(compiler);
+        let (value, slope) = both.call(&x).unwrap();
+        assert_eq!(numbers(&value), [21.0, 1.0], "{compiler}");
+        assert_eq!(numbers(&slope), [7.0, 7.5], "{compiler}");
+    }
+}
+
+#[test]
+fn hooks_see_values_in_order() {
+    for compiler in compilers() {
+        let seen = Seen::default();
+        let (named, own) = (seen.clone(), seen.clone());
+        let function = move |x: Expr| {
+            let x = named_hook(x, "x");
+            let own = own.clone();
+            let (doubled, _) =
+                hook((&x * 2.0, vec![x]), move |(doubled, list): (Tensor, Vec<Tensor>)| {
+                    assert_eq!(list.len(), 1);
+                    own.push(numbers(&doubled)[0]);
+                });
+            named_hook(doubled, "x") + 1.0
+        };
+        let function = jit(function).compiler(compiler).hook("x", move |value: Tensor| {
+            named.push(numbers(&value)[0]);
+        });
+        assert_eq!(numbers(&function.call(3.0f32).unwrap()), [7.0]);
+        assert_eq!(seen.take(), [3.0, 6.0, 6.0], "{compiler}");
+        assert_eq!(numbers(&function.call(4.0f32).unwrap()), [9.0]);
+        assert_eq!(seen.take(), [4.0, 8.0, 8.0], "{compiler}");
+    }
+}
+
+#[test]
+fn a_hook_that_fails_ends_the_program() {
+    for compiler in compilers() {
+        let function = jit(|x: Expr| {
+            fori(0, 10, x, |i, x| {
+                hook(i, |i: Tensor| match numbers(&i)[0] {
+                    3.0 => Err("three is too much".to_owned()),
+                    _ => Ok(()),
+                });
+                x + 1
+            })
+        });
+        let error = function.compiler(compiler).call(0).unwrap_err().to_string();
+        assert!(error.contains("three is too much"), "{compiler}: {error}");
+    }
+}
+
+#[test]
+fn annotations_are_shown_and_compute_nothing() {
+    let function = |x: Expr| {
+        let (sin, cos) = annotate((x.sin(), x.cos()), "both");
+        sin + cos
+    };
+    let (program, _) = jit(function).trace(&Tensor::from(1.0f32)).unwrap();
+    assert!(program.to_string().contains("both"), "{program}");
+    for compiler in compilers() {
+        let result = jit(function).compiler(compiler).call(0.0f32).unwrap();
+        assert_eq!(numbers(&result), [1.0]);
+    }
+}
+
+#[test]
+fn control_flow_outside_a_trace_is_an_error_when_used() {
+    let outside = cond(true, || Expr::of(1), || Expr::of(2));
+    let error = jit(move |x: Expr| x + &outside).call(1).unwrap_err();
+    assert!(matches!(error, Error::Expr(_)), "{error}");
+    assert_eq!(Expr::of(1).shape().rank(), 0);
+}
+
+#[test]
+fn composites_are_one_node_and_compute_their_body() {
+    let function = |x: Expr, y: Expr| {
+        let outside = &x * 3;
+        let (sum, product) = block("both", (x, y), |(x, y)| (&x + &y + &outside, x * y));
+        sum + product
+    };
+    let types = [TensorType::scalar(DType::S32), TensorType::scalar(DType::S32)];
+    let (program, _) = jit(function).trace((&types[0], &types[1])).unwrap();
+    assert!(program.to_string().contains("both"), "{program}");
+    for compiler in compilers() {
+        let result = jit(function).compiler(compiler).call((2, 5)).unwrap();
+        assert_eq!(numbers(&result), [23.0], "{compiler}");
+    }
+    let slope = jit(grad(|x: Expr| block("square", x, |x| &x * &x))).call(3.0f32).unwrap();
+    assert_eq!(numbers(&slope), [6.0]);
+    let wrong = jit(|x: Expr| block("wrong", x, |x| x.reshape([7]))).call(1).unwrap_err();
+    assert!(matches!(wrong, Error::Expr(_)), "{wrong}");
+}
+
+#[test]
+fn runtime_calls_give_what_the_host_computes() {
+    let types = || vec![TensorType::new(DType::S32, [2]), TensorType::scalar(DType::F32)];
+    let function = |x: Expr| -> Vec<Expr> {
+        runtime_call(x, types(), |x: Tensor| {
+            let total: f32 = x.to_vec::<f32>()?.iter().sum();
+            Ok::<_, Error>(vec![Tensor::from(vec![1, 2]), Tensor::from(total)])
+        })
+    };
+    for compiler in compilers() {
+        let results = jit(function).compiler(compiler).call(Tensor::from(vec![1.5f32, 2.0]));
+        let results = results.unwrap();
+        assert_eq!((numbers(&results[0]), numbers(&results[1])), (vec![1.0, 2.0], vec![3.5]));
+        let fails = jit(|x: Expr| -> Expr {
+            runtime_call(x, TensorType::scalar(DType::S32), |_: Tensor| {
+                Err::<Tensor, _>("no answer today")
+            })
+        });
+        let error = fails.compiler(compiler).call(1).unwrap_err().to_string();
+        assert!(error.contains("no answer today"), "{compiler}: {error}");
+        let other = jit(|x: Expr| -> Expr {
+            runtime_call(x, TensorType::scalar(DType::F32), Ok::<Tensor, Error>)
+        });
+        let error = other.compiler(compiler).call(1).unwrap_err().to_string();
+        assert!(error.contains("s32") && error.contains("f32"), "{compiler}: {error}");
+    }
+}

@@ -1,0 +1,46 @@
+//! The programs in `examples`, run on every compiler.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use crate::common::compilers;
+
+macro_rules! examples {
+    ($($name:ident $path:literal below $most:literal;)*) => {
+        $(
+            #[path = $path]
+            #[allow(dead_code, unreachable_pub, reason = "they are programs of their own")]
+            mod $name;
+        )*
+
+        mod runs {
+            $(
+                #[test]
+                fn $name() {
+                    for compiler in super::compilers() {
+                        let found = super::$name::run(compiler).unwrap();
+                        assert!(found < $most, "{compiler}: {found}");
+                    }
+                }
+            )*
+        }
+    };
+}
+
+examples! {
+    batches "../../examples/batches.rs" below 0.5;
+    heat "../../examples/heat.rs" below 0.001;
+    kalman "../../examples/kalman.rs" below 0.1;
+    kernel "../../examples/kernel.rs" below 1e-12;
+    mlp "../../examples/mlp.rs" below 0.01;
+    newton "../../examples/newton.rs" below 1e-06;
+    optimizer "../../examples/optimizer.rs" below 0.05;
+    running_mean "../../examples/running_mean.rs" below 1e-06;
+}
+
+#[test]
+fn programs_stay_short() {
+    assert!(include_str!("../../examples/mlp.rs").lines().count() <= 45);
+    let optimizer = include_str!("../../examples/optimizer.rs");
+    let lines = optimizer.lines().skip_while(|line| !line.contains("derive"));
+    let lines = lines.take_while(|line| !line.starts_with("///"));
+    assert!(lines.filter(|line| !line.is_empty()).count() <= 25);
+}

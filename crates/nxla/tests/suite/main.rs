@@ -1,0 +1,26 @@
+//! Tests of the public functions, in one binary, since linking takes longer than running them.
+//! Tests that change settings of the process have binaries of their own.
+
+mod auto;
+mod backend;
+mod calls;
+mod collectives;
+#[path = "../common/mod.rs"]
+mod common;
+mod compiled;
+mod containers;
+mod control;
+mod donation;
+mod elementwise;
+mod examples;
+mod messages;
+mod mistakes;
+mod numbers;
+mod optim;
+mod ready;
+mod shapes;
+mod sharding;
+mod stage_bits;
+mod stages;
+mod stream;
+mod vectors;

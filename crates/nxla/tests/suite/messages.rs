@@ -1,0 +1,142 @@
+//! Error messages: function, requirement, value and source line.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::cell::RefCell;
+
+use crate::common::{compilers, numbers};
+use nxla::prelude::*;
+use nxla::{Device, Draw, Error, ErrorClass, Options, cond, if_, runtime_call, when};
+
+#[test]
+fn debug_of_an_error_is_its_message_and_alternate_debug_its_structure() {
+    let wrong = jit(|x: Expr| x.dot(Tensor::from([1.0f32; 5])));
+    let errors = [
+        wrong.call(Tensor::from([1.0f32, 2.0])).unwrap_err(),
+        Error::Usage("of no use".into()),
+        Error::Hook { name: Some("loss".into()), error: "it grows".into() },
+        Error::from(Tensor::new(vec![1, 2], [3]).unwrap_err()),
+        jit(|x: Expr| x + 1).set("speed", 11).call(1).unwrap_err(),
+    ];
+    let names = ["Expr(", "Usage(", "Hook {", "Tensor(", "Options("];
+    for (error, name) in errors.iter().zip(names) {
+        assert_eq!(format!("{error:?}"), error.to_string());
+        let structure = format!("{error:#?}");
+        assert!(structure.starts_with(name), "{structure}");
+    }
+    assert!(format!("{:?}", errors[0]).contains("messages.rs:"), "{:?}", errors[0]);
+}
+
+#[test]
+fn settings_are_checked_before_the_function_is_traced() {
+    let untraced = |_: Expr| -> Expr { panic!("the function is traced") };
+    let wrong = jit(untraced).compiler("evaluator").set("speed", 11);
+    assert_eq!(wrong.call(4).unwrap_err().class(), ErrorClass::Options);
+    let types = TensorType::scalar(DType::S32);
+    assert!(wrong.compile(&types).is_err());
+    assert!(wrong.stages(&types, &nxla::split::Policy::EveryOps(1)).is_err());
+}
+
+#[test]
+fn a_compiler_tells_its_backend_and_its_partitions() {
+    let options = Options::new().compiler("evaluator");
+    assert_eq!(options.backend().unwrap(), Device::HOST);
+    assert_eq!(options.partitions().unwrap().len(), 1);
+    for options in [options.set("speed", 11), Options::new().compiler("unknown")] {
+        assert_eq!(options.backend().unwrap_err().class(), ErrorClass::Options);
+    }
+}
+
+#[test]
+fn a_failing_runtime_call_is_called_by_its_name() {
+    for compiler in compilers() {
+        let f = jit(|x: Expr| -> Expr {
+            let fail = |_: Tensor| Err::<Tensor, _>("no such table");
+            runtime_call(x, TensorType::scalar(DType::F32), fail)
+        });
+        let error = f.compiler(compiler).call(1.0f32).unwrap_err();
+        let text = error.to_string();
+        let start = "runtime_call: the host function failed: no such table";
+        assert!(text.starts_with(start), "{compiler}: {text}");
+        assert_eq!(error.class(), ErrorClass::Runtime);
+    }
+}
+
+#[test]
+fn a_value_of_another_trace_is_reported_at_the_line_of_its_use() {
+    let kept = RefCell::new(None);
+    jit(|x: Expr| {
+        *kept.borrow_mut() = Some(x.clone());
+        x
+    })
+    .call(1.0f32)
+    .unwrap();
+    let kept = kept.take().unwrap();
+    let error = jit(move |x: Expr| x + &kept).call(1.0f32).unwrap_err().to_string();
+    assert!(
+        error.contains("a value of another trace") && error.contains("messages.rs:"),
+        "{error}"
+    );
+}
+
+#[test]
+fn branches_have_the_same_shapes() {
+    let x = Tensor::from([[1.0f32, 2.0, 3.0]]);
+    let refused = |result: nxla::Result<Tensor>, branch: usize, found: &str| {
+        let error = result.unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Shape);
+        let start = format!(
+            "cond: branch has shape {found} in result of branch {branch}, expected f32[1][3]"
+        );
+        assert!(error.to_string().starts_with(&start), "{error}");
+    };
+    refused(jit(|x: Expr| cond(x.sum(), || x.clone(), || x.at(0))).call(&x), 1, "f32[3]");
+    refused(jit(|x: Expr| cond(x.sum(), || x.clone(), || x.sum())).call(&x), 1, "f32");
+    let three = |x: Expr| {
+        when(x.sum(), || x.clone()).or_when(x.at((0, 0)), || x.clone()).otherwise(|| x.sum())
+    };
+    refused(jit(three).call(&x), 2, "f32");
+    // Dtypes are promoted, and `if_` creates zeros of the shape of its branch.
+    let mixed = jit(|x: Expr| cond(x.sum(), || x.clone(), || x.as_type(DType::F64)));
+    assert_eq!(mixed.call(&x).unwrap().dtype(), DType::F64);
+    assert_eq!(
+        numbers(&jit(|x: Expr| if_(x.sum(), || x.clone())).call(&x).unwrap()),
+        [1.0, 2.0, 3.0]
+    );
+}
+
+#[test]
+fn an_empty_range_holds_no_random_numbers() {
+    let key = Tensor::random_key(0).unwrap();
+    for range in [1.0..0.0, 0.5..0.5, 0.0..f64::NAN] {
+        let eager = key.random_uniform(range.clone(), Draw::new([2])).unwrap_err().to_string();
+        let traced = jit(move |key: Expr| key.random_uniform(range.clone(), Draw::new([2])).0);
+        for error in [eager, traced.call(&key).unwrap_err().to_string()] {
+            let start = "random_uniform: range: must have a start below its end; got ";
+            assert!(error.starts_with(start), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_function_takes_up_to_twelve_arguments() {
+    let seven = jit(|a: Expr, b: Expr, c: Expr, d: Expr, e: Expr, f: Expr, g: Expr| {
+        a + b + c + d + e + f + g
+    });
+    assert_eq!(numbers(&seven.call((1, 2, 3, 4, 5, 6, 7)).unwrap()), [28.0]);
+    #[rustfmt::skip]
+    let twelve = jit(
+        |a: Expr, b: Expr, c: Expr, d: Expr, e: Expr, f: Expr,
+         g: Expr, h: Expr, i: Expr, j: Expr, k: Expr, l: Expr| {
+            [a, b, c, d, e, f, g, h, i, j, k, l].into_iter().reduce(|x, y| x + y).unwrap()
+        },
+    );
+    let found = twelve.call((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)).unwrap();
+    assert_eq!(numbers(&found), [78.0]);
+}
+
+#[test]
+fn the_text_of_a_scalar_is_one_line() {
+    assert_eq!(Tensor::from(1.5f64).to_string(), "#nxla.Tensor<f64 1.5>");
+    assert_eq!(Tensor::from(true).to_string(), "#nxla.Tensor<pred 1>");
+    assert_eq!(Tensor::from([7]).to_string(), "#nxla.Tensor<\n  s32[1]\n  [7]\n>");
+}

@@ -1,0 +1,181 @@
+//! Errors of users: each is reported with its cause.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::error::Error as _;
+use std::sync::Arc;
+
+use crate::common::{agree, compilers, numbers};
+use nxla::{
+    CompileRequest, Compiler, CompilerChoice, DType, Device, Error, ErrorClass, Executable, Expr,
+    Index, Options, RunContext, Settings, Tensor, TensorType, grad, hook, jit, stream::stream_with,
+};
+
+fn matrix() -> Tensor {
+    Tensor::from([[1, 2, 3], [4, 5, 6]]).with_names([None, Some("columns")]).unwrap()
+}
+
+#[test]
+fn a_list_that_could_not_be_made_keeps_the_mistake() {
+    let f = jit(|x: Expr| {
+        let parts = Expr::meshgrid(&[x.dot(Tensor::from([1, 2, 3])), x.clone()]);
+        &parts[0] + &parts[1]
+    });
+    let error = f.call(matrix().reshape([3, 2]).unwrap()).unwrap_err().to_string();
+    assert!(error.starts_with("dot: "), "{error}");
+    let inside = jit(grad(|x: Expr| {
+        let wrong = x.dot(Tensor::from([1.0f32, 2.0]));
+        wrong.sum() * wrong.shape()[0]
+    }));
+    let error = inside.call(Tensor::from([1.0f32, 2.0, 3.0])).unwrap_err().to_string();
+    assert!(error.starts_with("dot: "), "{error}");
+}
+
+#[test]
+fn numbers_below_zero_count_from_the_end() {
+    let x = matrix();
+    agree!((x) => x.at_axis(-1, 0), [3], [4, 5, 6]);
+    agree!((x) => x.at_axis(-3, "columns"), [2], [1, 4]);
+    agree!((x) => x.take(-1, 1), [2], [3, 6]);
+    agree!((x) => x.slice_along_axis(-2, 2, 1), [2, 2], [2, 3, 5, 6]);
+    let column = Tensor::from([[7], [8]]);
+    agree!((x, column) => x.put_slice_along_axis(-1, column, 1), [2, 3], [1, 2, 7, 4, 5, 8]);
+    agree!((x) => x.at((.., 1..3)), [2, 2], [2, 3, 5, 6]);
+    agree!((x) => x.at((-1, ..=-2)), [2], [4, 5]);
+    agree!((x) => x.at((0usize.., -2..)), [2, 2], [2, 3, 5, 6]);
+    let row = Tensor::from(9);
+    agree!((x, row) => x.at((row, 0)), [], [4]);
+    agree!((x) => x.at((1..1, ..)), [0, 3], [0; 0]);
+}
+
+#[test]
+fn numbers_out_of_range_are_mistakes() {
+    let x = matrix();
+    let errors = [
+        x.at_axis(99, 0),
+        x.at_axis(-3, 0),
+        x.take(2, 0),
+        x.slice_along_axis(2, 2, 1),
+        x.slice_along_axis(i64::MAX, 1, 1),
+        x.at((0, 3)),
+        x.at((.., 1..4)),
+        x.at((.., Index::between(2, 1))),
+    ];
+    for (at, result) in errors.into_iter().enumerate() {
+        let error = result.expect_err(&at.to_string());
+        assert_eq!(error.class(), ErrorClass::Argument);
+        assert!(error.to_string().contains("out of range of axis"), "{error}");
+    }
+    let error = x.at((0, 0, 0)).unwrap_err().to_string();
+    assert!(error.contains("there are 3 indices for s32[2][columns: 3]"), "{error}");
+    let error = jit(|x: Expr| x.at_axis(2, 0)).call(&x).unwrap_err().to_string();
+    let expected = "at_axis: index: element 2 is out of range of axis 0, which has 2";
+    assert!(error.starts_with(expected) && error.contains("mistakes.rs:"), "{error}");
+}
+
+#[test]
+fn a_value_made_outside_of_a_trace_says_so() {
+    let sum = Expr::of(1.0) + 2.0;
+    assert!(sum.has_failed());
+    let text = sum.to_string();
+    assert!(text.contains("outside a traced function; use `Tensor` there"), "{text}");
+    let error = jit(move |x: Expr| x + &sum).call(1.0f32).unwrap_err().to_string();
+    assert!(error.contains("outside a traced function"), "{error}");
+}
+
+#[test]
+fn a_hook_that_panics_ends_its_stream_with_what_it_said() {
+    let step = |x: Expr, total: Expr| {
+        let x = hook(x, |x: Tensor| -> () { panic!("no more of {}", numbers(&x)[0]) });
+        (x.clone(), total + x)
+    };
+    for compiler in compilers() {
+        let options = Options::new().compiler(*compiler);
+        let scalar = TensorType::scalar(DType::S32);
+        let mut stream = stream_with(step, scalar, 0, &options).unwrap();
+        stream.send(3).unwrap();
+        let error = stream.recv().unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Runtime, "{compiler}");
+        assert_eq!(error.to_string(), "a step of the stream panicked: no more of 3");
+        assert!(stream.done().is_err());
+    }
+}
+
+#[test]
+fn the_error_of_a_hook_is_the_source_of_the_error() {
+    let f = jit(|x: Expr| hook(x, |_: Tensor| "four".parse::<i32>().map(drop)));
+    for compiler in compilers() {
+        let error = f.call(1).unwrap_err();
+        let source = error.source().unwrap();
+        assert!(source.is::<std::num::ParseIntError>(), "{compiler}: {source:?}");
+    }
+}
+
+/// An executable that returns fewer results than the program has.
+struct TooFew;
+
+struct Nothing;
+
+impl Compiler for TooFew {
+    fn name(&self) -> &str {
+        "too few"
+    }
+
+    fn compile(&self, _: &CompileRequest<'_>) -> nxla::Result<Arc<dyn Executable>> {
+        Ok(Arc::new(Nothing))
+    }
+
+    fn check_device(&self, _: &Device) -> nxla::Result<()> {
+        Ok(())
+    }
+
+    fn backend(&self, _: &Settings) -> nxla::Result<Device> {
+        Err(Error::Usage("nowhere".into()))
+    }
+}
+
+impl Executable for Nothing {
+    fn run(
+        &self,
+        inputs: &[&nxla::runtime::Tensor],
+        _: &RunContext<'_>,
+    ) -> nxla::Result<Vec<nxla::runtime::Tensor>> {
+        Ok(inputs.iter().take(1).map(|&input| input.clone()).collect())
+    }
+
+    fn byte_size(&self) -> usize {
+        0
+    }
+}
+
+#[test]
+fn an_executable_with_too_few_results_is_told_apart_from_our_mistakes() {
+    let compiler = CompilerChoice::from(Arc::new(TooFew) as Arc<dyn Compiler>);
+    let both = jit(|x: Expr| (&x + 1, x * 2)).compiler(compiler.clone());
+    let expected = "the executable of a compiler must return 2 results; got 1";
+    assert_eq!(both.call(1).unwrap_err().to_string(), expected);
+    let compiled = both.compile(&Tensor::from(1)).unwrap();
+    assert_eq!(compiled.call(1).unwrap_err().to_string(), expected);
+    assert_eq!(numbers(&jit(|x: Expr| x + 0).compiler(compiler).call(4).unwrap()), [4.0]);
+}
+
+#[test]
+fn ranks_beyond_the_limit_are_mistakes() {
+    for rank in [65, 256, 70_000] {
+        let ty = || TensorType::new(DType::F32, vec![1; rank]);
+        let limit = format!("a tensor must have at most 64 axes; got {rank}");
+        let flat = jit(|x: Expr| x.reshape([1]));
+        let mut errors = vec![
+            flat.trace(ty()).map(drop).unwrap_err(),
+            flat.compile(ty()).map(drop).unwrap_err(),
+            jit(|x: Expr| x).trace(ty()).map(drop).unwrap_err(),
+            Tensor::new(vec![1.0f32], vec![1; rank]).map(drop).unwrap_err().into(),
+        ];
+        let unused = jit(|_: Expr, y: Expr| y);
+        errors.push(unused.trace((ty(), TensorType::scalar(DType::F32))).map(drop).unwrap_err());
+        for error in errors {
+            assert!(error.to_string().contains(&limit), "{error}");
+        }
+    }
+    let most = jit(|x: Expr| x + 1).call(Tensor::new(vec![1.0f32], vec![1; 64]).unwrap()).unwrap();
+    assert_eq!(most.shape().len(), 64);
+}

@@ -1,0 +1,192 @@
+//! Scalars, arrays and names of Rust as tensors and expressions.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use crate::common::{compilers, numbers};
+use nxla::ndarray::{Array2, Array3, array, s};
+use nxla::{DType, Expr, Tensor, jit};
+
+#[test]
+fn numbers_of_every_type_stand_next_to_tensors() {
+    macro_rules! on_the_right {
+        ($($ty:ty)*) => {
+            $(
+                let two: $ty = 2 as $ty;
+                let f = jit(move |x: Expr| (&x * two, &x - two, x / two));
+                for compiler in compilers() {
+                    let (product, difference, ratio) = f.call(6.0f32).unwrap();
+                    let found = [&product, &difference, &ratio].map(|y| numbers(y)[0]);
+                    assert_eq!((product.dtype(), found), (DType::F32, [12.0, 4.0, 3.0]), "{compiler}");
+                }
+                let x = Tensor::from(6.0f32);
+                assert_eq!(numbers(&(&x * two).unwrap()), [12.0]);
+            )*
+        };
+    }
+    on_the_right!(u8 u16 u32 u64 usize i8 i16 i32 i64 i128 isize f32 f64);
+    // The result has the dtype of the expression: a scalar never widens it.
+    let shifted = jit(|x: Expr| x << 1usize).call(Tensor::from(3u8)).unwrap();
+    assert_eq!((shifted.dtype(), numbers(&shifted)), (DType::U8, vec![6.0]));
+}
+
+#[test]
+fn literals_stand_on_the_left_whatever_follows() {
+    let f = jit(|x: Expr| (1.0 - 2 * &x).abs() + (2.0 * x).sum());
+    assert_eq!(numbers(&f.call(1.0f32).unwrap()), [3.0]);
+    assert_eq!(numbers(&jit(|x: Expr| 2.0 * x).call(1.5f32).unwrap()), [3.0]);
+    let x = Tensor::from(3);
+    assert_eq!(numbers(&(1.0 - &x).and_then(|x| 2 * x).unwrap()), [-4.0]);
+}
+
+#[test]
+fn the_only_element_is_read_as_any_number_that_it_is() {
+    let half = Tensor::from(0.5f64);
+    assert_eq!((half.item::<f32>().unwrap(), half.item::<f64>().unwrap()), (0.5, 0.5));
+    assert_eq!(half.item::<i64>().unwrap_err().to_string(), "item: 0.5 is no i64");
+    let wide = Tensor::from(300);
+    assert_eq!((wide.item::<usize>().unwrap(), wide.item::<f32>().unwrap()), (300, 300.0));
+    assert!(wide.item::<u8>().is_err() && wide.item::<bool>().is_err());
+    assert!(Tensor::from(true).item::<bool>().unwrap());
+    assert!(Tensor::from(-1).item::<u64>().is_err());
+    assert!(Tensor::from([1, 2]).item::<i32>().is_err());
+    let complex = Tensor::from(nxla::host::Complex::new(1.0f32, 2.0));
+    assert!(complex.item::<f64>().is_err());
+    assert_eq!(complex.item::<nxla::host::Complex<f64>>().unwrap().im, 2.0);
+}
+
+#[test]
+fn lists_arrays_and_slices_become_tensors() {
+    let nested = Tensor::from([[[1u8, 2], [3, 4]], [[5, 6], [7, 8]], [[9, 10], [11, 12]]]);
+    assert_eq!((nested.dtype(), &nested.shape()[..]), (DType::U8, &[3usize, 2, 2][..]));
+    assert_eq!(nested.to_vec::<u8>().unwrap(), (1..=12).collect::<Vec<u8>>());
+    let rows = vec![[1.0f32, 2.0], [3.0, 4.0]];
+    for x in [Tensor::from(&rows), Tensor::from(&rows[..]), Tensor::from(rows.clone())] {
+        assert_eq!((&x.shape()[..], numbers(&x)), (&[2usize, 2][..], vec![1.0, 2.0, 3.0, 4.0]));
+    }
+    let flags = Tensor::from(vec![true, false]);
+    assert_eq!((flags.dtype(), numbers(&flags)), (DType::Pred, vec![1.0, 0.0]));
+    assert_eq!(Tensor::from(&[0.5f64; 3]).dtype(), DType::F64);
+    let empty: [[f32; 3]; 0] = [];
+    assert_eq!(Tensor::from(empty).shape()[..], [0, 3]);
+}
+
+#[test]
+fn ndarrays_are_taken_whole() {
+    let large = Array2::from_shape_fn((300, 200), |(row, column)| (row * 200 + column) as f32);
+    let by_reference = Tensor::from(&large);
+    assert_eq!(
+        (by_reference.dtype(), &by_reference.shape()[..]),
+        (DType::F32, &[300usize, 200][..])
+    );
+    assert_eq!(by_reference.to_vec::<f32>().unwrap(), large.as_slice().unwrap());
+    let turned = Tensor::from(&large.t());
+    assert_eq!(turned.to_vec::<f32>().unwrap()[..3], [0.0, 200.0, 400.0]);
+    let part = Tensor::from(&large.slice(s![..;100, 10..12]));
+    assert_eq!(numbers(&part), [10.0, 11.0, 20_010.0, 20_011.0, 40_010.0, 40_011.0]);
+    // Row-major arrays are not copied when they are moved.
+    let memory = large.as_ptr().cast::<u8>();
+    let given = Tensor::from(large.clone());
+    assert_ne!(given.to_host().unwrap().bytes().as_ptr(), memory);
+    let given = Tensor::from(large);
+    assert_eq!(given.to_host().unwrap().bytes().as_ptr(), memory);
+    let reversed = Tensor::from(Array3::<i32>::zeros((2, 3, 4)).reversed_axes());
+    assert_eq!(reversed.shape()[..], [4, 3, 2]);
+    for compiler in compilers() {
+        let sum = jit(|x: Expr| x.sum()).compiler(compiler).call(&given).unwrap();
+        assert!((sum.item::<f64>().unwrap() / 1_799_970_000.0 - 1.0).abs() < 1e-4);
+    }
+    let back = Tensor::from(array![[1, 2], [3, 4]]).to_ndarray::<i32>().unwrap();
+    assert_eq!(back, array![[1, 2], [3, 4]].into_dyn());
+    assert!(Tensor::from(1).to_ndarray::<f32>().is_err());
+}
+
+#[test]
+fn names_are_written_as_they_are() {
+    let x = Tensor::from([[1, 2], [3, 4]]).with_names(["row", "column"]).unwrap();
+    assert_eq!(numbers(&x.sum_over("row").unwrap()), [4.0, 6.0]);
+    assert_eq!(numbers(&x.at_axis(0, "column").unwrap()), [1.0, 3.0]);
+    assert!(x.clone().with_names(["row"]).is_err());
+    let renamed = jit(|x: Expr| x.rename(["a", "b"])).call(&x).unwrap();
+    assert_eq!(renamed.names().unwrap().axis("b"), Ok(1));
+    assert!(x.with_names(()).unwrap().names().is_none());
+}
+
+/// One tenth, which has no exact 32-bit representation.
+const TENTH: f64 = 0.1;
+
+#[test]
+fn a_number_is_rounded_to_the_dtype_that_it_meets() {
+    macro_rules! rounds_once {
+        ($($name:literal: ($($x:ident),*) => $body:expr, $expected:expr;)*) => {
+            $({
+                let x = Tensor::from(vec![0.5f64, 0.7]);
+                let expected: Vec<f64> = $expected.to_vec();
+                let eager: nxla::Result<Tensor> = (|$($x: &Tensor),*| $body)(&x);
+                assert_eq!(eager.unwrap().to_vec::<f64>().unwrap(), expected, $name);
+                for compiler in compilers() {
+                    let f = jit(|$($x: Expr),*| $body).compiler(compiler);
+                    assert_eq!(f.call(&x).unwrap().to_vec::<f64>().unwrap(), expected, $name);
+                }
+            })*
+        };
+    }
+    rounds_once! {
+        "indexed_put": (x) => x.indexed_put(Tensor::from([1]), TENTH, ()), [0.5, TENTH];
+        "indexed_add": (x) => x.indexed_add(Tensor::from([0]), TENTH, ()), [0.5 + TENTH, 0.7];
+        "clip": (x) => x.clip(TENTH, 0.6), [0.5, 0.6];
+        "max": (x) => x.max(TENTH + 0.5), [TENTH + 0.5, 0.7];
+    }
+    let x = Tensor::from(vec![0.5f64, 0.7]);
+    let mask = Tensor::from(vec![true, false]);
+    assert_eq!(mask.select(TENTH, &x).unwrap().to_vec::<f64>().unwrap(), [TENTH, 0.7]);
+    let low = Tensor::from(vec![0.5f32]).clip(TENTH, Tensor::from(9.0f64)).unwrap();
+    assert_eq!((low.dtype(), low.to_vec::<f64>().unwrap()), (DType::F64, vec![0.5]));
+    let (drawn, _) = Tensor::random_key(0)
+        .and_then(|key| {
+            let draw = nxla::Draw { dtype: Some(DType::F64), ..nxla::Draw::new([3]) };
+            key.random_truncated_normal(TENTH, TENTH + 1e-12, draw)
+        })
+        .unwrap();
+    assert!(drawn.to_vec::<f64>().unwrap().iter().all(|x| (x - TENTH).abs() <= 1e-12));
+}
+
+#[test]
+fn integers_are_compared_exactly_whatever_their_dtypes() {
+    let unsigned = [0u64, 5, (1 << 63) + 5, u64::MAX];
+    let signed = [i64::MIN, -1, 0, 5, i64::MAX];
+    let exact = |of: fn(i128, i128) -> bool| -> Vec<bool> {
+        let rows = unsigned.iter();
+        rows.flat_map(|&x| signed.iter().map(move |&y| of(x.into(), y.into()))).collect()
+    };
+    let (rows, columns) =
+        (Tensor::new(unsigned.to_vec(), [4, 1]).unwrap(), Tensor::from(signed.to_vec()));
+    let truth = |x: &Tensor| -> Vec<bool> {
+        x.to_vec::<u8>().unwrap().into_iter().map(|byte| byte != 0).collect()
+    };
+    for compiler in compilers() {
+        let f = jit(|x: Expr, y: Expr| {
+            let ordered = (x.less(&y), x.less_equal(&y), x.greater(&y), x.greater_equal(&y));
+            (ordered, (x.equal(&y), x.not_equal(&y)), (x.max(&y), x.min(&y)))
+        })
+        .compiler(compiler);
+        let (ordered, equal, extrema) = f.call((&rows, &columns)).unwrap();
+        assert_eq!(truth(&ordered.0), exact(|x, y| x < y));
+        assert_eq!(truth(&ordered.1), exact(|x, y| x <= y));
+        assert_eq!(truth(&ordered.2), exact(|x, y| x > y));
+        assert_eq!(truth(&ordered.3), exact(|x, y| x >= y));
+        assert_eq!(truth(&equal.0), exact(|x, y| x == y));
+        assert_eq!(truth(&equal.1), exact(|x, y| x != y));
+        let pairs: Vec<(i128, i128)> = unsigned
+            .iter()
+            .flat_map(|&x| signed.iter().map(move |&y| (i128::from(x), i128::from(y))))
+            .collect();
+        let larger = extrema.0.to_vec::<u64>().unwrap().into_iter().map(i128::from);
+        assert!(larger.eq(pairs.iter().map(|&(x, y)| x.max(y))));
+        let smaller = extrema.1.to_vec::<i64>().unwrap().into_iter().map(i128::from);
+        assert!(smaller.eq(pairs.iter().map(|&(x, y)| x.min(y))));
+    }
+    let small = Tensor::from([1, -1]);
+    assert_eq!(truth(&small.less(1u64 << 63).unwrap()), [true, true]);
+    assert_eq!(truth(&small.greater(i128::MIN).unwrap()), [true, true]);
+    let jitted = jit(|x: Expr| x.equal(u64::MAX)).call(&small).unwrap();
+    assert_eq!(truth(&jitted), [false, false]);
+}
