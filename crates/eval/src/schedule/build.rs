@@ -363,7 +363,7 @@ impl GroupWriter<'_, '_, '_> {
         }
         let rule = Strided::new(places.offset, shape.iter().copied().zip(steps));
         let is_whole = ty.shape.size() == shape.size() && places.offset == 0;
-        let access = if is_whole && (rule.is_contiguous() || ty.shape == *shape) {
+        let access = if is_whole && (rule.is_contiguous() || shape.size() == 0) {
             Access::Same
         } else if ty.shape.size() == 1 {
             Access::Single
