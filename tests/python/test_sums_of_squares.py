@@ -1,5 +1,7 @@
 """Norms, deviations and angles whose squares overflow or vanish, against numpy in f64."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,64 @@ def test_deviations_whose_squares_do_not_fit(compiler, function, dtype):
     found = nx.jit(function, compiler=compiler)(x)
     assert found.dtype == dtype
     assert abs(float(nx.astype(found, "f32").item()) - 320.0) <= 20.0
+
+
+@pytest.mark.parametrize(("dtype", "factor"), [*SCALES[:8], ("f64", 1e150), ("f64", 1e-150)])
+@pytest.mark.parametrize("function", [nx.std, nx.nanstd, lambda x: nx.std(x, correction=0.5)])
+def test_deviations(compiler, function, dtype, factor):
+    x = nx.tensor(VALUES * factor, dtype=dtype)
+    known = np.asarray(nx.astype(x, "f64"))
+    squares = ((known - known.mean()) ** 2).sum()
+    freedom = 5.5 if "lambda" in function.__name__ else 6.0
+    found = float(nx.astype(nx.jit(function, compiler=compiler)(x), "f64").item())
+    np.testing.assert_allclose(found, np.sqrt(squares / freedom), rtol=CLOSE[dtype])
+
+
+def test_deviations_of_chosen_elements():
+    """The path through numpy's own function, with `where`, has the same range."""
+    x, where = VALUES.astype("f4") * 1e25, VALUES != 0
+    found = np.std(nx.tensor(x), where=nx.tensor(where))
+    assert found.dtype == "f32"
+    np.testing.assert_allclose(found.item(), np.std(x.astype("f8"), where=where), rtol=1e-6)
+
+
+NORMALISATIONS = {
+    "rms_norm": (nx.nn.rms_norm, False),
+    "layer_norm": (nx.nn.layer_norm, True),
+    "group_norm": (
+        lambda x, **options: nx.reshape(
+            nx.nn.group_norm(nx.reshape(x, (1, 6, 2)), 1, axis=1, **options), (12,)
+        ),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("dtype", "factor"), [*SCALES[:8], ("f64", 1e150)])
+@pytest.mark.parametrize("name", NORMALISATIONS)
+def test_normalisations(compiler, name, dtype, factor):
+    ours, is_centred = NORMALISATIONS[name]
+    values = np.concatenate([VALUES, VALUES[::-1] + 0.5]) / 4
+    x = nx.tensor(values * factor, dtype=dtype)
+    known = np.asarray(nx.astype(x, "f64"))
+    distance = known - known.mean() if is_centred else known
+    for epsilon in (0.0, 1e-5):
+        f = functools.partial(ours, epsilon=epsilon)
+        exact = distance / np.sqrt((distance**2).mean() + epsilon)
+        found = np.asarray(nx.astype(nx.jit(f, compiler=compiler)(x), "f64"))
+        np.testing.assert_allclose(found, exact, rtol=CLOSE[dtype], atol=CLOSE[dtype] / 10)
+        slope = nx.jit(nx.grad(lambda x, f=f: f(x)[0]), compiler=compiler)(x)
+        assert np.isfinite(np.asarray(nx.astype(slope, "f64"))).all()
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 1e30])
+def test_normalisations_of_equal_elements(compiler, size):
+    x = nx.full((3, 4), size)
+    for ours in (nx.nn.layer_norm, lambda x: nx.nn.group_norm(x, 2)):
+        assert nx.jit(ours, compiler=compiler)(x).tolist() == [[0.0] * 4] * 3
+        slope = nx.jit(nx.grad(lambda x, f=ours: nx.sum(f(x) ** 2)), compiler=compiler)(x)
+        assert slope.tolist() == [[0.0] * 4] * 3
+    expected = 1.0 if size else 0.0
+    found = nx.jit(nx.nn.rms_norm, compiler=compiler)(x)
+    np.testing.assert_allclose(found, np.full((3, 4), expected), rtol=1e-5)
+    assert nx.nn.layer_norm(nx.ones((2, 0))).shape == (2, 0)

@@ -111,7 +111,7 @@ fn another_shape_of_a_statistic_is_no_step() {
 fn the_mean_and_the_variance_of_all_elements_are_one_step() {
     let program = program(&[TensorType::new(DType::F32, [400, 30])], |graph, ids| {
         let mean = graph.mean(ids[0], None, false).unwrap();
-        vec![mean, graph.variance(ids[0], None, false, 0).unwrap()]
+        vec![mean, graph.variance(ids[0], None, false, 0.0).unwrap()]
     });
     assert_eq!(check(program, &[numbers(DType::F32, &[400, 30], 1)]), 1);
 }

@@ -274,10 +274,21 @@ impl Graph {
         keep_axes: bool,
         correction: f64,
     ) -> Result<ExprId> {
-        let dtype = self.dtype(x).to_floating();
-        let count = self.count_of_known(x, axes, keep_axes)?;
-        let wide = nxla_tensor::promote(dtype, self.dtype(count));
+        let variance = self.wide_nan_variance(x, axes, keep_axes, correction)?;
+        self.as_type(variance, self.dtype(x).to_floating().to_real())
+    }
+
+    /// Returns [`Graph::nan_variance`] in `f64`.
+    fn wide_nan_variance(
+        &mut self,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+        correction: f64,
+    ) -> Result<ExprId> {
+        let wide = nxla_tensor::promote(self.dtype(x), DType::F64);
         let x = self.as_type(x, wide)?;
+        let count = self.count_of_known(x, axes, keep_axes)?;
         let all: Vec<i64> = (0..).take(self.shape(x).rank()).collect();
         let mean = self.nan_mean(x, Some(axes.unwrap_or(&all)), true)?;
         // NaN is replaced before the computation, so that derivatives are finite.
@@ -285,9 +296,8 @@ impl Graph {
         let distance = self.subtract(known, mean)?;
         let zero = self.zero_like(distance)?;
         let distance = self.select(is_known, distance, zero)?;
-        let magnitude = self.abs(distance)?;
-        let squared = self.multiply(magnitude, magnitude)?;
-        let sum = self.sum(squared, axes, keep_axes)?;
+        let squares = self.wide_squares(distance)?;
+        let sum = self.sum(squares, axes, keep_axes)?;
         let correction = self.weak_number(Number::Float(correction), count)?;
         let freedom = self.subtract(count, correction)?;
         let zero = self.zero_like(freedom)?;
@@ -297,12 +307,11 @@ impl Graph {
         let variance = self.divide(sum, divisor)?;
         let real = self.dtype(variance);
         let nan = self.scalar_constant(Scalar::Float(f64::NAN), real)?;
-        let variance = self.select(enough, variance, nan)?;
-        self.as_type(variance, dtype.to_real())
+        self.select(enough, variance, nan)
     }
 
-    /// Returns the square root of [`Graph::nan_variance`], also if the variance overflows a narrow
-    /// float.
+    /// Returns the square root of [`Graph::nan_variance`], also if the variance overflows the
+    /// dtype.
     ///
     /// # Errors
     /// Returns an error for an axis out of range or repeated.
@@ -313,11 +322,9 @@ impl Graph {
         keep_axes: bool,
         correction: f64,
     ) -> Result<ExprId> {
-        let dtype = self.dtype(x);
-        let wide = self.as_type(x, dtype.at_least_f32())?;
-        let variance = self.nan_variance(wide, axes, keep_axes, correction)?;
+        let variance = self.wide_nan_variance(x, axes, keep_axes, correction)?;
         let deviation = self.sqrt(variance)?;
-        self.as_type(deviation, dtype.to_floating().to_real())
+        self.as_type(deviation, self.dtype(x).to_floating().to_real())
     }
 
     /// Returns the index of the largest (or smallest) element that is not NaN, as [`Graph::argmax`]

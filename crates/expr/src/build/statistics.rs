@@ -85,8 +85,9 @@ impl Graph {
         self.reshape(weights, shape)
     }
 
-    /// Returns the mean squared distance from the mean, divided by `count - ddof` instead of
-    /// `count`. The result is real, also for complex numbers. Narrow floats are summed in 32 bits.
+    /// Returns the sum of squared distances from the mean, divided by the number of elements minus
+    /// `correction`. The result is real, also for complex numbers. It is computed
+    /// in `f64`.
     ///
     /// # Errors
     /// Returns an error for an axis out of range or repeated.
@@ -95,33 +96,13 @@ impl Graph {
         x: ExprId,
         axes: Option<&[i64]>,
         keep_axes: bool,
-        ddof: i64,
+        correction: f64,
     ) -> Result<ExprId> {
-        let count = self.reduced_size("variance", x, axes)?;
-        let dtype = self.dtype(x);
-        let x = if dtype.is_float() { self.as_type(x, dtype_of_sum(dtype, count))? } else { x };
-        let all = self.all_axes(x);
-        let mean = self.mean(x, Some(axes.unwrap_or(&all)), true)?;
-        let distance = self.subtract(x, mean)?;
-        let squared = self.squared_magnitude(distance)?;
-        let sum = self.sum(squared, axes, keep_axes)?;
-        let variance = self.divide_by(sum, count - i128::from(ddof))?;
-        self.as_type(variance, dtype.to_floating().to_real())
+        let variance = self.wide_variance(x, axes, keep_axes, correction)?;
+        self.as_type(variance, self.dtype(x).to_floating().to_real())
     }
 
-    /// Returns `|x|²`.
-    fn squared_magnitude(&mut self, x: ExprId) -> Result<ExprId> {
-        if self.dtype(x).is_complex() {
-            let (real, imag) = (self.real(x)?, self.imag(x)?);
-            let (real, imag) = (self.multiply(real, real)?, self.multiply(imag, imag)?);
-            return self.add(real, imag);
-        }
-        let two = self.weak_number(Number::Int(2), x)?;
-        self.pow(x, two)
-    }
-
-    /// Returns the square root of [`Graph::variance`], also if the variance overflows a narrow
-    /// float.
+    /// Returns the square root of [`Graph::variance`], also if the variance overflows the dtype.
     ///
     /// # Errors
     /// Returns the errors of [`Graph::variance`].
@@ -130,13 +111,45 @@ impl Graph {
         x: ExprId,
         axes: Option<&[i64]>,
         keep_axes: bool,
-        ddof: i64,
+        correction: f64,
     ) -> Result<ExprId> {
-        let dtype = self.dtype(x);
-        let wide = self.as_type(x, dtype.at_least_f32())?;
-        let variance = self.variance(wide, axes, keep_axes, ddof)?;
+        let variance = self.wide_variance(x, axes, keep_axes, correction)?;
         let deviation = self.sqrt(variance)?;
-        self.as_type(deviation, dtype.to_floating().to_real())
+        self.as_type(deviation, self.dtype(x).to_floating().to_real())
+    }
+
+    /// Returns the variance in `f64`.
+    fn wide_variance(
+        &mut self,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+        correction: f64,
+    ) -> Result<ExprId> {
+        let count = self.reduced_size("variance", x, axes)?;
+        let x = self.as_type(x, promote(self.dtype(x), DType::F64))?;
+        let all = self.all_axes(x);
+        let mean = self.mean(x, Some(axes.unwrap_or(&all)), true)?;
+        let distance = self.subtract(x, mean)?;
+        let squares = self.wide_squares(distance)?;
+        let sum = self.sum(squares, axes, keep_axes)?;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a number of elements has fewer than 53 bits"
+        )]
+        let divisor = self.weak_number(Number::Float(count as f64 - correction), sum)?;
+        self.divide(sum, divisor)
+    }
+
+    /// Returns `|x|²` in `f64`, which contains the squares of all numbers of narrower dtypes.
+    pub(super) fn wide_squares(&mut self, x: ExprId) -> Result<ExprId> {
+        let x = self.as_type(x, promote(self.dtype(x), DType::F64))?;
+        if self.dtype(x).is_complex() {
+            let (real, imag) = (self.real(x)?, self.imag(x)?);
+            let (real, imag) = (self.square(real)?, self.square(imag)?);
+            return self.add(real, imag);
+        }
+        self.square(x)
     }
 
     /// Returns `log(sum(scale * exp(x)))` without overflow, by subtracting the maximum, through

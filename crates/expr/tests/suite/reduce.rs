@@ -191,9 +191,9 @@ fn the_mean_is_the_sum_over_the_count() {
 #[test]
 fn spread_and_centre() {
     let x = ["s32[x: 2][y: 3]"];
-    assert_eq!(outcome(&x, |g, x| g.variance(x[0], None, false, 0)), "f32");
-    assert_eq!(outcome(&x, |g, x| g.variance(x[0], Some(&[0]), true, 1)), "f32[x: 1][y: 3]");
-    assert_eq!(outcome(&x, |g, x| g.standard_deviation(x[0], Some(&[1]), false, 0)), "f32[x: 2]");
+    assert_eq!(outcome(&x, |g, x| g.variance(x[0], None, false, 0.0)), "f32");
+    assert_eq!(outcome(&x, |g, x| g.variance(x[0], Some(&[0]), true, 1.0)), "f32[x: 1][y: 3]");
+    assert_eq!(outcome(&x, |g, x| g.standard_deviation(x[0], Some(&[1]), false, 0.0)), "f32[x: 2]");
     assert_eq!(outcome(&x, |g, x| g.median(x[0], None, true)), "f32[x: 1][y: 1]");
     assert_eq!(outcome(&x, |g, x| g.median(x[0], Some(1), false)), "s32[x: 2]");
     assert_eq!(outcome(&x, |g, x| g.median(x[0], Some(0), true)), "f32[x: 1][y: 3]");

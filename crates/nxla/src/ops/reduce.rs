@@ -108,10 +108,10 @@ methods! {
     /// assert_eq!(x.variance((), 1)?.item::<f64>()?, 2.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn variance(x; over: impl Into<Over>, ddof: i64) one |graph| {
+    fn variance(x; over: impl Into<Over>, ddof: u32) one |graph| {
         let over = over.into();
         let axes = over.of(graph, "variance", x)?;
-        graph.variance(x, axes.as_deref(), over.keeps(), ddof)
+        graph.variance(x, axes.as_deref(), over.keeps(), f64::from(ddof))
     };
 
     /// Returns the square root of the [`variance`](Self::variance).
@@ -123,10 +123,10 @@ methods! {
     /// assert_eq!(x.standard_deviation((), 0)?.item::<f32>()?, 2.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn standard_deviation(x; over: impl Into<Over>, ddof: i64) one |graph| {
+    fn standard_deviation(x; over: impl Into<Over>, ddof: u32) one |graph| {
         let over = over.into();
         let axes = over.of(graph, "standard_deviation", x)?;
-        graph.standard_deviation(x, axes.as_deref(), over.keeps(), ddof)
+        graph.standard_deviation(x, axes.as_deref(), over.keeps(), f64::from(ddof))
     };
 
     /// Returns the covariance of the columns of the last axis; rows are observations.
@@ -138,7 +138,7 @@ methods! {
     /// assert_eq!(x.covariance(0)?.to_vec::<f32>()?, [1.0, 2.0, 2.0, 4.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn covariance(x; ddof: i64) one |graph| graph.covariance(x, None, ddof);
+    fn covariance(x; ddof: u32) one |graph| graph.covariance(x, None, ddof.into());
 
     /// Returns the covariance of columns for a known mean.
     ///
@@ -149,7 +149,7 @@ methods! {
     /// assert_eq!(x.covariance_about(Tensor::from([0.0f32]), 0)?.item::<f32>()?, 5.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn covariance_about(x, mean; ddof: i64) one |graph| graph.covariance(x, Some(mean), ddof);
+    fn covariance_about(x, mean; ddof: u32) one |graph| graph.covariance(x, Some(mean), ddof.into());
 
     /// Returns `log(sum(exp(x)))` over these axes, without overflow.
     ///

@@ -168,7 +168,7 @@ fn stages_of_statistics_keep_every_bit() {
         let two = number(graph, 2.0, x)?;
         let square = graph.binary(BinaryOp::Pow, x, two)?;
         let mean = graph.mean(square, Some(&[0]), true)?;
-        let variance = graph.variance(x, Some(&[0]), true, 0)?;
+        let variance = graph.variance(x, Some(&[0]), true, 0.0)?;
         let ratio = graph.binary(BinaryOp::Divide, mean, variance)?;
         let rows = graph.reduction(ReduceOp::Max, x, Some(&[1]), true)?;
         let below = graph.binary(BinaryOp::Subtract, x, rows)?;

@@ -44,31 +44,6 @@ pub(super) fn kept(graph: &Graph, x: ExprId) -> Option<DType> {
     }
 }
 
-/// A whole-number correction, which backends support directly.
-#[expect(clippy::cast_possible_truncation, reason = "a number that large leaves nothing to divide")]
-fn whole(correction: f64) -> Option<i64> {
-    (correction.fract() == 0.0).then_some(correction as i64)
-}
-
-/// The variance with any correction of the denominator.
-fn variance(
-    graph: &mut Graph,
-    x: ExprId,
-    axes: Option<&[i64]>,
-    keep_axes: bool,
-    correction: f64,
-) -> Result<ExprId> {
-    if let Some(whole) = whole(correction) {
-        return Ok(graph.variance(x, axes, keep_axes, whole)?);
-    }
-    let variance = graph.variance(x, axes, keep_axes, 0)?;
-    let results = graph.shape(variance).size();
-    #[expect(clippy::cast_precision_loss, reason = "it is a ratio")]
-    let count = if results == 0 { 0.0 } else { graph.shape(x).size() as f64 / results as f64 };
-    let factor = graph.weak_number(Number::Float(count / (count - correction)), variance)?;
-    Ok(graph.multiply(variance, factor)?)
-}
-
 functions! {
     /// Sum the elements.
     ///
@@ -266,14 +241,13 @@ functions! {
     /// 1.25
     fn var(
         x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false
-    ) |graph| variance(graph, x, axis.as_deref(), keepdims, correction);
+    ) |graph| graph.variance(x, axis.as_deref(), keepdims, correction);
 
     /// Return the standard deviation, the root of `var`, with its parameters.
     ///
     /// Notes
     /// -----
-    /// The squares are computed in the dtype of `x`, or in ``float32`` if it is narrower. They overflow
-    /// from about 1e19 on in ``float32``; divide `x` by a number first if its elements are that large.
+    /// The squares are computed in ``float64``, so they overflow only for elements above about 1e154.
     /// The derivative for equal elements is NaN, because the root is not smooth at zero. A small number
     /// added to the variance makes it smooth: ``nx.sqrt(nx.var(x) + 1e-12)``.
     ///
@@ -285,15 +259,7 @@ functions! {
     fn standard_deviation "std"(
         x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false
     ) |graph| {
-        if let Some(whole) = whole(correction) {
-            return Ok(graph.standard_deviation(x, axis.as_deref(), keepdims, whole)?);
-        }
-        // The variance may be too large for a narrow float.
-        let dtype = graph.dtype(x);
-        let wide = graph.as_type(x, dtype.at_least_f32())?;
-        let variance = variance(graph, wide, axis.as_deref(), keepdims, correction)?;
-        let deviation = graph.sqrt(variance)?;
-        graph.as_type(deviation, dtype.to_floating().to_real())
+        graph.standard_deviation(x, axis.as_deref(), keepdims, correction)
     };
 
     /// Return the covariance of columns.
@@ -305,7 +271,7 @@ functions! {
     /// mean : tensor_like, optional
     ///     One number for each column; computed by default.
     /// correction : int
-    ///     The correction: sums are divided by the number of rows minus `ddof`.
+    ///     The correction: sums are divided by the number of rows minus this number.
     ///
     /// Returns
     /// -------

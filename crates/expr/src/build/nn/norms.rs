@@ -34,9 +34,7 @@ impl Graph {
         let positions = self.axes(op, x, axes)?;
         let mean = self.mean(x, Some(axes), true)?;
         let distance = self.subtract(x, mean)?;
-        let square = self.multiply(distance, distance)?;
-        let variance = self.mean(square, Some(axes), true)?;
-        let y = self.over_root(distance, variance, epsilon)?;
+        let y = self.over_root_mean_square(distance, axes, epsilon)?;
         let y = self.with_scale_and_bias(op, y, [scale, bias], &positions)?;
         self.as_type(y, dtype)
     }
@@ -55,9 +53,7 @@ impl Graph {
         let op = "rms_norm";
         let (x, dtype) = self.floating(op, x)?;
         let positions = self.axes(op, x, axes)?;
-        let square = self.multiply(x, x)?;
-        let power = self.mean(square, Some(axes), true)?;
-        let y = self.over_root(x, power, epsilon)?;
+        let y = self.over_root_mean_square(x, axes, epsilon)?;
         let y = self.with_scale_and_bias(op, y, [scale, None], &positions)?;
         self.as_type(y, dtype)
     }
@@ -148,7 +144,7 @@ impl Graph {
         let (wide, _) = self.floating(op, x)?;
         let unnamed = self.rename(wide, None)?;
         let mean = self.mean(unnamed, Some(&axes), false)?;
-        let variance = self.variance(unnamed, Some(&axes), false, 0)?;
+        let variance = self.variance(unnamed, Some(&axes), false, 0.0)?;
         let y = self.batch_norm(x, [mean, variance], affine, options.axis, options.epsilon)?;
         let mut moved = [y; 2];
         for (index, (old, new)) in running.into_iter().zip([mean, variance]).enumerate() {
@@ -166,11 +162,19 @@ impl Graph {
         Ok((y, moved[0], moved[1]))
     }
 
-    /// Returns `x / √(square + epsilon)`.
+    /// Returns `x / √(square + epsilon)` in the dtype of `x`.
     fn over_root(&mut self, x: ExprId, square: ExprId, epsilon: f64) -> Result<ExprId> {
         let raised = self.shifted(square, epsilon)?;
         let inverse = self.rsqrt(raised)?;
+        let inverse = self.as_type(inverse, self.dtype(x))?;
         self.multiply(x, inverse)
+    }
+
+    /// Returns `x / √(mean(x²) + epsilon)`.
+    fn over_root_mean_square(&mut self, x: ExprId, axes: &[i64], epsilon: f64) -> Result<ExprId> {
+        let squares = self.wide_squares(x)?;
+        let power = self.mean(squares, Some(axes), true)?;
+        self.over_root(x, power, epsilon)
     }
 
     fn with_scale_and_bias(
