@@ -207,6 +207,7 @@ pub use nxla_expr::build::{Choice, Covariance, Draw, Norm, OuterPadding};
 pub use nxla_expr::{Digest, Program, TensorType};
 pub use nxla_expr::{Keep, Padding, Replay, ReplayMethod};
 pub use nxla_grad as gradient;
+pub use nxla_import as import;
 pub use nxla_split as split;
 pub use nxla_tensor as host;
 pub use nxla_tensor::ndarray;

@@ -28,6 +28,7 @@ mod function;
 mod gradient;
 mod graph;
 mod hooks;
+mod import;
 mod interrupt;
 mod lazy;
 mod live;
@@ -78,6 +79,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     options::register(module)?;
     debug::register(module)?;
     ahead::register(module)?;
+    import::register(module)?;
     live::register(module)?;
     profile::register(module)?;
     spmd::register(module)?;

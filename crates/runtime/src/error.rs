@@ -6,6 +6,7 @@ use nxla_eval::{EvalError, Fault};
 use nxla_expr::serialize::SerializeError;
 use nxla_expr::{Difference, Error as ExprError, ErrorKind, Graph, Line, Region};
 use nxla_grad::GradError;
+use nxla_import::{ImportError, ImportErrorKind};
 use nxla_split::SplitError;
 use nxla_tensor::TensorError;
 
@@ -44,6 +45,9 @@ pub enum Error {
     /// Bytes that are not a program.
     #[error(transparent)]
     Bytes(#[from] SerializeError),
+    /// A program of another system that cannot be imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
     /// Data in another format than it should be, or damaged.
     #[error("{format}: {why}")]
     Format {
@@ -197,6 +201,7 @@ impl Error {
             Error::Stage { error, .. } => error.class(),
             Error::Vectors { .. } | Error::Layout(_) => ErrorClass::Shape,
             Error::Grad(_) => ErrorClass::Gradient,
+            Error::Import(error) => class_of_import(error),
             Error::Bytes(_)
             | Error::Format { .. }
             | Error::Split(
@@ -232,6 +237,7 @@ impl fmt::Debug for Error {
             Error::Lower(error) => f.debug_tuple("Lower").field(error).finish(),
             Error::Pjrt(error) => f.debug_tuple("Pjrt").field(error).finish(),
             Error::Tensor(error) => f.debug_tuple("Tensor").field(error).finish(),
+            Error::Import(error) => f.debug_tuple("Import").field(error).finish(),
             Error::Bytes(error) => f.debug_tuple("Bytes").field(error).finish(),
             Error::Format { format, why } => {
                 f.debug_struct("Format").field("format", format).field("why", why).finish()
@@ -263,6 +269,14 @@ impl fmt::Debug for Error {
 
 fn at_line(line: Option<&Line>) -> String {
     line.map(|line| format!(" (at {line})")).unwrap_or_default()
+}
+
+fn class_of_import(error: &ImportError) -> ErrorClass {
+    match &error.kind {
+        ImportErrorKind::Malformed { .. } => ErrorClass::Format,
+        ImportErrorKind::Unsupported(_) => ErrorClass::Argument,
+        ImportErrorKind::Build { error, .. } => class_of(&error.kind),
+    }
 }
 
 fn class_of_fault(fault: &Fault) -> ErrorClass {

@@ -103,6 +103,7 @@ pub use nxla_eval as eval;
 pub use nxla_expr as graph;
 pub use nxla_expr::{Digest, Program, TensorType};
 pub use nxla_grad as gradient;
+pub use nxla_import as import;
 #[cfg(feature = "xla")]
 pub use nxla_pjrt as pjrt;
 pub use nxla_split as split;
