@@ -138,6 +138,8 @@ mod donation;
 mod eager;
 mod expr;
 mod jit;
+#[cfg(doc)]
+pub mod names;
 mod numbers;
 mod ops;
 pub mod optim;
