@@ -229,6 +229,18 @@ def whole_part(x: Tensor, /) -> int:
     return int(x)
 
 
+def jax_array(x: Tensor, /) -> Any:
+    """Return a JAX array with the same values, as functions of `jax.numpy` do with an argument.
+
+    Transformations of JAX, such as `jax.jit`, accept no foreign class: convert arguments with
+    ``jax.tree.map(jax.numpy.asarray, arguments)``.
+    """
+    import jax.numpy as jnp
+    import numpy as np
+
+    return jnp.asarray(np.asarray(x))
+
+
 class Method:
     """A function as a method: it takes the tensor first."""
 
@@ -249,6 +261,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__array_namespace__": namespace,
     "__copy__": copy,
     "__deepcopy__": deep_copy,
+    "__jax_array__": jax_array,
     "__divmod__": quotient_and_rest,
     "__rdivmod__": quotient_and_rest_of,
     "__reversed__": from_the_last,
@@ -294,8 +307,14 @@ def itemsize(x: Tensor) -> int:
     return x.dtype.itemsize
 
 
+def numpy_dtype(x: Tensor) -> Any:
+    """Return the dtype of NumPy for the elements, which ``numpy.dtype(x)`` returns."""
+    return x.dtype.__numpy_dtype__
+
+
 #: Attributes by name.
 PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "__numpy_dtype__": numpy_dtype,
     "at": At,
     "imag": nx.imag,
     "itemsize": itemsize,

@@ -494,3 +494,65 @@ def test_loops_end_by_all_comparisons(compare, first, step, last, bounded, dtype
     given = nx.jit(loop, compiler=compiler)(nx.tensor(first, dtype))
     for found in (known, given):
         assert [value.item() for value in found] == [count, total, trips]
+
+
+# --- eager calls check what traced calls check ---
+
+
+def outcome(call):
+    """Return the types and values of a result, or the class and the message of an error."""
+    try:
+        result = call()
+    except nx.NxlaError as error:
+        return type(error), str(error).split(" (")[0]
+    return nx.tree.map(lambda x: (x.dtype, x.shape, x.tolist()), result)
+
+
+BRANCHES = [
+    lambda: nx.ones(2),
+    lambda: nx.ones(3),
+    lambda: nx.ones((3, 1), "s32"),
+    lambda: nx.tensor(2.5, "f64"),
+    lambda: 1,
+    lambda: nx.zeros(2, "bf16"),
+    lambda: (nx.ones(2), 1),
+    lambda: {"a": nx.ones(2), "b": True},
+    lambda: {"a": nx.zeros((2, 2), "u8"), "b": nx.tensor(7)},
+]
+
+
+@pytest.mark.parametrize("first", BRANCHES)
+@pytest.mark.parametrize("second", BRANCHES)
+def test_eager_conditionals_check_what_traced_ones_check(first, second):
+    for index in (0, 1, 2):
+        traced = nx.jit(lambda i: nx.switch(i, [first, second, first]))
+        assert outcome(lambda: nx.switch(index, [first, second, first])) == outcome(  # noqa: B023
+            lambda: traced(index)  # noqa: B023
+        )
+    for holds in (True, False):
+        traced = nx.jit(lambda p: nx.if_(p, first))
+        assert outcome(lambda: nx.if_(holds, first)) == outcome(lambda: traced(holds))  # noqa: B023
+
+
+def test_branches_that_are_not_selected_do_not_run():
+    seen = []
+    x = nx.tensor([1.0, 2.0])
+
+    def shown(name):
+        return lambda: nx.hook(x * 2, lambda value: seen.append((name, value.tolist())))
+
+    nx.cond(True, shown("true"), shown("false"))
+    nx.cond([(False, shown(0)), (True, shown(1))], otherwise=shown(2))
+    nx.if_(False, shown("never"))
+    assert seen == [("true", [2.0, 4.0]), (1, [2.0, 4.0])]
+    # The selected branch is called once, with concrete values.
+    calls = []
+    nx.cond(True, lambda: calls.append(x[0].item()) or x, lambda: x)
+    assert calls == [1.0]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_eager_loops_check_what_traced_ones_check(count):
+    for body in (lambda i, s: nx.ones(3), lambda i, s: (s, s), lambda i, s: s + i):
+        loop = lambda x: nx.fori(0, count, body, x)  # noqa: B023, E731
+        assert outcome(lambda: loop(nx.ones(2))) == outcome(lambda: nx.jit(loop)(nx.ones(2)))  # noqa: B023

@@ -32,9 +32,10 @@ def cond(
     ``cond(pred, true_fn, false_fn, *operands)`` selects one of two branches.
     ``cond([(pred, fn), …], otherwise=fn)`` selects the first branch whose predicate is true.
 
-    Only the selected branch is computed. Branches may capture values. Branches that a constant
-    predicate excludes are not traced, and do not affect the dtypes and shapes of the results.
-    Outside of traced functions every predicate is constant.
+    Only the selected branch is computed. Branches may capture values. In a traced function, a
+    branch that a constant predicate excludes is not traced, and does not affect the dtypes and
+    shapes of the results. Outside of traced functions, the selected branch runs, and the other
+    branches are traced, which checks their results. Hooks of these branches are not called.
 
     Parameters
     ----------
@@ -91,10 +92,40 @@ def cond(
     if any(as_tensor(predicate).vectorized_axes for predicate, _ in clauses):
         # Entries select different branches, which needs a program.
         return _traced(lambda: _core.cond(clauses, otherwise))
-    for predicate, branch in clauses:
-        if _holds(predicate):
-            return _tensors(branch())
-    return _tensors(otherwise())
+    return _select(clauses, otherwise)
+
+
+def _select(
+    clauses: list[tuple[TensorLike, Callable[[], Any]]], otherwise: Callable[[], Any]
+) -> Any:
+    """Run the branch that concrete predicates select, and check it against the other branches.
+
+    The other branches are traced and not run: their results determine dtypes and shapes, as in a
+    traced function, and their hooks are not called.
+    """
+    predicates = [predicate for predicate, _ in clauses]
+    branches = [*(branch for _, branch in clauses), otherwise]
+    selected = next((n for n, p in enumerate(predicates) if _holds(p)), len(clauses))
+    result = _tensors(branches[selected]())
+    branches[selected] = lambda: result
+    types = [_core.Template((), _core.pred)] * len(predicates)
+    expected = _core.Function(_program(branches), "cond").debug_expr(*types).outputs
+    if [(x.shape, x.dtype) for x in tree.leaves(result)] == expected:
+        return result
+    return _run(predicates, branches)
+
+
+def _program(branches: Sequence[Callable[[], Any]]) -> Callable[..., Any]:
+    """Return a function from predicates to the results of a traced conditional."""
+    *bodies, last = branches
+    return lambda *predicates: _core.cond(list(zip(predicates, bodies, strict=True)), last)
+
+
+def _run(predicates: Sequence[TensorLike], branches: Sequence[Callable[[], Any]]) -> Any:
+    """Run a conditional as a program, whose predicates are arguments."""
+    from nxla.transform import make_function
+
+    return make_function(_program(branches))(*(as_tensor(p) for p in predicates))
 
 
 def _clause(clause: Any) -> tuple[TensorLike, Callable[[], Any]]:
@@ -151,9 +182,11 @@ def if_(
 
     def zeros() -> Any:
         # Return zeros with the type of the other branch, which is traced first.
-        return tree.map(_zero_like, results[0]) if results else 0
+        return tree.map(_zero_like, results[0])
 
-    return cond(pred, remembered, zeros)
+    if _core.is_tracing() or as_tensor(pred).vectorized_axes:
+        return cond(pred, remembered, zeros)
+    return _tensors(then()) if _holds(pred) else _run([pred], [remembered, zeros])
 
 
 def _zero_like(leaf: Any) -> Tensor:

@@ -118,20 +118,24 @@ def _repeat(
         return _core.while_loop(cond_fn, body_fn, init, function, roots, *keeps)
     state: S = _tensors(init)
     types = _types(state)
+    looped = functools.partial(_core.while_loop, cond_fn, body_fn)
+    is_checked = False
     while True:
         holds = as_tensor(cond_fn(state))
         # A program runs entries with different numbers of iterations. A program also runs a state
         # that changes its type, because its error names the part that changed.
         if not holds.vectorized_axes:
             if not _holds(holds):
+                if not is_checked:
+                    # A trace checks a body that runs in no iteration.
+                    check = functools.partial(looped, state, function, roots, *keeps)
+                    _core.Function(check, function).debug_expr()
                 return state
             following = _tensors(body_fn(state))
             if _types(following) == types:
-                state = following
+                state, is_checked = following, True
                 continue
-        last: S = _traced(
-            functools.partial(_core.while_loop, cond_fn, body_fn, state, function, roots, *keeps)
-        )
+        last: S = _traced(functools.partial(looped, state, function, roots, *keeps))
         return last
 
 
