@@ -29,7 +29,7 @@ RUST_ERROR = re.compile(
     r"|\binvalid\(|\brefuse\w*\(|\breject\w*\(|\busage\("
 )
 #: A message that a variable holds before an error is created.
-RUST_REASON = re.compile(r"\blet (?:why|message|reason) =([^;]*);")
+RUST_REASON = re.compile(r'\blet (?:why|message|reason) =((?:"(?:[^"\\]|\\.)*"|[^;"])*);')
 RUST_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 

@@ -2726,7 +2726,7 @@ def bitwise_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Integers of the common shape and dtype; truth values for two of them.
+        Integers of the common shape and dtype; booleans if both are booleans.
 
     Raises
     ------
@@ -2745,12 +2745,12 @@ def bitwise_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 def bitwise_invert(x: TensorLike, /) -> Tensor:
     """Turn every bit over; the operator ``~``.
 
-    A truth value is negated.
+    A boolean is negated.
 
     Parameters
     ----------
     x : tensor_like
-        Integers or truth values.
+        Integers or booleans.
 
     Returns
     -------
@@ -2809,7 +2809,7 @@ def bitwise_or(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Integers of the common shape and dtype; truth values for two of them.
+        Integers of the common shape and dtype; booleans if both are booleans.
 
     Raises
     ------
@@ -2865,7 +2865,7 @@ def bitwise_xor(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Integers of the common shape and dtype; truth values for two of them.
+        Integers of the common shape and dtype; booleans if both are booleans.
 
     Raises
     ------
@@ -3721,7 +3721,7 @@ def equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the common shape.
+        Booleans of the common shape.
 
     Raises
     ------
@@ -4179,7 +4179,7 @@ def greater(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the common shape.
+        Booleans of the common shape.
 
     Raises
     ------
@@ -4206,7 +4206,7 @@ def greater_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the common shape.
+        Booleans of the common shape.
 
     Raises
     ------
@@ -4664,7 +4664,7 @@ def isfinite(x: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the shape of `x`.
+        Booleans of the shape of `x`.
 
     Examples
     --------
@@ -4684,7 +4684,7 @@ def isinf(x: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the shape of `x`.
+        Booleans of the shape of `x`.
 
     Examples
     --------
@@ -4704,7 +4704,7 @@ def isnan(x: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the shape of `x`.
+        Booleans of the shape of `x`.
 
     Examples
     --------
@@ -4863,7 +4863,7 @@ def less(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the common shape.
+        Booleans of the common shape.
 
     Raises
     ------
@@ -4890,7 +4890,7 @@ def less_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the common shape.
+        Booleans of the common shape.
 
     Raises
     ------
@@ -5092,7 +5092,7 @@ def logical_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the common shape.
+        Booleans of the common shape.
 
     Raises
     ------
@@ -5117,7 +5117,7 @@ def logical_not(x: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the shape of `x`.
+        Booleans of the shape of `x`.
 
     Examples
     --------
@@ -5137,7 +5137,7 @@ def logical_or(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the common shape.
+        Booleans of the common shape.
 
     Raises
     ------
@@ -5162,7 +5162,7 @@ def logical_xor(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the common shape.
+        Booleans of the common shape.
 
     Raises
     ------
@@ -5871,7 +5871,7 @@ def not_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the common shape.
+        Booleans of the common shape.
 
     Raises
     ------
@@ -6626,7 +6626,7 @@ def signbit(x: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Truth values of the shape of `x`.
+        Booleans of the shape of `x`.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Exceptions. All are `NxlaError`; most are also the built-in exception that fits.
 
 A text names the operation as it was written, the argument, both shapes, and the line:
-``dot: axis 1 of left has size 3, axis 0 of right has size 4 (train.py:31)``.
+``dot: axis 1 of left and axis 0 of right: must have equal sizes; got 3 and 4 (train.py:31)``.
 """
 
 from __future__ import annotations

@@ -472,9 +472,9 @@ def test_expand_dims_takes_several_axes(axis):
 
 
 def test_expand_dims_refuses_what_cannot_be():
-    with pytest.raises(nx.ArgumentError, match="axis 1 of the result is there twice"):
+    with pytest.raises(nx.ArgumentError, match="must be distinct; got axis 1 of the result twice"):
         nx.expand_dims([1, 2], axis=(1, -2))
-    with pytest.raises(nx.ArgumentError, match="3 is out of range for a result with 3 axes"):
+    with pytest.raises(nx.ArgumentError, match="must be in range for a result with 3 axes; got 3"):
         nx.expand_dims([1, 2], axis=(3, 0))
     with pytest.raises(nx.ArgumentError, match="a name is for one new axis"):
         nx.expand_dims([1, 2], axis=(0, 1), name="x")

@@ -178,7 +178,7 @@ def test_dtypes_of_einsum():
         ("i->ij", [(2,)], "no operand"),
         ("i->ii", [(2,)], "more than once"),
         ("i.j", [(2, 3)], "no letter"),
-        ("......i", [(2, 3)], "more than one ellipsis"),
+        ("......i", [(2, 3)], "at most one ellipsis"),
         ("...i->i", [(2, 3)], "none for the result"),
     ],
 )

@@ -174,7 +174,7 @@ def test_names():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: random.split([1, 2]), nx.ShapeError, "split: key has shape s32"),
+        (lambda: random.split([1, 2]), nx.ShapeError, "split: key: expected .*got s32"),
         (lambda: random.split(random.key(1), parts=0), nx.ArgumentError, "parts"),
         (lambda: random.split(random.key(1), parts=-1), nx.ArgumentError, "negative"),
         (
@@ -185,13 +185,13 @@ def test_names():
         (lambda: random.key(1.5), nx.DTypeError, "key: seed"),
         (lambda: random.key([1, 2]), nx.ShapeError, "a scalar"),
         (lambda: random.uniform(random.key(1), dtype="s32"), nx.DTypeError, "a float or complex"),
-        (lambda: random.normal(nx.zeros(3, dtype="u32")), nx.ShapeError, "key has shape u32"),
+        (lambda: random.normal(nx.zeros(3, dtype="u32")), nx.ShapeError, "key: expected .*got u32"),
         (lambda: random.randint(random.key(1), 0, 9, dtype="f32"), nx.DTypeError, "an integer"),
         (lambda: random.gumbel(random.key(1), dtype="c64"), nx.DTypeError, "a float dtype"),
         (
             lambda: random.uniform(random.key(1), nx.zeros(3), nx.ones(3), shape=2),
             nx.ShapeError,
-            "low has shape",
+            "low: expected",
         ),
         (
             lambda: random.multivariate_normal(random.key(1), [0.0], [[1.0, 0.0]]),
@@ -219,14 +219,14 @@ def test_what_is_refused(call, error, text):
 
 def test_parameters_that_make_no_sense_are_refused(compiler):
     key = nx.random.key(1)
-    list_as_bound = r"low has shape \[1\], expected one that broadcasts to shape=\[\]"
+    list_as_bound = r"low: expected a shape that broadcasts to shape=\[\]; got \[1\]"
     for draw in (nx.random.uniform, lambda key, low: nx.random.randint(key, low, 9)):
         with pytest.raises(nx.ShapeError, match=list_as_bound):
             nx.jit(lambda k, draw=draw: draw(k, [5]), compiler=compiler)(key)
-    with pytest.raises(nx.ShapeError, match="mean has shape"):
+    with pytest.raises(nx.ShapeError, match="mean: expected"):
         nx.random.normal(key, [2, 3])
     for low, high in ((5, 5), (7, 2)):
-        with pytest.raises(nx.ArgumentError, match="there are no integers from"):
+        with pytest.raises(nx.ArgumentError, match="high: must exceed low"):
             nx.random.randint(key, low, high)
     rows = nx.random.uniform_split(key, [[0.0], [10.0]], [[1.0], [11.0]], shape=(2, 3))
     assert (rows[0] < 1).tolist() == [True] * 3

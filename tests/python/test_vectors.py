@@ -99,9 +99,11 @@ def test_axes_meet_by_name():
 
 
 def test_errors_speak_of_an_entry():
-    with pytest.raises(nx.ShapeError, match=r"axis -2 is out of range for f32\[3\]"):
+    with pytest.raises(nx.ShapeError, match=r"axis: must be in range for f32\[3\]; got -2"):
         nx.sum(rows(), axis=-2)
-    with pytest.raises(nx.ShapeError, match=r"cannot broadcast f32\[3\] with f32\[2\]"):
+    with pytest.raises(
+        nx.ShapeError, match=r"operands: expected shapes that broadcast; got f32\[3\] and f32\[2\]"
+    ):
         rows() + nx.tensor([1.0, 2.0])
 
 
@@ -269,9 +271,9 @@ def test_vmap_places_axes():
         nx.vmap(lambda x, y: x)(nx.zeros(2), nx.zeros(3))
     with pytest.raises(nx.ShapeError, match="no argument is mapped"):
         nx.vmap(lambda x: x, in_axes=None)(nx.zeros(2))
-    with pytest.raises(nx.ShapeError, match="axis 1 is out of range"):
+    with pytest.raises(nx.ShapeError, match=r"must be in range for .*; got 1"):
         nx.vmap(lambda x: x, in_axes=1)(nx.zeros(2))
-    with pytest.raises(nx.ShapeError, match="axis 1 is out of range"):
+    with pytest.raises(nx.ShapeError, match=r"must be in range for .*; got 1"):
         nx.vmap(lambda x: x, out_axes=1)(nx.zeros(2))
     with pytest.raises(nx.ArgumentError, match="structure of the value"):
         nx.vmap(lambda x: x, in_axes=({"b": 0},))({"a": nx.zeros(2)})

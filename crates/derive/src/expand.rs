@@ -42,13 +42,13 @@ impl<'a> Struct<'a> {
             Data::Enum(_) => {
                 return Err(Error::new_spanned(
                     name,
-                    "an enum is no container: a traced function is compiled for one structure, and \
-                     which variant there is would be part of it. Use a struct with `Option` fields, \
+                    "an enum is not a container: a traced function is compiled for one structure, \
+                     which would include the variant. Use a struct with `Option` fields, \
                      or keep the enum in a struct as a field with `#[container(skip)]`",
                 ));
             }
             Data::Union(_) => {
-                return Err(Error::new_spanned(name, "a union is no container; use a struct"));
+                return Err(Error::new_spanned(name, "a union is not a container; use a struct"));
             }
         };
         if let Some(lifetime) = input.generics.lifetimes().next() {

@@ -99,7 +99,8 @@ impl Tensor {
     ///
     /// let mean = Tensor::from([1.0f32, 2.0, 4.5]).mean()?;
     /// assert_eq!((mean.item::<f32>()?, mean.item::<f64>()?), (2.5, 2.5));
-    /// assert_eq!(mean.item::<i32>().unwrap_err().to_string(), "item: 2.5 is no i32");
+    /// let error = mean.item::<i32>().unwrap_err();
+    /// assert_eq!(error.to_string(), "item: value: must fit i32; got 2.5");
     /// # Ok::<(), nxla::Error>(())
     /// ```
     ///
@@ -110,7 +111,7 @@ impl Tensor {
     pub fn item<T: Item>(&self) -> Result<T> {
         let scalar = self.0.item()?;
         T::of(scalar).ok_or_else(|| {
-            let why = format!("{scalar} is no {}", std::any::type_name::<T>());
+            let why = format!("value: must fit {}; got {scalar}", std::any::type_name::<T>());
             Error::Arguments { function: "item".into(), why }
         })
     }

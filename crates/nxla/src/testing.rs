@@ -220,7 +220,7 @@ impl CheckGrads {
         let flat = Flat::new(&function, given);
         let values = flat.smooth();
         if values.is_empty() {
-            return Err(wrong("there is no float or complex tensor among the arguments"));
+            return Err(wrong("arguments: must contain a float or complex tensor"));
         }
         let digits = values.iter().map(|x| digits(x.dtype())).fold(f64::INFINITY, f64::min);
         let checker = Checker {
@@ -380,7 +380,7 @@ impl Checker<'_> {
             values.iter().map(|x| random.like(x)).collect::<Result<_>>()?;
         let shown = self.differences(function, values, &directions)?;
         if shown.is_empty() {
-            return Err(wrong("the function gives no float or complex tensor"));
+            return Err(wrong("function: must return a float or complex tensor"));
         }
         for &mode in self.modes {
             let name = if mode == Mode::Forward { "forward" } else { "reverse" };

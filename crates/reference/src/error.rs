@@ -7,7 +7,7 @@ use nxla_tensor::TensorError;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The number of inputs differs from the number that the program takes.
-    #[error("the program takes {expected} inputs, got {found}")]
+    #[error("inputs: expected {expected}; got {found}")]
     InputCount {
         /// The number that the program takes.
         expected: usize,
@@ -15,7 +15,7 @@ pub enum Error {
         found: usize,
     },
     /// The dtype or shape of an input differs from the type that the program takes.
-    #[error("input {index} is {found}, the program takes {expected}")]
+    #[error("input {index}: expected {expected}; got {found}")]
     InputType {
         /// The position among the inputs.
         index: usize,
@@ -28,7 +28,7 @@ pub enum Error {
     #[error("a host function failed: {0}")]
     Hook(HostError),
     /// A runtime call has no function.
-    #[error("the function of a runtime call is not at hand")]
+    #[error("the function of a runtime call is not available")]
     NoFunction,
     /// A host tensor could not be created.
     #[error(transparent)]

@@ -36,7 +36,7 @@ pub enum SplitError {
     #[error("{0}")]
     Policy(String),
     /// Bytes that are not a stage or a graph of stages.
-    #[error("the bytes are no {expected}: at byte {at}, {why}")]
+    #[error("bytes: expected a {expected}; at byte {at}, {why}")]
     Bytes {
         /// The position at which reading failed.
         at: usize,

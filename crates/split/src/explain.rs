@@ -66,15 +66,16 @@ impl StageGraph {
     /// several workers that exchange data at no cost.
     ///
     /// ```text
-    /// stage  ops  flops  takes      bytes  gives  bytes  peak  same  after
-    ///     0    2     11  in0          4 B  f32      4 B  12 B
-    ///     1    2     11  in1, s0.0    8 B  f32      4 B  16 B
+    /// stage  ops  flops  inputs     bytes  outputs  bytes  peak  same  after
+    ///     0    2     11  in0          4 B  f32        4 B  12 B
+    ///     1    2     11  in1, s0.0    8 B  f32        4 B  16 B
     /// 2 stages on 2 levels, 4 operations, 4 B between stages
     /// about 10.0 µs; on 2 workers 1.0 times as fast, on 4 workers 1.0
     /// ```
     pub fn explain(&self) -> String {
-        let header =
-            ["stage", "ops", "flops", "takes", "bytes", "gives", "bytes", "peak", "same", "after"];
+        let header = [
+            "stage", "ops", "flops", "inputs", "bytes", "outputs", "bytes", "peak", "same", "after",
+        ];
         let mut rows = vec![header.map(String::from)];
         let mut first: FxHashMap<Digest, StageId> = FxHashMap::default();
         for stage in self.stages() {
@@ -238,7 +239,7 @@ fn counted(count: usize, noun: &str) -> String {
 
 /// Aligns the columns of a table: numbers to the right, lists to the left.
 fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
-    const LEFT: [&str; 4] = ["takes", "gives", "same", "after"];
+    const LEFT: [&str; 4] = ["inputs", "outputs", "same", "after"];
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);

@@ -37,7 +37,7 @@ pub struct Task<V> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// The number of values differs from the number of inputs of the program.
-    #[error("the program takes {expected} inputs, got {found}")]
+    #[error("inputs: expected {expected}; got {found}")]
     Inputs {
         /// The number of inputs.
         expected: usize,
@@ -45,7 +45,7 @@ pub enum ScheduleError {
         found: usize,
     },
     /// The number of results differs from the number of outputs of the stage.
-    #[error("{stage} gives {expected} outputs, got {found}")]
+    #[error("{stage}: must return {expected} outputs; got {found}")]
     Outputs {
         /// The stage.
         stage: StageId,

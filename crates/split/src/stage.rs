@@ -263,8 +263,8 @@ fn verify(inputs: &[TensorType], stages: &[Stage], outputs: &[Source]) -> Result
         for (&source, expected) in stage.arguments.iter().zip(stage.program.inputs()) {
             match given(inputs, &stages[..index], source) {
                 Some(ty) if ty == expected => {}
-                Some(ty) => return fail(format!("takes {source} as {expected}, but it is {ty}")),
-                None => return fail(format!("takes {source}, which nothing before it gives")),
+                Some(ty) => return fail(format!("input {source}: expected {expected}; got {ty}")),
+                None => return fail(format!("takes {source}, which no earlier stage returns")),
             }
         }
     }
@@ -272,7 +272,7 @@ fn verify(inputs: &[TensorType], stages: &[Stage], outputs: &[Source]) -> Result
         if given(inputs, stages, source).is_none() {
             return Err(SplitError::Output {
                 output,
-                why: format!("{source}, which nothing gives"),
+                why: format!("{source}, which no stage returns"),
             });
         }
     }

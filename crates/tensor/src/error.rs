@@ -9,7 +9,7 @@ use crate::shape::{Shape, ShapeError};
 #[non_exhaustive]
 pub enum TensorError {
     /// The number of bytes does not fit the type and shape.
-    #[error("{dtype}{shape} takes {expected} bytes, got {actual}")]
+    #[error("bytes: expected {expected} for {dtype}{shape}; got {actual}")]
     ByteCount {
         /// The requested dtype.
         dtype: DType,
@@ -21,7 +21,7 @@ pub enum TensorError {
         actual: usize,
     },
     /// The number of elements does not fit the shape.
-    #[error("shape {shape:?} takes {expected} elements, got {actual}")]
+    #[error("elements: expected {expected} for shape {shape:?}; got {actual}")]
     ElementCount {
         /// The requested shape.
         shape: Shape,
@@ -49,7 +49,7 @@ pub enum TensorError {
         bytes: usize,
     },
     /// The address of foreign memory is not aligned for the element type.
-    #[error("memory of a {dtype} tensor has to be aligned to {align} bytes")]
+    #[error("memory: must be aligned to {align} bytes for dtype {dtype}")]
     Misaligned {
         /// The requested dtype.
         dtype: DType,
@@ -83,7 +83,7 @@ pub enum TensorError {
         to: Shape,
     },
     /// A single value was requested from a tensor with another number of elements.
-    #[error("a single value needs exactly one element, got shape {shape:?}")]
+    #[error("expected exactly one element; got shape {shape:?}")]
     NotOneElement {
         /// The shape of the tensor.
         shape: Shape,
@@ -95,7 +95,7 @@ pub enum TensorError {
         shape: Shape,
     },
     /// A heatmap of a scalar or of complex numbers was requested.
-    #[error("a heatmap needs real numbers and at least one axis, got {dtype}{shape}")]
+    #[error("heatmap: expected real numbers and at least one axis; got {dtype}{shape}")]
     NoPicture {
         /// The dtype of the tensor.
         dtype: DType,

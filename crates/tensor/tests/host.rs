@@ -40,9 +40,9 @@ fn owned_buffers_are_aligned() {
 #[test]
 fn wrong_counts_are_errors() {
     let error = HostTensor::from_slice(&[1_i32, 2, 3], [2, 2]).unwrap_err();
-    assert_eq!(error.to_string(), "shape [2, 2] takes 4 elements, got 3");
+    assert_eq!(error.to_string(), "elements: expected 4 for shape [2, 2]; got 3");
     let error = HostTensor::from_bytes(DType::F32, [2], &[0; 7]).unwrap_err();
-    assert_eq!(error.to_string(), "f32[2] takes 8 bytes, got 7");
+    assert_eq!(error.to_string(), "bytes: expected 8 for f32[2]; got 7");
     let error = HostTensor::zeros(DType::F64, [usize::MAX / 8, 2]).unwrap_err();
     assert!(matches!(error, TensorError::TooLarge { dtype: DType::F64, .. }));
     assert!(HostTensor::zeros(DType::U8, [isize::MAX as usize]).is_err());
@@ -233,7 +233,7 @@ fn single_elements() {
     let one = HostTensor::from_slice(&[7_i64], [1, 1]).unwrap();
     assert_eq!(one.item(), Ok(Scalar::Int(7)));
     let error = HostTensor::zeros(DType::F32, [2]).unwrap().item().unwrap_err();
-    assert_eq!(error.to_string(), "a single value needs exactly one element, got shape [2]");
+    assert_eq!(error.to_string(), "expected exactly one element; got shape [2]");
     assert!(HostTensor::zeros(DType::F32, [0]).unwrap().item().is_err());
 }
 

@@ -232,11 +232,10 @@ fn refuses_what_is_no_matrix() {
     let mut graph = Graph::new();
     let a = graph.parameter(0, TensorType::new(DType::F32, [3]));
     let error = graph.make(Op::Factorize(Factorization::Lu), &[a]).unwrap_err();
-    let expected = "lu: operand has shape f32[3], expected matrices in the last two axes";
+    let expected = "lu: operand: expected matrices in the last two axes; got f32[3]";
     assert_eq!(error.to_string(), expected);
     let a = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
     let error = graph.make(Op::Factorize(Factorization::Eigh), &[a]).unwrap_err();
-    let expected =
-        "eigh: operand has shape f32[2][3], expected square matrices in the last two axes";
+    let expected = "eigh: operand: expected square matrices in the last two axes; got f32[2][3]";
     assert_eq!(error.to_string(), expected);
 }

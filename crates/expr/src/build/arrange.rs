@@ -45,7 +45,7 @@ impl Graph {
     pub fn move_axes(&mut self, x: ExprId, from: &[i64], to: &[i64]) -> Result<ExprId> {
         const OP: &str = "move_axes";
         if from.len() != to.len() {
-            let why = format!("has {} axes, the source {}", to.len(), from.len());
+            let why = format!("must have {} axes like the source; got {}", from.len(), to.len());
             return Err(self.invalid(OP, "destination", why));
         }
         let rank = self.shape(x).rank();
@@ -123,7 +123,8 @@ impl Graph {
             return self.repeat_each(x, count, position);
         }
         if counts.len() != size {
-            let why = format!("has {} counts, the axis has {size} elements", counts.len());
+            let why =
+                format!("must have {size} entries, the size of the axis; got {}", counts.len());
             return Err(self.invalid("repeat", "counts", why));
         }
         let places: Vec<i64> = (0..size)
@@ -142,7 +143,11 @@ impl Graph {
     fn repeat_each(&mut self, x: ExprId, count: usize, axis: usize) -> Result<ExprId> {
         let (shape, names) = (self.shape(x).to_vec(), self.tensor_type(x).names.clone());
         let Some(length) = shape[axis].checked_mul(count) else {
-            return Err(self.invalid("repeat", "counts", format!("{count} is too large")));
+            return Err(self.invalid(
+                "repeat",
+                "counts",
+                format!("must fit 64-bit sizes; got {count}"),
+            ));
         };
         let (mut apart, mut copied, mut joined) = (shape.clone(), shape.clone(), shape);
         apart.insert(axis + 1, 1);

@@ -48,7 +48,7 @@ impl ConvOptions {
 
     /// Creates options with explicit padding before and after each spatial axis.
     #[must_use]
-    pub fn padded(around: impl Into<Vec<(i64, i64)>>) -> Self {
+    pub fn with_padding(around: impl Into<Vec<(i64, i64)>>) -> Self {
         Self::default().padding(WindowPadding::Explicit(around.into()))
     }
 }
@@ -67,8 +67,8 @@ impl Graph {
     /// assert_eq!(graph.tensor_type(dot).to_string(), "f32[2][4]");
     /// assert_eq!(
     ///     graph.dot(y, x).unwrap_err().to_string(),
-    ///     "dot: axis 1 of left has size 4, axis 0 of right has size 2 (left is f32[3][4], right \
-    ///      is f32[2][3])"
+    ///     "dot: axis 1 of left and axis 0 of right: must have equal sizes; got 4 and 2 (left \
+    ///      is f32[3][4], right is f32[2][3])"
     /// );
     /// # Ok::<(), nxla_expr::Error>(())
     /// ```

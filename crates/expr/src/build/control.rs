@@ -134,7 +134,11 @@ impl Graph {
         cotangents: Vec<ExprId>,
     ) -> Result<Vec<ExprId>> {
         if cotangents.len() != inputs.len() {
-            let why = format!("gave {} cotangents for {} inputs", cotangents.len(), inputs.len());
+            let why = format!(
+                "must return {} cotangents, one for each input; got {}",
+                inputs.len(),
+                cotangents.len()
+            );
             return Err(self.invalid("custom_grad", "rule", why));
         }
         for (position, (&cotangent, &input)) in cotangents.iter().zip(inputs).enumerate() {
@@ -156,7 +160,11 @@ impl Graph {
         tangents: Vec<ExprId>,
     ) -> Result<Vec<ExprId>> {
         if tangents.len() != outputs.len() {
-            let why = format!("gave {} tangents for {} results", tangents.len(), outputs.len());
+            let why = format!(
+                "must return {} tangents, one for each result; got {}",
+                outputs.len(),
+                tangents.len()
+            );
             return Err(self.invalid("custom_jvp", "rule", why));
         }
         for (position, (&tangent, &output)) in tangents.iter().zip(outputs).enumerate() {
@@ -178,7 +186,8 @@ impl Graph {
         if common.is_ok_and(|common| common == expected.shape) {
             return Ok(());
         }
-        let why = format!("gave the {kind} {found} for {place} {position}, which is {expected}");
+        let why =
+            format!("must return a {kind} of type {expected} for {place} {position}; got {found}");
         Err(self.invalid(function, "rule", why))
     }
 
@@ -221,10 +230,10 @@ impl Graph {
         default: Option<Arc<dyn HostFn>>,
     ) -> Result<Vec<ExprId>> {
         if values.is_empty() {
-            return Err(self.invalid("io_call", "value", "there is no tensor to show"));
+            return Err(self.invalid("io_call", "value", "must contain a tensor"));
         }
         if name.is_none() && default.as_ref().is_none_or(|own| own.is_silent()) {
-            return Err(self.invalid("io_call", "function", "a hook needs a name or a function"));
+            return Err(self.invalid("io_call", "function", "must be a name or a function"));
         }
         let name = name.map(Into::into);
         let hook = HookOp { name, default, slot: None, results: None };
@@ -247,7 +256,7 @@ impl Graph {
         function: Arc<dyn HostFn>,
     ) -> Result<Vec<ExprId>> {
         if results.is_empty() {
-            return Err(self.invalid("runtime_call", "template", "there is no tensor in it"));
+            return Err(self.invalid("runtime_call", "template", "must contain a tensor"));
         }
         let (default, results) = (Some(function), Some(results.into()));
         let hook = HookOp { name: None, default, slot: None, results };
@@ -421,7 +430,7 @@ impl Graph {
             [id] if self.shape(id).rank() == 0 => Ok(id),
             [id] => {
                 let found = self.tensor_type(id).to_string();
-                let expected = "a scalar; reduce it with all or any".into();
+                let expected = "a scalar (reduce it with all or any)".into();
                 Err(self.error("cond", ErrorKind::Shape { argument: "predicate", found, expected }))
             }
             _ => Err(self.invalid("cond", "predicate", "must be one scalar")),
@@ -434,8 +443,10 @@ impl Graph {
         for (number, branch) in branches.iter().map(|branch| &**branch) {
             if branch.outputs.len() != count {
                 let found = branch.outputs.len();
-                let why =
-                    format!("branch {number} gives {found} results, branch {first} gives {count}");
+                let why = format!(
+                    "must return {count} results like branch {first}; got {found} from branch \
+                     {number}"
+                );
                 return Err(self.invalid("cond", "branch", why));
             }
         }

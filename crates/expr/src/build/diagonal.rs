@@ -52,7 +52,7 @@ impl Graph {
         };
         let distance = usize::try_from(offset.unsigned_abs()).ok();
         let Some(side) = distance.and_then(|distance| length.checked_add(distance)) else {
-            return Err(self.invalid(op, "offset", format!("{offset} is too large")));
+            return Err(self.invalid(op, "offset", format!("must fit 64-bit sizes; got {offset}")));
         };
         // Signed dtypes cannot represent all of `u64`, so `u64` does not change.
         let dtype = self.dtype(x);
@@ -111,7 +111,7 @@ impl Graph {
         let left = rows.checked_sub(first_row).zip(columns.checked_sub(first_column));
         let Some(length) = left.map(|(rows, columns)| rows.min(columns)).filter(|&left| left > 0)
         else {
-            let why = format!("{offset} is outside of a matrix of {rows} by {columns}");
+            let why = format!("must be inside a matrix of {rows} by {columns}; got {offset}");
             return Err(self.invalid(op, "offset", why));
         };
         let coordinates: Vec<i64> = (0..length)

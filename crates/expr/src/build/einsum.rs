@@ -76,8 +76,10 @@ impl Graph {
     ) -> Result<ExprId> {
         let (inputs, output) = self.read_subscripts(subscripts)?;
         if inputs.len() != operands.len() {
-            let why = format!("{subscripts:?} has {} terms", inputs.len());
-            let why = format!("{why}, and there are {} operands", operands.len());
+            let (terms, count) = (inputs.len(), operands.len());
+            let why = format!(
+                "must have one term for each of {count} operands; got {terms} in {subscripts:?}"
+            );
             return Err(self.invalid("einsum", "subscripts", why));
         }
         let mut terms = Vec::with_capacity(operands.len());
@@ -96,7 +98,9 @@ impl Graph {
         }
         for label in &result {
             if !terms.iter().any(|term| term.labels.contains(label)) {
-                let why = format!("{subscripts:?} has {label} in the result, and in no operand");
+                let why = format!(
+                    "must use labels of operands in the result; got {label} in {subscripts:?}"
+                );
                 return Err(self.invalid("einsum", "subscripts", why));
             }
         }
@@ -124,7 +128,7 @@ impl Graph {
         while let Some(first) = rest.chars().next() {
             if let Some(after) = rest.strip_prefix("...") {
                 if places.contains(&None) {
-                    let why = format!("{term:?} has more than one ellipsis");
+                    let why = format!("must have at most one ellipsis in a term; got {term:?}");
                     return Err(self.invalid("einsum", "subscripts", why));
                 }
                 places.push(None);
@@ -133,7 +137,8 @@ impl Graph {
                 places.push(Some(first));
                 rest = &rest[first.len_utf8()..];
             } else {
-                let why = format!("{first:?} in {term:?} is no letter and no ellipsis (...)");
+                let why =
+                    format!("must be letters and an ellipsis (...); got {first:?} in {term:?}");
                 return Err(self.invalid("einsum", "subscripts", why));
             }
         }
@@ -148,7 +153,10 @@ impl Graph {
             return Ok(rank - letters);
         }
         let term: String = written.places.iter().flatten().collect();
-        let why = format!("{term:?} labels {letters} axes of {}", self.tensor_type(id));
+        let why = format!(
+            "must label each axis of {}; got {letters} labels in {term:?}",
+            self.tensor_type(id)
+        );
         Err(self.invalid("einsum", "subscripts", why))
     }
 
@@ -168,13 +176,13 @@ impl Graph {
             return Ok((0..covered).rev().map(Label::Covered).chain(letters).collect());
         };
         if covered > 0 && !output.has_ellipsis() {
-            let why = "have an ellipsis for operands, and none for the result";
+            let why = "must have an ellipsis in the result, as in the operands";
             return Err(self.invalid("einsum", "subscripts", why));
         }
         let labels = output.labels(covered);
         for (position, label) in labels.iter().enumerate() {
             if labels[..position].contains(label) {
-                let why = format!("have {label} more than once in the result");
+                let why = format!("must be distinct in the result; got {label} twice");
                 return Err(self.invalid("einsum", "subscripts", why));
             }
         }
@@ -191,7 +199,9 @@ impl Graph {
                     *known = size;
                 }
                 if size != 1 && size != *known {
-                    let why = format!("give {label} the sizes {known} and {size}");
+                    let why = format!(
+                        "must label axes of equal sizes; got {known} and {size} for {label}"
+                    );
                     return Err(self.invalid("einsum", "subscripts", why));
                 }
             }
@@ -240,7 +250,7 @@ impl Graph {
             sorted.dedup();
             let fits = sorted.last().is_some_and(|&last| last < terms.len());
             if !fits || sorted.len() != positions.len() {
-                let why = format!("{positions:?} are not positions of {} terms", terms.len());
+                let why = format!("must be positions of {} terms; got {positions:?}", terms.len());
                 return Err(self.invalid("einsum", "order", why));
             }
             let mut taken: Vec<Term> =

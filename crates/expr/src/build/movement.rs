@@ -54,13 +54,13 @@ impl Graph {
         };
         let (1, Some(fit)) = (unknown, size.checked_div(known.size())) else {
             let why =
-                format!("{} leaves a size undetermined for {}", written(), self.tensor_type(x));
+                format!("must determine all sizes for {}; got {}", self.tensor_type(x), written());
             return Err(self.invalid("reshape", "shape", why));
         };
         if fit * known.size() != size {
             let x = self.tensor_type(x);
             let why =
-                format!("no size for the -1 of {} fits {x}, which has {size} elements", written());
+                format!("must have the {size} elements of {x} for some size -1; got {}", written());
             return Err(self.invalid("reshape", "shape", why));
         }
         self.reshape(x, sizes.iter().map(|size| size.unwrap_or(fit)).collect::<Shape>())
@@ -114,10 +114,10 @@ impl Graph {
         let mut positions = nxla_tensor::normalize_axes(axes, rank).map_err(|error| {
             let why = match error {
                 ShapeError::DuplicateAxis { axis, .. } => {
-                    format!("axis {axis} of the result is there twice")
+                    format!("must be distinct; got axis {axis} of the result twice")
                 }
                 ShapeError::AxisOutOfRange { axis, .. } => {
-                    format!("{axis} is out of range for a result with {rank} axes")
+                    format!("must be in range for a result with {rank} axes; got {axis}")
                 }
                 other => other.to_string(),
             };
@@ -135,9 +135,9 @@ impl Graph {
         let rank = self.shape(x).rank();
         nxla_tensor::normalize_axis(axis, rank + 1).map_err(|_| {
             let why = format!(
-                "{axis} is out of range for a new axis of {}, expected -{} to {rank}",
-                self.tensor_type(x),
-                rank + 1
+                "must be from -{} to {rank} for a new axis of {}; got {axis}",
+                rank + 1,
+                self.tensor_type(x)
             );
             self.invalid(op, "axis", why)
         })
@@ -252,7 +252,7 @@ impl Graph {
             Err(_) => size.checked_sub(usize::try_from(index.unsigned_abs()).unwrap_or(usize::MAX)),
         };
         let Some(index) = index.filter(|&index| index <= size) else {
-            let why = format!("is outside of axis {at} of {}", self.tensor_type(x));
+            let why = format!("must be inside axis {at} of {}", self.tensor_type(x));
             return Err(self.invalid("split", "index", why));
         };
         let low = self.slice_along_axis(x, 0, index, axis, 1)?;
@@ -273,7 +273,7 @@ impl Graph {
         let axes = self.axes("flatten", x, axes)?;
         let Some((&first, &last)) = axes.first().zip(axes.last()) else { return Ok(x) };
         if !axes.iter().copied().eq(first..=last) {
-            let why = format!("{axes:?} must be consecutive");
+            let why = format!("must be consecutive; got {axes:?}");
             return Err(self.invalid("flatten", "axes", why));
         }
         let ty = self.tensor_type(x);

@@ -82,7 +82,7 @@ impl Graph {
         let op = "pad_outer";
         let (shape, described) = (self.shape(x).clone(), self.tensor_type(x).to_string());
         if shape.rank() == 0 {
-            return Err(self.invalid(op, "operand", "is a scalar, which has no axis to pad"));
+            return Err(self.invalid(op, "operand", "must have at least one axis; got a scalar"));
         }
         if widths.len() != shape.rank() {
             let why =
@@ -95,7 +95,8 @@ impl Graph {
                 continue;
             }
             if size == 0 {
-                let why = format!("axis {axis} of {described} has no element to repeat");
+                let why =
+                    format!("must have elements to repeat along axis {axis}; got {described}");
                 return Err(self.invalid(op, "operand", why));
             }
             let places = places(rule, size, low, high);

@@ -60,7 +60,7 @@ impl Graph {
         }
         let (last, rest, kept) = self.axes_last(op, x, axes)?;
         if self.shape(last).last() == Some(&0) {
-            let why = format!("there is no quantile of the 0 elements of {}", self.tensor_type(x));
+            let why = format!("must have at least one element; got {}", self.tensor_type(x));
             return Err(self.invalid(op, "operand", why));
         }
         let x = self.as_type(last, dtype)?;

@@ -64,7 +64,7 @@ impl Graph {
         let axes = match axes {
             Some(axes) => self.axes("weighted_mean", x, axes)?,
             None => {
-                let why = "must be given when the weights have another shape than the tensor";
+                let why = "must be given if the weights and the tensor differ in shape";
                 return Err(self.invalid("weighted_mean", "axes", why));
             }
         };
@@ -199,7 +199,7 @@ impl Graph {
     pub fn covariance(&mut self, x: ExprId, mean: Option<ExprId>, ddof: i64) -> Result<ExprId> {
         let op = "covariance";
         if ddof < 0 {
-            return Err(self.invalid(op, "ddof", format!("must not be negative, got {ddof}")));
+            return Err(self.invalid(op, "ddof", format!("must not be negative; got {ddof}")));
         }
         let (rank, [rows, _]) = self.matrix(op, x)?;
         let dtype = mean.map_or(self.dtype(x), |mean| promote(self.dtype(x), self.dtype(mean)));
@@ -212,7 +212,11 @@ impl Graph {
             None => self.mean(x, Some(&[-2]), false)?,
         };
         if self.shape(mean).rank() == 0 {
-            return Err(self.invalid(op, "mean", "is a scalar, expected one number per column"));
+            return Err(self.invalid(
+                op,
+                "mean",
+                "must have one element for each column; got a scalar",
+            ));
         }
         let mean = self.new_axis(mean, -2, None)?;
         let centred = self.subtract(x, mean).map_err(of_op(op))?;
@@ -239,7 +243,7 @@ impl Graph {
         let at = self.axis("median", x, axis)?;
         let size = self.shape(x)[at];
         if size == 0 {
-            let why = format!("there is no median of the 0 elements of {}", self.tensor_type(x));
+            let why = format!("must have at least one element; got {}", self.tensor_type(x));
             return Err(self.invalid("median", "operand", why));
         }
         let sorted = self.sort(x, axis, false, false).map_err(of_op("median"))?;
@@ -278,7 +282,7 @@ impl Graph {
         let at = self.axis(op, x, axis)?;
         let size = self.shape(x)[at];
         if size == 0 {
-            let why = format!("there is no mode of the 0 elements of {}", self.tensor_type(x));
+            let why = format!("must have at least one element; got {}", self.tensor_type(x));
             return Err(self.invalid(op, "operand", why));
         }
         let sorted = self.sort(x, axis, false, false).map_err(of_op(op))?;

@@ -205,10 +205,7 @@ impl Graph {
     pub fn open_window_fold(&mut self, x: ExprId, initial: ExprId) -> Result<Fold> {
         let (dtype, found) = (self.dtype(x), self.dtype(initial));
         if promote_keep_pred(dtype, found) != dtype {
-            let why = format!(
-                "has dtype {found}, which does not promote to that of the {dtype} \
-                               tensor"
-            );
+            let why = format!("must have a dtype that promotes to {dtype}; got {found}");
             return Err(self.invalid("window_reduce", "initial", why));
         }
         self.open_fold_of("window_reduce", x, initial)

@@ -25,13 +25,13 @@ pub struct Error {
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each variant's text names its fields")]
 pub enum ErrorKind {
-    #[error("cannot broadcast {left} with {right}")]
+    #[error("operands: expected shapes that broadcast; got {left} and {right}")]
     Broadcast { left: Box<TensorType>, right: Box<TensorType> },
-    #[error("{argument} has shape {found}, expected {expected}")]
+    #[error("{argument}: expected {expected}; got {found}")]
     Shape { argument: &'static str, found: String, expected: String },
     #[error(
-        "axis {left_axis} of left has size {left_size}, axis {right_axis} of right has size \
-         {right_size} (left is {left}, right is {right})"
+        "axis {left_axis} of left and axis {right_axis} of right: must have equal sizes; \
+         got {left_size} and {right_size} (left is {left}, right is {right})"
     )]
     AxisSizes {
         left_axis: usize,
@@ -41,17 +41,17 @@ pub enum ErrorKind {
         left: Box<TensorType>,
         right: Box<TensorType>,
     },
-    #[error("{argument} has dtype {found}, expected {expected}")]
+    #[error("{argument}: expected {expected}; got {found}")]
     DType { argument: &'static str, found: DType, expected: &'static str },
-    #[error("axis {axis} is out of range for {ty}")]
+    #[error("axis: must be in range for {ty}; got {axis}")]
     Axis { axis: i64, ty: Box<TensorType> },
-    #[error("axis {axis} is given twice in {argument}")]
+    #[error("{argument}: must be distinct; got axis {axis} twice")]
     DuplicateAxis { argument: &'static str, axis: usize },
-    #[error("{argument} needs {expected} entries for {ty}, got {found}")]
+    #[error("{argument}: expected {expected} entries for {ty}; got {found}")]
     Count { argument: &'static str, expected: usize, found: usize, ty: Box<TensorType> },
-    #[error("takes {expected} operands, got {found}")]
+    #[error("operands: expected {expected}; got {found}")]
     Arity { expected: String, found: usize },
-    #[error("{argument} must be a tensor, got a {found}")]
+    #[error("{argument}: expected a tensor; got {found}")]
     NotATensor { argument: &'static str, found: Box<Type> },
     #[error("{argument}: {why}")]
     Invalid { argument: &'static str, why: String },
@@ -126,14 +126,15 @@ impl fmt::Display for Misfit {
             None => write!(f, "result {result}")?,
         }
         match (region, difference) {
-            (Region::Body, _) => write!(f, " is {found} after the body, {expected} before"),
-            (Region::Branch(_), Difference::Names) => {
-                write!(f, " is {found}, with other names than {expected} of the branches before")
+            (Region::Body, _) => {
+                write!(f, ": must keep the type {expected}; got {found} after the body")
             }
-            (Region::Branch(_), Difference::Shape | Difference::DType) => write!(
-                f,
-                " is {found}, which does not broadcast with {expected} of the branches before"
-            ),
+            (Region::Branch(_), Difference::Names) => {
+                write!(f, ": must have the names of {expected} in earlier branches; got {found}")
+            }
+            (Region::Branch(_), Difference::Shape | Difference::DType) => {
+                write!(f, ": must broadcast with {expected} in earlier branches; got {found}")
+            }
         }
     }
 }

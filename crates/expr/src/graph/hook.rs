@@ -164,7 +164,7 @@ impl<'a> Listener<'a> {
         for (index, (result, ty)) in results.iter().zip(expected).enumerate() {
             if result.dtype() != ty.dtype || *result.shape() != ty.shape {
                 let found = format!("{}{}", result.dtype(), result.shape());
-                let why = format!("result {index} of the function is {found}, expected {ty}");
+                let why = format!("must return {ty} as result {index}; got {found}");
                 return Err(why.into());
             }
         }

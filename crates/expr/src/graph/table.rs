@@ -74,7 +74,7 @@ macro_rules! unary_class {
         "Real numbers; integers stay as they are."
     };
     (takes Bits) => {
-        "Integers or truth values."
+        "Integers or booleans."
     };
     (takes Int) => {
         "Integers."
@@ -95,10 +95,10 @@ macro_rules! unary_class {
         "Numbers of the shape of `x`; floats of half the width for complex numbers."
     };
     (gives RealPredicate) => {
-        "Truth values of the shape of `x`."
+        "Booleans of the shape of `x`."
     };
     (gives Predicate) => {
-        "Truth values of the shape of `x`."
+        "Booleans of the shape of `x`."
     };
     (gives Complex) => {
         "Complex numbers of the shape of `x`."
@@ -151,10 +151,10 @@ macro_rules! binary_class {
         "Floats of the common shape."
     };
     (gives Int) => { "Integers of the common shape and dtype." };
-    (gives Bits) => { "Integers of the common shape and dtype; truth values for two of them." };
-    (gives Equality) => { "Truth values of the common shape." };
-    (gives Logical) => { "Truth values of the common shape." };
-    (gives Order) => { "Truth values of the common shape." };
+    (gives Bits) => { "Integers of the common shape and dtype; booleans if both are booleans." };
+    (gives Equality) => { "Booleans of the common shape." };
+    (gives Logical) => { "Booleans of the common shape." };
+    (gives Order) => { "Booleans of the common shape." };
     (gives Parts) => { "``complex128`` if a part is ``float64``, else ``complex64``." };
     (gives $any:ident) => { "Numbers of the common shape and dtype." };
     (raises Int) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If an operand is not an integer." };
@@ -342,7 +342,7 @@ macro_rules! for_each_unary {
                 "logical_not" [">>> nx.logical_not([0, 1, 2]).tolist()" "[True, False, False]"];
             /// Turn every bit over; the operator ``~``.
             ///
-            /// A truth value is negated.
+            /// A boolean is negated.
             BitwiseNot bitwise_not "bitwise_not" Bits (Direct("stablehlo.not")) 1 (-3.0, 3.0)
                 "bitwise_invert" [">>> nx.bitwise_invert([0, 1]).tolist()" "[-1, -2]"];
             /// Count the bits that are one.

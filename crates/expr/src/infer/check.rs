@@ -40,7 +40,7 @@ pub(super) fn tensor(ty: TensorType) -> Inferred {
 /// Returns the names of these axes of a type.
 pub(super) fn names_at(ty: &TensorType, axes: impl Iterator<Item = usize>) -> Option<Names> {
     let names = ty.names.as_ref()?;
-    named(axes.map(|axis| names[axis].clone()).collect())
+    drop_if_unnamed(axes.map(|axis| names[axis].clone()).collect())
 }
 
 /// Returns the name of each axis, for rules that combine axes of several operands.
@@ -52,23 +52,23 @@ pub(super) fn axis_names(ty: &TensorType) -> Vec<Option<AxisName>> {
 }
 
 /// Returns names, or `None` if no axis has a name.
-pub(super) fn named(names: Names) -> Option<Names> {
+pub(super) fn drop_if_unnamed(names: Names) -> Option<Names> {
     (!names.is_unnamed()).then_some(names)
 }
 
 /// Checks axis names from an attribute: one entry per axis of the result.
-pub(super) fn given_names(
+pub(super) fn attribute_names(
     names: Option<&Names>,
     result: &TensorType,
 ) -> Result<Option<Names>, ErrorKind> {
     let Some(names) = names else { return Ok(None) };
     count("names", names.len(), result.rank(), result)?;
-    Ok(named(names.clone()))
+    Ok(drop_if_unnamed(names.clone()))
 }
 
 /// Normalizes a type from an attribute.
 pub(super) fn given_type(ty: &TensorType) -> Inferred {
-    let names = given_names(ty.names.as_ref(), ty)?;
+    let names = attribute_names(ty.names.as_ref(), ty)?;
     tensor(TensorType { names, ..ty.clone() })
 }
 
@@ -124,7 +124,7 @@ pub(super) fn increasing_axes(
     if axes.is_sorted() {
         return Ok(());
     }
-    Err(ErrorKind::invalid(argument, format!("{axes:?} must be in increasing order")))
+    Err(ErrorKind::invalid(argument, format!("must be in increasing order; got {axes:?}")))
 }
 
 /// Checks a permutation of the axes of an operand.
@@ -159,7 +159,7 @@ pub(super) fn index_dtype(dtype: DType) -> Result<(), ErrorKind> {
     if dtype.is_integer() {
         return Ok(());
     }
-    Err(ErrorKind::invalid("dtype", format!("{dtype} is no integer dtype")))
+    Err(ErrorKind::invalid("dtype", format!("must be an integer dtype; got {dtype}")))
 }
 
 /// Checks that a dtype is ordered.
@@ -179,7 +179,10 @@ pub(super) fn same_dtype(
     if found == x.dtype {
         return Ok(());
     }
-    Err(ErrorKind::invalid(argument, format!("has dtype {found}, the operand is {x}")))
+    Err(ErrorKind::invalid(
+        argument,
+        format!("must have the dtype of the operand {x}; got {found}"),
+    ))
 }
 
 /// Checks that entries, such as strides, are at least one.
@@ -187,7 +190,7 @@ pub(super) fn positive(argument: &'static str, values: &[usize]) -> Result<(), E
     match values.iter().position(|&value| value == 0) {
         None => Ok(()),
         Some(axis) => {
-            Err(ErrorKind::invalid(argument, format!("must be at least 1, got 0 for axis {axis}")))
+            Err(ErrorKind::invalid(argument, format!("must be at least 1; got 0 for axis {axis}")))
         }
     }
 }
@@ -202,29 +205,29 @@ pub(super) fn fold_function(
     let expected = [&scalar, &scalar].into_iter().chain(captures.iter().copied());
     if !function.inputs().iter().eq(expected) {
         let found: Vec<String> = function.inputs().iter().map(ToString::to_string).collect();
-        let why = format!("takes ({}), not two {scalar} and the captures", found.join(", "));
+        let why = format!("must take two {scalar} and the captures; got ({})", found.join(", "));
         return Err(ErrorKind::invalid("function", why));
     }
     if !function.output_types().eq([&scalar]) {
         let found: Vec<String> = function.output_types().map(ToString::to_string).collect();
-        let why = format!("gives ({}), expected one {scalar}", found.join(", "));
+        let why = format!("must return one {scalar}; got ({})", found.join(", "));
         return Err(ErrorKind::invalid("function", why));
     }
     if !function.effects().is_empty() {
-        let why = "holds a hook; the order of a fold is not defined, so no hook can run in it";
+        let why = "must not contain hooks, because the order of a fold is not defined";
         return Err(ErrorKind::invalid("function", why));
     }
     Ok(())
 }
 
 /// Adds padding, which may be negative, to a size.
-pub(super) fn padded(size: usize, low: i64, high: i64) -> Option<usize> {
+pub(super) fn padded_size(size: usize, low: i64, high: i64) -> Option<usize> {
     let size = i128::try_from(size).ok()? + i128::from(low) + i128::from(high);
     usize::try_from(size).ok()
 }
 
 /// Returns the size of an axis with `step - 1` elements inserted between neighbors.
-pub(super) fn dilated(size: usize, step: usize) -> Option<usize> {
+pub(super) fn dilated_size(size: usize, step: usize) -> Option<usize> {
     match size.checked_sub(1) {
         None => Some(0),
         Some(gaps) => gaps.checked_mul(step)?.checked_add(1),

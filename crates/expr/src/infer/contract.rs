@@ -43,11 +43,11 @@ fn check_side(
     check::distinct_axes(contract_name, contract, ty)?;
     check::distinct_axes(batch_name, batch, ty)?;
     if !batch.iter().copied().eq(0..batch.len()) {
-        let why = format!("batch axes must be 0, 1, … in order, got {batch:?}");
+        let why = format!("batch axes must be 0, 1, … in order; got {batch:?}");
         return Err(ErrorKind::invalid(batch_name, why));
     }
     if let Some(axis) = contract.iter().find(|axis| batch.contains(axis)) {
-        let why = format!("axis {axis} is a batch axis already");
+        let why = format!("must differ from the batch axes; got {axis}");
         return Err(ErrorKind::invalid(contract_name, why));
     }
     Ok(())
@@ -100,19 +100,19 @@ fn dot_names(
     let (left, right) = (pick(&left, left_free), pick(&right, right_free));
     let names: Names = batch.iter().chain(left.iter()).chain(right.iter()).cloned().collect();
     names.check_unique().map_err(|error| check::names_error(&error))?;
-    Ok(check::named(names))
+    Ok(check::drop_if_unnamed(names))
 }
 
 fn conv(attributes: &Conv, types: &[&TensorType]) -> Inferred {
     let [input, kernel] = operands(types)?;
     for (argument, ty) in [("input", input), ("kernel", kernel)] {
         if ty.rank() < 3 {
-            let why = format!("needs batch, channel and spatial axes, got {ty}");
+            let why = format!("must have batch, channel and spatial axes; got {ty}");
             return Err(ErrorKind::invalid(argument, why));
         }
     }
     if kernel.rank() != input.rank() {
-        let why = format!("has another rank than the input: {kernel} with {input}");
+        let why = format!("must have the rank of the input {input}; got {kernel}");
         return Err(ErrorKind::invalid("kernel", why));
     }
     check::permutation("input_permutation", &attributes.input_permutation, input)?;
@@ -139,7 +139,7 @@ fn conv(attributes: &Conv, types: &[&TensorType]) -> Inferred {
         result_names[axis] = names[attributes.input_permutation[canonical]].clone();
     }
     let dtype = promote(input.dtype, kernel.dtype).to_floating();
-    tensor(TensorType { dtype, shape, names: check::named(Names::new(result_names)) })
+    tensor(TensorType { dtype, shape, names: check::drop_if_unnamed(Names::new(result_names)) })
 }
 
 fn check_spatial_attributes(attributes: &Conv, input: &TensorType) -> Result<(), ErrorKind> {
@@ -149,7 +149,7 @@ fn check_spatial_attributes(attributes: &Conv, input: &TensorType) -> Result<(),
             return Ok(());
         }
         let why = format!(
-            "needs one entry for each of the {spatial} spatial axes of {input}, got {found}"
+            "must have one entry for each of the {spatial} spatial axes of {input}; got {found}"
         );
         Err(ErrorKind::invalid(argument, why))
     };
@@ -174,30 +174,29 @@ fn check_groups(attributes: &Conv, input: &[usize], kernel: &[usize]) -> Result<
     }
     if feature_groups > 1 && batch_groups > 1 {
         let why = format!(
-            "{feature_groups} feature groups and {batch_groups} batch groups; only \
-                           one of them can exceed 1"
+            "at most one number of groups can exceed 1; got {feature_groups} feature groups and \
+             {batch_groups} batch groups"
         );
         return invalid("groups", why);
     }
     let (batch, channels, outputs) = (input[0], input[1], kernel[0]);
     if channels % feature_groups != 0 || outputs % feature_groups != 0 {
         let why = format!(
-            "{feature_groups} does not divide both {channels} input channels and \
-                           {outputs} output channels"
+            "must divide {channels} input channels and {outputs} output channels; got \
+             {feature_groups}"
         );
         return invalid("feature_groups", why);
     }
     if batch % batch_groups != 0 || outputs % batch_groups != 0 {
         let why = format!(
-            "{batch_groups} does not divide both a batch of {batch} and {outputs} \
-                           output channels"
+            "must divide a batch of {batch} and {outputs} output channels; got {batch_groups}"
         );
         return invalid("batch_groups", why);
     }
     if channels / feature_groups != kernel[1] {
         let why = format!(
-            "has {} input channels, expected {channels} / {feature_groups} (channels \
-                           of the input / feature groups)",
+            "must have {channels} / {feature_groups} input channels (channels of the input / \
+             feature groups); got {}",
             kernel[1]
         );
         return invalid("kernel", why);
@@ -213,12 +212,15 @@ fn spatial_size(
     kernel: usize,
 ) -> Result<usize, ErrorKind> {
     if kernel == 0 {
-        return Err(ErrorKind::invalid("kernel", format!("spatial axis {axis} has size 0")));
+        return Err(ErrorKind::invalid(
+            "kernel",
+            format!("must not be empty; got size 0 for spatial axis {axis}"),
+        ));
     }
     let (low, high) = attributes.padding[axis];
-    let spread = check::dilated(input, attributes.input_dilation[axis]);
-    let padded = spread.and_then(|size| check::padded(size, low, high));
-    let extent = check::dilated(kernel, attributes.kernel_dilation[axis]);
+    let spread = check::dilated_size(input, attributes.input_dilation[axis]);
+    let padded = spread.and_then(|size| check::padded_size(size, low, high));
+    let extent = check::dilated_size(kernel, attributes.kernel_dilation[axis]);
     let (Some(padded), Some(extent)) = (padded, extent) else {
         let why = format!(
             "({low}, {high}) on spatial axis {axis} of size {input} leaves no valid \

@@ -40,14 +40,14 @@ fn elem(index: usize, operands: &[&Type]) -> Inferred {
     };
     match ty {
         Type::Tuple(parts) if index < parts.len() => tensor(parts[index].clone()),
-        ty => Err(ErrorKind::invalid("index", format!("{index} is not a part of {ty}"))),
+        ty => Err(ErrorKind::invalid("index", format!("must be a part of {ty}; got {index}"))),
     }
 }
 
 fn metadata_type(metadata: &Metadata, operands: &[&TensorType]) -> Inferred {
     let depth = metadata.notes.depth();
     if depth > MAX_NOTE_DEPTH {
-        let why = format!("lists and maps nest {depth} deep, at most {MAX_NOTE_DEPTH} are read");
+        let why = format!("must be nested at most {MAX_NOTE_DEPTH} deep; got {depth}");
         return Err(ErrorKind::invalid("notes", why));
     }
     let shown = match &metadata.custom_grad {
@@ -88,7 +88,7 @@ fn check_predicate(argument: &'static str, program: &Program) -> Result<(), Erro
         _ => Err(ErrorKind::Shape {
             argument,
             found: describe(types),
-            expected: "one scalar; reduce it with all or any".into(),
+            expected: "one scalar (reduce it with all or any)".into(),
         }),
     }
 }
@@ -214,7 +214,7 @@ fn are_parts(factorization: Factorization, a: &TensorType, found: &[&TensorType]
 fn block_type(block: &Block, operands: &[&TensorType]) -> Inferred {
     check_inputs("body", &block.body, operands)?;
     if !fits_kind(block, operands) {
-        let why = format!("is not one of {} with this configuration", block.name());
+        let why = format!("must be a program of {} with this configuration", block.name());
         return Err(ErrorKind::invalid("body", why));
     }
     Ok(Type::of_results(block.body.output_types().cloned().collect()))

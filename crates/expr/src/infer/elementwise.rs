@@ -128,7 +128,8 @@ fn bitcast_dtype(from: DType, to: DType) -> Result<DType, ErrorKind> {
         return Err(refuse(if from.is_complex() { from } else { to }, "a real dtype"));
     }
     if from.bits() != to.bits() {
-        let why = format!("{to} has {} bits, but {from} has {}", to.bits(), from.bits());
+        let why =
+            format!("must have the {} bits of {from}; got {to} with {}", from.bits(), to.bits());
         return Err(ErrorKind::invalid("dtype", why));
     }
     Ok(to)

@@ -44,7 +44,8 @@ fn slice(attributes: &Slice, types: &[&TensorType]) -> Inferred {
     check::positive("strides", strides)?;
     for (axis, (&length, &size)) in lengths.iter().zip(&x.shape).enumerate() {
         if length > size {
-            let why = format!("{length} is more than the size {size} of axis {axis} of {x}");
+            let why =
+                format!("must be at most {size}, the size of axis {axis} of {x}; got {length}");
             return Err(ErrorKind::invalid("lengths", why));
         }
     }
@@ -61,7 +62,10 @@ fn check_starts(
     check::count("starts", starts.len(), x.rank(), x)?;
     let expected = starts.iter().filter(|start| **start == Start::Dynamic).count();
     if dynamic.len() != expected {
-        let why = format!("{expected} are dynamic, but {} operands give them", dynamic.len());
+        let why = format!(
+            "must have one operand for each of the {expected} dynamic starts; got {}",
+            dynamic.len()
+        );
         return Err(ErrorKind::invalid("starts", why));
     }
     for start in dynamic {
@@ -112,7 +116,7 @@ fn index_shape<'a>(
     };
     let is_empty = leading.contains(&0);
     if let Some(axis) = axes.iter().find(|&&axis| x.shape[axis] == 0 && !is_empty) {
-        let why = format!("axis {axis} of {x} has no elements to index");
+        let why = format!("must have elements to index; got axis {axis} of {x}");
         return Err(ErrorKind::invalid("axes", why));
     }
     Ok(leading)

@@ -30,7 +30,8 @@ fn reshape(attributes: &Reshape, types: &[&TensorType]) -> Inferred {
     let shape = &attributes.shape;
     if shape.checked_size() != x.shape.checked_size() {
         let size = shape.checked_size().map_or("too many".into(), |size| size.to_string());
-        let why = format!("{shape:?} has {size} elements, {x} has {}", x.shape.size());
+        let why =
+            format!("must have the {} elements of {x}; got {size} in {shape:?}", x.shape.size());
         return Err(ErrorKind::invalid("shape", why));
     }
     shaped(x, shape.clone(), attributes.names.as_ref())
@@ -39,7 +40,7 @@ fn reshape(attributes: &Reshape, types: &[&TensorType]) -> Inferred {
 /// Returns a type with the operand's dtype and the axis names of an attribute.
 fn shaped(x: &TensorType, shape: Shape, names: Option<&Names>) -> Inferred {
     let mut result = TensorType::new(x.dtype, shape);
-    result.names = check::given_names(names, &result)?;
+    result.names = check::attribute_names(names, &result)?;
     tensor(result)
 }
 
@@ -47,7 +48,7 @@ fn squeeze(axes: &[usize], types: &[&TensorType]) -> Inferred {
     let [x] = operands(types)?;
     check::increasing_axes("axes", axes, x)?;
     if let Some(axis) = axes.iter().find(|&&axis| x.shape[axis] != 1) {
-        let why = format!("axis {axis} has size {}, not 1, in {x}", x.shape[*axis]);
+        let why = format!("must have size 1; got size {} of axis {axis} in {x}", x.shape[*axis]);
         return Err(ErrorKind::invalid("axes", why));
     }
     let kept = || (0..x.rank()).filter(|axis| !axes.contains(axis));
@@ -70,7 +71,10 @@ fn broadcast(attributes: &Broadcast, types: &[&TensorType]) -> Inferred {
     let result = TensorType::new(x.dtype, shape.clone());
     check::increasing_axes("axes", axes, &result)?;
     if shape.checked_size().is_none() {
-        return Err(ErrorKind::invalid("shape", format!("{shape:?} has too many elements")));
+        return Err(ErrorKind::invalid(
+            "shape",
+            format!("must have fewer than 2^64 elements; got {shape:?}"),
+        ));
     }
     for (axis, (&target, &size)) in axes.iter().zip(&x.shape).enumerate() {
         if size != 1 && size != shape[target] {
@@ -90,14 +94,17 @@ fn pad(config: &[Padding], types: &[&TensorType]) -> Inferred {
     check::scalar("value", value)?;
     check::count("padding", config.len(), x.rank(), x)?;
     let sizes = config.iter().zip(&x.shape).enumerate().map(|(axis, (padding, &size))| {
-        let spread = padding.interior.checked_add(1).and_then(|step| check::dilated(size, step));
-        spread.and_then(|size| check::padded(size, padding.low, padding.high)).ok_or_else(|| {
-            let Padding { low, high, interior } = padding;
-            let why = format!(
-                "axis {axis} of {x} padded by ({low}, {high}, {interior}) has no valid size"
-            );
-            ErrorKind::invalid("padding", why)
-        })
+        let spread =
+            padding.interior.checked_add(1).and_then(|step| check::dilated_size(size, step));
+        spread.and_then(|size| check::padded_size(size, padding.low, padding.high)).ok_or_else(
+            || {
+                let Padding { low, high, interior } = padding;
+                let why = format!(
+                    "axis {axis} of {x} padded by ({low}, {high}, {interior}) has no valid size"
+                );
+                ErrorKind::invalid("padding", why)
+            },
+        )
     });
     let shape = sizes.collect::<Result<Shape, _>>()?;
     let dtype = promote_keep_pred(x.dtype, value.dtype);
@@ -112,7 +119,8 @@ fn concatenate(axis: usize, types: &[&TensorType]) -> Inferred {
             && (0..result.rank()).all(|at| at == axis || result.shape[at] == other.shape[at]);
         if !fits {
             let why = format!(
-                "operand {position} is {other}, which differs from {} outside of axis {axis}",
+                "must have equal shapes outside of axis {axis}; got {} as operand 0 and {other} as \
+                 operand {position}",
                 types[0]
             );
             return Err(ErrorKind::invalid("operands", why));
@@ -120,8 +128,9 @@ fn concatenate(axis: usize, types: &[&TensorType]) -> Inferred {
         result.dtype = promote_keep_pred(result.dtype, other.dtype);
         result.names = merge_names(&result, other)?;
         let joined = result.shape[axis].checked_add(other.shape[axis]);
-        result.shape.as_mut_slice()[axis] =
-            joined.ok_or_else(|| ErrorKind::invalid("operands", "the joined axis is too long"))?;
+        result.shape.as_mut_slice()[axis] = joined.ok_or_else(|| {
+            ErrorKind::invalid("operands", "must have fewer than 2^64 elements along the axis")
+        })?;
     }
     tensor(result)
 }
@@ -131,20 +140,20 @@ fn stack(attributes: &Stack, types: &[&TensorType]) -> Inferred {
     let Stack { axis, name } = attributes;
     for (position, other) in types.iter().enumerate().skip(1) {
         if other.shape != result.shape {
-            let why = format!("operand {position} is {other}, operand 0 is {}", types[0]);
-            return Err(ErrorKind::invalid("operands", format!("shapes differ: {why}")));
+            let why = format!("got {} as operand 0 and {other} as operand {position}", types[0]);
+            return Err(ErrorKind::invalid("operands", format!("must have equal shapes; {why}")));
         }
         result.dtype = promote_keep_pred(result.dtype, other.dtype);
         result.names = merge_names(&result, other)?;
     }
     if *axis > result.rank() {
-        let why = format!("{axis} is out of range for a new axis of {result}");
+        let why = format!("must be in range for a new axis of {result}; got {axis}");
         return Err(ErrorKind::invalid("axis", why));
     }
     let mut names = check::axis_names(&result);
     names.insert(*axis, name.clone());
     result.shape.insert(*axis, types.len());
-    result.names = check::named(Names::new(names));
+    result.names = check::drop_if_unnamed(Names::new(names));
     tensor(result)
 }
 

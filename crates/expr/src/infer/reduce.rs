@@ -69,7 +69,7 @@ fn arg_reduce(attributes: &ArgReduce, types: &[&TensorType]) -> Inferred {
         None => x.shape.size(),
     };
     if searched == 0 {
-        let why = format!("there is no extremum among the 0 elements of {x}");
+        let why = format!("must have elements along the reduced axes; got {x}");
         return Err(ErrorKind::invalid("operand", why));
     }
     let (shape, names) = match attributes.axis {

@@ -43,15 +43,15 @@ fn windows(x: &TensorType, window: &Window) -> Result<Shape, ErrorKind> {
     check::positive("dimensions", dimensions)?;
     let elements = dimensions.iter().try_fold(1_usize, |all, &size| all.checked_mul(size));
     if elements.is_none_or(|elements| elements > MOST_ELEMENTS) {
-        let why = format!("a window of {dimensions:?} has more than 2^32 elements");
+        let why = format!("must have at most 2^32 elements; got {dimensions:?}");
         return Err(ErrorKind::invalid("dimensions", why));
     }
     check::positive("strides", strides)?;
     check::positive("dilations", dilations)?;
     let count = |axis: usize| -> Option<usize> {
         let (low, high) = padding[axis];
-        let size = check::padded(x.shape[axis], low, high)?;
-        let extent = check::dilated(dimensions[axis], dilations[axis])?;
+        let size = check::padded_size(x.shape[axis], low, high)?;
+        let extent = check::dilated_size(dimensions[axis], dilations[axis])?;
         Some(check::window_count(size, extent, strides[axis]))
     };
     (0..x.rank())

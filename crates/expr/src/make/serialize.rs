@@ -35,7 +35,7 @@ const HEADER: usize = MAGIC.len() + size_of::<u16>() + blake3::OUT_LEN;
 #[derive(Debug, thiserror::Error)]
 pub enum SerializeError {
     /// The bytes do not start like a serialized program.
-    #[error("the bytes are no serialized program")]
+    #[error("the bytes are not a serialized program")]
     NotAProgram,
     /// The bytes end inside the header.
     #[error("the bytes end after {length}, inside the header of {HEADER} bytes")]
@@ -91,7 +91,7 @@ pub enum SerializeError {
         error: Box<Error>,
     },
     /// A node that equals an earlier node or is not simplified.
-    #[error("{node} is no new node in simplified form")]
+    #[error("{node} repeats another node or is not in simplified form")]
     NotSimplified {
         /// The node.
         node: ExprId,

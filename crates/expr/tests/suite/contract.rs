@@ -20,8 +20,8 @@ fn dot_contracts_the_last_axis_with_the_last_but_one() {
     assert_eq!(dot("f32[2][0]", "f32[0][4]"), "f32[2][4]");
     assert_eq!(
         dot("f32[2][3]", "f32[2][3]"),
-        "dot: axis 1 of left has size 3, axis 0 of right has size 2 (left is f32[2][3], right is \
-         f32[2][3])"
+        "dot: axis 1 of left and axis 0 of right: must have equal sizes; got 3 and 2 (left is \
+         f32[2][3], right is f32[2][3])"
     );
 }
 
@@ -71,13 +71,16 @@ fn dot_axes_are_checked() {
     );
     assert_eq!(
         general(&[0], &[0], &[1], &[0]),
-        "dot: left_contract: axis 0 is a batch axis already"
+        "dot: left_contract: must differ from the batch axes; got 0"
     );
-    assert_eq!(general(&[3], &[], &[1], &[]), "dot: axis 3 is out of range for f32[2][3][4]");
+    assert_eq!(
+        general(&[3], &[], &[1], &[]),
+        "dot: axis: must be in range for f32[2][3][4]; got 3"
+    );
     assert_eq!(
         general(&[1], &[0], &[1], &[0]),
-        "dot: axis 1 of left has size 3, axis 1 of right has size 4 (left is f32[2][3][4], right \
-         is f32[2][4][5])"
+        "dot: axis 1 of left and axis 1 of right: must have equal sizes; got 3 and 4 (left \
+         is f32[2][3][4], right is f32[2][4][5])"
     );
 }
 
@@ -97,10 +100,7 @@ fn matmul_broadcasts_batches() {
     assert_eq!(matmul("f32[6][1][2][3]", "f32[1][3][4]"), "f32[6][1][2][4]");
     assert_eq!(matmul("f32[6][1][2][3]", "f32[5][3][4]"), "f32[6][5][2][4]");
     assert_eq!(matmul("f32[0][2][3]", "f32[1][3][4]"), "f32[0][2][4]");
-    assert_eq!(
-        matmul("f32", "f32[3]"),
-        "matmul: left has shape a scalar, expected at least one axis"
-    );
+    assert_eq!(matmul("f32", "f32[3]"), "matmul: left: expected at least one axis; got a scalar");
     let clash = matmul("f32[5][2][3]", "f32[6][3][4]");
     assert!(clash.starts_with("matmul: "), "{clash}");
 }
@@ -195,7 +195,7 @@ fn conv_groups() {
     assert_eq!(conv("f32[1][4][3]", "f32[6][2][2]", &features(2)), "f32[1][6][2]");
     assert_eq!(
         conv("f32[1][4][3]", "f32[3][2][2]", &features(2)),
-        "conv: feature_groups: 2 does not divide both 4 input channels and 3 output channels"
+        "conv: feature_groups: must divide 4 input channels and 3 output channels; got 2"
     );
     assert_eq!(
         conv("f32[1][4][3]", "f32[4][4][2]", &features(2)),
@@ -205,7 +205,7 @@ fn conv_groups() {
     assert_eq!(conv("f32[4][2][3]", "f32[6][2][2]", &batches(2)), "f32[2][6][2]");
     assert_eq!(
         conv("f32[3][2][3]", "f32[6][2][2]", &batches(2)),
-        "conv: batch_groups: 2 does not divide both a batch of 3 and 6 output channels"
+        "conv: batch_groups: must divide a batch of 3 and 6 output channels; got 2"
     );
     assert_eq!(
         conv("f32[1][1][3]", "f32[1][1][2]", &batches(0)),
@@ -231,7 +231,7 @@ fn conv_arguments_are_checked() {
     );
     assert_eq!(
         conv("f32[1][1][3][3]", "f32[1][1][3]", &plain),
-        "conv: kernel: has another rank than the input: f32[1][1][3] with f32[1][1][3][3]"
+        "conv: kernel: must have the rank of the input f32[1][1][3][3]; got f32[1][1][3]"
     );
     assert_eq!(
         conv("f32[1][1][3]", "f32[1][1][0]", &plain),
@@ -245,12 +245,12 @@ fn conv_arguments_are_checked() {
     let dilation = ConvOptions { kernel_dilation: Some(vec![0]), ..plain.clone() };
     assert_eq!(
         conv("f32[1][1][3]", "f32[1][1][2]", &dilation),
-        "conv: kernel_dilation: must be at least 1, got 0 for axis 0"
+        "conv: kernel_dilation: must be at least 1; got 0 for axis 0"
     );
     let short = ConvOptions { input_permutation: Some(vec![0, 1]), ..plain.clone() };
     assert_eq!(
         conv("f32[1][1][3]", "f32[1][1][2]", &short),
-        "conv: input_permutation needs 3 entries for f32[1][1][3], got 2"
+        "conv: input_permutation: expected 3 entries for f32[1][1][3]; got 2"
     );
     let repeated = ConvOptions { output_permutation: Some(vec![0, 1, 1]), ..plain };
     assert_eq!(

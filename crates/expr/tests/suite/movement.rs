@@ -23,7 +23,7 @@ fn reshape_keeps_the_size_and_drops_names() {
     );
     assert_eq!(
         outcome(&["f32[6]"], |g, x| g.reshape_named(x[0], [6], names())),
-        "reshape: names needs 1 entries for f32[6], got 2"
+        "reshape: names: expected 1 entries for f32[6]; got 2"
     );
 }
 
@@ -37,15 +37,15 @@ fn reshape_finds_one_size() {
     assert_eq!(auto(&[Some(3), Some(2)]), "f32[3][2]");
     assert_eq!(
         auto(&[None, None]),
-        "reshape: shape: [-1, -1] leaves a size undetermined for f32[2][3]"
+        "reshape: shape: must determine all sizes for f32[2][3]; got [-1, -1]"
     );
     assert_eq!(
         auto(&[Some(4), None]),
-        "reshape: shape: no size for the -1 of [4, -1] fits f32[2][3], which has 6 elements"
+        "reshape: shape: must have the 6 elements of f32[2][3] for some size -1; got [4, -1]"
     );
     assert_eq!(
         outcome(&["f32[0]"], |g, x| g.reshape_auto(x[0], &[Some(0), None])),
-        "reshape: shape: [0, -1] leaves a size undetermined for f32[0]"
+        "reshape: shape: must determine all sizes for f32[0]; got [0, -1]"
     );
 }
 
@@ -72,11 +72,11 @@ fn squeeze_and_new_axis() {
     assert_eq!(outcome(&ones, |g, x| g.squeeze(x[0], Some(&[2, 0]))), "f32[b: 2]");
     assert_eq!(
         outcome(&ones, |g, x| g.squeeze(x[0], Some(&[1]))),
-        "squeeze: axes: axis 1 has size 2, not 1, in f32[a: 1][b: 2][c: 1]"
+        "squeeze: axes: must have size 1; got size 2 of axis 1 in f32[a: 1][b: 2][c: 1]"
     );
     assert_eq!(
         outcome(&["f32[1]"], |g, x| g.squeeze(x[0], Some(&[1]))),
-        "squeeze: axis 1 is out of range for f32[1]"
+        "squeeze: axis: must be in range for f32[1]; got 1"
     );
     let named = |axis, name: Option<&'static str>| {
         outcome(&["s8[x: 2][y: 3]"], move |g, x| g.new_axis(x[0], axis, name.map(Into::into)))
@@ -87,7 +87,7 @@ fn squeeze_and_new_axis() {
     assert_eq!(named(-3, None), "s8[1][x: 2][y: 3]");
     assert_eq!(
         named(3, None),
-        "new_axis: axis: 3 is out of range for a new axis of s8[x: 2][y: 3], expected -3 to 2"
+        "new_axis: axis: must be from -3 to 2 for a new axis of s8[x: 2][y: 3]; got 3"
     );
 }
 
@@ -99,16 +99,16 @@ fn transpose_and_reverse() {
     assert_eq!(outcome(&["f32"], |g, x| g.transpose(x[0], None)), "f32");
     assert_eq!(
         outcome(&x, |g, x| g.transpose(x[0], Some(&[0, 1]))),
-        "transpose: axes needs 3 entries for f32[a: 2][b: 3][4], got 2"
+        "transpose: axes: expected 3 entries for f32[a: 2][b: 3][4]; got 2"
     );
     assert_eq!(
         outcome(&x, |g, x| g.transpose(x[0], Some(&[0, 1, -2]))),
-        "transpose: axis 1 is given twice in axes"
+        "transpose: axes: must be distinct; got axis 1 twice"
     );
     assert_eq!(outcome(&x, |g, x| g.reverse(x[0], None)), "f32[a: 2][b: 3][4]");
     assert_eq!(
         outcome(&x, |g, x| g.reverse(x[0], Some(&[3]))),
-        "reverse: axis 3 is out of range for f32[a: 2][b: 3][4]"
+        "reverse: axis: must be in range for f32[a: 2][b: 3][4]; got 3"
     );
 }
 
@@ -119,7 +119,7 @@ fn sets_of_axes_are_sorted_so_that_equal_sets_are_equal_nodes() {
     let one = graph.reverse(x, Some(&[2, 0])).unwrap();
     assert_eq!(graph.reverse(x, Some(&[0, -1])).unwrap(), one);
     let error = graph.make(Op::Reverse([2, 0].into()), &[x]).unwrap_err();
-    assert_eq!(error.to_string(), "reverse: axes: [2, 0] must be in increasing order");
+    assert_eq!(error.to_string(), "reverse: axes: must be in increasing order; got [2, 0]");
 }
 
 #[test]
@@ -135,16 +135,16 @@ fn broadcast_aligns_or_maps_axes() {
     );
     assert_eq!(
         outcome(&x, |g, x| g.broadcast(x[0], [3, 2], Some(&[0, 1]))),
-        "broadcast: axes needs 1 entries for f32[x: 3], got 2"
+        "broadcast: axes: expected 1 entries for f32[x: 3]; got 2"
     );
     assert_eq!(
         outcome(&["f32[2][3]"], |g, x| g.broadcast(x[0], [3, 2], Some(&[1, 0]))),
-        "broadcast: axes: [1, 0] must be in increasing order"
+        "broadcast: axes: must be in increasing order; got [1, 0]"
     );
     assert!(outcome(&["f32[2][3]"], |g, x| g.broadcast(x[0], [3], None)).starts_with("broadcast:"));
     let huge = usize::MAX;
     assert!(
-        outcome(&["f32"], |g, x| g.broadcast(x[0], [huge, 2], None)).ends_with("too many elements")
+        outcome(&["f32"], |g, x| g.broadcast(x[0], [huge, 2], None)).contains("fewer than 2^64")
     );
 }
 
@@ -165,11 +165,11 @@ fn pad_sizes() {
     assert_eq!(outcome(&["pred[2]", "pred"], |g, x| g.pad(x[0], x[1], &[NO_PADDING])), "pred[2]");
     assert_eq!(
         outcome(&["f32[3]", "f32[1]"], |g, x| g.pad(x[0], x[1], &[NO_PADDING])),
-        "pad: value has shape [1], expected a scalar"
+        "pad: value: expected a scalar; got [1]"
     );
     assert_eq!(
         outcome(&["f32[3]", "f32"], |g, x| g.pad(x[0], x[1], &[])),
-        "pad: padding needs 1 entries for f32[3], got 0"
+        "pad: padding: expected 1 entries for f32[3]; got 0"
     );
 }
 
@@ -181,12 +181,12 @@ fn concatenate_merges_dtypes_and_names() {
     assert_eq!(join(&["pred[2]", "u8[1]"], 0), "u8[3]");
     assert_eq!(
         join(&["f32[2][3]", "f32[2][4]"], 0),
-        "concatenate: operands: operand 1 is f32[2][4], which differs from f32[2][3] outside of \
-         axis 0"
+        "concatenate: operands: must have equal shapes outside of axis 0; got f32[2][3] as \
+         operand 0 and f32[2][4] as operand 1"
     );
-    assert!(join(&["f32[2]", "f32[2][1]"], 0).contains("operand 1 is f32[2][1]"));
-    assert_eq!(join(&["f32", "f32"], 0), "concatenate: axis 0 is out of range for f32");
-    assert_eq!(join(&[], 0), "concatenate: takes one or more operands, got 0");
+    assert!(join(&["f32[2]", "f32[2][1]"], 0).ends_with("f32[2][1] as operand 1"));
+    assert_eq!(join(&["f32", "f32"], 0), "concatenate: axis: must be in range for f32; got 0");
+    assert_eq!(join(&[], 0), "concatenate: operands: expected one or more; got 0");
     let conflict = join(&["f32[x: 1]", "f32[y: 1]"], 0);
     assert!(conflict.contains("cannot merge name x on axis 0 with name y"), "{conflict}");
 }
@@ -201,10 +201,10 @@ fn stack_adds_an_axis() {
     assert_eq!(stack(&["pred"], 0, None), "pred[1]");
     assert_eq!(
         stack(&["f32[2]", "f32[1]"], 0, None),
-        "stack: operands: shapes differ: operand 1 is f32[1], operand 0 is f32[2]"
+        "stack: operands: must have equal shapes; got f32[2] as operand 0 and f32[1] as operand 1"
     );
     assert!(stack(&["f32[2]"], -3, None).contains("expected -2 to 1"));
-    assert_eq!(stack(&[], 0, None), "stack: takes one or more operands, got 0");
+    assert_eq!(stack(&[], 0, None), "stack: operands: expected one or more; got 0");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn compositions_of_movements() {
     assert_eq!(outcome(&x, |g, x| g.flatten(x[0], Some(&[1, 2]))), "f32[a: 2][12]");
     assert_eq!(
         outcome(&x, |g, x| g.flatten(x[0], Some(&[0, 2]))),
-        "flatten: axes: [0, 2] must be consecutive"
+        "flatten: axes: must be consecutive; got [0, 2]"
     );
     assert_eq!(outcome(&["f32[2][3]"], |g, x| g.tile(x[0], &[2])), "f32[2][6]");
     assert_eq!(outcome(&["f32[2]"], |g, x| g.tile(x[0], &[2, 1])), "f32[2][2]");
@@ -228,8 +228,8 @@ fn compositions_of_movements() {
     assert_eq!((part(2, false), part(2, true)), ("f32[2][x: 2]".into(), "f32[4][x: 2]".into()));
     assert_eq!(part(-2, true), "f32[2][x: 2]");
     assert_eq!((part(0, false), part(6, true)), ("f32[0][x: 2]".into(), "f32[0][x: 2]".into()));
-    assert_eq!(part(7, true), "split: index: is outside of axis 0 of f32[6][x: 2]");
-    assert_eq!(part(-7, true), "split: index: is outside of axis 0 of f32[6][x: 2]");
+    assert_eq!(part(7, true), "split: index: must be inside axis 0 of f32[6][x: 2]");
+    assert_eq!(part(-7, true), "split: index: must be inside axis 0 of f32[6][x: 2]");
 }
 
 #[test]
@@ -239,14 +239,14 @@ fn nodes_made_by_hand_are_checked_too() {
     let text = |result: nxla_expr::Result<_>| result.unwrap_err().to_string();
     assert_eq!(
         text(graph.make(Op::Squeeze([1, 1].into()), &[x])),
-        "squeeze: axis 1 is given twice in axes"
+        "squeeze: axes: must be distinct; got axis 1 twice"
     );
     assert_eq!(
         text(graph.make(Op::Transpose([0, 1].into()), &[])),
-        "transpose: takes 1 operands, got 0"
+        "transpose: operands: expected 1; got 0"
     );
     assert_eq!(
         text(graph.make(Op::Concatenate(2), &[x])),
-        "concatenate: axis 2 is out of range for f32[2][3]"
+        "concatenate: axis: must be in range for f32[2][3]; got 2"
     );
 }

@@ -59,7 +59,7 @@ fn dtypes_stay() {
         let product = outcome(&[&input], |g, x| g.window_product(x[0], &[2], &options));
         assert_eq!(product, format!("{counted}[2]"));
         let max = outcome(&[&input], |g, x| g.window_max(x[0], &[2], &options));
-        let refused = format!("window_max: operand has dtype {dtype}, expected a real dtype");
+        let refused = format!("window_max: operand: expected a real dtype; got {dtype}");
         assert_eq!(max, if dtype.is_complex() { refused } else { format!("{dtype}[2]") });
         let mean = outcome(&[&input], |g, x| g.window_mean(x[0], &[2], &options));
         assert_eq!(mean, format!("{}[2]", dtype.to_floating()));
@@ -71,25 +71,25 @@ fn lists_are_checked() {
     let valid = WindowOptions::default();
     assert_eq!(
         sums("f32[2]", &[1, 1], &valid),
-        "window_sum: dimensions needs 1 entries for f32[2], got 2"
+        "window_sum: dimensions: expected 1 entries for f32[2]; got 2"
     );
     assert_eq!(
         sums("f32[2]", &[0], &valid),
-        "window_sum: dimensions: must be at least 1, got 0 for axis 0"
+        "window_sum: dimensions: must be at least 1; got 0 for axis 0"
     );
     let strides = WindowOptions { strides: Some(vec![1, 0]), ..valid.clone() };
     assert_eq!(
         sums("f32[2][2]", &[1, 1], &strides),
-        "window_sum: strides: must be at least 1, got 0 for axis 1"
+        "window_sum: strides: must be at least 1; got 0 for axis 1"
     );
     assert_eq!(
         sums("f32[2]", &[1], &strides),
-        "window_sum: strides needs 1 entries for f32[2], got 2"
+        "window_sum: strides: expected 1 entries for f32[2]; got 2"
     );
     let dilations = WindowOptions { dilations: Some(vec![0]), ..valid.clone() };
     assert_eq!(
         sums("f32[2]", &[1], &dilations),
-        "window_sum: dilations: must be at least 1, got 0 for axis 0"
+        "window_sum: dilations: must be at least 1; got 0 for axis 0"
     );
     let padding = WindowOptions { padding: explicit(&[(-2, -1)]), ..valid };
     assert_eq!(
@@ -98,7 +98,7 @@ fn lists_are_checked() {
     );
     assert_eq!(
         outcome(&["f32[2]"], |g, x| g.window_mean(x[0], &[2, 2], &WindowOptions::default())),
-        "window_mean: dimensions needs 1 entries for f32[2], got 2"
+        "window_mean: dimensions: expected 1 entries for f32[2]; got 2"
     );
 }
 
@@ -114,9 +114,9 @@ fn window_folds() {
     assert_eq!(fold("u8[3]", "u8"), "u8[2]");
     assert_eq!(
         fold("s32[3]", "f32"),
-        "window_reduce: initial: has dtype f32, which does not promote to that of the s32 tensor"
+        "window_reduce: initial: must have a dtype that promotes to s32; got f32"
     );
-    assert_eq!(fold("f32[3]", "f32[1]"), "window_reduce: initial has shape [1], expected a scalar");
+    assert_eq!(fold("f32[3]", "f32[1]"), "window_reduce: initial: expected a scalar; got [1]");
 }
 
 #[test]
@@ -131,16 +131,16 @@ fn window_scatters() {
     assert_eq!(scatter("f32[4]", "pred[2]", "pred"), "u8[4]");
     assert_eq!(
         scatter("f32[4]", "f32[3]", "f32"),
-        "window_scatter_max: source has shape [3], expected [2], one element for each window of \
-         f32[4]"
+        "window_scatter_max: source: expected [2], one element for each window of \
+         f32[4]; got [3]"
     );
     assert_eq!(
         scatter("c64[4]", "f32[2]", "f32"),
-        "window_scatter_max: operand has dtype c64, expected a real dtype"
+        "window_scatter_max: operand: expected a real dtype; got c64"
     );
     assert_eq!(
         scatter("f32[4]", "f32[2]", "f32[2]"),
-        "window_scatter_max: initial has shape [2], expected a scalar"
+        "window_scatter_max: initial: expected a scalar; got [2]"
     );
     assert_eq!(
         outcome(&["f32[4]", "f32[3]", "f32"], |g, x| {
@@ -158,12 +158,12 @@ fn cumulative_functions_keep_shape_and_dtype() {
         let sum = outcome(&[&input], |g, x| g.cumulative(Cumulative::Sum, x[0], 0, true));
         assert_eq!(sum, format!("{counted}[x: 2][0]"));
         let max = outcome(&[&input], |g, x| g.cumulative(Cumulative::Max, x[0], 1, false));
-        let refused = format!("cumulative_max: operand has dtype {dtype}, expected a real dtype");
+        let refused = format!("cumulative_max: operand: expected a real dtype; got {dtype}");
         assert_eq!(max, if dtype.is_complex() { refused } else { format!("{counted}[x: 2][0]") });
     }
     assert_eq!(
         outcome(&["f32[2]"], |g, x| g.cumulative(Cumulative::Min, x[0], -2, false)),
-        "cumulative_min: axis -2 is out of range for f32[2]"
+        "cumulative_min: axis: must be in range for f32[2]; got -2"
     );
 }
 

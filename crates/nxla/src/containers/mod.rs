@@ -243,7 +243,7 @@ impl<L: Clone> Leaves<L> {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no container of `{L}`",
+    message = "`{Self}` is not a container of `{L}`",
     note = "a struct of one's own becomes a container by `#[derive(nxla::Container)]`, generic in \
             its leaves: `struct Layer<T> {{ weights: T }}`",
     note = "a field that holds no tensor is told apart by `#[container(skip)]`"
@@ -399,7 +399,7 @@ pub trait Tree<L>: Sized {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no container of expressions",
+    message = "`{Self}` is not a container of expressions",
     note = "a struct of one's own becomes a container by `#[derive(nxla::Container)]`, generic in \
             its leaves: `struct Layer<T> {{ weights: T }}` is a container as `Layer<Expr>`",
     note = "a field that holds no tensor is told apart by `#[container(skip)]`"

@@ -170,10 +170,11 @@ impl<C: Container> When<C> {
                 && structure != leaves.structure
             {
                 let why = format!(
-                    "branch {} gives lists of lengths {:?}, the branches before of {:?}",
-                    self.clauses.len(),
+                    "must return lists of the lengths {:?} in earlier branches; got {:?} from \
+                     branch {}",
+                    &structure,
                     &leaves.structure,
-                    &structure
+                    self.clauses.len()
                 );
                 return Err(ErrorKind::invalid("branch", why).of("cond").into());
             }
@@ -204,8 +205,7 @@ impl<C: Container> When<C> {
         self.last().paths("result", &mut paths);
         let (path, branch) = (&paths[result], self.branches - 1);
         let found = format!("{found} in {path} of branch {branch}");
-        let expected =
-            format!("{expected} as in the first; bring both to one shape by `broadcast_to`");
+        let expected = format!("{expected} as in the first branch (use `broadcast_to`)");
         Err(ErrorKind::Shape { argument: "branch", found, expected }.of("cond").into())
     }
 

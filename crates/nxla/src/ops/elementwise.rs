@@ -24,7 +24,8 @@ macro_rules! unary_methods {
                 $(#[$doc])*
                 ///
                 #[doc = concat!(
-                    "Of: ", unary_class!(takes $class), " Gives: ", unary_class!(gives $class),
+                    "Operand: ", unary_class!(takes $class),
+                    " Result: ", unary_class!(gives $class),
                     "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
                     "()?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
@@ -43,7 +44,8 @@ macro_rules! binary_methods {
                 ///
                 /// A scalar takes the dtype of the tensor with which it is combined.
                 #[doc = concat!(
-                    "Of: ", binary_class!(takes $class), " Gives: ", binary_class!(gives $class),
+                    "Operands: ", binary_class!(takes $class),
+                    " Result: ", binary_class!(gives $class),
                     "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
                     "(2)?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
@@ -62,7 +64,8 @@ macro_rules! composed_unary_methods {
                 $(#[$doc])*
                 ///
                 #[doc = concat!(
-                    "Of: ", unary_class!(takes $class), " Gives: ", unary_class!(gives $class),
+                    "Operand: ", unary_class!(takes $class),
+                    " Result: ", unary_class!(gives $class),
                     "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
                     "()?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
@@ -81,7 +84,8 @@ macro_rules! composed_binary_methods {
                 ///
                 /// A scalar takes the dtype of the tensor with which it is combined.
                 #[doc = concat!(
-                    "Of: ", binary_class!(takes $class), " Gives: ", binary_class!(gives $class),
+                    "Operands: ", binary_class!(takes $class),
+                    " Result: ", binary_class!(gives $class),
                     "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
                     "(2)?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]

@@ -131,8 +131,8 @@ impl<F> Loop<'_, F> {
         }
         if next.structure != *self.structure {
             let why = format!(
-                "gives lists of lengths {:?}, the initial state has {:?}",
-                &next.structure, &self.structure
+                "must return lists of the lengths {:?} in the initial state; got {:?}",
+                &self.structure, &next.structure
             );
             return Err(ErrorKind::invalid("body", why).of("while").into());
         }

@@ -85,7 +85,8 @@ fn branches_have_the_same_shapes() {
         let error = result.unwrap_err();
         assert_eq!(error.class(), ErrorClass::Shape);
         let start = format!(
-            "cond: branch has shape {found} in result of branch {branch}, expected f32[1][3]"
+            "cond: branch: expected f32[1][3] as in the first branch (use `broadcast_to`); got \
+             {found} in result of branch {branch}"
         );
         assert!(error.to_string().starts_with(&start), "{error}");
     };

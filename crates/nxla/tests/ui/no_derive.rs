@@ -1,4 +1,4 @@
-//! A struct that is no container yet.
+//! A struct that does not implement `Container`.
 
 use nxla::{Expr, jit};
 

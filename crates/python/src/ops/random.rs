@@ -100,7 +100,7 @@ fn any(_: &Value, _: &Value) -> PyResult<()> {
 fn between(low: &Value, high: &Value) -> PyResult<()> {
     match (low, high) {
         (Value::Number(Number::Int(low)), Value::Number(Number::Int(high))) if low >= high => {
-            let why = format!("high: there are no integers from {low} to below {high}");
+            let why = format!("high: must exceed low = {low}; got {high}");
             Err(argument_error("randint", why))
         }
         _ => Ok(()),

@@ -138,9 +138,9 @@ fn wrong_numbers_of_values_are_errors() -> Result<()> {
     let graph = fan(2)?;
     let text = |outcome: Result<Values>| outcome.expect_err("values are missing").to_string();
     let error = text(run(&graph, vec![1], 2, |_, _| Ok(vec![])));
-    assert_eq!(error, "stages: the program takes 2 inputs, got 1");
+    assert_eq!(error, "stages: inputs: expected 2; got 1");
     let error = text(run(&graph, vec![1, 1], 2, |_, _| Ok(vec![])));
-    assert_eq!(error, "stages: stage 0 gives 1 outputs, got 0");
+    assert_eq!(error, "stages: stage 0: must return 1 outputs; got 0");
     Ok(())
 }
 

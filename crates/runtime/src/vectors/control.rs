@@ -24,7 +24,7 @@ pub(super) fn truth(
 ) -> Result<ExprId> {
     let entry = own.entry_type(graph.tensor_type(*predicate));
     if entry.rank() != 0 {
-        let (found, expected) = (entry.to_string(), "a scalar; reduce it with all or any".into());
+        let (found, expected) = (entry.to_string(), "a scalar (reduce it with all or any)".into());
         let kind = ErrorKind::Shape { argument: "predicate", found, expected };
         return Err(graph.error(function, kind).into());
     }

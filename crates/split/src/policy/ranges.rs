@@ -100,8 +100,7 @@ fn too_large(sequence: &Sequence<'_>, position: usize, bytes: u64) -> SplitError
     let needed = alone.add(position);
     let line = graph.line(id).map_or_else(String::new, |line| format!(" ({line})"));
     SplitError::Policy(format!(
-        "{} gives {}{line} and takes {needed} bytes with its operands, more than the {bytes} that a \
-         stage may take",
+        "{} of type {}{line} with its operands needs {needed} bytes; a stage has at most {bytes}",
         graph.op(id).name(),
         graph.ty(id)
     ))

@@ -63,9 +63,9 @@ fn nodes_keep_their_lines() -> Test {
 #[test]
 fn the_table_tells_what_crosses() {
     let expected = "\
-stage  ops  flops  takes      bytes  gives  bytes  peak  same  after
-    0    2     11  in0          4 B  f32      4 B  12 B
-    1    2     11  in1, s0.0    8 B  f32      4 B  16 B
+stage  ops  flops  inputs     bytes  outputs  bytes  peak  same  after
+    0    2     11  in0          4 B  f32        4 B  12 B
+    1    2     11  in1, s0.0    8 B  f32        4 B  16 B
 2 stages on 2 levels, 4 operations, 4 B between stages
 about 10.0 µs; on 2 workers 1.0 times as fast, on 4 workers 1.0
 ";
@@ -155,7 +155,7 @@ fn damaged_bytes_are_refused() {
     let error = StageGraph::from_bytes(&bytes).expect_err("a stage is no graph of stages");
     assert_eq!(
         error.to_string(),
-        "the bytes are no graph of stages: at byte 4, they do not begin like one"
+        "bytes: expected a graph of stages; at byte 4, they do not begin like one"
     );
 }
 
@@ -174,12 +174,12 @@ fn stages_that_do_not_fit_are_refused() {
     refused(&|stages| stages[1].arguments.truncate(1), "1 arguments for 2 inputs");
     refused(
         &|stages| stages[1].arguments[1].index = 1,
-        "takes s0.1, which nothing before it gives",
+        "takes s0.1, which no earlier stage returns",
     );
     refused(&|stages| stages[1].arguments[1].stage = Some(StageId::from_index(1)), "takes s1.0");
     refused(&|stages| stages[0].follows = Some(StageId::from_index(1)), "which is not before it");
     let inputs = vec![Source::input(0), Source::input(1)];
-    refused(&|stages| stages[1].arguments = inputs.clone(), "takes in1 as f32, but it is s32");
+    refused(&|stages| stages[1].arguments = inputs.clone(), "input in1: expected f32; got s32");
     let output =
         StageGraph::new(graph.inputs().to_vec(), graph.stages().to_vec(), vec![Source::input(2)]);
     let error = output.expect_err("there is no third input");

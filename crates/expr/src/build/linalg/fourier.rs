@@ -221,7 +221,11 @@ impl Graph {
                 Ok(axes.into_iter().zip(lengths.iter().copied().map(Some)).collect())
             }
             Some(lengths) => {
-                let why = format!("{} are given for {} axes", lengths.len(), axes.len());
+                let why = format!(
+                    "must have {} entries, one for each axis; got {}",
+                    axes.len(),
+                    lengths.len()
+                );
                 Err(self.invalid(op, "lengths", why))
             }
         }

@@ -66,16 +66,16 @@ impl Graph {
             (Norm::Power(-2.0), &[_, _]) => self.spectral_norm(x, &axes, Spectral::Smallest)?,
             (Norm::Nuclear, &[_, _]) => self.spectral_norm(x, &axes, Spectral::Sum)?,
             (Norm::Power(power), [_, _]) => {
-                let why = format!("{power} is not supported for matrices, expected 1, -1, 2 or -2");
+                let why = format!("must be 1, -1, 2 or -2 for matrices; got {power}");
                 return Err(self.invalid("norm", "power", why));
             }
             (Norm::Nuclear, [_]) => {
-                let why = "must be two for the nuclear norm, got 1";
+                let why = "must be two for the nuclear norm; got 1";
                 return Err(self.invalid("norm", "axes", why));
             }
             (Norm::Euclid | Norm::Power(_) | Norm::Max | Norm::Min | Norm::Nuclear, _) => {
                 let why =
-                    format!("must be one or two, got {} of {}", axes.len(), self.tensor_type(x));
+                    format!("must be one or two; got {} of {}", axes.len(), self.tensor_type(x));
                 return Err(self.invalid("norm", "axes", why));
             }
         };

@@ -184,7 +184,7 @@ activations! {
         let at = graph.axis("glu", x, axis)?;
         let size = graph.shape(x)[at];
         if !size.is_multiple_of(2) {
-            let why = format!("must have an even size, {at} has {size}");
+            let why = format!("must have an even size; got {size} for axis {at}");
             return Err(graph.invalid("glu", "axis", why));
         }
         let half = i64::try_from(size / 2).unwrap_or(i64::MAX);
@@ -309,7 +309,7 @@ impl Graph {
     pub fn dropout(&mut self, key: ExprId, x: ExprId, rate: f64) -> Result<ExprId> {
         let op = "dropout";
         if !(0.0..=1.0).contains(&rate) {
-            return Err(self.invalid(op, "rate", format!("must be from 0 to 1, got {rate}")));
+            return Err(self.invalid(op, "rate", format!("must be from 0 to 1; got {rate}")));
         }
         let dtype = self.dtype(x).to_floating();
         let x = self.as_type(x, dtype)?;

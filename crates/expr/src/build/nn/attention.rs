@@ -116,7 +116,7 @@ impl Graph {
             return Ok(x);
         }
         let found = self.tensor_type(x).to_string();
-        let expected = format!("one that broadcasts to {:?}", &shape[..]);
+        let expected = format!("a shape that broadcasts to {:?}", &shape[..]);
         Err(self.error(op, ErrorKind::Shape { argument, found, expected }))
     }
 

@@ -106,7 +106,7 @@ impl Graph {
         let op = "huber_loss";
         // NaN is rejected too.
         if delta.is_nan() || delta < 0.0 {
-            return Err(self.invalid(op, "delta", format!("must not be negative, got {delta}")));
+            return Err(self.invalid(op, "delta", format!("must not be negative; got {delta}")));
         }
         let (x, target, dtype) = self.both_floating(op, x, target)?;
         let error = self.subtract(x, target)?;

@@ -77,7 +77,7 @@ impl Graph {
         let at = self.axis(op, x, axis)?;
         let shape = self.shape(x).clone();
         if at == 0 {
-            return Err(self.invalid(op, "axis", "must not be the first, which counts examples"));
+            return Err(self.invalid(op, "axis", "must not be the axis of examples, 0"));
         }
         if groups == 0 || !shape[at].is_multiple_of(groups) {
             let why = format!("{groups} do not divide the {} channels", shape[at]);

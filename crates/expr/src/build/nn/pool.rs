@@ -78,7 +78,10 @@ impl Graph {
         };
         let strides = pool.strides.as_ref().unwrap_or(&pool.window);
         if strides.len() != spatial {
-            let why = format!("has {} entries for {spatial} spatial axes", strides.len());
+            let why = format!(
+                "must have {spatial} entries, one for each spatial axis; got {}",
+                strides.len()
+            );
             return Err(self.invalid(op, "strides", why));
         }
         let first = if pool.channels_last { 1 } else { 2 };
@@ -93,7 +96,10 @@ impl Graph {
             WindowPadding::Valid => vec![(0, 0); spatial],
         };
         if pairs.len() != spatial {
-            let why = format!("has {} pairs for {spatial} spatial axes", pairs.len());
+            let why = format!(
+                "must have {spatial} pairs, one for each spatial axis; got {}",
+                pairs.len()
+            );
             return Err(self.invalid(op, "padding", why));
         }
         let mut padding = vec![(0, 0); first];

@@ -524,7 +524,7 @@ impl Graph {
         let added = draw.shape.rank().checked_sub(batch.rank());
         let Some(added) = added.filter(|&added| draw.shape[added..] == batch[..]) else {
             let (argument, found) = ("shape", format!("{:?}", &draw.shape[..]));
-            let expected = format!("one that ends with {:?}, as the logits do", &batch[..]);
+            let expected = format!("a shape that ends with {:?}, as the logits do", &batch[..]);
             return Err(self.error(op, ErrorKind::Shape { argument, found, expected }));
         };
         if categories == 0 {

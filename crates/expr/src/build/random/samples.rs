@@ -158,7 +158,7 @@ impl Graph {
         if let (Some(least), Some(limit)) = (self.known_integer(low), self.known_integer(high))
             && least >= limit
         {
-            let why = format!("there are no integers from {least} to below {limit}");
+            let why = format!("must exceed low = {least}; got {limit}");
             return Err(self.invalid(op, "high", why));
         }
         let dtype = draw.dtype.unwrap_or(promote(self.dtype(low), self.dtype(high)));
@@ -312,7 +312,7 @@ impl Graph {
             return Err(self.invalid(op, "samples", "must be at least 1"));
         }
         if !replace && samples > count {
-            let why = format!("{samples} is more than there are without replacement: {count}");
+            let why = format!("must be at most {count} without replacement; got {samples}");
             return Err(self.invalid(op, "samples", why));
         }
         let Some(p) = probabilities else {
@@ -391,7 +391,7 @@ impl Graph {
             let own = self.shape(id);
             if broadcast_shapes(own, shape).ok().as_ref() != Some(shape) {
                 let expected = format!(
-                    "one that broadcasts to shape={:?}, which says how many numbers are drawn",
+                    "a shape that broadcasts to shape={:?}, the shape of the result",
                     &shape[..]
                 );
                 let found = format!("{:?}", &own[..]);

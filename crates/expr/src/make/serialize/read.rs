@@ -236,7 +236,7 @@ impl<'a> Rebuild<'a> {
                 if constant.value.canonical(constant.ty.dtype) == constant.value {
                     return Ok(());
                 }
-                let why = format!("{:?} is no {}", constant.value, constant.ty.dtype);
+                let why = format!("{:?} is not of dtype {}", constant.value, constant.ty.dtype);
                 Err(reader.malformed("a constant", why))
             }
             Op::Iota(iota) => check_type(reader, "an iota", &iota.ty),
@@ -254,7 +254,7 @@ impl<'a> Rebuild<'a> {
             let program = self
                 .programs
                 .get(region as usize)
-                .ok_or_else(|| wrong("which is no program before it"))?;
+                .ok_or_else(|| wrong("which is not an earlier program"))?;
             if program.graph().nesting() >= MAX_NESTING {
                 return Err(wrong("which nests too deep"));
             }
@@ -309,7 +309,10 @@ impl<'a> Rebuild<'a> {
             None => Source::Unknown,
             Some(place) => {
                 let file = self.files.get(place as usize).ok_or_else(|| {
-                    reader.malformed("a source line", format!("there is no file {place}"))
+                    reader.malformed(
+                        "a source line",
+                        format!("it names file {place}, which does not exist"),
+                    )
                 })?;
                 Source::Line(Line { file: file.clone(), line: number })
             }
