@@ -1,7 +1,7 @@
 //! Linear algebra, sorts and scans on XLA: by kernels of the evaluator, and by XLA's own operations.
 //!
-//! What a factorisation leaves open (signs, phases, vectors of a repeated value) may differ between
-//! engines, so results are made of what does not.
+//! Signs, phases and the vectors of repeated values may differ between backends, so the tests compare
+//! quantities that do not depend on them.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -15,7 +15,7 @@ use nxla::{
     compile_program,
 };
 
-/// How a program is compiled.
+/// The compilers under test.
 fn engines() -> [(&'static str, Options); 3] {
     let composed = Options::new().compiler("xla").set("kernels", false);
     [
@@ -40,7 +40,7 @@ fn samples(dtype: DType, shape: &[usize]) -> HostTensor {
     HostTensor::from_slice(&numbers, Shape::from(shape)).unwrap().cast(dtype)
 }
 
-/// Compares what all engines give for functions of one matrix each; the first is the evaluator.
+/// Compares the results of all backends for functions of one matrix with the evaluator's results.
 fn compare(
     dtype: DType,
     shape: &[usize],
@@ -280,5 +280,5 @@ fn the_setting_is_a_switch() {
     let Err(Error::Options(why)) = compile_program(&program, &options, &[]) else {
         panic!("1 is no switch")
     };
-    assert_eq!(why, "option \"kernels\" of the compiler \"xla\" is true or false, not 1");
+    assert_eq!(why, "option \"kernels\" of the compiler \"xla\": must be a bool; got 1");
 }

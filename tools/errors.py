@@ -26,10 +26,11 @@ Many messages of the crates are the last part of an error, after the operation a
 #: The attribute or the constructor of an error in Rust; its parentheses contain the message.
 RUST_ERROR = re.compile(
     r"#\[error\(|\b(?:\w*Error|ErrorKind)::\w+\(|\bPy\w+(?:Error|Warning)::new_err\("
-    r"|\binvalid\(|\brefuse\w*\(|\breject\w*\(|\busage\("
+    r"|\b\w+_error\(|\b(?:invalid|wrong|usage)\(|\brefuse\w*\(|\breject\w*\("
 )
 #: A message that a variable holds before an error is created.
 RUST_REASON = re.compile(r'\blet (?:why|message|reason) =((?:"(?:[^"\\]|\\.)*"|[^;"])*);')
+RUST_SUBJECT = re.compile(r'\s*(?:&?self,\s*)?"([\w.]+)",')
 RUST_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
@@ -57,10 +58,13 @@ def rust_messages(path: Path) -> Iterator[str]:
     text = rust_code(path)
     calls = [text[each.end() : closing(text, each.end())] for each in RUST_ERROR.finditer(text)]
     for code in calls + RUST_REASON.findall(text):
+        # `argument_error("op", "message")` contains the operation before the message.
+        subject = RUST_SUBJECT.match(code)
+        prefix = f"{subject[1]}: " if subject else ""
         for string in RUST_STRING.findall(code):
             message = re.sub(r"\\\n\s*", "", string).replace('\\"', '"').replace("\\n", " ")
             if re.search(r"[a-z] ", message):
-                yield message
+                yield prefix + message
 
 
 def python_text(node: ast.expr) -> str | None:

@@ -68,8 +68,8 @@ class Place:
         """Return the tensor with the elements divided, which must not be integers."""
         if self._x.dtype.kind not in ("float", "complex"):
             raise DTypeError(
-                f"at: quotients are no {self._x.dtype}; convert the tensor first, as in "
-                'nx.astype(x, "f32"), or use x.at[key].apply(lambda part: part // value)'
+                f"at: x: must have a float dtype for division; got {self._x.dtype}; convert it, "
+                'as in nx.astype(x, "f32"), or use x.at[key].apply(lambda part: part // value)'
             )
         return self._x / self._product(value)
 

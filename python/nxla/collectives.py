@@ -117,8 +117,9 @@ def axis_size(axis_name: str | Sequence[str], /) -> int:
         if name not in _meshes.axes:
             known = ", ".join(_meshes.axes)
             raise ArgumentError(
-                f"collectives: there is no axis {name!r} here; "
-                + (f"the mesh has {known}" if known else "call nx.shard_map for a mesh with it")
+                f"collectives: axis_name: must be an axis of the mesh ({known}); got {name!r}"
+                if known
+                else f"collectives: axis_name: {name!r} requires a call of nx.shard_map"
             )
         size *= _meshes.axes[name]
     return size

@@ -25,7 +25,7 @@ from nxla._core import (
 )
 from nxla.ops.linalg.fourier import fftfreq, fftshift, ifftshift, rfftfreq
 
-# What is imported above. `make stubs` writes this list.
+# The names that are imported above. `make stubs` writes this list.
 __all__ = [
     "fft",
     "fft2",

@@ -191,8 +191,8 @@ class _Boxed:
         answer = self.decide(node, state[0])
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise _core.ArgumentError(
-                "split: with a state, decide must answer (decision, state), "
-                f"got {type(answer).__name__}"
+                "split: decide: must return (decision, state) if a state is passed; got a "
+                f"{type(answer).__name__}"
             )
         return answer[0], (answer[1],)
 

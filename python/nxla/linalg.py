@@ -51,7 +51,7 @@ from nxla.ops.linalg.norm import vector_norm
 from nxla.ops.linalg.solve import SlogdetResult, outer, slogdet, solve
 from nxla.ops.movement import matrix_transpose
 
-# What is imported above. `make stubs` writes this list.
+# The names that are imported above. `make stubs` writes this list.
 __all__ = [
     "EigResult",
     "EighResult",

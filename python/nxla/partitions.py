@@ -131,9 +131,9 @@ class Called:
                 return self.callable(*args, **kwargs)
             if conflict == "raise":
                 raise ExecutionError(
-                    f"{name_of(self.callable)}: a jitted function with options of its own cannot "
-                    'be called while another function is traced; pass on_conflict="reuse" to '
-                    'nx.jit to inline it without them, or "force" to run it by itself'
+                    f"{name_of(self.callable)}: must not be called in a trace, because it has its "
+                    'own options; pass on_conflict="reuse" to nx.jit to inline it without the '
+                    'options, or "force" to run it separately'
                 )
         function = self.callable
         if kwargs:
@@ -201,7 +201,9 @@ def expression_by_callback(
             return jit(expression, variables, lambda _: expression, args_list, own)
 
     else:
-        raise NotImplementedError(f"{type(compiler).__name__} does not compile")
+        raise NotImplementedError(
+            f"{type(compiler).__name__}: must implement __compile__ or __jit__"
+        )
 
     def call(inputs: list[Any]) -> list[Any]:
         results = run([[functools.partial(as_tensor, tensor) for tensor in inputs]])

@@ -126,7 +126,7 @@ def check_grads(
     >>> nx.testing.check_grads(wrong, (0.5,))
     Traceback (most recent call last):
         ...
-    AssertionError: fwd: along a direction the function changes by ...
+    AssertionError: fwd: derivative must match finite differences; got ...
     """
     from random import Random
 
@@ -251,6 +251,6 @@ def _compare(where: str, found: Tensor, shown: Tensor, bounds: _Bounds) -> None:
     largest = _core.max(_core.abs(shown)).item() if found.size else 0.0
     if not distance <= bounds.atol + bounds.rtol * largest:
         raise AssertionError(
-            f"{where}: along a direction the function changes by {shown!r}; its derivative is "
-            f"{found!r}: they differ by up to {distance}"
+            f"{where}: derivative must match finite differences; got {found!r} and {shown!r} along "
+            f"one direction, which differ by up to {distance}"
         )

@@ -1,4 +1,4 @@
-"""Running a piece of Python in a process of its own, for what may end it."""
+"""Run Python code in a separate process, for tests that may end the process."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ def limit(megabytes):
 
 
 def run(code, *, status=0, timeout=60, env=None):
-    """Run code in a child, which has to end by itself with this status; return what it printed."""
+    """Run code in a child process, which must end with this status; return its output."""
     done = subprocess.run(
         [sys.executable, "-c", PRELUDE + textwrap.dedent(code)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Fixtures and options of all tests."""
 
 import os
 import re
@@ -49,8 +49,8 @@ def pytest_configure():
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 
-#: Files whose tests run on `auto` as well: they are about calls, and others about values, which are
-#: those of one of the other two compilers.
+#: Files whose tests also run on `auto`, because they test calls. Tests of values need only the
+#: evaluator and XLA, because `auto` returns the values of one of them.
 ABOUT_CALLS = {
     "test_control.py",
     "test_donation.py",
@@ -84,7 +84,7 @@ def is_wanted(item):
 
 
 def pytest_collection_modifyitems(items):
-    """Skip all tests, and say why, where the platform that is to be tested is not at hand."""
+    """Select the wanted tests, and skip all tests with a reason if the platform is missing."""
     items[:] = [item for item in items if is_wanted(item)]
     if PLATFORM == "none":
         for item in items:
@@ -128,5 +128,5 @@ def device():
 
 @pytest.fixture(params=["evaluator", "xla", "auto"])
 def compiler(request):
-    """Each compiler in turn; XLA without a plugin fails the test, and says what is missing."""
+    """Each compiler; XLA without a plugin fails the test with the name of the missing plugin."""
     return request.param

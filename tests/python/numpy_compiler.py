@@ -9,7 +9,7 @@ import nxla as nx
 
 
 class NumpyCompiler(nx.Compiler):
-    """Overrides all five methods; counts what it is asked for."""
+    """Overrides all five methods, and counts their calls."""
 
     name = "numpy"
 

@@ -223,7 +223,7 @@ def test_flags_of_xla_reach_it():
         wrong(1.0)
     fast = nx.jit(lambda x: x + 0.75, compiler="xla", xla_backend_optimization_level=0)
     assert fast(1.0).item() == 1.75
-    # What is set here takes the place of what nxla sets by itself.
+    # Options of the call override the defaults of nxla.
     loose = {"xla_cpu_enable_fast_min_max": True, "xla_allow_excess_precision": True}
     assert nx.jit(lambda x: nx.maximum(x, 0.75), compiler="xla", **loose)(1.0).item() == 1.0
 

@@ -14,13 +14,13 @@ inf, nan = float("inf"), float("nan")
 
 
 def run(compiler, function, *args):
-    """What a function gives at once and jitted, which must be the same."""
+    """Return the result of a function, which must be equal eagerly and jitted."""
     with nx.default_options(compiler=compiler):
         eager = function(*args)
         jitted = nx.jit(function)(*args)
     assert eager.dtype == jitted.dtype
     equal_nan = eager.dtype.kind != "pred"
-    # numpy has no bf16, of which f32 holds every number.
+    # NumPy lacks bf16; f32 represents every bf16 number.
     wide = [nx.astype(x, "f32") if x.dtype == "bf16" else x for x in (eager, jitted)]
     assert np.array_equal(wide[0].numpy(), wide[1].numpy(), equal_nan=equal_nan)
     return eager
@@ -93,7 +93,7 @@ def test_lists_hold_traced_values():
 
 def test_ranges_and_objects_that_make_arrays():
     class Column:
-        """What a column of pandas looks like from outside."""
+        """An object with the interface of a pandas column."""
 
         def __init__(self, values):
             self.values = np.asarray(values)
@@ -131,7 +131,7 @@ def test_two_axes_cannot_have_one_name():
         lambda: nx.template((2, 3), names=["a", "a"]),
         lambda: nx.reshape(nx.ones(6), (2, 3), names=["a", "a"]),
     ):
-        with pytest.raises(nx.ArgumentError, match=r'two axes are called "a"'):
+        with pytest.raises(nx.ArgumentError, match=r'names: must be distinct; got "a" twice'):
             make()
     assert nx.ones((2, 3), names=[None, None]).names == [None, None]
 
@@ -476,7 +476,7 @@ def test_expand_dims_refuses_what_cannot_be():
         nx.expand_dims([1, 2], axis=(1, -2))
     with pytest.raises(nx.ArgumentError, match="must be in range for a result with 3 axes; got 3"):
         nx.expand_dims([1, 2], axis=(3, 0))
-    with pytest.raises(nx.ArgumentError, match="a name is for one new axis"):
+    with pytest.raises(nx.ArgumentError, match="name: requires one new axis"):
         nx.expand_dims([1, 2], axis=(0, 1), name="x")
 
 

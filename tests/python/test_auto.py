@@ -193,7 +193,7 @@ def side(request):
 
 
 def calls(side, function=rounded, **options):
-    """Return a function and what three calls give, of which XLA may run the last."""
+    """Return the results of three calls of a function; XLA may run the last call."""
     x, given = side
     f = nx.jit(function, compiler="auto", **given, **options)
     return [f(x) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""What is compiled, how often, and what is said about it."""
+"""Tests of the number of compilations and of the reports about them."""
 
 import logging
 import threading
@@ -88,7 +88,7 @@ def test_the_cache_is_bounded_and_functions_let_go():
         assert report["evictions"] > evictions
         assert report["bytes"] <= 1 << 16
         assert f.cache_report()["entries"] < 59
-        # What was dropped is compiled again.
+        # An evicted program is compiled again.
         assert f(nx.zeros((1,))).tolist() == [f(0.0).item()]
     finally:
         nx.set_cache_limit(512 << 20)
@@ -112,7 +112,7 @@ def test_what_the_cache_drops_is_gone_at_once(compiler):
             assert (report["entries"], report["bytes"], report["digests"]) == (0, 0, [])
         assert nx.cache_report()["bytes"] == 0
         assert nx.cache_report()["evictions"] > before["evictions"]
-        # What is called next is compiled again, and drops what was there.
+        # The next call compiles again, and evicts the other program.
         assert f(0.0).item() == 0
         assert (f.cache_report()["misses"], f.cache_report()["digests"]) == (2, [digest])
         assert g(0.0).item() == 7.125
@@ -197,7 +197,7 @@ def test_large_captured_tensors_become_inputs_with_a_warning(compiler):
     before = misses()
     for fill in (2.0, 3.0):
         check_captured(compiler, fill)
-    # The numbers are no part of the program.
+    # The program does not contain the numbers.
     assert misses() - before <= 1
 
 

@@ -76,7 +76,7 @@ def _plain(x, layers):
 
 
 def count(expression, op):
-    """How often an op stands in an expression, in and outside of its blocks."""
+    """Return the number of nodes of an op in an expression, including its blocks."""
     inside = sum(count(region, op) for node in expression.nodes for region in node.regions)
     return inside + sum(node.op == op for node in expression.nodes)
 
@@ -163,7 +163,7 @@ def test_numbers_stay_numbers_and_functions_may_capture():
 
     assert power(2.0, 3, name="a").item() == 24.0
     assert nx.grad(lambda x: power(x, 3, name="a"))(2.0).item() == 36.0
-    # What is captured has a gradient too.
+    # Captured values have gradients too.
     found = nx.grad(lambda s: nx.checkpoint(lambda x: x * s)(nx.tensor(5.0)))(2.0)
     assert found.item() == 5.0
 

@@ -38,7 +38,7 @@ def after(*ops):
 
 
 def chain(count=4):
-    """Stages that each take a large value and a weight of its own, and the arguments."""
+    """Return stages that each take a large value and a separate weight, and the arguments."""
     rng = np.random.default_rng(0)
     x, *ws = (nx.tensor(rng.normal(size=(SIZE, SIZE)).astype("f4") / 16) for _ in range(count + 1))
     stages = nx.graph.split(nx.debug_expr(layers)(x, ws), after("tanh"))
@@ -162,7 +162,7 @@ def test_functions_are_called_in_the_process_of_the_caller(executor):
     assert found.item() == pytest.approx(np.exp(2.0))
     assert heard == [(0.0, threading.main_thread())]
     assert computed == [os.getpid()]
-    # A hook that nobody listens to is no reason to stay.
+    # A hook without a listener does not keep a stage in this process.
     nx.graph.run(stages, 0.0, executor=executor)
     assert len(heard) == 1
 
@@ -267,7 +267,7 @@ def test_pickling_takes_the_memory_of_tensors_as_it_is():
     assert address == np.asarray(x).__array_interface__["data"][0]
     again = pickle.loads(data, buffers=buffers)
     assert bool(nx.all(again == x).item())
-    # Memory that somebody may write to is copied …
+    # Writable memory is copied …
     mutable = bytearray(buffer)
     copied = pickle.loads(data, buffers=[mutable])
     mutable[:4] = b"\1\1\1\1"

@@ -1,4 +1,4 @@
-"""Functions of parts: what devices bring together is what the whole would give, on any engine."""
+"""Functions of parts: the combined results of devices equal those of one device, on any backend."""
 
 import collections
 import re
@@ -23,7 +23,7 @@ def mesh():
 
 @pytest.fixture
 def compiled(tmp_path):
-    """What devices tell each other in the last program that was compiled with these options."""
+    """Return the exchanges between devices in the last program with these options."""
 
     class Compiled:
         def __init__(self):
@@ -38,7 +38,7 @@ def compiled(tmp_path):
 
 
 def both(function, mesh, inputs, outputs, *args):
-    """Return the results on the mesh, which are those of the evaluator."""
+    """Return the results on the mesh, which must equal those of the evaluator."""
     found = nx.shard_map(function, mesh, inputs, outputs)(*args)
     alone = nx.shard_map(function, mesh, inputs, outputs, compiler="evaluator")(*args)
     np.testing.assert_allclose(np.asarray(found), np.asarray(alone), rtol=1e-5)
@@ -275,7 +275,7 @@ def test_misuse_is_told(mesh, function, error, match):
 
 def test_specs_have_to_fit(mesh):
     rows = mesh.sharding("data")
-    with pytest.raises(nx.ArgumentError, match=r"call nx\.shard_map for a mesh"):
+    with pytest.raises(nx.ArgumentError, match=r"requires a call of nx\.shard_map"):
         collectives.psum(1.0, "data")
     with pytest.raises(nx.ArgumentError, match="must be 1, one for each argument"):
         nx.jit(nx.shard_map(lambda x: x, mesh, (rows, rows), rows))(X)

@@ -1,4 +1,4 @@
-"""Compilers written in Python: each is itself, whatever its name, and does what it says it does."""
+"""Compilers written in Python: each is identified by the object, and its methods are called."""
 
 import pytest
 
@@ -6,7 +6,7 @@ import nxla as nx
 
 
 class Adding(nx.Compiler):
-    """Computes what the expression says, plus a number of its own."""
+    """Computes the expression plus a constant of the compiler."""
 
     name = "adding"
 
@@ -31,7 +31,9 @@ def test_a_compiler_with_the_name_of_another_does_not_replace_it(name):
     own.name = name
     assert nx.jit(lambda x: x * 2, compiler=own)(3).item() == 106
     assert nx.jit(lambda x: x * 2, compiler=name)(3).item() == 6
-    with pytest.raises(nx.OptionError, match="cannot be registered"):
+    with pytest.raises(
+        nx.OptionError, match="must not be empty or the name of a built-in compiler"
+    ):
         nx.register_compiler(own)
 
 

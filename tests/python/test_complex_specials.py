@@ -1,6 +1,6 @@
 """Functions of complex numbers whose parts are zeros, infinities or NaN, on every engine.
 
-Annex G of the C standard says what they give; numpy keeps to it, but where a sign is unspecified.
+Annex G of the C standard defines the results. NumPy follows it, except for unspecified signs.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import nxla as nx
 
 
 def expm1(z):
-    """That of numpy, and where a part is not finite the exponential function less one."""
+    """Return NumPy's expm1, or exp minus one if a part is not finite."""
     power = np.exp(z)
     real = np.where(np.isfinite(z), np.expm1(z).real, power.real - 1)
     return np.stack([real, power.imag], axis=-1).view(np.complex128)[..., 0]
@@ -24,8 +24,8 @@ FUNCTIONS = {
     "log": np.log, "log1p": np.log1p, "log2": np.log2, "log10": np.log10, "sin": np.sin,
     "sinh": np.sinh, "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh,
 }  # fmt: skip
-#: Where the real part is zero and the other one infinite or NaN, or the reverse, a part of these is
-#: unspecified.
+#: A part of these results is unspecified if one part of the argument is zero and the other one is
+#: infinite or NaN.
 LOOSE = {"tan": (np.isinf, np.isnan), "tanh": (np.isinf, np.isnan), "acosh": (np.isnan,)}
 
 
@@ -63,7 +63,7 @@ def test_both_sides_of_branch_cuts(compiler):
     f = nx.jit(lambda z: (nx.sqrt(z), nx.log(z), nx.acos(z), nx.acosh(z)), compiler=compiler)
     for up, down in map(np.asarray, f(nx.tensor(z))):
         assert up == np.conj(down) != down
-    # Those of atan and asinh are on the imaginary axis.
+    # The branch cuts of atan and asinh are on the imaginary axis.
     z = np.array([complex(0.0, 4.0), complex(-0.0, 4.0)], dtype=np.complex64)
     f = nx.jit(lambda z: (nx.atan(z), nx.asinh(z)), compiler=compiler)
     for right, left in map(np.asarray, f(nx.tensor(z))):

@@ -66,7 +66,7 @@ def test_captured_values_are_found(compiler):
     x = 0.5
     s = nx.sin(x).item()
     assert nx.jit(f, compiler=compiler)(x).item() == pytest.approx(2 * s + 2 * s * x)
-    # What depends on no state is computed once, before the loop.
+    # Values that do not depend on the state are computed once, before the loop.
     assert ops(f, x)["sin"] == 1
 
 
@@ -277,7 +277,9 @@ def test_errors_of_loops_name_the_leaf_and_types():
         match=r"while_loop: state\['x'\]: must keep the type s32; got f32 after.*test_control\.py",
     ):
         nx.jit(grows)(1)
-    with pytest.raises(nx.ArgumentError, match=r"the body returns .*the initial state is"):
+    with pytest.raises(
+        nx.ArgumentError, match=r"body: must return the structure of the initial state, .*; got"
+    ):
         nx.jit(lambda x: nx.while_loop(lambda s: s < 3, lambda s: (s, s), x))(1)
     with pytest.raises(nx.ShapeError, match="reduce it with all or any"):
         nx.jit(lambda x: nx.while_loop(lambda s: s < 3, lambda s: s + 1, x))(nx.tensor([1, 2]))
@@ -313,7 +315,9 @@ def test_loops_outside_of_traces_check_their_state_as_well():
         nx.fori(0, 3, lambda i, s: {"n": s["n"] * 0.5}, {"n": 1})
     with pytest.raises(nx.ShapeError, match=r"while_loop: state\[1\]: must keep .*got f32\[4\]"):
         nx.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, nx.concat([s[1], s[1]])), (0, x))
-    with pytest.raises(nx.ArgumentError, match=r"the body returns .*the initial state is"):
+    with pytest.raises(
+        nx.ArgumentError, match=r"body: must return the structure of the initial state, .*; got"
+    ):
         nx.while_loop(lambda s: s < 3, lambda s: (s, s), 1)
     entries = nx.vectorize(x, "entry")
     assert nx.fori(0, 3, lambda i, s: s + entries, 0.0).tolist() == [3.0, 6.0]
@@ -322,24 +326,28 @@ def test_loops_outside_of_traces_check_their_state_as_well():
 def test_errors_of_scans_name_carry_and_result():
     x = nx.tensor([1.0, 2.0])
     scanned = lambda f, init: nx.jit(lambda: nx.scan(f, init, x))()  # noqa: E731
-    with pytest.raises(nx.ShapeError, match=r"scan: carry\['n'\] is f32\[2\] after a step, f32"):
+    with pytest.raises(
+        nx.ShapeError, match=r"scan: carry\['n'\]: must keep its type f32; got f32\[2\]"
+    ):
         scanned(lambda c, x: ({"n": nx.stack([c["n"], x])}, x), {"n": x[0]})
-    with pytest.raises(nx.DTypeError, match=r"scan: carry is f32 after a step, s32 before"):
+    with pytest.raises(nx.DTypeError, match=r"scan: carry: must keep its type s32; got f32"):
         scanned(lambda c, x: (c + x, x), nx.tensor(0))
-    with pytest.raises(nx.DTypeError, match=r"scan: carry is 0.5 at the start, and s32") as told:
+    with pytest.raises(
+        nx.DTypeError, match=r"scan: carry: must keep its dtype; got 0.5, and s32"
+    ) as told:
         scanned(lambda c, x: (nx.astype(x, "s32"), x), 0.5)
     assert 'begin with nx.tensor(0.5, "s32") (test_control.py' in str(told.value)
     with pytest.raises(nx.ArgumentError, match=r"carry is \(\*, \*\) after a step"):
         scanned(lambda c, x: ((c, c), x), 0)
     # The last of three steps comes after a loop of two at a time.
     dtypes = iter(["f32", "f32", "s32"])
-    with pytest.raises(nx.DTypeError, match=r"scan: y is s32 after a step, f32 before"):
+    with pytest.raises(nx.DTypeError, match=r"scan: y: must keep its type f32; got s32"):
         nx.jit(
             lambda: nx.scan(
                 lambda c, _: (c, nx.astype(c, next(dtypes))), nx.tensor(0.0), length=3, unroll=2
             )
         )()
-    # A number takes the dtype that the first step gives it.
+    # A Python scalar takes the dtype that the first step returns.
     last, (_, before) = scanned(lambda c, x: (c + x, (x, c)), 0)
     assert (last.tolist(), before.tolist(), before.dtype) == (3.0, [0.0, 1.0], nx.float32)
     small = nx.scan(lambda c, x: (c + x, c), 0, nx.tensor([200, 50], "u8"))

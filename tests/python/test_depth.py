@@ -1,4 +1,4 @@
-"""What nests too deep, or holds itself, is refused while there is stack left."""
+"""Containers with too many levels or cycles raise an error before the stack overflows."""
 
 import sys
 import threading
@@ -40,7 +40,7 @@ def itself():
     ids=["6,000 lists", "200,000 tuples", "itself"],
 )  # fmt: skip
 def test_deep_containers_are_refused(entry, value):
-    with pytest.raises(nx.ArgumentError, match="nested more than 256 deep"):
+    with pytest.raises(nx.ArgumentError, match="nested at most 256 deep"):
         entry(value)
 
 
@@ -105,7 +105,7 @@ def chain_of_loops(x, depth):
 
 
 def in_thread_of_1_mb(function):
-    """What a function gives, or raises, on a small stack."""
+    """Return the result or the exception of a function on a small stack."""
     found = []
 
     def run():
@@ -131,7 +131,7 @@ def in_thread_of_1_mb(function):
 def test_regions_that_nest_too_deep_are_refused(function):
     error = in_thread_of_1_mb(lambda: nx.jit(lambda x: function(x, 5_000))(1.0))
     assert isinstance(error, nx.ArgumentError), error
-    assert "nested more than 64 deep" in str(error)
+    assert "nested at most 64 deep" in str(error)
 
 
 @pytest.mark.parametrize("function", [chain_of_conditionals, chain_of_loops])

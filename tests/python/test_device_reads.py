@@ -286,5 +286,7 @@ def test_a_compiler_names_its_device_or_is_refused(device):
     with pytest.raises(nx.OptionError, match=r'device: name: must be one of .*; got "nowhere:0"'):
         nx.to_backend(compiler=compiler)
     compiler.answer = ("host", 0)
-    with pytest.raises(nx.ArgumentError, match="expected a device or the name of one, got tuple"):
+    with pytest.raises(
+        nx.ArgumentError, match="must be a device or the name of a device; got a tuple"
+    ):
         nx.to_backend(compiler=compiler)

@@ -52,7 +52,7 @@ _numbers = iter(range(1_000_000))
 
 
 def compute(folder, **options):
-    """Compile a program that nobody has compiled before, and what the report grew by."""
+    """Compile a new program; return the change of the report and the number in the program."""
     number = float(next(_numbers)) + 0.5
     return again(folder, number, **options), number
 
@@ -174,7 +174,7 @@ def test_a_folder_that_may_only_be_read_is_read(folder):
 
 
 @on_cpu
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is full")
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="requires /dev/full")
 def test_a_full_disk_leaves_nothing_behind(folder):
     # A limit on the size of files stands for a disk without room.
     program = """
@@ -191,7 +191,7 @@ def test_a_full_disk_leaves_nothing_behind(folder):
     assert sorted(os.listdir(folder)) == sorted([files(folder)[0].name, "secret"])
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="requires POSIX permissions")
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o1777])
 def test_a_folder_that_others_can_write_is_not_used(folder, mode):
     _, number = compute(folder)
@@ -202,7 +202,7 @@ def test_a_folder_that_others_can_write_is_not_used(folder, mode):
     assert "must not be writable" in nx.disk_cache_report()["last_failure"]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="requires POSIX permissions")
 def test_a_parent_that_others_can_write_needs_the_sticky_bit(tmp_path):
     folder = tmp_path / "parent" / "cache"
     _, number = compute(folder)
@@ -212,7 +212,7 @@ def test_a_parent_that_others_can_write_needs_the_sticky_bit(tmp_path):
     assert again(folder, number) == {"hits": 1}
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="requires POSIX permissions")
 @pytest.mark.parametrize("kind", ["mode", "link", "endless", "pipe"])
 def test_a_file_that_others_could_have_written_is_compiled_again(folder, tmp_path, kind):
     _, number = compute(folder)

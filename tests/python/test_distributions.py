@@ -1,4 +1,4 @@
-"""Distributions of `nx.random` against those of scipy, with fixed keys."""
+"""Compare distributions of `nx.random` with SciPy for fixed keys."""
 
 import numpy as np
 import pytest

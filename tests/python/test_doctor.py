@@ -23,7 +23,7 @@ def doctor(*arguments, **environment):
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory):
-    """A text that is called like a library, and a library that is no plugin."""
+    """A text file with the name of a library, and a library that is not a plugin."""
     folder = tmp_path_factory.mktemp("plugins")
     text = folder / "text.so"
     text.write_text("no library at all")
@@ -95,7 +95,7 @@ def test_a_cache_that_cannot_be_read_is_told(tmp_path):
     assert "0 executables" in good.stdout
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="requires POSIX permissions")
 def test_a_cache_that_others_can_change_is_reported(tmp_path):
     tmp_path.chmod(0o770)
     done = doctor("--quick", NXLA_CACHE_DIR=str(tmp_path))

@@ -33,7 +33,7 @@ SIZES = {
 
 
 def load(path):
-    """Import a file that is no part of a package."""
+    """Import a file outside any package."""
     spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -42,7 +42,7 @@ def load(path):
 
 
 def lines_of(path):
-    """How many lines of code a program has up to the place where it is run as one."""
+    """Return the number of lines of code of a program, without its main block."""
     source = path.read_text(encoding="utf-8")
     used = set()
     for node in ast.walk(ast.parse(source)):
@@ -65,7 +65,7 @@ def flat(results):
 
 @functools.cache
 def results_of(name):
-    """What a program gives on the evaluator."""
+    """Return the results of a program on the evaluator."""
     return flat(load(ROOT / "examples" / f"{name}.py").run(**SIZES[name]))
 
 
@@ -107,7 +107,7 @@ def test_every_twin_has_a_program():
 # --- the pages of the gallery, which are notebooks ---
 
 PAGES = ROOT / "docs" / "gallery"
-#: Runs cells as a notebook does: in one namespace, that of the program.
+#: Runs cells as a notebook does: all in one namespace.
 ONE_AFTER_ANOTHER = """
 import pathlib, sys
 for number in range(int(sys.argv[1])):
@@ -125,7 +125,7 @@ def cells_of(page):
 
 def test_every_program_has_a_page():
     pages = {path.stem for path in PAGES.glob("*.md")} - {"index", "pictures"}
-    # That of sentences takes weights that are installed apart.
+    # The example of sentences requires weights from a separate package.
     assert pages == {path.stem for path in (ROOT / "examples").glob("*.py")} - {"sentences"}
 
 

@@ -59,9 +59,9 @@ def test_files_of_numpy(tmp_path):
     assert loaded["deep.w"].item() == 1.5
     with pytest.raises(nx.ArgumentError, match="one tensor"):
         nx.save(tmp_path / "x.npy", {"a": nx.tensor(1)})
-    with pytest.raises(nx.NxlaError, match="numpy has no dtype"):
+    with pytest.raises(nx.NxlaError, match="numpy: dtype must exist in NumPy"):
         nx.save(tmp_path / "x.npy", nx.tensor(1.0, "bf16"))
-    # What was there is there still.
+    # The existing file is unchanged.
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), x)
 
 

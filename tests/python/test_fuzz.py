@@ -12,7 +12,7 @@ if TESTS not in sys.path:
 
 from fuzz import driver  # noqa: E402
 
-#: How many cases of each are tried here; `make fuzz` goes on for as long as it is told.
+#: The number of cases of each fuzzer in this test; `make fuzz` runs for a given time.
 CASES = {
     "differential": 40, "gradients": 12, "splits": 12, "transforms": 6, "formats": 40,
     "buffers": 400, "containers": 12, "api": 400, "starved": 40,
@@ -21,7 +21,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", driver.FUZZERS)
 def test_a_short_run_and_what_was_ever_found(name):
-    # In a process of its own: some of it would take this one along, or its memory.
+    # Use a separate process, because a case may end the process or exhaust its memory.
     process = driver.child("some", name, "1", str(CASES[name]), output=subprocess.PIPE)
     output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, output.decode()
@@ -43,7 +43,7 @@ def test_a_failing_case_is_shrunk():
     assert found == driver.Found([7], "there is a seven")
 
 
-#: What `stuck` does for ever.
+#: The endless actions of `stuck`.
 STUCK = {"nothing happens for": "time.sleep(100)", "seconds of computing": "while True: pass"}
 
 

@@ -135,7 +135,7 @@ def test_laplacian_by_forward_over_reverse(compiler):
 
 
 def test_neural_ode_both_ways(compiler):
-    """Of a linear equation the solution is the exponential of the matrix."""
+    """The solution of a linear equation is the exponential of the matrix."""
     a = f64([[-0.3, 1.0], [-1.0, -0.1]])
     y = f64([1.0, 0.5])
 
@@ -268,7 +268,7 @@ def test_hamiltonian_monte_carlo_of_a_normal_distribution():
 
 
 def test_implicit_differentiation_by_a_rule_of_ones_own():
-    """The root of x³ + a x = b changes by -x / (3 x² + a) with a, whatever found it."""
+    """The derivative of the root of x³ + a x = b by a is -x / (3 x² + a) for any solver."""
 
     @nx.custom_vjp
     def root(a, b):
@@ -326,7 +326,7 @@ def test_score_matching_finds_a_normal_distribution(compiler):
 def test_a_physics_informed_net_bends_a_beam():
     """A beam under an even load sags by 5 / 384 of load times length^4 over stiffness.
 
-    Its equation has fourth derivatives: those of the ansatz by its coordinate.
+    The equation contains fourth derivatives of the ansatz by the coordinate.
     """
     powers = 6
 
@@ -348,7 +348,7 @@ def test_a_physics_informed_net_bends_a_beam():
     transposed = nx.matrix_transpose(slopes)
     weights = weights - nx.linalg.solve(transposed @ slopes, transposed @ residual)
     assert deflection(weights, f64(0.5)).item() == pytest.approx(5.0 / 384.0, rel=1e-6)
-    # Of a net that is not linear: the fourth derivative of tanh.
+    # Check the fourth derivative of a nonlinear function, tanh.
     t = math.tanh(0.7)
     closed = (1 - t**2) * (16 * t - 24 * t**3)
     assert nested(nx.tanh, 0, 0, 0, 0)(f64(0.7)).item() == pytest.approx(closed)

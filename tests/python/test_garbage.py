@@ -1,4 +1,4 @@
-"""Objects that hold each other are collected once nobody else holds them."""
+"""Reference cycles are collected when no other reference exists."""
 
 import gc
 import threading
@@ -13,7 +13,7 @@ ONES = nx.ones(3)
 
 @pytest.fixture(autouse=True)
 def _what_others_left_is_not_looked_at():
-    """Each collection goes through what there is, of which large packages leave much."""
+    """Freeze the objects of large packages, which would slow down each collection."""
     gc.collect()
     gc.freeze()
     yield
@@ -21,7 +21,7 @@ def _what_others_left_is_not_looked_at():
 
 
 class Model:
-    """What it jits are its own methods."""
+    """A class that jits its own methods."""
 
     def __init__(self, **options):
         self.shown = 0
@@ -131,7 +131,7 @@ def test_hooks_are_called_as_long_as_something_runs_them(compiler):
 
     compiled = nx.compile(made("compiled"), [1.0], compiler=compiler)
     expression = nx.debug_expr(made("expression"))(1.0)
-    # An expression is no part of the jitted function that it is used in, which goes first.
+    # A jitted function does not own the expressions that it uses, and is collected first.
     inlined = nx.jit(lambda x: nx.expr.call(expression, x), compiler=compiler)
     stages = nx.graph.split(nx.debug_expr(made("stages"))(1.0), lambda node: "none")
     inlined(3.0)

@@ -75,7 +75,7 @@ def test_a_call_may_bring_another_function(compiler):
         g(4)
     g(5)
     assert (own, first, second) == ([2, 6], [3, 5], [4])
-    # The function is no part of the program.
+    # The program does not contain the function.
     assert nx.cache_report()["misses"] - before <= 1
 
 

@@ -91,7 +91,7 @@ def test_assigning_is_numpys(case, whole):
     x, key = case
     ours, before = nx.tensor(x), nx.tensor(x)
     held = ours.at[...].get()
-    # What meets at one place is the same, since which one wins is not said.
+    # Values for the same element are equal, because the order of writes is unspecified.
     value = np.float32(7.5) if whole else (x[key] * 2 + 1).astype(np.float32)
     theirs = x.copy()
     theirs[key] = value
@@ -154,7 +154,7 @@ def test_negative_indices_count_from_the_end(compiler):
             assert added.tolist() == [10, 26, 35]
         assert x[[-1]].tolist() == [30]
         assert x[np.int64(-1)].item() == 30
-        # What is out of range even so is the nearest element, and is not written.
+        # An index out of range reads the nearest element, and is not written.
         assert nx.take(x, [5, -9]).tolist() == [30, 10]
         assert nx.indexed_put(x, [[3], [-4]], [0, 0]).tolist() == [10, 20, 30]
 
@@ -319,7 +319,7 @@ def test_differences_quotients_and_powers_of_elements(compiler):
             u = nx.tensor([1, 2, 3], "u8")
             assert call(lambda x: x.at[0].subtract(1))(u).tolist() == [0, 2, 3]
             assert call(lambda x: x.at[[2, 2]].power(2))(u).tolist() == [1, 2, 81]
-        with pytest.raises(nx.DTypeError, match="quotients are no u8"):
+        with pytest.raises(nx.DTypeError, match="must have a float dtype for division; got u8"):
             u.at[0].divide(2)
 
 

@@ -1,4 +1,4 @@
-"""What is done with many integers and truth values, against numpy, whichever engine does it."""
+"""Compare functions of large tensors of integers and booleans with NumPy, on every backend."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def integers(dtype, *shape, seed=0):
     ends = np.iinfo(dtype)
     small = rng.integers(max(-100, ends.min), 100, shape)
     large = rng.integers(ends.min, ends.max, shape, dtype=dtype, endpoint=True)
-    # A block of its own, so that loops over small ones have them alone.
+    # Place small numbers in a separate block, so that some loops see only small numbers.
     return np.where(np.arange(shape[-1]) < shape[-1] // 2, small.astype(dtype), large)
 
 

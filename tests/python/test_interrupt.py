@@ -1,4 +1,4 @@
-"""Ctrl-C ends long waits: in a child process, so that the signal finds nobody else."""
+"""Ctrl-C ends long waits. A child process keeps the signal away from other tests."""
 
 import signal
 import subprocess
@@ -13,7 +13,7 @@ PRELUDE = """
 import signal, sys, time
 import nxla as nx
 
-# Whoever runs the tests in the background may have them ignore it.
+# A process in the background may ignore the signal by default.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def ready():
@@ -79,7 +79,7 @@ except KeyboardInterrupt:
     print("interrupted 1.0", flush=True)
 """
 
-# Its products are spread over every thread that the device has, and it does not end by itself.
+# The products use all threads of the device, and the program does not end.
 LEFT_BEHIND = """
 import os
 
@@ -101,7 +101,7 @@ except KeyboardInterrupt:
     later = nx.jit(lambda x, y: x * y, compiler="xla")(device, device)
     assert (later + device).item() == 6.0
     print("interrupted", (device + 0).item() - 1, flush=True)
-# Nobody waits for the program that goes on.
+# The process does not wait for the running program.
 os._exit(0)
 """
 

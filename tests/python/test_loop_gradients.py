@@ -51,7 +51,7 @@ def bounded(w, h, **keeps):
 
 
 def until(w, h, **keeps):
-    """A loop of which nobody knows beforehand how often it is run."""
+    """A loop with a trip count that depends on the data."""
     start = nx.sum(h * 0.0)
 
     def body(state):
@@ -142,7 +142,7 @@ def test_a_bound_ends_the_loop():
     assert rows.tolist() == [32.0, 16.0, 1.0]
     with pytest.raises(nx.ArgumentError, match="max_trips"):
         nx.while_loop(lambda y: y < 1.0, lambda y: y, 0.0, max_trips=-1)
-    with pytest.raises(nx.ArgumentError, match='gradient must be one of "auto"'):
+    with pytest.raises(nx.ArgumentError, match='gradient: must be one of "auto"'):
         nx.jit(lambda x: nx.while_loop(lambda y: y < 1.0, lambda y: y, x, gradient="some"))(2.0)
 
 

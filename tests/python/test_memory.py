@@ -115,7 +115,7 @@ def test_a_long_kernel_is_interrupted(program):
         except KeyboardInterrupt:
             print("interrupted")
         sys.stderr.write(str(time.monotonic() - begun))
-        # Somebody else can compute meanwhile.
+        # Another thread can compute meanwhile.
         assert nx.sum(nx.ones((1 << 17,))).item() == 1 << 17
         os._exit(0 if time.monotonic() - begun < 10 else 5)
     """)
@@ -124,13 +124,12 @@ def test_a_long_kernel_is_interrupted(program):
 
 @pytest.mark.stress
 def test_five_thousand_programs_on_xla_in_one_process():
-    # Each has twenty operations that fusion cannot make one kernel of, so some thirty memory
-    # maps. The plugin gives back all that a program held: compiled in a cache with room for six,
-    # programs leave no map and about a kilobyte each. Functions that are held keep their graphs,
-    # some ten kilobytes each, and nothing that the cache has dropped. The plugin compiles the parts
-    # of a program on several threads, and those that were compiled at the same moment take half as
-    # much again for as long as the program is held: on one processor that does not depend on what
-    # else the machine does.
+    # Each program has twenty operations that fusion cannot combine, and needs about thirty memory
+    # maps. The plugin frees the maps of a program: with a cache for six programs, an evicted
+    # program leaves no map and about a kilobyte. Live functions keep their graphs, about ten
+    # kilobytes each. The plugin compiles the parts of a program on several threads; parts that are
+    # compiled at the same time need half as much memory again while the program lives. On one
+    # processor the figures do not depend on the load of the machine.
     printed = run(
         """
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -159,7 +158,7 @@ def test_five_thousand_programs_on_xla_in_one_process():
         half = len(seen) // 2
         maps, megabytes = (max(kind) for kind in zip(*seen[half:]))
         first_maps, first_megabytes = (max(kind) for kind in zip(*seen[4:half]))
-        # What the cache takes programs for is right to a fifth.
+        # The cache estimates the size of programs with an error of at most a fifth.
         assert maps < first_maps + 2000, seen
         assert megabytes < first_megabytes + 100, seen
         """,

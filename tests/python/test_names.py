@@ -139,7 +139,7 @@ def test_nothing_of_jax_is_unanswered(namespace):
         *(ABSENT if module is nx else ()),
     }
     theirs = importlib.import_module(f"jax.{namespace}")
-    # What ends with _p is a primitive, which users do not call.
+    # Names that end with _p are primitives, which users do not call.
     public = {name for name in dir(theirs) if not name.startswith("_") and name[-2:] != "_p"}
     assert len(public) > 15, jax.__version__
     assert public - names == set()

@@ -17,7 +17,7 @@ def wide(x):
 
 
 def agree(found, expected, dtype):
-    """Whether numbers are those of `float32`, rounded once or twice."""
+    """Return whether numbers equal `float32` results that were rounded once or twice."""
     assert str(found.dtype) == dtype or found.dtype == nx.tensor(0, dtype=dtype).dtype
     found, expected = wide(found), wide(expected)
     smallest = {"f16": 2.0**-24, "bf16": 0, "f8": 2.0**-16, "f8_e4m3fn": 2.0**-9}[dtype]

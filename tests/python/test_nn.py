@@ -386,7 +386,7 @@ def test_losses_at_extremes():
 
 
 def pooled(x, window, strides, padding, kind):
-    """What JAX makes of windows over the axes between the first and the last."""
+    """Return JAX's reduction of windows over the axes between the first and the last one."""
     sizes, steps = (1, *window, 1), (1, *strides, 1)
     around = padding.upper() if isinstance(padding, str) else ((0, 0), *padding, (0, 0))
     if kind == "max":

@@ -1,4 +1,4 @@
-"""Plain numbers next to integers, sums of truth values, and the gamma function."""
+"""Python scalars combined with integers, sums of booleans, and the gamma function."""
 
 import math
 
@@ -52,7 +52,7 @@ def test_operators_and_selections_keep_to_it(compiler):
     ):
         with pytest.raises(OverflowError, match="out of bounds for u8"):
             wrong()
-    # A dtype makes it wide, and what gives truth values or floats has no bounds.
+    # A tensor widens the result; comparisons and float functions accept any scalar.
     assert (x + nx.tensor(300, dtype="u16")).tolist() == [301, 500]
     assert (x < 300).tolist() == [True, True]
     assert (x == -1).tolist() == [False, False]
@@ -202,7 +202,7 @@ def test_numbers_at_the_bounds_and_those_of_arrays_become_elements():
     assert nx.tensor(2**64 - 1, "u64").item() == 2**64 - 1
     assert nx.tensor([255.9, -0.5], "u8").tolist() == [255, 0]
     assert nx.tensor([2, True], "bool").tolist() == [True, True]
-    # What has a dtype is converted, as by `astype`.
+    # Values with a dtype are converted as by `astype`.
     assert nx.tensor(np.array([300]), "u8").tolist() == [44]
     assert nx.tensor([nx.tensor(300), np.int64(-1)], "u8").tolist() == [44, 255]
     assert nx.astype(nx.tensor(300), "u8").item() == 44

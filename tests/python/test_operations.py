@@ -32,7 +32,7 @@ def test_wrong_paddings():
             nx.pad_outer([1, 2], rule, widths)
     with pytest.raises(nx.ArgumentError, match="scalar"):
         nx.pad_outer(1, "mirror", [])
-    with pytest.raises(nx.ArgumentError, match="no element to repeat"):
+    with pytest.raises(nx.ArgumentError, match="must have elements to repeat"):
         nx.pad_outer(nx.zeros((0,)), "mirror", [(1, 1)])
 
 

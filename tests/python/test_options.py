@@ -16,15 +16,15 @@ from where import on_cpu
     ("options", "text"),
     [
         ({"compiler": "xla", "wrong": 1}, 'the compiler "xla" has no option "wrong"; it has'),
-        ({"compiler": "evaluator", "precision": "high"}, "it has none at all"),
+        ({"compiler": "evaluator", "precision": "high"}, "it has no options"),
         ({"compiler": "xla", "precision": "best"}, 'must be "default", "high" or "highest"'),
         ({"compiler": "xla", "precision": 3}, 'must be "default"'),
-        ({"compiler": "xla", "cpu_device_count": 0}, "a whole number of at least 1"),
-        ({"compiler": "xla", "device": -1}, "a whole number of at least 0"),
-        ({"compiler": "xla", "kernels": "no"}, "is true or false"),
+        ({"compiler": "xla", "cpu_device_count": 0}, "must be an integer of at least 1"),
+        ({"compiler": "xla", "device": -1}, "must be an integer of at least 0"),
+        ({"compiler": "xla", "kernels": "no"}, "must be a bool"),
         ({"compiler": "xla", "plugin": 5}, "must be a path"),
-        ({"compiler": "xla", "preallocate": 1}, "is true or false"),
-        ({"compiler": "xla", "progress": 5}, "progress must be True or False"),
+        ({"compiler": "xla", "preallocate": 1}, "must be a bool"),
+        ({"compiler": "xla", "progress": 5}, "progress: must be True or False"),
         ({"wrong": 1}, 'no option "wrong"'),
         ({"compiler": "nobody"}, 'got "nobody"'),
     ],
@@ -51,7 +51,7 @@ def test_every_way_to_set_options_refuses_the_same(options, text):
 
 @on_cpu
 def test_memory_of_gpus_is_of_plugins_for_gpus():
-    with pytest.raises(nx.OptionError, match=r'"preallocate".* is for plugins of GPUs'):
+    with pytest.raises(nx.OptionError, match=r'"preallocate".* requires a plugin for GPUs'):
         nx.jit(lambda x: x, compiler="xla", preallocate=True)(1.0)
 
 
@@ -121,7 +121,7 @@ def test_a_bar_shows_stages(monkeypatch, compiler):
             assert last in shown.split(what)[-1], shown
             assert shown.endswith("\n")
             assert ("█" in shown) == (screen.isatty() and what != "batches")
-    # Nothing is shown that nobody asked for, or that is over soon.
+    # Progress is shown only on request, and only for long compilations.
     monkeypatch.setattr(_progress, "DELAY", 60.0)
     for way, _, _ in ways:
         monkeypatch.setattr("sys.stderr", screen := Terminal())
@@ -198,7 +198,7 @@ def test_streams_speak_of_the_stream(compiler):
     stream.send({"a": nx.ones(2)})
     assert stream.recv().tolist() == [1.0, 1.0]
     assert stream.done().item() == 1
-    # A number as the first state has the dtype that the step gives.
+    # A Python scalar as the first state takes the dtype that the step returns.
     half = nx.stream(lambda x, s: (s, s * 0.5 + x), nx.template((), "f64"), 1, compiler=compiler)
     half.send(nx.tensor(1.0, dtype="f64"))
     assert half.recv().dtype == nx.float64

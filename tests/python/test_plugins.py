@@ -1,4 +1,4 @@
-"""Which plugin is found, and which is refused."""
+"""Tests of the search for plugins and of their checks."""
 
 import os
 import re
@@ -21,7 +21,7 @@ def empty(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     parents = [module.partition(".")[0] for module, _ in plugins.CPU_PACKAGES]
     for parent in parents:
-        # What was looked up before stays known to Python; so would what the test looks up.
+        # Python caches imported packages; restore the cache after the test.
         monkeypatch.setitem(sys.modules, parent, None)
         monkeypatch.delitem(sys.modules, parent)
     return tmp_path

@@ -76,9 +76,9 @@ def test_stages_are_a_sequence():
     first, last = stages
     assert [stage.id for stage in stages] == [0, 1]
     assert (stages[0].digest, stages[-1].digest) == (first.digest, last.digest)
-    with pytest.raises(IndexError, match="there are 2 stages, no 2"):
+    with pytest.raises(IndexError, match="must be below 2, the number of stages; got 2"):
         stages[2]
-    with pytest.raises(IndexError, match="there are 2 stages, no -3"):
+    with pytest.raises(IndexError, match="must be below 2, the number of stages; got -3"):
         stages[-3]
 
 
@@ -118,7 +118,7 @@ def test_passes_of_a_training_step():
     assert "tanh" not in counts[1]
     assert "dot" not in counts[2]
     assert "forward" in stages.explain()
-    with pytest.raises(nx.ArgumentError, match="no gradient is taken"):
+    with pytest.raises(nx.ArgumentError, match="contains no gradient"):
         nx.graph.split(nx.debug_expr(model)(*arguments), "training")
 
 
@@ -133,7 +133,7 @@ def test_marks_name_stages():
     assert repr(stages[0]).startswith("<stage 0 (encoder) of")
     one = nx.graph.split(expression, Policy.marks("decoder"))
     assert [stage.name for stage in one] == ["decoder", None]
-    with pytest.raises(nx.ArgumentError, match=r'no value has the mark "head".*encoder, decoder'):
+    with pytest.raises(nx.ArgumentError, match=r'marks: .*\(encoder, decoder\); got "head"'):
         nx.graph.split(expression, Policy.marks("head"))
     # Names travel.
     assert nx.graph.Stage.from_bytes(stages[0].to_bytes()).name == "encoder"
@@ -220,7 +220,9 @@ def test_simulation_of_independent_branches():
         stages.simulate(0)
     with pytest.raises(nx.ArgumentError, match="expected 3 times"):
         stages.simulate(1, seconds=[1.0])
-    with pytest.raises(nx.ArgumentError, match="bandwidth is 0"):
+    with pytest.raises(
+        nx.ArgumentError, match="bandwidth must be positive and latency must not be negative; got 0"
+    ):
         stages.simulate(1, bandwidth=0.0)
 
 

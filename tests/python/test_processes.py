@@ -1,4 +1,4 @@
-"""Processes: those that are forked off, and how they end while threads are at work."""
+"""Tests of forked processes, and of the end of processes with running threads."""
 
 import os
 import shutil
@@ -229,7 +229,7 @@ def test_a_process_ends_while_a_daemon_traces():
     ids=["function", "attribute", "iterator", "container", "finalizer"],
 )
 def test_a_process_ends_while_a_daemon_waits_in_python_that_we_call(work):
-    # What ends last, with the interpreter, leaves the thread time to ask for it meanwhile.
+    # The thread requests the object while the interpreter shuts down.
     run(
         f"""
         import dataclasses

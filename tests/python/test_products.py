@@ -1,4 +1,4 @@
-"""Sums of products by subscripts, Kronecker's products, turns, switches, scans without order."""
+"""Tests of einsum, Kronecker products, rotations, switch and associative scans."""
 
 import sys
 
@@ -171,15 +171,15 @@ def test_dtypes_of_einsum():
 @pytest.mark.parametrize(
     ("subscripts", "shapes", "why"),
     [
-        ("ij,jk", [(2, 3)], "2 terms"),
-        ("ij", [(2,)], "labels 2 axes"),
-        ("i", [(2, 3)], "labels 1 axes"),
-        ("ij,jk", [(2, 3), (4, 5)], "sizes 3 and 4"),
-        ("i->ij", [(2,)], "no operand"),
-        ("i->ii", [(2,)], "more than once"),
-        ("i.j", [(2, 3)], "no letter"),
+        ("ij,jk", [(2, 3)], "one term for each of 1 operands; got 2"),
+        ("ij", [(2,)], "got 2 labels"),
+        ("i", [(2, 3)], "got 1 labels"),
+        ("ij,jk", [(2, 3), (4, 5)], "got 3 and 4 for 'j'"),
+        ("i->ij", [(2,)], "must use labels of operands"),
+        ("i->ii", [(2,)], "must be distinct in the result"),
+        ("i.j", [(2, 3)], "must be letters and an ellipsis"),
         ("......i", [(2, 3)], "at most one ellipsis"),
-        ("...i->i", [(2, 3)], "none for the result"),
+        ("...i->i", [(2, 3)], "must have an ellipsis in the result"),
     ],
 )
 def test_subscripts_that_cannot_be(subscripts, shapes, why):

@@ -1,4 +1,4 @@
-"""What a backend promises: one test for each promise, named after it."""
+"""Promises of a backend, with one test for each promise."""
 
 import re
 

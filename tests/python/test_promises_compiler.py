@@ -1,4 +1,4 @@
-"""What compilers are promised, and what they promise: those that come along, and one in Python."""
+"""Promises of compilers: the built-in ones, and one written in Python."""
 
 import threading
 import types
@@ -357,7 +357,7 @@ def test_results_of_another_type_are_refused():
         def compile(self, expression, options):
             return lambda inputs: [nx.tensor(1)]
 
-    with pytest.raises(nx.ArgumentError, match=r"gave \(s32\), expected \(f32\[2\]\)"):
+    with pytest.raises(nx.ArgumentError, match=r"must return \(f32\[2\]\); got \(s32\)"):
         nx.jit(lambda x: x + 1, compiler=Liar())(nx.ones(2))
 
 

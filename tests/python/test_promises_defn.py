@@ -1,4 +1,4 @@
-"""What is promised of numerical functions: how they are called, traced and transformed."""
+"""Promises of numerical functions: calls, traces and transformations."""
 
 import dataclasses
 import inspect
@@ -294,7 +294,7 @@ def test_inputs_that_are_not_used_are_not_transferred():
     f = nx.jit(lambda used, rest: used["x"] + 1, compiler="xla")
     on_device = nx.jit(lambda x: x + 1, compiler="xla")(nx.ones(4))
     assert f({"x": 1.0}, on_device).item() == 2.0
-    # Whoever touched this tensor would fail.
+    # Any read of this tensor would fail.
     on_device.deallocate()
     assert f({"x": 2.0}, on_device).item() == 3.0
     with pytest.raises(nx.NxlaError):
@@ -330,7 +330,7 @@ def test_compile_takes_templates_and_leaves_out_options():
     compiled = nx.compile(f, [nx.template((2,)), "double", 0, nx.negative])
     assert compiled(nx.ones(2), 3).tolist() == [-3.0, -3.0]
     assert repr(compiled) == "<nxla function f compiled for (f32[2], s32)>"
-    with pytest.raises(nx.ArgumentError, match="takes 2 arguments, got 3"):
+    with pytest.raises(nx.ArgumentError, match="takes 2 arguments; got 3"):
         compiled(nx.ones(2), "double", 3)
 
 
@@ -369,7 +369,7 @@ def test_names_that_one_side_leaves_open_fit():
 
 def test_a_compiled_function_never_joins_a_trace():
     compiled = nx.compile(lambda x: x + 1, [nx.template(())])
-    with pytest.raises(nx.NxlaError, match="while another function is traced"):
+    with pytest.raises(nx.NxlaError, match="must not be called in a trace"):
         nx.jit(lambda x: compiled(x))(1.0)
 
 
@@ -391,7 +391,10 @@ def test_a_jitted_function_joins_a_trace():
 )
 def test_a_jitted_function_with_options_of_its_own_does_not(options):
     inner = nx.jit(lambda x: x * 2, **options)
-    with pytest.raises(RuntimeError, match=r"a jitted function with its own options.*on_conflict"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"must not be called in a trace, because it has its own options.*on_conflict",
+    ):
         nx.jit(lambda x: inner(x))(1.0)
 
 
@@ -419,7 +422,7 @@ def test_on_conflict_reuse_joins_the_trace():
     expression = nx.debug_expr(lambda x: inner(x) * 2)(1.0)
     assert expression.op_counts()["sin"] == 1
     assert nx.jit(lambda x: inner(x) * 2)(0.5).device == "host"
-    with pytest.raises(nx.OptionError, match="on_conflict must be"):
+    with pytest.raises(nx.OptionError, match="on_conflict: must be"):
         nx.jit(lambda x: x, on_conflict="maybe")
 
 

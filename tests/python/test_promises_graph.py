@@ -101,7 +101,7 @@ def test_a_list_of_stages_runs_in_any_order_and_names_what_does_not_fit(compiler
     for chain, message in [
         ([], "at least one stage"),
         ([stages[1]], "stage 0 is missing"),
-        ([stages[0], other[1]], "item 1 comes from another split"),
+        ([stages[0], other[1]], "item 1 belongs to another graph"),
         ([stages[0], "stage"], "item 1 is str"),
     ]:
         with pytest.raises(nx.ArgumentError, match=message):

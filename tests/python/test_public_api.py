@@ -23,7 +23,7 @@ def namespaces():
 
 
 def public_names(namespace):
-    """What a namespace offers: what it lists, or else what it defines."""
+    """Return the public names of a namespace: `__all__`, or else its definitions."""
     if hasattr(namespace, "__all__"):
         return sorted(namespace.__all__)
     defined = vars(namespace).items()

@@ -201,7 +201,7 @@ def test_names():
         (
             lambda: random.multivariate_normal(random.key(1), [0.0], [[1.0]], method="lu"),
             nx.ArgumentError,
-            "method must be",
+            "method: must be",
         ),
         (lambda: random.choice(random.key(1), 1.0), nx.ArgumentError, "at least one axis"),
         (

@@ -1,8 +1,7 @@
 """Scalars of Python, scalars of NumPy, 0-d tensors and lists next to tensors of every dtype.
 
-The expected values are those of NumPy on arrays of the dtype in question, or exact integers. A
-scalar must be rounded once, to the dtype that it meets, whether a function runs eagerly, jitted or
-vmapped.
+The expected values come from NumPy on arrays of the same dtype, or are exact integers. A scalar
+must be rounded once, to the dtype of the other operand, in eager, jitted and vmapped calls.
 """
 
 import ast
@@ -566,7 +565,7 @@ def test_masked_arrays_are_refused(mask):
         nx.jit(lambda x: x + 1),
     ):
         with pytest.raises(
-            nx.ArgumentError, match=r"no mask; got .*MaskedArray; pass value.filled"
+            nx.ArgumentError, match=r"must not be masked; got .*MaskedArray; pass value.filled"
         ):
             take(masked)
     assert nx.tensor(masked.filled(0.0)).shape == (2,)

@@ -1,8 +1,8 @@
 """scikit-learn's array dispatch on our tensors: results are tensors, with numpy's numbers.
 
-What its own code makes impossible: `GaussianMixture` with full covariances adds ``reg_covar`` to a
-view of them (``_add_to_diagonal(covariances[k, :, :], …)``), which reaches arrays that are written
-in place only. Ours are left without, so other kinds of covariances are tested.
+`GaussianMixture` with full covariances adds ``reg_covar`` to a view in place
+(``_add_to_diagonal(covariances[k, :, :], …)``), which does not change tensors of nxla. Therefore
+the tests use other kinds of covariances.
 """
 
 import os
@@ -47,7 +47,7 @@ def dispatch():
 
 
 def close(found, expected, tolerance=2e-3):
-    """Our tensor, or a number of Python where numpy's function gives one, with these numbers."""
+    """Check for a tensor of nxla, or for a Python number if NumPy's function returns a number."""
     if isinstance(found, nx.Tensor):
         found = found.numpy()
     else:

@@ -42,7 +42,7 @@ def test_sets_of_elements(x):
     nans = np.isnan(x.reshape(-1)) if has_nan else np.zeros(x.size, bool)
     assert values.dtype == x.dtype
     assert inverse.shape == x.shape
-    # Putting the values back gives what was there, and each is counted, and found first, rightly.
+    # The inverse reconstructs the tensor; counts and first positions are correct.
     assert np.array_equal(values[inverse], x, equal_nan=has_nan)
     assert len(values) == len(np.unique(x.reshape(-1)[~nans])) + nans.sum()
     assert np.array_equal(values[: len(values) - nans.sum()], np.unique(x.reshape(-1)[~nans]))

@@ -34,7 +34,7 @@ def test_a_profile_tells_of_all_that_happens(tmp_path, device):
         f = nx.jit(shown, compiler="xla", device=device)
         assert f(x).item() == 14125.0
         nx.jit(lambda x: nx.sin(x) - 9.0625, stages=nx.graph.Policy.every_ops(1))(1.0)
-        # The end of a run is told by a thread of the plugin, which may be a little late.
+        # A thread of the plugin reports the end of a run, which may take a moment.
         time.sleep(0.05)
     calls = named(file, cat="call", ph="X")
     assert calls == ["call shown", "call <lambda>"]
@@ -173,7 +173,7 @@ def test_nothing_is_left_of_what_has_run(work, device):
         for number in range(count):
             once(-1 - number)
         assert held() == before
-        # A leak of one small tensor for each turn would be more than that.
+        # A leak of one small tensor per iteration would exceed the limit.
         assert resident() - memory < (24 << 20 if work == "compilations" else 2 << 20)
     finally:
         nx.set_cache_limit(512 << 20)

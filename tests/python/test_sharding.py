@@ -1,4 +1,4 @@
-"""Functions over several devices: results are those of one, and data is where the shardings say."""
+"""Functions over several devices: results equal those of one device, and shardings place data."""
 
 import pickle
 
@@ -46,7 +46,10 @@ def test_a_mesh_lays_axes_over_devices(mesh):
     for wrong, match in [
         ({"data": 0}, "at least 1"),
         ({"a b": 1}, "must consist of letters, digits and _"),
-        ({"data": 3, "devices": mesh.devices}, "3 devices are needed, got 4"),
+        (
+            {"data": 3, "devices": mesh.devices},
+            "devices: must be 3, the product of the axis sizes; got 4",
+        ),
         ({"data": 1, "devices": ["host"]}, "must be devices of XLA"),
         ({"data": 2, "devices": mesh.devices[:1] * 2}, "twice"),
     ]:

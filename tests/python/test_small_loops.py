@@ -22,7 +22,7 @@ def numbers(shape, dtype="float32", seed=0):
 
 
 def counted(body, trips):
-    """Return the function that does a body so many times, which is given the trip and the state."""
+    """Return a function that runs a body `count` times with the iteration and the state."""
 
     def loop(state):
         start = (nx.tensor(0), state)
@@ -52,7 +52,7 @@ def check(body, state, trips=TRIPS):
     for trip in range(trips):
         expected = once(nx.tensor(trip), expected)
     same_bits(run(state), expected)
-    # What the first run has left behind is not seen by the next one.
+    # The next run does not see values of the first one.
     same_bits(run(state), expected)
 
 
@@ -140,7 +140,7 @@ def looped(i, s):
     a, b = s
 
     def inner(j, t):
-        # Of the four products only one differs from trip to trip of the inner loop.
+        # Only one of the four products changes between iterations of the inner loop.
         return t * 0.5 + a[0] * b[1] * (i + 1) + nx.sin(b[2] * 3.0) * j, t[::-1] + a[1]
 
     left, right = nx.while_loop(
@@ -248,7 +248,7 @@ def rows_of_a_table(angle):
 def test_small_programs_give_what_their_operations_give(function):
     run = nx.jit(function, compiler="evaluator")
     for angle in (4.0, 0.5, 1.0, 2.0, 0.25):
-        # Outside of a trace each operation is a program of its own.
+        # Outside a trace each operation is a separate program.
         same_bits(run(nx.tensor(angle)), function(nx.tensor(angle)))
 
 

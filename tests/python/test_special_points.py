@@ -162,7 +162,7 @@ def test_second_derivatives_of_singular_determinants(rank):
 
 
 def test_singular_entries_of_a_batch(compiler):
-    """Only a singular entry has another gradient; regular ones have that of `inv`."""
+    """Regular matrices of a batch have the gradient of `inv`; only singular ones differ."""
     batch = np.stack(
         [np.diag([2.0, 3.0, 5.0, 0.0]), np.eye(4)[[1, 0, 2, 3]], of_rank(4, 4), 0 * np.eye(4)]
     )

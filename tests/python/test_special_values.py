@@ -1,7 +1,7 @@
 """The special cases of real functions, as the text of the Array API standard (2025.12) lists them.
 
-Each line is a case: what the arguments are, and what the function gives for all such numbers. The
-signs of zeros count. Those of complex numbers are in ``test_complex_specials.py``.
+Each line is a case: kinds of arguments, and the result of the function for all such numbers. The
+signs of zeros count. ``test_complex_specials.py`` contains the cases of complex numbers.
 """
 
 import itertools
@@ -18,7 +18,7 @@ DTYPES = ["f64", "f32", "f16", "bf16"]
 POSITIVE = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 100.0]
 NEGATIVE = [-x for x in POSITIVE]
 FINITE = [*POSITIVE, *NEGATIVE, 0.0, -0.0]
-#: What words of a case stand for.
+#: The numbers for each word of a case.
 NUMBERS = {
     "nan": [nan], "inf": [inf], "-inf": [-inf], "±inf": [inf, -inf], "0": [0.0], "-0": [-0.0],
     "±0": [0.0, -0.0], "±1": [1.0, -1.0], "+": POSITIVE, "-": NEGATIVE, "finite": FINITE,
@@ -32,7 +32,7 @@ NUMBERS = {
     "not 0": [*POSITIVE, *NEGATIVE, inf, -inf, nan],
     "not 1": [x for x in [*FINITE, inf, -inf, nan] if x != 1],
 }  # fmt: skip
-#: What words of a result stand for; others are numbers.
+#: The functions for words of a result; other words are numbers.
 RESULTS = {
     "x1": lambda x, _: x, "x2": lambda _, y: y, "|x1|": lambda x, _: abs(x),
     "-|x1|": lambda x, _: -abs(x), "|x2|": lambda _, y: abs(y), "π": lambda *_: pi,
@@ -119,7 +119,7 @@ CASES = {
 
 
 def cases(name):
-    """The arguments of all cases of a function, and what it has to give."""
+    """Yield the arguments of all cases of a function, and the expected results."""
     for line in CASES[name].split(";"):
         left, _, result = line.partition("→")
         words = [word.replace("·", " ") for word in left.split()]

@@ -1,4 +1,4 @@
-"""Bytes of programs and stages: those that were once written, and those that are damaged."""
+"""Tests that read stored bytes of programs and stages, and damaged bytes."""
 
 import contextlib
 import io
@@ -119,7 +119,7 @@ def test_every_cut_and_every_flipped_bit_is_noticed(stage):
         damaged[at] ^= 1 << choice.randrange(8)
         with contextlib.suppress(nx.FormatError):
             accepted.append((at, nx.graph.Stage.from_bytes(bytes(damaged))))
-    # What is outside of the checksum says where the stage belongs, not what it computes.
+    # The bytes outside the checksum describe the position of the stage, not its program.
     program = data.index(b"nxla") - 8
     assert all(at < program for at, _ in accepted)
     assert all(found.digest == stage.digest for _, found in accepted)

@@ -22,7 +22,7 @@ def sums(compiler="evaluator", **options):
 
 
 def threads():
-    """How many threads of this process do the steps of streams."""
+    """Return the number of threads of this process that run steps of streams."""
     names = Path("/proc/self/task").glob("*/comm")
     count = 0
     for name in names:
@@ -33,7 +33,7 @@ def threads():
 
 
 def soon(holds):
-    """Whether something holds within seconds; threads of tests before may still be ending."""
+    """Return whether a condition holds within seconds; earlier threads may still be running."""
     deadline = time.monotonic() + 10
     while not holds() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -110,7 +110,7 @@ def test_a_full_stream_makes_senders_wait():
 
 def test_mistakes_of_users():
     stream = sums()
-    with pytest.raises(nx.ExecutionError, match="every result has been received already"):
+    with pytest.raises(nx.ExecutionError, match="all results have been received"):
         stream.recv()
     with pytest.raises(nx.ArgumentError, match="the chunk is f32, expected s32"):
         stream.send(1.5)
@@ -123,7 +123,7 @@ def test_mistakes_of_users():
         stream.send(1)
     with pytest.raises(nx.ArgumentError, match="must return"):
         nx.stream(lambda x, s: x, SCALAR, 0)
-    with pytest.raises(nx.ArgumentError, match="the new state is"):
+    with pytest.raises(nx.ArgumentError, match="must return a state like the old one"):
         nx.stream(lambda x, s: (x, s * 1.5), SCALAR, nx.tensor(0))
     with pytest.raises(nx.ArgumentError, match="bound"):
         sums(bound=0)
@@ -251,7 +251,7 @@ def test_deferred_results_are_told_of_what_went_wrong():
     assert first.result(10).item() == 1
     with pytest.raises(ZeroDivisionError, match="two"):
         second.result(10)
-    with pytest.raises(nx.ExecutionError, match="every result has been received already"):
+    with pytest.raises(nx.ExecutionError, match="all results have been received"):
         stream.recv_deferred()
 
 
@@ -340,6 +340,6 @@ def test_numbers_as_first_states_take_the_dtypes_of_a_step(compiler):
         last = means.done()
         assert (last["n"].dtype, last["mean"].dtype) == (nx.int32, nx.float64)
         assert last["mean"].item() == 2.5
-    # A tensor keeps its dtype, so a step must give it.
-    with pytest.raises(nx.ArgumentError, match="the new state is"):
+    # A tensor as a state keeps its dtype, so a step must return the dtype.
+    with pytest.raises(nx.ArgumentError, match="must return a state like the old one"):
         nx.stream(lambda x, s: (s, s + x), nx.template((), "f32"), nx.tensor(0))

@@ -5,7 +5,7 @@ import pytest
 
 import nxla as nx
 
-#: Whether half of the smallest normal number is kept, by compiler and dtype.
+#: True if a compiler keeps half of the smallest normal number of a dtype.
 KEPT = {
     "evaluator": {"f16": True, "bf16": True, "f32": True, "f64": True},
     "xla": {"f16": True, "f32": False, "f64": False},

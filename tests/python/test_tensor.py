@@ -110,14 +110,14 @@ def test_one_element_is_formatted_like_its_number() -> None:
     assert f"{nx.tensor(3.14159):.2f}" == "3.14"
     assert f"{nx.tensor([[7]]):>4}" == "   7"
     assert f"{nx.tensor(1 + 2j)}" == str(nx.tensor(1 + 2j))
-    with pytest.raises(nx.ArgumentError, match="only a tensor of one element"):
+    with pytest.raises(nx.ArgumentError, match="must have exactly one element"):
         f"{nx.zeros((2,)):.2f}"
 
 
 def test_more_memory_than_there_is_is_refused() -> None:
-    with pytest.raises(nx.OutOfMemoryError, match="more memory than there is"):
+    with pytest.raises(nx.OutOfMemoryError, match="cannot allocate"):
         nx.zeros((1 << 40, 1 << 20))
-    with pytest.raises(nx.OutOfMemoryError, match="more memory than there is"):
+    with pytest.raises(nx.OutOfMemoryError, match="cannot allocate"):
         nx.jit(lambda x: nx.sum(nx.exp(nx.broadcast_to(x, (1 << 40, 1 << 20))), axis=0))(1.0)
 
 

@@ -1,4 +1,4 @@
-"""What has been traced stands for later calls only of functions that were jitted."""
+"""Only jitted functions reuse a trace for later calls."""
 
 import enum
 import functools

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def found():
-    """What strict pyright reports: for each file, the rules broken in each line."""
+    """Return the reports of strict pyright: the broken rules of each line of each file."""
     pytest.importorskip("pyright", reason="pyright is not installed")
     command = [
         *(sys.executable, "-m", "pyright", "--outputjson"),

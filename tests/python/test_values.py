@@ -18,7 +18,7 @@ SMALL = (8,)
 # Beyond all limits below which memory is copied anyway, and enough work to be still under way.
 LARGE = (256, 256)
 ROUNDS = 1000
-# So many results are on their way while the array is filled again.
+# The number of results under computation while the array is filled again.
 IN_FLIGHT = 16
 
 both_shapes = pytest.mark.parametrize("shape", [SMALL, LARGE], ids=["small", "large"])
@@ -147,7 +147,7 @@ def test_stages_keep_what_they_were_given(compiler):
 @pytest.mark.filterwarnings("ignore::nxla.errors.CaptureWarning")
 def test_captured_arrays_keep_their_values(compiler, shape):
     two = array(shape, 2)
-    # What is small becomes part of the program, which XLA compiles anew for each value.
+    # A small array becomes a part of the program, which XLA compiles again for each value.
     rounds = ROUNDS if shape == LARGE else 20
     call = lambda x: nx.jit(lambda y: x * y, compiler=compiler)(two)  # noqa: E731
     check_rounds(call, shape, rounds, uneven)
@@ -198,7 +198,7 @@ def test_an_array_refilled_by_another_thread_is_read_once():
         writer.join()
 
 
-# What is shared, and what is not.
+# Tests of shared and copied memory.
 
 
 def shares(tensor, x):

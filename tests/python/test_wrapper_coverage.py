@@ -1,4 +1,4 @@
-"""Whatever the compiled module offers, the package offers too."""
+"""Tests that the package exports all functions of the compiled module."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 import nxla
 from nxla import _core
 
-# What the package does not name, and why.
+# Functions that the package does not export, and the reasons.
 UNWRAPPED = {
     "set_numbers_of_nx": "for tools that compare with Nx",
     "set_reassociate_floats": "for tools that compare expression text",
@@ -20,7 +20,7 @@ def test_every_function_of_the_compiled_module_is_used_by_the_package():
         path.read_text(encoding="utf-8") for path in Path(nxla.__file__).parent.rglob("*.py")
     )
     imported = re.findall(r"from nxla\._core import \(?([^)]*?)(?:\)|\n\n|$)", source)
-    # What a star imports is used as it is.
+    # A star import uses every name unchanged.
     used = (
         set(_core.__all__)
         | set(re.findall(r"_core\.(\w+)", source))

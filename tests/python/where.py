@@ -1,4 +1,4 @@
-"""Which hardware XLA is tested on: the host, or what ``NXLA_TEST_PLATFORM`` names."""
+"""The hardware for tests of XLA: the host, or the platform in ``NXLA_TEST_PLATFORM``."""
 
 import os
 

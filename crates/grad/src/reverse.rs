@@ -183,7 +183,7 @@ fn pass_through(
     Ok(PassResult { cotangents, replaced: pass.replaced })
 }
 
-/// What has flowed into a node so far.
+/// The cotangent of a node that has accumulated so far.
 #[derive(Clone, Copy, Default)]
 enum Flow {
     #[default]
@@ -341,7 +341,7 @@ impl ReversePass<'_> {
                 self.tuples.push(vec![None; self.graph.ty(tuple).parts().len()].into());
                 position
             }
-            Flow::Tensor(_) => unreachable!("a tuple has no cotangent of its own"),
+            Flow::Tensor(_) => unreachable!("only elements of a tuple have cotangents"),
         };
         let sum = match self.tuples[position][index] {
             Some(sum) => builder::add(self.graph, sum, part)?,

@@ -178,14 +178,14 @@ fn run<O: Operand>(
 pub(crate) fn op_at_once<O: Operand>(op: &Op, operands: &[O]) -> Result<Tensor> {
     refuse_traced(op.name(), operands)?;
     let mut results = EagerOp::of(op, operands, Source::default)?.run(None)?;
-    Ok(results.pop().expect("an op gives one result").into())
+    Ok(results.pop().expect("an op returns one result").into())
 }
 
 fn refuse_traced<O: Operand>(function: &str, operands: &[O]) -> Result<()> {
     if operands.iter().any(|operand| matches!(operand.view(), View::Expr(_))) {
         return Err(Error::Usage(format!(
-            "{function}: a function of a tensor is given a traced value; call it on the traced \
-             value, or on `Expr::of` of the tensor"
+            "{function}: operands of a method of `Tensor` must not be traced; call the method of \
+             `Expr`, or convert the tensor by `Expr::of`"
         )));
     }
     Ok(())

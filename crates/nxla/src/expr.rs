@@ -127,7 +127,7 @@ impl Expr {
     pub(crate) fn trace_of<O: Operand>(operands: &[O]) -> Trace {
         Self::traced_among(operands).cloned().or_else(Trace::current).unwrap_or_else(|| {
             let trace = Trace::new();
-            let why = "an expression is made outside a traced function; use `Tensor` there";
+            let why = "an `Expr` must be created in a traced function; use `Tensor` outside";
             trace.fail(Error::Usage(why.into()));
             trace
         })

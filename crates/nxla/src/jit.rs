@@ -400,7 +400,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         }
         let why = match runtime::is_tracing() {
             true => "on_conflict: must be Conflict::Reuse to join a trace; got Conflict::Force",
-            false => "must be called while a function is traced; call runs it on tensors",
+            false => "must be called in a trace; use call for tensors",
         };
         Err(Error::Usage(format!("join: {why}")))
     }

@@ -39,7 +39,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         A: Arguments<F::Arguments, Tensor>,
     {
         if self.call_mode()? == CallMode::Inline {
-            let why = "call_each: calls on tensors cannot join the trace under way; use join there";
+            let why = "call_each: must not be called in a trace; use join";
             return Err(Error::Usage(why.into()));
         }
         let lists = args_list.into_iter().map(|arguments| {

@@ -98,7 +98,7 @@ impl<T> Future for Ready<T> {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             Poll::Ready(Ok(())) => Poll::Ready(ready.container.take().ok_or_else(|| {
-                Error::Usage("a future was polled again after it had given its result".into())
+                Error::Usage("a future must not be polled after it returned its result".into())
             })),
         }
     }

@@ -311,7 +311,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
         let list = |types: Vec<String>| types.join(", ");
         let expected = list(types.items.iter().map(ToString::to_string).collect());
         let found = list(found.items.iter().map(|tensor| tensor.ty().to_string()).collect());
-        let why = format!("the arguments are ({found}), the function was split for ({expected})");
+        let why = format!("arguments: must be ({expected}); got ({found})");
         Err(Error::Arguments { function: "stages".into(), why })
     }
 }

@@ -103,8 +103,9 @@ where
     let structure = entry.results().clone();
     let Some(structure_of_results) = structure.before(&state.structure) else {
         let (found, expected) = (&structure, &state.structure);
-        let why =
-            format!("the results have lists of lengths {found:?}, the old state {expected:?}");
+        let why = format!(
+            "function: must return a state with lists of the lengths {expected:?}; got {found:?}"
+        );
         return Err(Error::Arguments { function: "stream".into(), why });
     };
     let stream = Step { entry, options, constants: Vec::new(), inspect: None }.start(initial)?;
@@ -144,7 +145,7 @@ impl Shared {
             let list = |types: Vec<String>| types.join(", ");
             let found = list(leaves.items.iter().map(|tensor| tensor.ty().to_string()).collect());
             let expected = list(self.chunk_types.iter().map(ToString::to_string).collect());
-            let why = format!("a chunk is ({expected}), got ({found})");
+            let why = format!("chunk: must be ({expected}); got ({found})");
             return Err(Error::Arguments { function: "stream".into(), why });
         }
         let chunk = leaves.items.into_iter().map(Tensor::into_inner).collect();

@@ -213,7 +213,9 @@ impl CheckGrads {
         F: Function<Types>,
     {
         if self.order == 0 || self.modes.is_empty() {
-            return Err(wrong("order must be at least 1, and there must be a mode"));
+            return Err(wrong(
+                "order, modes: order must be at least 1, and modes must not be empty",
+            ));
         }
         let mut given = Leaves::default();
         arguments.append(&mut given);

@@ -51,7 +51,7 @@ impl Serialize for Tensor {
     /// Returns the error of a failed computation, and an error for vectorized axes.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if !self.vectors().is_empty() {
-            return Err(S::Error::custom("a tensor with vectorized axes cannot be written"));
+            return Err(S::Error::custom("serialize: x: must not have vectorized axes"));
         }
         self.to_host().map_err(S::Error::custom)?.serialize(serializer)
     }

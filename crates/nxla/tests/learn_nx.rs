@@ -2,7 +2,7 @@
 #![allow(clippy::cloned_ref_to_slice_refs, reason = "calls are written as in the guide")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 #![allow(clippy::print_stdout, reason = "a page for readers prints")]
-#![allow(clippy::let_unit_value, reason = "lines are run whatever they return")]
+#![allow(clippy::let_unit_value, reason = "some lines return `()`")]
 #![allow(clippy::cast_possible_wrap, reason = "a page for readers has no checked conversions")]
 
 use std::collections::BTreeSet;

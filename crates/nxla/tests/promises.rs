@@ -244,7 +244,7 @@ fn a_registered_compiler_is_chosen_by_name() {
     register_compiler(Arc::new(Lists::default())).unwrap();
     assert_eq!(numbers(&jit(|x: Expr| x + 1).compiler("lists").call(1).unwrap()), [2.0]);
     let error = register_compiler(Arc::new(Evaluator)).unwrap_err().to_string();
-    assert!(error.contains("choose another name"), "{error}");
+    assert!(error.contains("name of a built-in compiler"), "{error}");
 }
 
 /// A value that has no bytes.

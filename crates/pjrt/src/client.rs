@@ -373,7 +373,7 @@ fn check_device_count(value: &Value) -> Result<(), Error> {
     if matches!(value, Value::Int64(1..)) {
         return Ok(());
     }
-    let reason = "takes an integer of at least 1";
+    let reason = "must be an integer of at least 1";
     Err(Error::Option { name: DEVICE_COUNT, reason, given: format!("{value:?}") })
 }
 

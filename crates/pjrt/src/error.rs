@@ -14,7 +14,7 @@ pub enum Error {
     /// [`discover`](crate::discover()) found nothing.
     #[error(
         "no PJRT plugin found; looked for {}; install one with `pip install \"nxla[xla]\"` or \
-         `pip install fastatomstruct-xla-cpu`, or set NXLA_PJRT_PLUGIN to the path of one",
+         `pip install fastatomstruct-xla-cpu`, or set NXLA_PJRT_PLUGIN to the path of a plugin",
         searched.join(", ")
     )]
     NoPlugin {
@@ -23,8 +23,8 @@ pub enum Error {
     },
     /// The file to load does not exist.
     #[error(
-        "PJRT plugin {} does not exist; give the path of a plugin's shared library, or install \
-         one with `pip install fastatomstruct-xla-cpu`",
+        "PJRT plugin {} does not exist; pass the path of a shared library, or install a plugin \
+         with `pip install fastatomstruct-xla-cpu`",
         path.display()
     )]
     PluginMissing {
@@ -45,8 +45,8 @@ pub enum Error {
     },
     /// The file ended a process that loaded it.
     #[error(
-        "the PJRT plugin {} ends a process that loads it (signal {signal}); it may be damaged, or \
-         built for another machine",
+        "loading the PJRT plugin {} ends the process (signal {signal}); the file may be damaged, \
+         or built for another machine",
         path.display()
     )]
     Deadly {
@@ -57,14 +57,14 @@ pub enum Error {
     },
     /// The process was forked off one that had a plugin, whose threads stayed there.
     #[error(
-        "XLA cannot be used in a process that was made by fork, since its threads stay with the \
-         parent; start processes by \"spawn\" or \"forkserver\", or use the evaluator here"
+        "XLA cannot be used in a forked process, because its threads exist only in the parent; \
+         start processes by \"spawn\" or \"forkserver\", or use the evaluator"
     )]
     Forked,
     /// The file is a shared library, but not a plugin.
     #[error(
-        "{} is not a PJRT plugin: it has no usable GetPjrtApi function; for CPU, \
-         `pip install fastatomstruct-xla-cpu` brings one",
+        "{} is not a PJRT plugin: it has no usable GetPjrtApi function; for CPU, run `pip \
+         install fastatomstruct-xla-cpu`",
         path.display()
     )]
     NotAPlugin {
@@ -73,8 +73,8 @@ pub enum Error {
     },
     /// The plugin speaks another version of the API.
     #[error(
-        "PJRT plugin {} has API version {major}.{minor}, needed is 0.{MIN_MINOR} or a later 0.x; \
-         install a plugin of that age",
+        "PJRT plugin {}: API version must be 0.{MIN_MINOR} or a later 0.x; got {major}.{minor}; \
+         install a matching plugin",
         path.display()
     )]
     IncompatibleVersion {
@@ -87,8 +87,8 @@ pub enum Error {
     },
     /// The plugin is known to compute wrong results or to damage memory.
     #[error(
-        "the PJRT plugin {} (API {version}) is refused: {fault}; {remedy}, or set {}=1 to use it \
-         all the same",
+        "the PJRT plugin {} (API {version}) is rejected: {fault}; {remedy}, or set {}=1 to use \
+         it anyway",
         path.display(),
         crate::faults::FAULTS_VARIABLE
     )]
@@ -103,7 +103,7 @@ pub enum Error {
         remedy: &'static str,
     },
     /// An option that the plugin would crash on.
-    #[error("option {name}: {reason}, got {given}")]
+    #[error("option {name}: {reason}; got {given}")]
     Option {
         /// The name of the option.
         name: &'static str,
@@ -119,7 +119,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The plugin lacks a function.
-    #[error("the PJRT plugin {} (API {version}) has no {function}", path.display())]
+    #[error("the PJRT plugin {} (API {version}) does not implement {function}", path.display())]
     Unsupported {
         /// The function of the C API.
         function: &'static str,
@@ -148,9 +148,8 @@ pub enum Error {
     },
     /// The process could not hold the code of another program.
     #[error(
-        "no room for another compiled program: the process has {maps} memory maps of the {limit} \
-         that the system allows, and every compiled program holds some; let go of compiled \
-         functions that are not needed any more, or raise the system's vm.max_map_count"
+        "cannot load another compiled program: each needs memory maps, and the process has \
+         {maps} of at most {limit}; delete unused compiled functions, or raise vm.max_map_count"
     )]
     MapsExhausted {
         /// The maps of the process.
@@ -159,7 +158,7 @@ pub enum Error {
         limit: usize,
     },
     /// A program was given the wrong number of arguments.
-    #[error("{executable}: takes {expected} arguments, got {actual}")]
+    #[error("{executable}: takes {expected} arguments; got {actual}")]
     ArgumentCount {
         /// The name of the executable.
         executable: String,
@@ -169,7 +168,7 @@ pub enum Error {
         actual: usize,
     },
     /// A program that runs on several devices was given arguments for another number of them.
-    #[error("{executable}: runs on {expected} devices, got arguments for {actual}")]
+    #[error("{executable}: runs on {expected} devices; got arguments for {actual}")]
     DeviceCount {
         /// The name of the executable.
         executable: String,
@@ -179,7 +178,7 @@ pub enum Error {
         actual: usize,
     },
     /// A device or buffer was used with a client it does not belong to.
-    #[error("{what} belongs to another client")]
+    #[error("{what}: must belong to the client of the call")]
     ForeignObject {
         /// The object, such as `argument 3`.
         what: String,
@@ -194,12 +193,12 @@ pub enum Error {
     #[error(transparent)]
     Tensor(#[from] TensorError),
     /// The memory of a buffer has been freed, or given away to a program.
-    #[error("the tensor has been released: it was deallocated, or donated to a program")]
+    #[error("the tensor has been deallocated or donated to a program")]
     Released,
     /// The memory of a buffer was given to a call that was told that it may take it over.
     #[error(
-        "the tensor was donated to {to}, which may have overwritten it; use what that call \
-         returned, copy the tensor before, or do not donate it"
+        "the tensor was donated to {to}, which may have overwritten it; use the results of that \
+         call, copy the tensor before, or do not donate it"
     )]
     Donated {
         /// The call.
@@ -212,7 +211,10 @@ pub enum Error {
         reason: &'static str,
     },
     /// Serialized bytes of another compiler, whose results could be wrong.
-    #[error("the executable was serialized by {written_by:?}, this is {this:?}; compile it again")]
+    #[error(
+        "the executable was serialized by {written_by:?}, which differs from {this:?}; \
+             compile it again"
+    )]
     SerializedElsewhere {
         /// The fingerprint of the client that wrote the bytes.
         written_by: String,

@@ -51,7 +51,7 @@ impl CompileOptions {
     /// checks itself.
     pub(crate) fn to_proto(&self) -> Result<Vec<u8>, Error> {
         if self.num_partitions == 0 {
-            let (name, reason) = ("num_partitions", "takes an integer of at least 1");
+            let (name, reason) = ("num_partitions", "must be an integer of at least 1");
             return Err(Error::Option { name, reason, given: "0".to_owned() });
         }
         let mut build = Message::default();
@@ -199,6 +199,6 @@ mod tests {
     fn a_count_of_none_is_refused() {
         let none = CompileOptions { num_partitions: 0, ..CompileOptions::default() };
         let text = none.to_proto().unwrap_err().to_string();
-        assert_eq!(text, "option num_partitions: takes an integer of at least 1, got 0");
+        assert_eq!(text, "option num_partitions: must be an integer of at least 1; got 0");
     }
 }

@@ -324,7 +324,7 @@ mod tests {
     fn files_and_folders_of_another_user_are_refused() {
         // SAFETY: the function has no preconditions and cannot fail.
         if unsafe { libc::geteuid() } != 0 {
-            return; // Only root can give a file away.
+            return; // Only root can change the owner of a file.
         }
         let scratch = Scratch::new("owners");
         let folder = PrivateFolder::create(&scratch.0).unwrap();

@@ -91,12 +91,12 @@ fn options_that_would_crash_the_plugin_are_refused() {
     for value in [Value::from("two"), Value::Int64(0), Value::Int64(-1), Value::Bool(true)] {
         let error = Client::new(&plugin(), &[("cpu_device_count", value)]).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("cpu_device_count: takes an integer of at least 1"), "{text}");
+        assert!(text.contains("cpu_device_count: must be an integer of at least 1"), "{text}");
     }
 }
 
-/// The package with the fault is installed for the tests, beside the default one. Whether it may be
-/// used all the same is up to the environment of a process, which the tests in Python set.
+/// The tests install the faulty package in addition to the default one. An environment variable of
+/// the process can allow the faulty package; the Python tests set the variable.
 #[test]
 #[allow(clippy::print_stderr, reason = "tells that there was nothing to test")]
 fn a_plugin_with_a_known_fault_is_refused() {
@@ -110,7 +110,7 @@ fn a_plugin_with_a_known_fault_is_refused() {
     assert!(matches!(error, Error::KnownFault { .. }), "{error}");
     let text = error.to_string();
     for part in [
-        "xla_cpu_pjrt.so (API 0.81) is refused",
+        "xla_cpu_pjrt.so (API 0.81) is rejected",
         "writes outside of its buffers",
         "pip install fastatomstruct-xla-cpu",
         "NXLA_PJRT_ALLOW_FAULTS=1",

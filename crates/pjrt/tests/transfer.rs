@@ -213,7 +213,7 @@ fn devices_and_buffers_of_other_clients_are_refused() {
     assert!(matches!(error, Error::ForeignObject { .. }));
     let program = other.compile(common::INCREMENT, &CompileOptions::default()).unwrap();
     let error = program.execute(&[&x], &ExecuteOptions::default()).unwrap_err();
-    assert_eq!(error.to_string(), "argument 0 belongs to another client");
+    assert_eq!(error.to_string(), "argument 0: must belong to the client of the call");
 }
 
 #[test]

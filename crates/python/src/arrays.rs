@@ -92,7 +92,7 @@ pub(crate) fn stated_type(value: &Bound<'_, PyAny>) -> PyResult<Option<TensorTyp
     Ok(Some(TensorType { dtype: dtype.0, shape: Shape::from(dims), names: None }))
 }
 
-/// The tensor of an array; `None` for what is no array.
+/// Returns the tensor of an array, or `None` for other values.
 pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Option<HostTensor>> {
     ending::prepare();
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() || !is_array(value)? {
@@ -196,7 +196,9 @@ pub(crate) fn array_type(value: &Bound<'_, PyAny>) -> PyResult<Option<(DType, Sh
 
 fn unreadable(value: &Bound<'_, PyAny>) -> PyErr {
     match value.get_type().name() {
-        Ok(kind) => argument_error("tensor", format!("cannot read the memory of a {kind}")),
+        Ok(kind) => {
+            argument_error("tensor", format!("value: must have readable memory; got a {kind}"))
+        }
         Err(error) => error,
     }
 }
@@ -210,8 +212,8 @@ pub(crate) fn refuse(sharing: Sharing) -> PyResult<()> {
 }
 
 fn must_copy() -> PyErr {
-    let why = "the memory cannot be shared (its layout, alignment, dtype or place differs); pass \
-               copy=None to allow a copy";
+    let why = "copy: must not be False for memory with another layout, alignment, dtype or \
+               device; pass copy=None to allow a copy";
     argument_error("asarray", why)
 }
 
@@ -280,7 +282,7 @@ fn extension_dtype(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     }
     match crate::dtype::dtype_of(&dtype) {
         Ok(dtype) => Ok(Some(dtype)),
-        Err(_) => Err(dtype_error(format!("arrays of dtype {dtype} are not supported"))),
+        Err(_) => Err(dtype_error(format!("tensor: value: dtype must exist in nxla; got {dtype}"))),
     }
 }
 
@@ -296,8 +298,8 @@ fn refuse_masked(value: &Bound<'_, PyAny>) -> PyResult<()> {
     if !value.is_instance(&module.getattr(intern!(py, "MaskedArray"))?)? {
         return Ok(());
     }
-    let why = "value: a tensor has no mask; got a numpy.ma.MaskedArray; pass value.filled(number), \
-               or value.data and value.mask apart, as in nx.where(value.mask, number, value.data)";
+    let why = "value: must not be masked; got a numpy.ma.MaskedArray; pass value.filled(number), \
+               or nx.where(value.mask, number, value.data)";
     Err(argument_error("tensor", why))
 }
 

@@ -67,7 +67,7 @@ fn build_expression(
 /// The current trace, in which ``function`` builds.
 fn current(py: Python<'_>, function: &str) -> PyResult<Trace> {
     let Some(trace) = Trace::current() else {
-        return Err(trace_error(format!("{function} is used outside a traced function")));
+        return Err(trace_error(format!("{function}: must be called in a traced function")));
     };
     source::mark(py, &trace)?;
     Ok(trace)
@@ -203,12 +203,15 @@ fn expr_parameter(
     let by_hand = BY_HAND.with_borrow(|traces| traces.last() == Some(&trace.number()));
     if !by_hand {
         return Err(trace_error(
-            "parameter: the inputs of a traced function are its arguments; only nx.expr.build \
-             makes more",
+            "parameter: must be called in nx.expr.build; the inputs of other traced functions \
+             are their arguments",
         ));
     }
     if !trace.captured().is_empty() {
-        return Err(trace_error("parameter: make the inputs before large tensors are mentioned"));
+        return Err(trace_error(
+            "parameter: must be called before the first use of a large \
+                                tensor, which becomes an input",
+        ));
     }
     let PyTemplate { ty, vectors } = template.get();
     let full = vectors.full_type(ty);
@@ -232,7 +235,7 @@ fn expr_constant(
     let trace = current(py, "constant")?;
     let Some(number) = number_of(value)? else {
         let kind = value.get_type().name()?;
-        return Err(argument_error("constant", format!("value must be a number, got {kind}")));
+        return Err(argument_error("constant", format!("value: must be a number; got a {kind}")));
     };
     let refused =
         |error: nxla_runtime::host::NumberError| argument_error("constant", error.to_string());
@@ -244,7 +247,7 @@ fn expr_constant(
     if let (Scalar::Float(value), true) = (scalar, dtype.is_integer())
         && value.fract() != 0.0
     {
-        let why = format!("value {value} is no {dtype}");
+        let why = format!("value: must be an integer for dtype {dtype}; got {value}");
         return Err(argument_error("constant", why));
     }
     let shape = shape.map_or_else(Shape::scalar, |shape| shape.0);
@@ -313,7 +316,10 @@ fn expr_call(
     let inputs = expression.program.inputs();
     if ids.len() != inputs.len() {
         let own = inputs.len() - expression.captured.len();
-        let why = format!("the expression takes {own} values, got {}", values.len());
+        let why = format!(
+            "values: must be {own}, one for each input of the expression; got {}",
+            values.len()
+        );
         return Err(argument_error("call", why));
     }
     let ids = trace
@@ -321,7 +327,7 @@ fn expr_call(
             for (position, (&id, expected)) in ids.iter().zip(inputs).enumerate() {
                 let found = graph.tensor_type(id);
                 if (found.dtype, &found.shape) != (expected.dtype, &expected.shape) {
-                    let why = format!("value {position} is {found}, the input is {expected}");
+                    let why = format!("value {position}: must be {expected}; got {found}");
                     return Err(Error::Arguments { function: "call".into(), why });
                 }
             }
@@ -348,12 +354,13 @@ fn put_args(
     let graph = node.program.graph();
     let expected = graph.operands(node.id).len();
     if values.len() != expected {
-        let why = format!("{} takes {expected} operands, got {}", node.name(), values.len());
+        let why =
+            format!("values: {} requires {expected} operands; got {}", node.name(), values.len());
         return Err(argument_error("put_args", why));
     }
     match graph.op(node.id) {
         Op::Parameter(_) => {
-            Err(argument_error("put_args", "an input has no operands; make another one"))
+            Err(argument_error("put_args", "node: must have operands; got an input"))
         }
         Op::Elem(index) => values[0].get_item(index).map(Bound::unbind),
         _ => {

@@ -53,8 +53,8 @@ impl PyCompiled {
     ) -> PyResult<Py<PyAny>> {
         if Trace::current().is_some() {
             return Err(exception(nxla_runtime::Error::Usage(format!(
-                "{}: a compiled function cannot be called while another function is traced; \
-                 call the function that it was compiled from",
+                "{}: must not be called in a trace, because it is compiled; call the original \
+                 function",
                 self.name
             ))));
         }
@@ -119,7 +119,7 @@ impl PyCompiled {
     ) -> PyResult<Inputs> {
         let (args, rest) = self.expected.bind(&self.name, args, kwargs)?;
         if let Some((keyword, _)) = rest.iter().flatten().next() {
-            let why = format!("has no argument {}", keyword.repr()?);
+            let why = format!("got an unexpected keyword argument {}", keyword.repr()?);
             return Err(argument_error(&self.name, why));
         }
         self.expected.inputs(py, &self.name, &args, Some(self.entry.program()))

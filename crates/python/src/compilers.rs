@@ -31,14 +31,14 @@ impl PyCompiler {
         let named = object.getattr_opt("name")?.and_then(|name| name.extract::<String>().ok());
         let Some(name) = named else {
             return Err(exception(Error::Options(format!(
-                "compiler must be a name, or an object with a name and a method compile; got {}",
+                "compiler: must be a name, or an object with a name and a method compile; got {}",
                 object.repr()?
             ))));
         };
         let module = object.py().import("nxla.compiler")?;
         if !module.call_method1("is_complete", (object,))?.is_truthy()? {
             return Err(exception(Error::Options(format!(
-                "compiler {name:?} must implement compile, __compile__ or __jit__; got {}",
+                "compiler: {name:?} must implement compile, __compile__ or __jit__; got {}",
                 object.get_type().repr()?
             ))));
         }
@@ -114,10 +114,7 @@ impl Compiler for PyCompiler {
             let run =
                 module.call_method1("compile_expression", (&self.object, expression, options))?;
             if !run.is_callable() {
-                return Err(argument_error(
-                    &self.name,
-                    "compile: must return a function of tensors",
-                ));
+                return Err(argument_error(&self.name, "compile: must return a function"));
             }
             let executable = PyExecutable {
                 run: run.unbind(),
@@ -171,7 +168,7 @@ impl Executable for PyExecutable {
             for result in results.try_iter()? {
                 let result = result?;
                 let tensor = result.cast::<PyTensor>().map_err(|_| {
-                    argument_error(&self.name, "the compiled function must return tensors")
+                    argument_error(&self.name, "compile: function must return tensors")
                 })?;
                 tensors.push(tensor.get().tensor());
             }
@@ -208,7 +205,7 @@ impl PyExecutable {
         let show = |types: Vec<String>| types.join(", ");
         let expected = show(self.program.output_types().map(ToString::to_string).collect());
         let found = show(results.iter().map(|tensor| tensor.ty().to_string()).collect());
-        let why = format!("the compiled function gave ({found}), expected ({expected})");
+        let why = format!("compile: function must return ({expected}); got ({found})");
         Err(argument_error(&self.name, why))
     }
 }

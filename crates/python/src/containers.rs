@@ -63,7 +63,7 @@ pub(crate) fn check_depth(depth: usize, path: impl FnOnce() -> String) -> PyResu
     let path = path();
     // Show only the first levels; deeper levels are brackets.
     let path = path.split('[').next().filter(|path| !path.is_empty()).unwrap_or("container");
-    let why = format!("containers are nested more than {DEEPEST} deep, or one holds itself");
+    let why = format!("must be nested at most {DEEPEST} deep, and must not contain itself");
     Err(argument_error(path, why))
 }
 
@@ -417,9 +417,9 @@ fn rebuild_dataclass(
 /// cls : type
 ///     The class.
 /// flatten : callable
-///     Gives ``(children, aux)`` of a value; ``aux`` must be hashable and comparable.
+///     Returns ``(children, aux)`` for a value; ``aux`` must be hashable and comparable.
 /// unflatten : callable
-///     Puts a value together, of ``(aux, children)``.
+///     Returns the value for ``(aux, children)``.
 ///
 /// Examples
 /// --------
@@ -437,10 +437,7 @@ fn register_container(
     unflatten: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     if !flatten.is_callable() || !unflatten.is_callable() {
-        return Err(argument_error(
-            "register_container",
-            "flatten and unflatten must be functions",
-        ));
+        return Err(argument_error("register_container", "flatten, unflatten: must be functions"));
     }
     registry(cls.py()).set_item(cls, (flatten, unflatten))
 }
@@ -475,7 +472,11 @@ impl PyTree {
     /// The container with its leaves.
     fn unflatten(&self, py: Python<'_>, leaves: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         if leaves.len() != self.0.leaf_count() {
-            let why = format!("expected {} leaves, got {}", self.0.leaf_count(), leaves.len());
+            let why = format!(
+                "leaves: must be {}, one for each leaf of the structure; got {}",
+                self.0.leaf_count(),
+                leaves.len()
+            );
             return Err(argument_error("unflatten", why));
         }
         self.0.rebuild(py, &mut leaves.into_iter().map(Ok))

@@ -46,11 +46,11 @@ pub(crate) fn check_results(
         // Every operation returned finite values on the evaluator, so the inputs were not finite.
         let which = |input: &&Tensor| input.to_host().is_ok_and(|x| first_nan(&x).is_some());
         let why = match py.detach(|| inputs.iter().position(which)) {
-            Some(input) => format!("argument leaf {input} has NaN to begin with"),
+            Some(input) => format!("argument leaf {input} contains NaN"),
             None if is_gone => {
-                "the operation is unknown because the call has donated its arguments".into()
+                "the operation is unknown, because the call donated its arguments".into()
             }
-            None => "computed by the evaluator every value is finite".into(),
+            None => "the evaluator computes finite values".into(),
         };
         let why = format!("result leaf {number} has {value} at {index:?}; {why}");
         return Err(crate::errors::exception(nxla_runtime::Error::Usage(format!("{name}: {why}"))));
@@ -76,7 +76,7 @@ fn compare_values(
     let shape = left.shape().clone();
     let found = py.detach(|| distance(&left, &right));
     let Some(Distance { ulps, mut position, absolute, differing }) = found else {
-        return Err(argument_error("compare_values", "the tensors have different types"));
+        return Err(argument_error("compare_values", "tensors: must have equal types"));
     };
     let mut index = vec![0; shape.rank()];
     for (at, &size) in index.iter_mut().zip(&shape).rev() {

@@ -18,7 +18,7 @@ fn trace_derivative(
     reverse: bool,
 ) -> PyResult<PyDifferentiable> {
     let Some(trace) = Trace::current() else {
-        return Err(trace_error("a derivative is taken inside a trace"));
+        return Err(trace_error("derivative: must be called in a traced function"));
     };
     let values = leaves(&trace, "derivative", values)?;
     let mode = if reverse { Mode::Reverse } else { Mode::Forward };
@@ -104,7 +104,7 @@ impl PyLinearMap {
         arguments: Vec<Bound<'_, PyAny>>,
     ) -> PyResult<Values> {
         let Some(trace) = Trace::current() else {
-            return Err(trace_error("a derivative is applied inside a trace"));
+            return Err(trace_error("derivative: must be called in a traced function"));
         };
         let (known, arguments) =
             (leaves(&trace, "derivative", known)?, leaves(&trace, "derivative", arguments)?);
@@ -121,7 +121,10 @@ pub(crate) fn wrap(py: Python<'_>, exprs: Vec<Expr>) -> PyResult<Values> {
 pub(crate) fn leaf(trace: &Trace, function: &str, value: &Bound<'_, PyAny>) -> PyResult<Expr> {
     output(trace, value)?.ok_or_else(|| {
         let kind = value.get_type();
-        argument_error(function, format!("expected tensors to differentiate, got {kind}"))
+        argument_error(
+            function,
+            format!("values: must be tensors to be differentiated; got {kind}"),
+        )
     })
 }
 

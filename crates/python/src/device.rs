@@ -108,7 +108,7 @@ pub(crate) fn device_from(value: &Bound<'_, PyAny>) -> PyResult<Device> {
     }
     let Ok(name) = value.cast::<PyString>() else {
         let kind = value.get_type().name()?;
-        let why = format!("expected a device or the name of one, got {kind}");
+        let why = format!("must be a device or the name of a device; got a {kind}");
         return Err(argument_error("device", why));
     };
     let (py, name) = (value.py(), name.to_cow()?);
@@ -123,8 +123,8 @@ pub(crate) fn device_from(value: &Bound<'_, PyAny>) -> PyResult<Device> {
 fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Device> {
     if Trace::is_entered() {
         return Err(trace_error(
-            "a traced value has no device: it lives where its program runs; leave device= out, or \
-             make the tensor outside of the function",
+            "device: must not be passed in a trace, because a traced value is on the device of \
+             its program; omit device=, or create the tensor outside the function",
         ));
     }
     device_from(device)
@@ -178,7 +178,7 @@ pub(crate) fn to_device(
     match copy {
         None | Some(false) if home == *device => return Ok(x.clone().into_any().unbind()),
         Some(false) => {
-            let why = format!("the tensor is on {home}, and copy=False refuses a copy on {device}");
+            let why = format!("copy: must not be False to copy a tensor from {home} to {device}");
             return Err(argument_error("to_device", why));
         }
         None | Some(true) => {}

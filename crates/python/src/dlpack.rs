@@ -48,8 +48,8 @@ enum Owner {
     Capsule(#[allow(dead_code, reason = "held for its drop")] Managed),
 }
 
-// SAFETY: the memory stays in place wherever the handle is; what holds it is released with the
-// interpreter attached, on whichever thread.
+// SAFETY: the memory does not move with the handle. The owner is released with the interpreter
+// attached, on any thread.
 unsafe impl Send for Lent {}
 // SAFETY: as above; shared access only reads.
 unsafe impl Sync for Lent {}
@@ -85,8 +85,10 @@ impl Lent {
             self.shape.clone(),
             |out| -> Result<(), nxla_runtime::Error> {
                 if out.len() != self.length {
-                    let why =
-                        format!("{} bytes cannot be {}{}", self.length, self.dtype, self.shape);
+                    let why = format!(
+                        "value: must have the size of its dtype and shape; got {} bytes for {}{}",
+                        self.length, self.dtype, self.shape
+                    );
                     return Err(user_error(argument_error("tensor", why)));
                 }
                 if self.length >= DETACH_FROM {
@@ -106,9 +108,9 @@ impl Lent {
             return;
         }
         // SAFETY: the owner keeps `length` bytes from `data` in place while this lives, and `out`
-        // is memory of our own, so the two do not overlap. Another thread that writes to the array
-        // meanwhile races with this copy, as with that of any library; every byte that comes of it
-        // is a valid one, and nothing here reads the array a second time.
+        // belongs to this call, so the regions do not overlap. Another thread that writes to the array
+        // meanwhile races with this copy, as with a copy by any other library; every resulting byte
+        // is valid, and this code reads the array only once.
         unsafe { std::ptr::copy_nonoverlapping(self.data, out.as_mut_ptr(), out.len()) }
     }
 
@@ -133,8 +135,8 @@ impl AsRef<[u8]> for Kept {
         if self.0.length == 0 {
             return &[];
         }
-        // SAFETY: the owner keeps `length` bytes from `data` in place while this lives, and
-        // whoever called `shared` has seen to it that they do not change.
+        // SAFETY: the owner keeps `length` bytes from `data` in place while `self` lives, and the
+        // caller of `shared` guarantees that they do not change.
         unsafe { std::slice::from_raw_parts(self.0.data, self.0.length) }
     }
 }
@@ -229,7 +231,7 @@ impl HeldBuffer {
     /// Copies the elements in row-major order.
     fn gather(&self, py: Python<'_>, out: &mut [u8]) -> PyResult<()> {
         if out.len() != self.length() {
-            return Err(argument_error("buffer", "its length does not match its shape"));
+            return Err(argument_error("buffer", "length must match the shape"));
         }
         // SAFETY: `out` has room for `len` bytes, which is what the call writes.
         let code = unsafe {
@@ -256,12 +258,17 @@ unsafe fn entries<'a, T>(data: *const T, count: i32, what: &str) -> PyResult<&'a
         Ok(0) => Ok(&[]),
         // A larger rank is invalid, and its entries would be read from unrelated memory.
         Ok(count) if count > MOST_AXES => {
-            Err(argument_error(what, format!("{count} axes are more than {MOST_AXES}")))
+            Err(argument_error(what, format!("must have at most {MOST_AXES} axes; got {count}")))
         }
         // SAFETY: not null, and the caller vouches for the rest.
         Ok(count) if !data.is_null() => Ok(unsafe { std::slice::from_raw_parts(data, count) }),
-        Ok(count) => Err(argument_error(what, format!("there are {count} axes and no sizes"))),
-        Err(_) => Err(argument_error(what, format!("{count} cannot be the number of axes"))),
+        Ok(count) => Err(argument_error(
+            what,
+            format!("must have a size for each of {count} axes; got a null pointer"),
+        )),
+        Err(_) => {
+            Err(argument_error(what, format!("number of axes must not be negative; got {count}")))
+        }
     }
 }
 
@@ -269,7 +276,7 @@ unsafe fn entries<'a, T>(data: *const T, count: i32, what: &str) -> PyResult<&'a
 fn sizes(dims: impl Iterator<Item = i64>, what: &str) -> PyResult<Shape> {
     dims.map(|dim| {
         usize::try_from(dim)
-            .map_err(|_| argument_error(what, format!("{dim} cannot be the size of an axis")))
+            .map_err(|_| argument_error(what, format!("sizes must not be negative; got {dim}")))
     })
     .collect()
 }
@@ -322,7 +329,7 @@ impl Exported {
     ) -> PyResult<()> {
         let bytes = slf.get().host.bytes();
         let length = ffi::Py_ssize_t::try_from(bytes.len()).map_err(|_| {
-            PyBufferError::new_err("the tensor is larger than a Python buffer can be")
+            PyBufferError::new_err("the tensor exceeds the size limit of Python buffers")
         })?;
         // SAFETY: the interpreter passes a view to fill. It takes a reference to `slf`, whose
         // tensor never changes, so the bytes stay in place until the view is released; `1` marks
@@ -421,7 +428,7 @@ pub(crate) fn export(
     copy: bool,
 ) -> PyResult<Py<PyAny>> {
     let Some((code, bits)) = dlpack_type(host.dtype()) else {
-        let why = format!("DLPack cannot carry dtype {}", host.dtype());
+        let why = format!("__dlpack__: dtype must exist in DLPack; got {}", host.dtype());
         return Err(PyBufferError::new_err(why));
     };
     let versioned = max_version.is_some_and(|(major, _)| major >= 1);
@@ -473,7 +480,7 @@ fn capsule(
     // SAFETY: `managed` is a live structure of the kind that `name` says, the name is static, and
     // the destructor frees the structure unless a consumer has renamed the capsule.
     let capsule = unsafe { ffi::PyCapsule_New(managed, name.as_ptr(), Some(destructor)) };
-    // SAFETY: the call gives a new reference, or null with an exception set.
+    // SAFETY: the call returns a new reference, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(py, capsule) }.map(Bound::unbind)
 }
 
@@ -523,8 +530,8 @@ impl Managed {
     /// Takes the struct out of an unused capsule.
     fn take(capsule: &Bound<'_, PyCapsule>) -> PyResult<Self> {
         let capsule = capsule.as_ptr();
-        // SAFETY: the name is checked before the pointer is taken, so that it is a structure of
-        // that kind, and the capsule is renamed so that nobody else takes it.
+        // SAFETY: the name of the capsule determines the type of the structure, and the capsule is
+        // renamed so that other consumers cannot use it.
         unsafe {
             if ffi::PyCapsule_IsValid(capsule, VERSIONED.as_ptr()) == 1 {
                 let pointer = ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr());
@@ -537,7 +544,7 @@ impl Managed {
                 return Ok(Managed::Old(pointer.cast()));
             }
         }
-        Err(argument_error("from_dlpack", "the capsule must be an unused DLPack tensor"))
+        Err(argument_error("from_dlpack", "capsule: must be an unused DLPack tensor"))
     }
 
     /// The tensor, if the version is known.
@@ -549,7 +556,10 @@ impl Managed {
                 Managed::Old(managed) => Ok(&(**managed).tensor),
                 Managed::Versioned(managed) if (**managed).major == 1 => Ok(&(**managed).tensor),
                 Managed::Versioned(managed) => {
-                    let why = format!("DLPack of version {} is not known", (**managed).major);
+                    let why = format!(
+                        "capsule: must have major version 1 of DLPack; got {}",
+                        (**managed).major
+                    );
                     Err(argument_error("from_dlpack", why))
                 }
             }
@@ -595,7 +605,7 @@ pub(crate) fn capsule_of(value: &Bound<'_, PyAny>) -> PyResult<(Lent, Exporter)>
     if device != CPU {
         return Err(argument_error(
             "from_dlpack",
-            "the data is not in host memory; copy it there first",
+            "data: must be in host memory; copy the data to the host first",
         ));
     }
     let kwargs = PyDict::new(py);
@@ -631,7 +641,9 @@ fn lent_by(managed: Managed) -> PyResult<Lent> {
     let Some(dtype) = dtype_of_dlpack(tensor.code, tensor.bits).filter(|_| tensor.lanes == 1)
     else {
         let (code, bits) = (tensor.code, tensor.bits);
-        let why = format!("DLPack type code {code} of {bits} bits is not supported");
+        let why = format!(
+            "from_dlpack: dtype: must exist in nxla; got DLPack type code {code} with {bits} bits"
+        );
         return Err(crate::errors::dtype_error(why));
     };
     // SAFETY: a tensor of `ndim` axes has that many sizes, and strides unless they are null.
@@ -646,24 +658,27 @@ fn lent_by(managed: Managed) -> PyResult<Lent> {
     let shape = sizes(dims.iter().copied(), "from_dlpack")?;
     let length = shape.checked_size().and_then(|size| size.checked_mul(dtype.size()));
     let Some(length) = length.filter(|&length| isize::try_from(length).is_ok()) else {
-        return Err(wrong(format!("{dtype}{shape} is larger than memory can be")));
+        return Err(wrong(format!("data: must fit the address space; got {dtype}{shape}")));
     };
     let in_order = |strides: &[i64]| {
         let mut axes = strides.iter().zip(shape.strides()).zip(shape.iter());
         axes.all(|((&stride, expected), &dim)| dim == 1 || stride == expected as i64)
     };
     if length > 0 && !strides.is_none_or(in_order) {
-        let why = "the exporter's memory is not in row-major order; make a contiguous copy first";
+        let why = "data: must be in row-major order; make a contiguous copy first";
         return Err(wrong(why.into()));
     }
     if length > 0 && tensor.data.is_null() {
-        return Err(wrong(format!("the capsule has no data for {dtype}{shape}")));
+        return Err(wrong(format!("data: must not be null for {dtype}{shape}")));
     }
     let start = usize::try_from(tensor.byte_offset).ok();
     let start = start.and_then(|offset| (tensor.data as usize).checked_add(offset));
     let end = start.and_then(|start| start.checked_add(length));
     let Some(offset) = end.filter(|&end| isize::try_from(end).is_ok()).and(start) else {
-        return Err(wrong(format!("{} cannot be an offset", tensor.byte_offset)));
+        return Err(wrong(format!(
+            "byte_offset: must stay in the address space; got {}",
+            tensor.byte_offset
+        )));
     };
     let offset = offset - tensor.data as usize;
     let data = tensor.data.cast::<u8>().cast_const().wrapping_add(offset);

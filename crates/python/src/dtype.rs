@@ -165,9 +165,7 @@ pub(crate) fn dtype_of(value: &Bound<'_, PyAny>) -> PyResult<DType> {
             let names: Vec<&str> = DType::ALL.iter().map(|dtype| dtype.name()).collect();
             let shown = value.repr()?.to_cow()?.into_owned();
             let names = names.join(", ");
-            Err(dtype_error(format!(
-                "{shown} is not a dtype; there are {names}, and numpy's names"
-            )))
+            Err(dtype_error(format!("dtype: must be a NumPy name or one of {names}; got {shown}")))
         }
     }
 }

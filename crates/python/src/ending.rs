@@ -7,14 +7,13 @@
 //! a thread by unwinding its frames. Rust frames do not allow this, so the process aborted. Threads
 //! therefore stop themselves:
 //!
-//! * When the interpreter begins to end, [`begin`] says so. From then on, threads that are about to
-//!   begin or to end something that takes long sleep for ever instead, see [`gate`], and programs
-//!   that are about to call a function of Python fail, see [`inside`].
-//! * Functions that programs are calling already are waited for, for a while.
-//! * Who is ended after that sleeps before the first frame is unwound, in a handler that the thread
-//!   has left with the C library, see [`prepare`].
+//! * [`begin`] records the start of the shutdown. From then on, threads that start or finish long
+//!   work sleep forever ([`gate`]), and programs that call a Python function fail ([`inside`]).
+//! * The shutdown waits for running functions up to a time limit.
+//! * A thread that is ended after that sleeps before the first frame is unwound, in a handler that
+//!   the thread has registered with the C library ([`prepare`]).
 //!
-//! A thread that sleeps holds no lock of the interpreter, and ends with the process.
+//! A sleeping thread does not hold the interpreter lock, and ends with the process.
 #![allow(unsafe_code, reason = "only the C library knows when it ends a thread")]
 
 use std::sync::OnceLock;
@@ -72,7 +71,7 @@ impl Drop for Inside {
 pub(crate) fn inside<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
     let _inside = Inside::enter();
     if is_over() {
-        return Err(PyRuntimeError::new_err("the interpreter is ending"));
+        return Err(PyRuntimeError::new_err("the Python interpreter is shutting down"));
     }
     attach(work)
 }
@@ -138,8 +137,8 @@ mod handler {
         previous: *mut Buffer,
     }
 
-    // SAFETY: so they are declared in glibc. All versions have them, for programs that were
-    // compiled before `pthread_cleanup_push` was a macro.
+    // SAFETY: the declarations equal those of glibc. All versions define the functions, for programs
+    // that were compiled before `pthread_cleanup_push` was a macro.
     unsafe extern "C" {
         fn _pthread_cleanup_push(buffer: *mut Buffer, routine: Routine, argument: *mut c_void);
         fn _pthread_cleanup_pop(buffer: *mut Buffer, execute: c_int);
@@ -176,8 +175,8 @@ mod handler {
 
     impl Drop for Handler {
         fn drop(&mut self) {
-            // SAFETY: this is the thread that pushed the buffer, none of whose frames is left that
-            // could have pushed another one since; it came from a box.
+            // SAFETY: this thread pushed the buffer, and no live frame of the thread has pushed another
+            // one since. The buffer came from a box.
             unsafe {
                 _pthread_cleanup_pop(self.0, 0);
                 drop(Box::from_raw(self.0));

@@ -29,7 +29,7 @@ const NAMES: [(&str, &str); 11] = [
     ("GradientError", "A gradient that cannot be taken; also a ValueError."),
     ("OptionError", "An unknown compiler or option; also a ValueError."),
     ("DeviceError", "The plugin, its device or its compiler; also a RuntimeError."),
-    ("ExecutionError", "What went wrong while a program ran; also a RuntimeError."),
+    ("ExecutionError", "A program failed while it ran; also a RuntimeError."),
     ("FormatError", "Bytes or a file that are damaged, or of another format; also a ValueError."),
     ("OutOfMemoryError", "More memory than there is; also a MemoryError."),
     ("InternalError", "A bug of nxla itself; also a RuntimeError."),
@@ -152,9 +152,9 @@ fn noted(py: Python<'_>, raised: PyErr, stage: &str) -> PyErr {
 /// The exception of a stream.
 fn stream_exception(py: Python<'_>, error: StreamError) -> PyErr {
     match error {
-        StreamError::Full(_) => {
-            PyTimeoutError::new_err("stream: it is full; receive results, or send less at a time")
-        }
+        StreamError::Full(_) => PyTimeoutError::new_err(
+            "stream: the buffer is full; receive results, or send fewer chunks at a time",
+        ),
         StreamError::NotYet => PyTimeoutError::new_err(error.to_string()),
         StreamError::Cancelled => cancelled(py).unwrap_or_else(|failed| failed),
         StreamError::Failed(error) => match raised_by(&error) {

@@ -206,7 +206,7 @@ impl Expected {
             any = true;
             rest.del_item(&slot.name)?;
             if values.get(position).is_some_and(Option::is_some) {
-                let why = format!("{} is given by position and by name", slot.name);
+                let why = format!("got multiple values for argument {}", slot.name);
                 return Err(argument_error(name, why));
             }
             values.resize(values.len().max(position + 1), None);
@@ -221,7 +221,7 @@ impl Expected {
                 (Some(value), _) => bound.push(value),
                 (None, Some(known)) => bound.push(known.into_bound(py)),
                 (None, None) => {
-                    return Err(argument_error(name, format!("{} is missing", slot.name)));
+                    return Err(argument_error(name, format!("{}: is required", slot.name)));
                 }
             }
         }
@@ -305,7 +305,7 @@ impl Expected {
             let missing = self.slots.iter().skip(found).find(|slot| !slot.leaves.is_empty());
             let missing = missing.map(|slot| format!("; {} is missing", slot.name));
             let missing = missing.unwrap_or_default();
-            let why = format!("takes {expected} argument{plural}, got {found}{missing}");
+            let why = format!("takes {expected} argument{plural}; got {found}{missing}");
             return Err(argument_error(name, why));
         }
         let fits = |found: &LeafType, expected: &LeafType| match self.by_data {

@@ -23,7 +23,12 @@ pub(crate) struct PyExpr(pub(crate) Expr);
 impl PyExpr {
     /// The properties of the node; a value of a finished trace has none.
     fn in_graph<T>(&self, read: impl FnOnce(&Graph, ExprId) -> T) -> PyResult<T> {
-        let over = || trace_error("a value of a finished trace has no operation any more");
+        let over = || {
+            trace_error(
+                "x: must belong to the current trace; got a value of a \
+                                   finished trace, which has no operation",
+            )
+        };
         self.0.id().or_raise()?;
         self.0.read(read).ok_or_else(over)
     }
@@ -65,8 +70,9 @@ fn lists_traced(operand: &Bound<'_, PyAny>) -> bool {
 fn no_repeats(py: Python<'_>) -> PyErr {
     let line = current_line(py).map(|line| format!(" ({line})")).unwrap_or_default();
     trace_error(format!(
-        "a traced value cannot say how often to repeat a list: it is known only when the function \
-         runs; make it a static argument (static_argnames=), or multiply nx.stack(list) by it{line}"
+        "a traced value cannot be the repeat count of a list, because it is known only when the \
+         function runs; make it a static argument (static_argnames=), or multiply nx.stack(list) \
+         by it{line}"
     ))
 }
 
@@ -218,7 +224,7 @@ pub(crate) use operator_methods;
 pub(crate) fn refuse_modulo(modulo: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     match modulo {
         Some(modulo) if !modulo.is_none() => {
-            Err(crate::errors::argument_error("pow", "a modulus is not supported"))
+            Err(crate::errors::argument_error("pow", "modulus: not supported"))
         }
         _ => Ok(()),
     }
@@ -293,8 +299,8 @@ operator_methods!(PyExpr {
         match (device, stream) {
             (None, None) => Ok(slf.clone()),
             _ => Err(trace_error(
-                "to_device: a traced value lives where its program runs; move the arguments or the \
-                 results instead",
+                "to_device: x: must not be traced, because a traced value is on the device of \
+                 its program; move the arguments or the results instead",
             )),
         }
     }
@@ -346,7 +352,7 @@ operator_methods!(PyExpr {
     fn __len__(&self) -> PyResult<usize> {
         match self.0.shape().first() {
             Some(&length) => Ok(length),
-            None => Err(crate::errors::argument_error("len", "a scalar has no length")),
+            None => Err(crate::errors::argument_error("len", "x: must have at least one axis; got a scalar")),
         }
     }
 
@@ -395,8 +401,8 @@ operator_methods!(PyExpr {
 fn no_value(py: Python<'_>, what: &str, instead: &str) -> PyErr {
     let line = current_line(py).map(|line| format!(" ({line})")).unwrap_or_default();
     trace_error(format!(
-        "a traced value has no {what}: it is known only when the function runs; use {instead} \
-         instead{line}"
+        "a traced value has no {what}, because it is known only when the function runs; use \
+         {instead} instead{line}"
     ))
 }
 

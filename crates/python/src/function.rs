@@ -37,12 +37,11 @@ use crate::source::{self, current_line};
 use crate::tensor::PyTensor;
 use crate::value::{FromPython, Value};
 
-/// A function that runs compiled. Made by ``nx.jit``, ``nx.compile`` and ``nx.defn``.
+/// A compiled function. ``nx.jit``, ``nx.compile`` and ``nx.defn`` return it.
 #[pyclass(name = "Function", module = "nxla", frozen, dict, weakref)]
 pub(crate) struct PyFunction {
-    /// Always there. The interpreter makes the dict of a new object before anything else, and may
-    /// collect garbage while it does: it then finds an object whose memory is zero, which is
-    /// nothing in a box that may be missing.
+    /// Always `Some` after construction. The interpreter first creates the dict of a new object, and
+    /// garbage collection during this step sees the object with zeroed memory, which is `None`.
     state: Option<Box<State>>,
 }
 
@@ -50,23 +49,23 @@ pub(crate) struct State {
     callable: Py<PyAny>,
     core: nxla_runtime::Function<StaticValue, Tree>,
     statics: Statics,
-    /// Whether the function is one of this package, whose axes, shapes and flags are static.
+    /// True for a function of this package, whose axes, shapes and flags are static.
     is_of_package: bool,
     donated: Vec<Donated>,
-    /// Whether results must be finite.
+    /// True if results must be finite.
     debug_nans: bool,
-    /// Whether each call traces the function, which may close over something else by then. Programs that
-    /// are equal are compiled once nevertheless.
+    /// True if each call traces the function, because its closure may have changed. Equal programs are
+    /// still compiled once.
     traces_anew: bool,
-    /// Told of each program that is about to be compiled; may raise.
+    /// A callable that is called before each compilation and may raise.
     observer: Option<Py<PyAny>>,
-    /// What the hooks and runtime calls of its programs call.
+    /// The functions of hooks and runtime calls of its programs.
     owned: Owned,
 }
 
 impl Drop for State {
     fn drop(&mut self) {
-        // What it held may end with it, on whichever thread that is.
+        // The drop may run finalizers of Python objects, on any thread.
         ending::prepare();
     }
 }
@@ -79,45 +78,45 @@ impl Deref for PyFunction {
     }
 }
 
-/// Which arguments are part of the structure rather than inputs.
+/// The static arguments, which are part of the signature instead of inputs.
 #[derive(Default)]
 struct Statics {
     positions: FxHashSet<usize>,
     names: FxHashSet<String>,
 }
 
-/// An argument, or a part of one, whose memory the results may take over.
+/// A donated argument, or a donated part of an argument: results may reuse its memory.
 struct Donated {
-    /// Its position, if it may be given by position.
+    /// The position of the argument, unless it is keyword-only.
     position: Option<usize>,
-    /// Its name; empty if it has none.
+    /// The name of the argument; empty if it has no name.
     name: String,
-    /// The path of the part in it, such as `.mean[0]`; empty for the whole argument.
+    /// The path of the part, such as `.mean[0]`; empty for the whole argument.
     path: String,
 }
 
 impl Donated {
-    /// Whether the leaf of a path is in it.
+    /// Returns whether the part contains the leaf at a path.
     fn covers(&self, leaf: &str) -> bool {
         let rest = leaf.strip_prefix(&*self.path);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     }
 }
 
-/// Whether templates may stand for tensors.
+/// The data of a call: required, or absent if templates replace tensors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Data {
     Needed,
     Absent,
 }
 
-/// What a signature leads to: its results come in containers of Python.
+/// The cache entry of a signature, with results in Python containers.
 pub(crate) type Entry = nxla_runtime::Entry<Tree>;
 
 /// A finished trace.
 pub(crate) type Traced = nxla_runtime::Traced<Tree>;
 
-/// Tensors of a call where they are.
+/// Borrowed tensors of a call.
 pub(crate) type Borrowings<'a> = SmallVec<[&'a Tensor; 8]>;
 
 /// Runs an entry on the tensors of its arguments.
@@ -129,7 +128,7 @@ pub(crate) fn run_entry(
     options: &Options,
     check: bool,
 ) -> PyResult<Py<PyAny>> {
-    // Whoever uses a donated argument later is told who has it.
+    // A later use of a donated argument raises an error that names this caller.
     let caller = entry.takes_over().then(|| match current_line(py) {
         Some(line) => format!("{name}, called at {line}"),
         None => name.to_owned(),
@@ -155,7 +154,7 @@ pub(crate) fn check_results(
     debug::check_results(py, name, entry.program(), &entry.inputs(arguments), &data)
 }
 
-/// Tensors in their container.
+/// Returns tensors in their container.
 pub(crate) fn wrap_results(
     py: Python<'_>,
     tree: &Tree,
@@ -163,7 +162,7 @@ pub(crate) fn wrap_results(
 ) -> PyResult<Py<PyAny>> {
     let mut tensors = results.into_iter().map(|tensor| PyTensor::wrap(py, tensor));
     if tree.is_leaf() {
-        return tensors.next().expect("a program gives one tensor for each leaf");
+        return tensors.next().expect("a program returns one tensor for each leaf");
     }
     tree.rebuild(py, &mut tensors)
 }
@@ -228,8 +227,8 @@ impl PyFunction {
         generic_alias(cls, types)
     }
 
-    /// What it holds, for the garbage collector. It needs nothing to break a cycle by: one of its
-    /// other members has changed since it was made, and can change again.
+    /// Visits the held objects for the garbage collector. `__clear__` is not needed: every cycle
+    /// contains another mutable object, which can break the cycle.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let Some(state) = &self.state else { return Ok(()) };
         visit.call(&state.callable)?;
@@ -269,7 +268,7 @@ impl PyFunction {
                 return this.run(py, &entry, &inputs, &options);
             }
         }
-        // A compiler that the function names itself has been asked when the function was made.
+        // A compiler in the options of the function was called when the function was created.
         if this.core.options().compiler.is_none()
             && let Some(function) = with_own_jit(slf, &options)?
         {
@@ -297,7 +296,7 @@ impl PyFunction {
         format!("<nxla function {}>", self.core.name())
     }
 
-    /// Traces and compiles for these arguments without running; templates stand for tensors.
+    /// Traces and compiles for these arguments without a run; tensors may be templates.
     #[pyo3(signature = (*args, **kwargs))]
     fn warm_up<'py>(
         &self,
@@ -310,7 +309,7 @@ impl PyFunction {
         self.entry(py, call, &options, Data::Absent, Purpose::Jit).map(drop)
     }
 
-    /// Traces for these arguments and gives the expression.
+    /// Traces the function for these arguments and returns the expression.
     #[pyo3(signature = (*args, **kwargs))]
     fn debug_expr<'py>(
         &self,
@@ -325,8 +324,8 @@ impl PyFunction {
         Ok(PyExpression::new(traced, Some(Arc::new(self.taken(py, call)?))))
     }
 
-    /// Traces for these arguments, templates among them, and gives what can be looked at, compiled or
-    /// exported: a ``Lowered``.
+    /// Traces the function for these arguments or templates, and returns a ``Lowered`` object, which can
+    /// be inspected, compiled and exported.
     #[pyo3(signature = (*args, **kwargs))]
     fn lower<'py>(
         slf: &Bound<'py, Self>,
@@ -338,7 +337,7 @@ impl PyFunction {
         py.import("nxla.ahead")?.call_method1("lower", (slf, args, kwargs))
     }
 
-    /// For each leaf of these arguments, whether it is donated.
+    /// Returns for each leaf of these arguments whether it is donated.
     #[pyo3(signature = (*args, **kwargs))]
     fn _donated_leaves(
         &self,
@@ -348,7 +347,7 @@ impl PyFunction {
         Ok(self.marks(Call { args, kwargs })?.marks)
     }
 
-    /// Compiles for the types of these arguments only; templates stand for tensors.
+    /// Compiles for the types of these arguments only; tensors may be templates.
     #[pyo3(signature = (*args))]
     fn compile<'py>(
         slf: &Bound<'py, Self>,
@@ -366,8 +365,8 @@ impl PyFunction {
         Ok(PyCompiled { function, name, entry, options, expected, check: this.debug_nans })
     }
 
-    /// Explains which backend runs the next call with these arguments, why, and in what time. The
-    /// function is compiled if it has not been for such arguments, and nothing runs.
+    /// Returns the backend of the next call with these arguments, the reason, and the estimated time.
+    /// The method compiles the function if necessary, and does not run it.
     #[pyo3(signature = (*args, **kwargs))]
     fn explain<'py>(
         &self,
@@ -387,8 +386,8 @@ impl PyFunction {
         py.import("nxla.debug")?.getattr("Explanation")?.call1(fields)
     }
 
-    /// What the function has compiled: entries, hits, misses, and the digests of its programs with the
-    /// backends that run them.
+    /// Returns the number of compiled entries, hits and misses, and the digests of the programs with
+    /// their backends.
     fn cache_report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let FunctionReport { entries, hits, misses, bytes, digests, backends } = self.core.report();
         let report = PyDict::new(py);
@@ -401,7 +400,7 @@ impl PyFunction {
         Ok(report)
     }
 
-    /// Forgets what the function has compiled.
+    /// Deletes the compiled programs of the function.
     fn clear_cache(&self) {
         self.core.clear();
     }
@@ -422,8 +421,8 @@ impl PyFunction {
         self.statics.positions.contains(&position)
     }
 
-    /// Whether an argument that is passed by name is static: it was declared so, or it is a setting
-    /// such as an axis of a function of this package, as in ``nx.jit(nx.sum)(x, axis=1)``.
+    /// Returns whether a keyword argument is static: it was declared static, or it is a setting of a
+    /// function of this package, such as the axis in ``nx.jit(nx.sum)(x, axis=1)``.
     fn is_static_keyword(
         &self,
         name: &Bound<'_, PyAny>,
@@ -438,7 +437,7 @@ impl PyFunction {
         Ok(self.statics.names.contains(&*name.cast::<PyString>()?.to_cow()?))
     }
 
-    /// What the runtime is told of a call.
+    /// Returns the signature and the tensors of a call.
     fn sign(&self, call: Call<'_, '_>, data: Data) -> PyResult<Arguments> {
         ending::prepare();
         let arguments = match data {
@@ -449,7 +448,7 @@ impl PyFunction {
         self.describe(call, arguments)
     }
 
-    /// Tells of the arguments of a call.
+    /// Adds the arguments of a call.
     fn describe(&self, call: Call<'_, '_>, mut arguments: Arguments) -> PyResult<Arguments> {
         let path = |position: usize| move || format!("{}: argument {position}", self.core.name());
         for (position, arg) in call.args.iter().enumerate() {
@@ -471,7 +470,7 @@ impl PyFunction {
         Ok(arguments)
     }
 
-    /// What another call must be like to fit what this one was traced for.
+    /// Returns the requirements for further calls of the program that was traced for this call.
     fn taken(&self, py: Python<'_>, call: Call<'_, '_>) -> PyResult<Expected> {
         let names = names_of(self.callable.bind(py), call.args.len())?;
         let mut arguments = Vec::new();
@@ -485,7 +484,7 @@ impl PyFunction {
         Expected::traced(arguments.into_iter())
     }
 
-    /// What a call leads to, compiled if it has not been, and its tensors.
+    /// Returns the entry of a call, which is compiled if necessary, and the tensors of the call.
     fn entry(
         &self,
         py: Python<'_>,
@@ -525,7 +524,7 @@ impl PyFunction {
         Ok((entry, inputs))
     }
 
-    /// What a call leads to that is traced whatever has been traced before, and its tensors.
+    /// Returns a newly traced entry of a call, and the tensors of the call.
     fn new_entry(
         &self,
         py: Python<'_>,
@@ -545,15 +544,15 @@ impl PyFunction {
         Ok((entry, inputs))
     }
 
-    /// Tells the observer what is about to be compiled: the arguments, how often that happened
-    /// before, and the large tensors that became inputs, each with its type, bytes and line.
+    /// Calls the observer before a compilation with the arguments, the number of earlier compilations,
+    /// and the large captured tensors with their types, bytes and lines.
     fn observe(&self, py: Python<'_>, call: Call<'_, '_>, traced: &Traced) -> PyResult<()> {
         let Some(observer) = &self.observer else { return Ok(()) };
         let described = |(tensor, line): (&Tensor, &Option<Line>)| {
             let bytes = tensor.shape().size() * tensor.dtype().size();
             (tensor.ty().to_string(), bytes, line.as_ref().map(ToString::to_string))
         };
-        // Small ones that are inputs only because they are on a device surprise nobody.
+        // Small tensors are inputs only because they are on a device; the observer ignores them.
         let is_large =
             |(_, bytes, _): &(String, usize, Option<String>)| *bytes > LITERAL_LIMIT_BYTES;
         let captured = traced.captured.iter().zip(&traced.lines).map(described);
@@ -587,7 +586,7 @@ impl PyFunction {
         Ok(Donations { marks, names })
     }
 
-    /// The leaves of a call, in their order.
+    /// Returns the leaves of a call in order.
     fn marks(&self, call: Call<'_, '_>) -> PyResult<Donations> {
         let mut leaves = Donations::default();
         let mut found = vec![false; self.donated.len()];
@@ -627,14 +626,14 @@ impl PyFunction {
         for (donated, found) in self.donated.iter().zip(found) {
             if !found && !donated.path.is_empty() {
                 let Donated { name, path, .. } = donated;
-                let why = format!("donate_argnames has {name}{path}, where there is no tensor");
+                let why = format!("donate_argnames: {name}{path} must be a tensor");
                 return Err(argument_error(self.core.name(), why));
             }
         }
         Ok(leaves)
     }
 
-    /// Runs the function on traced values in place of the tensors.
+    /// Calls the function with traced values instead of the tensors.
     fn trace(&self, py: Python<'_>, call: Call<'_, '_>, arguments: &Arguments) -> PyResult<Traced> {
         let options = self.core.options_in_force();
         let (mut tracing, parameters) =
@@ -647,7 +646,7 @@ impl PyFunction {
         py.detach(|| tracing.finish(&outputs, tree)).or_raise()
     }
 
-    /// The arguments of a call with other values in place of the leaves.
+    /// Returns the arguments of a call with other leaves.
     fn replaced<'py>(
         &self,
         py: Python<'py>,
@@ -676,7 +675,7 @@ impl PyFunction {
     }
 }
 
-/// Whether a function is one of this package.
+/// Returns whether a function belongs to this package.
 fn is_of_package(function: &Bound<'_, PyAny>) -> PyResult<bool> {
     let module = function.getattr_opt("__module__")?;
     let module = module.as_ref().and_then(|module| module.cast::<PyString>().ok());
@@ -685,8 +684,8 @@ fn is_of_package(function: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(module == "nxla" || module.starts_with("nxla."))
 }
 
-/// Whether a value is of the kinds that axes, shapes and flags have: an int, a bool, a string, None,
-/// or a tuple or list of these.
+/// Returns whether a value has the type of an axis, a shape or a flag: an int, a bool, a string,
+/// None, or a tuple or list of these.
 fn is_setting(value: &Bound<'_, PyAny>) -> bool {
     let is_one = |value: &Bound<'_, PyAny>| {
         value.is_none()
@@ -699,7 +698,7 @@ fn is_setting(value: &Bound<'_, PyAny>) -> bool {
         || value.cast::<PyList>().is_ok_and(|items| items.iter().all(|item| is_one(&item)))
 }
 
-/// Adds the arguments of a call, if all are tensors and passed by position, and tells whether they are.
+/// Adds the arguments of a call and returns `true` if all are tensors that are passed by position.
 fn plain_tensors(call: Call<'_, '_>, tensors: &mut Inputs) -> bool {
     call.kwargs.is_none_or(|kwargs| kwargs.is_empty())
         && call.args.iter_borrowed().all(|arg| {
@@ -708,7 +707,7 @@ fn plain_tensors(call: Call<'_, '_>, tensors: &mut Inputs) -> bool {
         })
 }
 
-/// The leaves of a result as values of the trace, and its structure.
+/// Returns the leaves of a result as values of the trace, and its structure.
 pub(crate) fn outputs(
     trace: &Trace,
     result: &Bound<'_, PyAny>,
@@ -723,16 +722,15 @@ pub(crate) fn outputs(
         None if item.is_none() || item.is_instance_of::<PyString>() => Ok(false),
         None => {
             let kind = item.get_type().name()?;
-            let why = format!(
-                "{path} is a {kind}; a traced function returns tensors, numbers and containers of them"
-            );
+            let why =
+                format!("{path}: must be a tensor, a number or a container of them; got a {kind}");
             Err(argument_error(function, why))
         }
     })?;
     Ok((outputs, tree))
 }
 
-/// A leaf of a result as a value of the trace.
+/// Returns a leaf of a result as a value of the trace.
 pub(crate) fn output(trace: &Trace, item: &Bound<'_, PyAny>) -> PyResult<Option<Expr>> {
     if is_sequence(item) {
         return Ok(None);
@@ -749,7 +747,7 @@ pub(crate) fn output(trace: &Trace, item: &Bound<'_, PyAny>) -> PyResult<Option<
     })
 }
 
-/// Lists and tuples are containers here, not nested data.
+/// Returns whether a value is a leaf of a result; lists and tuples are containers, not nested data.
 fn is_sequence(item: &Bound<'_, PyAny>) -> bool {
     item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>()
 }

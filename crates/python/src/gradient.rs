@@ -17,7 +17,7 @@ fn values_and_grads(
     function: &Bound<'_, PyAny>,
 ) -> PyResult<(Values, Values)> {
     let Some(trace) = Trace::current() else {
-        return Err(trace_error("a gradient is taken inside a trace"));
+        return Err(trace_error("grad: must be called in a traced function"));
     };
     let values = leaves(&trace, "grad", values)?;
     let call = |stand_ins| {

@@ -179,13 +179,13 @@ impl PyStageGraph {
         for (position, stage) in stages.iter().map(Bound::get).enumerate() {
             let Some(graph) = &stage.graph else {
                 return refused(format!(
-                    "must be stages of one graph; item {position} was read from bytes, which \
-                     do not hold its graph (send StageGraph instead, by pickle)"
+                    "must be stages of one graph; item {position} was read from bytes, which do \
+                     not contain its graph (pickle the StageGraph instead)"
                 ));
             };
             if found.is_some_and(|found| !found.is(graph)) {
                 return refused(format!(
-                    "must be stages of one graph; item {position} comes from another split"
+                    "must be stages of one graph; item {position} belongs to another graph"
                 ));
             }
             found = Some(graph);
@@ -233,7 +233,9 @@ impl PyStageGraph {
         let index = index.and_then(|index| usize::try_from(index).ok());
         match index.and_then(|index| stages.get(index)) {
             Some(stage) => Ok(PyStage::of(stage, slf)),
-            None => Err(PyIndexError::new_err(format!("there are {count} stages, no {position}"))),
+            None => Err(PyIndexError::new_err(format!(
+                "index: must be below {count}, the number of stages; got {position}"
+            ))),
         }
     }
 
@@ -409,7 +411,7 @@ pub(crate) fn leaves(
     }
     let leaves = arguments.into_inputs(args.py(), None)?;
     if leaves.len() != expected {
-        let why = format!("expected {expected} tensors, got {}", leaves.len());
+        let why = format!("arguments: must be {expected} tensors; got {}", leaves.len());
         return Err(argument_error(function, why));
     }
     Ok(leaves)
@@ -421,8 +423,8 @@ fn refuse_functions(stage: &Stage) -> PyResult<()> {
         return Ok(());
     }
     let why = format!(
-        "{} has hooks or runtime calls with functions of their own, which stay in this process; \
-         graph.run runs it here, and to_bytes leaves them behind",
+        "{}: must not contain hooks or runtime calls with functions, which cannot leave the \
+         process; run it here by graph.run, or omit the functions by to_bytes",
         stage.id
     );
     Err(argument_error("pickle", why))
@@ -442,7 +444,7 @@ fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
         _ => Err(argument_error(
             "split",
             format!(
-                "invalid decision {}; expected \"before\", \"after\", \"both\" or \"none\"",
+                "decide: must return \"before\", \"after\", \"both\" or \"none\"; got {}",
                 answer.repr()?
             ),
         )),
@@ -482,7 +484,7 @@ fn split(
                     answer.extract().map_err(|_| {
                         argument_error(
                             "split",
-                            "with a state, decide must answer (decision, state)",
+                            "decide: must return (decision, state) if a state is passed",
                         )
                     })?;
                 Ok((decision(&pair.0)?, Some(pair.1.unbind())))

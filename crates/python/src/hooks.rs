@@ -70,7 +70,8 @@ impl PyHook {
 
 /// The error for a program that outlives the owner of its hooks.
 fn gone() -> PyErr {
-    let why = "the function of a hook is gone, since the jitted function that it came up in is";
+    let why = "the function of a hook was deleted together with its jitted function; keep the \
+               jitted function";
     exception(nxla_runtime::Error::Usage(why.into()))
 }
 
@@ -79,7 +80,7 @@ fn checked(function: &Bound<'_, PyAny>) -> PyResult<()> {
         return Ok(());
     }
     let kind = function.get_type().name()?;
-    Err(argument_error("hook", format!("expected a function, got {kind}")))
+    Err(argument_error("hook", format!("function: must be callable; got a {kind}")))
 }
 
 impl HostFn for PyHook {

@@ -53,7 +53,7 @@ impl PyLazy {
     #[new]
     fn new(template: Py<PyTemplate>, produce: &Bound<'_, PyAny>) -> PyResult<Self> {
         if !produce.is_callable() {
-            let why = format!("produce: must be callable; got {}", produce.get_type().name()?);
+            let why = format!("produce: must be callable; got a {}", produce.get_type().name()?);
             return Err(argument_error("Lazy", why));
         }
         Ok(Self { template, produce: produce.clone().unbind() })
@@ -114,7 +114,7 @@ pub(crate) fn produced(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         Ok(lazy) => made_by(lazy)?,
         Err(_) => match arrays::import(value, Sharing::ByValue)? {
             Some(tensor) => tensor.into(),
-            None => return Err(argument_error("lazy", "the object does not convert to an array")),
+            None => return Err(argument_error("lazy", "value: must be convertible to an array")),
         },
     };
     let Some(expected) = type_of(value)? else { return Ok(tensor) };

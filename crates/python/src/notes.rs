@@ -28,7 +28,7 @@ fn map_of(notes: &Bound<'_, PyMapping>, depth: usize) -> PyResult<Notes> {
 /// Recursion is limited by the nesting depth of notes.
 fn note_of(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Note> {
     if depth > MAX_NOTE_DEPTH {
-        let why = format!("lists and mappings of notes nest at most {MAX_NOTE_DEPTH} deep");
+        let why = format!("notes: must be nested at most {MAX_NOTE_DEPTH} deep");
         return Err(argument_error("metadata", why));
     }
     if value.is_none() {

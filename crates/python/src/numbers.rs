@@ -135,7 +135,8 @@ pub(crate) fn tensor_of(number: Number, dtype: Option<DType>) -> PyResult<Tensor
     Ok(Tensor::scalar(number.cast(dtype), dtype))
 }
 
-/// Whether numbers beyond the bounds of a dtype are refused: of integers, but for tools that compare with Nx.
+/// Returns whether numbers beyond the bounds of a dtype are errors: for integers, except in tools that
+/// compare with Nx.
 fn is_bounded(dtype: DType) -> bool {
     dtype.is_integer() && !are_of_nx()
 }

@@ -48,8 +48,8 @@ fn numpy_dtype<'py>(py: Python<'py>, dtype: DType) -> PyResult<Bound<'py, PyAny>
     };
     let module = py.import(module).map_err(|error| match module {
         "ml_dtypes" => crate::errors::dtype_error(format!(
-            "numpy has no dtype {dtype}: install the package ml_dtypes, or convert the tensor to \
-             float32 first"
+            "numpy: dtype must exist in NumPy; got {dtype}; install the package ml_dtypes, or \
+             convert the tensor to float32 first"
         )),
         _ => error,
     })?;

@@ -1,4 +1,4 @@
-//! Options between Python's keyword arguments and the engine's.
+//! Conversion of keyword arguments of Python to options of the runtime.
 
 use std::time::{Duration, Instant};
 
@@ -18,8 +18,8 @@ use crate::errors::{OrRaise, argument_error, exception};
 use crate::hooks::PyHook;
 use crate::policy::{PyPolicy, policy_from};
 
-/// Reads options and looks at the settings among them, which have to fit the compiler that is chosen
-/// by them or is in force.
+/// Reads options and checks the settings of the compiler, which the options name or which is the
+/// current default.
 pub(crate) fn options_from(
     given: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<(Options, Option<Conflict>)> {
@@ -57,7 +57,7 @@ pub(crate) fn unchecked_options(
                     options.hooks.insert(hook.into(), PyHook::of(&function)?);
                 }
             }
-            // A number is a setting of a compiler, which counts its devices.
+            // An integer is a setting of a compiler: the index of a device.
             "device" if !value.is_instance_of::<PyInt>() => {
                 options = options.device(device_from(&value)?);
             }
@@ -113,13 +113,13 @@ fn with_client(mut options: Options, client: &Bound<'_, PyAny>) -> PyResult<Opti
     Ok(options.device(device))
 }
 
-/// Looks for the plugin of XLA among the installed packages, which only Python knows. It is for when
-/// XLA is asked for and no other plugin is named.
+/// Announces the plugin of XLA in the installed Python packages to the runtime, which uses the plugin
+/// if the options do not name another one.
 pub(crate) fn announce_plugin(py: Python<'_>) -> PyResult<()> {
     py.import("nxla.plugins")?.call_method0("announce").map(drop)
 }
 
-/// A compiler, given by its name or as an object.
+/// Returns a compiler by its name or from an object.
 fn compiler_from(value: &Bound<'_, PyAny>) -> PyResult<CompilerChoice> {
     if let Ok(name) = value.cast::<PyString>() {
         return Ok(CompilerChoice::from(name.to_cow()?.into_owned()));
@@ -133,18 +133,18 @@ fn conflict_from(value: &Bound<'_, PyAny>) -> PyResult<Conflict> {
         Ok("force") => Ok(Conflict::Force),
         Ok("reuse") => Ok(Conflict::Reuse),
         _ => Err(exception(nxla_runtime::Error::Options(format!(
-            "on_conflict must be \"raise\", \"force\" or \"reuse\", got {}",
+            "on_conflict: must be \"raise\", \"force\" or \"reuse\"; got {}",
             value.repr()?
         )))),
     }
 }
 
 fn not_a_switch(value: &Bound<'_, PyAny>) -> PyErr {
-    let why = format!("progress must be True or False, got {value:?}");
+    let why = format!("progress: must be True or False; got {value:?}");
     exception(nxla_runtime::Error::Options(why))
 }
 
-/// Shows bars of `nxla._progress`.
+/// Returns a callback that shows progress bars of `nxla._progress`.
 fn bar() -> Progress {
     Progress::new(|what, steps| {
         let made = ending::inside(|py| {
@@ -152,7 +152,7 @@ fn bar() -> Progress {
             bar.call1((what, steps)).map(Bound::unbind)
         });
         Box::new(move || {
-            // A bar that cannot be shown is no reason to fail.
+            // The compilation continues if the bar cannot be shown.
             if let Ok(bar) = &made {
                 let _ = ending::inside(|py| bar.call0(py).map(drop));
             }
@@ -170,19 +170,19 @@ fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Setting> {
     match value.call_method0("__fspath__").or_else(|_| Ok::<_, PyErr>(value.clone()))?.extract() {
         Ok(text) => Ok(Setting::Text(text)),
         Err(_) => Err(exception(nxla_runtime::Error::Options(format!(
-            "option {name:?} must be a bool, an int or a string, got {}",
+            "option {name:?}: must be a bool, an int or a string; got {}",
             value.repr()?
         )))),
     }
 }
 
-/// Whether traces of this thread may reorder float arithmetic; gives what was in force before.
+/// Sets whether traces of this thread may reorder float arithmetic, and returns the old value.
 #[pyfunction]
 fn set_reassociate_floats(allow: bool) -> bool {
     nxla_runtime::set_reassociate_floats(allow)
 }
 
-/// Options as a dict, ``compiler``, ``device`` and settings.
+/// Returns options as a dict with ``compiler``, ``device`` and settings.
 pub(crate) fn to_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     if let Some(compiler) = &options.compiler {
@@ -217,19 +217,20 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound
     Ok(dict)
 }
 
-/// The options in force on this thread.
+/// Returns the current options of this thread.
 #[pyfunction]
 fn get_default_options(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     to_dict(py, &default_options())
 }
 
-/// Whether this thread has options of its own, rather than the process's.
+/// Returns whether this thread has its own options instead of the options of the process.
 #[pyfunction]
 fn has_own_options() -> bool {
     nxla_runtime::has_own_options()
 }
 
-/// Sets this thread's options (None returns to the process's); gives those in force before.
+/// Sets the options of this thread, or resets them to those of the process for None, and returns the
+/// old options.
 #[pyfunction]
 #[pyo3(signature = (options))]
 fn replace_default_options<'py>(
@@ -240,13 +241,13 @@ fn replace_default_options<'py>(
     to_dict(py, &set_default_options(new))
 }
 
-/// The options of the process.
+/// Returns the options of the process.
 #[pyfunction]
 fn get_global_default_options(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     to_dict(py, &global_default_options())
 }
 
-/// Sets the options of the process; gives those in force before.
+/// Sets the options of the process, and returns the old options.
 #[pyfunction]
 fn replace_global_default_options<'py>(
     py: Python<'py>,
@@ -256,14 +257,14 @@ fn replace_global_default_options<'py>(
     to_dict(py, &set_global_default_options(new))
 }
 
-/// Options that take the place of those in force.
+/// Reads options that replace the current ones completely.
 fn by_themselves(options: &Bound<'_, PyDict>) -> PyResult<Options> {
     let (new, _) = unchecked_options(Some(options))?;
     new.check(&Options::new()).or_raise()?;
     Ok(new)
 }
 
-/// The names of all compilers.
+/// Returns the names of all compilers.
 #[pyfunction]
 fn compilers() -> Vec<String> {
     compiler_names()
@@ -276,13 +277,13 @@ fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<PyDevice> {
     options_from(options)?.0.backend().or_raise().map(PyDevice)
 }
 
-/// The time for which the end of the interpreter waits for programs and functions.
+/// The time limit of the wait for programs and functions at the end of the interpreter.
 const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Ends all streams, and waits until no program runs on any device and none calls a function: neither
-/// the threads of streams, which may need the interpreter, nor XLA must be left running when the
-/// process ends. The wait ends after [`EXIT_PATIENCE`], as the process must end although a program loops
-/// for ever, and on Ctrl-C. Nothing can be run afterwards but by the calling thread.
+/// Ends all streams, and waits until no program runs on a device or calls a function. The threads of
+/// streams may need the interpreter, and XLA must not run when the process ends. The wait ends after
+/// [`EXIT_PATIENCE`], because a program may loop forever, and on Ctrl-C. Afterwards only the calling
+/// thread can run programs.
 #[pyfunction]
 fn wait_until_idle(py: Python<'_>) -> PyResult<()> {
     const STEP: Duration = Duration::from_millis(50);
@@ -303,26 +304,26 @@ fn wait_until_idle(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// To be called before the process forks: waits until other threads are at nothing that all share.
+/// Prepares a fork: waits until no other thread holds a lock of shared state.
 #[pyfunction]
 fn before_fork() {
     nxla_runtime::before_fork();
 }
 
-/// To be called in the process that has forked.
+/// Releases the locks in the parent process after a fork.
 #[pyfunction]
 fn after_fork() {
     nxla_runtime::after_fork();
 }
 
-/// To be called in a process that was forked off: none of the threads of the parent are in it.
+/// Resets the state in a child process after a fork, which has only the calling thread.
 #[pyfunction]
 fn after_fork_in_child() {
     ending::forget();
     nxla_runtime::after_fork_in_child();
 }
 
-/// Returns memory that is kept for new tensors to the system; tells how many bytes.
+/// Returns pooled memory to the system, and returns the number of bytes.
 #[pyfunction]
 fn release_held_memory() -> usize {
     nxla_runtime::host::release_held_memory()

@@ -46,7 +46,7 @@ fn put_together(
     let children: Vec<Py<PyAny>> = children.extract()?;
     let leaves: Vec<Tree> = children.iter().map(|_| Tree::Leaf).collect();
     let class = || {
-        let missing = || argument_error("put_together", format!("a {kind} needs a class"));
+        let missing = || argument_error("put_together", format!("class: is required for a {kind}"));
         container.cloned().ok_or_else(missing)
     };
     let tree = match kind {
@@ -58,18 +58,20 @@ fn put_together(
         "registered" => {
             let class = class()?;
             let Some(unflatten) = unflatten_of(&class)? else {
-                let why = format!("{class} is not registered as a container");
+                let why = format!("class: must be registered as a container; got {class}");
                 return Err(argument_error("put_together", why));
             };
             Tree::Registered(unflatten.unbind(), extra.clone().unbind(), leaves)
         }
-        other => return Err(argument_error("put_together", format!("no container is a {other}"))),
+        other => {
+            return Err(argument_error("put_together", format!("kind: unknown container {other}")));
+        }
     };
     if let Tree::Dict(keys, _) = &tree
         && keys.len() != children.len()
     {
         let (keys, found) = (keys.len(), children.len());
-        let why = format!("there are {keys} keys for {found} children");
+        let why = format!("keys: must be {found}, one for each child; got {keys}");
         return Err(argument_error("put_together", why));
     }
     tree.rebuild(py, &mut children.into_iter().map(Ok))

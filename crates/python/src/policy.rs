@@ -100,7 +100,7 @@ pub(crate) fn policy_from(value: &Bound<'_, PyAny>) -> PyResult<Policy> {
         _ => Err(argument_error(
             "stages",
             format!(
-                "must be a Policy, \"layers\", \"training\", \"marks\" or \"auto\", got {}",
+                "must be a Policy, \"layers\", \"training\", \"marks\" or \"auto\"; got {}",
                 value.repr()?
             ),
         )),
@@ -150,8 +150,8 @@ pub(crate) fn simulate(
     // Neither is a comparison with NaN true.
     if !(bandwidth > 0.0 && latency >= 0.0) {
         let why = format!(
-            "bandwidth is {bandwidth} and latency {latency}; bytes per second must be positive, and \
-             seconds not negative"
+            "bandwidth, latency: bandwidth must be positive and latency must not be negative; \
+             got {bandwidth} and {latency}"
         );
         return refuse(why);
     }
@@ -159,14 +159,12 @@ pub(crate) fn simulate(
     let expected = graph.stages().len();
     if seconds.len() != expected {
         return refuse(format!(
-            "expected {expected} times, one for each stage, got {}",
+            "seconds: must be {expected}, one for each stage; got {}",
             seconds.len()
         ));
     }
     if let Some(wrong) = seconds.iter().find(|time| !(time.is_finite() && **time >= 0.0)) {
-        return refuse(format!(
-            "a stage takes {wrong} seconds; expected a number that is not negative"
-        ));
+        return refuse(format!("seconds: must be finite and not negative; got {wrong}"));
     }
     Ok(PyTimeline(graph.simulate(&Cluster { workers, bandwidth, latency }, &seconds)))
 }

@@ -41,7 +41,7 @@ pub(crate) struct PyExpression {
 /// The context of a program that is not a region.
 pub(crate) const ROOT: &str = "root";
 
-/// What the results of a program are for Python.
+/// The Python container of the results of a program.
 pub(crate) struct Results {
     pub(crate) tree: Tree,
     pub(crate) vectors: ResultVectors,
@@ -131,7 +131,7 @@ pub(crate) fn from_kept(
     let taken = Arc::new(Expected::from_kept(py, taken)?);
     let captured: Vec<Tensor> = captured.iter().map(|tensor| tensor.tensor()).collect();
     if taken.leaf_count() + captured.len() != inputs || results.tree.leaf_count() != outputs {
-        return Err(format_error("pickle", format!("the containers do not match {of}")));
+        return Err(format_error("pickle", format!("containers must match {of}")));
     }
     Ok((results, taken, captured))
 }
@@ -162,7 +162,12 @@ pub(crate) fn text_of(expr: &Expr) -> PyResult<String> {
         let text = ExprText::new(graph, id);
         header.as_deref().map_or(text, |header| text.with_header(header)).to_string()
     });
-    text.ok_or_else(|| trace_error("a value of a finished trace has no text any more"))
+    text.ok_or_else(|| {
+        trace_error(
+            "x: must belong to the current trace; got a value of a \
+                                    finished trace, which cannot be printed",
+        )
+    })
 }
 
 #[pymethods]
@@ -213,7 +218,7 @@ impl PyExpression {
     fn arrange(&self, py: Python<'_>, results: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         let (expected, found) = (self.program.outputs().len(), results.len());
         if found != expected {
-            let why = format!("expected {expected} results, got {found}");
+            let why = format!("results: must be {expected}; got {found}");
             return Err(argument_error("arrange", why));
         }
         self.results.arrange(py, results)
@@ -236,7 +241,10 @@ impl PyExpression {
         let position = if index < 0 { index + outputs.len().cast_signed() } else { index };
         let found = usize::try_from(position).ok().and_then(|position| outputs.get(position));
         found.map(|&id| self.node(id)).ok_or_else(|| {
-            PyIndexError::new_err(format!("expression: index {index} of {} outputs", outputs.len()))
+            PyIndexError::new_err(format!(
+                "expression: index: must be below {}, the number of outputs; got {index}",
+                outputs.len()
+            ))
         })
     }
 
@@ -384,7 +392,7 @@ fn shown_as(function: &str, blocks: &str) -> PyResult<Blocks> {
         "name" => Ok(Blocks::Name),
         "body" => Ok(Blocks::Body),
         other => {
-            let why = format!("blocks is {other:?}, expected \"name\" or \"body\"");
+            let why = format!("blocks: must be \"name\" or \"body\"; got {other:?}");
             Err(argument_error(function, why))
         }
     }

@@ -82,7 +82,7 @@ pub(crate) struct Arguments {
     pub(crate) call: Call<StaticValue>,
     /// Inputs whose data is produced only if the program uses it.
     pub(crate) lazies: Lazies,
-    /// Whether the types of arrays are all that is asked for.
+    /// True if only the types of arrays are needed.
     types_only: bool,
     /// True if the function is traced for this call only, so that its static values need not be
     /// comparable.
@@ -118,7 +118,7 @@ impl Arguments {
         }
         let hash = value.hash().map_err(|_| {
             let kind = value.get_type().to_string();
-            argument_error(path, format!("a static value must be hashable, got {kind}"))
+            argument_error(path, format!("static value must be hashable; got {kind}"))
         })?;
         self.call.fixed(StaticValue(value.clone().unbind()), hash as u64);
         Ok(())
@@ -133,8 +133,7 @@ impl Arguments {
         let hash = frozen.hash().map_err(|_| {
             let kind = value.get_type().to_string();
             let why = format!(
-                "a static value must be hashable, or made of lists, dicts and sets of what is, got \
-                 {kind}"
+                "static value must be hashable, or a list, dict or set of hashable values; got {kind}"
             );
             argument_error(path, why)
         })?;
@@ -228,9 +227,8 @@ impl Arguments {
     fn leaf(&mut self, value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
         if value.is_instance_of::<PyExpr>() {
             return Err(trace_error(format!(
-                "{}: a traced value is passed to a compiled function; its trace is {}",
-                path(),
-                "over, or belongs to another function"
+                "{}: must not be a traced value of a finished trace or of another function",
+                path()
             )));
         }
         if let Ok(template) = value.cast::<PyTemplate>() {

@@ -159,12 +159,14 @@ impl Trees {
     fn of(py: Python<'_>, entry: &Arc<Entry>, initial: &Bound<'_, PyAny>) -> PyResult<Self> {
         let wrong = |why: String| argument_error("stream", why);
         let Some([_, state]) = pair(entry.results()) else {
-            return Err(wrong("the function must return (result, state)".into()));
+            return Err(wrong("function: must return (result, state)".into()));
         };
         let before = flatten(initial, "initial", &mut |item, _| is_leaf(item))?;
         if !state.same_structure(py, &before)? {
             let (new, old) = (PyTree::text(state, py)?, PyTree::text(&before, py)?);
-            return Err(wrong(format!("the new state is {new}, the old one {old}")));
+            return Err(wrong(format!(
+                "function: must return a state like the old one, {old}; got {new}"
+            )));
         }
         Ok(Self { entry: entry.clone(), state: before })
     }
@@ -231,7 +233,7 @@ fn seconds(time: Option<f64>) -> PyResult<Option<Duration>> {
     match time {
         None => Ok(None),
         Some(time) if time.is_nan() => {
-            Err(PyValueError::new_err("stream: the timeout is not a number"))
+            Err(PyValueError::new_err("stream: timeout: must not be NaN"))
         }
         // A timeout beyond the range of durations is infinite.
         Some(time) => Ok(Duration::try_from_secs_f64(time.max(0.0)).ok()),

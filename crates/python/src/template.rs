@@ -32,7 +32,7 @@ impl PyTemplate {
         let names: Option<Names> = match names {
             Some(names) if names.0.len() != shape.0.rank() => {
                 let (axes, count) = (shape.0.rank(), names.0.len());
-                let why = format!("{count} names for {axes} axes");
+                let why = format!("names: must be {axes}, one for each axis; got {count}");
                 return Err(argument_error("template", why));
             }
             Some(names) => names.names(),

@@ -77,10 +77,7 @@ impl PyTensor {
         match host.item() {
             Ok(item) if vectors.is_empty() => Ok(item),
             _ => {
-                let why = format!(
-                    "only a tensor of one element has a value of that kind, this one is \
-                     {vectors}{shape}"
-                );
+                let why = format!("x: must have exactly one element; got shape {vectors}{shape}");
                 Err(argument_error(what, why))
             }
         }
@@ -177,7 +174,7 @@ operator_methods!(PyTensor {
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
         if stream.is_some() {
-            return Err(argument_error("to_device", "a stream cannot be chosen"));
+            return Err(argument_error("to_device", "stream: must be None"));
         }
         device::to_device(slf, &device_from(device)?, copy)
     }
@@ -283,7 +280,7 @@ operator_methods!(PyTensor {
         let _ = stream;
         if dl_device.is_some_and(|(kind, _)| kind != dlpack::CPU) {
             return Err(pyo3::exceptions::PyBufferError::new_err(
-                "only host memory can be exported; ask for the CPU device",
+                "__dlpack__: dl_device: must be the CPU, because only host memory is exported",
             ));
         }
         dlpack::export(py, self.host(py)?, max_version, copy.unwrap_or(false))
@@ -355,14 +352,14 @@ operator_methods!(PyTensor {
     fn __index__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let dtype = self.read().dtype();
         if !dtype.is_integer() {
-            return Err(PyTypeError::new_err(format!("a tensor of dtype {dtype} is no index")));
+            return Err(PyTypeError::new_err(format!("index: dtype must be an integer dtype; got {dtype}")));
         }
         python_number(py, self.item_scalar(py, "index")?, dtype)
     }
 
     fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
         if self.read().dtype().is_complex() {
-            return Err(PyTypeError::new_err("a complex tensor has no float value"));
+            return Err(PyTypeError::new_err("float: dtype must be real; got a complex tensor"));
         }
         Ok(self.item_scalar(py, "float value")?.as_f64())
     }
@@ -448,12 +445,15 @@ pub(crate) fn bytes_object<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound
         out.copy_from_slice(bytes);
         Ok(())
     });
-    made.map_err(|_| memory_error(format!("{} bytes are more memory than there is", bytes.len())))
+    made.map_err(|_| memory_error(format!("cannot allocate {} bytes", bytes.len())))
 }
 
 /// The memory of a Python number, including its list slot and allocator overhead, in bytes.
 const NUMBER_BYTES: usize = 40;
 const ARENA_BYTES: usize = 1 << 20;
+
+/// The error for a list with items of unequal depths.
+const UNEQUAL_DEPTHS: &str = "value: nested lists must have equal depths";
 
 /// Checks that memory for a long list of numbers is available, because a failed allocation inside
 /// Python ends the process.
@@ -463,7 +463,7 @@ fn check_room(numbers: usize) -> PyResult<()> {
     }
     let bytes = numbers.saturating_mul(NUMBER_BYTES).saturating_add(2 * ARENA_BYTES);
     let room = std::hint::black_box(Vec::<u8>::new()).try_reserve_exact(bytes);
-    room.map_err(|_| memory_error(format!("tolist: {numbers} numbers take {bytes} bytes")))
+    room.map_err(|_| memory_error(format!("tolist: cannot allocate {bytes} bytes")))
 }
 
 fn lists(
@@ -487,7 +487,7 @@ fn lists(
             let none = PyList::new(py, [py.None()])?;
             let list = none.as_sequence().repeat(*length).map_err(|_| {
                 let bytes = length.saturating_mul(size_of::<usize>());
-                memory_error(format!("tolist: a list of {length} takes {bytes} bytes"))
+                memory_error(format!("tolist: cannot allocate {bytes} bytes"))
             })?;
             for index in 0..*length {
                 list.set_item(index, lists(py, host, rest, next)?)?;
@@ -511,7 +511,7 @@ impl Nested {
     fn push(&mut self, number: Number) -> PyResult<()> {
         self.numbers.try_reserve(1).map_err(|_| {
             let bytes = 2 * self.numbers.capacity() * size_of::<Number>();
-            memory_error(format!("tensor: the numbers of a list need {bytes} bytes for a while"))
+            memory_error(format!("tensor: cannot allocate {bytes} bytes for the numbers of a list"))
         })?;
         self.numbers.push(number);
         Ok(())
@@ -527,9 +527,7 @@ impl Nested {
             return Ok(());
         }
         match number_of(value)? {
-            Some(_) if depth != self.dims.len() => {
-                Err(argument_error("tensor", "a number stands where a list was expected"))
-            }
+            Some(_) if depth != self.dims.len() => Err(argument_error("tensor", UNEQUAL_DEPTHS)),
             Some(number) => self.push(number),
             None => match Value::try_of(value)? {
                 Some(Value::Tensor(tensor)) => self.array(value.py(), &tensor, depth),
@@ -538,8 +536,9 @@ impl Nested {
                         true => "a traced value".into(),
                         false => describe(value)?,
                     };
-                    let why =
-                        format!("expected numbers in the list, got {kind}; nx.stack joins tensors");
+                    let why = format!(
+                        "value: lists must contain numbers; got {kind}; use nx.stack for tensors"
+                    );
                     Err(argument_error("tensor", why))
                 }
             },
@@ -553,13 +552,13 @@ impl Nested {
             Some(&expected) if expected == length => {}
             Some(&expected) => {
                 let why = format!(
-                    "the nested lists are ragged: axis {depth} has rows of length {expected} and \
-                     {length}"
+                    "value: lists must not be ragged; got rows of length {expected} and {length} on \
+                     axis {depth}"
                 );
                 return Err(argument_error("tensor", why));
             }
             None => {
-                return Err(argument_error("tensor", "a list stands where a number was expected"));
+                return Err(argument_error("tensor", UNEQUAL_DEPTHS));
             }
         }
         Ok(())
@@ -586,7 +585,7 @@ impl Nested {
         if depth + host.rank() != self.dims.len() {
             return Err(argument_error(
                 "tensor",
-                "an array stands where a larger one was expected",
+                "value: arrays must have equal ranks; got an array with too few axes",
             ));
         }
         let dtype = host.dtype();
@@ -752,9 +751,9 @@ fn in_dtype(py: Python<'_>, data: &Tensor, dtype: DType) -> PyResult<Py<PyAny>> 
     Ok(made.into_iter().next().expect("the builder returns one result"))
 }
 
-/// A tensor from a buffer of its bytes in row-major order, native byte order; its first axes are
-/// vectorized under these names. Memory to which nobody can write is shared, and other memory copied
-/// unless it is ``owned``, which promises that nobody does.
+/// Returns a tensor from a buffer of its bytes in row-major order and native byte order; the first
+/// axes are vectorized under these names. Read-only memory is shared. Other memory is copied unless
+/// ``owned`` is true, which promises that the memory does not change.
 #[pyfunction]
 #[pyo3(signature = (bytes, dtype, shape, names=None, vectorized=None, owned=false))]
 fn tensor_from_bytes(

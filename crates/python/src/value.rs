@@ -58,8 +58,10 @@ impl FromPython for Value {
         match Self::try_of(value)? {
             Some(value) => Ok(value),
             None => {
-                let why =
-                    format!("expected a tensor, a number or an array, got {}", describe(value)?);
+                let why = format!(
+                    "operands must be tensors, numbers or arrays; got {}",
+                    describe(value)?
+                );
                 Err(argument_error(function, why))
             }
         }
@@ -108,7 +110,9 @@ pub(crate) fn number_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
             Ok(small) => Ok(Some(Number::Int(small.into()))),
             Err(_) => match value.extract::<i128>() {
                 Ok(large) => Ok(Some(Number::Int(large))),
-                Err(_) => Err(argument_error("number", format!("{value} does not fit any dtype"))),
+                Err(_) => {
+                    Err(argument_error("number", format!("value must fit a dtype; got {value}")))
+                }
             },
         };
     }

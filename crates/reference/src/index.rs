@@ -76,7 +76,7 @@ fn place(axes: &[usize], rank: usize, coordinates: &[usize], window: &[usize]) -
     let mut window = window.iter();
     let at = |axis| match axes.iter().position(|&indexed| indexed == axis) {
         Some(position) => coordinates[position],
-        None => *window.next().expect("the other axes are those of the window"),
+        None => *window.next().expect("the other axes belong to the window"),
     };
     (0..rank).map(at).collect()
 }

@@ -79,7 +79,7 @@ fn concatenate(operands: &[&Array], axis: usize, ty: &TensorType) -> Array {
             }
             place[axis] -= x.shape[axis];
         }
-        unreachable!("the axis is as long as those of all operands")
+        unreachable!("the axis is as long as the axes of all operands together")
     })
 }
 

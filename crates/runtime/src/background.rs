@@ -27,7 +27,7 @@ const STACK_BYTES: usize = 16 << 20;
 /// The system refuses the thread.
 pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     let thread = thread::Builder::new().name(name.into()).stack_size(STACK_BYTES);
-    let refused = |error: io::Error| Error::Usage(format!("no thread could be started: {error}"));
+    let refused = |error: io::Error| Error::Usage(format!("cannot start a thread: {error}"));
     thread.spawn(work).map(drop).map_err(refused)
 }
 

@@ -1,4 +1,4 @@
-//! The interface of compilers: a compiler turns programs into executables.
+//! The interface of compilers: a compiler translates programs into executables.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Options, Settings};
 use crate::tensor::Tensor;
 use crate::xla;
 
-/// Turns programs into executables. Register your compiler with [`register_compiler`].
+/// Translates programs into executables. Register a compiler with [`register_compiler`].
 pub trait Compiler: Any + Send + Sync {
     /// The name by which options select the compiler after registration, and which messages show.
     fn name(&self) -> &str;
@@ -98,7 +98,7 @@ pub trait Compiler: Any + Send + Sync {
     /// A device that the compiler does not run on.
     fn check_device(&self, device: &Device) -> Result<()> {
         let name = self.name();
-        Err(Error::Options(format!("the compiler {name:?} does not run on the device {device}")))
+        Err(Error::Options(format!("compiler: {name:?} does not support the device {device}")))
     }
 
     /// Returns the device that holds the results with these settings, and on which new data is
@@ -366,7 +366,10 @@ fn registry() -> &'static Registry {
 pub fn register_compiler(compiler: Arc<dyn Compiler>) -> Result<()> {
     let name = compiler.name().to_owned();
     if name.is_empty() || BUILT_IN.contains(&name.as_str()) {
-        let why = format!("a compiler cannot be registered as {name:?}; choose another name");
+        let why = format!(
+            "register_compiler: name: must not be empty or the name of a built-in \
+                           compiler; got {name:?}"
+        );
         return Err(Error::Options(why));
     }
     let mut known = registry().write().unwrap_or_else(PoisonError::into_inner);
@@ -392,8 +395,8 @@ pub fn compiler_named(name: &str) -> Result<Arc<dyn Compiler>> {
         let names = names.join(", ");
         Error::Options(match BUILT_IN.contains(&name) {
             true => format!(
-                "the compiler {name:?} needs the feature {name:?} of the crate nxla, which is off; \
-                 there are {names}"
+                "compiler: {name:?} requires the feature {name:?} of the crate nxla; available \
+                 compilers are {names}"
             ),
             false => format!("compiler: name: must be one of {names}; got {name:?}"),
         })
@@ -410,7 +413,7 @@ pub(crate) fn check_settings(compiler: &str, settings: &Settings, known: &[&str]
             )))
         }
         Some(name) if known.is_empty() => Err(Error::Options(format!(
-            "the compiler {compiler:?} has no option {name:?}; it has none at all"
+            "the compiler {compiler:?} has no option {name:?}; it has no options"
         ))),
         Some(name) => Err(Error::Options(format!(
             "the compiler {compiler:?} has no option {name:?}; it has {}",

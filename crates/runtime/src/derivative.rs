@@ -245,7 +245,7 @@ impl Differentiable {
             slots.iter().map(|slot| slot.entry.shape.clone()).collect()
         };
         if shapes(&values) != shapes(&results) {
-            let why = "results and values must have the same shapes".into();
+            let why = "results: must have the shapes of the values".into();
             return Err(Error::Arguments { function: "diagonal".into(), why });
         }
         if nxla_grad::is_elementwise(&self.program, self.sides) {

@@ -228,7 +228,8 @@ pub fn place_of<'a>(
 
 fn two_devices(function: &str, first: &Device, second: &Device) -> Error {
     let why = format!(
-        "operands live on two devices, {first} and {second}; move one of them, or name the compiler"
+        "operands: must be on one device; got {first} and {second}; move one operand, or pass \
+         the compiler"
     );
     Error::Arguments { function: function.into(), why }
 }

@@ -32,7 +32,9 @@ impl Compiler for Evaluator {
         if device.is_host() {
             return Ok(());
         }
-        Err(Error::Options(format!("the compiler \"evaluator\" runs on the host, not on {device}")))
+        Err(Error::Options(format!(
+            "compiler: \"evaluator\" does not support the device {device}; it runs on the host"
+        )))
     }
 
     fn resolves_hooks(&self) -> bool {

@@ -59,7 +59,7 @@ impl Expr {
     /// could not be built.
     pub fn id(&self) -> Result<ExprId> {
         self.node.ok_or_else(|| {
-            let why = "a value is used that could not be built";
+            let why = "the value could not be built because of an earlier error";
             Error::Expr(ErrorKind::Trace(why.into()).of("trace"))
         })
     }

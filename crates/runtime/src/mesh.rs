@@ -55,20 +55,26 @@ impl Mesh {
     pub fn new(axes: Vec<(String, usize)>, devices: &[Device]) -> Result<Self> {
         let places = places(&axes)?;
         if places != devices.len() {
-            return wrong(format!("{places} devices are needed, got {}", devices.len()));
+            return wrong(format!(
+                "devices: must be {places}, the product of the axis sizes; got {}",
+                devices.len()
+            ));
         }
         let Some(client) = devices.first().and_then(Device::client) else {
             return wrong(
-                "devices must be devices of XLA, as in nx.devices(); got the host".into(),
+                "devices: must be devices of XLA, as in nx.devices(); got the host".into(),
             );
         };
         let mut indices = Vec::with_capacity(devices.len());
         for device in devices {
             if device.client() != Some(client) {
-                return wrong(format!("{} and {device} are of two clients", devices[0]));
+                return wrong(format!(
+                    "devices: must belong to one client; got {} and {device}",
+                    devices[0]
+                ));
             }
             if indices.contains(&device.index()) {
-                return wrong(format!("{device} is there twice"));
+                return wrong(format!("devices: must be distinct; got {device} twice"));
             }
             indices.push(device.index());
         }
@@ -145,18 +151,18 @@ fn places(axes: &[(String, usize)]) -> Result<usize> {
         let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(is_letter) {
             return wrong(format!(
-                "the name of an axis must consist of letters, digits and _; got {name:?}"
+                "axes: names must consist of letters, digits and _; got {name:?}"
             ));
         }
         if axes[..place].iter().any(|(other, _)| other == name) {
-            return wrong(format!("there are two axes {name:?}"));
+            return wrong(format!("axes: names must be distinct; got {name:?} twice"));
         }
         if *size == 0 {
-            return wrong(format!("the axis {name:?} has no device"));
+            return wrong(format!("axes: size of {name:?} must be at least 1; got 0"));
         }
     }
     let places = axes.iter().try_fold(1usize, |places, (_, size)| places.checked_mul(*size));
-    places.map_or_else(|| wrong("the product of the sizes must fit 64 bits".into()), Ok)
+    places.map_or_else(|| wrong("axes: product of the sizes must fit 64 bits".into()), Ok)
 }
 
 fn wrong<T>(why: String) -> Result<T> {
@@ -234,12 +240,12 @@ impl Sharding {
                 let names: Vec<&str> = mesh.axes().iter().map(|(name, _)| name.as_str()).collect();
                 let names = names.join(", ");
                 return Err(Error::Options(format!(
-                    "sharding: the mesh has no axis {name:?}; it has {names}"
+                    "sharding: axes: must be axes of the mesh ({names}); got {name:?}"
                 )));
             }
             if seen.contains(&name.as_str()) {
                 return Err(Error::Options(format!(
-                    "sharding: the axis {name:?} of the mesh is named twice"
+                    "sharding: axes: must be distinct; got {name:?} twice"
                 )));
             }
             seen.push(name);
@@ -272,7 +278,8 @@ impl Sharding {
     pub fn part(&self, shape: &Shape) -> Result<Shape> {
         let axes = self.layout.len();
         if axes > shape.rank() {
-            let why = format!("{self} is for tensors of at least {axes} axes, got {shape}");
+            let why =
+                format!("tensor must have at least {axes} axes for {self}; got shape {shape}");
             return Err(Error::Layout(why));
         }
         let mut sizes: Vec<usize> = shape.iter().copied().collect();
@@ -281,7 +288,7 @@ impl Sharding {
             if !sizes[axis].is_multiple_of(count) {
                 let along: Vec<String> = along.iter().map(|name| format!("{name:?}")).collect();
                 return Err(Error::Layout(format!(
-                    "axis {axis} of {shape} cannot be divided into {count} equal parts, along {}",
+                    "axis {axis} of shape {shape} must be divisible into {count} equal parts along {}",
                     along.join(" and ")
                 )));
             }
@@ -313,7 +320,7 @@ impl Sharding {
     /// As for [`Sharding::part`]; vectorized axes; a failed transfer.
     pub fn divide(&self, whole: &Tensor) -> Result<Vec<Tensor>> {
         if !whole.vectors().is_empty() {
-            return Err(Error::Layout("a tensor with vectorized axes cannot be divided".into()));
+            return Err(Error::Layout("tensor must not have vectorized axes".into()));
         }
         let devices = self.mesh.devices()?;
         let (part, starts) = (self.part(whole.shape())?, self.starts(whole.shape())?);
@@ -346,7 +353,8 @@ impl Sharding {
         let (part, starts) = (self.part(shape)?, self.starts(shape)?);
         if parts.len() != starts.len() || parts.iter().any(|each| *each.shape() != part) {
             let expected = starts.len();
-            let why = format!("{shape} is put together of {expected} parts, each of {part}");
+            let why =
+                format!("parts: must be {expected} of shape {part} for a tensor of shape {shape}");
             return Err(Error::Layout(why));
         }
         let mut distinct: BTreeMap<&[usize], HostTensor> = BTreeMap::new();

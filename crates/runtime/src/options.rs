@@ -199,7 +199,7 @@ impl Options {
         if let Some(other) = self.compiler.as_ref().filter(|choice| !compiles(choice)) {
             let name = other.name();
             return refused(format!(
-                "programs over several devices are compiled by \"xla\", not by {name:?}"
+                "compiler: must be \"xla\" for a program over several devices; got {name:?}"
             ));
         }
         let placing = PLACING.iter().find(|name| self.settings.contains_key(**name)).copied();
@@ -212,7 +212,9 @@ impl Options {
         ];
         let given = given.into_iter().find_map(|(given, name)| given.then_some(name));
         if let Some(name) = placing.or(given) {
-            return refused(format!("{name:?} has no meaning for a program over several devices"));
+            return refused(format!(
+                "option {name:?}: not supported for a program over several devices"
+            ));
         }
         let mut settings = Settings::new();
         let defaults = default_options();

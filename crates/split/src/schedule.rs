@@ -55,7 +55,7 @@ pub enum ScheduleError {
         found: usize,
     },
     /// Results of a stage that is not running.
-    #[error("{0} is not running")]
+    #[error("complete: {0} must be running")]
     NotRunning(StageId),
     /// The outputs were requested before all stages completed.
     #[error("{left} stages have not been completed")]

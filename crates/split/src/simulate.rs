@@ -93,7 +93,7 @@ impl StageGraph {
     /// # Panics
     /// Panics if there are no workers, or if the number of times differs from the number of stages.
     pub fn simulate(&self, cluster: &Cluster, seconds: &[f64]) -> Timeline {
-        assert!(cluster.workers > 0, "somebody has to work");
+        assert!(cluster.workers > 0, "a cluster has at least one worker");
         assert_eq!(seconds.len(), self.stages().len(), "one time for each stage");
         let mut simulation = Simulation {
             graph: self,

@@ -83,7 +83,7 @@ impl Wiring {
             // The last stage declares values without an owner.
             (_, None) => {
                 let position = self.outputs[last].iter().position(|&output| output == value);
-                let position = position.expect("an output that nobody owns is declared");
+                let position = position.expect("an output without an owner is declared");
                 Source::output(StageId::from_index(last), position)
             }
         }

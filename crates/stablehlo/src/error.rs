@@ -9,7 +9,7 @@ use nxla_expr::Line;
 #[non_exhaustive]
 pub enum LowerError {
     /// A list of donated inputs that does not have one entry per input.
-    #[error("donated has {found} entries for a program of {expected} inputs")]
+    #[error("donated: must have one entry for each of {expected} inputs; got {found}")]
     Donated {
         /// Inputs of the program.
         expected: usize,
@@ -17,7 +17,7 @@ pub enum LowerError {
         found: usize,
     },
     /// An active hook, on a plugin that cannot call the host.
-    #[error("io_call: {hook} cannot run, the plugin does not support host calls{}", At(line))]
+    #[error("io_call: {hook} requires a plugin that supports host calls{}", At(line))]
     HostCalls {
         /// `hook "loss"`, or `a hook without a name`.
         hook: String,

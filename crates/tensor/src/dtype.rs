@@ -90,7 +90,7 @@ pub enum Kind {
 
 /// A string that is not the name of a dtype.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown dtype {given:?}, accepted names are {}", accepted_names())]
+#[error("dtype: must be one of {}; got {given:?}", accepted_names())]
 pub struct DTypeParseError {
     /// The string.
     pub given: String,
@@ -481,7 +481,7 @@ mod tests {
     fn an_unknown_name_lists_the_accepted_ones() {
         let error = "u1".parse::<DType>().unwrap_err();
         let text = error.to_string();
-        assert!(text.starts_with("unknown dtype \"u1\", accepted names are pred, u2"), "{text}");
+        assert!(text.starts_with("dtype: must be one of pred, u2; got \"u1\""), "{text}");
         assert!(text.contains("f8_e5m2") && text.ends_with("complex128"), "{text}");
     }
 

@@ -39,7 +39,7 @@ pub enum TensorError {
         shape: Shape,
     },
     /// There is not enough memory for the tensor.
-    #[error("{dtype}{shape} takes {bytes} bytes, more memory than there is")]
+    #[error("cannot allocate {bytes} bytes for {dtype}{shape}")]
     OutOfMemory {
         /// The requested dtype.
         dtype: DType,
@@ -57,7 +57,7 @@ pub enum TensorError {
         align: usize,
     },
     /// A byte is outside of the range of `pred` or a sub-byte integer.
-    #[error("byte {byte:#04x} at index {index} is not an element of type {dtype}")]
+    #[error("bytes: must be elements of dtype {dtype}; got {byte:#04x} at index {index}")]
     InvalidElement {
         /// The requested dtype.
         dtype: DType,
@@ -67,7 +67,7 @@ pub enum TensorError {
         byte: u8,
     },
     /// The requested Rust type does not store the dtype.
-    #[error("elements of type {dtype} are not stored as {requested}")]
+    #[error("elements: must be read as the Rust type of {dtype}; got {requested}")]
     ElementType {
         /// The dtype of the tensor.
         dtype: DType,

@@ -70,7 +70,7 @@ pub enum NumberError {
         value: i128,
     },
     /// The integer fits a dtype, but none to which the other operand can be promoted.
-    #[error("integer {value} next to a {other} tensor fits no {kind} type")]
+    #[error("integer {value} combined with a {other} tensor fits no {kind} dtype")]
     OutOfRangeNextTo {
         /// The integer.
         value: i128,
@@ -268,7 +268,7 @@ fn mixed_signs(unsigned: DType, signed: DType) -> DType {
     SIGNED
         .into_iter()
         .find(|dtype| dtype.bits() == bits)
-        .expect("doubling a power of two below 64 gives a width in the list")
+        .expect("twice a power of two below 64 is a width in the list")
 }
 
 fn promote_floats(a: DType, b: DType) -> DType {
@@ -428,7 +428,7 @@ mod tests {
         let error = weak_dtype(Number::Int(1 << 63), DType::S8).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "integer 9223372036854775808 next to a s8 tensor fits no signed type"
+            "integer 9223372036854775808 combined with a s8 tensor fits no signed dtype"
         );
     }
 }

@@ -52,7 +52,7 @@ pub enum ShapeError {
         rank: usize,
     },
     /// An axis is repeated, possibly once as a negative number.
-    #[error("axes {axes:?} name axis {axis} more than once")]
+    #[error("axes must be distinct; got axis {axis} twice in {axes:?}")]
     DuplicateAxis {
         /// The axes.
         axes: Vec<i64>,
@@ -371,6 +371,6 @@ mod tests {
         assert_eq!(normalize_axes(&[-1, 0], 3).unwrap().as_slice(), [2, 0]);
         assert_eq!(normalize_axes(&[], 0).unwrap().as_slice(), [0_usize; 0]);
         let error = normalize_axes(&[2, -1], 3).unwrap_err();
-        assert_eq!(error.to_string(), "axes [2, -1] name axis 2 more than once");
+        assert_eq!(error.to_string(), "axes must be distinct; got axis 2 twice in [2, -1]");
     }
 }

@@ -51,8 +51,7 @@ fn wrong_counts_are_errors() {
 #[test]
 fn more_than_there_is_memory_for_is_an_error() {
     let error = HostTensor::zeros(DType::F32, [1 << 40, 1 << 20]).unwrap_err();
-    let expected = "f32[1099511627776][1048576] takes 4611686018427387904 bytes, more memory than \
-                    there is";
+    let expected = "cannot allocate 4611686018427387904 bytes for f32[1099511627776][1048576]";
     assert_eq!(error.to_string(), expected);
 }
 
@@ -72,7 +71,7 @@ fn bytes_out_of_range_are_errors() {
         assert_eq!(error, TensorError::InvalidElement { dtype, index: 1, byte });
     }
     let error = HostTensor::from_slice_as(DType::S4, &[-9_i8], [1]).unwrap_err();
-    assert_eq!(error.to_string(), "byte 0xf7 at index 0 is not an element of type s4");
+    assert_eq!(error.to_string(), "bytes: must be elements of dtype s4; got 0xf7 at index 0");
 }
 
 #[test]
@@ -81,7 +80,7 @@ fn typed_access_checks_the_dtype() {
     assert_eq!(tensor.dtype(), DType::Pred);
     assert_eq!(tensor.as_slice::<u8>().unwrap(), [1, 0]);
     let error = tensor.as_slice::<i8>().unwrap_err();
-    assert_eq!(error.to_string(), "elements of type pred are not stored as i8");
+    assert_eq!(error.to_string(), "elements: must be read as the Rust type of pred; got i8");
     assert!(HostTensor::from_slice_as(DType::F32, &[1_i32], [1]).is_err());
     assert!(HostTensor::build(DType::F32, [1], |_: &mut [f64]| ()).is_err());
 }

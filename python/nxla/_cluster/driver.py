@@ -214,7 +214,7 @@ class Pass:
     def cancel(self) -> None:
         """Cancel tasks that have not started."""
         with self._lock:
-            self.failure = self.failure or RuntimeError("the run was given up")
+            self.failure = self.failure or RuntimeError("the run was cancelled")
             running = list(self.running.values())
             self.running = {}
             self.values = {}

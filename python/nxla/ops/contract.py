@@ -147,8 +147,8 @@ def _path(
         if optimize is True:
             return None
         raise ArgumentError(
-            f"einsum: optimize={optimize!r} is a strategy of the package opt_einsum, which is not "
-            "installed; try True"
+            f"einsum: optimize: {optimize!r} requires the package opt_einsum, which is not "
+            "installed; install it, or pass True"
         ) from None
     try:
         shapes = [tensor.shape for tensor in tensors]

@@ -341,13 +341,13 @@ def _safe_head(view: memoryview) -> tuple[dict[str, Any], int]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         if len(set(names)) != len(names):
-            raise ValueError("a name is there twice")
+            raise ValueError("names must be unique")
         return dict(pairs)
 
     try:
         text = bytes(view[_LENGTH.size : start]).decode()
         if not text.startswith("{"):
-            raise ValueError("it does not begin with {")
+            raise ValueError("it must start with {")
         head = json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError) as broken:
         raise FormatError(f"from_safetensors: header: must be valid JSON; {broken}") from broken

@@ -316,7 +316,7 @@ def _elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
     shapes = [x.shape for x in leaves]
     if not all(shapes) or len({shape[0] for shape in shapes}) > 1:
         raise ArgumentError(
-            "for_each: tensors must have a first axis of one size, their shapes are "
+            "for_each: generator: tensors must have first axes of equal sizes; got shapes "
             + ", ".join(str(shape) for shape in shapes)
         )
     return shapes[0][0], lambda index: structure.unflatten([_row(x, index) for x in leaves])
@@ -579,8 +579,8 @@ def _typed_like(init: C, carry: C) -> C:
         start = as_tensor(_number_like(before, after))
         if type(before) in _KINDS and start.dtype != (dtype := as_tensor(after).dtype):
             raise DTypeError(
-                f"scan: carry{structure.leaf_path(leaf)} is {before!r} at the start, and {dtype} "
-                f'after a step: begin with nx.tensor({before!r}, "{dtype}"){user_line()}'
+                f"scan: carry{structure.leaf_path(leaf)}: must keep its dtype; got {before!r}, and "
+                f'{dtype} after a step; begin with nx.tensor({before!r}, "{dtype}"){user_line()}'
             )
         typed.append(start)
     result: C = structure.unflatten(typed)
@@ -604,7 +604,7 @@ def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> N
     new, found = tree.flatten(after)
     if found != structure:
         raise ArgumentError(
-            f"scan: {name} is {found} after a step, {structure} before{user_line()}"
+            f"scan: {name}: must keep its structure {structure}; got {found}{user_line()}"
         )
     for leaf, pair in enumerate(zip(old, new, strict=True)):
         if first and type(pair[0]) in _KINDS:
@@ -614,8 +614,8 @@ def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> N
             continue
         kind = DTypeError if was.shape == now.shape else ShapeError
         raise kind(
-            f"scan: {name}{structure.leaf_path(leaf)} is {_type_of(now)} after a step, "
-            f"{_type_of(was)} before{user_line()}"
+            f"scan: {name}{structure.leaf_path(leaf)}: must keep its type {_type_of(was)}; got "
+            f"{_type_of(now)} after a step{user_line()}"
         )
 
 
@@ -625,8 +625,10 @@ def _count_steps(leaves: list[Tensor], length: int | None) -> int:
         raise ArgumentError("scan: length: is required without xs")
     if len(sizes) > 1 or None in sizes:
         shapes = ", ".join(str(x.shape) for x in leaves)
-        given = "" if length is None else f", and length is {length}"
-        raise ArgumentError(f"scan: the first axes differ: xs have shapes {shapes}{given}")
+        given = "" if length is None else f" and length {length}"
+        raise ArgumentError(
+            f"scan: xs: must have first axes of equal sizes; got shapes {shapes}{given}"
+        )
     (size,) = sizes
     assert size is not None
     return size

@@ -41,7 +41,7 @@ def axis_index(x: TensorLike, axis: Axis, /) -> int:
             return x.names.index(axis)
     elif -x.ndim <= axis < x.ndim:
         return axis % x.ndim
-    raise ShapeError(f"there is no axis {axis!r}: the shape is {x.shape}, the names are {x.names}")
+    raise ShapeError(f"axis: must be an axis of shape {x.shape} with names {x.names}; got {axis!r}")
 
 
 def axis_size(x: TensorLike, axis: Axis, /) -> int:

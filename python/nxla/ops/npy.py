@@ -53,10 +53,7 @@ def read_archive(file: str | os.PathLike[str] | bytes, function: str) -> dict[st
         if start == _MAGIC:
             raise FormatError(f"{function}: this is a single array; use nx.load_numpy")
         if start[:4] not in _ARCHIVES:
-            raise FormatError(
-                f"{function}: at byte 0, expected the beginning of an archive of numpy, "
-                f"found {start!r}"
-            )
+            raise FormatError(f"{function}: at byte 0, expected a NumPy archive, found {start!r}")
         stream.seek(0)
         size = _size(stream)
         try:
@@ -79,12 +76,12 @@ def _members(archive: zipfile.ZipFile, size: int, function: str) -> dict[str, Te
         name = member.filename.removesuffix(".npy")
         where = f"{function}: member {name!r}"
         if name in arrays:
-            raise FormatError(f"{where} is there twice")
+            raise FormatError(f"{where}: name must be unique")
         packed += member.compress_size
         if packed > size or member.file_size > _MOST_COMPRESSION * member.compress_size:
             raise FormatError(
-                f"{where} is said to be {member.file_size} bytes long, {member.compress_size} "
-                f"compressed, in an archive of {size}"
+                f"{where}: size must fit the archive of {size} bytes; got {member.file_size} "
+                f"bytes, {member.compress_size} compressed"
             )
         with archive.open(member) as stream:
             arrays[name] = _array(stream, member.file_size, where)
@@ -131,9 +128,7 @@ def _array(stream: IO[bytes], size: int, where: str) -> Tensor:
         # Files may be of either byte order; DLPack and buffers are of the machine's.
         return _core.tensor(array.astype(dtype.newbyteorder("="), copy=False))
     except MemoryError as short:
-        raise OutOfMemoryError(
-            f"{where}: {needed} bytes of elements are more memory than there is"
-        ) from short
+        raise OutOfMemoryError(f"{where}: cannot allocate {needed} bytes of elements") from short
     # NumPy refuses ranks above 64 and sizes above 2 ** 63 only when the array is made.
     except (ValueError, OverflowError) as broken:
         raise FormatError(f"{where}: at byte {start}, shape {shape}: {broken}"[:500]) from broken

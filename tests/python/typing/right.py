@@ -1,4 +1,4 @@
-"""What users write, and what type checkers must make of it."""
+"""Typical user code, which type checkers must accept with exact types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def predict(params: Params, images: nx.Tensor) -> nx.Tensor:
 
 
 def loss(params: Params, batch: Batch, rate: float = 0.1) -> nx.Tensor:
-    """How far predictions are from labels."""
+    """Return the mean squared error of the predictions."""
     return nx.mean((predict(params, batch.images) - batch.labels) ** 2) * rate
 
 

@@ -1,4 +1,4 @@
-"""What type checkers must refuse, and under which rule."""
+"""Wrong code that type checkers must reject, with the expected rules."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ pub(super) fn one_by_one(
     operands: &[Batched],
     ty: &Type,
 ) -> Result<ExprId> {
-    let entry = ty.as_tensor().expect("an op that is done entry by entry gives one tensor");
+    let entry = ty.as_tensor().expect("an op that runs for each entry returns one tensor");
     let count = batcher.sizes.iter().product();
     if count == 0 {
         let none = batched_type(entry, batcher.sizes);

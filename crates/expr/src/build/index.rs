@@ -363,7 +363,7 @@ impl Graph {
         };
         if k == 0 || k > size {
             let why = format!(
-                "{k} is not from 1 to {size}, the size of the last axis of {}",
+                "must be from 1 to {size}, the size of the last axis of {}; got {k}",
                 self.tensor_type(x)
             );
             return Err(self.invalid("top_k", "k", why));

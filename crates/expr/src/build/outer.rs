@@ -86,7 +86,7 @@ impl Graph {
         }
         if widths.len() != shape.rank() {
             let why =
-                format!("has {} entries, one is needed per axis of {described}", widths.len());
+                format!("must have one entry for each axis of {described}; got {}", widths.len());
             return Err(self.invalid(op, "widths", why));
         }
         let mut padded = x;
@@ -101,7 +101,11 @@ impl Graph {
             }
             let places = places(rule, size, low, high);
             let Some(places) = places else {
-                return Err(self.invalid(op, "widths", format!("{low} or {high} is too large")));
+                return Err(self.invalid(
+                    op,
+                    "widths",
+                    format!("must fit the address space; got {low} and {high}"),
+                ));
             };
             let places = self.positions(&places, [places.len()], counting_dtype(&[size]))?;
             let names = self.tensor_type(padded).names.clone();

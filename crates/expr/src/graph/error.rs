@@ -30,8 +30,8 @@ pub enum ErrorKind {
     #[error("{argument}: expected {expected}; got {found}")]
     Shape { argument: &'static str, found: String, expected: String },
     #[error(
-        "axis {left_axis} of left and axis {right_axis} of right: must have equal sizes; \
-         got {left_size} and {right_size} (left is {left}, right is {right})"
+        "axis {left_axis} of left and axis {right_axis} of right: must have equal \
+         sizes; got {left_size} and {right_size} (left is {left}, right is {right})"
     )]
     AxisSizes {
         left_axis: usize,

@@ -33,7 +33,7 @@ pub trait HostFn: Any + Send + Sync {
     /// returns an error, because hooks have no results.
     fn compute(&self, values: &[HostTensor]) -> Result<Vec<HostTensor>, HostError> {
         let _ = values;
-        Err("the function gives no results: it is one of a hook".into())
+        Err("the function of a hook returns no results".into())
     }
 
     /// Returns whether this function does nothing and only describes the container of the values,

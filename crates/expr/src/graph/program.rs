@@ -298,7 +298,9 @@ impl Serialize for Program {
         if self.graph().is_empty() {
             return serializer.serialize_u8(REGION);
         }
-        Err(serde::ser::Error::custom("a program is written by nxla_expr::serialize::to_bytes"))
+        Err(serde::ser::Error::custom(
+            "serialize: use nxla_expr::serialize::to_bytes for a program",
+        ))
     }
 }
 
@@ -307,7 +309,7 @@ impl<'de> Deserialize<'de> for Program {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         match u8::deserialize(deserializer)? {
             REGION => Ok(Program::clone(&empty_program())),
-            other => Err(serde::de::Error::custom(format!("{other} stands for no region"))),
+            other => Err(serde::de::Error::custom(format!("{other} is not a region"))),
         }
     }
 }

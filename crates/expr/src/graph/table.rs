@@ -224,7 +224,7 @@ macro_rules! for_each_unary {
                 "expm1" [">>> nx.expm1([0.0, 1e-7]).tolist()" "[0.0, 1.000000082740371e-07]"];
             /// Return the natural logarithm of each element.
             ///
-            /// Negative real numbers give NaN, zero gives minus infinity.
+            /// The result is NaN for negative real numbers, and minus infinity for zero.
             Log log "log" Float (Direct("stablehlo.log")) 10 (0.1, 5.0)
                 "log" [">>> nx.log([1.0, 2.0]).tolist()" "[0.0, 0.6931471824645996]"];
             /// Return the natural logarithm of one plus each element, exact near zero.
@@ -244,12 +244,12 @@ macro_rules! for_each_unary {
                 "tan" [">>> nx.tan([0.0, 1.0]).tolist()" "[0.0, 1.5574077367782593]"];
             /// Return the angle in radians whose sine is each element.
             ///
-            /// Real numbers outside [-1, 1] give NaN.
+            /// The result is NaN for real numbers outside [-1, 1].
             Asin asin "asin" Float (Direct("chlo.asin")) 20 (-0.9, 0.9)
                 "asin" [">>> nx.asin([0.0, 1.0]).tolist()" "[0.0, 1.5707963705062866]"];
             /// Return the angle in radians whose cosine is each element.
             ///
-            /// Real numbers outside [-1, 1] give NaN.
+            /// The result is NaN for real numbers outside [-1, 1].
             Acos acos "acos" Float (Direct("chlo.acos")) 20 (-0.9, 0.9)
                 "acos" [">>> nx.acos([1.0, 0.0]).tolist()" "[0.0, 1.5707963705062866]"];
             /// Return the angle in radians whose tangent is each element.
@@ -269,17 +269,17 @@ macro_rules! for_each_unary {
                 "asinh" [">>> nx.asinh([0.0, 1.0]).tolist()" "[0.0, 0.8813735842704773]"];
             /// Return the number whose hyperbolic cosine is each element.
             ///
-            /// Real numbers below 1 give NaN.
+            /// The result is NaN for real numbers below 1.
             Acosh acosh "acosh" Float (Direct("chlo.acosh")) 20 (1.2, 5.0)
                 "acosh" [">>> nx.acosh([1.0, 2.0]).tolist()" "[0.0, 1.316957950592041]"];
             /// Return the number whose hyperbolic tangent is each element.
             ///
-            /// Real numbers outside [-1, 1] give NaN.
+            /// The result is NaN for real numbers outside [-1, 1].
             Atanh atanh "atanh" Float (Direct("chlo.atanh")) 20 (-0.9, 0.9)
                 "atanh" [">>> nx.atanh([0.0, 0.5]).tolist()" "[0.0, 0.5493061542510986]"];
             /// Return the square root of each element.
             ///
-            /// Negative real numbers give NaN.
+            /// The result is NaN for negative real numbers.
             Sqrt sqrt "sqrt" Float (Direct("stablehlo.sqrt")) 4 (0.1, 5.0)
                 "sqrt" [">>> nx.sqrt([4.0, 2.0]).tolist()" "[2.0, 1.4142135381698608]"];
             /// Return one divided by the square root of each element.
@@ -326,9 +326,9 @@ macro_rules! for_each_unary {
                     ">>> nx.round_half_away([0.5, 1.5, -2.5]).tolist()"
                     "[1.0, 2.0, -3.0]"
                 ];
-            /// Return the nearest whole number, the even one of two equally near.
+            /// Round to the nearest integer; ties round to the even one.
             ///
-            /// The parts of complex numbers are rounded, each by itself.
+            /// The real and imaginary parts of complex numbers are rounded separately.
             RoundEven round_half_even "round_half_even" Same (Composed(Composed::RoundEven)) 1 (-3.0, 3.0)
                 "round" [">>> nx.round([0.5, 1.5, 2.5]).tolist()" "[0.0, 2.0, 2.0]"];
             /// Tell where elements are not a number.
@@ -340,7 +340,7 @@ macro_rules! for_each_unary {
             /// Tell where elements are zero.
             LogicalNot logical_not "logical_not" Predicate (Composed(Composed::LogicalNot)) 1 (-3.0, 3.0)
                 "logical_not" [">>> nx.logical_not([0, 1, 2]).tolist()" "[True, False, False]"];
-            /// Turn every bit over; the operator ``~``.
+            /// Invert every bit; the operator ``~``.
             ///
             /// A boolean is negated.
             BitwiseNot bitwise_not "bitwise_not" Bits (Direct("stablehlo.not")) 1 (-3.0, 3.0)
@@ -359,7 +359,7 @@ macro_rules! for_each_unary {
                 "real" [">>> nx.real([1 + 2j, 3 - 4j]).tolist()" "[1.0, 3.0]"];
             /// Return the imaginary part of each element.
             ///
-            /// Real numbers give zero.
+            /// The result is zero for real numbers.
             Imag imag "imag" Part (Composed(Composed::Imag)) 1 (-3.0, 3.0)
                 "imag" [">>> nx.imag([1 + 2j, 3 - 4j]).tolist()" "[2.0, -4.0]"];
             /// Return each element with the sign of its imaginary part turned over.
@@ -395,7 +395,7 @@ macro_rules! for_each_binary {
                 "divide" [">>> nx.divide([1, 2], 4).tolist()" "[0.25, 0.5]"];
             /// Return the angle in radians of the point (x2, x1).
             ///
-            /// Complex numbers give ``-i log((x2 + i x1) / sqrt(x1^2 + x2^2))``.
+            /// For complex numbers, the result is ``-i log((x2 + i x1) / sqrt(x1^2 + x2^2))``.
             Atan2 atan2 "atan2" Float (Direct("stablehlo.atan2")) 20
                 "atan2" [
                     ">>> nx.atan2([1.0, -1.0], [-1.0, 1.0]).tolist()"
@@ -481,7 +481,7 @@ macro_rules! for_each_binary {
 macro_rules! for_each_composed_unary {
     ($callback:ident) => {
         $callback! {
-            /// Multiply each element by itself.
+            /// Return the square of each element.
             square Same "square" [">>> nx.square([1, -2, 3]).tolist()" "[1, 4, 9]"];
             /// Divide one by each element.
             reciprocal Float "reciprocal" [">>> nx.reciprocal([2.0, 4.0]).tolist()" "[0.5, 0.25]"];
@@ -490,7 +490,7 @@ macro_rules! for_each_composed_unary {
                 ">>> nx.isfinite([1.0, float(\"inf\"), float(\"nan\")]).tolist()"
                 "[True, False, False]"
             ];
-            /// Tell where the sign bit is set, also that of a zero or a NaN.
+            /// Return whether the sign bit of each element is set, including zeros and NaN.
             sign_bit RealPredicate "signbit" [
                 ">>> nx.signbit([1.0, -0.0]).tolist()"
                 "[False, True]"
@@ -535,7 +535,7 @@ macro_rules! for_each_composed_binary {
         $callback! {
             /// Divide and round toward minus infinity; the operator ``//``.
             ///
-            /// Dividing an integer by zero gives an unspecified number, not an error.
+            /// The quotient of an integer by zero is unspecified, and not an error.
             floor_divide Ordered "floor_divide" [
                 ">>> nx.floor_divide([7, -7], 2).tolist()"
                 "[3, -4]"
@@ -557,9 +557,9 @@ macro_rules! for_each_composed_binary {
             ];
             /// Return the distance of the point (x1, x2) from the origin without overflow.
             hypot RealFloat "hypot" [">>> nx.hypot(3.0, 4.0).item()" "5.0"];
-            /// Return the number that comes after the first on the way to the second.
+            /// Return the next representable number after the first operand toward the second.
             ///
-            /// It is the neighbour among the numbers of the dtype; equal numbers give the second.
+            /// If the operands are equal, the result is the second one.
             next_after RealFloat "nextafter" [
                 ">>> nx.nextafter(1.0, [0.0, 2.0]).tolist()"
                 "[0.9999999403953552, 1.0000001192092896]"
@@ -578,18 +578,18 @@ macro_rules! define_unary {
             /// Every unary op, in table order.
             pub const ALL: &[UnaryOp] = &[$(UnaryOp::$variant),*];
 
-            /// The name in expression text, which is Nx's.
+            /// The name in printed expressions, which is the name in Nx.
             pub const fn name(self) -> &'static str {
                 match self { $(UnaryOp::$variant => $name),* }
             }
 
-            /// The name of its function in Python, which is that of the Array API standard if there
-            /// is one.
+            /// The name of the Python function, which follows the Array API standard if the standard
+            /// has the function.
             pub const fn public_name(self) -> &'static str {
                 match self { $(UnaryOp::$variant => $public),* }
             }
 
-            /// The dtypes it accepts and gives.
+            /// The class of the operand dtypes and of the result dtype.
             pub const fn class(self) -> UnaryClass {
                 match self { $(UnaryOp::$variant => UnaryClass::$class),* }
             }
@@ -626,18 +626,18 @@ macro_rules! define_binary {
             /// Every binary op, in table order.
             pub const ALL: &[BinaryOp] = &[$(BinaryOp::$variant),*];
 
-            /// The name in expression text, which is Nx's.
+            /// The name in printed expressions, which is the name in Nx.
             pub const fn name(self) -> &'static str {
                 match self { $(BinaryOp::$variant => $name),* }
             }
 
-            /// The name of its function in Python, which is that of the Array API standard if there
-            /// is one.
+            /// The name of the Python function, which follows the Array API standard if the standard
+            /// has the function.
             pub const fn public_name(self) -> &'static str {
                 match self { $(BinaryOp::$variant => $public),* }
             }
 
-            /// The dtypes it accepts and gives.
+            /// The class of the operand dtypes and of the result dtype.
             pub const fn class(self) -> BinaryClass {
                 match self { $(BinaryOp::$variant => BinaryClass::$class),* }
             }

@@ -43,7 +43,7 @@ fn check_side(
     check::distinct_axes(contract_name, contract, ty)?;
     check::distinct_axes(batch_name, batch, ty)?;
     if !batch.iter().copied().eq(0..batch.len()) {
-        let why = format!("batch axes must be 0, 1, … in order; got {batch:?}");
+        let why = format!("must be 0, 1, … in order; got {batch:?}");
         return Err(ErrorKind::invalid(batch_name, why));
     }
     if let Some(axis) = contract.iter().find(|axis| batch.contains(axis)) {
@@ -61,7 +61,8 @@ fn check_pairs(
     right: &TensorType,
 ) -> Result<(), ErrorKind> {
     if left_axes.len() != right_axes.len() {
-        let why = format!("{left_axes:?} must be as many as {right_axes:?} in {right_name}");
+        let why =
+            format!("must have as many axes as {right_name}, {right_axes:?}; got {left_axes:?}");
         return Err(ErrorKind::invalid(left_name, why));
     }
     for (&left_axis, &right_axis) in left_axes.iter().zip(right_axes) {
@@ -223,8 +224,7 @@ fn spatial_size(
     let extent = check::dilated_size(kernel, attributes.kernel_dilation[axis]);
     let (Some(padded), Some(extent)) = (padded, extent) else {
         let why = format!(
-            "({low}, {high}) on spatial axis {axis} of size {input} leaves no valid \
-                           size"
+            "must leave a valid size; got ({low}, {high}) for spatial axis {axis} of size {input}"
         );
         return Err(ErrorKind::invalid("padding", why));
     };

@@ -100,7 +100,7 @@ fn pad(config: &[Padding], types: &[&TensorType]) -> Inferred {
             || {
                 let Padding { low, high, interior } = padding;
                 let why = format!(
-                    "axis {axis} of {x} padded by ({low}, {high}, {interior}) has no valid size"
+                    "must leave a valid size; got ({low}, {high}, {interior}) for axis {axis} of {x}"
                 );
                 ErrorKind::invalid("padding", why)
             },

@@ -57,7 +57,10 @@ fn windows(x: &TensorType, window: &Window) -> Result<Shape, ErrorKind> {
     (0..x.rank())
         .map(|axis| {
             count(axis).ok_or_else(|| {
-                let why = format!("{:?} on axis {axis} of {x} leaves no valid size", padding[axis]);
+                let why = format!(
+                    "must leave a valid size; got {:?} for axis {axis} of {x}",
+                    padding[axis]
+                );
                 ErrorKind::invalid("padding", why)
             })
         })

@@ -50,10 +50,10 @@ pub enum SerializeError {
         found: u16,
     },
     /// The checksum does not match: the bytes are damaged.
-    #[error("the checksum does not match, the bytes are damaged or incomplete")]
+    #[error("the checksum does not match; the bytes are damaged or incomplete")]
     Checksum,
     /// The bytes cannot be decoded.
-    #[error("{what} cannot be read before byte {at}: {why}")]
+    #[error("{what} cannot be read; at byte {at}, {why}")]
     Malformed {
         /// The offset of the invalid value, or of the end of the bytes read so far.
         at: usize,
@@ -71,7 +71,7 @@ pub enum SerializeError {
         back: u32,
     },
     /// An output or hook that is not a node.
-    #[error("{what} {index} names node {node}, but there are {count}")]
+    #[error("{what} {index} must be one of {count} nodes; got {node}")]
     Root {
         /// `output` or `hook`.
         what: &'static str,

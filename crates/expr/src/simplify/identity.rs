@@ -49,7 +49,7 @@ pub(super) fn unary(graph: &Graph, op: UnaryOp, x: ExprId, ty: TypeId) -> Simpli
         return Simplified::Node(Op::Constant(Box::new(zero)), Default::default());
     }
     let changes_nothing = match op {
-        // rounding an integer gives the integer
+        // Rounding does not change an integer.
         UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round | UnaryOp::RoundEven => dtype.is_integer(),
         // |x| = x for unsigned x
         UnaryOp::Abs => dtype.is_unsigned(),

@@ -20,8 +20,8 @@ fn dot_contracts_the_last_axis_with_the_last_but_one() {
     assert_eq!(dot("f32[2][0]", "f32[0][4]"), "f32[2][4]");
     assert_eq!(
         dot("f32[2][3]", "f32[2][3]"),
-        "dot: axis 1 of left and axis 0 of right: must have equal sizes; got 3 and 2 (left is \
-         f32[2][3], right is f32[2][3])"
+        "dot: axis 1 of left and axis 0 of right: must have equal sizes; got 3 and 2 \
+         (left is f32[2][3], right is f32[2][3])"
     );
 }
 
@@ -59,15 +59,15 @@ fn dot_axes_are_checked() {
     assert_eq!(general(&[], &[], &[], &[]), "f32[2][3][4][2][4][5]");
     assert_eq!(
         general(&[2], &[0], &[1], &[]),
-        "dot: left_batch: [0] must be as many as [] in right_batch"
+        "dot: left_batch: must have as many axes as right_batch, []; got [0]"
     );
     assert_eq!(
         general(&[2], &[], &[1, 0], &[]),
-        "dot: left_contract: [2] must be as many as [1, 0] in right_contract"
+        "dot: left_contract: must have as many axes as right_contract, [1, 0]; got [2]"
     );
     assert_eq!(
         general(&[2], &[1], &[1], &[1]),
-        "dot: left_batch: batch axes must be 0, 1, … in order, got [1]"
+        "dot: left_batch: must be 0, 1, … in order; got [1]"
     );
     assert_eq!(
         general(&[0], &[0], &[1], &[0]),
@@ -79,8 +79,8 @@ fn dot_axes_are_checked() {
     );
     assert_eq!(
         general(&[1], &[0], &[1], &[0]),
-        "dot: axis 1 of left and axis 1 of right: must have equal sizes; got 3 and 4 (left \
-         is f32[2][3][4], right is f32[2][4][5])"
+        "dot: axis 1 of left and axis 1 of right: must have equal sizes; got 3 and 4 \
+         (left is f32[2][3][4], right is f32[2][4][5])"
     );
 }
 
@@ -199,7 +199,7 @@ fn conv_groups() {
     );
     assert_eq!(
         conv("f32[1][4][3]", "f32[4][4][2]", &features(2)),
-        "conv: kernel: has 4 input channels, expected 4 / 2 (channels of the input / feature groups)"
+        "conv: kernel: must have 4 / 2 input channels (channels of the input / feature groups); got 4"
     );
     let batches = |groups| ConvOptions { batch_groups: groups, ..ConvOptions::default() };
     assert_eq!(conv("f32[4][2][3]", "f32[6][2][2]", &batches(2)), "f32[2][6][2]");
@@ -214,7 +214,7 @@ fn conv_groups() {
     let both = ConvOptions { feature_groups: 2, batch_groups: 2, ..ConvOptions::default() };
     assert_eq!(
         conv("f32[2][2][3]", "f32[2][1][2]", &both),
-        "conv: groups: 2 feature groups and 2 batch groups; only one of them can exceed 1"
+        "conv: groups: at most one number of groups can exceed 1; got 2 feature groups and 2 batch groups"
     );
 }
 
@@ -223,11 +223,11 @@ fn conv_arguments_are_checked() {
     let plain = ConvOptions::default();
     assert_eq!(
         conv("f32[1][3]", "f32[1][1][3]", &plain),
-        "conv: input: needs batch, channel and spatial axes, got f32[1][3]"
+        "conv: input: must have batch, channel and spatial axes; got f32[1][3]"
     );
     assert_eq!(
         conv("f32[1][1][3]", "f32[2]", &plain),
-        "conv: kernel: needs batch, channel and spatial axes, got f32[2]"
+        "conv: kernel: must have batch, channel and spatial axes; got f32[2]"
     );
     assert_eq!(
         conv("f32[1][1][3][3]", "f32[1][1][3]", &plain),
@@ -235,12 +235,12 @@ fn conv_arguments_are_checked() {
     );
     assert_eq!(
         conv("f32[1][1][3]", "f32[1][1][0]", &plain),
-        "conv: kernel: spatial axis 0 has size 0"
+        "conv: kernel: must not be empty; got size 0 for spatial axis 0"
     );
     let strides = ConvOptions { strides: Some(vec![1, 1]), ..plain.clone() };
     assert_eq!(
         conv("f32[1][1][3]", "f32[1][1][2]", &strides),
-        "conv: strides: needs one entry for each of the 1 spatial axes of f32[1][1][3], got 2"
+        "conv: strides: must have one entry for each of the 1 spatial axes of f32[1][1][3]; got 2"
     );
     let dilation = ConvOptions { kernel_dilation: Some(vec![0]), ..plain.clone() };
     assert_eq!(
@@ -255,7 +255,7 @@ fn conv_arguments_are_checked() {
     let repeated = ConvOptions { output_permutation: Some(vec![0, 1, 1]), ..plain };
     assert_eq!(
         conv("f32[1][1][3]", "f32[1][1][2]", &repeated),
-        "conv: output_permutation: axes [0, 1, 1] name axis 1 more than once"
+        "conv: output_permutation: axes must be distinct; got axis 1 twice in [0, 1, 1]"
     );
 }
 

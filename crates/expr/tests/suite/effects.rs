@@ -205,7 +205,7 @@ fn regions_nest_to_a_limit_within_which_a_small_stack_suffices() {
         .unwrap()
         .join()
         .unwrap();
-    assert!(error.contains("nested more than 64 deep"), "{error}");
+    assert!(error.contains("nested at most 64 deep"), "{error}");
     let walk = move || {
         assert!(verify_program(&program).is_ok());
         let bytes = serialize::to_bytes(&program);

@@ -243,9 +243,9 @@ fn top_k_gives_values_and_indices() {
     assert_eq!(top("f32[3]", 3, false), "f32[3]");
     assert_eq!(
         top("f32[5]", 6, false),
-        "top_k: k: 6 is not from 1 to 5, the size of the last axis of f32[5]"
+        "top_k: k: must be from 1 to 5, the size of the last axis of f32[5]; got 6"
     );
-    assert!(top("f32[5]", 0, false).starts_with("top_k: k: 0"));
+    assert!(top("f32[5]", 0, false).starts_with("top_k: k: must be from 1 to 5"));
     assert_eq!(top("f32", 1, false), "top_k: operand: must have at least one axis");
     assert_eq!(top("c64[2]", 1, false), "top_k: operand: expected a real dtype; got c64");
 }
@@ -291,7 +291,7 @@ fn nodes_made_by_hand_are_checked_too() {
     );
     assert_eq!(
         text(graph.make(op, &[x, x])),
-        "put_slice: starts: 1 are dynamic, but 0 operands give them"
+        "put_slice: starts: must have one operand for each of the 1 dynamic starts; got 0"
     );
 }
 

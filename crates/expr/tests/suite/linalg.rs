@@ -120,11 +120,11 @@ fn norms() {
     );
     assert_eq!(
         norm("f32[2][3][4]", Norm::Max, None, false),
-        "norm: axes: must be one or two, got 3 of f32[2][3][4]"
+        "norm: axes: must be one or two; got 3 of f32[2][3][4]"
     );
     assert_eq!(
         norm("f32", Norm::Euclid, None, false),
-        "norm: axes: must be one or two, got 0 of f32"
+        "norm: axes: must be one or two; got 0 of f32"
     );
 }
 

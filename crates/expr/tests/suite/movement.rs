@@ -19,7 +19,7 @@ fn reshape_keeps_the_size_and_drops_names() {
     );
     assert_eq!(
         outcome(&["f32[2][3]"], |g, x| g.reshape(x[0], [4])),
-        "reshape: shape: [4] has 4 elements, f32[2][3] has 6"
+        "reshape: shape: must have the 6 elements of f32[2][3]; got 4 in [4]"
     );
     assert_eq!(
         outcome(&["f32[6]"], |g, x| g.reshape_named(x[0], [6], names())),
@@ -160,7 +160,7 @@ fn pad_sizes() {
     assert_eq!(pad("s32[3]", NO_PADDING), "f32[3]");
     assert_eq!(
         pad("f32[3]", Padding { low: -2, high: -2, interior: 0 }),
-        "pad: padding: axis 0 of f32[3] padded by (-2, -2, 0) has no valid size"
+        "pad: padding: must leave a valid size; got (-2, -2, 0) for axis 0 of f32[3]"
     );
     assert_eq!(outcome(&["pred[2]", "pred"], |g, x| g.pad(x[0], x[1], &[NO_PADDING])), "pred[2]");
     assert_eq!(
@@ -203,7 +203,7 @@ fn stack_adds_an_axis() {
         stack(&["f32[2]", "f32[1]"], 0, None),
         "stack: operands: must have equal shapes; got f32[2] as operand 0 and f32[1] as operand 1"
     );
-    assert!(stack(&["f32[2]"], -3, None).contains("expected -2 to 1"));
+    assert!(stack(&["f32[2]"], -3, None).contains("must be from -2 to 1"));
     assert_eq!(stack(&[], 0, None), "stack: operands: expected one or more; got 0");
 }
 

@@ -239,7 +239,7 @@ fn weights_follow_the_given_order_of_axes() {
     );
     assert_eq!(
         mean("f32[2][3]", "f32[2]", None, false),
-        "weighted_mean: axes: must be given when the weights have another shape than the tensor"
+        "weighted_mean: axes: must be given if the weights and the tensor differ in shape"
     );
 }
 

@@ -94,7 +94,7 @@ fn lists_are_checked() {
     let padding = WindowOptions { padding: explicit(&[(-2, -1)]), ..valid };
     assert_eq!(
         sums("f32[2]", &[1], &padding),
-        "window_sum: padding: (-2, -1) on axis 0 of f32[2] leaves no valid size"
+        "window_sum: padding: must leave a valid size; got (-2, -1) for axis 0 of f32[2]"
     );
     assert_eq!(
         outcome(&["f32[2]"], |g, x| g.window_mean(x[0], &[2, 2], &WindowOptions::default())),

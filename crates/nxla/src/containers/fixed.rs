@@ -34,8 +34,8 @@ use rustc_hash::FxHasher;
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` can be no fixed value of a container",
-    note = "it has to be `Clone + PartialEq + Debug + Send + Sync + 'static`"
+    message = "`{Self}` cannot be a fixed value of a container",
+    note = "a fixed value must be `Clone + PartialEq + Debug + Send + Sync + 'static`"
 )]
 pub trait Fixable: Any + Clone + PartialEq + Debug + Send + Sync {}
 

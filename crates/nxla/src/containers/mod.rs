@@ -246,7 +246,7 @@ impl<L: Clone> Leaves<L> {
     message = "`{Self}` is not a container of `{L}`",
     note = "a struct of one's own becomes a container by `#[derive(nxla::Container)]`, generic in \
             its leaves: `struct Layer<T> {{ weights: T }}`",
-    note = "a field that holds no tensor is told apart by `#[container(skip)]`"
+    note = "mark a field without tensors with `#[container(skip)]`"
 )]
 #[doc(alias = "pytree")]
 pub trait Tree<L>: Sized {
@@ -402,7 +402,7 @@ pub trait Tree<L>: Sized {
     message = "`{Self}` is not a container of expressions",
     note = "a struct of one's own becomes a container by `#[derive(nxla::Container)]`, generic in \
             its leaves: `struct Layer<T> {{ weights: T }}` is a container as `Layer<Expr>`",
-    note = "a field that holds no tensor is told apart by `#[container(skip)]`"
+    note = "mark a field without tensors with `#[container(skip)]`"
 )]
 #[doc(alias = "pytree")]
 pub trait Container: Tree<Expr> {

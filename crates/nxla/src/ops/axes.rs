@@ -66,8 +66,8 @@ impl Axis {
         };
         found.ok_or_else(|| {
             let why = match self {
-                Axis::Number(number) => format!("there is no axis {number} in {ty}"),
-                Axis::Name(name) => format!("there is no axis {name:?} in {ty}"),
+                Axis::Number(number) => format!("must be an axis of {ty}; got {number}"),
+                Axis::Name(name) => format!("must be an axis of {ty}; got {name:?}"),
             };
             ErrorKind::invalid("axis", why)
         })

@@ -44,10 +44,11 @@ impl Tensor {
     ) -> Result<impl Iterator<Item = Result<Tensor>> + use<>> {
         let wrong = |why| Error::Arguments { function: "to_batched".into(), why };
         let Some(&length) = self.shape().first() else {
-            return Err(wrong("a scalar has no axis to take apart".into()));
+            return Err(wrong("x: must have at least one axis; got a scalar".into()));
         };
         if !(1..=length).contains(&size) {
-            let why = format!("size is {size}, the first axis has {length} elements");
+            let why =
+                format!("size: must be from 1 to {length}, the size of the first axis; got {size}");
             return Err(wrong(why));
         }
         let rest = length % size;

@@ -225,7 +225,7 @@ where
     let trace = trace_of(&leaves.items);
     let ids = trace.attempt(|| {
         if leaves.items.iter().any(|leaf| !leaf.vectors().is_empty()) {
-            let why = "the function is not called for each entry; devectorize first".into();
+            let why = "arguments: must not have vectorized axes; devectorize them first".into();
             return Err(Error::Vectors { function: "runtime_call".into(), why });
         }
         let ids = trace.ids(&leaves.items)?;

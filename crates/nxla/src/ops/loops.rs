@@ -48,7 +48,7 @@ pub fn while_loop<S: Container>(
 /// ```
 /// use nxla::{Expr, Replay, ReplayMethod, grad, jit, while_loop_with};
 ///
-/// // Sixty-four halvings, of which a few states are kept.
+/// // Sixty-four iterations; the gradient stores a few states.
 /// let few = Replay { method: ReplayMethod::Sqrt, ..Replay::default() };
 /// let halved = move |x: Expr| {
 ///     let start = (Expr::of(0), x);
@@ -337,7 +337,7 @@ pub fn scan_with<C: Container, X: Container, Y: Container>(
         return scan_steps((steps, replay), initial, xs, body);
     }
     let shapes: Vec<String> = leaves.items.iter().map(|x| x.ty().to_string()).collect();
-    let why = format!("need first axes of one size, got {}", shapes.join(", "));
+    let why = format!("must have first axes of equal sizes; got {}", shapes.join(", "));
     fail(&leaves, ErrorKind::invalid("xs", why).of("scan").into());
     scan_steps((0, replay), initial, xs, body)
 }
@@ -486,7 +486,7 @@ fn check_carry<C: Container>(before: &Leaves<Expr>, carry: &C) {
     if after.structure != before.structure {
         let (found, expected) = (&after.structure, &before.structure);
         let why =
-            format!("the carry has lists of lengths {found:?} after a step, {expected:?} before");
+            format!("must return a carry with lists of the lengths {expected:?}; got {found:?}");
         return fail(before, ErrorKind::invalid("body", why).of("scan").into());
     }
     let mut pairs = before.items.iter().zip(&after.items).enumerate();

@@ -60,11 +60,11 @@ impl Position {
         match usize::try_from(from_start) {
             Ok(start) if start.saturating_add(length) <= size => Ok(SliceStart::at(start)),
             _ => {
-                let what = match length {
-                    1 => format!("element {at} is"),
-                    _ => format!("{length} elements from {at} on are"),
+                let found = match length {
+                    1 => at.to_string(),
+                    _ => format!("{length} elements from {at}"),
                 };
-                let why = format!("{what} out of range of axis {axis}, which has {size}");
+                let why = format!("must be inside axis {axis} of size {size}; got {found}");
                 Err(graph.error(op, ErrorKind::invalid("index", why)).into())
             }
         }
@@ -340,7 +340,10 @@ fn pick(graph: &mut Graph, ids: &[ExprId], indices: &[Index]) -> Result<ExprId> 
     };
     if axes > shape.rank() {
         let ty = graph.tensor_type(x).to_string();
-        return wrong(graph, format!("there are {axes} indices for {ty}"));
+        return wrong(
+            graph,
+            format!("must have at most one entry for each axis of {ty}; got {axes}"),
+        );
     }
     let mut starts = vec![SliceStart::Static(0); shape.rank()];
     let (mut lengths, mut strides) = (shape.to_vec(), vec![1; shape.rank()]);
@@ -361,7 +364,7 @@ fn pick(graph: &mut Graph, ids: &[ExprId], indices: &[Index]) -> Result<ExprId> 
                     let text =
                         |bound: &Option<i128>| bound.map_or(String::new(), |at| at.to_string());
                     let range = format!("{}..{}", text(start), text(end));
-                    let why = format!("{range} is out of range of axis {axis}, which has {size}");
+                    let why = format!("must be inside axis {axis} of size {size}; got {range}");
                     return wrong(graph, why);
                 };
                 starts[axis] = SliceStart::at(from);

@@ -369,8 +369,8 @@ fn check_pairs(pairs: &[(usize, usize)], size: usize) -> Result<()> {
         false => wrong(
             "ppermute",
             format!(
-                "the pairs must name each of {size} devices at most once as a source and once as a \
-                 target, got {pairs:?}"
+                "perm: each of {size} devices must be a source at most once and a target at most \
+                 once; got {pairs:?}"
             ),
         ),
     }

@@ -85,7 +85,7 @@ impl<F, Inputs> OverMesh<F, Inputs> {
     fn options(&self) -> Result<Options> {
         self.jit.call_mode()?;
         if self.jit.donates() {
-            let why = "a function over a mesh takes no donated arguments";
+            let why = "arguments: must not be donated to a function over a mesh";
             return Err(Error::Options(format!("over: {why}")));
         }
         self.jit.options().of_a_mesh()
@@ -172,7 +172,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
             return Err(Error::Arguments { function: "over".into(), why: why.into() });
         }
         if !traced.vectors.are_none() {
-            return Err(Error::Layout("a result with vectorized axes cannot be divided".into()));
+            return Err(Error::Layout("results must not have vectorized axes".into()));
         }
         let results = traced.program.output_types().cloned();
         let tree = Leaves::new(results, traced.results.clone());

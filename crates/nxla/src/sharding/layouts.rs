@@ -70,7 +70,7 @@ macro_rules! tuples {
                     match item {
                         $(Some($index) => self.$index.sharding_of(rest, ty),)+
                         _ => Err(Error::Layout(format!(
-                            "there are {} layouts, and none for {path:?}", $count
+                            "layouts must be one for each item; got {}, without one for {path:?}", $count
                         ))),
                     }
                 }

@@ -85,14 +85,16 @@ fn changed<C: Container>(container: C, change: impl Fn(Expr, &str) -> Expr) -> C
 fn checked(sharding: &Sharding, mesh: &Mesh) -> Result<Sharding> {
     match sharding.mesh() == mesh {
         true => Ok(sharding.clone()),
-        false => wrong("shard_map", format!("{sharding:?} is of another mesh than {mesh}")),
+        false => {
+            wrong("shard_map", format!("shardings must use the mesh {mesh}; got {sharding:?}"))
+        }
     }
 }
 
 /// Returns the parts of a whole tensor; the result varies along the axes that divide it.
 fn part(graph: &mut Graph, x: Value, sharding: &Sharding) -> Result<Value> {
     if !x.vectors.is_empty() {
-        let why = "shard_map: an argument with vectorized axes cannot be divided";
+        let why = "shard_map: arguments must not have vectorized axes";
         return Err(Error::Layout(why.into()));
     }
     let sizes = sharding.part(graph.shape(x.id))?;
@@ -133,8 +135,8 @@ fn together(graph: &mut Graph, mut x: Value, sharding: &Sharding) -> Result<Valu
         return wrong(
             "shard_map",
             format!(
-                "a result varies along {name:?}, which its sharding does not name: bring the values \
-                 of the devices together by psum or another collective, or name the axis"
+                "shardings of results must name {name:?}, along which a result varies; name the \
+                 axis, or combine the values by psum or another collective"
             ),
         );
     }
@@ -142,13 +144,13 @@ fn together(graph: &mut Graph, mut x: Value, sharding: &Sharding) -> Result<Valu
         x = leading(graph, x, name)?;
     }
     if !x.vectors.is_empty() {
-        let why = "shard_map: a result with vectorized axes cannot be put together";
+        let why = "shard_map: results must not have vectorized axes";
         return Err(Error::Layout(why.into()));
     }
     let parts: Vec<usize> = graph.shape(x.id)[named.len()..].to_vec();
     if sharding.layout().len() > parts.len() {
         let (axes, rank) = (sharding.layout().len(), parts.len());
-        let why = format!("{sharding} is for tensors of at least {axes} axes, got {rank}");
+        let why = format!("tensor must have at least {axes} axes for {sharding}; got {rank}");
         return Err(Error::Layout(why));
     }
     let names = names_of(graph, x.id).split_off(named.len());

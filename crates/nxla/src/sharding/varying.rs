@@ -62,13 +62,18 @@ pub fn axis_size(axis: &str) -> Result<usize> {
     ENTERED.with_borrow(|axes| match axes.iter().rev().find(|(name, _)| name == axis) {
         Some((_, size)) => Ok(*size),
         None if axes.is_empty() => {
-            let why = format!("there is no axis {axis:?} here; call shard_map for a mesh with it");
+            let why = format!(
+                "axis: must be an axis of the mesh of shard_map; got {axis:?} outside shard_map"
+            );
             wrong("collectives", why)
         }
         None => {
             let names: Vec<&str> = axes.iter().map(|(name, _)| name.as_str()).collect();
             let names = names.join(", ");
-            wrong("collectives", format!("there is no axis {axis:?} here; the mesh has {names}"))
+            wrong(
+                "collectives",
+                format!("axis: must be an axis of the mesh ({names}); got {axis:?}"),
+            )
         }
     })
 }
@@ -171,7 +176,9 @@ pub(super) fn element_axis(function: &str, axis: i64, rank: usize) -> Result<usi
     let from_start = if axis < 0 { axis + number(rank) } else { axis };
     match usize::try_from(from_start) {
         Ok(at) if at < rank => Ok(at),
-        _ => Err(Error::Layout(format!("{function}: there is no axis {axis}, there are {rank}"))),
+        _ => Err(Error::Layout(format!(
+            "{function}: axis: must be an axis of a tensor with {rank} axes; got {axis}"
+        ))),
     }
 }
 
@@ -188,7 +195,8 @@ pub(super) fn chunks(
     let length = shape[at];
     if !length.is_multiple_of(size) {
         return Err(Error::Layout(format!(
-            "{function}: the axis that is divided has {length} elements, not a multiple of {size}"
+            "{function}: axis: size of the divided axis must be a multiple of {size}; got \
+             {length}"
         )));
     }
     let mut names = names_of(graph, x.id);

@@ -109,22 +109,26 @@ fn misuse_is_told() {
     let run = |f: fn(Expr) -> Expr, output: &Sharding| {
         jit(shard_map(f, &mesh, rows.clone(), output.clone())).call(&x)
     };
-    refused(jit(|x: Expr| psum(&x, "data")).call(&x), Argument, "call shard_map");
-    refused(run(|x| psum(&x, "rows"), &all), Argument, "no axis \"rows\" here; the mesh has data");
-    refused(run(|x| x, &all), Argument, "varies along \"data\"");
+    refused(jit(|x: Expr| psum(&x, "data")).call(&x), Argument, "outside shard_map");
+    refused(
+        run(|x| psum(&x, "rows"), &all),
+        Argument,
+        "must be an axis of the mesh (data); got \"rows\"",
+    );
+    refused(run(|x| x, &all), Argument, "must name \"data\"");
     refused(run(|x| psum(&x, "data").sum(), &rows), Shape, "at least 1 axes");
-    refused(run(|x| all_gather(&x, "data", 3, true), &all), Shape, "there is no axis 3");
-    refused(run(|x| all_to_all(&x, "data", 2, 0), &rows), Shape, "there is no axis 2");
-    refused(run(|x| psum_scatter(&x.at(0), "data", 0), &rows), Shape, "there is no axis 0");
+    refused(run(|x| all_gather(&x, "data", 3, true), &all), Shape, "axes; got 3");
+    refused(run(|x| all_to_all(&x, "data", 2, 0), &rows), Shape, "axes; got 2");
+    refused(run(|x| psum_scatter(&x.at(0), "data", 0), &rows), Shape, "axes; got 0");
     let odd = |x: Expr| psum_scatter(&x.at(0..1), "data", 0);
-    refused(run(odd, &rows), Shape, "1 elements, not a multiple of 2");
+    refused(run(odd, &rows), Shape, "must be a multiple of 2; got 1");
     refused(run(|x| ppermute(&x, "data", &[(0, 2)]), &rows), Argument, "each of 2 devices");
     let twice = |x: Expr| ppermute(&x, "data", &[(0, 1), (1, 1)]);
     refused(run(twice, &rows), Argument, "at most once");
     let three = Tensor::from([1.0f32, 2.0, 3.0]);
     let f = jit(shard_map(|x: Expr| x, &mesh, rows.clone(), rows.clone()));
-    refused(f.call(&three), Shape, "cannot be divided into 2");
+    refused(f.call(&three), Shape, "must be divisible into 2");
     let devices = mesh.devices().unwrap();
     let other = Mesh::new(vec![("data".into(), 2)], &devices[..2]).unwrap().replicated();
-    refused(jit(shard_map(|x: Expr| x, &mesh, other, all)).call(&x), Argument, "of another mesh");
+    refused(jit(shard_map(|x: Expr| x, &mesh, other, all)).call(&x), Argument, "must use the mesh");
 }

@@ -216,7 +216,7 @@ fn scans_carry_and_collect() {
     let error = jit(|xs: (Expr, Expr)| map(xs, |(x, y)| x + y))
         .call((&Tensor::from(vec![1, 2]), &Tensor::from(vec![1])))
         .unwrap_err();
-    let expected = "scan: xs: need first axes of one size, got s32[2], s32[1]";
+    let expected = "scan: xs: must have first axes of equal sizes; got s32[2], s32[1]";
     assert_eq!(error.to_string(), expected);
     let (last, powers) =
         jit(|x: Expr| scan_times(3, Expr::of(1), |p| (&p * &x, p))).call(2).unwrap();

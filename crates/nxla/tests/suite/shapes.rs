@@ -59,7 +59,7 @@ fn axes_have_names() {
     agree!((x) => x.sort(Sort::axis("rows").descending()), [2, 3], [4, 5, 6, 1, 2, 3]);
     agree!((x) => x.reduce_max_over([Axis::from("rows"), Axis::from(1)]), [], [6]);
     let error = x.mean_over("depth").unwrap_err().to_string();
-    assert!(error.contains("there is no axis \"depth\""), "{error}");
+    assert!(error.contains("got \"depth\""), "{error}");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn axes_are_found_by_position_and_by_name() {
     assert_eq!((x.axis_size("rows").unwrap(), x.axis_size(-1).unwrap()), (2, 3));
     assert_eq!((x.axis_index("rows").unwrap(), x.axis_index(-1).unwrap()), (0, 1));
     let error = x.axis_size("columns").unwrap_err().to_string();
-    assert!(error.contains("there is no axis \"columns\" in s32[rows: 2][3]"), "{error}");
+    assert!(error.contains("must be an axis of s32[rows: 2][3]; got \"columns\""), "{error}");
     assert!(x.axis_index(2).is_err());
 }
 

@@ -202,7 +202,11 @@ fn misuse_is_told() {
     refused(Mesh::of([("a", 0)]), Options, "no device");
     refused(Mesh::of([("a", usize::MAX), ("b", 2)]), Options, "the product of the sizes");
     let axes = |size| vec![("a".to_owned(), size)];
-    refused(Mesh::new(axes(3), &devices), Options, "3 devices are needed, got 4");
+    refused(
+        Mesh::new(axes(3), &devices),
+        Options,
+        "devices: must be 3, the product of the axis sizes; got 4",
+    );
     refused(
         Mesh::new(axes(1), &[Device::HOST]),
         Options,

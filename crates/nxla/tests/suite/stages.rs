@@ -72,7 +72,7 @@ fn stages_take_and_give_the_containers_of_the_function() {
 fn stages_refuse_arguments_of_other_types() {
     let stages = jit(|x: Expr| x.sin().cos()).split(scalar(), after("sin")).unwrap();
     let error = stages.run(1i32).unwrap_err().to_string();
-    assert_eq!(error, "stages: the arguments are (s32), the function was split for (f32)");
+    assert_eq!(error, "stages: arguments: must be (f32); got (s32)");
 }
 
 #[test]

@@ -32,14 +32,14 @@ fn chunks_go_in_and_results_come_out_in_order() {
         let received: Vec<f64> = (0..5).map(|_| numbers(&totals.recv().unwrap())[0]).collect();
         assert_eq!(received, [0.0, 1.0, 3.0, 6.0, 10.0], "{compiler}");
         let error = totals.recv().unwrap_err();
-        assert_eq!(error.to_string(), "stream: every result has been received already");
+        assert_eq!(error.to_string(), "stream: all results have been received");
         let state = totals.done().unwrap();
         assert_eq!(numbers(&state), [15.0]);
         // The state remains on its device.
         assert_eq!(!state.device().is_host(), *compiler == "xla");
         assert_eq!(numbers(&totals.done().unwrap()), [15.0]);
         let error = totals.send(1).unwrap_err();
-        assert_eq!(error.to_string(), "stream: it is done, nothing can be sent any more");
+        assert_eq!(error.to_string(), "stream: must not be used after done");
     }
 }
 
@@ -90,7 +90,10 @@ fn a_full_stream_says_so_and_a_sender_waits() {
 fn mistakes_are_found_before_anything_runs() {
     let grows = stream(|x: Expr, total: Expr| (x.clone(), total + x * 0.5), scalar(), 0);
     let error = grows.err().unwrap();
-    assert_eq!(error.to_string(), "stream: the new state is f32, the old one s32");
+    assert_eq!(
+        error.to_string(),
+        "stream: function: must return a state like the old one, s32; got f32"
+    );
     let lists = stream(
         |x: Expr, mut list: Vec<Expr>| {
             list.push(x.clone());
@@ -101,7 +104,7 @@ fn mistakes_are_found_before_anything_runs() {
     );
     assert!(lists.err().unwrap().to_string().contains("[2]"));
     let error = totals(&Options::new()).send(1.0f32).unwrap_err();
-    assert_eq!(error.to_string(), "stream: a chunk is (s32), got (f32)");
+    assert_eq!(error.to_string(), "stream: chunk: must be (s32); got (f32)");
 }
 
 #[test]
@@ -185,7 +188,7 @@ fn results_can_be_awaited() {
             assert_eq!(numbers(&result.unwrap().unwrap()), [expected], "{compiler}");
             waits += pending;
         }
-        assert!(waits > 0, "a task is told that there is nothing yet");
+        assert!(waits > 0, "the first poll is pending");
         assert!(next(&mut receiver).0.is_none());
         sends.join().unwrap();
         assert_eq!(numbers(&receiver.done().unwrap()), [6.0]);
@@ -266,9 +269,9 @@ struct Model {
 impl Model {
     fn send(&mut self, x: i32, capacity: usize) -> Result<(), &'static str> {
         match () {
-            () if self.cancelled => Err("it was cancelled"),
-            () if self.done => Err("it is done"),
-            () if self.waiting.len() >= capacity => Err("holds no more"),
+            () if self.cancelled => Err("the stream was cancelled"),
+            () if self.done => Err("must not be used after done"),
+            () if self.waiting.len() >= capacity => Err("the buffer is full"),
             () => {
                 self.waiting.push_back(self.total);
                 self.total += f64::from(x);
@@ -278,12 +281,12 @@ impl Model {
     }
 
     fn receive(&mut self) -> Result<f64, &'static str> {
-        self.waiting.pop_front().ok_or("every result has been received already")
+        self.waiting.pop_front().ok_or("all results have been received")
     }
 
     fn finish(&mut self) -> Result<f64, &'static str> {
         match self.waiting.len() {
-            _ if self.cancelled => Err("it was cancelled"),
+            _ if self.cancelled => Err("the stream was cancelled"),
             0 => {
                 self.done = true;
                 Ok(self.total)

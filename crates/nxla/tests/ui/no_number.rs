@@ -1,4 +1,4 @@
-//! What is neither a tensor nor a number, and a number whose place is on the right.
+//! A value that is neither a tensor nor a number, and a number that must be on the right side.
 
 use nxla::{Expr, Tensor, jit};
 

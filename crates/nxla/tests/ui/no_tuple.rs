@@ -1,4 +1,4 @@
-//! Several arguments that are no tuple.
+//! Several arguments outside a tuple.
 
 use nxla::{Expr, Tensor, jit};
 

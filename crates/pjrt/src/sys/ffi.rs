@@ -1,8 +1,8 @@
 //! Declarations for host functions: the FFI extension of PJRT and the call frame of XLA FFI.
 //!
 //! The first part follows `pjrt_c_api_ffi_extension.h`, the second `xla/ffi/api/c_api.h`. XLA FFI
-//! has its own extension chain and version struct; their layout equals that of PJRT, so the same
-//! declarations serve both.
+//! has its own extension chain and version struct with the layout of PJRT, so both use the same
+//! declarations.
 //!
 //! Plugins of different ages disagree about `PJRT_FFI_Register_Handler_Args`: without
 //! `extension_start` up to at least API 0.106, with it later. Both layouts are declared. Which one

@@ -1,8 +1,8 @@
 //! The PJRT C API as Rust declarations: the only description of foreign memory in this crate.
 //!
 //! Written by hand from `pjrt_c_api.h` 0.81 and kept in the repository, so that building needs
-//! neither a C compiler nor libclang. Names are those of the header, so that its comments can be
-//! looked up. The table of functions lists every slot, because offsets count; argument structs
+//! neither a C compiler nor libclang. Names equal the names of the header, so that its comments can
+//! be looked up. The table of functions lists every slot, because offsets count; argument structs
 //! are declared only for the functions that are called.
 //!
 //! Three rules of the API shape these declarations:

@@ -39,7 +39,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Axis {
                     }
                     false => value.get_type().name()?.to_string(),
                 };
-                Err(argument_error("axis", format!("must be an int or a name, got {got}")))
+                Err(argument_error("axis", format!("must be an int or a name; got {got}")))
             }
         }
     }
@@ -136,7 +136,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ShapeArg {
                 Ok(ShapeArg(shape))
             }
             None => {
-                Err(argument_error("shape", format!("sizes must not be negative, got {sizes:?}")))
+                Err(argument_error("shape", format!("sizes must not be negative; got {sizes:?}")))
             }
         }
     }
@@ -147,7 +147,7 @@ pub(crate) fn sizes(value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let one = |item: &Bound<'_, PyAny>| -> PyResult<i64> {
         item.extract::<i64>().map_err(|cause| {
             if cause.is_instance_of::<PyTypeError>(item.py()) {
-                argument_error("shape", format!("a size must be an int, got {}", item.get_type()))
+                argument_error("shape", format!("sizes must be ints; got {}", item.get_type()))
             } else {
                 cause
             }
@@ -167,7 +167,7 @@ pub(crate) fn sizes(value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
             let kind = value.get_type().name()?;
             Err(argument_error(
                 "shape",
-                format!("must be an int or a sequence of ints, got {kind}"),
+                format!("must be an int or a sequence of ints; got a {kind}"),
             ))
         }
         Err(cause) => Err(cause),
@@ -185,7 +185,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for NamesArg {
         let names: Vec<Option<String>> = value.extract()?;
         let mut seen = HashSet::new();
         match names.iter().flatten().find(|name| !seen.insert(name.as_str())) {
-            Some(twice) => Err(argument_error("names", format!("two axes are called {twice:?}"))),
+            Some(twice) => {
+                Err(argument_error("names", format!("must be distinct; got {twice:?} twice")))
+            }
             None => Ok(NamesArg(names)),
         }
     }
@@ -202,7 +204,7 @@ impl NamesArg {
 /// A number that counts something. Python's ints may be negative, and then say so clearly.
 pub(crate) fn count(function: &str, argument: &str, value: i64) -> PyResult<usize> {
     usize::try_from(value).map_err(|_| {
-        argument_error(function, format!("{argument} must not be negative, got {value}"))
+        argument_error(function, format!("{argument}: must not be negative; got {value}"))
     })
 }
 

@@ -104,12 +104,12 @@ functions! {
     ///     Axes that are added up along, paired in order. Without any axes given, the last axis of
     ///     `x1` and the last but one of `x2` (the last one of a vector), and a scalar multiplies.
     /// x1_batch, x2_batch : int or str, or a sequence, optional
-    ///     Axes that are kept in step; the first ones of both.
+    ///     Batch axes; they must be the first axes of both operands.
     ///
     /// Returns
     /// -------
     /// Tensor
-    ///     The batch axes, then the other axes of `x1`, then those of `x2`.
+    ///     The batch axes, then the free axes of `x1`, then the free axes of `x2`.
     ///
     /// Raises
     /// ------

@@ -32,7 +32,7 @@ pub(super) fn in_trace(
     operands: &[&Bound<'_, PyAny>],
 ) -> PyResult<(Trace, Vec<Vectorized>)> {
     let Some(trace) = Trace::current() else {
-        return Err(trace_error(format!("{function} is used outside a traced function")));
+        return Err(trace_error(format!("{function}: must be called in a traced function")));
     };
     source::mark(py, &trace)?;
     let mut values: Vec<Vectorized> = Vec::new();
@@ -79,7 +79,7 @@ pub(crate) fn leaves_of(
         None if item.is_none() => Ok(false),
         None => {
             let kind = item.get_type().name()?;
-            Err(argument_error(function, format!("{path} is a {kind}, not a tensor")))
+            Err(argument_error(function, format!("{path}: must be a tensor; got a {kind}")))
         }
     })?;
     Ok((values, tree))
@@ -148,7 +148,7 @@ pub(super) fn call_region<'py>(
         static DEPTH: Cell<usize> = const { Cell::new(0) };
     }
     if DEPTH.get() >= MAX_NESTING {
-        let why = format!("branches and loops are nested more than {MAX_NESTING} deep");
+        let why = format!("branches and loops must be nested at most {MAX_NESTING} deep");
         return Err(argument_error(function, why));
     }
     DEPTH.set(DEPTH.get() + 1);
@@ -165,8 +165,9 @@ fn same_structures<'a>(py: Python<'_>, branches: &'a [(usize, Tree)]) -> PyResul
             let (found, expected) = (PyTree::text(tree, py)?, PyTree::text(expected, py)?);
             let line = source::current_line(py).map(|line| format!(" ({line})"));
             let line = line.unwrap_or_default();
-            let why =
-                format!("branch {number} returns {found}, branch {first} returns {expected}{line}");
+            let why = format!(
+                "branch {number}: must return {expected}, like branch {first}; got {found}{line}"
+            );
             return Err(argument_error("cond", why));
         }
     }
@@ -265,7 +266,7 @@ fn runtime_call(
     let values: Vec<&Bound<'_, PyAny>> = values.iter().collect();
     let (trace, values) = in_trace(py, "runtime_call", &values)?;
     if values.iter().any(|(_, vectors)| !vectors.is_empty()) {
-        let why = "the function is not called for each entry of vectorized axes; devectorize first";
+        let why = "arguments: must not have vectorized axes; devectorize them first";
         return Err(argument_error("runtime_call", why));
     }
     let types = templates.iter().map(|template| template.ty.clone()).collect();
@@ -343,7 +344,8 @@ fn checkpoint(
         "named" => Keep::Named(names.into_iter().map(Into::into).collect()),
         other => {
             let why = format!(
-                "policy must be 'nothing', 'products', 'everything' or a list of notes, got {other:?}"
+                "policy: must be 'nothing', 'products', 'everything' or a list of notes; got \
+                 {other:?}"
             );
             return Err(argument_error("checkpoint", why));
         }

@@ -53,7 +53,7 @@ impl<'a> Site<'a> {
     /// A number that counts something. Python's ints may be negative, and then say so clearly.
     pub(crate) fn count(&self, value: i64) -> Result<usize> {
         usize::try_from(value)
-            .map_err(|_| self.refuse(format!("must not be negative, got {value}")))
+            .map_err(|_| self.refuse(format!("must not be negative; got {value}")))
     }
 }
 
@@ -230,7 +230,7 @@ impl Argument for Axis {
         match (self, site.ids) {
             (Axis::Number(axis), _) => Ok(axis),
             (axis, [first, ..]) => axis.of(site.graph, site.function, *first),
-            (Axis::Name(_), []) => Err(site.refuse("has a name, and there is no operand")),
+            (Axis::Name(_), []) => Err(site.refuse("must be an int without operands; got a name")),
         }
     }
 }
@@ -338,7 +338,7 @@ impl<T: Choices> Argument for Choice<T> {
         }
         let names: Vec<String> = T::ALL.iter().map(|(name, _)| format!("{name:?}")).collect();
         let (last, others) = names.split_last().expect("there is something to choose");
-        Err(site.refuse(format!("must be {} or {last}, got {:?}", others.join(", "), self.0)))
+        Err(site.refuse(format!("must be {} or {last}; got {:?}", others.join(", "), self.0)))
     }
 }
 
@@ -426,14 +426,14 @@ pub(crate) fn run<R: Results>(
 pub(crate) type Signature =
     (&'static str, Vec<(&'static str, Cow<'static, str>)>, Cow<'static, str>);
 
-/// Declares functions of the module, and `declared_functions`, which adds them to it and tells
-/// their types.
+/// Declares functions of the module, and `declared_functions`, which adds them to the module and
+/// returns their types.
 ///
-/// `fn name(x, /, *, axis: Option<AxisList> = None) |graph| body;` reads as Python's signature
-/// does: an argument without a type is an operand, and one with a default is optional. The body
-/// has the nodes of the operands, and what [`Argument::given`] makes of the rest. It gives one
-/// node, unless a type is written after an arrow. A name in quotes is the one in Python, for words
-/// that Rust keeps to itself or that the file uses otherwise.
+/// `fn name(x, /, *, axis: Option<AxisList> = None) |graph| body;` follows Python's signatures: an
+/// argument without a type is an operand, and an argument with a default is optional. The body
+/// receives the nodes of the operands, and the other arguments as [`Argument::given`] converts them.
+/// It returns one node, unless an arrow declares another type. A name in quotes is the Python name of
+/// a function whose name is reserved in Rust or used in the file.
 macro_rules! functions {
     ($(
         $(#[$doc:meta])*

@@ -351,7 +351,7 @@ fn select(
             let search = condition.py().import("nxla.ops.search")?;
             return search.call_method1("nonzero", (condition,)).map(Bound::unbind);
         }
-        _ => return Err(argument_error("where", "there must be two to choose from, or none")),
+        _ => return Err(argument_error("where", "x, y: must be passed together")),
     };
     let operands = pair([x1, x2], "where", Role::Element)?;
     let common = nxla_runtime::common_dtype(&operands);
@@ -401,7 +401,7 @@ fn result_type(operands: Vec<Bound<'_, PyAny>>) -> PyResult<crate::dtype::PyDTyp
     }
     match common {
         Some(dtype) => Ok(crate::dtype::PyDType(dtype)),
-        None => Err(argument_error("result_type", "expected at least one operand")),
+        None => Err(argument_error("result_type", "operands: must be at least one; got none")),
     }
 }
 

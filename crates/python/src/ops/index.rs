@@ -60,8 +60,8 @@ functions! {
     /// x : tensor_like
     ///     Any tensor.
     /// indices : tensor_like
-    ///     Integers, of any shape; negative ones count from the end. Those that are out of range
-    ///     even so stand for the nearest element.
+    ///     Integers of any shape; negative ones count from the end. An index that is still out of
+    ///     range selects the nearest element.
     /// axis : int or str, optional
     ///     The axis; may be left out if there is only one.
     ///
@@ -298,7 +298,7 @@ functions! {
     /// x : tensor_like
     ///     Real numbers, with at least one axis.
     /// k : int
-    ///     How many.
+    ///     The number of elements.
     ///
     /// Returns
     /// -------

@@ -119,7 +119,7 @@ pub(crate) fn set_tensor_item(
     let py = x.py();
     if Trace::is_entered() {
         return Err(trace_error(format!(
-            "a traced function cannot change a tensor from outside; {}",
+            "a traced function cannot change a tensor that is not its own; {}",
             instead(py)
         )));
     }
@@ -138,7 +138,7 @@ pub(crate) fn set_tensor_item(
 
 /// The error for `x[key] = value` of a traced value.
 pub(crate) fn no_assignment(py: Python<'_>) -> PyErr {
-    trace_error(format!("a traced value does not change; {}", instead(py)))
+    trace_error(format!("a traced value cannot be changed; {}", instead(py)))
 }
 
 /// The error for `del x[key]`.
@@ -198,7 +198,7 @@ fn subscript_update(
         "multiply" => Update::Combine(Combine::Multiply),
         "min" => Update::Combine(Combine::Min),
         "max" => Update::Combine(Combine::Max),
-        _ => return Err(argument_error("at", format!("there is no update {how:?}"))),
+        _ => return Err(argument_error("at", format!("update: unknown kind {how:?}"))),
     };
     let (operands, plan) = update_operands(py, x, key, value)?;
     apply(py, &operands, |graph, ids| {
@@ -226,7 +226,10 @@ fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) 
         items.iter().map(|item| entry(item, by_mask)).collect::<PyResult<_>>()?;
     let given: usize = read.iter().map(Entry::axes).sum();
     if given > shape.len() {
-        let why = format!("{given} indices for {} axes", shape.len());
+        let why = format!(
+            "index: must have at most {} entries, one for each axis; got {given}",
+            shape.len()
+        );
         return Err(pyo3::exceptions::PyIndexError::new_err(why));
     }
     let is_truth =
@@ -235,7 +238,7 @@ fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) 
         return Err(argument_error("index", "a boolean scalar must be the only index"));
     }
     if read.iter().filter(|entry| matches!(entry, Entry::Ellipsis)).count() > 1 {
-        return Err(argument_error("index", "only one ... can stand in an index"));
+        return Err(argument_error("index", "must contain at most one ellipsis (...)"));
     }
     let mut plan = Plan::default();
     let mut axis = 0;
@@ -320,15 +323,22 @@ fn entry<'py>(item: &Bound<'py, PyAny>, by_mask: &str) -> PyResult<Entry<'py>> {
         Some(value @ Value::Tensor(_)) => value,
         _ => {
             let kind = item.get_type().name()?;
-            return Err(argument_error("index", format!("cannot index with a {kind}")));
+            return Err(argument_error(
+                "index",
+                format!(
+                    "must contain integers, slices, ..., \
+                                                        None, and tensors of integers or \
+                                                        booleans; got a {kind}"
+                ),
+            ));
         }
     };
     let dtype = dtype_of(&indices);
     match indices {
         Value::Tensor(mask) if dtype.is_pred() => Ok(Entry::Mask(mask)),
         _ if dtype.is_pred() => Err(trace_error(format!(
-            "a traced mask selects as many elements as it will have true ones, and shapes are known \
-             when a function is traced; {by_mask} instead"
+            "a mask must not be traced, because the number of its true elements determines the \
+             shape of the result; {by_mask} instead"
         ))),
         // An empty list has no dtype.
         indices if dtype.is_integer() || is_list(item) && shape_of(&indices).size() == 0 => {
@@ -387,11 +397,11 @@ fn masked(
 ) -> PyResult<()> {
     let sizes = mask.shape().clone();
     if !mask.vectors().is_empty() {
-        return Err(argument_error("index", "a mask must not have vectorized axes"));
+        return Err(argument_error("index", "mask: must not have vectorized axes"));
     }
     if let Some(wrong) = (0..sizes.rank()).find(|&at| shape[axis + at] != sizes[at]) {
         let why = format!(
-            "axis {} has {} elements, and the mask {} there",
+            "mask: must have the sizes of the tensor; axis {} has {} elements, the mask has {}",
             axis + wrong,
             shape[axis + wrong],
             sizes[wrong]

@@ -48,7 +48,7 @@ impl Argument for Order {
             Order::Name(name) if name == "fro" => Ok(Norm::Euclid),
             Order::Name(name) if name == "nuc" => Ok(Norm::Nuclear),
             Order::Name(name) => {
-                let why = format!("ord must be a number, \"fro\" or \"nuc\", got {name:?}");
+                let why = format!("ord: must be a number, \"fro\" or \"nuc\"; got {name:?}");
                 Err(user_error(argument_error("norm", why)))
             }
         }

@@ -106,7 +106,7 @@ fn replay_method(function: &str, name: &str) -> PyResult<ReplayMethod> {
     let found = ReplayMethod::ALL.into_iter().find(|method| method.name() == name);
     found.ok_or_else(|| {
         let names = ReplayMethod::ALL.map(|method| format!("{:?}", method.name())).join(", ");
-        argument_error(function, format!("gradient must be one of {names}, got {name:?}"))
+        argument_error(function, format!("gradient: must be one of {names}; got {name:?}"))
     })
 }
 
@@ -204,7 +204,9 @@ impl Loop<'_, '_> {
             let (found, expected) = (PyTree::text(&tree, py)?, PyTree::text(self.tree, py)?);
             let line = source::current_line(py).map(|line| format!(" ({line})"));
             let line = line.unwrap_or_default();
-            let why = format!("the body returns {found}, the initial state is {expected}{line}");
+            let why = format!(
+                "body: must return the structure of the initial state, {expected}; got {found}{line}"
+            );
             return Err(argument_error(self.function, why));
         }
         Ok(next)
@@ -243,7 +245,7 @@ impl Loop<'_, '_> {
     fn single(&self, holds: Vec<Vectorized>) -> PyResult<Vectorized> {
         <[Vectorized; 1]>::try_from(holds)
             .map(|[holds]| holds)
-            .map_err(|_| argument_error(self.function, "the condition must return one scalar"))
+            .map_err(|_| argument_error(self.function, "condition: must return one scalar"))
     }
 }
 

@@ -44,7 +44,7 @@ impl Argument for Sizes {
         let size = |size: i64| match size {
             -1 => Ok(None),
             size => usize::try_from(size).map(Some).map_err(|_| {
-                let why = format!("a size must be at least -1, got {size}");
+                let why = format!("sizes: must be at least -1; got {size}");
                 user_error(argument_error(site.function, why))
             }),
         };
@@ -171,7 +171,7 @@ functions! {
     /// x : tensor_like
     ///     A tensor with at least two axes.
     /// k : int
-    ///     The number of quarter turns; negative numbers rotate in the other direction.
+    ///     The number of rotations by 90 degrees; negative numbers rotate in the other direction.
     /// axes : (int or str, int or str), optional
     ///     The plane; the first two axes by default.
     ///
@@ -190,7 +190,7 @@ functions! {
     fn rot90(x, /, k: i64 = 1, axes: Option<AxisList> = None) |graph| {
         let axes = axes.unwrap_or_else(|| vec![0, 1]);
         let plane: [i64; 2] = axes.try_into().map_err(|axes: Vec<i64>| {
-            let why = format!("axes must be two, got {}", axes.len());
+            let why = format!("axes: must be two; got {}", axes.len());
             user_error(argument_error("rot90", why))
         })?;
         graph.rotate(x, k, plane)
@@ -311,7 +311,7 @@ functions! {
             (&[axis], name) => graph.new_axis(x, axis, name.map(AxisName::from)),
             (axes, None) => graph.new_axes(x, axes),
             (_, Some(_)) => {
-                let why = "a name is for one new axis";
+                let why = "requires one new axis";
                 Err(graph.error("expand_dims", ErrorKind::invalid("name", why)))
             }
         };
@@ -457,8 +457,8 @@ functions! {
     /// x : tensor_like
     ///     Any tensor.
     /// repetitions : int or sequence of int
-    ///     How often along each axis; of fewer numbers than axes, or more, the missing are 1. A
-    ///     number stands for the last axis.
+    ///     The number of copies along each axis. The shorter of `repetitions` and the shape is
+    ///     extended by ones in front; an integer applies to the last axis.
     ///
     /// Examples
     /// --------
@@ -504,7 +504,7 @@ fn pad_with_own(
     let name = "pad_outer";
     let Some(rule) = OuterPadding::ALL.into_iter().find(|known| known.name() == rule) else {
         let known = OuterPadding::ALL.map(OuterPadding::name).join(", ");
-        let why = format!("there is no rule {rule:?}; there are {known}, or a number");
+        let why = format!("mode: must be a number or one of {known}; got {rule:?}");
         return Err(argument_error(name, why));
     };
     let widths: Vec<(usize, usize)> = rows::<2>(widths)?

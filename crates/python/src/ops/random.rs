@@ -174,7 +174,7 @@ fn random_multivariate_normal(
         "eigh" => Covariance::Eigh,
         "svd" => Covariance::Svd,
         other => {
-            let why = format!("method must be \"cholesky\", \"eigh\" or \"svd\", got {other:?}");
+            let why = format!("method: must be \"cholesky\", \"eigh\" or \"svd\"; got {other:?}");
             return Err(argument_error(NAME, why));
         }
     };
@@ -240,7 +240,9 @@ fn distribution(name: &str) -> PyResult<(&'static str, Draws)> {
         "truncated_normal" => ("truncated_normal", |graph, key, p, draw| {
             graph.random_truncated_normal(key, p[0], p[1], draw)
         }),
-        other => return Err(argument_error("random", format!("there is no {other:?}"))),
+        other => {
+            return Err(argument_error("random", format!("distribution: unknown name {other:?}")));
+        }
     })
 }
 

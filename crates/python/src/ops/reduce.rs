@@ -454,13 +454,13 @@ pub(super) fn call_fold(
     match crate::function::output(trace, &result)? {
         Some(expr) if !expr.vectors().is_empty() => {
             let why = format!(
-                "the function must return one scalar, not one for each of {}",
+                "function: must return one scalar; got the vectorized axes {}",
                 expr.vectors()
             );
             Err(argument_error("reduce", why))
         }
         Some(expr) => trace.id(&expr).or_raise(),
-        None => Err(argument_error("reduce", "the function must return one scalar")),
+        None => Err(argument_error("reduce", "function: must return one scalar")),
     }
 }
 

@@ -372,7 +372,7 @@ fn segment(
         "prod" => ("segment_prod", Segment::Product),
         "max" => ("segment_max", Segment::Max),
         "min" => ("segment_min", Segment::Min),
-        other => return Err(argument_error("segment", format!("there is no kind {other:?}"))),
+        other => return Err(argument_error("segment", format!("kind: unknown name {other:?}"))),
     };
     let segments = count(name, "num_segments", segments)?;
     let operands = [Value::of(x, name)?, Value::of(numbers, name)?];

@@ -91,7 +91,7 @@ fn revectorize(
     let size = |size: i64| match size {
         -1 => Ok(None),
         size => usize::try_from(size).map(Some).map_err(|_| {
-            argument_error("revectorize", format!("a size must be at least -1, got {size}"))
+            argument_error("revectorize", format!("sizes: must be at least -1; got {size}"))
         }),
     };
     let shape = match shape {
@@ -166,7 +166,7 @@ fn map_entries(
     function: &Bound<'_, PyAny>,
 ) -> PyResult<Values> {
     let Some(trace) = Trace::current() else {
-        return Err(trace_error("a function is mapped inside a trace"));
+        return Err(trace_error("vmap: must be called in a traced function"));
     };
     let values = leaves(&trace, "vmap", values)?;
     source::mark(py, &trace)?;

@@ -28,7 +28,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PaddingArg {
                 "same" => Ok(PaddingArg(WindowPadding::Same)),
                 other => Err(argument_error(
                     "padding",
-                    format!("must be \"valid\", \"same\" or a list of (low, high), got {other:?}"),
+                    format!("must be \"valid\", \"same\" or a list of (low, high); got {other:?}"),
                 )),
             };
         }
@@ -63,7 +63,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PerAxis {
         value.extract().map(PerAxis::Each).map_err(|cause| {
             match cause.is_instance_of::<PyTypeError>(value.py()) {
                 true => PyTypeError::new_err(format!(
-                    "must be an int or a sequence of ints, got {}",
+                    "must be an int or a sequence of ints; got {}",
                     value.get_type()
                 )),
                 false => cause,
@@ -146,7 +146,7 @@ pub(super) fn only_axis(graph: &Graph, function: &str, x: ExprId) -> Result<i64>
     match graph.shape(x).rank() {
         1 => Ok(0),
         rank => {
-            let why = format!("axis must be given, x has {rank} axes");
+            let why = format!("axis: is required for a tensor with {rank} axes");
             Err(user_error(argument_error(function, why)))
         }
     }

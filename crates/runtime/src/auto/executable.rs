@@ -29,7 +29,7 @@ pub(crate) struct AutoExecutable {
     evaluator: Option<ExecutableHandle>,
     /// XLA's executable, which is compiled when it is needed.
     xla: Option<Arc<ExecutableHandle>>,
-    /// How many calls have begun, up to the number that the evaluator runs.
+    /// The number of calls so far, up to the number that the evaluator runs.
     begun: AtomicU64,
 }
 

@@ -82,7 +82,8 @@ fn number(settings: &Settings, name: &str) -> Result<Option<u64>> {
         None => Ok(None),
         Some(&Setting::Int(value)) if value >= 0 => Ok(Some(value.unsigned_abs())),
         Some(other) => Err(Error::Options(format!(
-            "option {name:?} of the compiler \"auto\" must be a whole number of at least 0, got {other}"
+            "option {name:?} of the compiler \"auto\": must be an integer of at least 0; got \
+             {other}"
         ))),
     }
 }
@@ -111,8 +112,8 @@ pub(super) fn decide(
     let shares_memory = is_cpu(device);
     if !shares_memory && limits.above.is_some_and(|limit| limit > 0.0) {
         return Err(Error::Options(format!(
-            "option {COMPILE_ABOVE:?} of the compiler \"auto\": the evaluator does not compute in the \
-             memory of the device {device}; leave the option out"
+            "option {COMPILE_ABOVE:?} of the compiler \"auto\": must not be set for {device}, \
+             whose memory the evaluator cannot access"
         )));
     }
     let estimated = estimate(program);

@@ -240,7 +240,10 @@ impl<S> Call<S> {
         match self.templates.iter().find(|(position, _)| !self.deferred.contains(position)) {
             None => Ok(()),
             Some((_, ty)) => {
-                let why = format!("the template {ty} has no data; compile and debug_expr take it");
+                let why = format!(
+                    "arguments: must have data; got the template {ty}, which only \
+                                   compile and debug_expr accept"
+                );
                 Err(Error::Arguments { function: function.into(), why })
             }
         }

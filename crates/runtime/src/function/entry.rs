@@ -172,7 +172,7 @@ pub struct Entry<R> {
     /// The device of the arguments it was compiled for, unless the options name one.
     place: Place,
     donated: Donated,
-    /// What it was compiled for again because arguments of a run lived elsewhere.
+    /// The entry that was compiled for another device, because arguments of a run were there.
     elsewhere: Mutex<Option<Elsewhere>>,
 }
 

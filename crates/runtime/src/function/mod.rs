@@ -177,9 +177,9 @@ impl<S: Static, R> Function<S, R> {
             Conflict::Force => Ok(CallMode::Run),
             Conflict::Reuse => Ok(CallMode::Inline),
             Conflict::Raise => Err(Error::Usage(format!(
-                "{}: a jitted function with its own options cannot be called while another function \
-                 is traced; pass on_conflict=\"reuse\" to nx.jit to inline it without them, or \
-                 \"force\" to run it separately",
+                "{}: must not be called in a trace, because it has its own options; pass \
+                 on_conflict=\"reuse\" to nx.jit to inline it without the options, or \"force\" \
+                 to run it separately",
                 self.name
             ))),
         }

@@ -9,9 +9,9 @@ use crate::donation::unusable_donations;
 /// For each stage the arguments donated to it, and the arguments that its executable would also
 /// reuse.
 ///
-/// Stages with the same program share an executable, which is compiled to take over whatever any of
-/// them is given: the first layer of a model gets what its caller keeps, the others what the layer
-/// before has made for them.
+/// Stages with the same program share an executable, which can reuse every argument that is donated
+/// to one of them. For example, the caller keeps the argument of the first layer of a model, and
+/// the arguments of the other layers are results of earlier layers.
 pub(super) struct StageDonations {
     stages: Vec<Given>,
 }
@@ -25,7 +25,7 @@ struct Given {
 }
 
 impl StageDonations {
-    /// What stages give each other, and those inputs of the whole that are donated.
+    /// Computes the donations from the values between stages and the donated inputs of the graph.
     pub(super) fn of(graph: &StageGraph, donated: &[bool]) -> Self {
         let given = given_away(graph, donated);
         let mut taken: FxHashMap<Digest, Vec<bool>> = FxHashMap::default();

@@ -46,7 +46,7 @@ impl<V: Send + 'static> Done<V> {
 impl<V: Send + 'static> Drop for Done<V> {
     fn drop(&mut self) {
         let stage = self.stage;
-        let lost = move || Err(Error::Usage(format!("{stage} ended without giving its results")));
+        let lost = move || Err(Error::Usage(format!("{stage} ended without results")));
         self.report(Box::new(lost));
     }
 }
@@ -133,5 +133,5 @@ fn wait<V>(given: &Receiver<Report<V>>, stop: &Stop<'_>) -> Result<Report<V>> {
         Some(_) => background::wait(given, &|| stop.ask())?,
         None => given.recv().ok(),
     };
-    report.ok_or_else(|| Error::Internal("every sender of a run of stages is gone".into()))
+    report.ok_or_else(|| Error::Internal("all senders of a run of stages were dropped".into()))
 }

@@ -153,7 +153,7 @@ fn an_executor_that_drops_its_duty_has_failed_the_stage() -> Result<()> {
     };
     let error = drive(&graph, vec![1, 1], start, |_, _| Ok(()), &Stop::new(None));
     let error = error.expect_err("the stage is lost");
-    assert_eq!(error.to_string(), "stage 0 ended without giving its results");
+    assert_eq!(error.to_string(), "stage 0 ended without results");
     Ok(())
 }
 

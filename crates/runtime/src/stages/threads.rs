@@ -54,7 +54,7 @@ impl<V: Send + 'static> Threads<'_, V> {
             }
             Some(jobs) => jobs
                 .send(Job { stage, values, done })
-                .map_err(|_| Error::Internal("the threads of a run of stages are gone".into())),
+                .map_err(|_| Error::Internal("the threads of a run of stages have ended".into())),
         }
     }
 }

@@ -28,25 +28,22 @@ pub type Deferred = Box<dyn FnOnce(Outcome) + Send>;
 #[non_exhaustive]
 pub enum StreamError {
     /// It holds no more chunks.
-    #[error(
-        "stream: {0} results have not been received, and the stream holds no more; receive before \
-         sending"
-    )]
+    #[error("stream: the buffer is full with {0} results; receive results before sending")]
     Full(usize),
     /// The result is not there in time; it can be received later.
-    #[error("stream: the result is not there yet")]
+    #[error("stream: the result is not available yet")]
     NotYet,
     /// Everything that was sent has been received.
-    #[error("stream: every result has been received already")]
+    #[error("stream: all results have been received")]
     Nothing,
     /// The stream was finished before all results were received.
     #[error("stream: {0} results have not been received")]
     Unreceived(usize),
     /// It has ended.
-    #[error("stream: it is done, nothing can be sent any more")]
+    #[error("stream: must not be used after done")]
     Done,
     /// It was ended without its state.
-    #[error("stream: it was cancelled")]
+    #[error("stream: the stream was cancelled")]
     Cancelled,
     /// A step failed. The stream has ended, and every later call reports the error.
     #[error(transparent)]
@@ -424,7 +421,7 @@ impl Stream {
     pub(super) fn orphan(&self) {
         let unused = self.inner.try_lock().is_ok_and(|inner| inner.ended.is_none());
         if unused {
-            let why = "the stream stayed with the process that started it: this one was forked off";
+            let why = "stream: must be used in the process that started it; this process is a fork";
             self.end(Err(Arc::new(Error::Usage(why.to_owned()))));
         }
     }

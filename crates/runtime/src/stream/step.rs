@@ -89,7 +89,9 @@ impl<R: Send + Sync + 'static> Step<R> {
         let outputs = self.entry.result_types();
         let Some(results) = outputs.len().checked_sub(state.len()) else {
             let (found, expected) = (outputs.len(), state.len());
-            return wrong(format!("the new state is one of {expected} tensors, got {found}"));
+            return wrong(format!(
+                "function: must return a state of {expected} tensors; got {found}"
+            ));
         };
         for ((vectors, new), old) in outputs[results..].iter().zip(state) {
             let same =
@@ -97,7 +99,9 @@ impl<R: Send + Sync + 'static> Step<R> {
             if !same {
                 let (new, old) =
                     (format!("{vectors}{new}"), format!("{}{}", old.vectors(), old.ty()));
-                return wrong(format!("the new state is {new}, the old one {old}"));
+                return wrong(format!(
+                    "function: must return a state like the old one, {old}; got {new}"
+                ));
             }
         }
         Ok(results)

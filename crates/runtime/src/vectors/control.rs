@@ -193,7 +193,7 @@ fn choice(
     for (takes, values) in chosen.into_iter().rev() {
         if values.len() != results.len() {
             let why = format!(
-                "returns {} results, another branch returns {}",
+                "must return as many results as the other branches; got {} and {}",
                 values.len(),
                 results.len()
             );

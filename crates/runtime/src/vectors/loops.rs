@@ -275,7 +275,8 @@ impl Repetition {
     ) -> Result<Vec<Vectorized>> {
         if Vectors::union("while", [&self.vectors, &condition.1])? != self.vectors {
             let why = format!(
-                "the condition has the axes {} at first and {} later",
+                "condition: vectorized axes must stay the same; got {} in the first iteration \
+                 and {} later",
                 self.vectors, condition.1
             );
             return Err(mistake("while", why));
@@ -333,7 +334,11 @@ fn check_state(graph: &Graph, state: &[Vectorized], body: &[Vectorized]) -> Resu
     let invalid =
         |why: String| -> Error { graph.error("while", ErrorKind::invalid("body", why)).into() };
     if state.len() != body.len() {
-        let why = format!("returns {} results for a state of {}", body.len(), state.len());
+        let why = format!(
+            "must return as many results as the state has tensors; got {} and {}",
+            body.len(),
+            state.len()
+        );
         return Err(invalid(why));
     }
     for (position, ((old, own), (new, vectors))) in state.iter().zip(body).enumerate() {

@@ -64,7 +64,8 @@ impl Mapping {
             let expected = *size.get_or_insert(found);
             if found != expected {
                 let why = format!(
-                    "sizes differ: axis {axis} of {} has {found} entries, one before it {expected}",
+                    "mapped axes must have equal sizes; axis {axis} of {} has {found} elements, \
+                     an earlier axis has {expected}",
                     value.ty()
                 );
                 return Err(mistake("vmap", why));

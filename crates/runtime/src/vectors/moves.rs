@@ -82,10 +82,10 @@ impl Move {
             return Ok(Move { vectors: own.clone(), entry: entry.clone() });
         }
         if entry.rank() == 0 {
-            return Err(mistake(op, "a scalar has no axis to vectorize"));
+            return Err(mistake(op, "x: must have at least one axis; got a scalar"));
         }
         if axes.len() > entry.rank() {
-            let why = format!("{} axes are to be vectorized, {entry} has fewer", axes.len());
+            let why = format!("axes: must be at most the axes of {entry}; got {}", axes.len());
             return Err(mistake(op, why));
         }
         let (taken, rest) = entry.shape.split_at(axes.len());
@@ -95,15 +95,16 @@ impl Move {
         for (axis, &size) in axes.iter().zip(taken) {
             let name = axis.name.clone();
             if let Some(expected) = axis.size.filter(|&expected| expected != size) {
-                let why = format!("axis {name:?} is to have size {expected}, it has size {size}");
+                let why = format!("axes: size of {name:?} must be {size}; got {expected}");
                 return Err(mistake(op, why));
             }
             if vectors.iter().any(|other| other.name == name) {
-                let why = format!("there is a vectorized axis {name:?} already");
+                let why = format!("axes: names must differ from the vectorized axes; got {name:?}");
                 return Err(mistake(op, why));
             }
             if names.as_ref().is_some_and(|names| names.axis(&name).is_ok()) {
-                let why = format!("{name:?} is the name of another axis of {entry}");
+                let why =
+                    format!("axes: names must differ from the other axes of {entry}; got {name:?}");
                 return Err(mistake(op, why));
             }
             vectors.push(VectorAxis { name, size });
@@ -146,7 +147,7 @@ impl Move {
         let fit = full.shape.size().checked_div(known.size()).unwrap_or(0);
         let sizes: Shape = sizes.iter().map(|size| size.unwrap_or(fit)).collect();
         if sizes.checked_size() != Some(full.shape.size()) {
-            let why = format!("{full} cannot become {sizes}, which has another size");
+            let why = format!("sizes: must have the number of elements of {full}; got {sizes}");
             return Err(mistake(op, why));
         }
         let (vectors, shape) = sizes.split_at(axes.len());
@@ -161,7 +162,11 @@ impl Move {
             .map(|(axis, &size)| VectorAxis { name: axis.name.clone(), size });
         let names = match &target.names {
             Some(names) if names.len() != shape.len() => {
-                let why = format!("{} names are given for {} axes", names.len(), shape.len());
+                let why = format!(
+                    "names: must be one for each axis; got {} for {} axes",
+                    names.len(),
+                    shape.len()
+                );
                 return Err(mistake(op, why));
             }
             Some(names) => Some(names.clone()).filter(|names| !names.is_unnamed()),
@@ -286,16 +291,19 @@ mod tests {
         let x = Vectors::new([VectorAxis { name: "v".into(), size: 4 }]);
         assert_eq!(
             error(&none, &["y".into()]),
-            "vectorize: \"y\" is the name of another axis of s32[x: 2][y: 3]"
+            "vectorize: axes: names must differ from the other axes of s32[x: 2][y: 3]; got \"y\""
         );
         assert_eq!(
             error(&none, &[("x", 3).into()]),
-            "vectorize: axis \"x\" is to have size 3, it has size 2"
+            "vectorize: axes: size of \"x\" must be 2; got 3"
         );
-        assert_eq!(error(&x, &["v".into()]), "vectorize: there is a vectorized axis \"v\" already");
+        assert_eq!(
+            error(&x, &["v".into()]),
+            "vectorize: axes: names must differ from the vectorized axes; got \"v\""
+        );
         assert_eq!(
             error(&none, &["a".into(), "b".into(), "c".into()]),
-            "vectorize: 3 axes are to be vectorized, s32[x: 2][y: 3] has fewer"
+            "vectorize: axes: must be at most the axes of s32[x: 2][y: 3]; got 3"
         );
     }
 
@@ -314,7 +322,7 @@ mod tests {
         let error = again(&[("a", 5).into()], Target::default()).err().unwrap();
         assert_eq!(
             error.to_string(),
-            "revectorize: s32[2][y: 3] cannot become [5][3], which has another size"
+            "revectorize: sizes: must have the number of elements of s32[2][y: 3]; got [5][3]"
         );
     }
 }

@@ -160,8 +160,10 @@ pub fn target(settings: &Settings) -> Result<Target> {
     let preallocate = preallocates(settings)?;
     let key = Key { plugin: plugin_path(settings)?, devices: count, preallocate, number: 0 };
     if preallocate && !key.is_for_gpus() {
-        let why = "option \"preallocate\" of the compiler \"xla\" is for plugins of GPUs, and the name of";
-        return Err(Error::Options(format!("{why} {} is of none", key.plugin.display())));
+        return Err(Error::Options(format!(
+            "option \"preallocate\" of the compiler \"xla\": requires a plugin for GPUs; got {}",
+            key.plugin.display()
+        )));
     }
     let client = client(key)?;
     // This says so if there is no such device.
@@ -196,7 +198,7 @@ fn preallocates(settings: &Settings) -> Result<bool> {
         Some(Setting::Bool(wanted)) => Ok(*wanted),
         Some(other) => {
             let why = format!(
-                "option \"preallocate\" of the compiler \"xla\" is true or false, not {other}"
+                "option \"preallocate\" of the compiler \"xla\": must be a bool; got {other}"
             );
             Err(Error::Options(why))
         }
@@ -210,7 +212,7 @@ fn explicit_path(settings: &Settings) -> Result<Option<&Path>> {
         Some(Setting::Text(path)) => Ok(Some(Path::new(path))),
         Some(other) => {
             let why =
-                format!("option \"plugin\" of the compiler \"xla\" must be a path, got {other}");
+                format!("option \"plugin\" of the compiler \"xla\": must be a path; got {other}");
             Err(Error::Options(why))
         }
     }

@@ -132,7 +132,7 @@ impl XlaExecutable {
         let list = |types: Vec<String>| types.join(", ");
         let found = list(inputs.iter().map(|tensor| tensor.ty().to_string()).collect());
         let expected = list(expected.iter().map(ToString::to_string).collect());
-        let why = format!("called with ({found}), compiled for ({expected})");
+        let why = format!("arguments: must be ({expected}); got ({found})");
         Err(Error::Arguments { function: "compiled program".into(), why })
     }
 
@@ -152,8 +152,8 @@ impl XlaExecutable {
         }
         let placed = Arc::new(self.home.beside(distance).map_err(|error| {
             Error::Usage(format!(
-                "the device is taken, by a runtime call whose function runs this program or by a \
-                 program that was interrupted, and has no room beside: {error}"
+                "the device has no memory for a second program while it runs another one (a \
+                 runtime call that runs this program, or an interrupted program): {error}"
             ))
         })?);
         beside.insert(distance, placed.clone());

@@ -57,11 +57,11 @@ impl Imported {
         if let Some(choice) = &options.compiler
             && choice.name() != NAME
         {
-            let why = format!("StableHLO text runs by the compiler {NAME:?}, not by {choice:?}");
+            let why = format!("compiler: must be {NAME:?} for a StableHLO module; got {choice:?}");
             return Err(Error::Options(why));
         }
         if !options.hooks.is_empty() || options.stages.is_some() {
-            let why = "StableHLO text takes no hooks, and is not cut into stages";
+            let why = "hooks, stages: not supported for a StableHLO module";
             return Err(Error::Options(why.into()));
         }
         let device = options.device.as_ref().or(place).filter(|device| !device.is_host()).cloned();
@@ -90,7 +90,7 @@ impl Imported {
         let settings = settings::of_foreign_text(settings, &target);
         let executable = compile_text(&target, &self.text, &settings)?;
         if executable.num_devices() > 1 {
-            let why = "the text is for several devices; one for one device is needed";
+            let why = "a StableHLO module must be for one device; got a module for several devices";
             return Err(Error::Usage(why.into()));
         }
         let outputs = executable.outputs().len();
@@ -140,13 +140,13 @@ fn parameter_type(parameter: &str) -> Result<TensorType, String> {
     let wrong = |why: &str| format!("parameter {:?} {why}", parameter.trim());
     let (_, ty) = parameter.split_once(": ").ok_or_else(|| wrong("has no type"))?;
     let inner = ty.trim_start().strip_prefix("tensor<");
-    let inner = inner.ok_or_else(|| wrong("is no tensor"))?;
-    let end = end_of(inner, b"<", b">").ok_or_else(|| wrong("has a type without end"))?;
+    let inner = inner.ok_or_else(|| wrong("is not a tensor"))?;
+    let end = end_of(inner, b"<", b">").ok_or_else(|| wrong("has an unterminated type"))?;
     let mut dims = Vec::new();
     let mut rest = &inner[..end];
     while rest.starts_with(|c: char| c.is_ascii_digit() || c == '?') {
         let (dim, more) = rest.split_once('x').ok_or_else(|| wrong("has no element type"))?;
-        dims.push(dim.parse::<usize>().map_err(|_| wrong("has a size that is not known"))?);
+        dims.push(dim.parse::<usize>().map_err(|_| wrong("has a dynamic size"))?);
         rest = more;
     }
     let dtype = element(rest).ok_or_else(|| wrong("has elements of an unknown type"))?;
@@ -257,9 +257,9 @@ mod tests {
     #[test]
     fn what_is_not_known_is_refused() {
         for (parameters, why) in [
-            ("%a: tensor<?xf32>", "a size that is not known"),
+            ("%a: tensor<?xf32>", "a dynamic size"),
             ("%a: tensor<2xfoo>", "an unknown type"),
-            ("%a: !stablehlo.token", "is no tensor"),
+            ("%a: !stablehlo.token", "is not a tensor"),
             ("%a", "has no type"),
         ] {
             let error = types(parameters).unwrap_err().to_string();

@@ -103,7 +103,10 @@ impl Compiler for Xla {
     fn check_device(&self, device: &Device) -> Result<()> {
         match device.client() {
             Some(_) => Ok(()),
-            None => Err(Error::Options("the compiler \"xla\" does not run on the host".into())),
+            None => Err(Error::Options(
+                "compiler: \"xla\" does not support the host; it runs on devices of a plugin"
+                    .into(),
+            )),
         }
     }
 
@@ -209,8 +212,7 @@ fn target_of(settings: &Settings, device: Option<&Device>) -> Result<Target> {
     match PLACING.iter().find(|name| settings.contains_key(**name)) {
         None => Ok(Target::of(client, index)),
         Some(name) => Err(Error::Options(format!(
-            "the option {name:?} of the compiler \"xla\" says where to run, and so does the device \
-             that is given; leave one of them out"
+            "option {name:?} of the compiler \"xla\": must not be set together with device"
         ))),
     }
 }

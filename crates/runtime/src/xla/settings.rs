@@ -97,7 +97,10 @@ pub(super) fn kernels(settings: &Settings, target: &Target) -> Result<bool> {
     let wanted = wants_kernels(settings)?.unwrap_or(possible);
     if wanted && !possible {
         let platform = target.client.platform_name();
-        let why = format!("programs for the platform {platform:?} cannot call kernels");
+        let why = format!(
+            "option \"kernels\" of the compiler \"xla\": must not be true on the \
+                           platform {platform:?}, whose programs cannot call kernels"
+        );
         return Err(Error::Options(why));
     }
     if wanted {
@@ -113,7 +116,7 @@ fn wants_kernels(settings: &Settings) -> Result<Option<bool>> {
         Some(Setting::Bool(wanted)) => Ok(Some(*wanted)),
         Some(other) => {
             let why =
-                format!("option \"kernels\" of the compiler \"xla\" is true or false, not {other}");
+                format!("option \"kernels\" of the compiler \"xla\": must be a bool; got {other}");
             Err(Error::Options(why))
         }
     }
@@ -126,8 +129,8 @@ pub(super) fn precision(settings: &Settings) -> Result<Precision> {
         Some(Setting::Text(name)) if name == "high" => Ok(Precision::High),
         Some(Setting::Text(name)) if name == "highest" => Ok(Precision::Highest),
         Some(other) => Err(Error::Options(format!(
-            "option \"precision\" of the compiler \"xla\" must be \"default\", \"high\" or \
-             \"highest\", got {other}"
+            "option \"precision\" of the compiler \"xla\": must be \"default\", \"high\" or \
+             \"highest\"; got {other}"
         ))),
     }
 }
@@ -138,8 +141,8 @@ pub(super) fn integer(settings: &Settings, name: &str, least: i64) -> Result<Opt
         None => Ok(None),
         Some(Setting::Int(value)) if *value >= least => Ok(usize::try_from(*value).ok()),
         Some(other) => Err(Error::Options(format!(
-            "option {name:?} of the compiler {NAME:?} must be a whole number of at least \
-             {least}, got {other}"
+            "option {name:?} of the compiler {NAME:?}: must be an integer of at least {least}; \
+             got {other}"
         ))),
     }
 }

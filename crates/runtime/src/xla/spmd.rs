@@ -34,8 +34,10 @@ pub(crate) fn mesh_devices(count: usize, settings: &Settings) -> Result<Vec<Devi
     let there = found.client.devices().len();
     if there < count {
         let platform = found.client.platform_name();
-        let why =
-            format!("mesh: {count} devices are needed, the platform {platform:?} has {there}");
+        let why = format!(
+            "mesh: axes: product of the sizes must be at most {there}, the number of \
+                     devices of {platform:?}; got {count}"
+        );
         return Err(Error::Options(why));
     }
     (0..count).map(|index| Device::of(&found.client, index)).collect()
@@ -131,7 +133,9 @@ impl Divided {
         let (client, places) = self.mesh.placed();
         if parts.len() != places.len() {
             let (found, expected) = (parts.len(), places.len());
-            return Err(wrong(format!("parts for {found} devices, the mesh has {expected}")));
+            return Err(wrong(format!(
+                "parts: must be {expected}, one for each device of the mesh; got {found}"
+            )));
         }
         let mut lists: Vec<Vec<Buffer>> = Vec::with_capacity(parts.len());
         for (list, &device) in parts.iter().zip(places) {
@@ -153,13 +157,17 @@ impl Divided {
     fn placed(&self, list: &[Tensor], client: &pjrt::Client, device: usize) -> Result<Vec<Buffer>> {
         if list.len() != self.parts.len() {
             let (found, expected) = (list.len(), self.parts.len());
-            return Err(wrong(format!("{found} parts for a device, the program takes {expected}")));
+            return Err(wrong(format!(
+                "parts: must be {expected} for each device, one for each input; got {found}"
+            )));
         }
         let place = |&input: &usize| {
             let (part, expected) = (list[input].data(), &self.parts[input]);
             if part.dtype() != expected.dtype || *part.shape() != expected.shape {
                 let found = part.ty();
-                return Err(wrong(format!("part of input {input}: {found}, expected {expected}")));
+                return Err(wrong(format!(
+                    "part of input {input}: must be {expected}; got {found}"
+                )));
             }
             match part.buffer() {
                 Some(buffer) if buffer.client() == client && buffer.device().index() == device => {
@@ -185,10 +193,12 @@ fn parts_of<'a>(
     let types: Vec<&TensorType> = types.collect();
     if types.len() != shardings.len() {
         let (found, expected) = (shardings.len(), types.len());
-        return Err(wrong(format!("{found} shardings for {expected} tensors")));
+        return Err(wrong(format!(
+            "shardings: must be {expected}, one for each tensor; got {found}"
+        )));
     }
     if let Some(other) = shardings.iter().find(|sharding| sharding.mesh() != mesh) {
-        return Err(wrong(format!("{other:?} is of another mesh than {mesh}")));
+        return Err(wrong(format!("shardings: must use the mesh {mesh}; got {other:?}")));
     }
     let part = |(ty, sharding): (&TensorType, &Sharding)| {
         Ok(TensorType { shape: sharding.part(&ty.shape)?, ..ty.clone() })
@@ -209,5 +219,5 @@ fn check_parts(executable: &pjrt::Executable, wanted: &[TensorType]) -> Result<(
         return Ok(());
     }
     let given: Vec<String> = given.iter().map(|(dtype, shape)| format!("{dtype}{shape}")).collect();
-    Err(Error::Internal(format!("XLA divided the results otherwise: {}", given.join(", "))))
+    Err(Error::Internal(format!("XLA divided the results differently: {}", given.join(", "))))
 }

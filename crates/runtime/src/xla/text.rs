@@ -59,7 +59,8 @@ pub fn stablehlo_text(
 /// More literals than inputs.
 pub fn with_literals(program: &Program, literals: &[HostTensor]) -> Result<Arc<Program>> {
     let count = program.inputs().len().checked_sub(literals.len());
-    let count = count.ok_or_else(|| Error::Usage("there are more literals than inputs".into()))?;
+    let count =
+        count.ok_or_else(|| Error::Usage("literals: must be at most one for each input".into()))?;
     let mut graph = Graph::new();
     let inputs = program.inputs()[..count].to_vec();
     let mut arguments = Vec::with_capacity(program.inputs().len());

@@ -15,7 +15,7 @@ pub(super) fn split(program: &Program, notes: &[String]) -> Result<StageGraph, S
     if let Some(missing) = notes.iter().find(|note| !present.contains(&note.as_str())) {
         let known = if present.is_empty() { "none".to_owned() } else { present.join(", ") };
         return Err(SplitError::Policy(format!(
-            "no value has the mark {missing:?}; the marks of this expression: {known}"
+            "marks: must be marks of the expression ({known}); got {missing:?}"
         )));
     }
     let mut names: Vec<Arc<str>> = Vec::new();

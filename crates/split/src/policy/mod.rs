@@ -99,7 +99,7 @@ impl Policy {
 
 fn positive(policy: &Policy, count: usize) -> Result<usize, SplitError> {
     match count {
-        0 => Err(SplitError::Policy(format!("{policy} cuts nothing: the number must be positive"))),
+        0 => Err(SplitError::Policy(format!("policy: number must be positive; got {policy}"))),
         count => Ok(count),
     }
 }

@@ -100,7 +100,8 @@ fn too_large(sequence: &Sequence<'_>, position: usize, bytes: u64) -> SplitError
     let needed = alone.add(position);
     let line = graph.line(id).map_or_else(String::new, |line| format!(" ({line})"));
     SplitError::Policy(format!(
-        "{} of type {}{line} with its operands needs {needed} bytes; a stage has at most {bytes}",
+        "policy: a stage has at most {bytes} bytes, but {} of type {}{line} with its operands \
+         needs {needed}",
         graph.op(id).name(),
         graph.ty(id)
     ))

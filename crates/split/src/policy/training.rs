@@ -15,7 +15,8 @@ pub(super) fn split(sequence: &Sequence<'_>) -> Result<StageGraph, SplitError> {
     let derived: Vec<bool> = sequence.nodes.iter().map(|&id| graph.is_derived(id)).collect();
     if !derived.contains(&true) {
         return Err(SplitError::Policy(
-            "training() splits a training step, and no gradient is taken in this expression".into(),
+            "policy: training() requires a training step; the expression contains no gradient"
+                .into(),
         ));
     }
     let (mut stages, parts) = sequence.assemble_parts(&passes(sequence, &derived))?;

@@ -54,7 +54,7 @@ fn values_are_dropped_when_no_stage_needs_them() -> Test {
     let inputs = [Arc::new(()), Arc::new(())];
     let mut seen: Vec<Weak<()>> = inputs.iter().map(Arc::downgrade).collect();
     let mut schedule = Schedule::new(&graph, inputs.into())?;
-    assert_eq!(seen[1].strong_count(), 0, "nobody needs the second input");
+    assert_eq!(seen[1].strong_count(), 0, "no stage needs the second input");
     while let Some(task) = schedule.next_ready() {
         drop(task.arguments);
         assert!(seen.iter().all(|value| value.strong_count() == 0), "{}", task.stage);

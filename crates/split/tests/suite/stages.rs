@@ -152,7 +152,7 @@ fn damaged_bytes_are_refused() {
     version[4] += 1;
     let error = Stage::from_bytes(&version).expect_err("the version is another one");
     assert!(error.to_string().contains("version"), "{error}");
-    let error = StageGraph::from_bytes(&bytes).expect_err("a stage is no graph of stages");
+    let error = StageGraph::from_bytes(&bytes).expect_err("a stage is not a graph of stages");
     assert_eq!(
         error.to_string(),
         "bytes: expected a graph of stages; at byte 4, they do not begin like one"

@@ -197,7 +197,7 @@ fn a_plugin_without_host_calls_is_an_error() {
     assert!(matches!(error, LowerError::HostCalls { .. }));
     assert_eq!(
         error.to_string(),
-        "io_call: hook \"loss\" cannot run, the plugin does not support host calls (train.py:31)"
+        "io_call: hook \"loss\" requires a plugin that supports host calls (train.py:31)"
     );
 }
 

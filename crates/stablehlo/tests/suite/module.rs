@@ -85,7 +85,7 @@ fn donated_inputs_take_the_first_free_output_of_their_type() {
     let options = LowerOptions { donated: &[false; 2], ..LowerOptions::default() };
     let error = lower(&program, &options).unwrap_err();
     assert_eq!(error, LowerError::Donated { expected: 4, found: 2 });
-    assert_eq!(error.to_string(), "donated has 2 entries for a program of 4 inputs");
+    assert_eq!(error.to_string(), "donated: must have one entry for each of 4 inputs; got 2");
 }
 
 #[test]

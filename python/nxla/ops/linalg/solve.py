@@ -67,19 +67,19 @@ def _check_sides(a: Tensor, b: Tensor) -> None:
     """Refuse matrices on the right that do not fit those on the left, in the shapes they have."""
     if len(a.shape) < 2 or len(b.shape) < 2:
         return
-    sides = f"x1 is {_type_of(a)} and x2 is {_type_of(b)}"
+    sides = f"{_type_of(a)} and {_type_of(b)}"
     if a.shape[-2] != a.shape[-1]:
         raise ShapeError(
-            f"solve: x1 must have square matrices in the last two axes, {sides}{user_line()}"
+            f"solve: x1: must have square matrices in the last two axes; got {sides}{user_line()}"
         )
     if b.shape[-2] != a.shape[-1]:
         hint = "; vectors, one for each matrix, are x2[..., None]" * (b.shape == a.shape[:-1])
         raise ShapeError(
-            f"solve: x2 must have matrices of {a.shape[-1]} rows, {sides}{hint}{user_line()}"
+            f"solve: x2: must have matrices of {a.shape[-1]} rows; got {sides}{hint}{user_line()}"
         )
     pairs = zip(reversed(a.shape[:-2]), reversed(b.shape[:-2]), strict=False)
     if any(x != y and 1 not in (x, y) for x, y in pairs):
-        raise ShapeError(f"solve: the leading axes do not broadcast, {sides}{user_line()}")
+        raise ShapeError(f"solve: operands: leading axes must broadcast; got {sides}{user_line()}")
 
 
 def slogdet(x: TensorLike, /) -> SlogdetResult:

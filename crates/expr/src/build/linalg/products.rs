@@ -72,7 +72,7 @@ impl Graph {
             }
         }
         if axis >= 0 && self.shape(x).rank() != self.shape(y).rank() {
-            let why = format!("{axis} must be negative if the ranks of the operands differ");
+            let why = format!("must be negative if the ranks of the operands differ; got {axis}");
             return Err(self.invalid(op, "axis", why));
         }
         let part = |graph: &mut Graph, operand, index| {

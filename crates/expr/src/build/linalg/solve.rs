@@ -329,7 +329,7 @@ impl Graph {
                 && b_ty.shape[..=batch] == a_ty.shape[..=batch]
         });
         if !fits {
-            let expected = format!("vectors or matrices with as many rows as those of {a_ty}");
+            let expected = format!("vectors or matrices with as many rows as {a_ty}");
             let found = b_ty.to_string();
             return Err(self.error(op, ErrorKind::Shape { argument: "b", found, expected }));
         }

@@ -80,7 +80,7 @@ impl Graph {
             return Err(self.invalid(op, "axis", "must not be the axis of examples, 0"));
         }
         if groups == 0 || !shape[at].is_multiple_of(groups) {
-            let why = format!("{groups} do not divide the {} channels", shape[at]);
+            let why = format!("must divide {} channels; got {groups}", shape[at]);
             return Err(self.invalid(op, "groups", why));
         }
         let names = self.tensor_type(x).names.clone();

@@ -473,8 +473,11 @@ impl Graph {
     pub(super) fn drawn(&mut self, op: &'static str, x: ExprId, draw: &Draw) -> Result<ExprId> {
         let x = self.rename(x, None)?;
         if self.shape(x).size() != draw.shape.size() {
-            let why =
-                format!("parameters of shape {} do not broadcast to {}", self.shape(x), draw.shape);
+            let why = format!(
+                "must contain the shape of the parameters {}; got {}",
+                self.shape(x),
+                draw.shape
+            );
             return Err(self.invalid(op, "shape", why));
         }
         let x = self.reshape_named(x, draw.shape.clone(), draw.names.clone()).map_err(of_op(op))?;

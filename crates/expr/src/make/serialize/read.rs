@@ -35,7 +35,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Program> {
         programs.push(program);
     }
     if !reader.rest.is_empty() {
-        let why = format!("{} bytes are left over", reader.rest.len());
+        let why = format!("{} bytes follow", reader.rest.len());
         return Err(reader.malformed("the end", why));
     }
     let none = || reader.malformed("the number of programs", "there is none".into());
@@ -181,7 +181,7 @@ impl<'a> Rebuild<'a> {
             self.node(reader)?;
         }
         if let Some((node, _)) = self.noted.last() {
-            let why = format!("node {node} cannot have any");
+            let why = format!("node {node} must not have notes");
             return Err(reader.malformed("the nodes with notes", why));
         }
         let outputs = self.roots(reader, "output")?;
@@ -224,13 +224,13 @@ impl<'a> Rebuild<'a> {
         let wrong = |why| Err(SerializeError::Parameter { node, why });
         match op {
             Op::Parameter(parameter) => match self.inputs.get(parameter.index as usize) {
-                _ if parameter.scope != 0 => wrong("the parameter is of an open region"),
+                _ if parameter.scope != 0 => wrong("the parameter belongs to an unfinished region"),
                 Some(ty) if *ty == parameter.ty && parameter.index as usize == node.index() => {
                     Ok(())
                 }
                 Some(_) | None => wrong("the parameter does not match an input"),
             },
-            _ if node.index() < self.inputs.len() => wrong("a parameter is due here"),
+            _ if node.index() < self.inputs.len() => wrong("the node must be a parameter"),
             Op::Constant(constant) => {
                 check_type(reader, "a constant", &constant.ty)?;
                 if constant.value.canonical(constant.ty.dtype) == constant.value {
@@ -254,9 +254,9 @@ impl<'a> Rebuild<'a> {
             let program = self
                 .programs
                 .get(region as usize)
-                .ok_or_else(|| wrong("which is not an earlier program"))?;
+                .ok_or_else(|| wrong("which must be an earlier program"))?;
             if program.graph().nesting() >= MAX_NESTING {
-                return Err(wrong("which nests too deep"));
+                return Err(wrong("which is nested too deeply"));
             }
             programs.push(program.clone());
         }

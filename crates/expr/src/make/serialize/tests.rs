@@ -460,7 +460,7 @@ fn ill_formed_programs_are_refused() {
     assert_eq!(refused(&[(input(), &[]), (exp(), &[0])], &[]), operand);
     let operand = "%1 uses a node 2 places before it, which does not exist";
     assert_eq!(refused(&[(input(), &[]), (exp(), &[2])], &[]), operand);
-    let root = "output 0 names node 1, but there are 1";
+    let root = "output 0 must be one of 1 nodes; got 1";
     assert_eq!(refused(&[(input(), &[])], &[1]), root);
     let arity = refused(&[(input(), &[]), (exp(), &[1, 1])], &[]);
     assert!(arity.starts_with("%1 is ill-typed: exp: "), "{arity}");
@@ -469,16 +469,16 @@ fn ill_formed_programs_are_refused() {
     let same = refused(&[(input(), &[]), (Op::AsType(DType::F32), &[1])], &[]);
     assert_eq!(same, "%1 repeats another node or is not in simplified form");
     let open = refused(&[(parameter(1, 0, ty()), &[])], &[]);
-    assert_eq!(open, "%0: the parameter is of an open region");
+    assert_eq!(open, "%0: the parameter belongs to an unfinished region");
     let other = TensorType::scalar(DType::F32);
     let mismatch = refused(&[(parameter(0, 0, other), &[])], &[]);
     assert_eq!(mismatch, "%0: the parameter does not match an input");
     let missing = Op::Iota(Box::new(Iota { axis: None, ty: ty() }));
-    assert_eq!(refused(&[(missing, &[])], &[]), "%0: a parameter is due here");
+    assert_eq!(refused(&[(missing, &[])], &[]), "%0: the node must be a parameter");
     let huge = TensorType::new(DType::F32, [usize::MAX, 2]);
     let huge = Op::Iota(Box::new(Iota { axis: None, ty: huge }));
     let error = refused(&[(input(), &[]), (huge, &[])], &[]);
-    assert!(error.ends_with("is too large"), "{error}");
+    assert!(error.ends_with("must fit 64 bits"), "{error}");
     let deep = Op::Iota(Box::new(Iota { axis: None, ty: TensorType::new(DType::F32, [1; 65]) }));
     let error = refused(&[(input(), &[]), (deep, &[])], &[]);
     assert!(error.ends_with("a tensor must have at most 64 axes; got 65"), "{error}");
@@ -518,7 +518,7 @@ fn damaged_bytes_with_a_right_checksum_never_panic() {
             assert_eq!(from_bytes(&to_bytes(&program)).unwrap().digest(), program.digest());
         }
     }
-    assert!(accepted > 1000, "mutations that change a number give other programs: {accepted}");
+    assert!(accepted > 1000, "mutations of numbers yield other valid programs: {accepted}");
 }
 
 /// Changes, removes or inserts a few bytes after the header.

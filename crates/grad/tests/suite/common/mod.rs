@@ -175,7 +175,7 @@ fn compare_forward(graph: &Graph, inputs: &[HostTensor], loss: ExprId, gradient:
     let (value, found) = (f64s(&found[0])[0], f64s(&found[1])[0]);
     assert!(
         (value - expected_value).abs() <= 1e-9 * 1.0f64.max(value.abs()),
-        "forward mode gives {value}, the function {expected_value}"
+        "forward mode returns {value}, the function {expected_value}"
     );
     let mut expected = 0.0;
     let mut scale = 1.0f64;
@@ -187,6 +187,6 @@ fn compare_forward(graph: &Graph, inputs: &[HostTensor], loss: ExprId, gradient:
     }
     assert!(
         (found - expected).abs() <= 1e-8 * scale,
-        "forward mode gives {found}, the gradient {expected}"
+        "forward mode returns {found}, the gradient {expected}"
     );
 }

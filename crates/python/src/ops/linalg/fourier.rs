@@ -55,7 +55,7 @@ impl Argument for Points {
 
     fn given(self, _site: &mut Site<'_>) -> Result<usize> {
         usize::try_from(self.0).ok().filter(|&points| points > 0).ok_or_else(|| {
-            user_error(argument_error("fft", format!("n must be at least 1, got {}", self.0)))
+            user_error(argument_error("fft", format!("n: must be at least 1; got {}", self.0)))
         })
     }
 }

@@ -365,8 +365,8 @@ functions! {
     /// strides : int or sequence of int, optional
     ///     The stride of the windows; their size by default.
     /// padding : {"valid", "same"} or sequence of (int, int)
-    ///     What is around the elements, and is never the largest: nothing, so much that there is a
-    ///     window for each stride, or what is said for each axis.
+    ///     The padding, whose elements are smaller than all others: none, enough for one window for
+    ///     each stride, or pairs for each axis.
     /// channels_last : bool
     ///     If True, channels are the last axis, as in JAX and Keras, instead of the second.
     ///

@@ -95,7 +95,7 @@ impl DiskCache {
             Some(Setting::Text(path)) => Some(path.into()),
             Some(other) => {
                 let why = format!(
-                    "option \"cache_dir\" of the compiler {NAME:?} must be a path, got {other}"
+                    "option \"cache_dir\" of the compiler {NAME:?}: must be a path; got {other}"
                 );
                 return Err(Error::Options(why));
             }
@@ -170,7 +170,7 @@ fn limit_of_environment() -> Result<u64> {
     };
     let number = given.to_str().and_then(|text| text.parse().ok());
     number.ok_or_else(|| {
-        Error::Options(format!("{CACHE_BYTES_VARIABLE} must be a number of bytes, got {given:?}"))
+        Error::Options(format!("{CACHE_BYTES_VARIABLE}: must be a number of bytes; got {given:?}"))
     })
 }
 
