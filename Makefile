@@ -1,5 +1,5 @@
-# Every command of the project; `make help` lists them. Each sets up what it needs, so all of them
-# work on a fresh clone where Rust, Python with pip and the package registries are at hand.
+# The commands of the project; `make help` lists them. Each command installs its requirements, so all
+# of them work on a fresh clone with Rust, Python with pip, and access to the package registries.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -21,7 +21,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 section = @printf '\n== %s ==\n' '$(1)'
-# Runs the programs of `cargo test`, and nothing else, with every allocation checked.
+# Run the programs of `cargo test` with checks of every allocation.
 with_heap_checks = --config "target.'cfg(unix)'.runner = ['$(CURDIR)/$(BIN)/python', '$(CURDIR)/tools/check_heap.py']"
 # Tests find the CPU plugin of the virtual environment, unless another one is named by its path or by
 # its platform: `NXLA_PJRT_PLUGIN=… make test`, `NXLA_TEST_PLATFORM=cuda make test`.
@@ -108,7 +108,7 @@ fuzz: $(STAMPS)/dev ## try programs, bytes and arguments at random (SECONDS=600 
 clean: ## remove everything that was built
 	rm -rf target $(VENV) dist out python/nxla/_core*.so
 
-# DIR=folder runs files of one's own, ENGINE=evaluator or xla only one of the two.
+# DIR=folder runs the files of another folder; ENGINE=evaluator or ENGINE=xla selects one backend.
 golden: $(STAMPS)/dev ## compare with what a real Nx returned: DIR=folder, ENGINE=evaluator|xla
 	$(with_plugin) PYTHONPATH=tests $(BIN)/python -m golden $(DIR) $(if $(ENGINE),--engine $(ENGINE))
 
@@ -141,8 +141,8 @@ package: ## package the crates, build each from its package, and try to publish 
 	@printf '%s crates build from their packages alone, and nxla without its features\n' \
 		"$$(ls target/package/*.crate | wc -l)"
 
-# `cargo install cargo-semver-checks` has what this asks for.
-semver: ## compare the interfaces of the crates with those of the last release
+# Run `cargo install cargo-semver-checks` first.
+semver: ## compare the interfaces of the crates with the last release
 	$(call section,cargo semver-checks)
 	@tag=$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true); \
 	if [ -z "$$tag" ]; then echo 'there is no release to compare with yet'; \
@@ -209,7 +209,7 @@ check-workflows: $(STAMPS)/workflows
 
 $(STAMPS)/tools: pyproject.toml tools/requirements.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=…")'
-# Where the `venv` module comes without `ensurepip`, the interpreter's own pip fills in.
+# If `ensurepip` is missing, use the pip of the interpreter.
 	$(PYTHON) -m venv $(VENV) || { \
 		$(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install -q pip; }
 	@mkdir -p $(STAMPS)

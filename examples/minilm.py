@@ -42,7 +42,7 @@ def run(width=384, depth=6, heads=12, words=1000, length=16):
     tokens = nx.reshape(nx.arange(4 * length) * 37 % words, (4, length))
     lengths = nx.tensor([length, length // 2, length // 2, 3])
     mask = nx.arange(length) < lengths[:, None]
-    # The third sentence is the second one, with other words where nobody looks.
+    # The third sentence differs from the second one only at masked words.
     tokens = nx.concat([tokens[:2], nx.where(mask[1:2], tokens[1:2], 7), tokens[3:]], axis=0)
     vectors = nx.jit(encoder, static_argnums=3)(params, tokens, mask, heads)
     return {"alike": vectors @ vectors.T}

@@ -1,9 +1,8 @@
-//! Leaving out an arm for a new op does not compile.
+//! Tests that a new op without its match arms does not compile.
 //!
-//! The crates that hold rules are copied, an op is added to the copy and nothing else, and the copy
-//! is checked. The compiler must ask for an arm in exactly the files that `docs/add-an-op.md` says
-//! it asks in: a rule that swallows unknown ops would go missing here, and so would a recipe that
-//! has grown old.
+//! The test copies the crates with rules, adds an op to the copy, and checks the copy. The compiler
+//! must report a missing arm in exactly the files that `docs/add-an-op.md` lists. The test fails if
+//! a rule has a wildcard arm, and if the page is out of date.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -13,7 +12,7 @@ use std::{fs, io};
 
 use serde_json::Value;
 
-/// The table, and every layer that has rules of its own.
+/// The crate with the table of ops, and the crates with rules for ops.
 const CRATES: [&str; 7] = ["tensor", "expr", "grad", "factor", "eval", "reference", "stablehlo"];
 
 /// The row above which the new one goes.
@@ -23,7 +22,7 @@ const NEW_ROW: &str = r#"Cospi cospi "cospi" Float (Direct("chlo.cospi")) 20 (-1
             /// Return the cube root of each element, also of negative ones.
             "#;
 
-/// What the compiler says to a match without an arm for some value.
+/// The compiler's error code for a match with a missing arm.
 const NON_EXHAUSTIVE: &str = "E0004";
 
 #[test]

@@ -1,13 +1,13 @@
 """Random programs with control flow and transformations inside, against JAX on the same program.
 
-A program takes three numbers and gives three. It is made of functions of elements, products,
-conditionals, scans, counted and open loops, and of `vmap`, `grad`, `jvp`, `vjp` and `checkpoint` of
-other such programs, to any depth. Its value, its gradient and its change along a direction have to
-be those of JAX in double precision, which runs without compiling.
+A program maps three numbers to three numbers. It contains element-wise functions, products,
+conditionals, scans, counting and general loops, and `vmap`, `grad`, `jvp`, `vjp` and `checkpoint`
+of other such programs, nested to any depth. The value, the gradient and a directional derivative
+must equal those of JAX in double precision without compilation.
 
-Run it by itself: ``python tests/random_programs.py --count 10000 --seed 0``, where ``--compiler
-evaluator xla`` compares several compilers. What disagrees is printed with its seed, which makes it
-again: ``--seed N --count 1``.
+Run ``python tests/random_programs.py --count 10000 --seed 0``; ``--compiler evaluator xla``
+compares several compilers. The script prints each program that disagrees with its seed; ``--seed N
+--count 1`` repeats it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ import numpy as np
 
 SIZE = 3
 
-#: How far results may be apart, as a share of the largest number.
+#: The allowed difference of results, relative to the largest number.
 TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True)
 class Library:
-    """What programs are written in."""
+    """The functions that programs use, from nxla or JAX."""
 
     xp: Any
     array: Callable[[Any], Any]
@@ -44,7 +44,7 @@ class Library:
     jvp: Callable[..., Any]
     vjp: Callable[..., Any]
     checkpoint: Callable[..., Any]
-    #: Runs a function of one array, and gives arrays of numpy.
+    #: Run a function of one array, and return NumPy arrays.
     run: Callable[..., Any]
 
 
@@ -97,7 +97,7 @@ def jax_library() -> Library:
         return functools.reduce(lambda x, i: body(i, x), range(n), x)
 
     def while_loop(holds: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
-        # How many trips there are is not known while derivatives are taken; at most four here.
+        # The trip count is unknown while derivatives are built; it is at most four.
         for _ in range(4):
             goes_on, following = holds(state), body(state)
             state = jax.tree.map(functools.partial(jnp.where, goes_on), following, state)
@@ -135,7 +135,7 @@ class Maker:
         return [self.random.uniform(-1.2, 1.2) for _ in range(SIZE)]
 
     def program(self, depth: int, derivatives: int = 2) -> Program:
-        """Return a program whose parts nest up to a depth, with so many derivatives nested."""
+        """Return a random program with limits for nested parts and nested derivatives."""
         if depth == 0:
             return self.leaf()
         kinds = [

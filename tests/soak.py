@@ -24,7 +24,7 @@ import stress
 
 
 class Usage(NamedTuple):
-    """What the process holds."""
+    """The resources that the process holds."""
 
     megabytes: int
     maps: int
@@ -40,7 +40,7 @@ class Usage(NamedTuple):
         return Usage(stress.memory() >> 20, lines, len(threads), len(descriptors))
 
 
-#: How much more than in the second quarter the last one may take: allocators and caches keep some.
+#: The allowed growth between the second and the last quarter, for allocators and caches.
 SLACK = Usage(256, 12_000, 16, 16)
 
 EXITS = """
@@ -54,8 +54,8 @@ sys.exit(3)
 """
 
 
-#: How many trips take XLA some seconds. It cannot be told to stop: a loop that nobody waits for any
-#: more goes on, and the client that it runs on comes back when it is over.
+#: A trip count that takes XLA some seconds. XLA cannot cancel a loop: an abandoned loop runs to its
+#: end, and its client is available again after that.
 TRIPS = 200_000_000
 
 
@@ -133,7 +133,7 @@ TASKS = (interrupted, forked, exits, evicted, large, refused)
 
 
 def main() -> int:
-    """Run the threads, and take turns with the tasks of the main thread."""
+    """Run the threads, and alternate between the tasks of the main thread."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--threads", type=int, default=8)

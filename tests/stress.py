@@ -55,7 +55,7 @@ class Worker:
         self.thread = threading.Thread(target=self.run, name=f"worker {number}", daemon=True)
 
     def run(self) -> None:
-        """Take turns with the tasks."""
+        """Run the tasks alternately."""
         tasks = [
             self.same, self.different, self.loops, self.hooks, self.gradients, self.stream,
             self.nested, self.failing,
@@ -184,7 +184,7 @@ def main() -> int:
     workers = [Worker(number, compilers, until) for number in range(arguments.threads)]
     for worker in workers:
         worker.thread.start()
-    # What is compiled once and for all is there after a quarter of the time.
+    # All programs that are compiled once exist after a quarter of the time.
     settled: int | None = None
     while any(worker.thread.is_alive() for worker in workers):
         time.sleep(0.2)

@@ -16,8 +16,8 @@ import sys
 
 LIBRARY = "libc_malloc_debug.so.0"
 
-#: Writes one byte past a block, and gives it back. The block comes by way of the interpreter, whose
-#: own calls are redirected: what `ctypes` finds under the name of `malloc` is not.
+#: Write one byte past a block, and free the block. The interpreter allocates the block, because
+#: only its calls are redirected; `ctypes` would call another `malloc`.
 OFFENCE = """
 import ctypes, os
 with open("/proc/self/maps") as maps:

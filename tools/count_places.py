@@ -58,7 +58,7 @@ def sources(root: Path) -> dict[str, str]:
 
 
 def lists(text: str, arguments: list[str]) -> int:
-    """Count the places of a text where most of the arguments are declared together."""
+    """Count the positions of a source where most of the arguments are declared together."""
     lines = text.split("\n")
     declared = [
         (number, position)

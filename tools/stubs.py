@@ -33,7 +33,7 @@ HEADER = """\
 HERE = "    # Methods of `nxla._methods`."
 #: Between these lines stands what a module exports.
 EXPORTS = re.compile(
-    r"# What is imported above\..*?(?=\n# fmt: on|\n\nTYPE_CHECKING|\Z)", re.DOTALL
+    r"# The names that are imported above\..*?(?=\n# fmt: on|\n\nTYPE_CHECKING|\Z)", re.DOTALL
 )
 
 
@@ -148,7 +148,7 @@ def exports(path: Path) -> str:
             names.update(one.asname or one.name for one in node.names)
         elif isinstance(node, ast.Assign):
             names.update(target.id for target in node.targets if isinstance(target, ast.Name))
-    # A flag for type checkers is nobody else's business.
+    # Only type checkers use this flag.
     names.discard("TYPE_CHECKING")
     everything = "*" in names
     own = sorted((n for n in names if re.match("[a-zA-Z]|__version__$", n)), key=export_order)
@@ -158,7 +158,8 @@ def exports(path: Path) -> str:
         initial_indent="    ",
         subsequent_indent="    ",
     )
-    block = f"# What is imported above. `make stubs` writes this list.\n__all__ = [\n{listed}\n]\n"
+    notice = "# The names that are imported above. `make stubs` writes this list.\n"
+    block = f"{notice}__all__ = [\n{listed}\n]\n"
     if everything:
         block += "__all__ += _core.__all__\n"
     return formatted(EXPORTS.sub(lambda _: block.rstrip("\n"), text), path)

@@ -1,7 +1,7 @@
-//! What a call of a compiled function costs besides its computation.
+//! Benchmarks of the overhead of a call of a compiled function.
 //!
-//! The functions add up numbers, one per argument, so nearly all of the time is the way there and
-//! back. `plugin` is the floor: the same program run by the plugin on buffers that are there.
+//! The functions add scalars, one per argument, so nearly all of the time is overhead. `plugin` is the
+//! lower bound: the plugin runs the same program on existing buffers.
 #![forbid(unsafe_code)]
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};

@@ -1,8 +1,7 @@
 """Compare nxla with JAX and numpy, as a table of ratios, and say which aims are reached.
 
-Each library is measured by ``worker.py`` in a process of its own. Two figures taken far apart say
-little on a machine that does other things as well, so the libraries take turns, and each figure is
-the best of the turns.
+``worker.py`` measures each library in a separate process. The load of the machine varies, so the
+libraries are measured alternately, and each figure is the best of all rounds.
 
 Run it with ``make bench``.
 """
@@ -54,11 +53,11 @@ def figures_of(library: str) -> dict[str, float]:
 
 
 def best_figures() -> dict[str, dict[str, float]]:
-    """Return the best figures of each library over all turns."""
+    """Return the best figures of each library over all rounds."""
     best: dict[str, dict[str, float]] = {library: {} for library in LIBRARIES}
     for turn in range(TURNS):
         for library in LIBRARIES:
-            print(f"turn {turn + 1} of {TURNS}: {library}", file=sys.stderr, flush=True)
+            print(f"round {turn + 1} of {TURNS}: {library}", file=sys.stderr, flush=True)
             for name, figure in figures_of(library).items():
                 best[library][name] = min(figure, best[library].get(name, figure))
     return best

@@ -5,7 +5,7 @@ the one that was filled so, and JAX with what its own cache has kept. Each tells
 call took, without what a later one takes, and how much of the processors' time that was, which says
 more on a machine that does other things as well.
 
-Run it with ``make bench``, or by itself: ``python benches/python/cached.py``.
+Run it with ``make bench`` or ``python benches/python/cached.py``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from libraries import library
 from zoo import MODELS
 
 TURNS = 2
-#: How many times as soon as without the folder a second process is to start.
+#: The required speedup of the start of a second process by the folder.
 AIM = 10.0
 
 
@@ -52,7 +52,7 @@ def measure(name: str) -> dict[str, float]:
 
 
 def process(name: str, folder: str) -> dict[str, float]:
-    """Return what a process of its own measured."""
+    """Return the figures that a separate process measured."""
     environment = {**os.environ, "NXLA_CACHE_DIR": folder}
     command = [sys.executable, __file__, "--worker", name]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
@@ -61,7 +61,7 @@ def process(name: str, folder: str) -> dict[str, float]:
 
 
 def best(name: str, folder: str) -> dict[str, float]:
-    """Return the best of some turns."""
+    """Return the best figures of some rounds."""
     turns = [process(name, folder) for _ in range(TURNS)]
     return {figure: min(turn[figure] for turn in turns) for figure in turns[0]}
 

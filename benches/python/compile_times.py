@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 TURNS = 3
-#: Who writes the text, and who compiles it.
+#: The libraries that write and compile the module.
 WAYS = ("nxla", "imported", "jax")
 
 

@@ -89,7 +89,7 @@ def transformer(lib):
 
 
 def recurrence(lib, steps=1000, batch=16, **keeps):
-    """Return the loss of a recurrent net on so many sequences, and its arguments."""
+    """Return the loss of a recurrent network on a batch of sequences, and its arguments."""
     random = np.random.default_rng(0)
     weights = {"h": normal(random, 64, 64, scale=0.1), "x": normal(random, 32, 64, scale=0.2)}
     x = normal(random, steps, batch, 32)
@@ -221,7 +221,7 @@ def measure_scan(method, name, steps):
     function = derivatives(name, loss, arguments)["forward" if method == "forward" else "gradient"][
         0
     ]
-    # What is needed to compile is not counted.
+    # The memory for compilation is not counted.
     lib.wait(lib.jit(loss)(*arguments))
     before = held("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # The peak begins anew.

@@ -30,7 +30,7 @@ from zoo import minilm_training, mlp
 TRAINED = {"MLP": mlp, "MiniLM": minilm_training}
 #: So large that new weights are gradients more than they are old weights, since they are compared.
 RATE = 1e3
-#: How far results may be from those of one device, as a share of the largest number.
+#: The allowed difference from the results of one device, relative to the largest number.
 ROUNDING = 1e-3
 #: Devices along the axes for the batch and for the weights.
 MESHES = {
@@ -137,7 +137,7 @@ def measure(model: str, name: str, mesh: str, results: str) -> dict[str, object]
 
 
 def figures_of(model: str, name: str, mesh: str, folder: Path) -> dict[str, object]:
-    """Return what a process of its own measured."""
+    """Return the figures that a separate process measured."""
     count = MESHES[mesh][0] * MESHES[mesh][1]
     environment = dict(os.environ)
     if name == "jax":
@@ -160,7 +160,7 @@ def compare(model: str, folder: Path) -> None:
             if not apart <= ROUNDING:
                 raise SystemExit(f"{model}, {mesh}: {name} is {apart:.1e} from one device")
         exchanges = ours["exchanges"]
-        # Gradients and partial products are added up; nothing else has to be told.
+        # Devices exchange only sums of gradients and of partial products.
         if set(exchanges) != (set() if mesh == "one device" else {"all-reduce"}):
             raise SystemExit(f"{model}, {mesh}: devices exchange {exchanges}")
         other = f"{theirs['step'] * 1e3:>9.2f} ms" if theirs else f"{'—':>12}"

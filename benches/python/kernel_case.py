@@ -16,7 +16,7 @@ MOST, APART = 10_500_000, 4096
 
 
 class LackingError(Exception):
-    """A library has no words for a kernel."""
+    """A library cannot express a kernel."""
 
 
 def all_of_it(*results: Any) -> tuple[Any, ...]:
@@ -30,9 +30,10 @@ class Case:
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
-    #: Makes of results what all libraries must agree on: signs and orders may differ.
+    #: Extract the part of the results on which all libraries must agree; signs and orders may
+    #: differ.
     essence: Callable[..., tuple[Any, ...]] = all_of_it
-    #: How far that may be apart, as a share of its largest number; `None` goes by the dtype.
+    #: The allowed difference relative to the largest number; `None` selects it by the dtype.
     tolerance: float | None = None
 
 
@@ -118,7 +119,7 @@ def alike(function: Callable[..., Any], operands: int = 1) -> Any:
 
 
 def copied(function: Callable[..., Any]) -> Any:
-    """Return what makes a kernel that is a view in numpy: others give results, so it is copied."""
+    """Return a function that copies the result of NumPy, which is a view for this kernel."""
 
     def choose(b: Bench) -> Callable[..., Any]:
         if b.name == "numpy":

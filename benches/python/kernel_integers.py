@@ -1,4 +1,4 @@
-"""Integers and truth values, among the kernels of ``kernels.py``: counts, labels and pixels."""
+"""Kernels of ``kernels.py`` on integers and booleans: counts, labels and pixels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def integers(
 
 
 def among(b: Bench) -> Case:
-    """Which integers are one of five."""
+    """Membership of integers in a set of five."""
     return Case(lambda x: b.xp.isin(x, b.xp.arange(5)), (b.normal(*b.shape),))
 
 

@@ -34,7 +34,7 @@ def convolved(b: Bench) -> Case:
 
 
 def filtered(b: Bench) -> Case:
-    """A 3x3 filter for each channel by itself."""
+    """A separate 3x3 filter for each channel."""
     channels = b.shape[1]
 
     def jax(x: Any, kernel: Any) -> Any:

@@ -61,7 +61,7 @@ def pooled(x: Any) -> Any:
 
 
 def running_sum(b: Bench) -> Any:
-    """Return what gives the sums of all numbers up to each."""
+    """Return the function for cumulative sums."""
     return b.xp.cumulative_sum
 
 

@@ -9,8 +9,8 @@ the library computes. All may use all cores. Results are compared before their t
 lines where they differ end the command with an error. A dash stands for a library without words
 for a kernel.
 
-Run it with ``make bench``, or by itself: ``python benches/python/kernels.py [WORD…]`` takes the
-lines that hold a word (a kernel, its family, a size or a dtype), and ``--json`` prints seconds.
+Run it with ``make bench`` or ``python benches/python/kernels.py [WORD…]``, which selects the lines
+with a word (a kernel, a family, a size or a dtype). ``--json`` prints seconds.
 ``NXLA_PJRT_PLUGIN`` chooses the plugin.
 """
 
@@ -34,7 +34,7 @@ from kernel_zoo import KERNELS
 from libraries import Library, library
 
 LIBRARIES = ("evaluator", "xla", "numpy", "jax")
-#: The most that an engine may take of the time of numpy or JAX, whichever is faster.
+#: The allowed time of a backend, relative to the faster of NumPy and JAX.
 AIMS = {"evaluator": 1.5, "xla": 1.2}
 DTYPES = {"f32": "float32", "f64": "float64", "s32": "int32", "s64": "int64"}
 TOLERANCES = {"float32": 2e-3, "float64": 1e-8, "int32": 1e-6, "int64": 1e-6}
@@ -50,8 +50,8 @@ Figures = dict[str, dict[str, float | None]]
 def wait_for_idle_threads() -> None:
     """Return when no thread of this process is busy any more.
 
-    Those of OpenBLAS look for more work for up to a tenth of a second after a product, which would
-    be on the account of whoever is next.
+    The threads of OpenBLAS poll for work for up to a tenth of a second after a product, which would
+    slow down the next library.
     """
     step = 0.005
     for _ in range(100):
@@ -198,7 +198,7 @@ def measure(
 
 
 def lines(words: list[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Give the name, the family and the parts of each line that holds a word."""
+    """Yield the name, the family and the parts of each line with a word."""
     for kernel, made in KERNELS.items():
         for shape in made.shapes:
             for short in made.dtypes:
@@ -282,7 +282,7 @@ def main() -> None:
     elif found:
         print_means(found, {name: family for name, family, _ in wanted})
     if wrong:
-        raise SystemExit("results differ from those of JAX:\n" + "\n".join(wrong))
+        raise SystemExit("results differ from JAX:\n" + "\n".join(wrong))
 
 
 if __name__ == "__main__":

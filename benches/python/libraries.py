@@ -23,7 +23,7 @@ class Library:
     jit: Callable[[Callable[..., Any]], Callable[..., Any]]
     #: Puts a container of arrays where functions run.
     put: Callable[[Any], Any]
-    #: Waits for a container of results, and gives it.
+    #: Wait for a container of results, and return it.
     wait: Callable[[Any], Any]
     #: The arrays of a container, in order.
     leaves: Callable[[Any], list[Any]]
@@ -58,7 +58,7 @@ def nxla_library(compiler: str, **options: Any) -> Library:
         tensors = nx.tree.map(nx.tensor, container)
         if compiler == "evaluator":
             return tensors
-        # What a program gives lives where it ran.
+        # The results of a program are on its device.
         return nx.tree.map(nx.jit(lambda x: x, compiler=compiler), tensors)
 
     def wait(results):
@@ -184,7 +184,7 @@ LEAST_STEPS = 5
 def least_time(
     lib: Library, step: Callable[..., Any], arguments: tuple[Any, ...], seconds: float
 ) -> float:
-    """Return the least time of a step, results awaited, of those that so many seconds take."""
+    """Return the least time of a step, including the wait for results, over some seconds."""
     times: list[float] = []
     until = time.perf_counter() + seconds
     while len(times) < LEAST_STEPS or time.perf_counter() < until:

@@ -176,7 +176,7 @@ def measure(name: str, wanted: list[str], folder: Path) -> dict[str, float]:
 
 
 def compare(loop: str, name: str, folder: Path) -> None:
-    """End the run if a library gives something else than JAX."""
+    """End the run if the results of a library differ from JAX."""
     with (
         np.load(folder / f"{loop}, {name}.npz") as ours,
         np.load(folder / f"{loop}, jax.npz") as own,

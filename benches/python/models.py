@@ -2,11 +2,11 @@
 
 ``auto`` has its default settings: its first result comes from the evaluator.
 
-Each model of ``zoo.py`` runs in a process of its own for each library, so that none shares threads,
-caches or an allocator with another. The libraries take turns, and each figure is the best of the
-turns. Measured are the time from the function to its first result (tracing and compiling included,
-importing and moving the data not), the time of a step after that with all results awaited, and the
-most memory that the process held. Results are compared before anything is printed.
+Each model of ``zoo.py`` runs in a separate process for each library, so that libraries share
+neither threads nor caches nor an allocator. The libraries run alternately, and each figure is the
+best of all rounds. The figures are the time to the first result (with tracing and compilation,
+without imports and transfers), the time of a later step including the wait for its results, and the
+peak memory of the process. The script compares the results before it prints the figures.
 
 Run it with ``make bench``, or by itself: ``python benches/python/models.py [WORD…]`` takes the
 models whose name holds a word. ``NXLA_PJRT_PLUGIN`` chooses the plugin.
@@ -100,7 +100,7 @@ def figures_of(model: str) -> dict[str, dict[str, float]]:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(TURNS):
             for name in names:
-                print(f"{model}: turn {number + 1}, {name}", file=sys.stderr, flush=True)
+                print(f"{model}: round {number + 1}, {name}", file=sys.stderr, flush=True)
                 for figure, value in turn(model, name, Path(folder)).items():
                     best[name][figure] = min(value, best[name].get(figure, value))
         for name in names:

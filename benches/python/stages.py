@@ -1,8 +1,8 @@
 """Time stages: compiling whole and in parts, on a cluster, side by side; and splitting.
 
-What compiling has to do with is measured in processes of their own, where nothing has been compiled
-before. Run it with ``make bench``, or by itself: ``python benches/python/stages.py [WORD…]`` takes
-the lines whose name holds a word.
+Compile times are measured in separate processes without compiled programs. Run it with ``make
+bench`` or ``python benches/python/stages.py [WORD…]``, which selects the lines whose name contains
+a word.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NODES, BOUNDARIES = 1_000_000, 10_000
 
 
 def seconds(work, turns=1):
-    """Return the best time of some turns."""
+    """Return the best time of some rounds."""
     found = []
     for _ in range(turns):
         start = time.perf_counter()
@@ -34,12 +34,12 @@ def seconds(work, turns=1):
 
 
 def every(count, op):
-    """Return a decision that cuts behind every so many operations of a kind."""
+    """Return a decision that cuts after every `count` operations of a kind."""
     seen = iter(range(10**9))
     return lambda node: "after" if node.op == op and next(seen) % count == count - 1 else "none"
 
 
-# --- compiling, in a process of its own ---
+# --- compilation, in a separate process ---
 
 
 def chain(x):
@@ -82,10 +82,10 @@ def zeros(stage):
 
 
 def compile_time(name, how):
-    """Return how long XLA takes for a model: whole, or its stages on so many threads."""
+    """Return the compile time of XLA for a model, or for its stages on some threads."""
     function, arguments, decide = MODELS[name]()
     expression = nx.debug_expr(function)(*arguments)
-    nx.jit(lambda x: x + 1, compiler="xla")(1.0)  # The plugin is there.
+    nx.jit(lambda x: x + 1, compiler="xla")(1.0)  # Load the plugin.
     if how == "whole":
         return {"seconds": seconds(lambda: expression.run(*arguments, compiler="xla"))}
     stages = nx.graph.split(expression, decide)
@@ -168,7 +168,7 @@ def branches():
         return nx.sqrt(branch(x)), nx.sqrt(branch(y))
 
     expression = nx.debug_expr(both)(0.5, 0.25)
-    # Each branch is a stage of its own; the roots are in a last one.
+    # Each branch is a separate stage; the last stage contains the roots.
     stages = nx.graph.split(expression, lambda node: "before" if node.op == "sqrt" else "none")
     levels = [len(level) for level in stages.levels]
     if max(levels) != 2:
@@ -191,12 +191,12 @@ def branches():
 
 # --- what is foretold ---
 
-#: How many steps the loops of the branches take.
+#: The numbers of iterations of the loops in the branches.
 LOOPS = (400_000, 600_000, 800_000, 1_000_000)
 
 
 def simulation():
-    """Print how near foretold times are to those of threads and of workers of Dask."""
+    """Print the error of predicted times for threads and for workers of Dask."""
     from distributed import Client
 
     def branch(x, count):
@@ -251,8 +251,8 @@ def splitting():
     time_ = seconds(lambda: stages.append(nx.graph.split(expression, lambda _: next(answers))))
     nodes = len(expression.nodes)
     print(
-        f"{nodes:,} nodes cut in {len(stages[0].stages) - 1:,} places: {time_:.2f} s, of which "
-        f"{seconds(lambda: asked(nodes)):.2f} s are calls of a Python function"
+        f"{nodes:,} nodes cut in {len(stages[0].stages) - 1:,} places: {time_:.2f} s, including "
+        f"{seconds(lambda: asked(nodes)):.2f} s for calls of a Python function"
     )
 
 

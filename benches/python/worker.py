@@ -1,7 +1,7 @@
 """Measures one library and prints its figures as JSON, in seconds unless the name says otherwise.
 
-Started by ``__main__.py`` in a process of its own, so that no library shares threads, caches or
-an allocator with another.
+``__main__.py`` starts this script in a separate process, so that libraries share neither threads
+nor caches nor an allocator.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REPEATS = 5
 
 
 def smallest(action, repeats=REPEATS):
-    """The shortest time of an action, which sets itself up and gives its own time."""
+    """The shortest time of an action, which returns the time of its measured part."""
     gc.collect()
     return min(action() for _ in range(repeats))
 
@@ -38,7 +38,7 @@ def per_call(call, count=500):
 
 
 def in_fresh_process(code):
-    """What a fresh interpreter measures itself, the smallest of several."""
+    """The smallest of the figures that several new interpreters measure."""
     runs = [
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         for _ in range(REPEATS)
@@ -144,7 +144,7 @@ def without_jit(xp, array):
 
 
 def threads_against_one(call, count=2000):
-    """The time of a call while two threads call, as a share of that of one; a half is the best."""
+    """The time of a call by two threads relative to one thread; 0.5 is the optimum."""
 
     def calls():
         for _ in range(count):
@@ -166,10 +166,10 @@ def threads_against_one(call, count=2000):
 
 
 def there_and_back(nx, np):
-    """The time of 64 MB to a device and back, as a share of copying them twice; a middle one."""
+    """The median time of 64 MB to a device and back, relative to two copies."""
     device = nx.jit(lambda x: x + 1, compiler="xla")(1.0).device
     batch = np.ones(1 << 24, np.float32)
-    # Writable memory has to be copied; what nobody can write to may stay where it is.
+    # Writable memory must be copied; read-only memory may be shared.
     ratios = []
     for _ in range(9):
         start = time.perf_counter()
@@ -186,8 +186,8 @@ def there_and_back(nx, np):
 def copies_of_an_argument(nx, np):
     """What an array costs as an argument beyond a device tensor, as a multiple of copying it.
 
-    The three take turns, since the speed of memory differs from one moment to the next, and the
-    middle of the ratios counts.
+    The three copies alternate, because the speed of memory varies over time, and the median of the
+    ratios counts.
     """
     batch = np.ones((1024, 1024), np.float32)
     target = np.empty_like(batch)

@@ -1,7 +1,7 @@
 """The models of the zoo, each written once for all libraries.
 
-`MODELS` holds for each name a function that takes a `Library` and gives a `Model`: what is
-computed, and on what. Data come from a seed, so that all libraries get the same.
+`MODELS` maps names to functions from a `Library` to a `Model`: a function and its arguments. A seed
+determines the data, so that all libraries use the same data.
 """
 
 from __future__ import annotations
@@ -365,7 +365,7 @@ def mandelbrot(lib: Library) -> Model:
             a, b, rounds, count = state
             a2, b2 = a * a, b * b
             inside = a2 + b2 <= 4.0
-            # Those that are out stay where they are.
+            # Points outside do not move.
             a, b = xp.where(inside, a2 - b2 + x, a), xp.where(inside, 2.0 * a * b + y, b)
             return a, b, rounds + xp.where(inside, np.float32(1.0), np.float32(0.0)), count + 1.0
 

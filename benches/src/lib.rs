@@ -1,4 +1,4 @@
-//! What the benches share: graphs to work on, and the device to run on.
+//! Graphs and the device that several benchmarks use.
 #![forbid(unsafe_code)]
 
 use nxla::graph::{ExprId, Graph, Result};

@@ -1,4 +1,4 @@
-"""Functions of other systems as functions of nxla: StableHLO modules, JAX functions, ONNX models."""
+"""Import StableHLO modules, JAX functions and ONNX models as functions of nxla."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ def stages_as_bytes(stages, expression):
 
 
 def main():
-    """Write what is missing."""
-    # Programs hold the lines of files; where this one lies is nobody's business.
+    """Write the missing files."""
+    # Programs contain source lines with file names; the stored files must not contain a local path.
     code = compile(Path(__file__).read_text(encoding="utf-8"), "example.py", "exec")
     names = {"__name__": "example", "__file__": __file__}
     exec(code, names)

@@ -7,7 +7,7 @@ Each module here makes cases of one kind, as plain JSON, and checks them:
   were tried;
 * ``smaller(case)`` gives cases that are a little simpler, best first, to shrink one that fails.
 
-``python -m fuzz`` runs them all, each in processes of its own, so that a case that ends the
-process or never ends is found like any other; ``python -m fuzz.differential`` runs one. Cases that
-were ever found to fail are kept in ``corpus``, and tried again by every run.
+``python -m fuzz`` runs all fuzzers, each in separate processes, so that crashes and endless loops
+are found like other failures; ``python -m fuzz.differential`` runs one fuzzer. The folder
+``corpus`` contains all cases that have failed before; every run repeats them.
 """

@@ -1,8 +1,7 @@
 """Every public function with arguments of wrong types, sizes and values.
 
-Whatever is passed, there is a result or an exception that says so: of ours, or one of the built-in
-ones that say what is wrong with an argument. Never a bug of ours, an error of something below, or
-the end of the process.
+Every call must return a result or raise an exception of nxla or a built-in exception for invalid
+arguments. An internal error, an error of a lower layer and the end of the process are failures.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
-#: What is asked of the user, of the machine, or changes it.
+#: Functions that read input, depend on the machine, or change global state.
 SKIPPED = frozenset(
     {
         # Numbers are addresses of code, which it calls.

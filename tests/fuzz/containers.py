@@ -30,7 +30,7 @@ class Record:
 
 
 class Box:
-    """A class of somebody's own."""
+    """A user-defined class."""
 
     def __init__(self, item: Any) -> None:
         self.item = item
@@ -106,7 +106,7 @@ def check(case: Any) -> int:
         for way, result in ways.items():
             found = shape_of(result())
             if found != expected:
-                raise Failure(f"{way} gives {found}, not {expected}")
+                raise Failure(f"{way} returns {found}, not {expected}")
     except Failure:
         raise
     except BaseException as raised:

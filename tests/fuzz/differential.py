@@ -1,4 +1,4 @@
-"""Programs on the evaluator step by step, fused, on XLA, and in numpy: all give the same."""
+"""Compare programs on the evaluator step by step, fused, on XLA, and in NumPy."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
-#: How far apart results may be, next to their size.
+#: The largest allowed difference of results, relative to their magnitude.
 CLOSE = {"f16": 2e-2, "f32": 2e-4, "f64": 1e-9}
-#: What is smaller may be 0 on one side: XLA computes without denormal numbers.
+#: Smaller numbers may be 0 on one side, because XLA flushes denormal numbers.
 TINY = {"f32": 1e-36, "f64": 1e-300}
 
 
@@ -59,7 +59,7 @@ def apart(ours: Any, theirs: Any, close: float = 0.0, slack: Any = 0.0) -> str |
                 <= max(close, CLOSE[name]) * (np.abs(wide[1]) + 1e-2 * scale) + TINY[name] + slack
             )
         alike = (wide[0] == wide[1]) | (np.isnan(ours) & np.isnan(theirs)) | near
-        # What overflows in one order of a sum may not in another.
+        # A sum may overflow in one order of its terms and not in another.
         limit = float(np.finfo(theirs.dtype).max) / 8
         huge = (np.abs(wide[0]) > limit) & (np.abs(wide[1]) > limit)
         wrong = ~(alike | huge)
@@ -70,7 +70,7 @@ def apart(ours: Any, theirs: Any, close: float = 0.0, slack: Any = 0.0) -> str |
 
 
 def compiled(function: Any, compiler: str, tensors: list[Any]) -> Any:
-    """Return what a compiler computes; XLA has run the program if it is asked for."""
+    """Return the result of a compiler; fail if XLA is requested and did not run the program."""
     before = _core._plugin_report()["started"]
     result = nx.jit(function, compiler=compiler)(*tensors).numpy()
     if compiler == "xla" and _core._plugin_report()["started"] == before:
@@ -79,7 +79,7 @@ def compiled(function: Any, compiler: str, tensors: list[Any]) -> Any:
 
 
 def on_steps(case: Any) -> None:
-    """Compare each step by itself."""
+    """Compare each step separately."""
     values = [programs.array_of(given) for given in case["inputs"]]
     for name, places, arguments in case["steps"]:
         operation = OPERATIONS[name]
@@ -115,7 +115,7 @@ KNOWN_DTYPES = {
 
 
 def skipped(name: str, operands: list[Any], engine: str) -> bool:
-    """Whether a step is known to differ, by what both sides say of themselves."""
+    """Return whether a step has a known difference, according to both results."""
     floats = [operand for operand in operands if operand.dtype.kind == "f"]
     with np.errstate(all="ignore"):
         tiny = any(
@@ -136,7 +136,7 @@ ADDING = ("sum", "mean", "cumulative_sum", "matmul", "window_sum", "window_mean"
 
 
 def overflows_in_some_order(name: str, floats: list[Any]) -> bool:
-    """Whether finite elements leave the range of their dtype in one order, and not in another."""
+    """Return whether the order of finite elements decides if they overflow their dtype."""
     info = np.finfo(floats[0].dtype)
     finite = [np.abs(x[np.isfinite(x) & (x != 0)]).astype(np.float64) for x in floats]
     with np.errstate(all="ignore"):
@@ -158,7 +158,7 @@ def whole(case: Any) -> None:
     tensors = [nx.tensor(array) for array in arrays]
     values = [value.numpy() for value in programs.run(case, tensors)]
     plain = values[-1]
-    # What was rounded to few digits on the way stays so in a wider dtype.
+    # A conversion to a wider dtype does not restore digits that an earlier step has rounded.
     close = max(CLOSE.get(programs.NAMES[value.dtype], 0.0) for value in values)
     with np.errstate(all="ignore"):
         sane = plain.dtype.kind != "f" or np.all(np.abs(plain) < 1e6)
@@ -173,12 +173,12 @@ def whole(case: Any) -> None:
 def spread(case: Any, arrays: list[Any], plain: Any) -> Any:
     """Return by how much each element changes with the last digits of the inputs.
 
-    What rounding does to `cos(prod(x))` is no fault of an engine.
+    Rounding changes `cos(prod(x))` by large amounts on every backend.
     """
     if plain.dtype.kind != "f" or not any(array.dtype.kind == "f" for array in arrays):
         return 0.0
     most = np.zeros(plain.shape)
-    for period in (1, 2):  # Up everywhere, and up and down in turns.
+    for period in (1, 2):  # Increase all elements, or increase and decrease them alternately.
         changed = []
         for array in arrays:
             moved = array

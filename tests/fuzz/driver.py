@@ -38,9 +38,9 @@ CORPUS = Path(__file__).parent / "corpus"
 
 #: Seconds that one case may compute, or sleep, before it counts as hanging.
 PATIENCE = 120
-#: So many times as long it may take in all, whatever else the machine does meanwhile.
+#: The factor between the allowed elapsed time and the allowed computing time.
 LOAD = 10
-#: How many smaller cases are tried in processes of their own.
+#: The number of smaller cases that are tried in separate processes.
 TRIES = 80
 
 
@@ -64,7 +64,7 @@ def module_of(name: str) -> ModuleType:
 
 
 def corpus(name: str) -> Iterator[tuple[Path, Any]]:
-    """Give the cases that are kept for a fuzzer."""
+    """Yield the stored cases of a fuzzer."""
     for path in sorted((CORPUS / name).glob("*.json")):
         yield path, json.loads(path.read_text())
 
@@ -88,7 +88,7 @@ def fails(module: ModuleType, case: Any) -> str | None:
 
 
 def shrink(module: ModuleType, found: Found, seconds: float = 30.0) -> Found:
-    """Return the smallest case that still fails, of those that a walk downwards meets."""
+    """Return the smallest case that still fails, found by a greedy descent."""
     end = time.monotonic() + seconds
     progress = True
     while progress and time.monotonic() < end:
@@ -111,7 +111,7 @@ class Counts(NamedTuple):
 
 
 def cases_of(module: ModuleType, seed: int, start: int = 0) -> Iterator[Any]:
-    """Give cases without end; each depends on the seed and its number alone."""
+    """Yield an endless sequence of cases; each depends only on the seed and its number."""
     number = start
     while True:
         yield module.generate(random.Random(f"{module.__name__} {seed} {number}"))
@@ -146,7 +146,7 @@ def work(name: str, seed: int, start: int, seconds: float, journal: Path) -> int
 
 
 def some(name: str, seed: int, count: int) -> int:
-    """Try so many cases, and all that are kept; show the first that fails."""
+    """Run the stored cases and `count` random ones; print the first failure."""
     module = module_of(name)
     random_ones = itertools.islice(cases_of(module, seed), count)
     for case in itertools.chain((case for _, case in corpus(name)), random_ones):
@@ -174,11 +174,11 @@ def child(*arguments: str, output: int | None = None) -> subprocess.Popen[bytes]
 
 
 class Use(NamedTuple):
-    """What the processes of a session do."""
+    """The activity of the processes of a session."""
 
-    #: How long they have computed, in seconds.
+    #: Their computing time in seconds.
     seconds: float
-    #: Whether any thread of theirs computes, or would if others let it.
+    #: True if one of their threads is running or runnable.
     awake: bool
 
 
@@ -251,7 +251,7 @@ def stacks_of(journal: Path) -> str:
 
 
 def ask_for_stacks(process: subprocess.Popen[bytes], journal: Path) -> None:
-    """Have a process write its stacks, and give it a while for that."""
+    """Make a process write its stacks, and wait for the file."""
     path = stacks_beside(journal)
     os.kill(process.pid, signal.SIGUSR1)
     for _ in range(50):
@@ -263,7 +263,7 @@ def ask_for_stacks(process: subprocess.Popen[bytes], journal: Path) -> None:
 
 
 def wait(process: subprocess.Popen[bytes], journal: Path) -> str | None:
-    """Wait for a process; say how it ended, if not by itself, and where it was."""
+    """Wait for a process; return how it was terminated, and its last stacks."""
     seen, watch = "", Watch(process.pid)
     while True:
         try:
@@ -296,7 +296,7 @@ def entry_of(journal: Path) -> dict[str, Any]:
 
 
 def shrink_outside(name: str, found: Found) -> Found:
-    """As `shrink`, for a case that ends the process: each smaller one has a process of its own."""
+    """Shrink a case that ends the process, with a separate process for each smaller case."""
     module = module_of(name)
     tries = 0
     progress = True
@@ -388,7 +388,7 @@ def show_stacks(journal: Path | None) -> None:
 
 
 def command(what: str, name: str, *arguments: str) -> int:
-    """Do what `child` was asked for."""
+    """Run the command of `child`."""
     show_stacks(None if what == "some" else Path(arguments[-1]))
     limit = getattr(module_of(name), "ADDRESS_SPACE", None)
     if limit is not None:

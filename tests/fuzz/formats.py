@@ -108,7 +108,7 @@ def damaged(rng: random.Random, data: bytes) -> bytes:
             start = rng.randrange(len(out) + 1)
             out[at:at] = out[start : start + rng.randint(1, 64)]
         elif way == 7:
-            # A number in text, such as a size in JSON or in a header of numpy.
+            # A decimal number, such as a size in JSON or in a NumPy header.
             digits = [i for i, byte in enumerate(out) if 0x30 <= byte <= 0x39]
             if digits:
                 place = rng.choice(digits)

@@ -22,7 +22,7 @@ STEP = 1e-6
 #: Beyond this, products of derivatives may overflow that results do not.
 HUGE = 1e100
 
-#: Where a difference says little: kinks and jumps next to where it is taken, and sums that cancel.
+#: Errors that finite differences cannot judge: kinks and jumps nearby, and sums that cancel.
 SMOOTH = frozenset(
     {
         "sin",
@@ -68,7 +68,7 @@ def check(case: Any) -> int:
         return 0
     arrays = [programs.array_of(given) for given in case["inputs"]]
     rng = np.random.default_rng(case["seed"])
-    # Away from kinks, such as those of `abs` at 0, and from equal elements.
+    # Avoid kinks, such as `abs` at 0, and equal elements.
     arrays = [np.asarray(array + rng.uniform(0.01, 0.1, array.shape)) for array in arrays]
     directions = [np.asarray(rng.normal(size=array.shape)) for array in arrays]
 
@@ -92,7 +92,9 @@ def check(case: Any) -> int:
         return 0  # The quotient itself is not to be trusted here.
     tensors = [nx.tensor(array) for array in arrays]
     if not all(np.all(np.abs(np.asarray(value)) < HUGE) for value in programs.run(case, tensors)):
-        return 0  # What is flat behind something infinite has no slope by the chain rule: 0 * inf.
+        return (
+            0  # A constant function of an infinite value has no slope by the chain rule: 0 * inf.
+        )
     every = tuple(range(len(arrays)))
     try:
         gradient = nx.grad(function, argnums=every)
@@ -106,7 +108,7 @@ def check(case: Any) -> int:
     close = 1e-4 * (1 + abs(difference)) + 1e-9 * abs(middle) / STEP
     for name, found in (("reverse", reverse), ("forward", float(forward.item()))):
         if not abs(found - difference) <= close:
-            raise Failure(f"{name} mode gives {found!r}, differences {difference!r}")
+            raise Failure(f"{name} mode returns {found!r}, differences {difference!r}")
     second(gradient, arrays, directions, reverse, every)
     return 3
 
@@ -134,7 +136,7 @@ def second(gradient: Any, arrays: Any, directions: Any, first: float, every: Any
         for part, direction in zip(parts, directions, strict=True)
     )
     if not abs(found - difference) <= 1e-3 * (1 + abs(difference)) + 1e-9 * abs(first) / STEP:
-        raise Failure(f"the second derivative is {found!r}, differences give {difference!r}")
+        raise Failure(f"the second derivative is {found!r}, differences return {difference!r}")
 
 
 def smaller(case: Any) -> Iterator[Any]:

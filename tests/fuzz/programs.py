@@ -48,9 +48,9 @@ class Operation(NamedTuple):
     arity: int
     ours: Callable[..., Any]
     theirs: Callable[..., Any] | None
-    #: Gives arguments for operands, or None where they do not fit.
+    #: Return arguments for operands, or None if the operands do not fit.
     arguments: Callable[[random.Random, Values], dict[str, Any] | None]
-    #: Whether a small change of the operands changes the result by little.
+    #: True if a small change of the operands changes the result by a small amount.
     smooth: bool
 
 
@@ -357,7 +357,7 @@ add(
     other_dtype,
     ours=lambda x, dtype: nx.astype(x, dtype),
     theirs=lambda x, dtype: x.astype(NUMPY[dtype]),
-    # What is rounded to fewer bits is compared in double precision where programs are smooth.
+    # Smooth programs are compared in double precision, which a cast to fewer bits would spoil.
     smooth=False,
 )
 
@@ -409,7 +409,7 @@ def generate(
     smooth: bool = False,
     dtypes: tuple[str, ...] | None = None,
 ) -> dict[str, Any]:
-    """Make a program of so many steps at most."""
+    """Return a random program with at most `size` steps."""
     known = dtypes or ("f32", "f32", "f64", "s32", "u8", "s64", "pred", rng.choice(INTEGERS))
     shape = [rng.choice([1, 2, 3, 4]) for _ in range(rng.choice([0, 1, 1, 2, 2, 2, 3]))]
     inputs = []
@@ -450,7 +450,7 @@ def generate(
 
 
 def computed(operation: Operation, values: Values, arguments: dict[str, Any]) -> Array | None:
-    """Return what a step gives: by numpy, or by ours where numpy has none."""
+    """Return the result of a step by NumPy, or by nxla if NumPy lacks the function."""
     if operation.theirs is None:
         given = [nx.tensor(value) for value in values]
         return np.asarray(operation.ours(*given, **arguments).numpy())
@@ -467,7 +467,7 @@ def run(program: dict[str, Any], values: Values) -> Values:
 
 
 def smaller(program: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give programs with one step or input less, or simpler inputs."""
+    """Yield programs with one step or input less, or with simpler inputs."""
     inputs, steps = program["inputs"], program["steps"]
     first = len(inputs)
     for last in range(1, len(steps)):

@@ -1,4 +1,4 @@
-"""Programs cut into stages at random: run stage by stage, also from bytes, they give the same."""
+"""Compare programs with their random stages, run one by one and after serialization."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Transformations in random order around a program: vmap, grad, jit, loops, checkpoints.
 
-What they give is compared with what it is made of: vmap with calls one after the other, jit with
-none, a loop of one turn with the function itself.
+Each transformation is compared with its definition: vmap with separate calls, jit with the plain
+function, a loop of one iteration with one call.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def generate(rng: random.Random) -> Any:
 
 
 def wrapped(layers: list[str], function: Callable[[Any], Any], reference: bool) -> Any:
-    """Wrap a function of one vector that gives one like it; `reference` does it the plain way."""
+    """Wrap a function from vectors to vectors; `reference` uses the definitions."""
     for layer in layers:
         function = wrap(layer, function, reference)
     return function
@@ -69,7 +69,7 @@ def check(case: Any) -> int:
     layers = case["layers"]
     if not case["steps"]:
         return 0
-    # There is no reverse mode through loops without a known number of turns.
+    # Reverse mode requires a bounded number of iterations.
     first = layers.index("while") if "while" in layers else len(layers)
     if "grad" in layers[first:]:
         return 0

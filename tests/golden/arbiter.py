@@ -1,7 +1,7 @@
 """What numpy says where our result is not the recorded one.
 
-Nx's reference backend computes some things in its own way. Where numpy gives what we give, nothing
-is wrong here; where it does not, or does not know the function, the case fails.
+Nx's reference backend differs from other libraries in some functions. A case passes if NumPy
+returns the result of nxla, and fails if NumPy differs or lacks the function.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ DTYPES = {
     "c128": "complex128",
 }
 
-#: How far numbers may be apart, relative to the largest: numpy rounds at other places.
+#: The allowed difference relative to the largest number, because NumPy rounds differently.
 CLOSE = 1e-4
 
 
 def agrees(
     function: tuple[str, str], args: Sequence[Any], options: Mapping[str, Any], ours: Any
 ) -> bool:
-    """Tell whether numpy gives what we give."""
+    """Return whether NumPy returns the result of nxla."""
     found = OPS.get(function)
     if found is None:
         return False
@@ -42,7 +42,7 @@ def agrees(
         try:
             theirs = found(*given, first=axes_before, **options)
         except np.linalg.LinAlgError:
-            # What numpy refuses is not a number here.
+            # nxla returns NaN for matrices that NumPy rejects.
             return isinstance(ours, nx.Tensor) and bool(nx.any(nx.isnan(ours)).item())
         except (IndexError, TypeError, ValueError):
             return False

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-#: Where the files of the repository are.
+#: The folder of the stored files.
 HERE = Path(__file__).parent
 
 

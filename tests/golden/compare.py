@@ -19,7 +19,7 @@ from golden.values import SPECIAL, Atom, Data, Template, Type
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far numbers may be apart: ``absolute + relative * abs(expected)``."""
+    """The allowed difference of numbers: ``absolute + relative * abs(expected)``."""
 
     relative: float
     absolute: float
@@ -132,8 +132,8 @@ def difference(expected: Data, actual: nx.Tensor, loose: Loose | None = None) ->
 def mismatch(expected: Any, actual: Any, loose: Loose | None = None) -> str | None:
     """Say how a result differs from the recorded one; None if it does not.
 
-    Tensors, numbers, dtypes and texts are compared by value. Tuples and lists are both sequences,
-    since the format has one of them where Python would have the other.
+    Tensors, numbers, dtypes and strings are compared by value. Tuples equal lists with the same
+    items, because the format does not always use the same kind of sequence as Python.
     """
     if isinstance(expected, Data):
         if not isinstance(actual, nx.Tensor):
@@ -199,7 +199,7 @@ def _first_mismatch(pairs: Any, loose: Loose | None) -> str | None:
 
 
 def numbers_mismatch(expected: tuple[Any, ...], actual: Any) -> str | None:
-    """Compare the numbers of a tensor with IEEE's, whatever its shape."""
+    """Compare the numbers of a tensor of any shape with the IEEE results."""
     if not isinstance(actual, nx.Tensor):
         return f"{type(actual).__name__} {actual!r}, expected a tensor"
     bound = TOLERANCES.get(str(actual.dtype), EXACT)

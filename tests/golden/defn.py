@@ -27,7 +27,7 @@ from golden.elixir.interpreter import Module
 def run(case: Case, name: str) -> Iterator[Verdict]:
     """Run a case on an engine; give a verdict on each of its aspects.
 
-    Texts do not depend on the engine, so only the evaluator's turn looks at them.
+    Printed expressions do not depend on the backend, so only the evaluator compares them.
     """
     recorder = Recorder()
     module = attempt(lambda: case.module(recorder))
@@ -97,7 +97,7 @@ def _output_mismatch(expected: str, actual: str) -> str | None:
 
 
 def expression_mismatch(expected: str, traced: Any, operands: list[Any]) -> str | None:
-    """Compare the text of a function with the recorded one."""
+    """Compare the printed expression of a function with the recorded one."""
     texts: list[str] = []
 
     def look(*inputs: Any) -> Any:

@@ -20,8 +20,8 @@ from golden.elixir import load
 from golden.elixir.interpreter import Module
 from golden.values import Failure, decode, to_nxla
 
-#: What else stands for an exception of Nx in numerical functions, which check their own arguments,
-#: and refuse to look at data that is not there yet.
+#: Further exceptions that correspond to an exception of Nx in numerical functions, which check
+#: their arguments and reject reads of traced values.
 EXCEPTIONS: dict[str, tuple[type[Exception], ...]] = {
     "ArgumentError": (IndexError, nx.TraceError, nx.GradientError),
     "CompileError": (nx.ArgumentError, nx.ShapeError, nx.DTypeError, nx.TraceError),
@@ -33,11 +33,11 @@ EXCEPTIONS: dict[str, tuple[type[Exception], ...]] = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one aspect of a case; `why` is None if it is as recorded."""
+    """The outcome of one aspect of a case; `why` is None if it equals the recorded one."""
 
     aspect: str
     why: str | None
-    #: Whether an error was raised.
+    #: True if an error was raised.
     refused: bool = False
 
 
@@ -77,7 +77,7 @@ class Case:
 
     @property
     def kind(self) -> str:
-        """Which of the three kinds it is: defn, snippet or graph."""
+        """The kind of the case: defn, snippet or graph."""
         return self.id.split("/")[0]
 
     @property
@@ -110,7 +110,7 @@ def decode_result(raw: Any) -> Any:
 
 @dataclass(frozen=True)
 class Text:
-    """The text of an expression where a value is expected."""
+    """A printed expression as the expected value."""
 
     text: str
 
@@ -148,9 +148,9 @@ def printed() -> Iterator[io.StringIO]:
 
 
 def attempt(run: Callable[[], Any]) -> Any:
-    """Return what a function gives, or the exception that it raises."""
-    # Whatever is raised is an outcome of the case, and must not end the run; a panic of the engine,
-    # which is no `Exception`, is one as well.
+    """Return the result of a function, or the exception that it raises."""
+    # Every exception is an outcome of the case and must not end the run. A panic of the backend is
+    # not an `Exception`, and is an outcome too.
     try:
         return run()
     except (KeyboardInterrupt, SystemExit):
@@ -160,7 +160,7 @@ def attempt(run: Callable[[], Any]) -> Any:
 
 
 def result(case: Case, actual: Any, expected: Any = None) -> Verdict:
-    """Give a verdict on a result or an error; `expected` is another one than the recorded."""
+    """Return the verdict on a result or an error; `expected` replaces the recorded result."""
     wanted = case.expected if expected is None else expected
     why = judge(wanted, actual, case.tolerance)
     return Verdict("result", why, isinstance(actual, BaseException))

@@ -13,7 +13,7 @@ from golden.values import Failure
 
 
 def run(case: Case, name: str) -> Iterator[Verdict]:
-    """Split the function of a case; give a verdict on its stages and on what they compute."""
+    """Split the function of a case; yield verdicts on its stages and on their results."""
     recorder = Recorder()
     operands = attempt(case.operands)
     found = attempt(lambda: _split(case, recorder, operands))
@@ -24,7 +24,7 @@ def run(case: Case, name: str) -> Iterator[Verdict]:
     if not _upstream_failure(case):
         yield result(case, actual)
     else:
-        # Nx fails to run these stages; what the function gives unsplit is right.
+        # Nx fails to run these stages; the result without stages is the expected one.
         yield result(case, actual, _plain(case))
     if "stages" in case.raw and name == "evaluator":
         why = attempt(lambda: stages.mismatch(case.raw["stages"], found))

@@ -14,7 +14,7 @@ import numpy as np
 import nxla as nx
 from golden.values import Data
 
-#: How far products may be from the matrix, relative to its largest element.
+#: The allowed difference of products from the matrix, relative to its largest element.
 TOLERANCES = {"bf16": 0.1, "f16": 2e-2, "f64": 1e-9, "c128": 1e-9}
 DEFAULT_TOLERANCE = 1e-4
 

@@ -19,7 +19,7 @@ from golden import compare
 from golden.defn_case import Case, attempt, judge, printed
 from golden.values import Data, Failure, decode
 
-#: How far a derivative may be from finite differences.
+#: The allowed difference of a derivative from finite differences.
 DIFFERENCES = compare.Tolerance(2e-3, 2e-3)
 
 

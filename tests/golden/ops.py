@@ -28,13 +28,13 @@ from golden.values import (
     to_nxla,
 )
 
-#: How many calls share one program.
+#: The number of calls in one program.
 BATCH = 64
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of running a case: what is wrong with it, and the value unless it was refused."""
+    """The outcome of a case: the mismatch, and the value unless an error was raised."""
 
     why: str | None
     actual: Any = None
@@ -52,7 +52,7 @@ class Case:
     args: list[Any]
     options: dict[str, Any]
     expected: Any
-    #: What IEEE arithmetic gives, where Nx's reference backend differs.
+    #: The result of IEEE arithmetic, if Nx's reference backend differs.
     ieee: tuple[Any, ...] | None
 
     @property
@@ -84,7 +84,7 @@ class Case:
 
     @property
     def host(self) -> bool:
-        """Whether the result is none that a program computes."""
+        """True if no program computes the result."""
         if "source" in self.raw:
             return True
         found = CALLS.get((self.raw["module"], self.raw["op"]))
@@ -130,12 +130,12 @@ class Case:
 
     @property
     def fails(self) -> bool:
-        """Whether an error is what is expected."""
+        """True if the case expects an error."""
         return isinstance(self.expected, Failure) and self.ieee is None
 
     @property
     def native(self) -> bool:
-        """Whether nothing is known but that Nx's reference backend fails."""
+        """True if the case only records a failure of Nx's reference backend."""
         return self.fails and self.expected.native
 
 
@@ -158,8 +158,8 @@ def run_evaluator(cases: Iterable[Case], rules: Sequence[skips.Skip]) -> Iterato
 
 
 def _run_alone(case: Case, compiler: str | None = None) -> Ran:
-    # Whatever is raised is an outcome of the case, and must not end the run; a panic of the engine,
-    # which is no `Exception`, is one as well.
+    # Every exception is an outcome of the case and must not end the run. A panic of the backend is
+    # not an `Exception`, and is an outcome too.
     try:
         operands = [to_nxla(x) for x in case.inputs]
         if compiler is None:

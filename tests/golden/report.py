@@ -1,4 +1,4 @@
-"""What became of the cases, for people to read."""
+"""Readable reports of the outcomes of cases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from golden.skips import Skip
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one case on one engine."""
+    """The outcome of one case on one backend."""
 
     id: str
     group: str
@@ -63,7 +63,7 @@ def failures(outcomes: Iterable[Outcome], limit: int = 200) -> str:
 
 
 def write(outcomes: Iterable[Outcome], folder: Path) -> None:
-    """Write the failures of each group to a file of its own."""
+    """Write the failures of each group to a separate file."""
     folder.mkdir(parents=True, exist_ok=True)
     groups: dict[str, list[Outcome]] = {}
     for outcome in outcomes:

@@ -35,13 +35,13 @@ class Skip:
     text: str = ""
     #: A regular expression found in the recorded error.
     error: str = ""
-    #: A regular expression found in what says how the result differs from the recorded one.
+    #: A regular expression found in the description of the difference.
     differs: str = ""
-    #: Whether numpy has to give what we give.
+    #: True if NumPy must return the result of nxla.
     numpy: bool = False
-    #: The engines that it holds for; all without.
+    #: The backends of the rule; all by default.
     engines: tuple[str, ...] = ()
-    #: What is not looked at (see `defn_case`), where a case has several aspects; all without.
+    #: The ignored aspects of a case (see `defn_case`); all by default.
     aspects: tuple[str, ...] = ()
 
     def covers(self, case: dict[str, Any], engine: str, aspect: str = "result") -> bool:

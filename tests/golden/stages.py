@@ -24,7 +24,7 @@ from golden.values import dtype_name
 
 @dataclass
 class _Values:
-    """Numbers for values, whichever stage computes them: equal ones have the same."""
+    """Numbers of values, independent of the stage; equal values have equal numbers."""
 
     known: dict[tuple[str, ...], int] = field(default_factory=dict)
     #: The printed forms of constants that are outputs of stages.
@@ -47,7 +47,7 @@ class _Values:
 
 @dataclass
 class _Computed:
-    """What stages compute."""
+    """The values that stages compute."""
 
     #: For each stage and each of its outputs, the values on the way to it, as often as printed.
     printed: list[list[list[int]]]
@@ -63,7 +63,7 @@ class _Computed:
 
     @property
     def is_shared(self) -> bool:
-        """Whether some value is printed more than once, and so may be computed more than once."""
+        """True if a value is printed repeatedly, and may be computed repeatedly."""
         numbers = [n for stage in self.printed for output in stage for n in output]
         return len(set(numbers)) < len(numbers)
 
@@ -89,7 +89,7 @@ def mismatch(expected: list[dict[str, Any]], stages: nx.StageGraph) -> str | Non
 
 
 def _follow(values: _Values, stages: Sequence[tuple[Sequence[Any], str]]) -> _Computed:
-    """Give numbers to what stages compute, from the inputs of the whole on."""
+    """Return numbers for the values of stages in order, starting with the inputs."""
     computed = _Computed([], [])
     for arguments, printed in stages:
         sources = [
@@ -112,7 +112,7 @@ def _follow(values: _Values, stages: Sequence[tuple[Sequence[Any], str]]) -> _Co
 def _number(
     values: _Values, graph: text.Graph, sources: Sequence[int], on_the_way: list[int]
 ) -> int:
-    """Return the number of an output, and collect those of what is computed for it."""
+    """Return the number of an output, and collect the numbers of the values it depends on."""
     numbers: dict[str, int] = {}
 
     def visit(name: str) -> int:

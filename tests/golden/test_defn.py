@@ -13,11 +13,11 @@ from golden import cases, defn_run, report, skips
 from golden.elixir import ElixirError, evaluate, function, load
 
 FILE = cases.HERE / "nx_defn.jsonl.gz"
-#: XLA takes tens of milliseconds for each program, so here it gets one case of so many;
-#: `make golden` runs them all.
+#: XLA compiles each program for tens of milliseconds, so that these tests run every n-th case on
+#: XLA; `make golden` runs all cases.
 XLA_SHARE = 8
 RULES = skips.load("skips_defn.toml")
-#: The groups of which nearly everything has to be right; in others texts differ in more cases.
+#: The groups in which nearly all cases must pass; more printed expressions differ in other groups.
 STRICT = [
     *("control_cond", "control_while", "defn_features", "inspect_expr", "io_call", "jit"),
     "runtime_call",
@@ -41,7 +41,7 @@ def outcomes(group: str) -> list[report.Outcome]:
 
 @pytest.mark.parametrize("group", sorted(groups()))
 def test_evaluator(group: str) -> None:
-    """Results, prints, texts, derivatives and stages are those of Nx."""
+    """Results, prints, expressions, derivatives and stages equal those of Nx."""
     assert not report.failures(outcomes(group))
 
 
@@ -128,7 +128,7 @@ def test_the_reader_of_elixir(source: str, value: Any) -> None:
     ],
 )
 def test_what_numerical_code_refuses(body: str, exception: str) -> None:
-    """Numerical code is another language, with rules of its own."""
+    """Numerical code rejects Elixir code that Nx rejects."""
     traced = function(load(f"defn f(x), do: {body}"), "f")
     with pytest.raises(ElixirError) as raised:
         nx.jit(traced)(nx.tensor([1, 2]))

@@ -13,7 +13,7 @@ import nxla as nx
 from golden import arbiter, cases, ops, report, skips
 from golden.values import Data
 
-#: How many cases of a group run on XLA.
+#: The number of cases of a group that run on XLA.
 SAMPLE = 200
 
 FILE = cases.HERE / "nx_ops.jsonl.gz"
@@ -51,7 +51,7 @@ def test_evaluator(group: str) -> None:
 
 @pytest.mark.parametrize("group", sorted(groups()))
 def test_xla(group: str) -> None:
-    """What a program computes comes out of XLA."""
+    """XLA returns the recorded results."""
     found = list(ops.run_xla(sample(groups()[group]), RULES))
     assert not report.failures(found)
 

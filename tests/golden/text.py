@@ -29,7 +29,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: Options that say how Nx's reference kernels iterate, which is no part of the value.
+#: Options for the iteration of Nx's reference kernels, which do not change the value.
 ITERATION = ("eps", "max_iter")
 #: Blocks of Nx that are ops here.
 OPS = ("logical_not", "cholesky", "eigh")
@@ -54,7 +54,7 @@ _TEMPLATE = re.compile(r"#(?:Nx\.Tensor|nxla\.Tensor)<\s*(\S+)\s*Nx\.TemplateBac
 
 @dataclass
 class Graph:
-    """A text read as a graph."""
+    """A graph that was parsed from a printed expression."""
 
     type: str
     #: For each name the words of its line, its type, and what is listed before the operations.
@@ -63,24 +63,24 @@ class Graph:
 
 
 def canonical(text: str) -> list[str]:
-    """Return one comparable text for each tensor of a container; those of a map are sorted."""
+    """Return one canonical string for each tensor of a container, sorted for a map."""
     found = [_print(graph) for graph in graphs(text)]
     return sorted(found) if text.startswith("%{") else found
 
 
 def graphs(text: str) -> list[Graph]:
-    """Read the texts of a container's tensors as graphs."""
+    """Parse the printed tensors of a container into graphs."""
     found = (_read_all(block) for block in _blocks(_TEMPLATE.sub(r"template \1", text)))
     return [graph for graphs in found for graph in graphs]
 
 
 def rename(words: str, graph: Graph, name_of: Callable[[str], str]) -> str:
-    """Give other names to the operands in the words of a line."""
+    """Rename the operands in a line."""
     return _WORD.sub(lambda m: name_of(m[0]) if m[0] in graph.lines else m[0], words)
 
 
 def _blocks(text: str) -> list[list[str]]:
-    """Cut the text of a container into the lines of its tensors."""
+    """Split a printed container into the lines of its tensors."""
     blocks: list[list[str]] = []
     current: list[str] | None = None
     for line in text.splitlines():
@@ -126,7 +126,7 @@ def _read(lines: list[str]) -> Graph:
         else:
             graph.root = line
     if not graph.root and graph.lines:
-        # Names are given on the way back from the walk, so the root has the last one.
+        # Nodes are named in post-order, so the root has the last name.
         graph.root = max(graph.lines, key=lambda name: (len(name), name))
     return graph
 
@@ -205,7 +205,7 @@ def _print(graph: Graph) -> str:
 
 
 def mismatch(expected: str, actual: str) -> str | None:
-    """Say how two texts differ; None if they are the same graph."""
+    """Return the difference of two printed expressions; None if their graphs are equal."""
     left, right = canonical(expected), canonical(actual)
     if left == right:
         return None

@@ -22,7 +22,7 @@ DTYPES = {"f8": "f8_e5m2"}
 
 @contextlib.contextmanager
 def numbers_of_nx() -> Iterator[None]:
-    """Give plain numbers next to integers, and sums of truth values, the dtypes of Nx."""
+    """Use the dtypes of Nx for scalars combined with integers, and for sums of booleans."""
     before = nx._core.set_numbers_of_nx(True)
     try:
         yield
@@ -89,7 +89,7 @@ class Keyword:
 
 @dataclass(frozen=True)
 class Struct:
-    """An Elixir struct that is no tensor."""
+    """An Elixir struct other than a tensor."""
 
     name: str
     fields: dict[str, Any]
@@ -97,7 +97,7 @@ class Struct:
 
 @dataclass(frozen=True)
 class Failure:
-    """An error. Those of Erlang or of Nx's reference backend are `native`: no contract."""
+    """An error. A `native` error of Erlang or of Nx's reference backend need not be reproduced."""
 
     message: str
     exception: str

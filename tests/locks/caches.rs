@@ -11,7 +11,7 @@ use crate::store::{CacheReport, Claim, Store};
 
 type Cache = Arc<Store<u8, u32>>;
 
-/// What is made, counted: how often in all, and how many at once.
+/// Counts creations of values: the total, and the number of concurrent ones.
 #[derive(Clone)]
 struct Made {
     at_work: Arc<AtomicUsize>,
@@ -38,7 +38,7 @@ impl Made {
     }
 }
 
-/// Asks for a value; who has to make it does, or fails.
+/// Requests a value; the thread that must create it succeeds or fails.
 fn ask(cache: &Cache, key: u8, made: &Made, fails: bool) -> Option<u32> {
     match Store::claim(cache.clone(), &key, Some(&|| false)).unwrap() {
         Claim::Found(found) => Some(found.value),
@@ -80,7 +80,7 @@ fn who_waits_for_one_that_fails_takes_over_and_what_it_makes_is_held() {
         assert_eq!(ask(&cache, 7, &made, false), Some(7));
         let [failing, other] = others.map(|other| other.join().unwrap());
         assert_eq!(other, Some(7));
-        // Nobody makes it again once it has been made.
+        // A created value is not created again.
         assert_eq!(made.times(), 1 + usize::from(failing.is_none()));
         let report = cache.report();
         assert_eq!((report.entries, report.bytes), (1, 10));
@@ -141,7 +141,7 @@ fn bytes_are_those_of_what_is_held_whatever_is_forgotten_meanwhile() {
         model(2, move || {
             let (cache, made) = (Arc::new(Store::new(1000)), Made::new());
             let others = [fails, false].map(|fails| {
-                // What is made after all was forgotten may be made at the same time.
+                // Two threads may create a value at the same time after the cache was cleared.
                 let cache = cache.clone();
                 thread::spawn(move || ask(&cache, 7, &Made::new(), fails))
             });
@@ -153,7 +153,7 @@ fn bytes_are_those_of_what_is_held_whatever_is_forgotten_meanwhile() {
             let report = cache.report();
             assert_eq!(report.bytes, 10 * report.entries);
             assert!(report.entries <= 2);
-            // What is held is whole: nothing waits for somebody who has left.
+            // The cache is consistent: no thread waits for a thread that has ended.
             assert_eq!(ask(&cache, 7, &made, false), Some(7));
             assert_eq!(cache.report().bytes, 20);
         });
@@ -217,7 +217,7 @@ fn what_is_being_made_is_forgotten_and_the_rest_stays() {
             panic!("nobody has made it")
         };
         cache.forget_makers();
-        // Nobody is waited for.
+        // The request does not wait for another thread.
         assert_eq!(ask(&cache, 2, &made, false), Some(2));
         assert_eq!(ask(&cache, 1, &made, false), Some(1));
         assert_eq!(made.times(), 2);

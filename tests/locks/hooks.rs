@@ -9,7 +9,7 @@ use crate::model;
 
 type Run = Arc<Calls<u32, u32, String, Kept>>;
 
-/// What is kept while nobody waits for a program; counted.
+/// A counted value that is kept until a thread waits for the program.
 struct Kept(Arc<AtomicUsize>);
 
 impl Kept {
@@ -41,7 +41,7 @@ fn calls_come_in_order_and_the_end_after_them() {
         let program = thread::spawn({
             let run = run.clone();
             move || {
-                // No more than one waits, so the program waits for whoever takes it.
+                // The queue holds one call, so the program waits for the receiver.
                 (1..=3).for_each(|call| run.push(call, 4).unwrap());
                 run.started(Ok(9));
                 run.ended(Ok(()));

@@ -1,12 +1,11 @@
-//! Models of what threads share: each is run in every order in which its threads can take turns.
+//! Models of shared state, each explored in every interleaving of its threads.
 //!
-//! The files under test are those of the engine, compiled here once more: what they take locks from,
-//! `crate::sync`, are locks of `loom` here. It finds values that are lost, threads that wait for ever,
-//! and memory that is read before it is written; since its waits never time out, also a wake-up that is
-//! forgotten, which the engine would only be slowed down by.
+//! This crate compiles files of the runtime with the locks of `loom` as `crate::sync`. `loom` finds lost
+//! values, deadlocks, and reads of uninitialized memory. Its waits do not time out, so it also finds
+//! missing notifications, which would only delay the runtime.
 //!
-//! How much is tried is bounded by how often a thread is interrupted where it does not wait; two or
-//! three times find what there is to find.
+//! The number of preemptions of each thread is limited to two or three, which suffices to find known
+//! kinds of bugs.
 #![cfg(test)]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 #![allow(dead_code, unreachable_pub, reason = "files of other crates, of which models call a part")]

@@ -1,4 +1,4 @@
-//! What the files under test know of the engine, as little as they can do with.
+//! Minimal replacements for the runtime modules that the files under test import.
 
 pub(crate) mod sync {
     pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};

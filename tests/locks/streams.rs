@@ -13,7 +13,7 @@ use crate::waiting::Task;
 
 const ONE: Capacity = Capacity::InFlight(1);
 
-/// For ever, with an ear for interrupts, of which there are none.
+/// A wait without a deadline that checks for interrupts, which never occur.
 const PATIENT: Wait<'_> = Wait { until: None, interrupt: Some(&|| false) };
 
 fn send(stream: &Stream, number: u32) -> Result<(), Error> {

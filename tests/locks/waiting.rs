@@ -1,4 +1,4 @@
-//! What waits for something that is told once, or for nothing to be at work.
+//! Models of waits for an event that occurs once, and for the end of all work.
 
 use std::task::{Context, Wake, Waker};
 

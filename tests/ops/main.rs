@@ -1,9 +1,8 @@
-//! `docs/ops.md` says what there is: the ops, who computes them, and for which dtypes.
+//! Tests that `docs/ops.md` lists all ops, their backends and their dtypes.
 //!
-//! Nothing of the table is written by hand. Each op is built for each dtype, to see whether its
-//! type rule takes it; what is built runs on the evaluator, is written as StableHLO, and is
-//! differentiated. The Python names are those of `docs/names.md`. The test fails when the file says
-//! something else; with `NXLA_BLESS=1` it writes the file.
+//! The table is generated. The test builds each op for each dtype that its type rule accepts, runs it
+//! on the evaluator, writes it as StableHLO, and differentiates it. The Python names come from
+//! `docs/names.md`. The test fails if the file differs; with `NXLA_BLESS=1` it writes the file.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -157,7 +156,7 @@ fn ones(ty: &nxla::TensorType) -> HostTensor {
     tensor
 }
 
-/// What the rules say about real and complex operands together.
+/// The derivative rules for real and complex operands together.
 fn derivative(sample: &Sample, takes: &[DType]) -> Derivative {
     let smooth = [DType::F32, DType::C64].into_iter().filter(|dtype| takes.contains(dtype));
     smooth.map(|dtype| derivative_of(sample, dtype)).max().unwrap_or(Derivative::Zero)
@@ -211,8 +210,8 @@ fn words(dtypes: &[DType]) -> String {
     }
 }
 
-/// The Python name for each of Nx's, from the table of names; that of an element-wise op which Nx has
-/// not is in its row.
+/// The Python name of each Nx function, from the table of names. The row of an element-wise op that Nx
+/// lacks contains its name.
 fn python_names() -> BTreeMap<String, String> {
     let text = fs::read_to_string(root().join("docs/names.md")).unwrap();
     let mut names = BTreeMap::new();

@@ -343,10 +343,10 @@ fn conditional(d: &mut Draft) -> Result<ExprId> {
     d.graph.cond(mark, vec![(holds, then)], otherwise).map(|values| values[0])
 }
 
-/// Multiplies three times; the counter is no part of the result.
+/// Multiplies three times; the result does not contain the counter.
 fn repeated(d: &mut Draft) -> Result<ExprId> {
     let (x, count) = (d.input(&[]), d.input_of(DType::S32, &[]));
-    // Arithmetic on truth values gives numbers, so that is what the state of a loop over them is.
+    // Arithmetic on booleans returns integers, so the loop state has an integer dtype.
     let x = if d.dtype == DType::Pred { d.graph.as_type(x, DType::U8)? } else { x };
     let types: Vec<TensorType> =
         [x, count].iter().map(|&id| d.graph.tensor_type(id).clone()).collect();

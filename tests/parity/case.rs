@@ -1,7 +1,7 @@
-//! One use of an op, and many of them as one program on two engines.
+//! A case applies one op; many cases form one program that runs on two backends.
 //!
-//! Compiling costs XLA more than running, and a program more than an op in it, so many cases share a
-//! program. A case that differs there is run, and made simpler, in a program of its own.
+//! XLA spends more time on compilation than on runs, and more on a program than on an op. Therefore
+//! many cases share a program. A case that differs runs again, and is simplified, in a separate program.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use nxla::{DType, HostTensor, Options, Program, RunContext, TensorType, compile_
 
 use crate::tolerance::Tolerance;
 
-/// What the evaluator is compared with.
+/// The backend that is compared with the evaluator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Other {
     /// Every op in its plainest form.
@@ -69,7 +69,7 @@ impl fmt::Debug for Case {
 struct Joined {
     program: Arc<Program>,
     inputs: Vec<Tensor>,
-    /// Which outputs are a case's.
+    /// The outputs of each case.
     outputs: Vec<Range<usize>>,
     /// Names of the ops in it.
     ops: Vec<&'static str>,
@@ -98,7 +98,7 @@ fn join(cases: &[&Case]) -> Joined {
     Joined { program, inputs, outputs, ops }
 }
 
-/// Whether the op of this name is in the program of a case, rather than simplified away.
+/// Returns whether simplification kept the op with this name in the program of a case.
 pub(crate) fn holds(case: &Case, op: &str) -> bool {
     join(&[case]).ops.contains(&op)
 }
@@ -120,7 +120,7 @@ fn run(joined: &Joined, compiler: &str) -> std::result::Result<Vec<HostTensor>, 
     results.iter().map(Tensor::to_host).collect()
 }
 
-/// What the other engine gives.
+/// Runs the program on the other backend.
 fn run_other(joined: &Joined, other: Other) -> std::result::Result<Vec<HostTensor>, String> {
     match other {
         Other::Reference => {
@@ -133,8 +133,8 @@ fn run_other(joined: &Joined, other: Other) -> std::result::Result<Vec<HostTenso
     }
 }
 
-/// What the evaluator and the other engine disagree about, case by case. Tolerances are those for
-/// that engine.
+/// Returns the cases in which the evaluator and the other backend differ, by the tolerances of that
+/// backend.
 ///
 /// # Errors
 /// An engine that refuses the program.
@@ -153,7 +153,7 @@ pub(crate) fn differences(
     Ok(joined.outputs.iter().zip(cases).map(difference).collect())
 }
 
-/// Whether the type rules take an op with operands of these dtypes.
+/// Returns whether the type rules accept an op with operands of these dtypes.
 pub(crate) fn accepts(op: &Op, dtypes: &[DType]) -> bool {
     let mut graph = Graph::new();
     let operands: Vec<ExprId> = (dtypes.iter().enumerate())

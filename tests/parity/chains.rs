@@ -58,7 +58,7 @@ fn ops() -> Vec<Op> {
 /// An op, and which of the values before it are its operands.
 type Link = (Index, [Index; 3]);
 
-/// The values of a chain, of which ops that do not fit are left out.
+/// Returns the values of a chain without the ops that do not fit.
 fn chain(graph: &mut Graph, inputs: &[ExprId], links: &[Link]) -> Vec<ExprId> {
     let (ops, mut values) = (ops(), inputs.to_vec());
     for (op, operands) in links {
@@ -74,7 +74,7 @@ fn chain(graph: &mut Graph, inputs: &[ExprId], links: &[Link]) -> Vec<ExprId> {
         // Types that do not fit are refused.
         values.extend(graph.make(op.clone(), &picked));
     }
-    // All of the last ones, some of which are needed twice.
+    // Return the last values, so that some of them have several users.
     values.split_off(values.len().saturating_sub(3))
 }
 

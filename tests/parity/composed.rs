@@ -7,7 +7,7 @@ use nxla::{DType, HostTensor, Number, Shape};
 use crate::case::{Case, Other, differences};
 use crate::tolerance::SUMMED;
 
-/// Numbers around zero, of which some are equal.
+/// Returns numbers around zero, some of them equal.
 fn numbers(dtype: DType, shape: impl Into<Shape>) -> HostTensor {
     let shape = shape.into();
     let numbers: Vec<f64> = (0..shape.size()).map(|n| ((n * 5) % 7) as f64 - 2.0).collect();

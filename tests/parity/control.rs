@@ -67,7 +67,7 @@ fn any_tensor(dtype: DType) -> BoxedStrategy<HostTensor> {
     shape(RANKS).prop_flat_map(move |sizes| tensor(dtype, &sizes, Numbers::Any)).boxed()
 }
 
-/// `x + x`, or `x or x` for truth values.
+/// Returns `x + x`, or `x or x` for booleans.
 fn twice(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
     let is_pred = graph.dtype(x).is_pred();
     graph.binary(if is_pred { BinaryOp::LogicalOr } else { BinaryOp::Add }, x, x)
@@ -108,7 +108,7 @@ fn conditional(dtype: DType) -> BoxedStrategy<Case> {
         .boxed()
 }
 
-/// Doubles as often as a counter says, which is no part of the result.
+/// Doubles repeatedly under a loop counter that is not a result.
 fn repeated(dtype: DType) -> BoxedStrategy<Case> {
     (any_tensor(dtype), 0..=4_i64)
         .prop_map(|(x, count)| {

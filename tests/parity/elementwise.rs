@@ -40,8 +40,8 @@ fn operands(dtypes: Vec<DType>, numbers: Numbers) -> BoxedStrategy<Vec<HostTenso
         .boxed()
 }
 
-/// The other operand mostly has the same dtype, and sometimes one that the op takes beside it.
-/// Complex numbers meet real ones where they come first themselves, as their tolerance is another.
+/// Draws the dtype of the other operand: usually the same one, sometimes another accepted one.
+/// A real operand is drawn only after a complex first one, because the tolerance depends on the first.
 fn partner(op: Op, dtype: DType) -> BoxedStrategy<DType> {
     let fits = |&other: &DType| {
         accepts(&op, &[dtype, other]) && (dtype.is_complex() || !other.is_complex())

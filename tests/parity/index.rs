@@ -29,7 +29,7 @@ fn integers() -> BoxedStrategy<DType> {
     dtype_among(DType::ALL.into_iter().filter(|dtype| dtype.is_integer()).collect())
 }
 
-/// Where a slice begins along one axis: known, or given by a scalar of some dtype.
+/// The start of a slice along one axis: static, or a scalar operand of some dtype.
 #[derive(Clone, Debug)]
 struct Begin {
     at: i64,

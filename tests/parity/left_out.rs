@@ -1,5 +1,4 @@
-//! What the comparison leaves out still has to be left out: each is shown to differ, or to be
-//! refused.
+//! Tests that each case excluded from the comparison still differs or is rejected.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Fourier transforms, triangular solves and factorisations of well-conditioned matrices.
 //!
-//! What a factorisation leaves open, such as phases, may differ between engines; results are made
-//! of what does not.
+//! Phases of factorizations may differ between backends, so the tests compare quantities that do not
+//! depend on them.
 
 use nxla::graph::{ExprId, Factorization, Fft, Graph, Op, Result, Transform, TriangularSolve};
 use nxla::{DType, HostTensor, Scalar};
@@ -54,7 +54,7 @@ fn transform(op: &Op, inverse: bool, dtype: DType) -> BoxedStrategy<Case> {
         .boxed()
 }
 
-/// What matrices are like; each is far from singular in every dtype.
+/// Kinds of matrices; each kind is well conditioned in every dtype.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     /// The diagonal outweighs the rest of its row.

@@ -1,5 +1,5 @@
-//! The evaluator gives the same results as the reference, which has every op in its plainest form,
-//! and as XLA: for every op, every dtype and random operands.
+//! Tests that the evaluator agrees with the reference implementation and with XLA, for every op, every
+//! dtype and random operands.
 //!
 //! Each family has a file whose `strategy` draws uses of its ops: shapes of rank 0 to 6 with axes of
 //! size 0 and 1, all dtypes that the op takes, and all numbers that `tolerance` compares it on.
@@ -45,10 +45,10 @@ use tolerance::Tolerance;
 /// Cases of one program: as many as share the cost of compiling one.
 const BATCH: usize = 48;
 
-/// How often a case that differs is made simpler.
+/// The number of simplifications of a case that differs.
 const SHRINKS: usize = 60;
 
-/// What uses of an op are drawn from.
+/// Returns the strategy that draws cases of an op.
 fn strategy(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
     match op {
         nxla::graph::family_ops!(create) => create::strategy(op, dtype),
@@ -156,7 +156,7 @@ fn check_batch(batch: &mut [Drawn<'_>]) -> Vec<String> {
     suspects.filter_map(|(drawn, found)| Some(report(drawn, &found?))).collect()
 }
 
-/// What is wrong with a case that has a program of its own.
+/// Returns the fault of a case that runs in a separate program.
 fn fault(drawn: &Drawn<'_>) -> Option<(Case, String)> {
     let case = drawn.tree.current();
     let found = match differences(&[(&case, drawn.tolerance)], drawn.other) {

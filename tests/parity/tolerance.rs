@@ -1,8 +1,8 @@
-//! How far results of two engines may be apart, and on which numbers they are compared.
+//! The allowed differences of two backends, and the numbers on which they are compared.
 //!
-//! Exact results have the same bits, but that one NaN is as good as another; each other tolerance
-//! has a reason. Numbers below the normal ones are not drawn, and are as good as zero in results
-//! that are not exact, because XLA flushes them.
+//! Exact results have equal bits, except that all NaN are equal; each other tolerance has a reason.
+//! Operands contain no subnormal numbers, and inexact results may contain zero instead of subnormal
+//! numbers, because XLA flushes them.
 
 use nxla::graph::{BinaryOp, Op, ReduceOp, UnaryOp, WindowOp};
 use nxla::{DType, HostTensor, Scalar};
@@ -10,7 +10,7 @@ use nxla::{DType, HostTensor, Scalar};
 use crate::case::Other;
 use crate::values::{Numbers, epsilon, smallest};
 
-/// What is compared of an op.
+/// The comparison for an op.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tolerance {
     /// The numbers that operands are drawn from.
@@ -19,9 +19,9 @@ pub(crate) struct Tolerance {
     ulps: f64,
     /// Results smaller than this count as this large: they are differences of larger numbers.
     floor: f64,
-    /// Whether results have the same bits.
+    /// True if results must have equal bits.
     exact: bool,
-    /// Whether what is below the normal numbers is as good as zero.
+    /// True if subnormal numbers equal zero.
     flushes: bool,
 }
 
@@ -61,9 +61,9 @@ pub(crate) fn of(op: &Op, dtype: DType) -> Tolerance {
         | Op::IndexedAdd(_) => SUMMED,
         // Both engines round in between, in another order.
         Op::Fft(_) => Tolerance { ulps: 16.0, ..SUMMED },
-        // Matrices are well conditioned, but each element is the end of a chain of operations.
-        // Factors are as large as the diagonal of their matrix, and so are their errors; those of
-        // narrower floats are rounded from factors that `f32` has.
+        // Matrices are well conditioned, but each element results from a chain of operations.
+        // Factors and their errors are as large as the diagonal of the matrix. Factors of narrower
+        // floats are rounded `f32` factors.
         Op::Factorize(_) if is_computed(dtype) => Tolerance { ulps: 16.0, floor: 9.0, ..SUMMED },
         Op::TriangularSolve(_) | Op::Cholesky | Op::Factorize(_) => {
             Tolerance { ulps: 16.0, ..SUMMED }
@@ -191,12 +191,12 @@ fn binary(op: BinaryOp, dtype: DType) -> Tolerance {
     }
 }
 
-/// Whether matrices of a dtype are computed in that of their factors, so that its errors are to be seen.
+/// Returns whether a factorization computes in the dtype of its factors, whose errors then show.
 fn is_computed(dtype: DType) -> bool {
     matches!(dtype.to_floating(), DType::F32 | DType::F64 | DType::C64 | DType::C128)
 }
 
-/// Whether a dtype is the one in which the evaluator reduces, so that its errors are to be seen.
+/// Returns whether the evaluator reduces in a dtype, whose errors then show.
 fn is_widest(dtype: DType) -> bool {
     matches!(dtype, DType::F64 | DType::C128)
 }
@@ -210,8 +210,8 @@ fn largest_log(dtype: DType) -> f64 {
 }
 
 impl Tolerance {
-    /// The tolerance beside the other engine. The reference has none of the approximations of XLA,
-    /// and flushes nothing.
+    /// Returns the tolerance for the other backend. The reference does not approximate like XLA and does
+    /// not flush subnormal numbers.
     pub(crate) fn beside(self, other: Other) -> Tolerance {
         match other {
             Other::Reference => {

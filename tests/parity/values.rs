@@ -1,4 +1,4 @@
-//! What operands are drawn from: shapes, numbers of every dtype, and tensors of them.
+//! Strategies for operands: shapes, numbers of every dtype, and tensors.
 
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
@@ -15,7 +15,7 @@ const LARGEST: usize = 96;
 /// Every rank that is drawn.
 pub(crate) const RANKS: RangeInclusive<usize> = 0..=6;
 
-/// Which numbers an op is compared on.
+/// The numbers on which an op is compared.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Numbers {
     /// All that the dtype holds: NaN, infinities, zeros of both signs, the extremes, and numbers of

@@ -30,7 +30,7 @@ fn windows() -> BoxedStrategy<(Vec<usize>, Window)> {
             (Just(sizes), axes, for_some_axes(rank, (0, 0), (-1..=2_i64, -1..=2_i64)))
         })
         .prop_map(|(sizes, (dimensions, strides, dilations), padding)| {
-            // What is trimmed has to be there.
+            // Negative padding must not exceed the size.
             let padding = (padding.iter().zip(&sizes))
                 .map(
                     |(&(low, high), &size)| {
@@ -100,7 +100,7 @@ fn window_scatter(op: &Op, scatter: ScatterOp, dtype: DType) -> BoxedStrategy<Ca
         .boxed()
 }
 
-/// How many windows there are along each axis, as the type rule counts them.
+/// Returns the number of windows along each axis by the type rule.
 fn counts(sizes: &[usize], window: &Window) -> Vec<usize> {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, sizes));

@@ -13,7 +13,7 @@ use crate::source::Tree;
 /// For each crate, the crates it uses, by folder name.
 pub(crate) type Edges = BTreeMap<String, BTreeSet<String>>;
 
-/// Where the table and the manifests disagree.
+/// Returns the differences between the table and the manifests.
 pub(crate) fn complaints(tree: &Tree) -> Vec<String> {
     let Some(architecture) = tree.find("ARCHITECTURE.md") else {
         return vec!["ARCHITECTURE.md is missing".into()];
@@ -47,7 +47,7 @@ fn cells(line: &str) -> Vec<&str> {
     row.trim_end_matches('|').split('|').map(str::trim).collect()
 }
 
-/// What stands between backticks.
+/// Returns the strings between backticks.
 pub(crate) fn code_spans(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

@@ -60,7 +60,7 @@ pub(crate) fn dead_files(tree: &Tree) -> Vec<String> {
         .collect()
 }
 
-/// Files that Cargo finds by their place, and those of `ui`, which are not meant to compile.
+/// Returns whether a file is a target of Cargo, or a file of `ui`, which must not compile.
 fn is_root(file: &File) -> bool {
     let folder = file.folder().rsplit('/').next().unwrap_or_default();
     matches!(file.stem(), "lib" | "main" | "build")

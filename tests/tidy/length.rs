@@ -1,9 +1,8 @@
-//! How long things are. A file that cannot be read in one sitting, or a function that does not
-//! fit on a screen, is split before it lands rather than some day.
+//! Limits for the length of files and functions.
 //!
-//! A match with an arm for each op is a table that grows with the ops, and cannot be split without
-//! losing the compiler's word that it is complete. Its lines do not count, but each arm is kept
-//! short: what is longer has a name and is a function.
+//! A match with an arm for each op grows with the ops, and a split would lose the compiler's check
+//! for completeness. Its lines do not count, but each arm must be short; longer code belongs in a
+//! function.
 
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
@@ -116,7 +115,7 @@ impl<'ast> Visit<'ast> for Tables<'_> {
         expression.arms.iter().for_each(|arm| self.check(arm));
     }
 
-    // What is defined inside is measured on its own.
+    // Nested functions are measured separately.
     fn visit_item_fn(&mut self, _: &'ast ItemFn) {}
 }
 

@@ -1,8 +1,8 @@
 //! The project's rules about its own sources, as tests.
 //!
 //! Rust files are parsed, so that comments, strings and macros do not mislead the rules. A rule
-//! gives a list of complaints, each with a file and a line; an empty list passes. There are no
-//! lists of exceptions: where a rule does not fit, change the rule and say why.
+//! returns a list of complaints, each with a file and a line; an empty list passes. There are no
+//! lists of exceptions: if a rule does not fit, change the rule and state the reason.
 #![forbid(unsafe_code)]
 #![cfg(test)]
 

@@ -117,21 +117,21 @@ fn room(module: &str) -> &str {
 struct House {
     folder: &'static str,
     files: BTreeMap<String, Module>,
-    /// The names that `lib.rs` gives to what is inside.
+    /// The names that `lib.rs` exports.
     root: Module,
     /// The rooms that define each method of the shared types.
     methods: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// What one file says.
+/// The paths and definitions of one file.
 #[derive(Default)]
 struct Module {
     path: String,
-    /// What it names, from the root of the crate or from itself.
+    /// The paths that the file uses, from the root of the crate or from the file.
     paths: Vec<Vec<String>>,
     /// Its names for what others define, with the path to it.
     renamed: BTreeMap<String, Vec<String>>,
-    /// Modules of which it has all names.
+    /// Modules that the file imports with `*`.
     globs: Vec<Vec<String>>,
     items: BTreeSet<String>,
     /// The methods of shared types that it defines, and the methods that it calls on them.
@@ -168,7 +168,7 @@ impl House {
         house
     }
 
-    /// Which module knows which.
+    /// Returns the edges from each module to the modules that it uses.
     fn edges(&self) -> Edges {
         let targets =
             |(module, file): (&String, &Module)| (module.clone(), self.targets(module, file));
@@ -212,7 +212,7 @@ impl House {
         (!module.is_empty()).then_some(module)
     }
 
-    /// Whether a module has a name, its own or one that it passes on.
+    /// Returns whether a module defines or re-exports a name.
     fn is_named(&self, module: &[String], name: &str, depth: usize) -> bool {
         let Some(file) = self.files.get(&module.join("::")).filter(|_| depth < 8) else {
             return false;
@@ -278,7 +278,7 @@ impl Reader {
         }
     }
 
-    /// A name that is passed on is no use of it: whoever takes it from here uses it.
+    /// Records an import. A re-export is not a use; the importer of the re-export uses the name.
     fn imported(&mut self, name: &str, path: &[String], is_public: bool) {
         let Some(path) = self.absolute(path) else { return };
         if !is_public {

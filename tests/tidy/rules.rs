@@ -1,5 +1,5 @@
-//! What Rust files contain: a description of each module, `unsafe` only where it is fenced in,
-//! and rules that name every op.
+//! Rules for the contents of Rust files: a description of each module, `unsafe` only in listed files,
+//! and matches that name every op.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ pub(crate) fn misplaced_unsafe(tree: &Tree) -> Vec<String> {
     complaints
 }
 
-/// What the bindings do not have, and where it is instead.
+/// Items that the bindings must not define, and their places.
 const RUNTIME_ONLY: [(&str, &str); 6] = [
     ("Condvar", "waiting for each other"),
     ("VecDeque", "queues"),
@@ -143,7 +143,7 @@ pub(crate) fn named_ops(expression: &ExprMatch) -> Vec<String> {
     ops.names
 }
 
-/// Whether a match is a table of rules.
+/// Returns whether a match is a table of rules.
 pub(crate) fn is_dispatch(expression: &ExprMatch) -> bool {
     named_ops(expression).len() >= DISPATCH
 }

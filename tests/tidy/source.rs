@@ -17,7 +17,7 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// Whether the name ends so.
+    /// Returns whether the file has an extension.
     pub(crate) fn is(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
@@ -59,7 +59,7 @@ impl Tree {
             .into_iter()
             .filter(|path| is_text(path))
             .filter_map(|path| {
-                // What git tracks may have been removed from the working tree.
+                // A tracked file may be missing in the working tree.
                 let text = std::fs::read_to_string(root.join(&path)).ok()?;
                 Some(File { path, text })
             })
@@ -82,7 +82,7 @@ fn is_text(path: &str) -> bool {
     path == ".ci/run" || name == "Makefile" || extension.is_some_and(|it| TEXTS.contains(&it))
 }
 
-/// What git tracks, and what it would track if it were added.
+/// Returns the tracked files, and untracked files that git does not ignore.
 fn tracked(root: &Path) -> Option<Vec<String>> {
     let output = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])

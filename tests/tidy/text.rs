@@ -1,5 +1,4 @@
-//! What texts refer to: nothing that a reader of the project does not have, and no file that has
-//! moved.
+//! Rules for references in texts: no references outside the project, and no paths of missing files.
 
 use crate::dependencies::code_spans;
 use crate::source::{File, Tree};
@@ -8,10 +7,10 @@ use crate::source::{File, Tree};
 const TOP_FOLDERS: [&str; 7] =
     ["benches/", "crates/", "docs/", "examples/", "python/", "tests/", "tools/"];
 
-/// Where this module is, which must spell what it looks for.
+/// The path of this module, which contains the searched strings.
 const THIS: &str = "tests/tidy/text.rs";
 
-/// Mentions of places and trackers that exist only for whoever wrote them.
+/// Returns references to places and trackers outside the project.
 pub(crate) fn foreign_references(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in tree.files.iter().filter(|file| file.path != THIS) {

@@ -1,9 +1,8 @@
-//! What derivatives cost: nodes and time of each over those of the function, on the compiler that
-//! the first argument names, or the evaluator.
+//! Benchmark of derivatives: nodes and time of each derivative relative to the function, on the
+//! compiler that the first argument names, or on the evaluator.
 //!
-//! Every line is measured in alternation with the function itself, and the least of many runs counts.
-//! `jvp by two sweeps` is forward mode by transposing reverse mode, which is what forward mode would
-//! be without rules of its own.
+//! Each derivative is measured alternately with its function, and the minimum of many runs counts.
+//! `jvp by two sweeps` transposes reverse mode, which forward mode would do without separate rules.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
@@ -20,7 +19,7 @@ use nxla::{
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// How often each program runs.
+/// The number of runs of each program.
 const TURNS: usize = 25;
 
 #[expect(clippy::print_stdout, reason = "printing a table is what this program is for")]
@@ -44,7 +43,7 @@ fn derivatives(function: &Program) -> Outcome<Vec<(&'static str, Program)>> {
     let inputs = function.inputs().len();
     let sides = DiffCounts { inputs, outputs: 1 };
     let gradient = pullback(function, sides)?;
-    // The pullback is linear in its last input: its own pullback gives what a tangent gives.
+    // The pullback is linear in its last input, so the pullback of the pullback computes the JVP.
     let cotangent_last =
         pullback(&gradient, DiffCounts { inputs: inputs + 1, outputs: inputs + 1 })?;
     let change = cotangent_last.outputs()[cotangent_last.outputs().len() - 1];
@@ -72,7 +71,7 @@ fn nodes(program: &Program) -> usize {
     total
 }
 
-/// How many times as long as a function a derivative takes.
+/// Returns the time of a derivative relative to the function.
 fn ratio(compiler: &str, function: &Arc<Program>, derivative: &Arc<Program>) -> Outcome<f64> {
     let options = Options::new().compiler(compiler);
     let both = [function, derivative];
@@ -146,7 +145,7 @@ fn elements() -> Outcome<(&'static str, Program)> {
     Ok(("chain of 100", Program::new(&graph, types, &[total])?))
 }
 
-/// A recurrent network of 128 for 32 sequences of 200 steps, of which all states are summed.
+/// The sum of all states of a recurrent network of size 128 for 32 sequences of 200 steps.
 fn recurrent() -> Outcome<(&'static str, Program)> {
     let mut graph = Graph::new();
     let (types, ids) =

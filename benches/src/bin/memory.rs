@@ -1,7 +1,7 @@
-//! How much memory graphs take: bytes and allocations per node, counted by the allocator.
+//! Memory of graphs: bytes and allocations per node, counted by the allocator.
 //!
-//! Building and then holding are told apart: what is allocated on the way says how hard the
-//! allocator works, what is held says how large a graph can grow.
+//! The program reports the allocations during construction, which load the allocator, separately from
+//! the memory of the finished graph, which limits its size.
 #![forbid(unsafe_code)]
 
 use std::alloc::System;

@@ -23,11 +23,11 @@ class Adapter:
     """One function of Nx."""
 
     function: Callable[..., Any]
-    #: What Nx's options are called here.
+    #: The names of Nx's options in nxla.
     options: Mapping[str, str] = field(default_factory=dict)
-    #: Values for options that the call does not give, under our names.
+    #: Values of missing options, by their names in nxla.
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    #: Whether the result is no tensor that a program computes; then one engine is enough.
+    #: True if no program computes the result; then one backend is enough.
     host: bool = False
 
     def __call__(self, args: list[Any], options: Mapping[str, Any]) -> Any:

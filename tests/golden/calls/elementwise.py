@@ -64,7 +64,7 @@ def _log(x: Any, base: Any = None) -> Any:
 
 
 def as_node(name: str) -> Any:
-    """Do as the node does: its parts are floats and its conjugates complex, as those of Nx."""
+    """Return the compiled function: real parts are floats and conjugates complex, as in Nx."""
     return getattr(nx._core, name)
 
 

@@ -1,4 +1,4 @@
-"""What is known of a tensor or dtype without computing: metadata, types, constants, bytes."""
+"""Functions that inspect tensors and dtypes: metadata, types, constants, bytes."""
 
 from __future__ import annotations
 

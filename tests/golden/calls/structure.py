@@ -17,7 +17,7 @@ DTYPES = [
 
 
 def _numbers(value: Any) -> Any:
-    """Turn the atoms inside nested lists into numbers."""
+    """Convert the atoms inside nested lists into numbers."""
     if isinstance(value, list):
         return [_numbers(x) for x in value]
     return {**SPECIAL, **NUMBERS}.get(value, value) if isinstance(value, str) else value

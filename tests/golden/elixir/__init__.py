@@ -1,9 +1,9 @@
 """A reader for the part of Elixir that golden cases are written in.
 
-`evaluate` runs a snippet, `load` reads the body of a module; `function` gives a function of it that
-nxla can trace. `lexer` and `parser` make a tree (`syntax`), `interpreter` runs it with the meaning
-that `numerical` gives to code inside of ``defn`` and `host` to other code; `library` knows which
-function of ours stands for which one of Nx.
+`evaluate` runs a snippet, `load` reads the body of a module, and `function` returns one of its
+functions, which nxla can trace. `lexer` and `parser` build a tree (`syntax`). `interpreter` runs
+the tree: `numerical` defines the semantics inside ``defn``, and `host` outside. `library` maps
+functions of Nx to functions of nxla.
 """
 
 from golden.elixir.errors import ElixirError, MatchError, Unsupported

@@ -1,4 +1,4 @@
-"""What goes wrong in Elixir, as opposed to in the package under test."""
+"""Errors of Elixir code, as opposed to errors of the package under test."""
 
 from __future__ import annotations
 

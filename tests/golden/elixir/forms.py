@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Run = Callable[[Node, "Scope"], Any]
 
-#: What the source has sent to itself.
+#: The messages that the source has sent to itself.
 _mailbox: deque[Any] = deque()
 
 

@@ -1,4 +1,4 @@
-"""Text of values, as ``inspect`` and string interpolation give it."""
+"""Printed values, as ``inspect`` and string interpolation return them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def to_string(value: Any) -> str:
 
 
 def inspect(value: Any) -> str:
-    """Return the text of a value in Elixir's syntax; tensors print as they do here."""
+    """Return a value printed in Elixir's syntax, with tensors printed by nxla."""
     match value:
         case None:
             return "nil"

@@ -76,7 +76,7 @@ class Module:
 
 @dataclass
 class Scope:
-    """What names mean at some place of the source."""
+    """The names that are defined at a position of the source."""
 
     module: Module
     numerical: bool
@@ -259,7 +259,7 @@ def _call(node: Call, scope: Scope) -> Any:
     args = [run(arg, scope) for arg in node.args]
     if node.name in scope.module.functions:
         if scope.numerical and scope.module.functions[node.name][0].kind in ("def", "defp"):
-            raise ElixirError(f"{node.name} is no numerical function", "CompileError")
+            raise ElixirError(f"{node.name} is not a numerical function", "CompileError")
         return call_local(scope.module, node.name, args, scope)
     found = scope.builtins.get(node.name) or language.FUNCTIONS.get((node.name, len(args)))
     if found is None and node.name in scope.variables and not args:

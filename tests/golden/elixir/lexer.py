@@ -33,7 +33,7 @@ OPERATORS = [
     "(", ")", "[", "]", "{", "}", ";", "%", "^",
 ]  # fmt: skip
 
-#: After these an expression goes on, whatever the line.
+#: Tokens after which an expression continues on the next line.
 CONTINUES = {
     "<<<", ">>>", "&&&", "|||", "===", "!==", "=~", "->", "<-", "=>", "==", "!=", "<=", ">=",
     "<<", "|>", "<>", "++", "--", "&&", "||", "**", "//", "\\\\", "::", "%{", "+", "-", "*", "/",
@@ -152,7 +152,7 @@ def _value(kind: str, text: str) -> tuple[str, Any]:
 
 
 def _string(source: str, position: int) -> tuple[list[Any], int]:
-    """Read a string up to its closing quote: texts, and token lists for what is interpolated."""
+    """Read a string up to its closing quote: literal parts, and tokens of interpolated parts."""
     parts: list[Any] = []
     text = ""
     while source[position] != '"':
@@ -171,7 +171,7 @@ def _string(source: str, position: int) -> tuple[list[Any], int]:
 
 
 def _heredoc(source: str, position: int) -> tuple[list[Any], int]:
-    """Read a text of many lines, which is indented like the quotes that close it."""
+    """Read a multi-line string, which is indented like its closing quotes."""
     closing = re.compile(r'\n?([ \t]*)"""').search(source, position - 1)
     if closing is None:
         raise ElixirError("a heredoc is not closed", "SyntaxError")

@@ -1,6 +1,6 @@
 """Functions of Nx: most are those of the table that golden tensor functions share.
 
-Here are the ones that take functions, belong to `Nx.Defn`, or give something that Elixir sees.
+This module contains functions that take functions, belong to `Nx.Defn`, or return Elixir values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from golden.elixir.values import (
     truthy,
 )
 
-#: Functions whose keyword list is no list of options, and which argument it is.
+#: Functions with a keyword list that does not contain options, and the position of the list.
 KEYWORD_ARGUMENTS = {
     "vectorize": 1, "revectorize": 1, "tensor": 0, "runtime_call": 2,
 }  # fmt: skip
@@ -82,7 +82,7 @@ def _split(name: str, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
     options: dict[str, Any] = {}
     last = len(args) - 1
     if args and is_keyword(args[-1]) and args[-1] and KEYWORD_ARGUMENTS.get(name) != last:
-        # Where a tensor lives is no option of a function here.
+        # The device of a tensor is not an option of these functions in nxla.
         options = {str(key): _plain(value) for key, value in args.pop() if key != "backend"}
     return [_plain(arg) for arg in args], options
 
@@ -222,7 +222,7 @@ def _number(word: str) -> Any:
 
 
 def containers_only(function: Callable[..., Any]) -> FunctionValue:
-    """Refuse what is no container in Elixir: lists, texts, atoms and nothing."""
+    """Reject values that are not containers in Elixir: lists, strings, atoms and nil."""
 
     def run(*args: Any) -> Any:
         result = function(*args)
@@ -237,17 +237,17 @@ def _check_container(value: Any) -> None:
         for item in value.values() if isinstance(value, dict) else value:
             _check_container(item)
     elif value is None or isinstance(value, list | str | bool | ModuleName):
-        raise ElixirError(f"{inspect(value)} is no container", "Protocol.UndefinedError")
+        raise ElixirError(f"{inspect(value)} is not a container", "Protocol.UndefinedError")
 
 
 def _static(value: Any) -> bool:
-    """Tell whether an argument is no tensor, but a part of the function: a list or a function."""
+    """Return whether an argument belongs to the function (a list or a function)."""
     return isinstance(value, list) or callable(value)
 
 
 def _check_argument(value: Any) -> None:
     if value is None or isinstance(value, str | bool):
-        raise ElixirError(f"{inspect(value)} is no tensor", "Protocol.UndefinedError")
+        raise ElixirError(f"{inspect(value)} is not a tensor", "Protocol.UndefinedError")
 
 
 def _with_static(function: Callable[..., Any], args: Sequence[Any]) -> Callable[..., Any]:
@@ -281,7 +281,7 @@ def _compile(function: Callable[..., Any], templates: Sequence[Any], options: An
 
 
 def _options(options: Any) -> dict[str, Any]:
-    # Whether the evaluator of Nx collects garbage is no question here.
+    # The option for garbage collection concerns only the evaluator of Nx.
     given = {str(key): value for key, value in options if key != "garbage_collect"}
     compiler = given.get("compiler")
     if isinstance(compiler, ModuleName):

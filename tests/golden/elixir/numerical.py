@@ -38,7 +38,7 @@ BINARY: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "<<<": ("left_shift", operator.lshift),
     ">>>": ("right_shift", operator.rshift),
 }
-#: Operators whose result is a truth value, which numerical code has none of: 0 or 1.
+#: Operators that return a boolean in other code, and 0 or 1 in numerical code.
 PREDICATES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "==": ("equal", operator.eq),
     "!=": ("not_equal", operator.ne),
@@ -127,7 +127,7 @@ def _cond(node: Call, scope: Scope, run: Run) -> Any:
     assert isinstance(body, Clauses)
     clauses: list[tuple[Any, Callable[[], Any]]] = []
     for clause in body.clauses:
-        # What a predicate binds is known in its body.
+        # The body sees the variables that the predicate binds.
         inner = scope.inner({})
         predicate = run(clause.patterns[0], inner)
         clauses.append((predicate, lambda clause=clause, inner=inner: run(clause.body, inner)))

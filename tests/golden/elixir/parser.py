@@ -65,7 +65,7 @@ def parse(source: str) -> Block:
 class Parser(Cursor):
     """Makes a tree of tokens."""
 
-    #: Whether ``do`` belongs to a call further out, as in ``if f x do``.
+    #: True if ``do`` belongs to an outer call, as in ``if f x do``.
     no_do = False
 
     # --- blocks ---

@@ -16,7 +16,7 @@ EXPR_STRUCTS = {"Expr", "Nx.Defn.Expr"}
 
 
 class _Bound(dict[str, Any]):
-    """What a pattern binds. A variable that it has twice must stand for one value."""
+    """The variables that a pattern binds. A repeated variable must match equal values."""
 
     def __init__(self, known: Mapping[str, Any]) -> None:
         super().__init__()

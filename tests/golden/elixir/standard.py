@@ -1,6 +1,6 @@
 """Functions of Elixir's own modules: collections, texts and numbers.
 
-What can be enumerated is a list, a range, or a map, which gives pairs in the order of its keys.
+Lists, ranges and maps can be enumerated; a map yields pairs in the order of its keys.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def power(left: Any, right: Any) -> Any:
 
 
 def items(collection: Any) -> list[Any]:
-    """List what a collection gives when it is enumerated."""
+    """Return the items of a collection as a list."""
     if isinstance(collection, dict):
         return [(key, collection[key]) for key in sorted(collection)]
     return list(collection)

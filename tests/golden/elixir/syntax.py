@@ -122,7 +122,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Clauses(Node):
-    """What stands between ``do`` and ``end`` if there are arrows in it."""
+    """The clauses with arrows between ``do`` and ``end``."""
 
     clauses: tuple[Clause, ...]
 

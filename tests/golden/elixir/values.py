@@ -16,7 +16,7 @@ from golden.elixir.errors import ElixirError
 
 
 class Atom(str):
-    """An atom. As a key of a map it is the text of a key of a Python dict."""
+    """An atom. An atom as a key of a map becomes a string key of a Python dict."""
 
     __slots__ = ()
 
@@ -41,7 +41,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Struct:
-    """A struct that is no tensor, such as ``%Nx.Mesh{}``."""
+    """A struct other than a tensor, such as ``%Nx.Mesh{}``."""
 
     name: str
     fields: dict[str, Any]
@@ -59,7 +59,7 @@ class FunctionValue:
     """A function of Elixir; calling it from Python calls it."""
 
     name: str
-    #: How many arguments it takes; None if that depends on defaults.
+    #: The number of arguments; None if the number depends on defaults.
     arity: int | None
     run: Callable[..., Any]
 
