@@ -1,8 +1,8 @@
-//! Applying an operation to operands: in the trace they belong to, or at once.
+//! Application of an operation to operands: in the trace of the operands, or eagerly.
 //!
-//! Every function on tensors comes down to a builder, which makes nodes of a graph from the nodes
-//! of its operands. If an operand is traced, the builder adds to its trace. Otherwise the
-//! operation is done [eagerly](crate::EagerOp).
+//! Every function on tensors calls a builder, which creates nodes of a graph from the nodes of the
+//! operands. If an operand is traced, the builder adds nodes to the trace of the operand. Otherwise
+//! the operation runs [eagerly](crate::EagerOp).
 
 use nxla_expr::{ErrorKind, ExprId, Graph};
 use nxla_tensor::{DType, Number, NumberError, promote_keep_pred};
@@ -44,11 +44,11 @@ pub fn trace_of<O: Operand>(operands: &[O]) -> Result<Option<Trace>> {
 pub struct Captured(SmallVec<[ExprId; 2]>);
 
 impl Captured {
-    /// Makes the data among the operands part of a trace. It may have to come from a device, so
-    /// this is done before the graph is locked.
+    /// Adds the data among the operands to a trace. The data may be on a device, so it is read before
+    /// the graph is locked.
     ///
     /// # Errors
-    /// A finished trace; data on a device that cannot be read.
+    /// Returns an error if the trace has finished, or if data on a device cannot be read.
     #[inline]
     pub fn of<O: Operand>(trace: &Trace, operands: &[O]) -> Result<Self> {
         let mut nodes = SmallVec::new();
@@ -60,11 +60,11 @@ impl Captured {
         Ok(Self(nodes))
     }
 
-    /// The nodes of the operands in the graph of their trace. A plain number takes the dtype that
-    /// the other operands promote to, as far as it can.
+    /// Returns the nodes of the operands in the graph of their trace. A scalar takes the common dtype
+    /// of the other operands if its kind allows.
     ///
     /// # Errors
-    /// Values of other traces; a number that no dtype holds.
+    /// Returns an error for a value of another trace, or a number that fits no dtype.
     pub fn nodes<O: Operand>(
         &self,
         graph: &mut Graph,
@@ -106,12 +106,12 @@ pub fn resolve<O: Operand>(trace: &Trace, operands: &[O]) -> Result<Ids> {
     trace.build(|graph| captured.nodes(graph, trace, operands))
 }
 
-/// Builds with the nodes of operands. If an operand is vectorized, `build` builds one entry, and
-/// the result is applied to all entries; the results then have these vectorized axes. In a trace,
-/// entries that do not take the region under trace get safe values.
+/// Calls `build` with the nodes of the operands. If an operand is vectorized, `build` describes one
+/// entry, and the results have the vectorized axes of all operands. In a trace, entries that do not
+/// enter the current region get safe values.
 ///
 /// # Errors
-/// An error of `build`; vectorized axes of one name and different sizes.
+/// Returns an error of `build`, or an error for vectorized axes of equal names and different sizes.
 pub fn build_entries<O: Operand>(
     graph: &mut Graph,
     trace: Option<&Trace>,
@@ -128,8 +128,8 @@ pub fn build_entries<O: Operand>(
     Ok(ids)
 }
 
-/// Returns the nodes of operands with their vectorized axes. In a trace, entries that do not take the
-/// region under trace get safe values.
+/// Returns the nodes of operands with their vectorized axes. In a trace, entries that do not enter the
+/// current region get safe values.
 ///
 /// # Errors
 /// Returns an error if the safe values cannot be built.
@@ -163,10 +163,10 @@ pub fn either([left, right]: [Value; 2]) -> Result<[Value; 2]> {
     Ok([typed(left, next_to_left)?, typed(right, next_to_right)?])
 }
 
-/// A number as a tensor next to a dtype, or on its own; see [`Number::beside`].
+/// Converts a number to a tensor, for combination with a dtype or alone; see [`Number::beside`].
 ///
 /// # Errors
-/// A number that no dtype holds.
+/// Returns an error if the number fits no dtype.
 pub fn number_tensor(number: Number, next_to: Option<DType>) -> Result<Tensor> {
     let refused =
         |error: NumberError| Error::Arguments { function: "number".into(), why: error.to_string() };
@@ -174,8 +174,8 @@ pub fn number_tensor(number: Number, next_to: Option<DType>) -> Result<Tensor> {
     Ok(Tensor::scalar(scalar, dtype))
 }
 
-/// The dtype that plain numbers among operands meet: the promotion of the dtypes of all others.
-/// `None` if all operands are numbers.
+/// Returns the promoted dtype of all operands that are not scalars, with which the scalars are
+/// combined; `None` if all operands are scalars.
 pub fn common_dtype<O: Operand>(operands: &[O]) -> Option<DType> {
     operands.iter().fold(None, |common, operand| match operand.view() {
         View::Expr(expr) => promoted(common, expr.dtype()),
@@ -200,13 +200,13 @@ pub fn beside(operand: &impl Operand, dtype: DType) -> Result<Value> {
     }
 }
 
-/// As [`beside`], but the use of a number that no dtype holds reports the error.
+/// Like [`beside`], but an error for a number that fits no dtype is reported when the value is used.
 pub fn element(operand: &impl Operand, dtype: DType) -> Value {
     beside(operand, dtype).unwrap_or_else(|_| operand.to_value())
 }
 
-/// A parameter of a distribution. A plain number with a fraction takes the dtype of the numbers
-/// that are drawn, if they have fractions too, and any other number its own.
+/// Converts a parameter of a distribution. A float scalar takes the dtype of the samples if that is a
+/// float dtype; other scalars take their default dtype.
 pub fn parameter(operand: &impl Operand, drawn: Option<DType>) -> Value {
     let drawn = drawn.filter(|dtype| dtype.is_float() || dtype.is_complex());
     match (operand.view(), drawn) {

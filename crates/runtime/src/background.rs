@@ -1,4 +1,4 @@
-//! Work that the caller may have to leave behind.
+//! Work on separate threads, which an interrupted caller abandons.
 //!
 //! Compiling with XLA can take minutes, and XLA runs small programs, loops among them, on the
 //! thread that starts them. A caller that must stay interruptible passes such work to another
@@ -24,7 +24,7 @@ const STACK_BYTES: usize = 16 << 20;
 /// Starts work on a new thread.
 ///
 /// # Errors
-/// The system refuses the thread.
+/// Returns an error if the system cannot start a thread.
 pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     let thread = thread::Builder::new().name(name.into()).stack_size(STACK_BYTES);
     let refused = |error: io::Error| Error::Usage(format!("cannot start a thread: {error}"));

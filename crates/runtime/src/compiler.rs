@@ -68,11 +68,11 @@ pub trait Compiler: Any + Send + Sync {
         None
     }
 
-    /// Settings for each device that can run on its own.
-    /// [`Options::partitions`](crate::Options::partitions) calls it.
+    /// Returns the settings for each independent device.
+    /// [`Options::partitions`](crate::Options::partitions) calls this method.
     ///
     /// # Errors
-    /// Settings that it does not have.
+    /// Returns an error for unknown settings.
     fn partitions(&self, settings: &Settings) -> Result<Vec<Settings>> {
         Ok(vec![settings.clone()])
     }
@@ -111,11 +111,11 @@ pub trait Compiler: Any + Send + Sync {
         Ok(Device::HOST)
     }
 
-    /// Looks at settings when they are set, before anything is compiled or a plugin loaded. A
-    /// compiler that does not say otherwise looks at them when it compiles.
+    /// Checks settings when they are set, before a compilation and before the plugin is loaded. By
+    /// default, a compiler checks settings when it compiles.
     ///
     /// # Errors
-    /// Settings that it does not have, or values that they cannot have.
+    /// Returns an error for unknown settings and invalid values.
     fn check_settings(&self, settings: &Settings) -> Result<()> {
         let _ = settings;
         Ok(())
@@ -140,10 +140,10 @@ pub struct CompileRequest<'a> {
     pub program: &'a Arc<Program>,
     /// The compiler's settings.
     pub settings: &'a Settings,
-    /// Names of hooks that the call brings functions for. Any other hook without a function of
-    /// its own is left out of the executable.
+    /// The names of hooks for which the call has functions. The executable omits other hooks without
+    /// a default function.
     pub listeners: &'a [Arc<str>],
-    /// Inputs whose memory the outputs may take over; empty means none.
+    /// The inputs whose memory the outputs may reuse; empty means none.
     pub donated: &'a [bool],
     /// The device to run on; `None` leaves the choice to the settings.
     pub device: Option<&'a Device>,
@@ -152,8 +152,8 @@ pub struct CompileRequest<'a> {
 /// A function to be run on several partitions, and their arguments.
 #[non_exhaustive]
 pub struct ListsRequest<'a> {
-    /// A number of the function. It does not tell types apart: a cache of what `trace` returns needs
-    /// `vars` in its key as well.
+    /// The number of the function, which does not depend on types: a cache of the results of `trace`
+    /// needs `vars` in its key too.
     pub key: u64,
     /// The types of the arguments.
     pub vars: &'a [TensorType],
@@ -317,7 +317,7 @@ impl From<&str> for CompilerChoice {
     }
 }
 
-/// Lists of names are gone through by reference.
+/// For iteration over lists of names by reference.
 impl From<&&str> for CompilerChoice {
     fn from(name: &&str) -> Self {
         CompilerChoice::from(*name)
@@ -338,7 +338,7 @@ impl From<Arc<dyn Compiler>> for CompilerChoice {
 
 type Registry = RwLock<BTreeMap<String, Arc<dyn Compiler>>>;
 
-/// Counts registrations, so that what was found under a name is known to be so still.
+/// Counts registrations, so that a cached lookup by name can be validated.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
 /// The number of registrations so far.
@@ -403,7 +403,7 @@ pub fn compiler_named(name: &str) -> Result<Arc<dyn Compiler>> {
     })
 }
 
-/// Refuses settings that a compiler does not have.
+/// Rejects unknown settings of a compiler.
 pub(crate) fn check_settings(compiler: &str, settings: &Settings, known: &[&str]) -> Result<()> {
     match settings.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),

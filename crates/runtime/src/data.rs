@@ -12,7 +12,7 @@ mod sealed {
 
 const FITS: &str = "the shape has as many elements as there are";
 
-/// A number, or an array of what is nested itself: what can stand in the lists that become tensors.
+/// An item of a list that becomes a tensor: a number or an array.
 pub trait Nested: sealed::Sealed + Copy {
     /// Appends the sizes of the arrays, the outermost first.
     fn sizes(sizes: &mut Vec<usize>);
@@ -108,14 +108,14 @@ impl<T: Nested, const N: usize> From<&[T; N]> for Tensor {
     }
 }
 
-/// The array is given away: one whose elements lie in row-major order is not copied.
+/// Converts an owned array, without a copy if its elements are in row-major order.
 impl<T: Element, D: Dimension> From<Array<T, D>> for Tensor {
     fn from(array: Array<T, D>) -> Self {
         Tensor::Host(HostTensor::from_array(array))
     }
 }
 
-/// A copy of an array or of a view of one, in one piece where the elements lie in row-major order.
+/// Copies an array or a view, in one block if the elements are in row-major order.
 impl<T: Element, S: Data<Elem = T>, D: Dimension> From<&ArrayBase<S, D>> for Tensor {
     fn from(array: &ArrayBase<S, D>) -> Self {
         Tensor::Host(HostTensor::from_ndarray(array))

@@ -1,5 +1,4 @@
-//! Functions that are traced to be differentiated in any way: forwards, backwards, as a linear map
-//! that is applied later, or as a matrix.
+//! Traced functions and their derivatives: JVPs, VJPs, linear maps and Jacobian matrices.
 
 use std::sync::Arc;
 
@@ -59,7 +58,7 @@ pub fn differentiable<T>(
 /// A function that has been traced, with the values that it was called with.
 pub struct Differentiable {
     trace: Trace,
-    /// Takes the values, then what the function captures.
+    /// The inputs are the values, followed by the captured values.
     program: Arc<Program>,
     operands: Vec<ExprId>,
     /// The number of values among the operands, and of results among the outputs.
@@ -84,11 +83,10 @@ impl Differentiable {
         Ok(Self { trace, program, operands, sides, vectors, outputs: outputs.collect() })
     }
 
-    /// The results, with what is passed on behind them, and how the results change when each value
-    /// changes as its tangent says.
+    /// Returns the results with the auxiliary values, and the tangents of the results.
     ///
     /// # Errors
-    /// A tangent that does not fit; an op without a derivative.
+    /// Returns an error for a tangent of another type, or an op without a derivative.
     pub fn jvp(&self, tangents: &[impl AsRef<Expr>]) -> Result<(Vec<Expr>, Vec<Expr>)> {
         let expected: Vec<Slot> = self.value_slots();
         let tangents = &safe(&self.trace, tangents)?;
@@ -161,11 +159,11 @@ impl Differentiable {
         if is_tall { Mode::Forward } else { Mode::Reverse }
     }
 
-    /// The results of the function itself, with what is passed on behind them; and its derivative
-    /// at the values as a map that is applied later, any number of times.
+    /// Returns the results with the auxiliary values, and the derivative at the values as a linear map,
+    /// which can be applied any number of times.
     ///
     /// # Errors
-    /// An op without a derivative.
+    /// Returns an error for an op without a derivative.
     pub fn linear(&self, mode: Mode) -> Result<(Vec<Expr>, Linearized)> {
         let quiet = nxla_grad::strip_effects(&self.program)?;
         let whole = match mode {
@@ -194,10 +192,9 @@ impl Differentiable {
         Ok((self.exprs(values), Linearized { known, map }))
     }
 
-    /// The results with what is passed on, and for each result and each value the derivative of
-    /// every element of the one by every element of the other: axes of the result first, then those
-    /// of the value. One pass over the function, for all elements of the values or of the results
-    /// at once.
+    /// Returns the results with the auxiliary values, and the Jacobian of each result with respect to
+    /// each value: the axes of the result, followed by the axes of the value. One vectorized pass over
+    /// the function covers all elements.
     ///
     /// # Errors
     /// An op without a derivative; complex values in forward mode, complex results in reverse
@@ -417,7 +414,7 @@ impl Differentiable {
     }
 }
 
-/// A linear map, and what it has to know of the point where it is the derivative.
+/// A linear map with the residuals of the point at which it is the derivative.
 pub struct Linearized {
     /// Values of the trace; [`LinearMap::apply`] wants them.
     pub known: Vec<Expr>,
@@ -429,7 +426,7 @@ pub struct Linearized {
 #[derive(Clone, Debug)]
 pub struct LinearMap {
     mode: Mode,
-    /// Takes what is known, then the arguments.
+    /// The inputs are the residuals, followed by the arguments.
     program: Arc<Program>,
     arguments: Vec<Slot>,
     results: Vec<Slot>,
@@ -558,8 +555,8 @@ fn unnamed(graph: &mut Graph, id: ExprId) -> Result<ExprId> {
     Ok(graph.rename(id, None)?)
 }
 
-/// For each of `total` directions, how a value changes in it: one of its elements does in those
-/// from `start` on, one after the other, and none in the rest.
+/// Returns the tangents of a value for each of `total` directions: unit vectors for the directions
+/// from `start` on, one for each element, and zeros for the other directions.
 fn directions(graph: &mut Graph, slot: &Slot, start: usize, total: usize) -> Result<ExprId> {
     let size = slot.entry.shape.size();
     let dtype = slot.entry.dtype.to_floating();

@@ -1,8 +1,8 @@
-//! Where data lives: the host, or a device of a client. One rule says where functions run.
+//! Devices of tensors (the host, or a device of a client), and the rule for the device of a function.
 //!
-//! A function for which no compiler is named runs where its operands live, and its results stay
-//! there. Operands on the host join those on a device; operands on two devices are an error, since
-//! moving one of them is nothing to be done in silence.
+//! A function without a compiler in its options runs on the device of its operands, and its results
+//! stay on the device. Operands on the host are moved to the device of the others. Operands on two
+//! devices are an error, because an implicit move would hide its cost.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -29,10 +29,10 @@ impl Device {
     /// The memory of the host.
     pub const HOST: Device = Device(Place::Host);
 
-    /// A device of a client. One that stands in for another client has the devices of that.
+    /// Returns a device of a client. A substitute client has the devices of the original client.
     ///
     /// # Errors
-    /// A number that the client has no device of.
+    /// Returns an error if the client has no device with this index.
     pub fn of(client: &pjrt::Client, index: usize) -> Result<Self> {
         let devices = client.devices().len();
         if index >= devices {
@@ -82,11 +82,11 @@ impl Device {
         }
     }
 
-    /// The device of a name. For one that is not known yet, the plugin of XLA is loaded and its
-    /// default client made.
+    /// Returns the device with a name. If the name is unknown, the XLA plugin is loaded and its default
+    /// client is created first.
     ///
     /// # Errors
-    /// An unknown name, with the known names; a plugin that does not load.
+    /// Returns an error for an unknown name, or if the plugin cannot be loaded.
     pub fn named(name: &str) -> Result<Self> {
         let find = |devices: Vec<Device>| devices.into_iter().find(|it| it.to_string() == name);
         if let Some(device) = find(known_devices()) {

@@ -1,4 +1,4 @@
-//! Donation: the arguments whose memory a call takes over, and what becomes of their tensors.
+//! Donation: the arguments whose memory a call reuses, and the state of their tensors after the call.
 
 use nxla_eval::EvalError;
 use nxla_expr::{ExprId, Program, TensorType};
@@ -83,7 +83,7 @@ impl Donated {
         Error::Arguments { function: function.into(), why }
     }
 
-    /// Marks the tensors of an accepted call as donated to `caller`, and frees what the run left of them.
+    /// Marks the tensors of an accepted call as donated to `caller`, and frees unused memory.
     ///
     /// # Errors
     /// Returns the error of the plugin.

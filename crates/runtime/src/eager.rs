@@ -66,7 +66,7 @@ impl EagerOp {
     /// Applies one op of the table to data.
     ///
     /// # Errors
-    /// Operands that the op refuses; a number that no dtype holds.
+    /// Returns an error if the op rejects the operands, or if a number fits no dtype.
     ///
     /// # Panics
     /// As for [`EagerOp::new`].
@@ -109,15 +109,15 @@ impl EagerOp {
     }
 }
 
-/// A number for everything about options that decides what is compiled.
+/// Returns a fingerprint of the options that affect compilation.
 fn mark_of(options: Option<&Options>) -> u64 {
-    // A name means another compiler once one is registered under it.
+    // A new registration can change the compiler with a name.
     options.map_or(0, Options::fingerprint) ^ registry_generation()
 }
 
 static NO_OPTIONS: LazyLock<Options> = LazyLock::new(Options::new);
 
-/// The operands as tensors. Plain numbers take the dtype that the other operands promote to.
+/// Returns the operands as tensors. Scalars take the common dtype of the other operands.
 fn concrete<O: Operand>(operands: &[O]) -> Result<Inputs> {
     let next_to = common_dtype(operands);
     let tensor = |operand: &O| match operand.view() {
@@ -175,7 +175,7 @@ struct Key {
     /// The nodes of the operands, then the nodes of the results.
     nodes: Ids,
     operands: usize,
-    /// A number for everything about options that decides what is compiled.
+    /// A fingerprint of the options that affect compilation.
     options: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Every way a call can fail, from the layer that found it.
+//! The errors of calls, with the error of the layer that detected them.
 
 use std::fmt;
 
@@ -16,39 +16,39 @@ use crate::xla::{self, LowerError};
 
 /// The error of this crate.
 ///
-/// `{}` and `{:?}` write the message, which is what a `main` that returns it prints; `{:#?}` writes
-/// the structure.
+/// `{}` and `{:?}` write the message, which a `main` that returns the error prints; `{:#?}` writes the
+/// structure.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An operation that cannot be built: shapes, dtypes, axes, or a value of another trace.
+    /// An operation is invalid: shapes, dtypes, axes, or a value of another trace.
     #[error(transparent)]
     Expr(#[from] ExprError),
-    /// A gradient that cannot be taken.
+    /// A derivative does not exist.
     #[error(transparent)]
     Grad(#[from] GradError),
-    /// A graph that cannot be split as asked.
+    /// A graph cannot be split.
     #[error(transparent)]
     Split(#[from] SplitError),
-    /// The evaluator stopped.
+    /// The evaluator failed.
     #[error(transparent)]
     Eval(#[from] EvalError),
-    /// A program that cannot be written for XLA.
+    /// A program cannot be written for XLA.
     #[error(transparent)]
     Lower(#[from] LowerError),
-    /// XLA or its plugin refused something.
+    /// XLA or its plugin failed.
     #[error(transparent)]
     Pjrt(#[from] pjrt::Error),
-    /// Host data that does not fit its description.
+    /// Host data does not match its type.
     #[error(transparent)]
     Tensor(#[from] TensorError),
-    /// Bytes that are not a program.
+    /// Bytes are not a valid program.
     #[error(transparent)]
     Bytes(#[from] SerializeError),
     /// A program of another system that cannot be imported.
     #[error(transparent)]
     Import(#[from] ImportError),
-    /// Data in another format than it should be, or damaged.
+    /// Data has another format or is damaged.
     #[error("{format}: {why}")]
     Format {
         /// The expected format.
@@ -56,7 +56,7 @@ pub enum Error {
         /// The mistake and its position.
         why: String,
     },
-    /// A compiled function was called with something else than it was compiled for.
+    /// The arguments of a call are invalid.
     #[error("{function}: {why}")]
     Arguments {
         /// The function as the user knows it.
@@ -64,7 +64,7 @@ pub enum Error {
         /// The difference.
         why: String,
     },
-    /// Vectorized axes that do not fit, or do not meet.
+    /// Vectorized axes are invalid, or do not match those of other operands.
     #[error("{function}: {why}")]
     Vectors {
         /// The function as the user knows it.
@@ -72,19 +72,19 @@ pub enum Error {
         /// The mistake.
         why: String,
     },
-    /// A tensor that cannot be divided over a mesh of devices as it is to be.
+    /// A tensor cannot be divided over a mesh of devices.
     #[error("sharding: {0}")]
     Layout(String),
-    /// A compiler name or option that does not exist, or an option of a wrong value.
+    /// A compiler or an option does not exist, or the value of an option is invalid.
     #[error("{0}")]
     Options(String),
-    /// A function called where it may not be, such as a jitted function during a trace.
+    /// A function must not be called in this context, such as a jitted function in a trace.
     #[error("{0}")]
     Usage(String),
-    /// A stream does not do what it is asked to.
+    /// A stream failed, or cannot perform an operation.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// Something of this project itself is wrong.
+    /// A bug of this project.
     #[error("internal error: {0}; this is a bug of nxla, please report it")]
     Internal(String),
     /// The function of a hook failed.
@@ -172,8 +172,8 @@ impl Error {
         }))
     }
 
-    /// Says of an operation that failed where it is, unless that is known: threads that help with
-    /// large ones know no line.
+    /// Adds the user's line to the error of an operation without one; threads of the pool do not know
+    /// lines.
     #[must_use]
     pub fn at_line(mut self, line: impl FnOnce() -> Option<Line>) -> Self {
         if let Error::Eval(EvalError::Op { line: unknown @ None, .. }) = &mut self {

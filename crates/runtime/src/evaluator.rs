@@ -1,4 +1,4 @@
-//! The evaluator as a compiler: in-process, nothing to install, results on the host.
+//! The evaluator as a compiler, which runs in the process and returns results on the host.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl Executable for Plan {
                 input.wait_watched(interrupt)?;
             }
             let host = input.share()?;
-            // The plugin may have been told of it meanwhile.
+            // Meanwhile the plugin may have received the tensor.
             if !input.is_readable() {
                 borrowed.push(host.bytes().as_ptr_range());
             }

@@ -31,8 +31,8 @@ impl Expr {
         Self { trace, node: Some(id), vectors: Vectors::NONE }
     }
 
-    /// A value whose node could not be built. The trace keeps the error, and raises it when it
-    /// ends.
+    /// Creates a value whose node could not be built. The trace stores the error and returns it at its
+    /// end.
     pub fn failed(trace: Trace) -> Self {
         Self { trace, node: None, vectors: Vectors::NONE }
     }
@@ -70,10 +70,10 @@ impl Expr {
         self.node.and_then(|id| self.trace.read(|graph| read(graph, id)))
     }
 
-    /// Dtype, shape and axis names, of one entry if axes are vectorized.
+    /// Returns the dtype, shape and axis names; of one entry if axes are vectorized.
     ///
-    /// A value of a finished trace has no type any more, and one that could not be built never had
-    /// any; they count as `f32` scalars here, and are refused wherever they are used.
+    /// The type of a value of a finished trace, and of a value that could not be built, is an `f32`
+    /// scalar here. Operations reject such values.
     pub fn ty(&self) -> TensorType {
         let ty = self.read(|graph, id| graph.ty(id).as_tensor().cloned());
         match ty.flatten() {

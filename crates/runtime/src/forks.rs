@@ -1,11 +1,10 @@
 //! Forks of the process.
 //!
-//! A child has a copy of all memory, and of the threads only the one that forked. A lock that
-//! another thread held at that moment stays locked in the child for ever, and what it was changing
-//! stays half changed. So data that all threads share is [`Shared`]: a fork waits until no thread
-//! uses it. The sections are short, none of them calls functions of users, and locks that belong to
-//! one call or one trace need none of this, since a child does not see the end of another thread's
-//! call.
+//! A child process has a copy of the memory, and only the thread that forked. A lock that another
+//! thread held during the fork stays locked forever in the child, and its data may be inconsistent.
+//! Therefore data that all threads share is [`Shared`]: a fork waits until no thread uses it. The
+//! critical sections are short and do not call functions of users. Locks of one call or one trace do
+//! not need this, because the child never continues the call of another thread.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
@@ -48,8 +47,8 @@ pub fn after_fork() {
     FORKS.take();
 }
 
-/// Call this on the only thread of the child. Values that other threads were making are made by
-/// their next users, and streams have ended.
+/// Call this on the only thread of the child. The next users create values that other threads were
+/// creating, and streams have ended.
 pub fn after_fork_in_child() {
     FORKS.take();
     executables().forget_makers();
@@ -69,7 +68,7 @@ pub(crate) fn no_fork() -> NoFork {
 #[derive(Default, Debug)]
 pub(crate) struct Shared<T>(Mutex<T>);
 
-/// Access to what is shared.
+/// Exclusive access to shared data.
 pub(crate) struct SharedGuard<'a, T> {
     value: MutexGuard<'a, T>,
     _no_fork: NoFork,

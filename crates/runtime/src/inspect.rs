@@ -1,7 +1,7 @@
 //! The text of tensors.
 //!
-//! Only the elements that are printed are read from a device. A line says where the data of such a
-//! tensor is: client and device, and the address of the buffer if the caller wants it.
+//! Only the printed elements are read from a device. One line contains the client and the device of
+//! such a tensor, and the address of the buffer on request.
 //!
 //! ```text
 //! #nxla.Tensor<

@@ -1,8 +1,7 @@
 //! Devices along named axes, and how tensors are divided among them.
 //!
-//! A mesh arranges devices along named axes. A sharding says for each axis of a tensor along which
-//! axes of the mesh it is divided, into equal parts; where it names none, every device has all of
-//! it.
+//! A mesh arranges devices along named axes. A sharding lists for each axis of a tensor the axes of the
+//! mesh along which the axis is divided into equal parts. An axis without mesh axes is replicated.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,8 +29,8 @@ struct Parts {
 }
 
 impl Mesh {
-    /// A mesh of devices of the default client. A plugin with a setting for the number of CPU
-    /// devices makes as many as the mesh needs.
+    /// Creates a mesh of devices of the default client. A plugin with a setting for the number of CPU
+    /// devices creates as many as the mesh needs.
     ///
     /// ```no_run
     /// let mesh = nxla::Mesh::of([("data", 2), ("model", 2)])?;
@@ -123,7 +122,7 @@ impl Mesh {
         Sharding::new(self, along.into_iter().map(|along| along.into().0).collect())
     }
 
-    /// The sharding of what every device has all of.
+    /// Returns the sharding of tensors that every device holds completely.
     pub fn replicated(&self) -> Sharding {
         Sharding { mesh: self.clone(), layout: Layout::new() }
     }
@@ -220,11 +219,11 @@ impl From<Vec<String>> for Along {
     }
 }
 
-/// How tensors are divided over a mesh; made by [`Mesh::sharding`].
+/// The division of tensors over a mesh; [`Mesh::sharding`] creates it.
 #[derive(Clone)]
 pub struct Sharding {
     mesh: Mesh,
-    /// Without entries at its end that name nothing.
+    /// The mesh axes of each tensor axis, without empty entries at the end.
     layout: Layout,
 }
 
@@ -271,10 +270,10 @@ impl Sharding {
         self.layout.is_empty()
     }
 
-    /// The shape of what a device has of a tensor.
+    /// Returns the shape of the part on one device.
     ///
     /// # Errors
-    /// An axis that cannot be divided into equal parts; a tensor of too few axes.
+    /// Returns an error if an axis cannot be divided into equal parts, or if the tensor has too few axes.
     pub fn part(&self, shape: &Shape) -> Result<Shape> {
         let axes = self.layout.len();
         if axes > shape.rank() {

@@ -31,7 +31,7 @@ pub(crate) fn class_of(error: &pjrt::Error) -> ErrorClass {
     match error.0 {}
 }
 
-/// There is none to meet.
+/// Does nothing, because no client exists.
 pub(crate) fn meet_default_client() -> Result<()> {
     Ok(())
 }

@@ -7,14 +7,14 @@ use crate::expr::Expr;
 use crate::tensor::Tensor;
 use crate::vectors::Vectors;
 
-/// An operand, told apart.
+/// An owned operand by kind.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A value inside a trace.
     Expr(Expr),
     /// Data.
     Tensor(Tensor),
-    /// A plain number, which takes the dtype of what it stands next to as far as it can.
+    /// A scalar, which takes the dtype of the other operands if its kind allows.
     Number(Number),
 }
 
@@ -29,7 +29,7 @@ impl Value {
     }
 }
 
-/// An operand where it is, told apart.
+/// A borrowed operand by kind.
 #[derive(Clone, Copy, Debug)]
 pub enum View<'a> {
     /// A value inside a trace.

@@ -19,7 +19,7 @@ use crate::device::{Device, place_of};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
-/// Settings that select where programs run, in place of a [`Device`].
+/// Settings that select the device of programs instead of a [`Device`].
 pub(crate) const PLACING: [&str; 4] = ["plugin", "device", "cpu_device_count", "preallocate"];
 
 /// The setting of `auto` for the number of calls that run on the evaluator; see [`crate::Auto`].
@@ -142,7 +142,7 @@ impl Options {
         self
     }
 
-    /// No options but those hooks that are called; the functions come with each run.
+    /// Returns options with only the names of called hooks; each run passes the functions.
     pub(crate) fn listening<'a>(hooks: impl IntoIterator<Item = &'a Arc<str>>) -> Self {
         let listen = |_: &[HostTensor]| Ok(());
         let hooks = hooks.into_iter().map(|name| (name.clone(), Arc::new(listen) as _));
@@ -168,7 +168,7 @@ impl Options {
             }
             merged.compiler.clone_from(&self.compiler);
         }
-        // A device, and settings that say which one, take the place of each other.
+        // A device replaces settings that select a device, and vice versa.
         if self.device.is_some() {
             merged.settings.retain(|name, _| !PLACING.contains(&&**name));
         } else if PLACING.iter().any(|name| self.settings.contains_key(*name)) {
@@ -188,11 +188,11 @@ impl Options {
         merged
     }
 
-    /// These options for a program over a mesh, on top of those in force as far as they are for
-    /// XLA.
+    /// Returns these options for a program over a mesh, merged with the current defaults for XLA.
     ///
     /// # Errors
-    /// Another compiler; what says where to run, or has no meaning for such a program.
+    /// Returns an error for another compiler, for options that select a device, and for options that are
+    /// not supported for such programs.
     pub fn of_a_mesh(&self) -> Result<Options> {
         let refused = |why: String| Err(Error::Options(format!("mesh: {why}")));
         let compiles = |choice: &CompilerChoice| ["auto", "xla"].contains(&choice.name());
@@ -228,11 +228,11 @@ impl Options {
         Ok(Options { compiler: Some("xla".into()), settings, ..Options::default() })
     }
 
-    /// Where operands of a function live that runs where they do; `None` if all are on the host, or
-    /// if these options say where it runs.
+    /// Returns the device of the operands, on which the function runs; `None` if all operands are on the
+    /// host, or if these options select the device.
     ///
     /// # Errors
-    /// Operands on two devices.
+    /// Returns an error for operands on two devices.
     pub fn place_of<'a>(
         &self,
         function: &str,
@@ -324,7 +324,7 @@ impl Options {
         self.compiler.is_some() || self.device.is_some()
     }
 
-    /// A number for everything that decides what is compiled.
+    /// Returns a fingerprint of the options that affect compilation.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hasher = FxHasher::default();
         self.compiler.hash(&mut hasher);
@@ -367,8 +367,7 @@ pub fn default_options() -> Options {
     THREAD.with_borrow(Clone::clone).unwrap_or_else(global_default_options)
 }
 
-/// Returns `true` if defaults are set: for the thread, the process, or by the environment. Without
-/// defaults a call has nothing to merge.
+/// Returns `true` if defaults are set for the thread, for the process, or by the environment.
 pub fn has_default_options() -> bool {
     THREAD.with_borrow(Option::is_some)
         || environment_compiler().is_some()
@@ -383,7 +382,7 @@ pub fn set_default_options(options: Option<Options>) -> Options {
     before
 }
 
-/// The options of the process, which threads without their own use.
+/// Returns the options of the process, which apply to threads without their own options.
 pub fn global_default_options() -> Options {
     let global = GLOBAL.read().unwrap_or_else(PoisonError::into_inner).clone();
     global.unwrap_or_else(|| Options { compiler: environment_compiler(), ..Options::default() })
@@ -413,7 +412,7 @@ impl Drop for OptionsGuard {
     }
 }
 
-/// Puts options on top of those in force, on this thread, until the result is dropped.
+/// Merges options into the current defaults of this thread until the result is dropped.
 pub fn with_default_options(options: &Options) -> OptionsGuard {
     let merged = options.over(&default_options());
     OptionsGuard(THREAD.replace(Some(merged)))

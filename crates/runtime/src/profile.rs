@@ -1,8 +1,8 @@
 //! Profiles: traces, compilations, transfers and runs as events on a time line.
 //!
-//! Recording is off until [`start_profile`], and then costs a [`span`] one look at a flag. What has
-//! been recorded is written in the trace event format that Perfetto and Chrome's `about:tracing`
-//! read. Subscribers of the crate [`tracing`] get the same events, with the target `nxla`.
+//! Recording starts with [`start_profile`]. Without recording, a [`span`] costs one read of a flag. The
+//! events are written in the trace event format of Perfetto and Chrome's `about:tracing`. Subscribers
+//! of the crate [`tracing`] receive the same events with the target `nxla`.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -38,9 +38,9 @@ pub enum Work {
     Trace,
     /// A program is compiled, or a part of that.
     Compile,
-    /// Data goes to a device or comes from it.
+    /// A transfer of data to or from a device.
     Transfer,
-    /// A function is called: all that its caller waits for.
+    /// A call of a function, as long as the caller waits.
     Call,
     /// A stage of a split program runs.
     Stage,
@@ -105,7 +105,7 @@ pub fn is_profiled() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Begins to record; whether nothing was being recorded before.
+/// Starts recording, and returns `true` if no recording was active.
 pub fn start_profile() -> bool {
     let mut recorded = recorded();
     if recorded.is_some() {
@@ -215,7 +215,7 @@ fn record(
     track: Track,
 ) {
     let mut recorded = recorded();
-    // It may have begun before, or end after, what is recorded.
+    // The event may have started before the recording.
     let Some(recorded) = recorded.as_mut().filter(|recorded| recorded.begun <= begun) else {
         return;
     };

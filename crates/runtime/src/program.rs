@@ -1,4 +1,4 @@
-//! Executables of programs: found by what they compute, compiled if need be.
+//! Executables of programs, which are compiled if no equal program has been compiled before.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 
@@ -17,12 +17,12 @@ use crate::stages::StagedExecutable;
 use crate::tensor::Tensor;
 
 /// Compiles a program, or finds the executable of an equal one, for operands on the host unless the
-/// options say where to run.
+/// options select a device.
 ///
 /// Equality ignores the functions of hooks: programs with different functions share an executable,
 /// and the handle calls the functions of this program.
 ///
-/// `donated` marks inputs whose memory the outputs may take over; it is empty or has one entry
+/// `donated` marks inputs whose memory the outputs may reuse; it is empty or has one entry
 /// for each input.
 ///
 /// # Errors
@@ -79,7 +79,7 @@ pub(crate) fn compile_to(
         device: engine.device.as_ref(),
     };
     let own = match purpose {
-        // A compiler's own way is for programs that come as they are.
+        // Compilers with their own `trace` receive only programs without stages.
         _ if options.stages.is_some() => None,
         Purpose::Jit => engine.compiler.jit(&request),
         Purpose::Compile => None,
@@ -93,10 +93,10 @@ pub(crate) fn compile_to(
     Ok(Arc::new(handle))
 }
 
-/// Runs a program once where its inputs live, or where the options say.
+/// Runs a program once on the device of its inputs, or on the device in the options.
 ///
 /// # Errors
-/// Inputs on two devices; as for [`compile_for`]; what goes wrong in the run.
+/// Returns an error for inputs on two devices, errors of [`compile_for`], and errors of the run.
 pub fn run_program(
     function: &str,
     program: &Arc<Program>,
@@ -308,7 +308,7 @@ impl ExecutableHandle {
     /// Runs the program. Results may not be ready yet when this returns.
     ///
     /// # Errors
-    /// As for [`Executable::run`], and for [`compile_for`] if the program has to be compiled.
+    /// Returns errors of [`Executable::run`], and of [`compile_for`] if the program is not compiled yet.
     pub fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         let executable = self.get(context.interrupt)?;
         let own_hooks = match &self.held {

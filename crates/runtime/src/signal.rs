@@ -1,4 +1,4 @@
-//! Telling a task that something is there.
+//! An event that wakes a task.
 
 use std::sync::PoisonError;
 use std::task::{Context, Waker};
@@ -21,7 +21,7 @@ impl Signal {
         Self(Mutex::new(State::default()))
     }
 
-    /// Says that it is there.
+    /// Sets the event and wakes the task.
     pub fn tell(&self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.told = true;
@@ -30,7 +30,7 @@ impl Signal {
         task.into_iter().for_each(Waker::wake);
     }
 
-    /// Returns `true` if the event is set. Otherwise registers the task to wake, in place of an
+    /// Returns `true` if the event is set. Otherwise registers the task to wake, which replaces an
     /// earlier one.
     pub fn poll(&self, task: &Context<'_>) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

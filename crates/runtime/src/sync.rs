@@ -1,5 +1,5 @@
-//! The source of locks for the files that model tests check: `tests/locks` compiles those files
-//! again, with locks that try the threads in every order.
+//! The locks of the files that model tests check: `tests/locks` compiles these files with locks that
+//! explore every interleaving of threads.
 
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};

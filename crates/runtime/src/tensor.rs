@@ -36,12 +36,12 @@ pub enum Tensor {
     Host(HostTensor),
     /// In the memory of a PJRT device.
     Device(DeviceTensor),
-    /// Either of these, with [vectorized axes](crate::vectors): all that follows is said of one
-    /// entry, except where it says otherwise.
+    /// One of the other variants with [vectorized axes](crate::vectors). Unless stated otherwise,
+    /// methods describe one entry.
     Vectorized(Arc<VectorTensor>),
 }
 
-/// Data in the memory of a device, and what the device does not know of it.
+/// Data in the memory of a device, with its dtype, shape and names.
 #[derive(Clone)]
 pub struct DeviceTensor {
     buffer: pjrt::Buffer,
@@ -272,10 +272,11 @@ impl Tensor {
         }
     }
 
-    /// Calls `callback` once the data is there or its computation has failed; at once for the host.
+    /// Calls `callback` when the data is available or its computation has failed; immediately for the
+    /// host.
     ///
     /// # Errors
-    /// The plugin does not tell; the callback is dropped without being called.
+    /// Returns an error if the plugin does not support events; the callback is then dropped.
     pub fn on_ready(&self, callback: impl FnOnce() + Send + 'static) -> Result<()> {
         match self.data() {
             Tensor::Device(tensor) => tensor.buffer.on_ready(move |_| callback())?,
@@ -284,10 +285,10 @@ impl Tensor {
         Ok(())
     }
 
-    /// Waits until the data is there.
+    /// Waits until the data is available.
     ///
     /// # Errors
-    /// A failed computation.
+    /// Returns the error of a failed computation.
     pub fn wait(&self) -> Result<()> {
         match self {
             Tensor::Host(_) => Ok(()),
@@ -298,10 +299,10 @@ impl Tensor {
         }
     }
 
-    /// Waits as [`Tensor::wait`] does, and asks now and then whether to go on.
+    /// Waits like [`Tensor::wait`], and regularly checks for an interrupt.
     ///
-    /// If the wait is broken off, what computes the tensor goes on, for as long as it likes and
-    /// maybe with every thread of its client: later programs start elsewhere until it is over.
+    /// After an interrupt the computation of the tensor continues, and may occupy every thread of its
+    /// client. Until its end, later programs start on a substitute client.
     ///
     /// # Errors
     /// As for [`Tensor::wait`]; `interrupt` answers `true`.
@@ -388,11 +389,11 @@ impl Tensor {
         }
     }
 
-    /// Moves to a device: nothing happens if the tensor is there, else it is copied, and then
-    /// freed even if the copy failed.
+    /// Moves the tensor to a device. A tensor on another device is copied, and then freed even if the
+    /// copy failed.
     ///
     /// # Errors
-    /// As for [`Tensor::copy_to`].
+    /// Returns the errors of [`Tensor::copy_to`].
     pub fn transfer_to(self, device: &Device) -> Result<Tensor> {
         if self.device() == *device {
             return Ok(self);
@@ -419,8 +420,8 @@ impl Tensor {
 }
 
 impl DeviceTensor {
-    /// Copies the buffer on its own device, by a compiled program that returns its input: PJRT
-    /// copies between different devices only.
+    /// Copies the buffer on its device by a compiled program that returns its input, because PJRT copies
+    /// only between different devices.
     fn duplicate(&self, device: &Device) -> Result<pjrt::Buffer> {
         let ty = TensorType::new(self.buffer.dtype(), self.buffer.shape().clone());
         let mut graph = Graph::new();

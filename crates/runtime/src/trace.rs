@@ -27,8 +27,8 @@ struct State {
     number: u64,
     /// One lock for all of it, so that an operator takes it once.
     building: Mutex<Building>,
-    /// The regions under trace that only some entries of vectorized axes take. It is locked while
-    /// `building` is, never the other way round.
+    /// The current regions that only some entries of vectorized axes enter. `building` must be locked
+    /// before `lanes`.
     lanes: Mutex<LaneStack>,
 }
 
@@ -218,7 +218,7 @@ impl Trace {
         Ok(build(self.lock().graph()?)?)
     }
 
-    /// Edits the graph, in a way that cannot fail.
+    /// Edits the graph with a function that cannot fail.
     ///
     /// # Errors
     /// If the trace has finished.
@@ -242,7 +242,7 @@ impl Trace {
         }
     }
 
-    /// Nodes made from now on come from this place in Rust code.
+    /// Sets the Rust source location of new nodes.
     pub fn enter_rust(&self, location: &'static Location<'static>) -> Result<()> {
         self.edit(|graph| graph.enter_rust(location))
     }
@@ -308,8 +308,8 @@ impl Trace {
         Ok(id)
     }
 
-    /// The tensors that became hidden inputs, in the order of these inputs. The function's own
-    /// inputs must all have been made before.
+    /// Returns the tensors that became additional inputs, in the order of these inputs. The regular inputs
+    /// must have been created before.
     pub fn captured(&self) -> Vec<Tensor> {
         self.lock().captured.iter().map(|captured| captured.tensor.clone()).collect()
     }
@@ -370,8 +370,8 @@ impl Trace {
         self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Until the result is dropped, operations are traced for these entries only. `None` changes
-    /// nothing: the region that is traced next is computed for no other entries.
+    /// Traces operations only for these entries until the result is dropped. `None` keeps the current
+    /// entries.
     pub fn enter_lanes(&self, lanes: Option<Lanes>) -> EnteredLanes {
         let trace = lanes.map(|lanes| {
             self.lanes().push(lanes);
@@ -380,12 +380,12 @@ impl Trace {
         EnteredLanes(trace)
     }
 
-    /// A value as an operation of the current region uses it: with safe values for entries that do
-    /// not take the region, and with the vectorized axes that say which these are. `is_data` tells
-    /// that the value is a tensor, which comes from outside every region.
+    /// Returns a value for use in the current region: with safe values for entries that do not enter the
+    /// region, and with the vectorized axes that distinguish them. `is_data` is true for a tensor, which
+    /// comes from outside every region.
     ///
     /// # Errors
-    /// Vectorized axes of one name and different sizes.
+    /// Returns an error for vectorized axes of equal names and different sizes.
     pub fn in_lanes(
         &self,
         graph: &mut Graph,
@@ -431,8 +431,8 @@ impl Trace {
         self.lock().failure.is_some()
     }
 
-    /// Builds for a function that has no way to return an error: the first error is kept for
-    /// [`Trace::finish`], and everything after it is `None`.
+    /// Calls `build` for a function that cannot return an error. The first error is stored for
+    /// [`Trace::finish`], and later results are `None`.
     pub fn attempt<T>(&self, build: impl FnOnce() -> Result<T>) -> Option<T> {
         if self.has_failed() {
             return None;

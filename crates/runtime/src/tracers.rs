@@ -1,7 +1,7 @@
 //! Tracers for the values that a function is differentiated for.
 //!
-//! The function is traced on them, so that only its own use of the values counts: what it captures
-//! from outside is constant, even if it was computed from the same values.
+//! The function is traced on the tracers, so that only its direct use of the values counts: captured
+//! values are constant, even if they were computed from the same values.
 
 use nxla_expr::{ExprId, Mark, Scope, TensorType};
 
@@ -10,9 +10,9 @@ use crate::expr::Expr;
 use crate::trace::Trace;
 use crate::vectors::{self, Vectors};
 
-/// Values, and what stands for them while a function is traced.
+/// Values, and their tracers while a function is traced.
 pub(crate) struct Tracers {
-    /// By which errors call what is being done.
+    /// The name of the operation in errors.
     function: &'static str,
     pub(crate) trace: Trace,
     /// The values, with the vectorized axes of all of them.
@@ -28,7 +28,7 @@ impl Tracers {
     /// Tracers for values of a trace.
     ///
     /// # Errors
-    /// Values of another trace; vectorized axes that do not meet.
+    /// Returns an error for values of another trace, or for vectorized axes that do not match.
     pub(crate) fn begin(
         function: &'static str,
         trace: &Trace,

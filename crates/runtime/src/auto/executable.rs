@@ -39,8 +39,7 @@ impl AutoExecutable {
     /// Chooses the backends of a program and compiles for the one that runs the first call.
     ///
     /// # Errors
-    /// Returns what is wrong with the settings or the device, and what the backend says of the
-    /// program.
+    /// Returns an error for invalid settings or an invalid device, and errors of the backend.
     pub(crate) fn new(
         purpose: Purpose,
         program: &Arc<Program>,
@@ -139,7 +138,7 @@ fn backend_options(options: &Options, settings: Settings) -> Options {
 /// Returns the device that results of `auto` live on; `None` if no plugin is installed.
 ///
 /// # Errors
-/// Returns what is wrong with the settings or the plugin.
+/// Returns an error for invalid settings, and errors of the plugin.
 pub(super) fn home(settings: &Settings, device: Option<&Device>) -> Result<Option<Device>> {
     match device {
         Some(device) if device.is_host() => Ok(Some(Device::HOST)),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::error::Result;
 use crate::tensor::Tensor;
 
-/// Says which backend runs the next call of a function for certain arguments, and why.
+/// The backend of the next call of a function with given arguments, and the reason.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Explanation {
     /// The backend: `"evaluator"`, `"xla"`, or the name of a registered compiler.

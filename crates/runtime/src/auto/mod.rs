@@ -32,7 +32,7 @@ use self::policy::{Limits, OWN_SETTINGS};
 /// Chooses between the evaluator and XLA for each program and call; named `"auto"`.
 ///
 /// Small programs run on the evaluator. The first calls of other programs run on the evaluator
-/// while XLA compiles, and later calls on XLA; programs that take the evaluator long run on XLA
+/// while XLA compiles, and later calls on XLA; programs that are slow on the evaluator run on XLA
 /// from the first call. Without an XLA plugin the evaluator runs everything. The choice depends on
 /// the program and the number of the call, never on a clock. Results of both backends are on XLA's
 /// device.

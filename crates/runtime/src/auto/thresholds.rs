@@ -9,13 +9,13 @@
 use nxla_split::Speed;
 
 /// The speed of the evaluator for the cost model, to the order of magnitude. The model assumes that
-/// nothing is fused, so most estimates exceed what is measured. `benches/python/kernels.py`, all
+/// no ops are fused, so most estimates exceed the measured times. `benches/python/kernels.py`, all
 /// lines.
 pub(crate) const EVALUATOR: Speed = Speed { flops: 1e10, bytes: 3e10, overhead: 1e-7 };
 
-/// Default of `compile_above` in microseconds: programs estimated at no more run on the evaluator.
-/// `benches/python/kernels.py`: of the lines that are estimated at up to 500 µs, the evaluator
-/// takes 0.91 of XLA's time in the geometric mean, of those at up to 1,000 µs 1.02.
+/// Default of `compile_above` in microseconds: the evaluator runs programs up to this estimate.
+/// `benches/python/kernels.py`: for lines with estimates up to 500 µs, the evaluator takes 0.91 of
+/// XLA's time in the geometric mean; for lines up to 1,000 µs, 1.02.
 pub(crate) const COMPILE_ABOVE: u64 = 500;
 
 /// Default of `compile_after`: the number of calls that run on the evaluator. XLA compiles during
@@ -29,7 +29,7 @@ pub(crate) const EVALUATED_FIRST: f64 = 0.25;
 
 /// Seconds of estimated work above which a compiled program with loops runs on a separate thread,
 /// so that its caller can be interrupted. Compiled loops take up to ten times the estimate; callers
-/// look for interrupts every 50 ms.
+/// check for interrupts every 50 ms.
 #[cfg(feature = "xla")]
 pub(crate) const WATCHED_ABOVE: f64 = 0.005;
 
@@ -58,6 +58,6 @@ pub(crate) const CACHE_BYTES: u64 = 512 << 20;
 #[cfg(feature = "xla")]
 pub(crate) const DISK_CACHE_BYTES: u64 = 2 << 30;
 
-/// Calls to the host, and bytes of their values, for which a program waits before it goes on.
+/// The number of queued calls to the host, and the bytes of their values, above which a program waits.
 #[cfg(feature = "xla")]
 pub(crate) const PENDING_CALLS: crate::xla::Room = crate::xla::Room { calls: 256, bytes: 64 << 20 };

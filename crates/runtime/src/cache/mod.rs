@@ -42,8 +42,8 @@ pub struct CacheKey {
     pub device: Option<Device>,
     /// The hooks with a listener, see [`Detached::pattern`](nxla_expr::Detached::pattern).
     pub hooks: Vec<u32>,
-    /// The addresses of the functions of hooks, for compilers whose executables hold them. They
-    /// keep them alive, so that an address means the same for as long as it is a key.
+    /// The addresses of the functions of hooks, for compilers whose executables hold them. The
+    /// executables keep the functions alive, so an address in a key stays valid.
     pub functions: Vec<usize>,
     /// Donated inputs.
     pub donated: Vec<bool>,
@@ -75,7 +75,7 @@ impl fmt::Debug for CompilerKey {
     }
 }
 
-/// Keeps executables up to a number of bytes, dropping those unused for longest.
+/// A least-recently-used cache of executables with a limit in bytes.
 pub struct ExecutableCache(Store<CacheKey, Arc<dyn Executable>>);
 
 /// An executable from the cache.
@@ -104,7 +104,7 @@ impl ExecutableCache {
         self.find(key, compile, interrupt).map(|found| found.value)
     }
 
-    /// As [`ExecutableCache::get_or_compile`], with what tells the cache of later uses.
+    /// Like [`ExecutableCache::get_or_compile`], and returns the handle that records later uses.
     pub(crate) fn find(
         &'static self,
         key: &CacheKey,
@@ -135,8 +135,8 @@ impl ExecutableCache {
         self.0.touch(used);
     }
 
-    /// Sets how many bytes of executables are kept; what is beyond is dropped at once. The one that
-    /// is compiled last always stays until the next.
+    /// Sets the limit in bytes and evicts executables beyond it. The newest executable stays until the
+    /// next compilation.
     pub fn set_limit(&self, bytes: u64) {
         self.0.set_limit(bytes);
     }
@@ -146,8 +146,7 @@ impl ExecutableCache {
         self.0.forget_makers();
     }
 
-    /// Forgets every executable. Functions that have used one compile it again when they are
-    /// called; runs under way go on.
+    /// Removes all executables. Functions compile again at their next call; current runs continue.
     pub fn clear(&self) {
         self.0.clear();
     }

@@ -2,8 +2,7 @@
 //!
 //! A key has a slot. The first caller that claims the key has the duty to fill the slot; later
 //! callers wait for it, and callers of other keys proceed. A caller that fails removes the slot.
-//! The callers that waited for it then claim the key again, so that one of them takes over the
-//! duty.
+//! The waiting callers then claim the key again, and one of them fills the slot.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -80,7 +79,7 @@ impl<V: Clone> Slot<V> {
     }
 }
 
-/// Keeps values up to a number of bytes, dropping those unused for longest.
+/// A least-recently-used store of values with a limit in bytes.
 pub(crate) struct Store<K, V> {
     held: Shared<Held<K, V>>,
     clock: AtomicU64,
@@ -165,7 +164,7 @@ impl<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K, V>>> Drop for Du
             held.remove(&self.key);
         }
         drop(held);
-        // Only now: who finds it gone looks for another one.
+        // Settle the slot last, because a caller that finds it gone claims the key again.
         self.slot.settle(State::Gone);
     }
 }
@@ -259,8 +258,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         drop(dropped);
     }
 
-    /// Takes out what has not been used for longest if there is more than the limit allows: an
-    /// eighth more than it must, so that looking at all of them is worth it for many that come.
+    /// Removes the least recently used values if the store exceeds its limit. It frees an additional
+    /// eighth of the limit, so that the next scan of all values comes later.
     fn evict(&self, held: &mut Held<K, V>, newest: Option<&K>) -> Vec<Entry<V>> {
         let limit = usize::try_from(self.limit.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
         let mut dropped = Vec::new();
@@ -283,8 +282,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         dropped
     }
 
-    /// Sets how many bytes are kept; what is beyond is dropped at once. What was made last always
-    /// stays until the next.
+    /// Sets the limit in bytes and evicts values beyond it. The newest value stays until the next one.
     pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
         let mut held = self.held();

@@ -64,7 +64,7 @@ impl<S: Static> Signature<S> {
         hasher.finish()
     }
 
-    /// Adds a word of the caller's own.
+    /// Adds a word that the caller defines.
     pub(super) fn word(&mut self, word: u64) {
         self.words.push(word);
     }
@@ -79,7 +79,7 @@ impl<S: Static> Signature<S> {
 pub struct Call<S> {
     pub(super) signature: Signature<S>,
     pub(super) inputs: Inputs,
-    /// The leaves that are templates, and the data that they stand for.
+    /// The leaves that are templates, and their types.
     templates: Vec<(usize, TensorType)>,
     /// The templates whose data follows if the program needs it.
     deferred: Vec<usize>,
@@ -139,7 +139,7 @@ impl<S> Call<S> {
         self.inputs.push(if tensor.vectors().is_empty() { tensor } else { data.clone() });
     }
 
-    /// Adds what stands for a tensor of a type, whose entries have it if there are vectorized axes.
+    /// Adds a template of a tensor; with vectorized axes, `entry` is the type of one entry.
     pub fn template(&mut self, entry: &TensorType, vectors: &Vectors) {
         self.vectorized(vectors);
         let ty = vectors.full_type(entry);
@@ -232,10 +232,10 @@ impl<S> Call<S> {
         vectors
     }
 
-    /// Refuses templates where data is needed.
+    /// Checks that all leaves have data.
     ///
     /// # Errors
-    /// A template among the leaves.
+    /// Returns an error if a leaf is a template.
     pub fn refuse_templates(&self, function: &str) -> Result<()> {
         match self.templates.iter().find(|(position, _)| !self.deferred.contains(position)) {
             None => Ok(()),

@@ -110,7 +110,7 @@ impl Drop for Tracing {
     }
 }
 
-/// The vectorized axes of results; nothing if none has any.
+/// The vectorized axes of results; empty if no result has any.
 #[derive(Clone, Default)]
 pub struct ResultVectors(Vec<Vectors>);
 
@@ -188,10 +188,11 @@ enum Place {
 }
 
 impl<R> Entry<R> {
-    /// Compiles what has been traced for where its arguments live, or for where the options say.
+    /// Compiles the trace for the device of the arguments, or for the device in the options.
     ///
     /// # Errors
-    /// Tensors on two devices; what the compiler says; `interrupt` answers `true`.
+    /// Returns an error for tensors on two devices, errors of the compiler, and an error if `interrupt`
+    /// returns `true`.
     pub(crate) fn compile(
         name: Arc<str>,
         traced: Traced<R>,
@@ -231,7 +232,7 @@ impl<R> Entry<R> {
         &inputs[..inputs.len() - self.traced.captured.len()]
     }
 
-    /// The tensors that the function mentions, the last inputs of the program.
+    /// The captured tensors, which are the last inputs of the program.
     pub fn captured(&self) -> &[Tensor] {
         &self.traced.captured
     }
@@ -265,8 +266,8 @@ impl<R> Entry<R> {
         self.executable.backend()
     }
 
-    /// Explains which backend runs the next call with these arguments, why, and in what time.
-    /// Nothing runs.
+    /// Returns the backend of the next call with these arguments, the reason, and the estimated time,
+    /// without a run.
     ///
     /// # Errors
     /// As for [`Entry::run`].
@@ -342,8 +343,8 @@ impl<R> Entry<R> {
         self.run_as(&self.name, arguments, options, interrupt)
     }
 
-    /// As [`Entry::run`]; `caller` says where it is called, for the error of an argument that is
-    /// used after it was donated.
+    /// Like [`Entry::run`]; `caller` is the position of the call, for errors about later uses of donated
+    /// arguments.
     ///
     /// # Errors
     /// As for [`Entry::run`].

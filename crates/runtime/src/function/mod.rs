@@ -28,7 +28,7 @@ use crate::trace::Trace;
 /// The behaviour of a function that is called while another one is traced on the thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Conflict {
-    /// Refuses.
+    /// Returns an error.
     #[default]
     Raise,
     /// Runs separately.
@@ -38,7 +38,7 @@ pub enum Conflict {
 }
 
 impl Conflict {
-    /// Joins the trace, unless that would lose options of the function: then it refuses.
+    /// Returns the policy that joins a trace, or an error if the function has its own options.
     pub fn without_loss(options: &Options) -> Self {
         let Options { compiler, settings, device, hooks, stages, progress: _ } = options;
         let none = compiler.is_none() && device.is_none() && stages.is_none();
@@ -55,7 +55,7 @@ impl Conflict {
 pub enum CallMode {
     /// Run the function, compiled.
     Run,
-    /// Call the function as it is: it becomes part of the trace that is under way.
+    /// Inline the function into the current trace.
     Inline,
 }
 
@@ -151,7 +151,7 @@ impl<S: Static, R> Function<S, R> {
         self.conflict
     }
 
-    /// The function's own options.
+    /// Returns the options of the function.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -165,10 +165,10 @@ impl<S: Static, R> Function<S, R> {
         }
     }
 
-    /// How to go on with a call on this thread.
+    /// Returns the mode of a call on this thread.
     ///
     /// # Errors
-    /// A trace is under way, and the function refuses to be called then.
+    /// Returns an error in a trace if the function does not allow such calls.
     pub fn call_mode(&self) -> Result<CallMode> {
         if !Trace::is_entered() {
             return Ok(CallMode::Run);
@@ -193,7 +193,7 @@ impl<S: Static, R> Function<S, R> {
     fn fingerprint(&self, options: &Options) -> u64 {
         let own = std::ptr::eq(options, &raw const self.options);
         let options = if own { self.own_fingerprint } else { options.fingerprint() };
-        // A name means another compiler once one is registered under it.
+        // A new registration can change the compiler with a name.
         let registered = registry_generation() << 1;
         options ^ (registered | u64::from(graph_options().reassociate_floats))
     }
@@ -251,10 +251,11 @@ impl<S: Static, R> Function<S, R> {
         Ok((candidates.len(), None))
     }
 
-    /// Compiles what has been traced for a call that [`Function::find`] did not find, and keeps it.
+    /// Compiles the trace of a call that [`Function::find`] did not find, and caches the entry.
     ///
     /// # Errors
-    /// Tensors on two devices; what the compiler says; `interrupt` answers `true`.
+    /// Returns an error for tensors on two devices, errors of the compiler, and an error if `interrupt`
+    /// returns `true`.
     pub fn compile(
         &self,
         call: Call<S>,
@@ -271,8 +272,7 @@ impl<S: Static, R> Function<S, R> {
         self.keep(call, Arc::new(entry))
     }
 
-    /// Compiles what has been traced for a call, for this call alone. Equal programs share an
-    /// executable.
+    /// Compiles the trace of a call for this call only. Equal programs share an executable.
     ///
     /// # Errors
     /// As for [`Function::compile`].
@@ -305,7 +305,7 @@ impl<S: Static, R> Function<S, R> {
             let mut entries = self.lock();
             let keyed = entries.by_hash.entry(call.signature.hash()).or_default();
             if keyed.len() > compared {
-                // Something came in between that has to be compared with as well.
+                // Another thread added an entry meanwhile; compare with it too.
                 continue;
             }
             keyed.push(Arc::new((call.signature, entry.clone())));
@@ -346,7 +346,7 @@ impl<S: Static, R> Function<S, R> {
         keyed.flat_map(|keyed| keyed.0.statics()).for_each(&mut visit);
     }
 
-    /// Forgets what the function has compiled.
+    /// Removes the compiled entries of the function.
     pub fn clear(&self) {
         *self.lock() = Entries::default();
     }

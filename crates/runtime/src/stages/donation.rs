@@ -18,7 +18,7 @@ pub(super) struct StageDonations {
 
 #[derive(Default)]
 struct Given {
-    /// For each argument whether the executable takes over its memory; empty if it takes none.
+    /// For each argument, `true` if the executable may reuse its memory; empty if none is reused.
     donated: Vec<bool>,
     /// The arguments among them that are needed after this stage.
     kept: Vec<usize>,
@@ -44,7 +44,7 @@ impl StageDonations {
         Self { stages: stages.collect() }
     }
 
-    /// For each argument whether the stage's executable takes over its memory.
+    /// Returns for each argument whether the executable of the stage may reuse its memory.
     pub(super) fn donated(&self, stage: StageId) -> &[bool] {
         &self.stages[stage.index()].donated
     }
@@ -55,8 +55,9 @@ impl StageDonations {
     }
 }
 
-/// For each stage and argument whether the stage takes over its memory: no other stage needs it, a result
-/// of the stage can use it, and it is a donated input or the result of another stage.
+/// Returns for each stage and argument whether the stage may reuse its memory: no other stage needs the
+/// argument, a result of the stage can use the memory, and the argument is a donated input or the
+/// result of another stage.
 fn given_away(graph: &StageGraph, donated: &[bool]) -> Vec<Vec<bool>> {
     let mut uses: FxHashMap<Source, usize> = FxHashMap::default();
     let arguments = graph.stages().iter().flat_map(|stage| &stage.arguments);
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
     use crate::error::Result;
 
-    /// Three equal layers, one after the other, on what the caller keeps.
+    /// Three equal layers in sequence on an input that the caller keeps.
     fn layers() -> Result<StageGraph> {
         let vector = TensorType::new(DType::F32, [3]);
         let mut graph = Graph::new();

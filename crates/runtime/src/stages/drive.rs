@@ -1,4 +1,4 @@
-//! The progress of one run: which stages are ready, where their results are, what has failed.
+//! The driver of one run, which tracks ready stages, results and failures.
 //!
 //! One thread, the caller's, keeps the schedule. It starts stages and receives their reports,
 //! in any order. Values may be of any type that can be cloned.
@@ -13,7 +13,7 @@ use super::misfit;
 use crate::background;
 use crate::error::{Error, Result};
 
-/// Reads what a stage has given, on the thread of the caller.
+/// Reads the results of a stage on the thread of the caller.
 type Read<V> = Box<dyn FnOnce() -> Result<Vec<V>> + Send>;
 
 /// The report of a stage that has ended, with a function that reads its results.
@@ -22,7 +22,7 @@ struct Report<V> {
     results: Read<V>,
 }
 
-/// The duty to say what a stage has given. Dropping it says that the stage has failed.
+/// The handle that reports the results of a stage. A dropped handle reports a failure.
 pub struct Done<V: Send + 'static> {
     stage: StageId,
     reports: Option<Sender<Report<V>>>,
@@ -37,7 +37,7 @@ impl<V: Send + 'static> Done<V> {
 
     fn report(&mut self, results: Read<V>) {
         if let Some(reports) = self.reports.take() {
-            // The receiver is gone if its thread was interrupted.
+            // The receiver was dropped if its thread was interrupted.
             let _ = reports.send(Report { stage: self.stage, results });
         }
     }
@@ -83,7 +83,7 @@ impl<'a> Stop<'a> {
 /// Runs every stage of a graph and returns the outputs of the original program.
 ///
 /// `start` begins a stage on one value for each of its arguments. Each value is dropped, or moved
-/// into the last stage that takes it, as soon as that stage starts. `check` refuses results of
+/// into the last stage that uses it, as soon as this stage starts. `check` rejects results of
 /// other types. After the first error no other stage starts, and the run waits for the started
 /// stages.
 pub(super) fn drive<V: Clone + Send + 'static>(
@@ -105,7 +105,7 @@ pub(super) fn drive<V: Clone + Send + 'static>(
                 let done = Done { stage: task.stage, reports: Some(give.clone()) };
                 running += 1;
                 failure = start(graph.stage(task.stage), task.arguments, done).err();
-                // A stage that ran at once may have failed, and then the next must not start.
+                // A stage that ran synchronously may have failed, so the next one must not start.
                 given.try_recv().ok()
             }
             None if running == 0 => break,

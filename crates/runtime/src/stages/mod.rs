@@ -32,16 +32,16 @@ use crate::tensor::Tensor;
 
 pub(crate) use self::staged::StagedExecutable;
 
-/// The duty to say what a stage has given; see [`StageExecutor`].
+/// The handle that reports the results of a stage; see [`StageExecutor`].
 pub type Done = drive::Done<Tensor>;
 
 /// Runs stages somewhere else: in other threads, processes or machines.
 pub trait StageExecutor: Sync {
-    /// Begins to run a stage on one tensor for each of its arguments. `done` is to be told what it
-    /// has given, from any thread. If it is dropped instead, the stage has failed.
+    /// Starts a stage on one tensor for each of its arguments. Any thread passes the results to `done`.
+    /// If `done` is dropped instead, the stage has failed.
     ///
     /// # Errors
-    /// The stage cannot be begun.
+    /// Returns an error if the stage cannot be started.
     fn submit(&self, stage: &Stage, inputs: Vec<Tensor>, done: Done) -> Result<()>;
 }
 
@@ -78,11 +78,11 @@ impl Stages {
         Self { graph, donations, options: options.over(&default_options()) }
     }
 
-    /// As [`Stages::new`], and compiles every stage for operands on the host, unless the options
-    /// say where to run.
+    /// Like [`Stages::new`], and compiles every stage for operands on the host unless the options select
+    /// a device.
     ///
     /// # Errors
-    /// An unknown compiler or setting; what the compiler says of a stage.
+    /// Returns an error for an unknown compiler or setting, and errors of the compiler.
     pub fn compile(graph: StageGraph, options: &Options) -> Result<Self> {
         let stages = Self::new(graph, options);
         let engine = stages.options.engine(None)?;
@@ -172,13 +172,13 @@ impl Stages {
         Ok(best)
     }
 
-    /// For each stage whether it calls functions, and so has to run in this process.
+    /// Returns for each stage whether it calls functions, and must therefore run in this process.
     pub fn listening(&self) -> Vec<bool> {
         self.graph.stages().iter().map(|stage| self.listens(&stage.program)).collect()
     }
 
-    /// Returns `true` if a hook of a program has a function, its own or one of the options. Every
-    /// runtime call has one.
+    /// Returns `true` if a program calls a function: the default function of a hook, a function in the
+    /// options, or a runtime call.
     fn listens(&self, program: &Arc<Program>) -> bool {
         let any = Cell::new(false);
         let listens = |name: &str| {
@@ -231,7 +231,7 @@ fn run_all(
 /// The lines of a stage that an error mentions.
 const LINES: usize = 3;
 
-/// The error of a stage, which says which one it was and where the user wrote it.
+/// Returns the error of a stage with its number and the user's line.
 fn failed(stage: &Stage, error: Error) -> Error {
     if matches!(error, Error::Eval(EvalError::Interrupted)) {
         return error;

@@ -1,4 +1,4 @@
-//! An executable that is made of stages: what a jitted function runs if it is cut by a policy.
+//! The executable of a jitted function that a policy splits into stages.
 
 use std::sync::Arc;
 use std::thread;
@@ -15,7 +15,7 @@ use crate::profile::{self, Work};
 use crate::program::{ExecutableHandle, compile_for};
 use crate::tensor::Tensor;
 
-/// About what a node of a program takes, with its place in the table that finds it.
+/// The approximate memory of a node, including its entry in the lookup table.
 const NODE_BYTES: usize = 128;
 
 /// Stages, each compiled separately.
@@ -29,7 +29,7 @@ pub(crate) struct StagedExecutable {
 impl StagedExecutable {
     /// Compiles stages, at the same time if the compiler can do that, and equal ones once.
     ///
-    /// The memory of a value goes to the stage that takes it if no other does.
+    /// A stage reuses the memory of a value that no other stage uses.
     ///
     /// # Errors
     /// An error of the compiler about a stage.

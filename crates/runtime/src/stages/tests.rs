@@ -48,7 +48,7 @@ fn run(
     })
 }
 
-/// Every stage counts what it gets; the result is the number of paths from the inputs.
+/// Every stage adds its arguments, so the result is the number of paths from the inputs.
 fn count_paths(stage: &Stage, arguments: &[u64]) -> Values {
     vec![arguments.iter().sum::<u64>().max(1); stage.program.outputs().len()]
 }
@@ -71,7 +71,7 @@ fn the_result_does_not_depend_on_the_number_of_threads() -> Result<()> {
 #[test]
 fn independent_stages_run_at_the_same_time() -> Result<()> {
     let graph = fan(3)?;
-    // Each branch waits for the two others: this ends only if all three run at once.
+    // Each branch waits for the two others, so the run ends only if all three run concurrently.
     let meeting = Barrier::new(3);
     let branches = &graph.levels()[1];
     let results = run(&graph, vec![1, 100], 3, |stage, values| {

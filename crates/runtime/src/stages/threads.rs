@@ -39,7 +39,7 @@ pub(super) fn useful(
 /// Where stages of this process run.
 pub(super) struct Threads<'a, V: Send + 'static> {
     run: &'a Run<'a, V>,
-    /// To the threads; without them stages run at once.
+    /// The channel to the threads; without threads, stages run synchronously.
     jobs: Option<Sender<Job<V>>>,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn with_threads<V: Send + 'static, T>(
     let jobs = Mutex::new(jobs);
     let (outcome, ends) = thread::scope(|scope| {
         let helpers: Vec<_> = (0..count).map(|_| scope.spawn(|| take_jobs(&jobs, run))).collect();
-        // The threads end when nothing can be started on them any more.
+        // The threads end when the channel is closed.
         let outcome = work(&Threads { run, jobs: Some(give) });
         (outcome, helpers.into_iter().map(|helper| helper.join()).collect::<Vec<_>>())
     });

@@ -1,11 +1,10 @@
 //! Streams: a program applied to one chunk after another, with a state between them.
 //!
-//! A thread of the stream's own does the steps, in the order of the chunks. The state stays where
-//! it is computed: on a device it never leaves it. Sending does not wait for the computation,
-//! receiving does.
+//! A thread of the stream runs the steps in the order of the chunks. The state stays on its device.
+//! Sending does not wait for the computation; receiving waits.
 //!
-//! Everything here is leaves: a shell takes chunks apart and puts results together, and says who
-//! waits how long.
+//! This module handles leaves. The front ends flatten chunks, rebuild results, and choose the time
+//! limits of waits.
 
 mod queue;
 mod step;

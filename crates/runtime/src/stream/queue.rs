@@ -1,7 +1,7 @@
 //! The queues of a stream: chunks that wait for their step, and results that wait for a receiver.
 //!
-//! Many threads may send and receive at the same time; each result is received once. Nothing that
-//! may run a user's code happens under the lock, not even the drop of a value.
+//! Several threads may send and receive concurrently; each result is received once. The lock is never
+//! held while user code may run, including drops of values.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError};
@@ -20,14 +20,14 @@ pub type Parts = Vec<Tensor>;
 /// The outcome of a chunk: its result or an error.
 pub type Outcome = Result<Parts, StreamError>;
 
-/// Takes the result of a chunk when it is there.
+/// A callback for the result of a chunk.
 pub type Deferred = Box<dyn FnOnce(Outcome) + Send>;
 
-/// Why a stream does not do what it is asked to.
+/// The error of a stream.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// It holds no more chunks.
+    /// The buffer is full.
     #[error("stream: the buffer is full with {0} results; receive results before sending")]
     Full(usize),
     /// The result is not there in time; it can be received later.
@@ -68,7 +68,7 @@ impl Default for Capacity {
 /// The time limit and the interrupt of a wait.
 #[derive(Clone, Copy, Default)]
 pub struct Wait<'a> {
-    /// Until then; `None` is for ever.
+    /// The end of the wait; `None` waits without a limit.
     pub until: Option<Instant>,
     /// Asked some twenty times a second; `true` ends the wait.
     pub interrupt: Option<&'a Interrupt<'a>>,
@@ -80,13 +80,13 @@ impl<'a> Wait<'a> {
         Self { until: Some(Instant::now()), interrupt: None }
     }
 
-    /// So long at most; `None`, and more than there is time, is for ever.
+    /// Returns a wait with a time limit; `None` and times beyond the clock's range wait without a limit.
     pub fn at_most(time: Option<Duration>, interrupt: Option<&'a Interrupt<'a>>) -> Self {
         Self { until: time.and_then(|time| Instant::now().checked_add(time)), interrupt }
     }
 }
 
-/// A running stream, made by [`Step::start`](crate::Step::start). It ends by
+/// A running stream, which [`Step::start`](crate::Step::start) returns. It ends by
 /// [`finish`](Stream::finish), [`close`](Stream::close), [`cancel`](Stream::cancel),
 /// [`abandon`](Stream::abandon), or a step that fails.
 pub struct Stream {
@@ -107,11 +107,11 @@ struct Inner {
     deferred: BTreeMap<u64, Deferred>,
     /// The device of the state, once a chunk has said so.
     home: Option<Device>,
-    /// Nothing more is sent.
+    /// True if no more chunks will be sent.
     closed: bool,
     /// Waiting chunks are dropped, and the stream has no last state.
     cancelled: bool,
-    /// The handle is gone, so that the step in progress can be interrupted.
+    /// True if the handle was dropped, so that the current step can be interrupted.
     abandoned: bool,
     /// The result of the thread once it has ended: the last state, or the error of a step.
     ended: Option<Result<Parts, Arc<Error>>>,
@@ -123,7 +123,7 @@ struct Inner {
 type Told = Vec<(Deferred, Outcome)>;
 
 impl Inner {
-    /// Why nothing more comes of it, if that is so.
+    /// Returns the reason why the stream has ended, if it has ended.
     fn verdict(&self) -> Option<StreamError> {
         match &self.ended {
             _ if self.cancelled => Some(StreamError::Cancelled),
@@ -153,7 +153,7 @@ impl Inner {
         }
     }
 
-    /// The next result, which is there.
+    /// Removes the next available result.
     fn take(&mut self) -> Option<Outcome> {
         let result = self.results.pop_front().flatten()?;
         self.next += 1;
@@ -173,7 +173,7 @@ impl Inner {
         }
     }
 
-    /// Notes that nothing becomes of these chunks.
+    /// Records that these chunks are dropped.
     fn drop_chunks(&mut self, chunks: &VecDeque<(u64, Parts)>, why: &StreamError) -> Told {
         let mut told = Told::new();
         for (number, _) in chunks {
@@ -182,7 +182,7 @@ impl Inner {
         told
     }
 
-    /// Forgets what has not been received. What it was is for the caller to drop.
+    /// Removes the results that have not been received, for the caller to drop.
     fn forget_results(&mut self) -> VecDeque<Option<Outcome>> {
         self.next += self.results.len() as u64;
         std::mem::take(&mut self.results)
@@ -336,7 +336,7 @@ impl Stream {
         self.lock().results.len()
     }
 
-    /// Drops what has not been received.
+    /// Drops the results that have not been received.
     pub fn forget_results(&self) {
         let mut inner = self.lock();
         let forgotten = inner.forget_results();
@@ -344,7 +344,7 @@ impl Stream {
         drop(forgotten);
     }
 
-    /// Says that nothing more is sent.
+    /// Closes the input of the stream.
     pub fn close(&self) {
         let mut inner = self.lock();
         inner.closed = true;
@@ -385,9 +385,9 @@ impl Stream {
         }
     }
 
-    /// Ends the stream without its state: chunks that wait for their step are dropped, which those
-    /// who receive them are told. A step under way goes on to its end, and its result can be
-    /// received. Nothing happens to a stream that has ended.
+    /// Ends the stream without its state. Waiting chunks are dropped, and their receivers get an error.
+    /// The current step runs to its end, and its result can be received. A stream that has ended does
+    /// not change.
     pub fn cancel(&self) {
         let mut inner = self.lock();
         if inner.ended.is_some() {
@@ -410,7 +410,7 @@ impl Stream {
         drop(forgotten);
     }
 
-    /// Waits until the thread has ended; says whether it has.
+    /// Waits until the thread has ended, and returns whether it has.
     pub(super) fn wait_for_end(&self, wait: &Wait<'_>) -> bool {
         let ended = self.wait_until(wait, |inner| inner.ended.is_some());
         ended.is_ok_and(|inner| inner.is_some())

@@ -56,7 +56,7 @@ pub(crate) fn orphan_streams() {
     all.iter().filter_map(Weak::upgrade).for_each(|stream| stream.orphan());
 }
 
-/// Waits so long at most for the ends of streams that have been told to end; says whether all have.
+/// Waits up to a time limit for the end of all cancelled streams, and returns whether all have ended.
 pub fn wait_until_streams_end(time: Duration) -> bool {
     let wait = Wait { until: Instant::now().checked_add(time), interrupt: None };
     running().iter().all(|stream| stream.wait_for_end(&wait))

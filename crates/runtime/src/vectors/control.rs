@@ -53,8 +53,8 @@ pub struct Clauses {
 }
 
 impl Clauses {
-    /// The entries that take the next branch, whose predicate this is; `None` if all of them decide
-    /// alike.
+    /// Returns the entries that enter the next branch, which has this predicate; `None` if all entries
+    /// take the same decision.
     ///
     /// # Errors
     /// A vectorized predicate that is not a scalar for each entry; axes of one name and different
@@ -78,7 +78,7 @@ impl Clauses {
         Ok(Some(Lanes::new((takes, vectors), graph)))
     }
 
-    /// The entries that take the last branch.
+    /// Returns the entries that enter the last branch.
     pub fn last(&self, graph: &Graph) -> Option<Lanes> {
         self.undecided.clone().map(|undecided| Lanes::new(undecided, graph))
     }
@@ -91,11 +91,12 @@ fn results_of((branch, vectors): &Branch) -> Vec<Vectorized> {
     branch.outputs().iter().copied().zip(vectors.iter().cloned()).collect()
 }
 
-/// Takes the body of the first clause whose predicate is not zero, else `otherwise`; see
-/// [`Graph::cond`]. With a vectorized predicate each entry takes its own.
+/// Selects the body of the first clause with a nonzero predicate, or `otherwise`; see
+/// [`Graph::cond`]. With a vectorized predicate, each entry selects a body.
 ///
 /// # Errors
-/// As for [`Graph::cond`]; vectorized axes of one name and different sizes.
+/// Returns the errors of [`Graph::cond`], and an error for vectorized axes of equal names and
+/// different sizes.
 pub fn conditional(
     graph: &mut Graph,
     mark: Mark,
@@ -136,8 +137,8 @@ fn unify(graph: &mut Graph, branches: &mut [Branch]) -> Result<Vec<Vectors>> {
     Ok(vectors)
 }
 
-/// Checks that entries of the results of branches broadcast, position by position. Once vectorized
-/// axes are brought together, no one could tell any more which branch is to blame.
+/// Checks that entries of the results of branches broadcast, position by position. The check comes
+/// before the vectorized axes are merged, because later errors could not name the branch.
 fn check_branches(graph: &Graph, branches: &[Vec<Vectorized>]) -> Result<()> {
     let count = branches.iter().map(Vec::len).min().unwrap_or(0);
     for result in 0..count {

@@ -1,4 +1,4 @@
-//! A function of vectorized operands, from what it does for one entry.
+//! Functions of vectorized operands, defined by a function of one entry.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{VectorAxis, Vectors};
 use crate::apply::Ids;
 use crate::error::{Error, Result};
 
-/// Builds what `build` builds for one entry, for all entries of vectorized operands at once.
+/// Applies `build`, which describes one entry, to all entries of vectorized operands.
 ///
 /// Operands are nodes, which have their vectorized axes in front, with these axes. `build` is
 /// called on a separate graph with the nodes of one entry: shapes, dtypes, axes and names are equal
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 /// operands.
 ///
 /// # Errors
-/// Vectorized axes that do not meet; what `build` raises.
+/// Returns an error for vectorized axes that do not match, and errors of `build`.
 pub fn per_entry(
     graph: &mut Graph,
     operands: &[(ExprId, Vectors)],
@@ -67,7 +67,7 @@ pub fn fold_per_entry(
     build: impl FnOnce(&mut Graph, Arc<Program>, &[ExprId]) -> Result<ExprId>,
 ) -> Result<(ExprId, Vectors)> {
     let (function, operands) = graph.close_fold(fold, result)?;
-    // The values that the function captures follow its own operands, and are the same for all entries.
+    // Captured values follow the operands, and are equal for all entries.
     let vectors = vectors.into_iter().chain(std::iter::repeat(Vectors::NONE));
     let operands: SmallVec<[(ExprId, Vectors); 4]> = operands.into_iter().zip(vectors).collect();
     if operands.iter().all(|(_, own)| own.is_empty()) {
@@ -80,12 +80,11 @@ pub fn fold_per_entry(
     Ok((ids[0], vectors))
 }
 
-/// The node with vectorized axes `to`: it is summed over its other axes, and repeated along axes
-/// that it lacks. A cotangent of an operation's result becomes a cotangent of an operand in this
-/// way.
+/// Returns a node with the vectorized axes `to`: it is summed over other axes, and repeated along
+/// missing axes. This converts the cotangent of a result to the cotangent of an operand.
 ///
 /// # Errors
-/// Axes of one name and different sizes.
+/// Returns an error for axes of equal names and different sizes.
 pub fn gathered(graph: &mut Graph, x: ExprId, own: &Vectors, to: &Vectors) -> Result<ExprId> {
     let is_kept = |axis: &VectorAxis| to.position(&axis.name).is_some();
     if own.iter().all(is_kept) {

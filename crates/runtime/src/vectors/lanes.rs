@@ -19,7 +19,7 @@ pub struct Lanes {
     mask: Vectorized,
     /// The length of the graph before the region: values made since then are safe.
     start: usize,
-    /// Values from outside, and what the region uses instead.
+    /// Values from outside the region, and their replacements in the region.
     known: FxHashMap<Vectorized, Vectorized>,
 }
 
@@ -29,7 +29,7 @@ impl Lanes {
         Self { mask, start: graph.len(), known: FxHashMap::default() }
     }
 
-    /// Returns `true` if a value was made before the region.
+    /// Returns `true` if a value was created before the region.
     fn is_outside(&self, id: ExprId) -> bool {
         id.index() < self.start
     }

@@ -94,7 +94,8 @@ impl OpenLoop {
         Ok((state, rows))
     }
 
-    /// A further part of the state, which begins as zeros: what it is with the rows of a trip.
+    /// Returns an additional loop state, which starts with zeros, after the rows of one iteration are
+    /// written.
     fn collected(
         &mut self,
         graph: &mut Graph,
@@ -141,9 +142,9 @@ impl OpenLoop {
 
 /// A loop whose condition is vectorized.
 ///
-/// Its state is a mask of the entries that go on, the state of each entry, and the state that the
-/// last iteration of each entry was computed from. An entry that is done is computed again from the
-/// latter, at which the body is known to be defined, so that it adds no NaN to a derivative.
+/// The state contains a mask of the active entries, the state of each entry, and the state before the
+/// last iteration of each entry. A finished entry is recomputed from the state before its last
+/// iteration, at which the body is defined, so that it does not add NaN to a derivative.
 pub struct Repetition {
     vectors: Vectors,
     initial: Vec<Vectorized>,

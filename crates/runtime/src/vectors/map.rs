@@ -1,5 +1,5 @@
-//! One axis of several values mapped over: vectorized on the way in, an ordinary axis on the way
-//! out.
+//! A map over one axis of several values, which is vectorized for the function and an ordinary axis of
+//! the results.
 
 use std::cell::Cell;
 
@@ -16,13 +16,13 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Calls a function for each entry along one axis of each value, at once: the values are vectorized
-/// for it, and its results have the axis of the entries at `out_axis`. A value without an axis is
-/// shared by all entries. Returns the results and the function's further values.
+/// Calls a function once for all entries along one axis of each value. The values are vectorized for
+/// the call, and the results have the mapped axis at `out_axis`. All entries share a value without an
+/// axis. Returns the results and the additional values of the function.
 ///
 /// # Errors
-/// Errors of the function; no axis at all; an axis that a value or a result does not have; axes of
-/// different sizes.
+/// Returns errors of the function, and errors for no axis at all, for an axis that a value or a result
+/// does not have, and for axes of different sizes.
 pub fn mapped<T>(
     values: &[Expr],
     axes: &[Option<i64>],
@@ -48,7 +48,7 @@ impl Drop for Mapping {
 }
 
 impl Mapping {
-    /// Vectorizes the values, which is what the function is to be called with.
+    /// Vectorizes the values for the call of the function.
     fn begin(values: &[Expr], axes: &[Option<i64>]) -> Result<(Self, Vec<Expr>)> {
         let name = format!("vmap:{}", DEPTH.get());
         let mut size = None;

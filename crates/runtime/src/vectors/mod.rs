@@ -3,8 +3,8 @@
 //! A handle (a [`Tensor`](crate::Tensor) or an [`Expr`](crate::Expr)) whose first axes are
 //! vectorized shows the shape that is left, and every function treats it as that many tensors of
 //! this shape. Axes of several operands match by name. Graphs have only ordinary axes: a function
-//! of vectorized operands is built once for one entry, and the pass of [`nxla_expr::batch`] makes
-//! of it what is added to the trace.
+//! of vectorized operands is built once for one entry, and [`nxla_expr::batch`] converts it to a
+//! function of all entries, which is added to the trace.
 
 pub mod control;
 mod entry;
@@ -138,7 +138,7 @@ impl Deref for Vectors {
 }
 
 impl fmt::Display for Vectors {
-    /// As Nx shows them: `vectorized[x: 2][y: 3]`; nothing for none.
+    /// Writes the axes as Nx does: `vectorized[x: 2][y: 3]`; an empty string without axes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {
             return Ok(());

@@ -1,7 +1,7 @@
-//! Making axes vectorized, and back.
+//! Conversion between vectorized and ordinary axes.
 //!
-//! Elements stay in row-major order throughout, so what a handle becomes is said by its new axes
-//! alone: a [`Move`] is worked out from types, and a reshape carries it out.
+//! Elements stay in row-major order, so the new axes determine the result: a [`Move`] is computed from
+//! types, and a reshape performs it.
 
 use nxla_expr::{ExprId, Graph, Op, TensorType};
 use nxla_tensor::{AxisName, Names, Shape};

@@ -68,11 +68,10 @@ impl fmt::Debug for VectorTensor {
 }
 
 impl Tensor {
-    /// The data with its first axes, which must be as many and of these sizes, vectorized.
-    /// Vectorized axes have no names besides their own.
+    /// Returns the data with its first axes vectorized; the axes must have the sizes of `vectors`.
     ///
     /// # Panics
-    /// If the sizes differ: this puts together what has been taken apart.
+    /// Panics if the sizes differ.
     pub fn with_vectors(self, vectors: Vectors) -> Tensor {
         if vectors.is_empty() {
             return self;

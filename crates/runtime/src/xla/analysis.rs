@@ -21,7 +21,7 @@ pub(super) fn analysis(executable: &Executable) -> Result<Analysis> {
     Ok(Analysis { cost, memory: if_known(executable.memory_stats())? })
 }
 
-/// `None` for what a plugin does not do.
+/// Returns `None` if the plugin does not implement a function.
 fn if_known<T>(told: Result<T, pjrt::Error>) -> Result<Option<T>> {
     match told {
         Ok(told) => Ok(Some(told)),

@@ -1,5 +1,4 @@
-//! The calls that a running program makes to the host, on their way to the thread that answers
-//! them.
+//! The queue of calls from a running program to the host thread that executes them.
 //!
 //! A thread of the program pushes calls, and waits for room or for the reply of a call. The thread
 //! that serves the run pops them until the program is over or the run is stopped.
@@ -154,7 +153,7 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         }
     }
 
-    /// Stops the run: waiting calls are dropped, later ones refused.
+    /// Stops the run: waiting calls are dropped, and later calls are rejected.
     pub(super) fn stop(&self) {
         let mut state = self.lock();
         state.stopped = true;

@@ -21,7 +21,7 @@ pub struct Target {
     pub client: Client,
     /// The index of the device in the client.
     pub device: usize,
-    /// The distance to the client that programs start on; see [`Target::beside`].
+    /// The number of substitutions since the original client; see [`Target::beside`].
     number: usize,
 }
 
@@ -126,7 +126,7 @@ struct Key {
     devices: Option<usize>,
     /// The client reserves the memory of a GPU when it is made.
     preallocate: bool,
-    /// 0 but for programs that run while another one waits for them, see [`Target::beside`].
+    /// 0, except for programs that run while another program waits for them; see [`Target::beside`].
     number: usize,
 }
 
@@ -137,8 +137,8 @@ impl Key {
         ["cuda", "rocm", "gpu"].iter().any(|name| file.contains(name))
     }
 
-    /// The plugin's options for the client. Before the client exists, only the file name of the
-    /// plugin shows its hardware; plugins for the CPU refuse the options of plugins for GPUs.
+    /// Returns the options of the plugin for the client. Before the client exists, only the file name of
+    /// the plugin shows its hardware; plugins for the CPU reject the options of plugins for GPUs.
     fn options(&self) -> Vec<(&'static str, Value)> {
         let count = self.devices.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
         let mut options: Vec<(&str, Value)> =
@@ -166,7 +166,7 @@ pub fn target(settings: &Settings) -> Result<Target> {
         )));
     }
     let client = client(key)?;
-    // This says so if there is no such device.
+    // Returns an error if the device does not exist.
     Device::of(&client, device)?;
     Ok(Target { client, device, number: 0 })
 }
@@ -182,7 +182,7 @@ pub(crate) fn meet_default_client() -> Result<()> {
     }
 }
 
-/// Looks at the settings that say where programs run, without loading a plugin.
+/// Checks the settings that select the device of programs, without loading a plugin.
 pub(super) fn check_place(settings: &Settings) -> Result<()> {
     integer(settings, "cpu_device_count", 1)?;
     integer(settings, "device", 0)?;
@@ -240,7 +240,7 @@ fn clients() -> MutexGuard<'static, HashMap<Key, Client>> {
 }
 
 fn client(key: Key) -> Result<Client> {
-    // A thread that did not come along into this process may have been at it.
+    // Before a fork, a thread of the parent may have been creating the client.
     pjrt::check_not_forked()?;
     // Held while the client is made, so that two threads do not make two.
     let mut clients = clients();

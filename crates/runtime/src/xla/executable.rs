@@ -1,4 +1,4 @@
-//! The executable of XLA: inputs go to the device as needed, results stay there.
+//! The executable of XLA, which moves inputs to the device and leaves results on the device.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -91,7 +91,7 @@ impl Placed {
         Ok(Self { target, executable })
     }
 
-    /// The buffer of an input on the right device, if it is there already.
+    /// Returns the buffer of an input that is already on the device of the program.
     fn resident<'a>(&self, tensor: &'a Tensor) -> Option<&'a Buffer> {
         let is_here = |buffer: &&Buffer| {
             *buffer.client() == self.target.client && buffer.device().index() == self.target.device
@@ -117,7 +117,7 @@ impl XlaExecutable {
         Self { home, beside, what, byte_size }
     }
 
-    /// Checks that an input is what the program was compiled for.
+    /// Checks that the inputs have the types of the program.
     fn check(&self, inputs: &[&Tensor]) -> Result<()> {
         let expected = &self.what.inputs;
         let fits = inputs.len() == expected.len()

@@ -1,9 +1,9 @@
 //! Hooks of compiled programs: host functions that are called while a program runs.
 //!
-//! XLA calls the host on its own threads, about one per core on a CPU, and other programs wait for
-//! those threads. So the call that XLA makes only copies the values into a queue. The thread that
-//! runs the program pops them in order and calls the functions, which may be slow and may run
-//! programs on the same device.
+//! XLA calls the host on its threads, about one per core on a CPU, and other programs wait for these
+//! threads. Therefore a call from XLA only copies the values into a queue. The thread that runs the
+//! program pops them in order and calls the functions, which may be slow and may run programs on the
+//! same device.
 //!
 //! The call of a runtime call also waits for the results. Meanwhile other programs cannot use the
 //! waiting thread of XLA, and it may be the only one: programs of the function run on another
@@ -216,7 +216,7 @@ fn serving<T>(run: &Arc<Run>, awaited: bool, call: impl FnOnce() -> T) -> T {
     call()
 }
 
-/// A program that a hook runs. The programs whose hooks it belongs to wait for nothing meanwhile.
+/// A program that a hook runs. Meanwhile the outer programs do not wait for other calls.
 pub(super) struct Nested(Vec<Arc<Run>>);
 
 /// To be held while a program runs; `None` outside of hooks.

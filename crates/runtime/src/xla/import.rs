@@ -39,15 +39,15 @@ impl Imported {
         &self.text
     }
 
-    /// The types of what it takes.
+    /// The types of the arguments.
     pub fn inputs(&self) -> &[TensorType] {
         &self.inputs
     }
 
-    /// The executable for a device, found or compiled.
+    /// Finds or compiles the executable for a device.
     ///
     /// # Errors
-    /// Another compiler than XLA among the options; what the plugin says of the text.
+    /// Returns an error if the options name another compiler than XLA, and errors of the plugin.
     pub fn compile(
         &self,
         options: &Options,
@@ -100,10 +100,11 @@ impl Imported {
         Ok(Arc::new(XlaExecutable::new(target, executable, what)))
     }
 
-    /// Runs it where its inputs live, or where the options say.
+    /// Runs the module on the device of its inputs, or on the device in the options.
     ///
     /// # Errors
-    /// As for [`Imported::compile`]; inputs of other types; what goes wrong in the run.
+    /// Returns the errors of [`Imported::compile`], an error for inputs of other types, and errors of the
+    /// run.
     pub fn run(
         &self,
         inputs: &[&Tensor],

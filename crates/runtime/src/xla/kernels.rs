@@ -1,8 +1,8 @@
 //! Custom calls: nodes of compiled programs that the evaluator computes.
 //!
-//! They are the ops without an op of StableHLO, and those for which XLA's code for CPUs takes at
-//! least three times as long: factorizations, triangular and linear solves, sorts, top-k,
-//! cumulative reductions and Fourier transforms.
+//! They are the ops that StableHLO lacks, and the ops for which XLA's code for CPUs takes at least
+//! three times as long: factorizations, triangular and linear solves, sorts, top-k, cumulative
+//! reductions and Fourier transforms.
 
 use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError};
 

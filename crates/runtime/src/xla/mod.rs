@@ -59,17 +59,20 @@ pub use text::{stablehlo_text, with_literals};
 
 /// Compiles with XLA; named `"xla"`.
 ///
-/// Settings: `plugin` (path of a PJRT plugin), `device` (its number, 0 by default),
-/// `cpu_device_count` (how many devices a CPU plugin makes), `preallocate` (whether a plugin for
-/// GPUs takes most of their memory at once, which it does not by default), `precision` of products
-/// on hardware that can trade it (`"default"`, `"high"`, `"highest"`), `kernels` (whether the
-/// evaluator computes factorizations, triangular and linear solves, sorts, top-k, cumulative
-/// reductions and Fourier transforms in custom calls; by default where the device is the host's
-/// processor and the plugin can call the host), `cache_dir` (a folder in which executables outlive
-/// the process; by default the one that `NXLA_CACHE_DIR` names, and none if that is empty),
-/// `cache_bytes` (how many bytes that may have, by default what `NXLA_CACHE_BYTES` says), and XLA's
-/// own flags by their names, which begin with `xla_`. Without kernels `lu`, `qr`, `eigh` and `svd`,
-/// and what is made of them, are loops of simpler operations.
+/// Settings:
+///
+/// * `plugin`: the path of a PJRT plugin.
+/// * `device`: the index of the device, 0 by default.
+/// * `cpu_device_count`: the number of devices of a CPU plugin.
+/// * `preallocate`: `true` reserves most of the memory of GPUs in advance; the default is `false`.
+/// * `precision`: `"default"`, `"high"` or `"highest"` for products on hardware with a choice.
+/// * `kernels`: `true` computes factorizations, triangular and linear solves, sorts, top-k, cumulative
+///   reductions and Fourier transforms by custom calls of the evaluator. This is the default if the
+///   device is the processor of the host and the plugin can call the host. Without kernels, `lu`, `qr`,
+///   `eigh`, `svd` and ops based on them are loops of simpler operations.
+/// * `cache_dir`: the folder of executables for other processes; by default `NXLA_CACHE_DIR`.
+/// * `cache_bytes`: the size limit of the folder; by default `NXLA_CACHE_BYTES`.
+/// * Flags of XLA by their names, which start with `xla_`.
 #[derive(Clone, Copy, Debug)]
 pub struct Xla;
 
@@ -164,14 +167,14 @@ fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<Module> {
     Ok(lower(request.program, &options)?)
 }
 
-/// Compiles a text, or finds what was compiled before on the disk.
+/// Compiles a StableHLO module, or loads its executable from the disk.
 fn compile_text(target: &Target, text: &str, settings: &Settings) -> Result<pjrt::Executable> {
     let overrides = settings::flags(settings, target);
     let options = CompileOptions { overrides, ..CompileOptions::on(target.description()) };
     compile_with(target, text, &options, settings)
 }
 
-/// Compiles a text with these options, or finds what was compiled before on the disk.
+/// Compiles a StableHLO module with these options, or loads its executable from the disk.
 fn compile_with(
     target: &Target,
     text: &str,
@@ -191,7 +194,7 @@ fn compile_with(
 /// Returns the device that programs with these settings run on; `None` if no plugin is installed.
 ///
 /// # Errors
-/// Returns what is wrong with the settings, or with a plugin that is installed.
+/// Returns an error for invalid settings, and errors of an installed plugin.
 pub(crate) fn installed_device(
     settings: &Settings,
     device: Option<&Device>,

@@ -7,8 +7,8 @@ use crate::sync::Shared;
 /// The clients that have been met, in that order; they live as long as the process.
 static CLIENTS: Shared<Vec<Client>> = Shared::new(Vec::new());
 
-/// Clients that stand in for others, and these: a program may need the devices of a client whose
-/// threads are all taken.
+/// Pairs of substitute and original clients. A program uses a substitute if all threads of the
+/// original client are occupied.
 static SUBSTITUTES: Shared<Vec<(Client, Client)>> = Shared::new(Vec::new());
 
 /// Makes a client substitute another: its devices equal the other's devices.
@@ -19,7 +19,7 @@ pub(crate) fn substitute(client: &Client, original: &Client) {
     }
 }
 
-/// The client that one stands in for; most often itself.
+/// Returns the original client of a substitute, or the client itself.
 pub(crate) fn original(client: &Client) -> Client {
     let all = SUBSTITUTES.lock();
     let found = all.iter().find(|(known, _)| known == client);

@@ -34,8 +34,7 @@ fn cpu_flags() -> [(&'static str, Value); 3] {
     ]
 }
 
-/// The prefix of XLA's own flags. They are passed to the plugin unchanged, and the plugin checks
-/// them.
+/// The prefix of XLA's flags, which are passed to the plugin unchanged and checked by the plugin.
 const FLAG: &str = "xla_";
 
 /// The setting that leaves out the pass of XLA which ends the process over a loop whose counter is
@@ -54,7 +53,7 @@ pub(super) fn of_foreign_text(settings: &Settings, target: &Target) -> Settings 
     settings
 }
 
-/// Refuses settings that there are not.
+/// Rejects unknown settings.
 pub(super) fn check(settings: &Settings) -> Result<()> {
     match settings.keys().any(|name| name.starts_with(FLAG)) {
         false => check_settings(NAME, settings, SETTINGS),
@@ -66,7 +65,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     }
 }
 
-/// Looks at settings and what they are, without loading a plugin.
+/// Checks settings and their values, without loading a plugin.
 pub(super) fn check_all(settings: &Settings) -> Result<()> {
     check(settings)?;
     precision(settings)?;

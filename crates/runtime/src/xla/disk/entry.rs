@@ -12,7 +12,7 @@ use super::Key;
 
 const MAGIC: &[u8; 8] = b"nxlaexec";
 
-/// The version of the layout, and of what a key is made of.
+/// The version of the layout and of the keys.
 pub(super) const VERSION: u32 = 2;
 
 /// The length of the header in bytes.

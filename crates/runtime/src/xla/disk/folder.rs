@@ -1,9 +1,8 @@
 //! The folder: reading and writing its files, and keeping it within its limit.
 //!
-//! Any number of processes may work on one folder without locks: a file appears whole by being
-//! renamed and never changes afterwards, and a missing file means that the program is compiled
-//! again. The folder and its files must be private (`nxla_pjrt::PrivateFolder`), because their
-//! machine code runs in this process.
+//! Several processes may use one folder without locks: a rename makes a complete file visible, files
+//! never change afterwards, and a program with a missing file is compiled again. The folder and its
+//! files must be private (`nxla_pjrt::PrivateFolder`), because their machine code runs in this process.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
@@ -61,10 +60,10 @@ fn name_of(key: &Key) -> String {
     key.hex() + EXECUTABLE
 }
 
-/// Reads what is stored under a key, or returns `None` if nothing is.
+/// Reads the payload of a key, or returns `None` if the file is missing.
 ///
 /// # Errors
-/// Says why the file cannot be used. A file whose content is at fault is removed.
+/// Returns the reason why the file cannot be used. A damaged file is removed.
 pub(super) fn read(folder: &Path, key: &Key, limit: u64) -> Result<Option<Vec<u8>>, String> {
     let said = |error: io::Error| error.to_string();
     let Some(folder) = PrivateFolder::open(folder).map_err(said)? else { return Ok(None) };
@@ -89,7 +88,7 @@ pub(super) fn read(folder: &Path, key: &Key, limit: u64) -> Result<Option<Vec<u8
 /// than its limit.
 ///
 /// # Errors
-/// Says why the payload could not be written.
+/// Returns the reason why the payload could not be written.
 pub(super) fn write(
     folder: &Path,
     key: &Key,
@@ -159,8 +158,8 @@ fn write_then(
     write().inspect_err(|_| drop(fs::remove_file(&path)))
 }
 
-/// Removes the least recently used files until an eighth of the limit is free, and temporary files
-/// whose writer is gone.
+/// Removes the least recently used files until an eighth of the limit is free, and temporary files of
+/// processes that have ended.
 fn evict(folder: &Path, limit: u64) -> io::Result<()> {
     let mut known = files(folder)?;
     let is_stale = |file: &Known| file.last_used.elapsed().is_ok_and(|age| age > STALE);

@@ -6,8 +6,8 @@
 //! Machine code is passed to the plugin only if the folder and the file are private to the user and
 //! a keyed digest shows that a process of that user wrote the file for this program.
 //!
-//! The folder never makes a call fail. If it cannot be read or written, is refused or deleted, or
-//! holds damaged files, the program is compiled as without it, and the report says so.
+//! The folder never makes a call fail. If the folder is inaccessible, rejected or deleted, or contains
+//! damaged files, the program is compiled without it, and the report contains the reason.
 
 mod entry;
 mod folder;
@@ -32,7 +32,7 @@ use crate::sync::Shared;
 /// The environment variable that names the folder.
 pub const CACHE_VARIABLE: &str = "NXLA_CACHE_DIR";
 
-/// The environment variable that says how many bytes the folder may have.
+/// The environment variable for the size limit of the folder in bytes.
 pub const CACHE_BYTES_VARIABLE: &str = "NXLA_CACHE_BYTES";
 
 /// A folder of executables.
@@ -175,8 +175,8 @@ fn limit_of_environment() -> Result<u64> {
 }
 
 impl Key {
-    /// The key of a program for a device. Lines of the user's, which the text has for errors, do
-    /// not matter; everything else that the plugin looks at does.
+    /// Returns the key of a program for a device. The key does not depend on user lines in the module,
+    /// which only errors use; it depends on all other inputs of the plugin.
     fn of(target: &Target, text: &str, options: &CompileOptions) -> Self {
         let mut hasher = blake3::Hasher::new();
         let mut part = |bytes: &[u8]| {
