@@ -136,7 +136,7 @@ impl Buffer {
         self.ready_event()?.map_or(Ok(true), |event| event.is_ready())
     }
 
-    /// Blocks until the data is there.
+    /// Blocks until the data is available.
     ///
     /// # Errors
     /// The error of the operation that was to produce the data, or that the buffer was deleted or
@@ -145,7 +145,7 @@ impl Buffer {
         self.ready_event()?.map_or(Ok(()), |event| event.wait())
     }
 
-    /// Calls `callback` once the data is there or its operation has failed, see
+    /// Calls `callback` when the data is available or its operation has failed; see
     /// [`Event::on_ready`].
     ///
     /// # Errors
@@ -181,7 +181,7 @@ impl Buffer {
     /// of this buffer, also on the same device.
     ///
     /// # Errors
-    /// [`Error::ForeignObject`] for a device of another client, else what the plugin reports.
+    /// Returns [`Error::ForeignObject`] for a device of another client, and errors of the plugin.
     pub fn copy_to(&self, device: &Device) -> Result<Buffer, Error> {
         let client = self.client();
         let index = client.index_of(device)?;
@@ -216,12 +216,11 @@ impl Buffer {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Frees the device memory as soon as running programs are done with it, although handles
-    /// are left. Returns whether there was anything to free: false if it was deleted or donated
-    /// before.
+    /// Frees the device memory after running programs have finished, even if other handles exist.
+    /// Returns false if the buffer was deleted or donated before.
     ///
     /// # Errors
-    /// The error of the plugin.
+    /// Returns the error of the plugin.
     pub fn delete(&self) -> Result<bool, Error> {
         if !self.inner.forget_size() || self.is_deleted()? {
             return Ok(false);

@@ -52,9 +52,9 @@ pub struct Device {
 impl Client {
     /// Creates a client.
     ///
-    /// Options are the plugin's own; CPU plugins know `cpu_device_count` (how many devices the
-    /// process shall have). They make more than one when not told, so for a plugin whose file name
-    /// contains `cpu`, one device is requested unless `options` has a number.
+    /// The plugin defines the options; CPU plugins have `cpu_device_count`, the number of devices. Their
+    /// default is larger than one, so for a plugin whose file name contains `cpu`, one device is requested
+    /// unless `options` contains the number.
     ///
     /// # Errors
     /// [`Error::Option`], [`Error::KnownFault`], [`Error::NoDevices`], or what the plugin reports,
@@ -161,7 +161,7 @@ impl Client {
         self.inner.running.wait_until(None);
     }
 
-    /// Counts a program as running, and keeps what it uses, until its event is ready.
+    /// Counts a program as running, and keeps its objects alive, until its event is ready.
     pub(crate) fn track<T: Send + Sync + 'static>(
         &self,
         event: &Event,
@@ -195,7 +195,7 @@ impl Client {
         Err(Error::ForeignObject { what: format!("device {}", device.debug_string) })
     }
 
-    /// The index of the device a plugin's pointer means.
+    /// Returns the index of the device of a plugin's pointer.
     pub(crate) fn index_of_raw(&self, raw: *mut PJRT_Device) -> Option<usize> {
         self.inner.devices.iter().position(|device| device.raw.as_ptr() == raw)
     }

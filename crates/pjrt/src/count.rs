@@ -1,4 +1,4 @@
-//! Counting what is at work, and waiting until nothing is.
+//! A counter of running work, with a wait until the count is zero.
 
 use std::sync::PoisonError;
 use std::time::Instant;

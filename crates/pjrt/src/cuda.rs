@@ -1,8 +1,8 @@
 //! Copies between the memory of a CUDA device and the host, in the order of a stream of XLA.
 //!
 //! Host functions need them: programs on such a device pass addresses of its memory. The driver is
-//! a library that comes with the hardware; it is looked for when the first program calls the host,
-//! and nothing of it is needed to build.
+//! a library that is installed with the hardware. It is loaded when the first program calls the host,
+//! and is not needed to build.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};

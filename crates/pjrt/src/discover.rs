@@ -1,8 +1,8 @@
 //! The search for a plugin without an explicit path.
 //!
-//! A Rust program has no Python to ask for packages, so the places where `pip` puts the CPU plugins
-//! are looked at directly. Python users have theirs found by the Python package, which looks for
-//! the same packages where Python does, and passes an explicit path.
+//! A Rust program cannot query Python for packages, so this module searches the folders in which `pip`
+//! installs the CPU plugins. The Python package finds the same packages by Python's import system, and
+//! passes an explicit path.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

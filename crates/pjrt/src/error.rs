@@ -31,7 +31,7 @@ pub enum Error {
         /// The path as given.
         path: PathBuf,
     },
-    /// The dynamic linker refused the file.
+    /// The dynamic linker rejected the file.
     #[error(
         "{} cannot be loaded as a shared library: {reason}; a PJRT plugin is a shared library \
          built for this system",
@@ -138,7 +138,7 @@ pub enum Error {
         /// The plugin's message.
         message: String,
     },
-    /// The plugin refused a program.
+    /// The plugin rejected a program.
     #[error("compilation failed: {message} ({code})")]
     Compile {
         /// The kind of error.
@@ -195,7 +195,7 @@ pub enum Error {
     /// The memory of a buffer has been freed, or given away to a program.
     #[error("the tensor has been deallocated or donated to a program")]
     Released,
-    /// The memory of a buffer was given to a call that was told that it may take it over.
+    /// The buffer was donated to a call.
     #[error(
         "the tensor was donated to {to}, which may have overwritten it; use the results of that \
          call, copy the tensor before, or do not donate it"

@@ -11,7 +11,7 @@ use crate::in_flight::ForeignThread;
 use crate::plugin::Plugin;
 use crate::sys::*;
 
-/// Becomes ready once when asynchronous work is done or has failed.
+/// An event that becomes ready once, when asynchronous work has finished or failed.
 ///
 /// Clones share it. Dropping an event does not cancel the work.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ unsafe impl Send for Inner {}
 unsafe impl Sync for Inner {}
 
 impl Event {
-    /// Takes ownership of an event; `None` for null, by which some plugins say "done already".
+    /// Takes ownership of an event; `None` for null, which some plugins return for finished work.
     ///
     /// # Safety
     /// `raw` is null or a live event of this client, which this handle alone destroys.
@@ -71,10 +71,10 @@ impl Event {
         self.inner.client.plugin()
     }
 
-    /// Returns true if the work is done or has failed. Never blocks.
+    /// Returns true if the work has finished or failed. Never blocks.
     ///
     /// # Errors
-    /// The plugin's error about the query itself, not the outcome of the work.
+    /// Returns the plugin's error about the query, not the outcome of the work.
     pub fn is_ready(&self) -> Result<bool, Error> {
         let mut args = PJRT_Event_IsReady_Args::new();
         args.event = self.inner.raw.as_ptr();
@@ -83,10 +83,10 @@ impl Event {
         Ok(args.is_ready)
     }
 
-    /// Blocks until the work is done.
+    /// Blocks until the work has finished.
     ///
     /// # Errors
-    /// The error the work ended with.
+    /// Returns the error of the work.
     pub fn wait(&self) -> Result<(), Error> {
         let mut args = PJRT_Event_Await_Args::new();
         args.event = self.inner.raw.as_ptr();
@@ -94,8 +94,8 @@ impl Event {
         unsafe { self.plugin().call(&mut args) }
     }
 
-    /// Calls `callback` with the outcome once the work is done: at once if it is done already,
-    /// else on a thread of the plugin, which must not be blocked for long.
+    /// Calls `callback` with the outcome of the work: immediately for finished work, otherwise on a thread
+    /// of the plugin, which must not be blocked for long.
     ///
     /// A panic of the callback is caught and ignored, because it has no caller in Rust.
     ///

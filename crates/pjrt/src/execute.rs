@@ -1,7 +1,7 @@
 //! Executing programs: the hot path of everything above this crate.
 //!
-//! An execution asks the plugin nothing but to execute, takes no lock, and allocates only the
-//! buffers it returns. Their types were read when the program was compiled.
+//! An execution makes one call to the plugin, takes no lock, and allocates only the returned buffers,
+//! whose types were read after the compilation.
 
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;

@@ -38,7 +38,7 @@ const FAULTS: &[Fault] = &[Fault {
              name one by NXLA_PJRT_PLUGIN",
 }];
 
-/// Refuses a plugin with a known fault, unless the user has decided to use it all the same.
+/// Rejects a plugin with a known fault, unless the user has allowed it.
 pub(crate) fn check(plugin: &Plugin, platform: &str) -> Result<(), Error> {
     let stablehlo = match plugin.attribute("stablehlo_current_version") {
         Some(Value::Int64List(version)) => &version[..],

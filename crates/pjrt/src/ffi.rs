@@ -236,7 +236,7 @@ unsafe extern "C" fn handle_on_cuda(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_F
     }
 }
 
-/// Answers what XLA wants of a handler; `run` is what it does for a call.
+/// Handles a request of XLA to a handler; `run` executes a call.
 ///
 /// # Safety
 /// `frame` is a call frame of XLA FFI.

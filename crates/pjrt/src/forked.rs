@@ -28,7 +28,7 @@ extern "C" fn in_child() {
 /// Has forks noticed from now on.
 pub(crate) fn watch() {
     static WATCHING: Once = Once::new();
-    // Refused only for lack of memory; then a child is not told from its parent.
+    // The registration fails only without memory; then a child is not distinguished from its parent.
     #[cfg(unix)]
     WATCHING.call_once(|| {
         let _ = pthread_atfork(None, None, Some(in_child));
@@ -37,10 +37,10 @@ pub(crate) fn watch() {
     WATCHING.call_once(|| ());
 }
 
-/// Refuses to go on in a process that was forked off one that had a plugin, or was loading one.
+/// Checks that this process is not a fork of a process that had loaded a plugin.
 ///
 /// # Errors
-/// [`Error::Forked`].
+/// Returns [`Error::Forked`] in such a process.
 #[inline]
 pub fn check_not_forked() -> Result<(), Error> {
     if is_child() { Err(Error::Forked) } else { Ok(()) }

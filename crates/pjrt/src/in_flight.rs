@@ -1,9 +1,9 @@
-//! InFlight programs, and the end of clients and processes.
+//! Running programs, and the end of clients and processes.
 //!
 //! A client must not be destroyed, and a process must not run the destructors of a plugin's static
-//! objects, while programs run: XLA crashes in both cases. So programs that are not over when their
-//! start returns are counted, and the end of a client or process waits for the count to be zero. A
-//! process that still runs or compiles a program after the time limit ends without those
+//! objects, while programs run: XLA crashes in both cases. Therefore programs that run after their
+//! start has returned are counted, and the end of a client or process waits until the count is zero. A
+//! process that still runs or compiles a program after the time limit ends without these
 //! destructors.
 
 use std::cell::Cell;
@@ -145,7 +145,7 @@ fn wait_at_exit() {
     let _ = atexit(at_exit);
 }
 
-/// [`wait_at_exit`], if that has not been done at all.
+/// Calls [`wait_at_exit`] unless it has been called before.
 fn wait_at_exit_once() {
     static DONE: Once = Once::new();
     DONE.call_once(wait_at_exit);
@@ -164,8 +164,8 @@ unsafe extern "C" {
     fn fflush(stream: *mut c_void) -> c_int;
 }
 
-/// Ends the process at once if a plugin is still at work, with the status that it was to end with:
-/// destructors of static objects, which would come next, crash then.
+/// Ends the process immediately with its exit status if a plugin is still working, because the
+/// destructors of static objects, which would run next, would crash.
 #[cfg(target_os = "linux")]
 extern "C" fn at_exit_with(status: c_int, _: *mut c_void) {
     if !forked::is_child() {

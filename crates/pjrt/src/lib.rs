@@ -1,8 +1,8 @@
 //! XLA through the PJRT C API: plugins, clients, devices, buffers, events, executables, and host
 //! functions inside compiled programs.
 //!
-//! A plugin is a shared library found at run time, so nothing of XLA is needed to build. Programs
-//! are StableHLO text; this crate knows nothing of expressions.
+//! A plugin is a shared library that is found at run time, so XLA is not needed to build. Programs are
+//! StableHLO modules; this crate does not depend on expressions.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,8 +24,8 @@
 //! ```
 //!
 //! Properties of all types:
-//! * Every handle is `Send` and `Sync`, cheap to clone, and keeps alive what it needs. PJRT
-//!   demands of plugins that their functions may be called from any thread.
+//! * Every handle is `Send` and `Sync`, cheap to clone, and keeps the objects alive that it uses. PJRT
+//!   requires that the functions of plugins may be called from any thread.
 //! * Transfers and executions are asynchronous; errors of running programs are returned by reads
 //!   and waits of their results.
 //! * All foreign memory is described in one module, and the size of a plugin's table is checked

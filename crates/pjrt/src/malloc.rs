@@ -6,8 +6,8 @@
 //! each 4 KB. With these thresholds glibc serves blocks of up to 32 MiB from its heaps and keeps
 //! freed memory there.
 //!
-//! [`THRESHOLDS_VARIABLE`] set to `0` leaves the allocator alone. So does any of glibc's own
-//! settings in the environment: the user has decided then.
+//! The thresholds are not set if [`THRESHOLDS_VARIABLE`] is `0`, or if the environment contains one of
+//! glibc's own settings.
 
 use std::sync::Once;
 

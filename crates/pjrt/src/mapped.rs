@@ -27,7 +27,7 @@ impl Buffer {
         if let Some(tensor) = self.deferred_tensor()? {
             return Ok(Some(MappedBuffer::Deferred(tensor)));
         }
-        // A failed or deleted buffer has an error to tell and no memory.
+        // A failed or deleted buffer has an error instead of memory.
         self.wait()?;
         let raw = self.raw()?;
         let mut hold = PJRT_Buffer_IncreaseExternalReferenceCount_Args::new();
@@ -50,7 +50,7 @@ impl Buffer {
     /// Waits for the data and returns it as a host tensor, which shares the memory if the host can
     /// read it, and is a copy otherwise.
     ///
-    /// While the result lives, the memory stays as `Buffer::map` says.
+    /// While the result lives, the memory does not change; see `Buffer::map`.
     ///
     /// # Errors
     /// As for [`wait`](Buffer::wait).

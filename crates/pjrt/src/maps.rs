@@ -2,16 +2,16 @@
 //!
 //! A CPU plugin maps the machine code of each program in many small parts: about three for each
 //! kernel of it, so some tens for a program of forty operations and thousands for a large one. When
-//! Linux grants no more maps to a process (65,530 by default), the plugin ends the process in the
-//! middle of a compilation. So compilations are refused while a few are left.
+//! a process reaches Linux's limit of maps (65,530 by default), the plugin ends the process during a
+//! compilation. Therefore compilations are rejected shortly before the limit.
 
 use crate::error::Error;
 
 /// The divisor of the limit that is kept free for a program under compilation.
 const RESERVE: usize = 16;
 
-/// Refuses to load another program if the process has hardly any maps left. Where the system does
-/// not tell, nothing is refused.
+/// Checks that the process has enough maps for another program. On systems that do not report the
+/// number of maps, the check always passes.
 pub(crate) fn check() -> Result<(), Error> {
     let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
     let Some(limit) = limit.and_then(|text| text.trim().parse().ok()) else { return Ok(()) };

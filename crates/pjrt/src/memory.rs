@@ -6,7 +6,7 @@ use crate::client::{Client, Device};
 use crate::error::{Error, ErrorCode};
 use crate::sys::*;
 
-/// Figures about the memory of a device, in bytes. Plugins leave out what they do not count.
+/// Figures about the memory of a device in bytes; `None` for figures that the plugin does not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeviceMemory {
     /// Bytes in use.

@@ -52,8 +52,8 @@ static LOADED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());
 impl Plugin {
     /// Loads the plugin at `path`, or returns it if this process has loaded it before.
     ///
-    /// A plugin that is new here is first loaded by a child of this process, which tells whether it
-    /// would end this one; what went well is remembered.
+    /// An unknown plugin is first loaded by a child process, to detect plugins that end the process;
+    /// successful plugins are recorded.
     ///
     /// XLA logs to standard error while it starts; unless `TF_CPP_MIN_LOG_LEVEL` is set, the first
     /// call sets it to `3` (fatal errors only).
@@ -65,7 +65,7 @@ impl Plugin {
         let given = path.as_ref();
         let missing = |_| Error::PluginMissing { path: given.to_owned() };
         let path = given.canonicalize().map_err(missing)?;
-        // A thread that did not come along into this process may have been at it.
+        // Before a fork, a thread of the parent may have been loading the plugin.
         forked::check_not_forked()?;
         let mut loaded = LOADED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(plugin) = loaded.iter().find(|plugin| plugin.inner.table.path == path) {

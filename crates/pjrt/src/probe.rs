@@ -1,10 +1,10 @@
-//! A look at a plugin before its code runs here: whether the file is whole, and whether a process
-//! that loads it lives on.
+//! Checks of a plugin before its code runs in this process: the file must be complete, and a child
+//! process must survive loading it.
 //!
-//! A library that was cut short ends the process that touches the missing part, and one that finds
-//! itself on a wrong machine may abort. Both would take everything along that the process holds. So
-//! the file is looked at first, and then loaded by a child, once: what has gone well is remembered
-//! in `nxla/plugins` of the user's folder for caches, by path, size and time of the last change.
+//! A truncated library ends a process that reads the missing part, and a library for another machine
+//! may abort. Therefore the file is checked first, and then loaded once by a child process. Successful
+//! plugins are recorded in `nxla/plugins` of the user's cache folder, by path, size and modification
+//! time.
 
 use std::fs;
 use std::io::Write;
@@ -16,11 +16,11 @@ use std::time::UNIX_EPOCH;
 use crate::error::Error;
 use crate::private::PrivateFolder;
 
-/// Refuses a file that would end the process.
+/// Rejects a file that would end the process.
 ///
 /// # Errors
-/// [`Error::NotALibrary`] for one that is cut short, [`Error::Deadly`] for one that ended the
-/// child.
+/// Returns [`Error::NotALibrary`] for a truncated file, and [`Error::Deadly`] for a file that ended the
+/// child process.
 pub(crate) fn check(path: &Path, initialize: fn(&Path)) -> Result<(), Error> {
     let refused = |reason: String| Error::NotALibrary { path: path.to_owned(), reason };
     #[cfg(target_os = "linux")]
@@ -36,7 +36,7 @@ pub(crate) fn check(path: &Path, initialize: fn(&Path)) -> Result<(), Error> {
         child::Outcome::Dies(signal) => {
             return Err(Error::Deadly { path: path.to_owned(), signal });
         }
-        // No process can be made, or it takes too long: nothing is known.
+        // The child process could not be created, or took too long, so the result is unknown.
         child::Outcome::Unknown => return Ok(()),
     }
     #[cfg(not(target_os = "linux"))]
@@ -99,7 +99,7 @@ mod elf {
     const CLASS: u8 = if cfg!(target_pointer_width = "64") { 2 } else { 1 };
     const ORDER: u8 = if cfg!(target_endian = "little") { 1 } else { 2 };
 
-    /// Says what is wrong with a file, as far as its headers tell.
+    /// Checks the headers of a file.
     pub(super) fn check(path: &Path) -> Result<(), String> {
         let said = |error: std::io::Error| error.to_string();
         let mut file = fs::File::open(path).map_err(said)?;
@@ -112,7 +112,7 @@ mod elf {
             return Err("it was built for another kind of machine".to_owned());
         }
         if CLASS != 2 {
-            // The linker looks at such files itself.
+            // The linker checks such files.
             return Ok(());
         }
         let word = |at: usize| u64::from_ne_bytes(array(&header[at..at + 8]));
@@ -182,7 +182,7 @@ mod child {
         safe fn dup2(old: c_int, new: c_int) -> c_int;
     }
 
-    /// Lets a child of this process load the plugin, and tells how that ended.
+    /// Loads the plugin in a child process, and returns the outcome.
     pub(super) fn outcome(path: &Path, initialize: fn(&Path)) -> Outcome {
         // SAFETY: the child goes on with one thread, and does nothing but to load the library,
         // which allocates: the C library keeps its allocator and its linker usable in a child. It

@@ -1,8 +1,8 @@
 //! The envelope around a serialized executable.
 //!
 //! A plugin accepts executables of another XLA version without complaint and can then compute
-//! wrong results, so the bytes carry the fingerprint of their compiler. They also carry what was
-//! learnt from the program's text, which the plugin cannot tell afterwards.
+//! wrong results, so the bytes contain the fingerprint of their compiler. They also contain properties
+//! of the StableHLO module that the plugin cannot return later.
 //!
 //! Layout, integers little-endian: magic, format version (u32), length of the fingerprint (u32),
 //! fingerprint, number of arguments plus one or 0 if unknown (u64), whether host functions are

@@ -1,4 +1,4 @@
-//! Locks for the files that `tests/locks` checks: it compiles those files again, with locks that
-//! try all thread interleavings.
+//! The locks of the files that `tests/locks` checks: it compiles these files with locks that explore
+//! all thread interleavings.
 
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};

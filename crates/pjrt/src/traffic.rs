@@ -1,5 +1,5 @@
-//! Counters over all clients of the process: bytes that go to devices and come back, and programs
-//! that plugins compile and run.
+//! Counters over all clients of the process: bytes of transfers to and from devices, and compiled and
+//! started programs.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

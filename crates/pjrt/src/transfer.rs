@@ -1,4 +1,4 @@
-//! Tensors on their way between host and device.
+//! Transfers of tensors between host and device.
 //!
 //! Surprising points:
 //! * Sub-byte integers travel as one byte each, although devices pack them. Plugins leave the
@@ -6,8 +6,8 @@
 //! * Large host tensors are lent, not copied: a CPU device computes with the host's memory in
 //!   place if it is aligned to 64 bytes, as a [`HostTensor`] is. Programs run on after the
 //!   call that started them, so only [`Frozen`] memory is lent.
-//! * The other way round, memory of a CPU device is read in place, since the plugin's own copy
-//!   goes through another thread.
+//! * The host reads memory of a CPU device in place, because a copy by the plugin would use another
+//!   thread.
 
 use std::ptr::NonNull;
 
@@ -37,7 +37,7 @@ impl Client {
     /// done with it.
     ///
     /// # Errors
-    /// [`Error::ForeignObject`] for a device of another client, else what the plugin reports.
+    /// Returns [`Error::ForeignObject`] for a device of another client, and errors of the plugin.
     pub fn buffer_from_host(&self, tensor: &HostTensor, device: &Device) -> Result<Buffer, Error> {
         let (index, dtype) = (self.index_of(device)?, tensor.dtype());
         let raw = self.send(tensor, index)?;

@@ -1,4 +1,4 @@
-//! Named values: options that go into a plugin, and attributes that come out of one.
+//! Named values: options for a plugin, and attributes of a plugin.
 
 use crate::sys::{CStruct, PJRT_NamedValue, PJRT_NamedValue_Payload, named_value};
 

@@ -1,7 +1,7 @@
-//! The operations that the families are made of.
+//! The StableHLO operations that the families use.
 //!
-//! Methods take values and return values; types follow from them. Converting and broadcasting does
-//! nothing where nothing changes, and the same conversion is written once per block.
+//! Methods take values and return values, whose types are inferred. A conversion or broadcast without
+//! effect is not written, and equal conversions are written once per block.
 
 use std::fmt;
 

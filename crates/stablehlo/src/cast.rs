@@ -115,7 +115,7 @@ impl Cx<'_> {
         self.splat(number, self.dtype(value.ty), &shape)
     }
 
-    /// A value within the range of `f8_e4m3fn`: XLA would convert what is larger to NaN.
+    /// Returns a value clamped to the range of `f8_e4m3fn`, because XLA converts larger values to NaN.
     fn saturated(&mut self, value: Value) -> Value {
         let from = self.dtype(value.ty);
         if from.is_pred() || from.bits() < 8 {

@@ -19,7 +19,7 @@ enum Symmetry {
     Odd,
     /// `f(-z) = f(z)`.
     Even,
-    /// Nothing that would help: only the imaginary part is made positive.
+    /// Neither: only the imaginary part is made positive.
     Neither,
 }
 
@@ -191,7 +191,7 @@ impl<'a, 'g> Complex<'a, 'g> {
         self.cx.compare("NE", x, x)
     }
 
-    /// `atanh`, whose values in the first quadrant are there too.
+    /// Computes `atanh`, which maps the first quadrant to itself.
     fn atanh(&mut self, (x, y): Parts) -> Parts {
         let (u, v) = self.applied("chlo.atanh", (x, y));
         let (u, v) =
@@ -286,7 +286,7 @@ impl<'a, 'g> Complex<'a, 'g> {
                 let known = self.and(is_imaginary, beside);
                 (self.cx.select(known, axis, u), v)
             }
-            // The part that is zero stays zero beside an angle that is not finite.
+            // A zero part stays zero if the angle is not finite.
             UnaryOp::Tanh | UnaryOp::Tan => {
                 let (size, angle) = if op == UnaryOp::Tanh { (a, b) } else { (b, a) };
                 let (is_zero, wild) = (self.is(size, 0.0), self.is_not_finite(angle));

@@ -35,7 +35,7 @@ pub(crate) struct Cx<'a> {
     host_calls: Vec<HostCall>,
     /// Maps the address of a program to true if the program has active hooks.
     active: FxHashMap<*const Program, bool>,
-    /// The functions that stand for the bodies of blocks.
+    /// The functions of the bodies of blocks.
     functions: FxHashMap<(Digest, Precision), Arc<str>>,
     /// The functions that materialize values.
     pub(crate) materializers: Materializers,
@@ -45,7 +45,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) precision: Precision,
 }
 
-/// A function that stands for the body of a block.
+/// The function of the body of a block.
 pub(crate) struct Function<'a> {
     pub(crate) name: Arc<str>,
     pub(crate) body: &'a Program,

@@ -70,10 +70,10 @@ fn conv(cx: &mut Cx<'_>, conv: &Conv, input: Value, kernel: Value, ty: &TensorTy
 /// Returns the padding to write, and the resulting shape. The result of the convolution is a
 /// leading part of it.
 ///
-/// XLA's compiler looks for convolutions that stand for a batch of products: along an axis, neither
-/// padding nor dilation of the kernel, an input dilated by the kernel's size, and a stride of one
-/// less. It takes for granted that input and kernel have the same size there, and ends the process
-/// if they do not. One more element of padding keeps it from looking.
+/// XLA's compiler matches convolutions that are equivalent to a batch of products: along an axis,
+/// neither padding nor dilation of the kernel, an input dilated by the kernel's size, and a stride of
+/// one less. It assumes that input and kernel have equal sizes along the axis, and ends the process
+/// otherwise. One more element of padding prevents the match.
 fn padding(
     cx: &Cx<'_>,
     conv: &Conv,

@@ -1,8 +1,8 @@
 //! Parameters, literals, tuples, regions and hooks.
 //!
-//! A region with active hooks receives the order value and returns it with its results. The
-//! condition of a loop returns nothing but its answer; a condition with hooks is therefore
-//! evaluated before the loop and at the end of its body, and the answer is part of the state.
+//! A region with active hooks receives the order value and returns it with its results. The condition
+//! of a loop can return only its predicate. A condition with hooks is therefore evaluated before the
+//! loop and at the end of its body, and the predicate is part of the state.
 
 use std::sync::Arc;
 
@@ -76,7 +76,8 @@ fn tensor(cx: &mut Cx<'_>, tensor: &HostTensor) -> Source {
     cx.convert(value, tensor.dtype()).into()
 }
 
-/// The number that all elements are, by their bits; NaN has too many bits to be told by a number.
+/// Returns the number that all elements equal bitwise; `None` for NaN, whose bits a number does not
+/// determine.
 fn repeated(tensor: &HostTensor) -> Option<Scalar> {
     if tensor.size() == 0 {
         return Some(Scalar::UInt(0));
@@ -200,8 +201,8 @@ fn cond<'a>(
     Ok(packed(cx, &results, node))
 }
 
-/// A state as it goes round in a loop. XLA dies of counters whose integers it does not count in, so
-/// these become others, and are converted where they are used.
+/// Converts a loop state. XLA crashes for counters of some integer dtypes, so these counters get
+/// another dtype, and are converted before each use.
 fn carried(cx: &mut Cx<'_>, state: Value) -> Value {
     let dtype = cx.dtype(state.ty);
     let is_counted_in = matches!(dtype, DType::S32 | DType::S64);
@@ -283,9 +284,9 @@ fn block<'a>(cx: &mut Cx<'a>, op: &'a Block, operands: &[Source]) -> Result<Sour
     Ok(sources(&results))
 }
 
-/// A call in a branch that is always taken, which XLA does not know. It would find that some of the
-/// values have been computed before, and keep those in memory; barriers do not prevent it, since
-/// the compiler for the processor takes them away before it looks for equal values.
+/// Writes a call in a branch that is always taken, which XLA does not know. Otherwise XLA would reuse
+/// equal values from before and keep them in memory. Barriers do not prevent this, because XLA's CPU
+/// compiler removes barriers before it merges equal values.
 fn apart(
     cx: &mut Cx<'_>,
     (function, body): (&str, &Program),

@@ -1,8 +1,8 @@
-//! Folds with a function of the user's: `reduce` and `window_reduce`.
+//! Folds with a user function: `reduce` and `window_reduce`.
 //!
-//! StableHLO's folds differ from the user's in two ways. Their initial value may enter several
-//! times, because a fold may be computed in pieces, so it has to be neutral; a user's can be
-//! anything. And their regions cannot name outer values, which a user's function may.
+//! StableHLO's folds differ from user folds in two ways. First, the initial value must be neutral,
+//! because a fold may be computed in pieces; users may pass any initial value. Second, regions cannot
+//! use outer values, and user functions can.
 //!
 //! A full reduction therefore takes the initial value as one more element, in front, and carries
 //! along whether an accumulator holds anything yet. Outer scalars are carried along as further
@@ -28,7 +28,7 @@ pub(crate) struct Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    /// Writes one step, on values that are stored as [`widen::stored`] says.
+    /// Writes one step on values in their stored dtype ([`widen::stored`]).
     fn apply(
         &self,
         cx: &mut Cx<'a>,
@@ -68,7 +68,7 @@ impl<'a> Function<'a> {
         })
     }
 
-    /// The captures that have to be carried along: constants are written where they are used.
+    /// Returns the captures that the accumulator contains; constants are written before each use.
     fn carried(&self) -> Values {
         self.captures
             .iter()

@@ -142,8 +142,8 @@ fn gather(cx: &mut Cx<'_>, axes: &[usize], operands: &[Source], ty: &TensorType)
     cx.writer.operation("stablehlo.gather", &[x, indices], attributes, result)
 }
 
-/// Coordinates into a tensor of this shape. Gathers clamp them and scatters drop those outside,
-/// themselves.
+/// Returns coordinates for a tensor of this shape. Gathers clamp coordinates outside the tensor, and
+/// scatters drop them.
 fn indices(cx: &mut Cx<'_>, indices: Source, shape: &Shape) -> Value {
     let largest = shape.iter().copied().max().unwrap_or(0);
     let index = widen::index_of(cx.dtype(indices.ty()), largest);
@@ -189,7 +189,7 @@ fn scatter(
     cx.convert(result, ty.dtype)
 }
 
-/// Adds updates to a value at indices; those outside of it are dropped.
+/// Adds updates to a value at indices; updates outside the value are dropped.
 pub(crate) fn scatter_add(
     cx: &mut Cx<'_>,
     axes: &[usize],

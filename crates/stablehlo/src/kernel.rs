@@ -98,7 +98,7 @@ fn to_text(program: &Program) -> String {
 }
 
 /// The program that a call of the host function [`KERNEL_ID`] carries in its attribute `program`.
-/// It takes the arguments of the call and returns its results.
+/// The program has the arguments and the results of the call.
 ///
 /// # Errors
 /// Returns an error for a string that [`lower`](crate::lower) does not write.

@@ -1,8 +1,7 @@
 //! Writes a [`Program`](nxla_expr::Program) as StableHLO text, the language that XLA plugins take.
 //!
-//! The crate knows no device. It converts a graph to a module, and returns what a caller needs to
-//! run it: the inputs that it takes, the host functions that it calls, and the inputs that it may
-//! overwrite.
+//! The crate does not depend on devices. It converts a graph to a module, and returns the properties
+//! that a caller needs for a run: inputs, host functions, and inputs that the program may overwrite.
 //!
 //! Surprising properties:
 //!
@@ -15,8 +14,8 @@
 //!   module `widen`.
 //! * **Hooks form a chain.** Each takes an order value and returns the next one, through loops and
 //!   branches too, so that XLA can neither reorder them nor run two at once.
-//! * **The text means what StableHLO says.** XLA departs from it unless told otherwise by its
-//!   options.
+//! * **The module has the semantics of StableHLO.** By default XLA departs from them, so the caller
+//!   must set XLA's options.
 //!
 //! ```
 //! use nxla_expr::{Graph, Program, TensorType};

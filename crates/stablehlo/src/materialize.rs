@@ -111,7 +111,7 @@ fn comes_from(graph: &Graph, id: ExprId) -> Option<(ExprId, bool)> {
             | BlockKind::Factorize(_)
             | BlockKind::Threefry { .. } => None,
         },
-        // A number in place of some elements, as in a maximum of the others.
+        // A constant replaces some elements, as in a maximum of the other elements.
         Op::Select if is_constant(operands[2]) => Some((operands[1], false)),
         Op::Select if is_constant(operands[1]) => Some((operands[2], false)),
         Op::Metadata(_) if graph.ty(id).as_tensor().is_some() => Some((operands[0], false)),

@@ -1,4 +1,4 @@
-//! Modules: the function `@main`, the private functions it calls, and what the caller must know.
+//! Modules: the function `@main`, the private functions, and the properties for the caller.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -38,7 +38,7 @@ pub struct HostCall {
     pub name: Option<Arc<str>>,
     /// The function to call unless the caller has installed another.
     pub default: Option<Arc<dyn HostFn>>,
-    /// In place of `default`: which function of the run it is, see [`HookOp::slot`].
+    /// The slot of the function of the run, which replaces `default`; see [`HookOp::slot`].
     ///
     /// [`HookOp::slot`]: nxla_expr::HookOp::slot
     pub slot: Option<u32>,
@@ -54,8 +54,8 @@ pub struct HostCall {
 pub struct Donation {
     /// The position of the input in the program.
     pub input: usize,
-    /// The output that takes the place of the input. Without one, the memory is free for
-    /// intermediate results.
+    /// The output that reuses the memory of the input; `None` allows intermediate results to use the
+    /// memory.
     pub output: Option<usize>,
 }
 
@@ -150,7 +150,7 @@ fn main<'a>(
     body(cx, program, &inputs)
 }
 
-/// Writes a function that stands for the body of a block without active hooks.
+/// Writes the function of the body of a block without active hooks.
 fn function<'a>(cx: &mut Cx<'a>, function: &Function<'a>) -> Result<()> {
     let Function { name, body: program, precision } = function;
     cx.precision = *precision;

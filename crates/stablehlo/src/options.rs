@@ -17,8 +17,7 @@ pub struct LowerOptions<'a> {
     /// Returns true for hooks that are called; other hooks are left out. By default, hooks with a
     /// function are called.
     pub active_hooks: &'a dyn Fn(&HookOp) -> bool,
-    /// For each input of the program, whether its memory may be used for a result. Empty means
-    /// none.
+    /// For each input of the program, `true` if a result may use its memory; empty means none.
     pub donated: &'a [bool],
     /// True if the plugin can call host functions.
     pub host_calls: bool,

@@ -21,7 +21,7 @@ pub(crate) fn attribute(layout: &Layout, shape: &Shape) -> String {
     format!("sdy.sharding = #sdy.sharding<@mesh, {}>", layout_text(layout, shape.rank()))
 }
 
-/// Marks a value whose note says how it is divided.
+/// Adds the sharding in the note of a value to the value.
 pub(crate) fn constrain(cx: &mut Cx<'_>, metadata: &Metadata, value: Value) -> Value {
     let note = metadata.inspect.as_deref().and_then(|note| note.strip_prefix(SHARDING_NOTE));
     match (note, &cx.options.partition) {

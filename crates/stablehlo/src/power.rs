@@ -1,7 +1,7 @@
 //! Powers of integers.
 //!
-//! XLA looks at the low six bits of an exponent only. Larger exponents are taken apart into
-//! digits of base 64: `x^n` is the product of `(x^(64^i))^digit_i`.
+//! XLA uses only the low six bits of an exponent. Larger exponents are decomposed into digits of base
+//! 64: `x^n` is the product of `(x^(64^i))^digit_i`.
 
 use nxla_expr::TensorType;
 use nxla_tensor::{DType, Scalar};
@@ -10,7 +10,7 @@ use crate::context::Cx;
 use crate::region::Source;
 use crate::writer::Value;
 
-/// Bits of an exponent that XLA looks at.
+/// The number of bits of an exponent that XLA uses.
 const DIGIT_BITS: u32 = 6;
 
 /// Corrects a power of complex numbers for a base of zero: 0 for an exponent with a positive real

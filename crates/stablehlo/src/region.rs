@@ -170,7 +170,7 @@ fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, id: ExprId, node: &Node<'a>) -> 
     }
     let ty = node.ty.as_tensor().expect("ops of this family have one result");
     if ty.shape.size() == 0 {
-        // There is nothing to compute, and XLA has corners that trip over empty tensors.
+        // Write a constant instead, because XLA fails for some ops on empty tensors.
         let ty = cx.ty(ty.dtype, &ty.shape);
         return Ok(Sources::from_slice(&[Source::Splat(Scalar::UInt(0), ty)]));
     }

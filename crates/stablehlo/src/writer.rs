@@ -1,8 +1,7 @@
 //! The text as it grows: SSA names, operations and their regions.
 //!
-//! Everything goes into one string, in order, and nothing is ever moved or looked up in it. The
-//! operations of a region are written between [`Writer::begin_region`] and
-//! [`Writer::end_region`] of the operation that holds it.
+//! The writer only appends to one string. The operations of a region are written between
+//! [`Writer::begin_region`] and [`Writer::end_region`] of the operation that contains the region.
 
 use std::fmt::{self, Write};
 
