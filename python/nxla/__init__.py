@@ -190,5 +190,5 @@ if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to
 
 del TYPE_CHECKING
 
-# Needs what is above.
+# This import requires the names above.
 from nxla import _methods as _methods  # noqa: E402

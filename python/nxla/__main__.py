@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"nxla {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     doctor = commands.add_parser(
-        "doctor", help="tell what is installed, what works, and what is missing"
+        "doctor", help="list installed plugins, test them, and report problems"
     )
     doctor.add_argument("--plugin", action="append", default=[], help="look at this plugin as well")
     doctor.add_argument("--quick", action="store_true", help="leave the smoke tests out")

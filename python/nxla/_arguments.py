@@ -54,7 +54,7 @@ def names_of(function: Callable[..., Any], count: int) -> list[tuple[str, bool]]
 
 
 def _names_of_code(function: Callable[..., Any], count: int) -> list[tuple[str, bool]] | None:
-    """Return the names that the code of a function says, None where only its signature knows them.
+    """Return the names in the code of a function, None for names that only the signature contains.
 
     `inspect.signature` takes longer than it takes to trace a small function.
     """
@@ -87,7 +87,7 @@ def _names_of_code(function: Callable[..., Any], count: int) -> list[tuple[str, 
 
 
 def _names_of_signature(function: Callable[..., Any], count: int) -> list[tuple[str, bool]]:
-    """Return the names that the signature of a function says."""
+    """Return the names in the signature of a function."""
     from inspect import Parameter, signature
 
     parameters: Iterable[Parameter]
@@ -126,7 +126,7 @@ class Chosen:
         self.leaves = [self._all[place] for place in self._places]
 
     def call(self, function: Callable[..., Any]) -> Callable[[list[Any]], Any]:
-        """Return the call with other leaves in place of the chosen ones."""
+        """Return the call with other values for the selected leaves."""
 
         def called(leaves: list[Any]) -> Any:
             changed = list(self._all)

@@ -1,7 +1,7 @@
 """Methods that functions of numpy call: ``np.sum(x)`` is ``x.sum(axis=None, out=None)``.
 
-They take what numpy passes, at the places where its own arrays have it. A tensor does not change,
-so `out` is None. There is nothing else to them: functions of the package do the work.
+Their parameters equal the parameters of the methods of NumPy arrays. Tensors do not change, so
+`out` must be None. Each method calls a function of the package.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from nxla._core import DType, Tensor
     from nxla._types import Axes, Axis, DTypeLike, TensorLike
 
-#: What numpy calls its ways to sort. Here all of them are one, which keeps the order of equals.
+#: NumPy's names of sorting algorithms. nxla has one algorithm, which is stable.
 KINDS = (None, "quicksort", "mergesort", "heapsort", "stable")
 
 
 def _no_out(function: str, out: Any) -> None:
-    """Refuse to write into something."""
+    """Reject an output argument."""
     if out is not None:
         raise ArgumentError(
             f"{function}: out: must be None, because tensors do not change; got a "
@@ -36,7 +36,7 @@ def _kept(x: Tensor, where: TensorLike | None, value: TensorLike) -> Tensor:
 
 
 def _no_where(function: str, where: Any) -> None:
-    """Refuse a choice of elements, of which there may be none, where nothing stands for that."""
+    """Reject `where` without `initial`, because it may exclude all elements."""
     if where is not None:
         raise ArgumentError(
             f"{function}: initial: is required with where=, which may exclude all elements"
@@ -57,7 +57,7 @@ def all(
     keepdims: bool = False,
     where: TensorLike | None = None,
 ) -> Tensor:
-    """Tell whether all elements are true: see `nxla.all`.
+    """Return whether all elements are true: see `nxla.all`.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def any(
     keepdims: bool = False,
     where: TensorLike | None = None,
 ) -> Tensor:
-    """Tell whether there is a true element: see `nxla.any`.
+    """Return whether any element is true: see `nxla.any`.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def argsort(
 ) -> Tensor:
     """Find the indices that sort an axis: see `nxla.argsort`.
 
-    The `kind` is one of those that numpy knows, and makes no difference.
+    The `kind` is a name of NumPy, and has no effect.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def cumprod(
     include_initial: bool = False,
     reverse: bool = False,
 ) -> Tensor:
-    """Multiply up the elements along an axis, or one by one without: see `nxla.cumulative_prod`.
+    """Return cumulative products along an axis, or of all elements: see `nxla.cumulative_prod`.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def cumsum(
     include_initial: bool = False,
     reverse: bool = False,
 ) -> Tensor:
-    """Add up the elements along an axis, or one by one without: see `nxla.cumulative_sum`.
+    """Return cumulative sums along an axis, or of all elements: see `nxla.cumulative_sum`.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def mean(
     keepdims: bool = False,
     where: TensorLike | None = None,
 ) -> Tensor:
-    """Average the elements, those that `where` says, in a dtype if one is given: see `nxla.mean`.
+    """Return the mean of the elements that `where` selects, in a dtype: see `nxla.mean`.
 
     The mean of no element is NaN.
 
@@ -335,7 +335,7 @@ def prod(
     initial: TensorLike | None = None,
     where: TensorLike | None = None,
 ) -> Tensor:
-    """Multiply the elements, those that `where` says, and `initial`: see `nxla.prod`.
+    """Return the product of `initial` and the elements that `where` selects: see `nxla.prod`.
 
     Examples
     --------
@@ -386,7 +386,7 @@ def std(
     keepdims: bool = False,
     where: TensorLike | None = None,
 ) -> Tensor:
-    """Compute the standard deviation, of the elements that `where` says: see `nxla.std`.
+    """Return the standard deviation of the elements that `where` selects: see `nxla.std`.
 
     numpy says `ddof` for what the Array API standard calls `correction`.
 
@@ -417,7 +417,7 @@ def sum(
     initial: TensorLike | None = None,
     where: TensorLike | None = None,
 ) -> Tensor:
-    """Add up the elements, those that `where` says, and `initial`: see `nxla.sum`.
+    """Return the sum of `initial` and the elements that `where` selects: see `nxla.sum`.
 
     Examples
     --------
@@ -443,7 +443,7 @@ def var(
     keepdims: bool = False,
     where: TensorLike | None = None,
 ) -> Tensor:
-    """Compute the variance, of the elements that `where` says: see `nxla.var`.
+    """Return the variance of the elements that `where` selects: see `nxla.var`.
 
     numpy says `ddof` for what the Array API standard calls `correction`. The variance of no more
     elements than that is NaN or infinite.
@@ -472,8 +472,8 @@ def _mean_of(
     *,
     keepdims: bool,
 ) -> Tensor:
-    """Return the sum of the elements that `where` says over their number less the correction."""
-    # A float without another dtype: numbers of any kind can be divided and counted in it.
+    """Return the sum of the elements that `where` selects, divided by their corrected number."""
+    # Convert integers to floats, for the division and the count.
     x = _core.multiply(x, 1.0)
     total = _core.sum(_core.where(where, x, 0), axis, keepdims=keepdims)
     ones = _core.full(x.shape, 1, _core.real(x).dtype)
@@ -501,7 +501,7 @@ def _real_float(x: Tensor) -> DType:
 
 
 def _correction(function: str, ddof: float, correction: float) -> float:
-    """Return what is taken off the number of elements, by either name."""
+    """Return the correction of the number of elements, by either name."""
     if ddof and correction:
         raise ArgumentError(f"{function}: ddof, correction: must not be passed together")
     return ddof or correction

@@ -1,7 +1,7 @@
-"""What is installed, what works, and what is missing: ``python -m nxla doctor``.
+"""The report of installed plugins and their problems: ``python -m nxla doctor``.
 
-Each plugin is looked at in a process of its own: one that is broken may end it, and two of them
-need not get along.
+Each plugin is tested in a separate process, because a broken plugin may end the process, and two
+plugins may conflict.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PATIENCE = 300
 
 
 def doctor(more: Sequence[str] = (), *, smoke: bool = True) -> int:
-    """Print all that is found; 0 if the evaluator and the plugin that XLA would use work."""
+    """Print the report; return 0 if the evaluator and the selected plugin work."""
     say = _Printer()
     say.head("versions")
     for name, value in _versions.versions().items():
@@ -95,7 +95,7 @@ def _cache(say: _Printer) -> bool:
 
 
 def _plugin(say: _Printer, path: str, role: str, *, smoke: bool) -> bool:
-    """Print what a plugin is and does; whether it works."""
+    """Print the properties of a plugin; return whether it works."""
     say.line(f"{path} ({role})")
     command = [sys.executable, "-m", "nxla", "doctor", "--probe", path]
     if not smoke:
@@ -135,14 +135,14 @@ def _memory(device: dict[str, Any]) -> str:
 
 
 def _gpu(say: _Printer, paths: Sequence[str]) -> None:
-    """Say what is missing for a GPU that is there."""
+    """Print the missing plugin for an installed GPU."""
     has_gpu = os.path.exists("/dev/nvidiactl") or os.path.exists("/proc/driver/nvidia")
     if has_gpu and not any("cuda" in os.path.basename(path) for path in paths):
         say.line("there is an NVIDIA GPU, and no plugin for it;")
         say.line("install one with: pip install jax-cuda13-pjrt  (or jax-cuda12-pjrt)")
 
 
-#: Result of a smoke test: what was tested, how many milliseconds it took, and what went wrong.
+#: The result of a smoke test: its name, its time in milliseconds, and the error.
 Outcome = tuple[str, float, str]
 
 
@@ -159,7 +159,7 @@ def _show_smoke(say: _Printer, outcomes: Sequence[Outcome], indent: str = "") ->
 
 
 def probe(path: str, *, smoke: bool) -> int:
-    """Look at a plugin in this process, and print what is found as JSON."""
+    """Test a plugin in this process, and print the results as JSON."""
     # The cache must not hide problems of the plugin.
     os.environ.pop("NXLA_CACHE_DIR", None)
     report: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What functions of numpy, JAX, PyTorch and Nx are called here, where they have another name."""
+"""The names in nxla for functions of NumPy, JAX, PyTorch and Nx with other names."""
 
 from __future__ import annotations
 
@@ -378,7 +378,7 @@ NAMES: dict[str, str] = {
     "xlogy": "nx.where(x == 0, 0.0, x * nx.log(y))",
 }
 
-#: By the reason why there is nothing like them: names of numpy, JAX and PyTorch.
+#: Names of NumPy, JAX and PyTorch without an equivalent, by the reason.
 REASONS: dict[str, tuple[str, ...]] = {
     "asks about Python values; look at the dtype": (
         "ComplexWarning",
@@ -582,10 +582,10 @@ REASONS: dict[str, tuple[str, ...]] = {
     "writes into an array; use nx.indexed_put or nx.where": ("place",),
 }
 
-#: By the name elsewhere: why there is nothing like it.
+#: The reason for each name without an equivalent.
 ABSENT = {name: why for why, names in REASONS.items() for name in names}
 
-#: What has another name in `nxla.nn`, by that in `jax.nn`, in optax or in PyTorch.
+#: Names in `nxla.nn` by the names in `jax.nn`, optax and PyTorch.
 NN: dict[str, str] = {
     "Linear": "a function: x @ w + b",
     "Module": "a function of its parameters",
@@ -612,7 +612,7 @@ NN: dict[str, str] = {
     "swish": "nx.nn.silu",
 }
 
-#: What has another name in `nxla.random`, by that in `jax.random`, numpy or PyTorch.
+#: Names in `nxla.random` by the names in `jax.random`, NumPy and PyTorch.
 RANDOM: dict[str, str] = {
     "PRNGKey": "nx.random.key",
     "ball": "nx.random.normal over its norm, times a power of nx.random.uniform",
@@ -651,7 +651,7 @@ RANDOM: dict[str, str] = {
     "wrap_key_data": "the key itself: it is a tensor",
 }
 
-#: What has another name in `nxla.linalg`, by that in numpy.
+#: Names in `nxla.linalg` by the names in NumPy.
 LINALG: dict[str, str] = {
     "cond": "nx.linalg.norm times that of nx.linalg.inv",
     "lstsq": "nx.linalg.least_squares",
@@ -660,7 +660,7 @@ LINALG: dict[str, str] = {
     "tensorsolve": "nx.linalg.solve of nx.reshape",
 }
 
-#: What has another name in `nxla.fft`, by that in numpy.
+#: Names in `nxla.fft` by the names in NumPy.
 FFT: dict[str, str] = {
     "irfft2": "nx.fft.irfftn over two axes",
     "rfft2": "nx.fft.rfftn over two axes",

@@ -72,7 +72,7 @@ class ArrayNamespaceInfo:
         device: DeviceLike | None = None,  # noqa: ARG002
         kind: str | tuple[str, ...] | None = None,
     ) -> dict[str, DType]:
-        """Return the dtypes of the standard by name, or those of some kinds; see `nxla.isdtype`.
+        """Return the dtypes of the standard by name, or of some kinds; see `nxla.isdtype`.
 
         Every device has all of them.
         """

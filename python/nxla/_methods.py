@@ -1,7 +1,7 @@
 """Methods and attributes of tensors and traced values: functions of the package in another shape.
 
-What is listed here is put on both classes, and the stub of the compiled module tells the types.
-Names are those of numpy's and JAX's arrays.
+Both classes get the methods in this list; the stub of the compiled module contains their types. The
+names equal those of NumPy's and JAX's arrays.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = ["METHODS", "PROPERTIES", "At", "Place"]
 class Place:
     """The elements of a tensor at a key, as ``x.at[key]`` gives them.
 
-    Its methods return another tensor; `x` stays what it is. Values broadcast, and are converted to
-    the dtype of `x`. Updates of one element that a key names several times are all taken into
-    account, except by `set`, which leaves one of them.
+    Its methods return a new tensor and do not change `x`. Values broadcast and are converted to the
+    dtype of `x`. If a key selects an element several times, all updates apply, except for `set`,
+    which applies one of them.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Place:
         return _core.pow(self._x, self._product(value))
 
     def _product(self, value: TensorLike) -> Tensor:
-        """Return ones, and at the key the product of what is written to each element."""
+        """Return ones, with the product of the values at each element of the key."""
         return Place(nx.ones_like(self._x), self._key).multiply(value)
 
     def apply(self, function: Callable[[Tensor], TensorLike], /) -> Tensor:
@@ -107,7 +107,7 @@ class At:
 def reshape(x: Tensor, /, *shape: Any, order: Literal["C"] = "C") -> Tensor:
     """Return the elements in another shape, given as one sequence or as sizes: see `nxla.reshape`.
 
-    The `order` in which elements are read and written is that of rows, which is all that there is.
+    The `order` of elements must be row-major order.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
 
 
 def copy(x: Tensor, /) -> Tensor:
-    """Return a tensor with the same values in memory of its own.
+    """Return a copy of the tensor in new memory.
 
     Assigning to elements of one tensor leaves the other unchanged, and so does `Tensor.deallocate`:
     a copy of a device tensor is a new buffer on the same device.
@@ -180,7 +180,7 @@ def namespace(x: Tensor, /, *, api_version: str | None = None) -> ModuleType:  #
     Parameters
     ----------
     api_version : str, optional
-        The revision of the standard; there is one, and those before it are part of it.
+        The revision of the standard; the supported revision includes the earlier ones.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def from_the_last(x: Tensor, /) -> Iterator[Tensor]:
 
 
 def whole_part(x: Tensor, /) -> int:
-    """Return the only element without what is behind the point: ``math.trunc(x)``."""
+    """Return the only element without its fractional part: ``math.trunc(x)``."""
     return int(x)
 
 
@@ -242,7 +242,7 @@ def jax_array(x: Tensor, /) -> Any:
 
 
 class Method:
-    """A function as a method: it takes the tensor first."""
+    """Return a method that passes the tensor as the first argument of a function."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.__wrapped__ = function

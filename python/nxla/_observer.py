@@ -1,4 +1,4 @@
-"""Watching what a jitted function compiles: how often, for which arguments, with what inside."""
+"""Warnings about the compilations of a jitted function: number, arguments and captured tensors."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Observer:
             self._act(self._message(misses + 1, last, found))
 
     def unusable_donations(self, unusable: list[tuple[str, str]]) -> None:
-        """Act on donated arguments whose memory no result can take over; each has path and type."""
+        """Handle donated arguments whose memory no result can reuse; each has a path and a type."""
         if self._unusable == "ignore":
             return
         listed = ", ".join(f"{path} ({kind})" for path, kind in unusable)
@@ -74,7 +74,7 @@ class Observer:
         warnings.warn(message, UserWarning, stacklevel=3)
 
     def compiled(self, digest: str, nodes: int, seconds: tuple[float, float]) -> None:
-        """Note a program that has been compiled, if anybody looks at such notes."""
+        """Log a compiled program if the module `logging` is loaded."""
         # Without `logging`, nothing receives the message.
         logging = sys.modules.get("logging")
         if logging is None:
@@ -127,7 +127,7 @@ class Observer:
 
 
 def _described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, str]:
-    """Return what tells the signature of a call from others, by argument."""
+    """Return the parts of the signature of a call by argument."""
     named = {f"argument {position}": value for position, value in enumerate(args)}
     named.update({f"argument {name!r}": value for name, value in kwargs.items()})
     described = {}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def register() -> None:
-    """Tell `pickle` and `copy` of the classes."""
+    """Register the classes with `pickle` and `copy`."""
     copyreg.pickle(_core.Function, _of_function)
     copyreg.pickle(_core.Expression, _of_expression)
     copyreg.pickle(_core.StageGraph, _of_stages)
@@ -26,10 +26,10 @@ def register() -> None:
 
 
 def _of_function(function: Any) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Return where a function is found again, or what it is made of.
+    """Return the import path of a function, or its parts.
 
-    A function that was decorated is found under its name, in place of the one that was written.
-    Executables are not pickled; the function is compiled again when it is called.
+    A decorated function is imported by its name. Executables are not pickled; the function is
+    compiled again when it is called.
     """
     name = getattr(function, "__qualname__", "")
     found: Any = sys.modules.get(getattr(function, "__module__", None) or "")

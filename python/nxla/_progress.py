@@ -16,7 +16,7 @@ _WIDTH = 30
 
 
 class Bar:
-    """How many of some steps are done. May be told of it by any thread.
+    """A counter of completed steps, which any thread may update.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Bar:
         self._lock = threading.Lock()
 
     def __call__(self, more: int = 1) -> None:
-        """Count steps that are done."""
+        """Add completed steps."""
         with self._lock:
             self._done += more
             self._show(is_last=self._done == self._total)

@@ -18,8 +18,8 @@ __all__ = ["Sample", "is_shape", "refuse_shape"]
 class Sample(NamedTuple):
     """A random value, and the key for the next draw.
 
-    The pair unpacks, as in ``x, key = nx.random.normal(key)``. Functions of tensors refuse it, so a
-    key that was not unpacked never takes part in a computation.
+    The pair unpacks, as in ``x, key = nx.random.normal(key)``. Functions of tensors reject the
+    pair, so a sample that was not unpacked never enters a computation.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def refuse_shape(op: str, argument: str, value: Any) -> None:
     """Raise `ArgumentError` if a parameter of a distribution looks like a shape.
 
     A tuple of integers in this position is a shape in JAX. Here it would be a list of parameters,
-    so the caller has to choose.
+    so the caller must choose.
     """
     if is_shape(value):
         raise ArgumentError(

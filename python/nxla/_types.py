@@ -25,9 +25,9 @@ DeviceLike: TypeAlias = Device | str
 Axis: TypeAlias = int | str
 #: One axis or several.
 Axes: TypeAlias = Axis | Sequence[Axis]
-#: Sizes of axes; one number stands for one axis.
+#: Sizes of axes; an integer is the size of a single axis.
 Shape: TypeAlias = int | Sequence[int]
-#: Names of axes, None for those without.
+#: Names of axes; None for an axis without a name.
 Names: TypeAlias = Sequence[str | None]
 #: The padding before and after the elements of each axis, or the name of a rule.
 Padding: TypeAlias = str | Sequence[tuple[int, int]]

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def as_tensor(value: TensorLike) -> Tensor:
     """Return a tensor or a traced value as it is, and anything else as a tensor.
 
-    To type checkers a traced value is a `Tensor`: functions are written for tensors, and whether
-    one is being traced is nothing that its types could tell.
+    To type checkers a traced value is a `Tensor`, because types cannot express whether a function
+    is traced.
     """
     if isinstance(value, _core.Tensor):
         return value
@@ -27,8 +27,8 @@ def as_tensor(value: TensorLike) -> Tensor:
 def as_tensors(function: str, *operands: TensorLike, compared: bool = False) -> list[Tensor]:
     """Return operands of one call as tensors.
 
-    Python scalars and lists take the dtypes that they have next to the other operands. Operands
-    that are only `compared` need not fit the dtypes of the others.
+    Python scalars and lists take the dtypes for a combination with the other operands. Operands
+    that are only `compared` need not fit the dtypes of the other operands.
     """
     tensors: list[Tensor] = _core.as_tensors(function, operands, compared)
     return tensors

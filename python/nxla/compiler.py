@@ -22,8 +22,8 @@ class Compiler:
     """The base class of compilers.
 
     A subclass has a `name` and a method `compile`. Pass an instance as ``compiler=``; after
-    `register_compiler` its name is enough. The callbacks of `Nx.Defn.Compiler` may take the place
-    of the methods: ``__jit__(key, vars, fun, args_list, options)`` and
+    `register_compiler` its name is enough. The callbacks of `Nx.Defn.Compiler` may replace the
+    methods: ``__jit__(key, vars, fun, args_list, options)`` and
     ``__compile__(key, vars, fun, options)`` get one list of arguments for each partition, and
     ``__stream__``, ``__partitions_options__`` and ``__to_backend__`` are called as in Nx. A class
     or a module without this base class may have them too. See `nxla.partitions`.
@@ -207,7 +207,7 @@ def callback(compiler: Any, name: str) -> Callable[..., Any] | None:
 
 
 def is_complete(compiler: Any) -> bool:
-    """Return whether an object implements what a compiler needs to run functions."""
+    """Return whether an object implements the methods of a compiler."""
     own = any(overrides(compiler, method) is not None for method in ("compile", "jit"))
     return own or any(callback(compiler, name) is not None for name in ("__compile__", "__jit__"))
 
@@ -215,7 +215,7 @@ def is_complete(compiler: Any) -> bool:
 def compile_expression(
     compiler: Any, expression: Expression, options: dict[str, Any]
 ) -> Callable[[list[Tensor]], Iterable[Tensor]]:
-    """Return what a compiler makes of an expression."""
+    """Return the function that a compiler returns for an expression."""
     if overrides(compiler, "compile") is not None:
         made: Callable[[list[Tensor]], Iterable[Tensor]] = compiler.compile(expression, options)
         return made
@@ -225,7 +225,7 @@ def compile_expression(
 
 
 def own_jit(compiler: Any) -> Callable[[Callable[..., Any], dict[str, Any]], Any] | None:
-    """Return how a compiler jits functions, if it has its own way: a method, or callbacks."""
+    """Return the method `jit` or the callbacks of a compiler, if it overrides them."""
     custom = overrides(compiler, "jit")
     if custom is not None:
         return custom.jit

@@ -1,7 +1,7 @@
 """Numbers that every dtype has, as scalar tensors.
 
-`nx.pi`, `nx.e`, `nx.inf` and `nx.nan` are plain numbers, which take the dtype of what stands next
-to them; these have a dtype of their own.
+`nx.pi`, `nx.e`, `nx.inf` and `nx.nan` are Python floats, which take the dtype of the other operand;
+the tensors of this module have a fixed dtype.
 
 >>> import nxla as nx
 >>> nx.constants.epsilon("f16").item(), nx.constants.max_finite(nx.int8).item()
@@ -131,7 +131,7 @@ def min(dtype: DTypeLike, /) -> Tensor:
 
 
 def _nothing(name: str, dtype: DTypeLike) -> Tensor:
-    """Return no elements: the smallest of them is the largest number, and the other way round."""
+    """Return an empty tensor, whose minimum and maximum are the limits of the dtype."""
     return _core.full((0,), 0, _real(name, dtype))
 
 

@@ -125,7 +125,7 @@ class _Custom:
         return bound.args
 
     def _split(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
-        """Return the arguments that are not differentiated, and those that are."""
+        """Return the constant arguments and the differentiated arguments."""
         constant = sorted({self._position(which, args) for which in self._constant})
         moving = [x for at, x in enumerate(args) if at not in constant]
         return [args[position] for position in constant], moving

@@ -1,7 +1,7 @@
 """Element types under the names of the Python Array API standard.
 
-Anything that takes a dtype also takes its short name (``"f32"``), its long name (``"float32"``),
-Python's own ``bool``, ``int``, ``float`` and ``complex``, and numpy's dtypes.
+Functions with a dtype argument also accept the short name (``"f32"``), the long name
+(``"float32"``), Python's ``bool``, ``int``, ``float`` and ``complex``, and NumPy dtypes.
 """
 
 from nxla import _core

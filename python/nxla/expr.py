@@ -473,7 +473,7 @@ def while_(initial: S, /, *parts: Any) -> S:
     *parts
         ``condition, body``: functions of the state, as for `nxla.while_loop`. Or
         ``context, arg, condition, body``: the scope of the loop from `context`, its parameters in
-        the container of `initial`, and what was computed from them.
+        the container of `initial`, and the condition and new state that use the parameters.
 
     Raises
     ------

@@ -1,7 +1,6 @@
 """Fourier transforms along any axes, of any length.
 
-Names, arguments and meaning are those of the Python Array API standard; `fft2` and `ifft2` are
-Nx's.
+Names, arguments and semantics follow the Python Array API standard; `fft2` and `ifft2` follow Nx.
 
 >>> import nxla as nx
 >>> x = nx.tensor([1.0, 2.0, 3.0])
@@ -49,7 +48,7 @@ TYPE_CHECKING = False
 if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.
 
     def __getattr__(name: str) -> object:
-        """Say what a function of another library is called here."""
+        """Raise an error with the equivalent of a name of another library."""
         from nxla._elsewhere import missing_name_error
 
         raise missing_name_error(name, __name__)

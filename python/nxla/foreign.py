@@ -21,9 +21,9 @@ def foreign_call(
 ) -> Any:
     """Call a function of C, C++ or Rust that has the interface of XLA's typed FFI.
 
-    It runs as often as the call is reached, on the host, without the interpreter's lock, with
-    arguments and results in row-major order; see `runtime_call` for how such calls are ordered. No
-    gradient flows through it: give a function around it a derivative with `custom_jvp` or
+    The handler runs at each execution of the call, on the host, without the interpreter lock, with
+    arguments and results in row-major order; see `runtime_call` for the order of calls. No gradient
+    flows through the call: define the derivative of a function around it with `custom_jvp` or
     `custom_vjp`.
 
     Parameters
@@ -37,8 +37,8 @@ def foreign_call(
     *args
         Tensors, or containers of them, whose leaves are the handler's arguments.
     attributes : mapping, optional
-        Further arguments by name, known when the function is traced: truth values, integers (as
-        s64), floats (as f64), scalars and vectors of other dtypes, and texts.
+        Compile-time arguments by name: booleans, integers (as s64), floats (as f64), scalars and
+        vectors of other dtypes, and strings.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def foreign_call(
     DTypeError
         If the elements of a tensor are packed, as for s4.
     ExecutionError
-        When it runs, if the handler gives an error, asks for what only a device has, or goes on
+        When it runs, if the handler returns an error, requests a resource of a device, or continues
         after its return.
 
     Examples

@@ -331,7 +331,7 @@ def safe_where(
     Parameters
     ----------
     condition : tensor_like
-        Where the function is defined.
+        The condition under which the function is defined.
     function : callable
         A function of a tensor with the broadcast shape of `x` and `condition`.
     x : tensor_like

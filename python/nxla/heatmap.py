@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Heatmap:
-    """A tensor that shows as a picture. `to_heatmap` makes it."""
+    """A tensor that prints as a picture. `to_heatmap` returns it."""
 
     def __init__(self, tensor: Tensor, *, ansi_enabled: bool | None, ansi_whitespace: str) -> None:
         self._tensor = tensor
@@ -25,7 +25,7 @@ class Heatmap:
     def __repr__(self) -> str:
         """Return the picture."""
         ansi = sys.stdout.isatty() if self._ansi is None else self._ansi
-        # Vectorized axes are shown in a line of their own.
+        # Vectorized axes have a separate line.
         lines = repr(self._tensor).split("\n")[1:]
         kind = "\n".join(lines[: 2 if self._tensor.vectorized_axes else 1]).strip()
         return self._tensor._heatmap(kind, self._whitespace if ansi else None)
@@ -45,8 +45,7 @@ def to_heatmap(
         If True, draw with shades of grey, by ANSI escape sequences, or with the digits 0 to 9;
         by default shades if standard output is a terminal.
     ansi_whitespace : str
-        What each number is drawn with if there are shades; by default a space twice as wide as
-        others.
+        The string for each number if shades are drawn; by default a double-width space.
 
     Returns
     -------

@@ -111,7 +111,7 @@ def iinfo(type: DTypeLike | TensorLike, /) -> IntegerLimits:
 
 
 def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...]) -> bool:
-    """Tell whether a dtype is another one, or of a kind.
+    """Return whether a dtype equals another one or belongs to a kind.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Linear algebra on matrices in the last two axes; leading axes are batches.
 
-Names, arguments and meaning are those of the Python Array API standard where it has the function;
-`adjoint`, `least_squares`, `lu`, `norm` and `triangular_solve` are Nx's. Integers are computed as
-``float32``, half floats in ``float64`` and rounded. All functions have derivatives.
+Names, arguments and semantics follow the Python Array API standard if it has the function;
+`adjoint`, `least_squares`, `lu`, `norm` and `triangular_solve` follow Nx. Integers are converted to
+``float32``; half floats are computed in ``float64`` and rounded. All functions have derivatives.
 
 >>> import nxla as nx
 >>> a = nx.tensor([[2.0, 1.0], [1.0, 3.0]])
@@ -95,7 +95,7 @@ TYPE_CHECKING = False
 if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.
 
     def __getattr__(name: str) -> object:
-        """Say what a function of another library is called here."""
+        """Raise an error with the equivalent of a name of another library."""
         from nxla._elsewhere import missing_name_error
 
         raise missing_name_error(name, __name__)

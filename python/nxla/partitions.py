@@ -1,4 +1,4 @@
-"""Calls that go to the callbacks of a compiler, and calls of one function on several partitions.
+"""Calls through the callbacks of a compiler, and calls of one function on several partitions.
 
 A compiler may implement the callbacks of `Nx.Defn.Compiler` by their names: ``__jit__``,
 ``__compile__``, ``__stream__``, ``__partitions_options__`` and ``__to_backend__``. The arguments of
@@ -8,7 +8,7 @@ the first two are:
     The function of the user. It does not tell types apart: a cache of what ``fun(vars)`` returns
     needs the types, shapes and names of ``vars`` in its key as well.
 ``vars``
-    The arguments as a tuple of containers, with a `template` in place of each tensor.
+    The arguments as a tuple of containers, with a `template` for each tensor.
 ``fun``
     Traces the function: ``fun(vars)`` returns its `Expression`.
 ``args_list``
@@ -105,12 +105,12 @@ def in_force(options: dict[str, Any]) -> Any:
 
 
 def has_callbacks(compiler: Any) -> bool:
-    """Return whether calls go to callbacks of a compiler rather than to its method `compile`."""
+    """Return whether a compiler implements callbacks instead of the method `compile`."""
     return any(callback(compiler, name) is not None for name in ("__jit__", "__compile__"))
 
 
 class Called:
-    """A jitted function whose calls go to the callbacks of a compiler."""
+    """A jitted function that calls the callbacks of a compiler."""
 
     def __init__(
         self, function: Callable[..., Any], compiler: Any, options: dict[str, Any]
@@ -171,7 +171,7 @@ def call_lists(
 def compile_by_callback(
     function: Callable[..., Any], templates: Sequence[Any], compiler: Any, options: dict[str, Any]
 ) -> Any:
-    """Return what the callback ``__compile__`` makes of a function for templates."""
+    """Return the function that the callback ``__compile__`` returns for templates."""
     variables = tree.map(_template, tuple(templates))
     trace, own = _tracer(function, compiler), _options(compiler, options)
     run = _callback(compiler, "__compile__")(function, variables, trace, own)
@@ -239,7 +239,7 @@ def stream_by_callback(
 
 
 def _within(own: dict[str, Any]) -> Any:
-    """Return the default options while callbacks run: what they run is not for their compiler."""
+    """Return default options for use inside callbacks, which must not call their own compiler."""
     from nxla.options import default_options
 
     return default_options({"compiler": "evaluator", "hooks": own["hooks"]})

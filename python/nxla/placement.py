@@ -68,10 +68,10 @@ def device_put(
     container : container
         Tensors, numbers and arrays, at any depth.
     device : Device or str, optional
-        Where to, as such or by name. By default where the options in force say; where they say
-        nothing, the first of `devices` after the host, or the host if it is the only one.
+        The target. By default the device of the current options, or else the first of `devices`
+        after the host, or the host if it is the only device.
     client : str, optional
-        The name of a client, in place of a device: its first device.
+        The name of a client, whose first device is the target; instead of `device`.
     copy : bool, optional
         If True, also copy tensors that are on the device. If False, raise an error instead of
         copying.
@@ -110,7 +110,7 @@ def backend_copy(
     device : Device or str, optional
         The target; the host by default.
     client : str, optional
-        The name of a client, in place of a device: its first device.
+        The name of a client, whose first device is the target; instead of `device`.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def backend_transfer(
     device : Device or str, optional
         The target; the host by default.
     client : str, optional
-        The name of a client, in place of a device: its first device.
+        The name of a client, whose first device is the target; instead of `device`.
 
     Returns
     -------

@@ -1,10 +1,9 @@
-"""Finding the plugin through which XLA is reached.
+"""The search for the plugin of XLA.
 
 The first of these wins: the option ``plugin=``, the environment variable ``NXLA_PJRT_PLUGIN``, the
-packages in `CPU_PACKAGES`, and the packages that announce themselves under the entry-point groups
-``xla_plugins`` and ``jax_plugins``. Nothing is looked for, let alone loaded, before XLA is asked
-for. If nothing is found here, the engine looks at the usual places itself, and its error lists them
-all.
+packages in `CPU_PACKAGES`, and the packages with entry points in the groups ``xla_plugins`` and
+``jax_plugins``. The search starts when XLA is first requested. If this module finds no plugin, the
+runtime searches the usual folders, and its error lists all of them.
 
 Nothing is imported from this package, so that ``tools/find_plugin.py`` can use this file before the
 compiled module is built.
@@ -23,9 +22,9 @@ __all__ = ["announce", "find"]
 VARIABLE = "NXLA_PJRT_PLUGIN"
 GROUPS = ("xla_plugins", "jax_plugins")
 
-#: The modules that bring a plugin for the CPU, and its file beside them. The first is what
-#: ``nxla[xla]`` installs; the last has a known fault, and is found so that its refusal can say what
-#: to do. The engine has the same table (``crates/pjrt/src/discover.rs``), and compares the two.
+#: The modules with a plugin for the CPU, and the file of the plugin. ``nxla[xla]`` installs the
+#: first one. The last one has a known fault, and is found so that its error can describe the fix.
+#: ``crates/pjrt/src/discover.rs`` contains the same table, and a test compares the tables.
 CPU_PACKAGES = (
     ("fastatomstruct_xla_cpu", "libpjrt_cpu.so"),
     ("lammps_jax_pjrt_cpu", "pjrt_c_api_cpu_plugin.so"),
@@ -59,7 +58,7 @@ def find_for(platform: str) -> str | None:
 
 
 def find_all() -> list[str]:
-    """Return the paths of all plugins that installed packages bring, those for the CPU first."""
+    """Return the paths of the plugins of all installed packages, CPU plugins first."""
     found = []
     for module, name in CPU_PACKAGES:
         folder = _folder(module)
@@ -71,7 +70,7 @@ def find_all() -> list[str]:
 
 
 def _entries() -> list[EntryPoint]:
-    """Return the entry points that announce plugins, those for the CPU first."""
+    """Return the entry points of plugins, CPU plugins first."""
     from importlib.metadata import entry_points
 
     found = [entry for group in GROUPS for entry in entry_points(group=group)]
@@ -111,7 +110,7 @@ def _folder(module: str) -> str | None:
 
 
 def announce() -> None:
-    """Tell the engine, and the processes that this one starts, where the plugin is."""
+    """Set the path of the plugin for the runtime and for child processes."""
     if not os.environ.get(VARIABLE):
         path = find()
         if path is not None:

@@ -67,7 +67,7 @@ def set_print_options(
     Parameters
     ----------
     precision : int, optional
-        Digits after the decimal point; by default as many as identify the number in its dtype.
+        Digits after the decimal point; by default the fewest that identify the number in its dtype.
     threshold : int, optional
         The number of elements above which each axis is shortened; 1000 once an option is set.
     edgeitems : int, optional

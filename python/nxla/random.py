@@ -137,7 +137,7 @@ def split(key: TensorLike, /, parts: int = 2) -> Tensor:
     key : tensor_like
         A key.
     parts : int
-        How many.
+        The number of keys.
 
     Returns
     -------

@@ -288,7 +288,7 @@ def shard(container: Any, sharding: Any, /) -> Any:
         Tensors, numbers and arrays. Each device receives only its part.
     sharding : Sharding or container
         One sharding for all tensors, or a container of shardings with a prefix of the structure.
-        None means not divided.
+        None replicates the tensors.
 
     Returns
     -------

@@ -138,7 +138,7 @@ class Pass:
         if attempt != self.attempts or self.failure is not None:
             return
         if any(before < self.number for before in self.broken):
-            # The error is already on its way to the caller, and later errors are dropped.
+            # The caller receives the first error; later errors are dropped.
             return
         task = self.plan.tasks[number]
         try:

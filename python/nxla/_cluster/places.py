@@ -91,7 +91,7 @@ class Place:
         self.options = {name: value for name, value in options.items() if name != "hooks"}
 
     def put(self, tensors: Sequence[Tensor], lanes: Sequence[int | None], of: int) -> list[Any]:
-        """Send tensors. The lane of a tensor tells which tensors are used together."""
+        """Send tensors. Tensors with equal lanes are used together."""
         del lanes, of
         return list(tensors)
 
@@ -135,7 +135,7 @@ class Place:
             future.cancel()
 
     def check(self) -> None:
-        """Raise if the awaited values cannot be computed any more. Called about once a second."""
+        """Raise if the awaited values can no longer be computed. Called about once a second."""
 
     def is_lost(self, error: BaseException) -> bool:
         """Return whether an error means that values are lost, so that a restart can succeed."""

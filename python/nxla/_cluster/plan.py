@@ -30,7 +30,7 @@ class Task:
     results: list[tuple[tuple[int, ...], Any]]
     #: Tasks that must run before, although they pass no value.
     after: tuple[int, ...] = ()
-    #: Tasks with the same lane should run in one place, because they share large values.
+    #: Tasks with the same lane should run on one worker, because they share large values.
     lane: int | None = None
     #: True if it calls host functions, so that it must run in this process.
     local: bool = False
@@ -85,7 +85,7 @@ class Plan:
     def lanes(self, inputs: int) -> list[int | None]:
         """Return the lane of the first reader of each input; without lanes, its position.
 
-        Neighbors in a chain should run in one place, and so should their inputs.
+        Neighbors in a chain, and their inputs, should be on one worker.
         """
         found: list[int | None] = [None] * inputs
         for number, task in reversed(list(enumerate(self.tasks))):

@@ -131,7 +131,7 @@ def _run(
         block = SharedMemory(name)
         opened.append(block)
         assert block.buf is not None
-        # No process writes to the memory any more, and it is unlinked after this task.
+        # No process writes to the memory now, and the memory is unlinked after this task.
         tensors.append(unpickle_tensor(block.buf[:size], about))
     results = run_stage(stage, tensors, options, label)
     found: list[Tensor | Handle] = []

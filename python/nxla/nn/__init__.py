@@ -1,9 +1,9 @@
-"""What neural networks are made of: activations, norms, attention, losses, pooling.
+"""Functions for neural networks: activations, norms, attention, losses, pooling.
 
-All of it is pure functions. There are no layers and no modules: what is learned is in containers of
-the user's own (dicts, tuples, dataclasses), and a model is a function of them. Then derivatives,
-`nxla.optim`, saving, and devices have nothing to know of models, and a model shows all that it
-computes. The decision is written down in ``docs/decisions/0015-functions-not-layers.md``.
+All functions are pure. There are no layers and no modules: parameters are in containers of the user
+(dicts, tuples, dataclasses), and a model is a function of its parameters. Therefore derivatives,
+`nxla.optim`, serialization and devices do not depend on models. The reasons are in
+``docs/decisions/0015-functions-not-layers.md``.
 
 Narrow floats are computed in 32 bits and rounded once. Each function names the paper that it comes
 from. `nxla.nn.initializers` has the numbers to begin with.
@@ -122,7 +122,7 @@ TYPE_CHECKING = False
 if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.
 
     def __getattr__(name: str) -> object:
-        """Say what a function of another library is called here."""
+        """Raise an error with the equivalent of a name of another library."""
         from nxla._elsewhere import missing_name_error
 
         raise missing_name_error(name, __name__)

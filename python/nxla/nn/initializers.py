@@ -139,9 +139,9 @@ def truncated_normal(
     Parameters
     ----------
     standard_deviation : float
-        That of the distribution before it is cut off.
+        The standard deviation of the distribution before truncation.
     low, high : float
-        The bounds, in units of it.
+        The bounds, in units of the standard deviation.
 
     Examples
     --------

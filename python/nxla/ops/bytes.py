@@ -1,4 +1,4 @@
-"""Tensors from and to bytes: raw memory, numpy's files, and containers in a format of our own."""
+"""Conversion of tensors from and to bytes: raw memory, NumPy files, and serialized containers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def from_binary(
     dtype : dtype_like
         The element type.
     device : Device or str, optional
-        Where to put it; by default where the options in force say, else on the host.
+        The device; by default the device of the current options, or the host.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def load_numpy(file: str | os.PathLike[str] | bytes, /) -> Tensor:
     Parameters
     ----------
     file : path or bytes
-        The file, or what is in it.
+        The path of the file, or its contents.
 
     Raises
     ------
@@ -150,8 +150,8 @@ def serialize(container: Any, /) -> bytes:
     Parameters
     ----------
     container : container
-        Any container, of tensors, arrays, numbers, texts, truth values and None. Classes (of named
-        tuples, dataclasses, and those of `register_container`) are written by name.
+        Any container of tensors, arrays, numbers, strings, booleans and None. Classes (named
+        tuples, dataclasses, and classes of `register_container`) are written by name.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def _class_named(name: str) -> type | None:
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):
-        # Without the attribute's own code: a module may import others when it is asked.
+        # Read `__dict__`, because the `__getattr__` of a module may import other modules.
         found = getattr(found, "__dict__", {}).get(part)
     return found if isinstance(found, type) else None
 
@@ -247,15 +247,15 @@ def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
     """Read a container that `serialize` has written.
 
     Memory is linear in the number of bytes. Classes are looked up in modules that are imported
-    already, and have to be containers: named tuples, dataclasses, or classes of
-    `register_container`, which are made as their own rules say.
+    already, and must be containers: named tuples, dataclasses, or classes of
+    `register_container`, which are constructed by their registered functions.
 
     Raises
     ------
     FormatError
-        If the bytes are something else, damaged, or cut off; the text says what was expected where.
+        If the bytes are in another format, damaged or truncated; the message contains the position.
     ArgumentError
-        If a class is not known here: the module that defines it has to be imported before.
+        If a class is unknown, because its module has not been imported.
     """
     import json
 
@@ -295,7 +295,7 @@ _MOST_NESTED = 256
 
 
 class _Reader:
-    """Reads what descriptions in a head stand for, and the elements of tensors behind it."""
+    """Reads the values that a header describes, and the elements of tensors after the header."""
 
     def __init__(self, view: memoryview, at: int) -> None:
         self.view = view
@@ -306,14 +306,14 @@ class _Reader:
             raise FormatError(f"deserialize: {path}: expected {expected}, found {found!r}"[:500])
 
     def value(self, head: Any, path: str, depth: int) -> Any:
-        """Return the value that a description stands for."""
+        """Return the value of a description."""
         self.expect(depth <= _MOST_NESTED, f"{_MOST_NESTED} levels at most", path[:100], "more")
         self.expect(isinstance(head, dict) and len(head) == 1, "a kind and its value", path, head)
         ((kind, described),) = head.items()
         path = f"{path}.{kind}"
         if kind == "value":
             plain = described is None or isinstance(described, bool | int | float | str)
-            self.expect(plain, "a number, a text, a truth value or null", path, described)
+            self.expect(plain, "a number, a string, a boolean or null", path, described)
             return described
         if kind == "complex":
             parts = isinstance(described, list) and len(described) == 2
@@ -375,7 +375,7 @@ class _Reader:
         return made
 
     def container(self, described: list[Any], path: str, depth: int) -> Any:
-        """Return a container that is put together by the rules of its class."""
+        """Return a container that the registered function of its class constructs."""
         self.expect(len(described) == 4, "kind, class, structure and children", path, described)
         kind, name, extra, items = described
         self.expect(isinstance(items, list), "a list of children", path, items)
@@ -391,7 +391,7 @@ class _Reader:
             self.expect(kind in ("dict", "registered"), "a kind of container", path, kind)
         try:
             return _core.put_together(kind, container, extra, children)
-        # A class may refuse what it is given by any exception.
+        # A class may reject its arguments by any exception.
         except Exception as broken:
             why = f"{type(broken).__name__}: {broken}"
             raise FormatError(f"deserialize: {path}: {why}") from broken

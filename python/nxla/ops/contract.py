@@ -72,16 +72,16 @@ def einsum(
     *operands : tensor_like
         Tensors; their dtypes promote. Axes of size 1 broadcast.
     optimize : bool, str or sequence
-        In which order to contract more than two operands. True asks the package `opt_einsum` if it
-        is installed, and else takes the pair first that frees the most memory; False goes from the
-        left to the right. A name is one of `opt_einsum`'s strategies, which it is needed for; a
-        sequence of tuples of positions is a path as `opt_einsum.contract_path` and
-        `numpy.einsum_path` give it.
+        The order of contractions of more than two operands. True uses the package `opt_einsum` if
+        it is installed, or else contracts the pair first that frees the most memory; False
+        contracts from left to right. A string is a strategy of `opt_einsum`, which must be
+        installed. A sequence of tuples of positions is a path as `opt_einsum.contract_path` and
+        `numpy.einsum_path` return it.
 
     Returns
     -------
     Tensor
-        With the axes that the subscripts say.
+        The result, with the axes in the subscripts.
 
     Raises
     ------

@@ -42,7 +42,7 @@ def tensor(
     names : sequence of (str or None), optional
         The names of the axes.
     device : Device or str, optional
-        Where to put it; by default where the options in force say, else on the host.
+        The device; by default the device of the current options, or the host.
     copy : bool, optional
         As for `asarray`.
 
@@ -196,7 +196,7 @@ def full(
     names : sequence of (str or None), optional
         The names of the axes.
     device : Device or str, optional
-        Where to make it; by default where the options in force say, else on the host.
+        The device; by default the device of the current options, or the host.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def zeros(
     names : sequence of (str or None), optional
         The names of the axes.
     device : Device or str, optional
-        Where to make it; by default where the options in force say, else on the host.
+        The device; by default the device of the current options, or the host.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def ones(
     names : sequence of (str or None), optional
         The names of the axes.
     device : Device or str, optional
-        Where to make it; by default where the options in force say, else on the host.
+        The device; by default the device of the current options, or the host.
 
     Examples
     --------
@@ -325,7 +325,7 @@ def full_like(
     dtype : dtype_like, optional
         The element type.
     device : Device or str, optional
-        Where to make it; by default where the options in force say, else on the host.
+        The device; by default the device of the current options, or the host.
 
     Examples
     --------
@@ -397,7 +397,7 @@ def arange(
     dtype : dtype_like, optional
         By default ``int32`` if all three are integers, else ``float32``.
     device : Device or str, optional
-        Where to make it; by default where the options in force say, else on the host.
+        The device; by default the device of the current options, or the host.
 
     Returns
     -------
@@ -469,7 +469,7 @@ def linspace(
     name : str, optional
         The name of the axis.
     device : Device or str, optional
-        Where to make it; by default where the options in force say, else on the host.
+        The device; by default the device of the current options, or the host.
 
     Raises
     ------
@@ -513,7 +513,7 @@ def iota(
     vectorized_axes : sequence of (str, int), optional
         Names and sizes of vectorized axes; all entries are the same.
     device : Device or str, optional
-        Where to make it; by default where the options in force say, else on the host.
+        The device; by default the device of the current options, or the host.
 
     Raises
     ------
@@ -556,7 +556,7 @@ def eye(
     vectorized_axes : sequence of (str, int), optional
         Names and sizes of vectorized axes; all entries are the same.
     device : Device or str, optional
-        Where to make it; by default where the options in force say, else on the host.
+        The device; by default the device of the current options, or the host.
 
     Examples
     --------

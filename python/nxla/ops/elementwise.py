@@ -146,7 +146,7 @@ def log(x: TensorLike, /, base: TensorLike | None = None) -> Tensor:
 
 
 def can_cast(from_: TensorLike | DTypeLike, to: DTypeLike, /) -> bool:
-    """Tell whether an operand of one dtype next to one of another takes the dtype of the other.
+    """Return whether a dtype promotes to another dtype.
 
     Examples
     --------
@@ -176,9 +176,9 @@ def astype(
 ) -> Tensor:
     """Convert elements to another dtype.
 
-    Floats lose what is behind the point when they become integers; what an integer dtype does not
-    hold becomes the largest or smallest number that it holds, and NaN becomes zero. Integers that
-    become narrower wrap. Complex numbers lose their imaginary part.
+    A conversion from floats to integers truncates the fraction, clamps to the range of the integer
+    dtype, and maps NaN to zero. A conversion to narrower integers wraps around. A conversion from
+    complex numbers discards the imaginary part.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def astype(
     dtype : dtype_like
         The dtype.
     copy : bool
-        False gives a tensor back that has the dtype already and is where it is wanted.
+        False returns the tensor itself if it has the dtype and is on the device.
     device : Device or str, optional
         The device of the result; by default the device of `x`.
 

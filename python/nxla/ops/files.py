@@ -1,4 +1,4 @@
-"""Containers of tensors in files: our own format, numpy's, and safetensors."""
+"""Containers of tensors in files: the formats of nxla, NumPy and safetensors."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ _LONGEST = 100_000_000
 def save(file: PathLike, container: Any, /) -> None:
     """Write a container of tensors to a file, in the format that its name ends with.
 
-    The file is written beside the old one and then takes its place, so that there is a whole file
-    under the name at any time.
+    The file is written under a temporary name and then renamed, so that a complete file exists at
+    any time.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def compatible(left: Any, right: Any, /) -> bool:
-    """Tell whether one container could stand for another.
+    """Return whether two containers have equal structures and types.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def compatible(left: Any, right: Any, /) -> bool:
     Returns
     -------
     bool
-        Whether structures are equal, and the dtypes, shapes and vectorized axes of all leaves; a
-        name of an axis must be equal or missing on one side.
+        True if the structures, and the dtypes, shapes and vectorized axes of all leaves, are equal.
+        Names of axes must be equal, or missing on one side.
 
     Examples
     --------

@@ -223,7 +223,7 @@ def repeat(x: TensorLike, repeats: TensorLike, /, axis: Axis | None = None) -> T
     x : tensor_like
         Any tensor.
     repeats : int, sequence of int or tensor
-        How often, for all elements of the axis or for each.
+        The number of copies, for all elements of the axis or for each.
     axis : int or str, optional
         The axis; None flattens the tensor first.
 
@@ -284,8 +284,8 @@ def roll(
     x : tensor_like
         Any tensor.
     shift : int, integer scalar, or a sequence of them
-        How far, toward higher indices; one number for all axes, or one for each. A shift may be a
-        tensor or a traced value, which is known only when the program runs.
+        The distance toward higher indices; one number for all axes, or one for each. A shift may be
+        a tensor or a traced value.
     axis : int or str, or a sequence, optional
         The axes; None rolls the elements in row-major order.
 
@@ -351,15 +351,15 @@ def to_batched(
     x : tensor_like
         At least one axis.
     size : int
-        How many elements of the first axis each batch has.
+        The number of elements of the first axis in each batch.
     leftover : {"repeat", "discard"}
-        Whether a last batch that would be shorter is filled up with elements from the start, or
-        left out.
+        ``"repeat"`` fills a shorter last batch with elements from the start; ``"discard"`` omits
+        it.
 
     Returns
     -------
     iterator of Tensor
-        Each batch is made when it is asked for, and where `x` lives. One program makes all full
+        Each batch is created on request, on the device of `x`. One program creates all full
         batches.
 
     Raises
@@ -405,19 +405,20 @@ def pad_outer(
     widths: Sequence[tuple[int, int]],
     /,
 ) -> Tensor:
-    """Put a tensor's own elements, or a number, beyond the ends of its axes.
+    """Pad a tensor with its own elements or with a number.
 
     Parameters
     ----------
     x : tensor_like
         Any tensor.
     rule : {"cyclic", "mirror", "reflect", "replicate"} or number
-        What stands beyond the ends of ``a b c``: the elements from the other end
-        (``… b c | a b c | a b …``), those on this side of the edge with the outermost one twice
-        (``… b a | a b c | c b …``) or once (``… c b | a b c | b a …``), or the outermost one again
-        and again. A number stands for itself.
+        The padding of ``a b c``: ``"cyclic"`` continues from the other end
+        (``… b c | a b c | a b …``), ``"mirror"`` reflects with the outermost element twice
+        (``… b a | a b c | c b …``), ``"reflect"`` with the outermost element once
+        (``… c b | a b c | b a …``), and ``"replicate"`` repeats the outermost element. A number is
+        the padding value.
     widths : sequence of (int, int)
-        How many before and after the elements of each axis.
+        The numbers of padding elements before and after each axis.
 
     Raises
     ------

@@ -24,8 +24,8 @@ def batch_norm_train(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalise channels with their own mean and variance, then scale and shift them.
 
-    S. Ioffe and C. Szegedy, "Batch normalization" (2015): what is done in training. `batch_norm` is
-    for the use of a model, with the running statistics that are given back here.
+    S. Ioffe and C. Szegedy, "Batch normalization" (2015). Use this function for training, and
+    `batch_norm` for inference with the running statistics that this function returns.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def batch_norm_train(
     epsilon : float
         A constant that is added to the variance.
     momentum : float
-        How much of the running statistics stays; the rest is that of `x`, whose variance is divided
-        by the number of elements. No gradient flows through them.
+        The weight of the old running statistics; the statistics of `x` have the remaining weight.
+        The variance is divided by the number of elements. No gradient flows through the statistics.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""Files of numpy, read without trust in anything that they say.
+"""A reader of NumPy files that validates all input.
 
-numpy itself believes the header: it asks for as much memory as that names, and what is raised for
-damaged files is whatever lies below. Here sizes are compared with what there is before anything is
-asked for, and there is one error, which tells where it is.
+NumPy trusts the header: it allocates the memory that the header declares, and raises various
+exceptions for damaged files. This reader compares declared sizes with the actual data before it
+allocates memory, and raises `FormatError` with the position.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _array(stream: IO[bytes], size: int, where: str) -> Tensor:
         return _core.tensor(array.astype(dtype.newbyteorder("="), copy=False))
     except MemoryError as short:
         raise OutOfMemoryError(f"{where}: cannot allocate {needed} bytes of elements") from short
-    # NumPy refuses ranks above 64 and sizes above 2 ** 63 only when the array is made.
+    # NumPy rejects ranks above 64 and sizes above 2 ** 63 only when it creates the array.
     except (ValueError, OverflowError) as broken:
         raise FormatError(f"{where}: at byte {start}, shape {shape}: {broken}"[:500]) from broken
 

@@ -624,7 +624,7 @@ def categorical(
     key : tensor_like
         A key.
     logits : tensor_like
-        A real number for each category; minus infinity is never drawn.
+        A real number for each category; a category with minus infinity is never drawn.
     axis : int or str
         The axis of the categories.
     shape : int or sequence of int, optional

@@ -22,7 +22,7 @@ def reduce(
     keepdims: bool = False,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """Fold the elements with a function of one's own.
+    """Fold the elements with a user-defined function.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ def reduce(
     initial : number or scalar tensor
         The accumulator at the start.
     function : callable
-        Takes ``(element, accumulator)``, both scalars, and gives the new accumulator. The order of
-        elements is not specified, so it should be associative.
+        A function of ``(element, accumulator)``, both scalars, that returns the new accumulator.
+        The order of elements is not specified, so the function should be associative.
     axis : int or str, or a sequence, optional
         The axes; all by default.
     keepdims : bool
@@ -65,7 +65,7 @@ def _traced(function: Callable[..., Tensor], name: str, *operands: TensorLike) -
     """Run a function that needs a trace, in the current trace or in a new one."""
     if _core.is_tracing():
         return function(*operands)
-    # Plain numbers stay plain, so that they take the dtype of what stands next to them.
+    # Keep Python scalars, which take the dtype of the other operands.
     plain = [isinstance(operand, bool | int | float | complex) for operand in operands]
 
     def call(*tensors: Tensor) -> Tensor:

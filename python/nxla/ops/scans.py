@@ -100,7 +100,7 @@ def associative_scan(
     Returns
     -------
         A container like `xs`; entry ``i`` is the combination of the entries up to ``i``.
-        Like `xs`; entry ``i`` is the combination of those up to and with ``i``.
+        Like `xs`; entry ``i`` is the combination of the entries up to ``i``.
 
     Raises
     ------

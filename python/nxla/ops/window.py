@@ -24,16 +24,16 @@ def window_reduce(
     padding: Padding = "valid",
     dilations: PerAxis | None = None,
 ) -> Tensor:
-    """Fold each window with a function of one's own.
+    """Fold each window with a user-defined function.
 
     Parameters
     ----------
     x : tensor_like
         Any tensor.
     initial : number or scalar tensor
-        The accumulator at the start of each window, and what padding consists of.
+        The accumulator at the start of each window, and the value of padding.
     function : callable
-        Takes ``(element, accumulator)``, both scalars, and gives the new accumulator.
+        A function of ``(element, accumulator)``, both scalars, that returns the new accumulator.
     dimensions, strides, padding, dilations
         As for `window_sum`.
 

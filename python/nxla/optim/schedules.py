@@ -99,7 +99,7 @@ def exponential_decay(
     transition_begin : int
         The number of steps before the first change.
     staircase : bool
-        If True, multiply at once after each `transition_steps`, instead of continuously.
+        If True, multiply after every `transition_steps` steps instead of continuously.
     end_value : float, optional
         The bound at which the value stays.
 

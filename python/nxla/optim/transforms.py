@@ -98,7 +98,7 @@ def _is_narrow(dtype: DType) -> bool:
 
 
 def _state_dtype(x: Any) -> DType:
-    """Return the dtype of a state: float32 for narrower floats, else that of the parameter."""
+    """Return the dtype of a state: float32 for narrower floats, else the dtype of the parameter."""
     dtype = as_tensor(x).dtype
     return _core.f32 if _is_narrow(dtype) else dtype
 

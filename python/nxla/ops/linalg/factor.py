@@ -182,9 +182,9 @@ def eig(x: TensorLike, /) -> EigResult:
     They are computed on the host, by the same function for all compilers; a traced function calls
     it when it runs. `eigh` is for Hermitian matrices.
 
-    Derivatives are those of simple eigenvalues, up to the fourth; a fifth is NaN. What two equal
-    eigenvalues would say of each other's vectors is left out. The phases of the vectors are not
-    determined, and derivatives are right for functions that do not depend on them.
+    Derivatives up to the fourth are defined, by the formulas for simple eigenvalues; the fifth is
+    NaN. Terms between two equal eigenvalues are omitted. The phases of the vectors are not
+    determined, and derivatives are correct for functions that do not depend on the phases.
 
     Parameters
     ----------
@@ -230,9 +230,9 @@ def eig(x: TensorLike, /) -> EigResult:
 
 
 def _with_derivatives(x: Tensor, parts: tuple[Tensor, Tensor]) -> list[Tensor]:
-    """Give eigenvalues and eigenvectors, of which nothing is known, their derivatives.
+    """Attach derivatives to eigenvalues and eigenvectors from a host function.
 
-    Those are made of the parts themselves: of parts with one derivative less.
+    The derivative formulas use the eigenvalues and eigenvectors with one derivative less.
     """
     found = list(parts)
     if x.dtype.kind not in ("float", "complex") or x.size == 0:

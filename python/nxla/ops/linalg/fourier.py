@@ -38,7 +38,7 @@ def fftfreq(
     dtype : dtype_like, optional
         ``float32`` by default.
     device : Device or str, optional
-        Where to make it; by default where the options in force say, else on the host.
+        The device; by default the device of the current options, or the host.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def rfftfreq(
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Return the frequencies of what `rfft` returns. Parameters are those of `fftfreq`.
+    """Return the frequencies of the results of `rfft`. The parameters are those of `fftfreq`.
 
     Examples
     --------

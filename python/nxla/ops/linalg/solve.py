@@ -64,7 +64,7 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def _check_sides(a: Tensor, b: Tensor) -> None:
-    """Refuse matrices on the right that do not fit those on the left, in the shapes they have."""
+    """Check that the right sides fit the matrices, and raise an error with the original shapes."""
     if len(a.shape) < 2 or len(b.shape) < 2:
         return
     sides = f"{_type_of(a)} and {_type_of(b)}"
@@ -106,7 +106,7 @@ def slogdet(x: TensorLike, /) -> SlogdetResult:
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """Return every element of one vector times every element of another.
 
-    Unlike `nxla.outer` it takes vectors only, and conjugates nothing.
+    Unlike `nxla.outer`, it accepts only vectors, and does not conjugate.
 
     Raises
     ------
