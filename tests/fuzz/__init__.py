@@ -1,4 +1,4 @@
-"""Programs, bytes and arguments at random, and what has to hold of them.
+"""Random programs, bytes and arguments, and the properties that must hold for them.
 
 Each module here makes cases of one kind, as plain JSON, and checks them:
 

@@ -104,7 +104,7 @@ ARGUMENTS: dict[str, Any] = {
     "expression": lambda: nx.debug_expr(lambda x: x + 1)(nx.tensor(1.0)),
 }
 
-#: Sizes beyond it are refused, rather than filled page by page.
+#: The limit of the address space, so that huge allocations fail at once.
 ADDRESS_SPACE = 8 << 30
 
 ALLOWED = (
@@ -149,7 +149,7 @@ FUNCTIONS = functions()
 
 
 def parameters(name: str) -> tuple[int, list[str]]:
-    """Return how many arguments go by position at most, and the names of the others."""
+    """Return the maximum number of positional arguments, and the names of keyword arguments."""
     try:
         signature = inspect.signature(FUNCTIONS[name])
     except (TypeError, ValueError):

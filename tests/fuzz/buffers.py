@@ -1,4 +1,4 @@
-"""Exporters that lie: DLPack capsules and buffers whose fields say anything.
+"""DLPack capsules and buffers with random, mostly invalid fields.
 
 The memory behind them is real and larger than any honest field needs, so that a reader that
 believes a lie which cannot be seen through stays in memory of ours.
@@ -64,7 +64,7 @@ _capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
 
 class Exporter:
-    """An object whose capsule says what a case says."""
+    """An object whose capsule has the fields of a case."""
 
     def __init__(self, case: Any) -> None:
         self.case = case
@@ -153,7 +153,7 @@ def generate(rng: random.Random) -> Any:
 
 def check(case: Any) -> int:
     exporter = Exporter(case)
-    # Tensors may keep what they were lent.
+    # Tensors may keep the exported memory.
     _KEPT.append(exporter)
     del _KEPT[:-100]
     read = nx.from_dlpack if case["function"] == "from_dlpack" else nx.tensor

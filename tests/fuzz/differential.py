@@ -41,7 +41,7 @@ def generate(rng: random.Random) -> Any:
 
 
 def apart(ours: Any, theirs: Any, close: float = 0.0, slack: Any = 0.0) -> str | None:
-    """Say how two results differ by more than `close`, or what their dtype rounds, if they do.
+    """Return how two results differ by more than `close`, or what their dtype rounds, if they do.
 
     Elements may differ by `slack` besides.
     """
@@ -131,7 +131,7 @@ def skipped(name: str, operands: list[Any], engine: str) -> bool:
     return name.startswith("window_scatter") and has_nan
 
 
-#: Operations that add up elements, in an order of their own.
+#: Operations that sum elements in an unspecified order.
 ADDING = ("sum", "mean", "cumulative_sum", "matmul", "window_sum", "window_mean")
 
 
@@ -171,7 +171,7 @@ def whole(case: Any) -> None:
 
 
 def spread(case: Any, arrays: list[Any], plain: Any) -> Any:
-    """Return by how much each element changes with the last digits of the inputs.
+    """Return the change of each element under changes of the last digits of the inputs.
 
     Rounding changes `cos(prod(x))` by large amounts on every backend.
     """

@@ -104,7 +104,7 @@ def shrink(module: ModuleType, found: Found, seconds: float = 30.0) -> Found:
 
 
 class Counts(NamedTuple):
-    """How much was tried."""
+    """The numbers of cases and inputs."""
 
     cases: int
     inputs: int
@@ -119,7 +119,7 @@ def cases_of(module: ModuleType, seed: int, start: int = 0) -> Iterator[Any]:
 
 
 def work(name: str, seed: int, start: int, seconds: float, journal: Path) -> int:
-    """Try cases until the time is up or one fails; the journal says which one is at work."""
+    """Run cases until the time is over or a case fails; the journal contains the current case."""
     module = module_of(name)
     end = time.monotonic() + seconds
     cases = inputs = 0
@@ -158,7 +158,7 @@ def some(name: str, seed: int, count: int) -> int:
 
 
 def note(log: Any, entry: dict[str, Any]) -> None:
-    """Replace what the journal says."""
+    """Replace the contents of the journal."""
     log.seek(0)
     log.write(json.dumps(entry))
     log.truncate()
@@ -183,7 +183,7 @@ class Use(NamedTuple):
 
 
 def use_of(session: int) -> Use | None:
-    """Look at the processes of a session; ``None`` where the system does not show them."""
+    """Return the activity of the processes of a session, or None if the system hides them."""
     ticks, awake, shown = 0, False, False
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -203,10 +203,10 @@ def use_of(session: int) -> Use | None:
 
 
 class Watch:
-    """Tells what hangs from what others keep from computing.
+    """Distinguishes a case that hangs from a case that other processes slow down.
 
-    A case hangs that has computed for long, or has done nothing for long although it could have: no
-    thread of it waited for a processor. Where the system does not say, only time counts.
+    A case hangs if it has computed for long, or if it was idle for long without a thread that waits
+    for a processor. If the system hides the activity, only the elapsed time counts.
     """
 
     def __init__(self, session: int) -> None:
@@ -221,7 +221,7 @@ class Watch:
         self.asleep = 0.0
 
     def verdict(self) -> str | None:
-        """Say why the case counts as hanging, if it does; to be asked once a second or so."""
+        """Return the reason why the case counts as hanging, or None. Call it every second."""
         now, use = time.monotonic(), use_of(self.session)
         passed, self.before = now - self.before, now
         computed = use.seconds - self.computed if use else passed
@@ -258,7 +258,7 @@ def ask_for_stacks(process: subprocess.Popen[bytes], journal: Path) -> None:
         time.sleep(0.1)
         if path.exists() and path.stat().st_size:
             break
-    # All of it is written at once, but for the threads.
+    # The threads write their stacks a little later than the rest.
     time.sleep(0.2)
 
 
@@ -289,7 +289,7 @@ def wait(process: subprocess.Popen[bytes], journal: Path) -> str | None:
 
 
 def entry_of(journal: Path) -> dict[str, Any]:
-    """Return what a journal says last, also where its process was killed while it wrote."""
+    """Return the last entry of a journal, even if its process was killed during a write."""
     text = journal.read_text() if journal.exists() else ""
     entry: dict[str, Any] = json.JSONDecoder().raw_decode(text)[0] if text else {}
     return entry
@@ -317,7 +317,7 @@ def shrink_outside(name: str, found: Found) -> Found:
 
 
 def fuzz(name: str, seed: int, seconds: float) -> tuple[Counts, list[Found]]:
-    """Run a fuzzer for a while, in processes; return what was tried and what was found."""
+    """Run a fuzzer in processes for some seconds; return the counts and the failures."""
     end = time.monotonic() + seconds
     start = cases = inputs = 0
     found: list[Found] = []
@@ -377,7 +377,7 @@ def main(names: Iterable[str] = FUZZERS) -> None:
 
 
 def show_stacks(journal: Path | None) -> None:
-    """Have this process write its stacks beside its journal when it crashes or is asked to."""
+    """Make this process write its stacks next to its journal on a crash or on a signal."""
     if journal is None:
         faulthandler.enable()
         return

@@ -1,4 +1,4 @@
-"""Damaged bytes of every format: what is read is what was written, or there is a `FormatError`."""
+"""Damaged bytes of every format: a read returns the written value or raises `FormatError`."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ Values = list[Array]
 
 
 class Operation(NamedTuple):
-    """An operation: what it takes, its arguments, and how it is written here and in numpy."""
+    """An operation: its operands and arguments, and its implementations in nxla and NumPy."""
 
     kinds: str
     arity: int
@@ -128,7 +128,7 @@ add("hypot", "f", 2)
 
 
 def _floor_divide(x: Any, y: Any) -> Any:
-    """Divide an infinity as the array API standard prefers; numpy takes its other choice, NaN."""
+    """Divide an infinity as the Array API standard recommends; NumPy returns NaN."""
     return np.where(np.isinf(x), x / y, np.floor_divide(x, y))
 
 
@@ -472,7 +472,7 @@ def smaller(program: dict[str, Any]) -> Iterator[dict[str, Any]]:
     first = len(inputs)
     for last in range(1, len(steps)):
         yield {"inputs": inputs, "steps": steps[:last]}
-    # The operands of a step in its place.
+    # Replace a step by one of its operands.
     for index in reversed(range(len(steps))):
         for place in dict.fromkeys(steps[index][1]):
             gone = first + index

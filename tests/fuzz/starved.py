@@ -1,7 +1,7 @@
-"""Programs in too little memory: each gives its result, or a `MemoryError` that says what for.
+"""Programs with too little memory: each returns its result or raises a descriptive `MemoryError`.
 
-The address space of the process is limited to what it has and a little more; the little is drawn at
-random, so that each allocation of a program is the first to fail in some case.
+The address space of the process is limited to its current size plus a random amount, so that each
+allocation of a program is the first to fail in some case.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def used() -> int:
 def check(case: Any) -> int:
     operands = data()
     program = PROGRAMS[case["program"]]
-    # Threads and plans are there, as they are in any process that has been at work.
+    # Create the threads and plans before the limit, as in a process that has run before.
     program(operands)
     _core.release_held_memory()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)

@@ -10,7 +10,7 @@ from golden import cases, defn_run, ops, report, skips
 
 
 def main() -> int:
-    """Run what the command line asks for; the status is 1 if a case failed."""
+    """Run the cases of the command line; return 1 if a case failed."""
     parser = argparse.ArgumentParser(prog="golden", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=cases.HERE)
     parser.add_argument("--engine", choices=[*ops.RUNNERS], action="append")

@@ -1,4 +1,4 @@
-"""What numpy says where our result is not the recorded one.
+"""Results of NumPy for cases in which nxla differs from the recorded result.
 
 Nx's reference backend differs from other libraries in some functions. A case passes if NumPy
 returns the result of nxla, and fails if NumPy differs or lacks the function.

@@ -59,7 +59,7 @@ LOOSE: dict[str, dict[str, Tolerance]] = {
 }
 
 
-#: Tolerances of some dtypes in place of the usual ones, or one for all dtypes.
+#: Tolerances of some dtypes that replace the usual ones, or one tolerance for all dtypes.
 Loose = Mapping[str, Tolerance] | Tolerance
 
 
@@ -71,12 +71,12 @@ def tolerance_of(dtype: str, loose: Loose | None = None) -> Tolerance:
 
 
 def same_dtype(expected: str, actual: str) -> bool:
-    """Tell whether two dtypes are the same, a predicate being Nx's ``u8``."""
+    """Return whether two dtypes are the same, a predicate being Nx's ``u8``."""
     return expected == actual or (expected == "u8" and actual == "pred")
 
 
 def close(expected: Any, actual: Any, tolerance: Tolerance) -> bool:
-    """Tell whether two numbers are close; NaN is close to NaN, an infinity to itself."""
+    """Return whether two numbers are close; NaN is close to NaN, an infinity to itself."""
     if isinstance(expected, complex) or isinstance(actual, complex):
         return _close_complex(complex(expected), complex(actual), tolerance)
     if isinstance(expected, float) and math.isnan(expected):
@@ -108,7 +108,7 @@ def _vectorized(actual: nx.Tensor) -> tuple[tuple[str, int], ...]:
 
 
 def difference(expected: Data, actual: nx.Tensor, loose: Loose | None = None) -> str | None:
-    """Say how a tensor differs from the recorded one; None if it does not."""
+    """Return how a tensor differs from the recorded one; None if it does not."""
     dtype = str(actual.dtype)
     if not same_dtype(expected.dtype, dtype):
         return f"dtype {dtype}, expected {expected.dtype}"
@@ -130,7 +130,7 @@ def difference(expected: Data, actual: nx.Tensor, loose: Loose | None = None) ->
 
 
 def mismatch(expected: Any, actual: Any, loose: Loose | None = None) -> str | None:
-    """Say how a result differs from the recorded one; None if it does not.
+    """Return how a result differs from the recorded one; None if it does not.
 
     Tensors, numbers, dtypes and strings are compared by value. Tuples equal lists with the same
     items, because the format does not always use the same kind of sequence as Python.
@@ -154,7 +154,7 @@ def mismatch(expected: Any, actual: Any, loose: Loose | None = None) -> str | No
         pairs = ((f"[{key!r}]", expected[key], actual[key]) for key in expected)
         return _first_mismatch(pairs, loose)
     if isinstance(expected, int | float | complex) and not isinstance(expected, bool):
-        # An int is not a float: Nx tells them apart, and promotion depends on it.
+        # An int must not equal a float, because promotion depends on the kind.
         if type(actual) is not type(expected):
             return f"{type(actual).__name__} {actual!r}, expected {expected!r}"
         bound = tolerance_of("f32", loose)
@@ -169,7 +169,7 @@ def mismatch(expected: Any, actual: Any, loose: Loose | None = None) -> str | No
 
 
 def _own_text(expected: str, actual: Any) -> Any:
-    """Write a text of Nx the way we do, or read it as what it stands for."""
+    """Convert a string of Nx to the notation of nxla, or to the value that it denotes."""
     if isinstance(actual, bytes):
         # A binary that happens to be text.
         return expected.encode()

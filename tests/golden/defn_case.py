@@ -1,8 +1,8 @@
 """What all cases of numerical functions share: reading one, running it, judging what comes out.
 
-A case has several aspects: what the function returns (`result`), what it shows to the host
-(`calls`), what it prints (`stdout`), its text (`expr`), its derivative (`grad`), its stages
-(`stages`). They are judged on their own, so that one that is left out hides no other.
+A case has several aspects: the returned values (`result`), the values of hooks (`calls`), the
+output (`stdout`), the printed expression (`expr`), the derivative (`grad`), and the stages
+(`stages`). Each aspect has a separate verdict.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EXCEPTIONS: dict[str, tuple[type[Exception], ...]] = {
     "ArgumentError": (IndexError, nx.TraceError, nx.GradientError),
     "CompileError": (nx.ArgumentError, nx.ShapeError, nx.DTypeError, nx.TraceError),
     "Protocol.UndefinedError": (nx.ArgumentError, nx.DTypeError),
-    # Tensors do not change; Python says so itself.
+    # Tensors do not change; Python raises a TypeError.
     "RuntimeError": (nx.GradientError, TypeError),
 }
 
@@ -116,7 +116,7 @@ class Text:
 
 
 def materialize(value: Any) -> Any:
-    """Put tensors of ours in place of recorded ones."""
+    """Replace recorded tensors by tensors of nxla."""
     if isinstance(value, values.Atom):
         return str(value.name)
     return values.replace(value, to_nxla)
@@ -124,14 +124,14 @@ def materialize(value: Any) -> Any:
 
 @contextlib.contextmanager
 def engine(name: str) -> Iterator[None]:
-    """Run what is inside on an engine."""
+    """Run the body of the context on a backend."""
     with nx.default_options(compiler=name):
         yield
 
 
 @contextlib.contextmanager
 def like_nx() -> Iterator[None]:
-    """Trace what is inside with Nx's simplifications, which also reorder sums of floats."""
+    """Trace the body of the context with Nx's simplifications, which reorder sums of floats."""
     before = nx._core.set_reassociate_floats(True)
     try:
         yield
@@ -141,7 +141,7 @@ def like_nx() -> Iterator[None]:
 
 @contextlib.contextmanager
 def printed() -> Iterator[io.StringIO]:
-    """Catch what is printed."""
+    """Capture the output."""
     target = io.StringIO()
     with contextlib.redirect_stdout(target):
         yield target
@@ -167,7 +167,7 @@ def result(case: Case, actual: Any, expected: Any = None) -> Verdict:
 
 
 def judge(expected: Any, actual: Any, tolerance: compare.Loose | None = None) -> str | None:
-    """Say what is wrong with a result or an error; None if nothing is."""
+    """Return the fault of a result or an error, or None."""
     if isinstance(expected, Failure):
         return _judge_error(expected, actual)
     if isinstance(actual, BaseException):

@@ -16,11 +16,11 @@ def run(
 ) -> Iterator[Outcome]:
     """Run cases one by one.
 
-    The outcome of the result counts under the group's name, those of other aspects under the name
-    of the aspect too.
+    The name of the group identifies the outcome of the result; other outcomes also have the name of
+    the aspect.
     """
     for raw in cases:
-        # Whatever is raised is an outcome of the case, and must not end the run.
+        # Every exception is an outcome of the case and must not end the run.
         case = defn_case.attempt(lambda raw=raw: defn_case.read(raw))
         if isinstance(case, BaseException):
             why = f"{type(case).__name__}: {case}"
@@ -38,7 +38,7 @@ def run(
 def _outcome(
     case: defn_case.Case, verdict: defn_case.Verdict, engine: str, rules: Sequence[skips.Skip]
 ) -> Outcome:
-    """Tell what became of an aspect."""
+    """Return the outcome of an aspect."""
     label = "" if verdict.aspect == "result" else f" {verdict.aspect}"
     given = case.id, case.raw["group"] + label, engine
     source = case.raw.get("code") or case.raw["source"].strip()

@@ -1,8 +1,8 @@
-"""Which of our errors stand for which of Nx's.
+"""The exceptions of nxla that correspond to exceptions of Nx.
 
-Nx raises ``ArgumentError`` for nearly every mistake; ours say what kind of mistake it is. Errors
-that are accidents of Erlang or of Nx's reference backend are marked native: any error of ours, or a
-value, is as good.
+Nx raises ``ArgumentError`` for nearly every mistake; nxla has a class for each kind of mistake.
+Errors of Erlang and of Nx's reference backend are marked native; nxla may raise any error or return
+a value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import nxla as nx
 from golden.elixir.errors import ElixirError
 from golden.values import Failure
 
-#: The classes that stand for an exception of Nx.
+#: The classes that correspond to an exception of Nx.
 MATCHING: dict[str, tuple[type[Exception], ...]] = {
     "ArgumentError": (
         nx.ShapeError,
@@ -27,7 +27,7 @@ MATCHING: dict[str, tuple[type[Exception], ...]] = {
 
 
 def matches(expected: Failure, raised: BaseException) -> bool:
-    """Tell whether what was raised is the mistake that Nx found."""
+    """Return whether an exception corresponds to the error of Nx."""
     if expected.native and isinstance(raised, nx.NxlaError | TypeError | AssertionError):
         return True
     if isinstance(raised, ElixirError):
@@ -36,8 +36,8 @@ def matches(expected: Failure, raised: BaseException) -> bool:
         return True
     if type(raised) is not TypeError:
         return False
-    # Python itself refuses options that a function does not have, and arguments of a wrong type,
-    # as long as it is our function that is called wrongly, and not one of these tests.
+    # Python rejects unknown options and arguments of a wrong type. The error counts only if it
+    # comes from a function of nxla, and not from a function of these tests.
     text = str(raised)
     compiled = any(note.startswith("while processing") for note in getattr(raised, "__notes__", ()))
     return "unexpected keyword" in text or "missing" in text or compiled or _inside_nxla(raised)

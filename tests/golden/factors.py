@@ -1,7 +1,7 @@
 """Whether factors of matrices are right, which are not unique.
 
-Nx's reference backend has its own signs and orders, so factors are multiplied together again, and
-only their dtypes, shapes and what does not depend on a choice are those that were recorded.
+The signs and orders of factors differ from Nx's reference backend. Therefore the tests multiply the
+factors, and compare dtypes, shapes and unique quantities with the recorded ones.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ CHECKS: dict[str, Callable[..., list[str | None]]] = {
 
 
 def mismatch(op: str, matrix: Data, expected: Any, actual: Any) -> str | None:
-    """Say what is wrong with factors of a matrix; None if nothing is."""
+    """Return the fault of factors of a matrix, or None."""
     found = [(tuple(x.shape), [tuple(axis) for axis in x.vectorized_axes]) for x in actual]
     wanted = [(x.shape, list(x.vectorized)) for x in expected]
     if found != wanted:

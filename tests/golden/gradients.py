@@ -1,6 +1,6 @@
 """Comparing derivatives with Nx's, and with finite differences.
 
-This is the one place that says in what they may differ from Nx's:
+The allowed differences from the gradients of Nx are:
 
 * A gradient has the dtype of what it is taken for, or ``f32`` if that is no float. Nx starts from a
   one in ``f32`` and leaves what arithmetic makes of it. Of a complex gradient of a real input, we
@@ -24,7 +24,7 @@ DIFFERENCES = compare.Tolerance(2e-3, 2e-3)
 
 
 def mismatch(case: Case, traced: Any, operands: list[Any], engine: str) -> str | None:
-    """Say how the gradient of a function differs from the recorded one; None if it does not."""
+    """Return how the gradient of a function differs from the recorded one; None if it does not."""
     wanted = case.raw["grad"]
 
     def scalar(*inputs: Any) -> Any:
@@ -50,7 +50,7 @@ def mismatch(case: Case, traced: Any, operands: list[Any], engine: str) -> str |
 
 
 def with_our_dtypes(expected: Any, found: Any) -> Any:
-    """Write a result with gradients in it the way ours have them."""
+    """Convert a recorded result with gradients to the conventions of nxla."""
     if isinstance(expected, Data) and isinstance(found, nx.Tensor):
         float_kinds = ("float", "complex")
         as_ours = found.dtype.kind in float_kinds and expected.dtype[0] in "bfc"
@@ -64,7 +64,7 @@ def with_our_dtypes(expected: Any, found: Any) -> Any:
 
 
 def _like(found: nx.Tensor, numbers: tuple[Any, ...]) -> Data:
-    """Write expected numbers the way a gradient has them."""
+    """Convert expected numbers to the dtype of a gradient."""
     if found.dtype.kind != "complex":
         numbers = tuple(x.real if isinstance(x, complex) else x for x in numbers)
     names, vectorized = tuple(found.names), found.vectorized_axes

@@ -1,8 +1,8 @@
 """Running the cases of tensor functions on an engine.
 
-The evaluator runs each call on its own, the way users make it. XLA takes tens of milliseconds for
-each program, so there many calls are traced into one; a program that fails is halved until the call
-that is to blame stands alone.
+The evaluator runs each call separately, like a user. XLA compiles each program for tens of
+milliseconds, so many calls are traced into one program; a program that fails is halved until the
+faulty call is found.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Case:
         return tensors([self.args, self.options])
 
     def call(self, operands: Iterable[Any]) -> Any:
-        """Call our function on these tensors in place of the recorded ones."""
+        """Call the function of nxla on these tensors instead of the recorded ones."""
         source = iter(operands)
         args = replace(self.args, lambda _: next(source))
         options = replace(self.options, lambda _: next(source))
@@ -91,7 +91,7 @@ class Case:
         return found is not None and found.host
 
     def outcome(self, engine: str, ran: Ran, rules: Sequence[skips.Skip]) -> Outcome:
-        """Tell what became of the case."""
+        """Return the outcome of the case."""
         given = self.raw["id"], self.raw["group"], engine
         if ran.why is None:
             unknown = self.native and not ran.refused
@@ -110,7 +110,7 @@ class Case:
         )
 
     def judge(self, actual: Any) -> Ran:
-        """Say what is wrong with a result, if anything is."""
+        """Return the fault of a result, or None."""
         if self.ieee is not None:
             return Ran(compare.numbers_mismatch(self.ieee, actual), actual)
         if isinstance(self.expected, Failure):
@@ -123,7 +123,7 @@ class Case:
         return Ran(compare.mismatch(self.expected, actual, loose), actual)
 
     def judge_error(self, raised: BaseException) -> Ran:
-        """Say what is wrong with an error, if it is not the recorded one."""
+        """Return the difference of an error from the recorded one, or None."""
         if self.fails and errors.matches(self.expected, raised):
             return Ran(None, refused=True)
         return Ran(f"{type(raised).__name__}: {raised}", refused=True)
@@ -173,7 +173,7 @@ def _run_alone(case: Case, compiler: str | None = None) -> Ran:
 
 @cache
 def _known(dtype: str) -> bool:
-    """Tell whether the plugin has a dtype."""
+    """Return whether the plugin has a dtype."""
     try:
         nx.jit(lambda x: nx.reshape(x, (1,)), compiler="xla")(nx.zeros((), dtype=dtype))
     except nx.NxlaError:
@@ -182,7 +182,7 @@ def _known(dtype: str) -> bool:
 
 
 def run_xla(cases: Iterable[Case], rules: Sequence[skips.Skip]) -> Iterator[Outcome]:
-    """Run cases in programs of many calls. Cases that compute nothing on a device are left out."""
+    """Run cases in programs of many calls, without the cases that do not compute on a device."""
     batch: list[Case] = []
     for case in cases:
         if case.host:

@@ -28,8 +28,7 @@ class Skip:
     call: str = ""
     #: A regular expression found in the arguments and options, as JSON.
     args: str = ""
-    #: A regular expression found in what a numerical case is written in: its source, the code of a
-    #: snippet, where it is split.
+    #: A regular expression found in the source of a numerical case: the code, and the split points.
     source: str = ""
     #: A regular expression found in the recorded texts of expressions.
     text: str = ""
@@ -45,7 +44,7 @@ class Skip:
     aspects: tuple[str, ...] = ()
 
     def covers(self, case: dict[str, Any], engine: str, aspect: str = "result") -> bool:
-        """Tell whether a case, or an aspect of one, may differ on an engine."""
+        """Return whether a case, or an aspect of one, may differ on an engine."""
         if self.engines and engine not in self.engines:
             return False
         if self.aspects and aspect not in self.aspects:
@@ -66,13 +65,13 @@ class Skip:
 
 @dataclass(frozen=True)
 class Deviation:
-    """In what a result is not the recorded one, and whether numpy has ours."""
+    """The difference of a result from the recorded one, and the verdict of NumPy."""
 
     why: str
     has_numpy: Callable[[], bool] = lambda: False
 
     def allowed(self, rule: Skip) -> bool:
-        """Tell whether this is what the rule is about."""
+        """Return whether a rule allows this difference."""
         if rule.differs and not re.search(rule.differs, self.why):
             return False
         return not rule.numpy or self.has_numpy()
@@ -98,13 +97,13 @@ def find(
     deviation: Deviation,
     aspect: str = "result",
 ) -> Skip | None:
-    """Return the first rule that covers a case and in what it differs; None if there is none."""
+    """Return the first rule that covers a case and its difference, or None."""
     covering = (rule for rule in rules if rule.covers(case, engine, aspect))
     return next((rule for rule in covering if deviation.allowed(rule)), None)
 
 
 def stale(rules: Sequence[Skip], used: Iterable[Skip | None]) -> list[Skip]:
-    """List the rules that are not among those for which something was left out."""
+    """List the rules that no case has used."""
     needed = set(used)
     return [rule for rule in rules if rule not in needed]
 

@@ -49,7 +49,8 @@ class _Values:
 class _Computed:
     """The values that stages compute."""
 
-    #: For each stage and each of its outputs, the values on the way to it, as often as printed.
+    #: For each output of each stage, the values that it depends on, repeated as in the printed
+    #: form.
     printed: list[list[list[int]]]
     #: The outputs of each stage.
     outputs: list[list[int]]
@@ -58,7 +59,7 @@ class _Computed:
 
     @property
     def once(self) -> list[int]:
-        """The values, each as often as there are stages that compute it."""
+        """The values, repeated for each stage that computes them."""
         return [n for stage in self.printed for n in {n for output in stage for n in output}]
 
     @property
@@ -69,7 +70,7 @@ class _Computed:
 
 
 def mismatch(expected: list[dict[str, Any]], stages: nx.StageGraph) -> str | None:
-    """Say how stages differ from the recorded ones; None if they do not."""
+    """Return how stages differ from the recorded ones; None if they do not."""
     values = _Values()
     theirs = _follow(values, [(stage["arguments"], stage["expr"]) for stage in expected])
     ours = _follow(values, [([*s.arguments], str(s.expr)) for s in stages.stages])

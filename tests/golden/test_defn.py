@@ -67,7 +67,7 @@ def test_few_aspects_are_left_out() -> None:
 
 
 def test_each_rule_is_needed() -> None:
-    """A rule that no case needs any more goes: it could hide what breaks later."""
+    """Every rule is needed by a case, because an unused rule could hide later failures."""
     found = [outcome for group in groups() for outcome in outcomes(group)]
     for rule in RULES:
         if "xla" in rule.engines:
@@ -113,7 +113,7 @@ def test_each_rule_is_needed() -> None:
     ],
 )
 def test_the_reader_of_elixir(source: str, value: Any) -> None:
-    """Sources mean what they mean in Elixir."""
+    """Elixir code has the semantics of Elixir."""
     assert evaluate(source, {"m": {"a": 1}}) == value
 
 
@@ -136,7 +136,7 @@ def test_what_numerical_code_refuses(body: str, exception: str) -> None:
 
 
 def test_rules_ask_how_a_result_differs() -> None:
-    """A rule covers what it names, and nothing that differs in another way."""
+    """A rule covers only cases with its difference."""
     case = {"id": "add/1", "call": "Nx.add(a0, 1)", "args": [], "opts": {}, "result": None}
     rule = skips.Skip("why", ids=("add/*",), differs="dtype f16, expected f32")
     other = skips.Skip("numpy", numpy=True)

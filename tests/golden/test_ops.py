@@ -30,7 +30,7 @@ def groups() -> dict[str, list[ops.Case]]:
 
 
 def sample(group: list[ops.Case]) -> list[ops.Case]:
-    """Choose cases for XLA, whose compiler takes its time; `make golden` runs all of them.
+    """Choose cases for XLA, which compiles slowly; `make golden` runs all cases.
 
     The choice is the same each time, and mixes what stands together in the file.
     """
@@ -57,15 +57,15 @@ def test_xla(group: str) -> None:
 
 
 def test_few_cases_are_left_out() -> None:
-    """Reasons for leaving cases out must not grow into a habit."""
+    """The share of skipped cases stays small."""
     found = [outcome for group in groups() for outcome in outcomes(group)]
     left_out = [outcome for outcome in found if outcome.status == "skipped"]
-    # A tenth of them are random numbers of narrow floats, which are drawn in f32 here.
+    # A tenth of the skipped cases are random numbers of narrow floats, which nxla draws in f32.
     assert len(left_out) <= 0.055 * len(found)
 
 
 def test_each_rule_is_needed() -> None:
-    """A rule that no case needs any more goes: it could hide what breaks later."""
+    """Every rule is needed by a case, because an unused rule could hide later failures."""
     found = [outcome for group in groups() for outcome in outcomes(group)]
     for rule in RULES:
         if "xla" in rule.engines:
@@ -92,6 +92,6 @@ def test_each_rule_is_needed() -> None:
     ],
 )
 def test_the_arbiter(function: Any, args: Any, options: Any, ours: Any, *, agrees: bool) -> None:
-    """Numpy says whether a result that is not the recorded one is right."""
+    """NumPy decides whether a result that differs from the recorded one is correct."""
     given = ours if isinstance(ours, bytes | nx.Tensor) else nx.tensor(ours)
     assert arbiter.agrees(function, args, options, given) == agrees

@@ -1,6 +1,6 @@
 """Comparing the text of expressions: Nx's and ours are the same graph in the same words.
 
-This is the one place that says in what the two may differ:
+The allowed differences are:
 
 * Nx shares a node only if the program does; ours are hash-consed, so equal lines become one. Both
   texts are read as graphs, equal lines are merged, and names are given anew in the order of a walk.
@@ -57,7 +57,7 @@ class Graph:
     """A graph that was parsed from a printed expression."""
 
     type: str
-    #: For each name the words of its line, its type, and what is listed before the operations.
+    #: For each name: the words of its line, its type, and a flag for entries before the operations.
     lines: dict[str, tuple[str, str, bool]] = field(default_factory=dict)
     root: str = ""
 
@@ -169,7 +169,7 @@ def _block(found: re.Match[str]) -> str:
 
 
 def same_value(words: str, kind: str, graph: Graph) -> str | None:
-    """Name the operand of a line that makes nothing new of it: a note, or other names for axes."""
+    """Return the operand of a line without effect on values: a note, or new names of axes."""
     found = re.fullmatch(r"(?:reshape|metadata) ([a-z]+)(?:, (:\w+))?", words)
     if found is None or found[1] not in graph.lines or found[2] in NOTES:
         return None

@@ -1,7 +1,7 @@
 """Decoding the values of golden files.
 
-Numbers and containers become Python's own; what Python has no word for becomes one of the small
-classes here. Only `to_nxla` and what it calls touch the package under test.
+Numbers and containers become Python objects; other values become instances of the classes in this
+module. Only `to_nxla` and its callees use the package under test.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _keyword(pairs: Any) -> Keyword:
     return Keyword(tuple((key, decode(item)) for key, item in pairs))
 
 
-#: The key that tells what a JSON object is, and how to decode it. The first that is found counts.
+#: The keys that identify the kind of a JSON object, with their decoders. The first match counts.
 _KINDS: list[tuple[str, Callable[[dict[str, Any]], Any]]] = [
     ("error", lambda v: Failure(v["error"], v["exception"], v.get("native", False))),
     ("template", lambda v: Template(dtype_name(v["type"]), tuple(v["shape"]), _names(v))),

@@ -1,8 +1,8 @@
 """How a call of Nx becomes a call of nxla.
 
-An `Adapter` says which function of ours it is, what its options are called here, and which of Nx's
-defaults differ from ours (`sort` works along the first axis there, along the last here). Options it
-does not know are handed on under their own name, so that the function refuses them.
+An `Adapter` names the function of nxla, its options, and the defaults that differ from Nx (`sort`
+uses the first axis in Nx, and the last one in nxla). Unknown options are passed on, so that the
+function rejects them.
 """
 
 from __future__ import annotations

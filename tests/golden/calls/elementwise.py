@@ -55,7 +55,7 @@ def _binary(name: str) -> Any:
 
 
 def _clip(x: Any, low: Any, high: Any) -> Any:
-    # The bounds are tensors to Nx, with a dtype that takes part in the promotion.
+    # Nx converts the bounds to tensors, whose dtypes enter the promotion.
     return nx.clip(x, nx.asarray(low), nx.asarray(high))
 
 

@@ -55,7 +55,7 @@ def _copied(container: Any, backend: Any = None) -> Any:
 
 
 def _serialize(container: Any, *, compressed: Any = None) -> bytes:
-    # How well bytes are compressed is not what is in them.
+    # The compression does not change the contents.
     del compressed
     return nx.serialize(container)
 

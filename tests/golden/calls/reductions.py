@@ -34,7 +34,7 @@ def _window_reduce(x: Any, initial: Any, dimensions: Any, combine: Fun, **option
 
 def _scatter(name: str) -> Any:
     def call(x: Any, source: Any, initial: Any, dimensions: Any, **options: Any) -> Any:
-        # The initial value is a tensor to Nx, whose dtype takes part in the promotion.
+        # Nx converts the initial value to a tensor, whose dtype enters the promotion.
         return getattr(nx, name)(x, source, nx.asarray(initial), dimensions, **options)
 
     return call

@@ -1,4 +1,4 @@
-"""Rules about shapes that Nx has as functions of their own: ours show in the shapes of results."""
+"""Shape functions of Nx; nxla computes the shapes of results instead."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _kept(shape: Any) -> list[str | None]:
 
 
 def _padding(shape: Any, window: Any, rule: Any) -> Any:
-    """Find the padding on each side: the window sums of ones at the ends tell it."""
+    """Return the padding on each side, from window sums of ones at the ends."""
     low, high = [], []
     for axis, size in enumerate(shape):
         line = nx.window_sum(nx.ones((size,), dtype="s32"), (window[axis],), padding=rule).tolist()

@@ -80,7 +80,7 @@ def _fill(x: Any, value: Any, *, dtype: Any = None) -> Any:
 
 
 def _shape_of(shape: Any) -> Any:
-    """Nx takes a tensor where it means its shape."""
+    """Return a shape; Nx also accepts a tensor with this shape."""
     sizes = shape.shape if isinstance(shape, nx.Tensor | nx.Expr) else shape
     if isinstance(sizes, int):
         raise nx.ShapeError(f"a shape of Nx is a tuple, not {sizes}")
@@ -132,7 +132,7 @@ def _sorted(function: str) -> Any:
     def call(
         x: Any, *, direction: Any = "asc", axis: Any = 0, stable: Any = False, **options: Any
     ) -> Any:
-        # Ours has a boolean; a word that Nx refuses is refused here as well.
+        # nxla has a boolean option; an atom that Nx rejects is rejected here too.
         descending = {"asc": False, "desc": True}.get(direction, direction)
         sort = getattr(nx, function)
         return sort(x, axis=axis, descending=descending, stable=stable, **options)

@@ -19,17 +19,17 @@ class Cursor:
         return self.tokens[self.position]
 
     def next(self) -> Token:
-        """Take the token that comes."""
+        """Return the current token and advance."""
         token = self.token
         self.position += 1
         return token
 
     def at(self, kind: str, *values: str) -> bool:
-        """Tell whether a token of this kind, one of these, comes."""
+        """Return whether the current token has a kind and one of the values."""
         return self.token.kind == kind and (not values or self.token.value in values)
 
     def accept(self, kind: str, *values: str) -> bool:
-        """Take the token if it is one of these."""
+        """Return the current token and advance, if it has one of the values."""
         if self.at(kind, *values):
             self.position += 1
             return True

@@ -41,7 +41,7 @@ def send(_target: Any, message: Any) -> Any:
 
 
 def _options(node: Call) -> tuple[tuple[Node, ...], dict[str, Node]]:
-    """Split the arguments of a form: expressions, and what has a key."""
+    """Split the arguments of a form into expressions and keyword arguments."""
     entries: dict[str, Node] = {}
     count = len(node.args)
     while count and (found := keyword_items(node.args[count - 1])) is not None:
@@ -51,7 +51,7 @@ def _options(node: Call) -> tuple[tuple[Node, ...], dict[str, Node]]:
 
 
 def _choose(clauses: Node, values: list[Any], scope: Scope, run: Run) -> tuple[bool, Any]:
-    """Run the first clause that fits; say whether there is one."""
+    """Run the first matching clause; return whether one matched."""
     from golden.elixir.interpreter import select_clause
 
     assert isinstance(clauses, Clauses)

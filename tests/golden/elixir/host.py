@@ -1,4 +1,4 @@
-"""Elixir's own functions and special forms, as far as golden cases use them."""
+"""The functions and special forms of Elixir that golden cases use."""
 
 from __future__ import annotations
 

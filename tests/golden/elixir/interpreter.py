@@ -61,7 +61,7 @@ class Module:
     #: Parameters of functions, where they stand apart from the clauses.
     heads: dict[str, tuple[Node, ...]] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
-    #: Short names of modules, and what they stand for.
+    #: Aliases of modules.
     aliases: dict[str, str] = field(default_factory=dict)
     #: Modules whose functions may be called without their names.
     imports: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Module:
     modules: dict[str, Module] = field(default_factory=dict)
 
     def resolve(self, name: str) -> str:
-        """Return what the name of a module stands for."""
+        """Return the full name of a module."""
         first, dot, rest = name.partition(".")
         return self.aliases.get(first, first) + dot + rest
 
@@ -91,7 +91,7 @@ class Scope:
 
 
 def run(node: Node, scope: Scope) -> Any:
-    """Evaluate an expression; what it binds stays in the scope."""
+    """Evaluate an expression; its bindings stay in the scope."""
     match node:
         case Literal(value):
             return value
@@ -286,7 +286,7 @@ def _pipe(left: Node, right: Node, scope: Scope) -> Any:
 
 
 def call_local(module: Module, name: str, args: Sequence[Any], scope: Scope) -> Any:
-    """Call a function of a module; ``defn`` compiles unless a trace is under way."""
+    """Call a function of a module; ``defn`` compiles outside a trace."""
     definitions = module.functions[name]
     if definitions[0].kind in ("defn", "defnp") and not nx._core.is_tracing():
         run_inline = partial(inline, module, name, builtins=scope.builtins)
@@ -298,7 +298,7 @@ def call_local(module: Module, name: str, args: Sequence[Any], scope: Scope) -> 
 def inline(
     module: Module, name: str, args: Sequence[Any], builtins: dict[str, Callable[..., Any]]
 ) -> Any:
-    """Run a function of a module as part of what is under way."""
+    """Run a function of a module in the current trace."""
     for definition in module.functions[name]:
         scope = Scope(module, definition.kind in ("defn", "defnp"), {}, builtins)
         parameters = definition.parameters

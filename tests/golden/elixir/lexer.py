@@ -16,7 +16,7 @@ from golden.elixir.errors import ElixirError
 
 @dataclass(frozen=True)
 class Token:
-    """One token: its kind, what it stands for, and how it is surrounded."""
+    """One token: its kind, its value, and the space around it."""
 
     kind: str  # int float string charlist atom key alias name op capture sigil eol end_of_file
     value: Any

@@ -1,4 +1,4 @@
-"""Functions of Nx: most are those of the table that golden tensor functions share.
+"""Functions of Nx; most come from the table of tensor functions.
 
 This module contains functions that take functions, belong to `Nx.Defn`, or return Elixir values.
 """
@@ -53,7 +53,7 @@ def call(module: str, name: str, args: Sequence[Any]) -> Any:
 
 
 def knows(module: str, name: str) -> bool:
-    """Tell whether a module has a function."""
+    """Return whether a module has a function."""
     return (
         (module, name) in OWN or (module, name) in CALLS or name in standard.MODULES.get(module, {})
     )
@@ -78,7 +78,7 @@ def field(value: Any, name: str) -> tuple[Any] | None:
 
 
 def _split(name: str, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Tell options from arguments, and write atoms and types the way the table has them."""
+    """Separate options from arguments, and convert atoms and types to the notation of the table."""
     options: dict[str, Any] = {}
     last = len(args) - 1
     if args and is_keyword(args[-1]) and args[-1] and KEYWORD_ARGUMENTS.get(name) != last:
@@ -126,7 +126,7 @@ def _tensor(x: Any) -> Any:
 
 
 def _numbers(data: Any) -> Any:
-    """Put numbers in place of the atoms that stand for them."""
+    """Replace atoms of numbers, such as infinities, by the numbers."""
     if isinstance(data, list):
         return [_numbers(item) for item in data]
     return NUMBERS.get(str(data), data) if isinstance(data, Atom) else data
@@ -160,7 +160,7 @@ def update(container: Any, key: Any, *, pop: bool) -> None:
 
 
 def _place(tensor: Any, key: Any) -> Any:
-    """Return what stands for a key between Python's brackets."""
+    """Return the Python index of a key."""
     if isinstance(key, list) and is_keyword(key):
         if len({name for name, _ in key}) < len(key):
             raise ElixirError(f"an axis is there twice: {inspect(key)}", "ArgumentError")

@@ -65,7 +65,7 @@ def _define(module: Module, node: Call) -> None:
 
 
 def _check_head(module: Module, head: Call) -> None:
-    """Numerical functions have one clause, whose variables have names of their own."""
+    """Check that a numerical function has one clause with distinct variables."""
     others = module.functions.get(head.name, [])
     if any(len(other.parameters) == len(head.args) for other in others):
         raise ElixirError(f"{head.name} has more than one clause", "CompileError")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Run = Callable[[Node, "Scope"], Any]
 
-#: Operators: the function of Nx, and what it does with two numbers.
+#: Operators: the function of Nx, and the function of two numbers.
 BINARY: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "+": ("add", operator.add),
     "-": ("subtract", operator.sub),
@@ -86,7 +86,7 @@ def _negate(value: Any) -> Any:
     return -value if _is_number(value) else library.call("Nx", "negate", [value])
 
 
-#: Functions that look at data, or move it, which is not there while tracing.
+#: Functions that read or move data, which a trace does not have.
 FORBIDDEN = {
     *("backend_copy", "backend_transfer", "backend_deallocate", "to_list", "to_flat_list"),
     *("to_binary", "to_number", "to_heatmap", "to_batched", "load_numpy!", "load_numpy_archive!"),
@@ -97,7 +97,7 @@ ALLOWED = ("Nx", "Complex", "Access")
 
 
 def check_allowed(module: str, name: str, arity: int) -> None:
-    """Refuse calls that numerical code may not make."""
+    """Reject calls that are not allowed in numerical code."""
     known = module.split(".", maxsplit=1)[0] in ALLOWED
     if not known or (module == "Nx" and name in FORBIDDEN):
         raise ElixirError(f"{module}.{name}/{arity} is not allowed inside defn", "CompileError")

@@ -110,7 +110,7 @@ class Parser(Cursor):
         return Clauses(tuple(clauses))
 
     def _has_arrow(self) -> bool:
-        """Tell whether an arrow comes before this expression ends."""
+        """Return whether an arrow comes before this expression ends."""
         depth = 0
         for token in self.tokens[self.position :]:
             opening = token.kind == "op" and token.value in ("(", "[", "{", "%{")
@@ -272,7 +272,7 @@ class Parser(Cursor):
         return Call(token.value, args, token.line)
 
     def _starts_argument(self) -> bool:
-        """Tell whether what comes is the first argument of a call without parentheses."""
+        """Return whether the first argument of a call without parentheses follows."""
         token = self.token
         if not token.space_before or (token.kind == "name" and token.value in STOPS):
             return False

@@ -1,4 +1,4 @@
-"""Functions of Elixir's own modules: collections, texts and numbers.
+"""Functions of Elixir's standard modules: collections, strings and numbers.
 
 Lists, ranges and maps can be enumerated; a map yields pairs in the order of its keys.
 """
@@ -31,7 +31,7 @@ def remainder(left: int, right: int) -> int:
 
 
 def make_range(first: int, last: int, step: int | None = None) -> Range:
-    """Make ``first..last``, which counts down if it has to."""
+    """Return the range ``first..last``, which counts down if ``last`` is smaller."""
     return Range(first, last, step if step is not None else 1 if first <= last else -1)
 
 

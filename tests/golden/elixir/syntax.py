@@ -1,4 +1,4 @@
-"""The syntax tree: what the parser makes and the interpreter runs.
+"""The syntax tree, which the parser builds and the interpreter runs.
 
 Operators, keywords such as ``if`` and calls of local functions are all a `Call`, as in Elixir's own
 trees; a do-block is a last argument, a list of pairs ``(:do, body)``, ``(:else, body)``.

@@ -77,20 +77,20 @@ class FunctionValue:
 
 
 def is_keyword(value: Any) -> bool:
-    """Tell whether a value is a keyword list."""
+    """Return whether a value is a keyword list."""
     return isinstance(value, list) and all(
         isinstance(x, tuple) and len(x) == 2 and isinstance(x[0], Atom) for x in value
     )
 
 
 def truthy(value: Any) -> bool:
-    """Tell whether a condition of the host language holds."""
+    """Return whether a condition of the host language holds."""
     return value is not None and value is not False
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """A traced value inside of a loop that does not carry it: all that is known is its type."""
+    """A traced value in a loop that does not carry the value; only the type is known."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -108,7 +108,7 @@ class Foreign:
 
 
 def foreign(value: Any) -> Any:
-    """Return what code inside of a loop may know of a value from outside."""
+    """Return a value from outside a loop as the body of the loop may use it."""
     if isinstance(value, nx.Expr):
         return Foreign(tuple(value.shape), value.dtype, tuple(value.names))
     if isinstance(value, tuple):
