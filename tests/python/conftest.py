@@ -9,11 +9,11 @@ import pytest
 
 from where import PLATFORM
 
-# Programs for libraries that need not be installed; the tests that run them look for those.
+# Programs for optional libraries; the tests that run the programs check for the libraries.
 collect_ignore_glob = ["twins/*"]
 
 
-#: Says whether the devices of a plugin can be used, and what is wrong with them otherwise.
+#: A program that tests the devices of a plugin, and prints the error if they fail.
 TRY = """
 import sys
 import nxla as nx
@@ -41,7 +41,7 @@ def missing(platform):
 
 
 def pytest_configure():
-    """Have GPUs multiply as what they are compared with, and leave JAX their memory."""
+    """Set the precision of products on GPUs for comparisons, and leave memory for JAX."""
     if PLATFORM not in {"cpu", "none"}:
         os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
         os.environ.setdefault("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=false")

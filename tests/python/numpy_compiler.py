@@ -1,6 +1,6 @@
 """A compiler written in Python: it computes expressions with numpy, node by node.
 
-It knows the operations that the suite of compilers uses, and says so of any other.
+It implements the operations that the tests of compilers use, and rejects others.
 """
 
 import numpy as np
@@ -60,7 +60,7 @@ BINARY = {
 
 
 def check(expression):
-    """Refuse what cannot be run while it is compiled, in regions too."""
+    """Reject unsupported operations at compile time, including operations in regions."""
     for node in expression.nodes:
         known = node.op in UNARY or node.op in BINARY or node.op in STRUCTURED
         if not known:

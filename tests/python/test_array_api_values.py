@@ -31,7 +31,7 @@ def bits(x):
     return [(value, math.copysign(1, value)) for value in x.tolist()]
 
 
-# --- dtypes of what is made ---
+# --- dtypes of new tensors ---
 
 
 @pytest.mark.parametrize("dtype", ["pred", "s8", "u64", "f16", "f64"])
@@ -202,7 +202,7 @@ def test_floats_beyond_an_integer_become_its_limits(compiler, source, target):
         for value in x.tolist()
     ]
     assert run(compiler, lambda x: nx.astype(x, target), x).tolist() == expected
-    # Data is converted by the same rule, and plain numbers too, but those beyond are refused.
+    # Data and scalars are converted by the same rule, except that scalars out of range are errors.
     assert nx.tensor(x.to_host(), target).tolist() == expected
     for value, converted in zip(x.tolist(), expected, strict=True):
         if math.isfinite(value) and int(value) == converted:
@@ -518,7 +518,7 @@ def test_functions_of_several_arrays_return_tuples(compiler):
 
 @pytest.mark.parametrize("k", [0, 1, -2, 3, -3, 2**31, -(2**31), 2**63, -(2**63) - 1, 10**30])
 def test_diagonals_at_any_offset(compiler, k):
-    """numpy has no offsets of more than 64 bits: those beyond the matrix are all the same."""
+    """NumPy has no offsets of more than 64 bits; all offsets beyond the matrix are equivalent."""
     near = max(-9, min(k, 9))
     x = np.arange(12.0, dtype="f4").reshape(3, 4)
     with nx.default_options(compiler=compiler):

@@ -1,4 +1,4 @@
-"""The compiler `auto`: which backend runs a call, and that nothing but the digits shows it."""
+"""The compiler `auto`: the backend of a call, which only the last digits of results show."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ def backend_of(result, function=rounded, x=SMALL):
 
 
 def test_backends_round_in_different_ways():
-    """The tests below tell backends by their digits."""
+    """The tests below distinguish backends by the last digits of results."""
     for x in (SMALL, MIDDLE):
         assert not np.array_equal(by("evaluator", x=x), by("xla", x=x))
         np.testing.assert_allclose(by("evaluator", x=x), by("xla", x=x), rtol=1e-5)

@@ -1,4 +1,4 @@
-"""Tensors as bytes: pickles, numpy's files, and our own format."""
+"""Tensors as bytes: pickles, NumPy files, and the format of nxla."""
 
 import io
 import pickle

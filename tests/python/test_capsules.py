@@ -1,4 +1,4 @@
-"""DLPack capsules of other libraries, sound and broken, made by hand."""
+"""Valid and invalid DLPack capsules that the tests construct directly."""
 
 import ctypes
 
@@ -48,7 +48,7 @@ new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
 
 class Exporter:
-    """Exports memory as its fields say, which need not make sense."""
+    """Exports memory with arbitrary fields, which may be invalid."""
 
     def __init__(self, array, version=None, flags=0, **fields):
         shape = array.shape
@@ -107,7 +107,7 @@ def test_a_capsule_that_is_shared_is_given_back_with_the_tensor(version):
 
 
 def test_only_a_copy_made_for_us_is_shared_without_being_asked():
-    """Read-only says that we must not write, and nothing about others."""
+    """The read-only flag forbids writes by the consumer, but not by others."""
     exporter = Exporter(numbers(), 1, READ_ONLY)
     assert not shares(nx.from_dlpack(exporter), exporter.array)
     exporter = Exporter(numbers(), 1, IS_COPIED)

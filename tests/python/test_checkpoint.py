@@ -1,4 +1,4 @@
-"""Functions whose derivatives keep little of what they compute."""
+"""Checkpoints: functions whose derivatives store few intermediate values."""
 
 import subprocess
 import sys

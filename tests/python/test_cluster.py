@@ -92,7 +92,7 @@ def executor(request):
 
 
 def shared_memory():
-    """Return the blocks of this process for what is in use now."""
+    """Return the shared memory blocks of this process that are in use."""
     gc.collect()
     return glob.glob(f"/dev/shm/nx{os.getpid():x}*")
 
@@ -206,13 +206,13 @@ def test_values_between_stages_do_not_cross_the_caller(client, monkeypatch):
     stages, (x, ws) = chain(8)
     expected = nx.graph.run(stages, x, ws).item()
     assert nx.graph.run(stages, x, ws, executor=client).item() == expected
-    # The scheduler is in this process too, so all that goes through either of them counts.
+    # The scheduler is in this process too, so its traffic is counted.
     monkeypatch.setattr(tcp, "to_frames", counted(tcp.to_frames))
     monkeypatch.setattr(tcp, "from_frames", received(tcp.from_frames))
     before = nx.graph.traffic()
     assert nx.graph.run(stages, x, ws, executor=client).item() == expected
     now = nx.graph.traffic()
-    # Weights and programs are there from the first run.
+    # The workers have the weights and programs from the first run.
     assert 0 < crossed[0] < LARGE
     assert now["sent"] - before["sent"] == 0
     assert now["received"] - before["received"] == 4
@@ -272,7 +272,7 @@ def test_pickling_takes_the_memory_of_tensors_as_it_is():
     copied = pickle.loads(data, buffers=[mutable])
     mutable[:4] = b"\1\1\1\1"
     assert copied[0].item() == 0.0
-    # … but not what a worker has received.
+    # … but memory that a worker has received is shared.
     data = pickle.dumps(Parcel(x), protocol=5, buffer_callback=lambda _: None)
     mutable = bytearray(buffer)
     taken = pickle.loads(data, buffers=[mutable]).tensor
@@ -320,7 +320,7 @@ def test_what_a_dead_worker_held_is_sent_again_and_functions_are_called_once(cli
     assert nx.graph.run(stages, x, ws, executor=client).item() == expected
     for pid in workers_of(client).values():
         os.kill(pid, signal.SIGKILL)
-    # Every tensor and every program is gone.
+    # Every tensor and every program is lost.
     assert nx.graph.run(stages, x, ws, executor=client).item() == expected
 
     def function(x, w):
@@ -565,7 +565,7 @@ def test_errors_end_a_pipeline(pool):
     results = nx.graph.pipeline(stages, batches, executor=pool, hooks={"heard": listen})
     with pytest.raises(ValueError, match="the third"):
         found.extend(results)
-    # Workers are done in any order. Batches before are done with, and none behind begins.
+    # Workers finish in any order. Earlier batches have finished, and no later batch starts.
     assert len(found) == 2
     assert {1, 2, 3} <= set(heard)
     assert all(number < 3 for number in heard[heard.index(3) + 1 :])

@@ -343,7 +343,7 @@ def test_a_transformer_learns_as_on_one_device(compiled, data, model):
     np.testing.assert_allclose(loss, alone, rtol=1e-5)
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=1e-3, atol=1e-5, err_msg=name)
-    # Sums of partial results, and nothing is put together.
+    # The devices exchange only sums of partial results.
     assert set(compiled.exchanges()) == {"all-reduce"}
 
 

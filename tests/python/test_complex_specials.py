@@ -34,7 +34,7 @@ def numbers():
 
 
 def fits(found, wanted, unspecified):
-    """Tell where parts agree: zeros in their sign too, unless that is unspecified."""
+    """Return where parts agree, including the signs of zeros unless they are unspecified."""
     both_nan = np.isnan(found) & np.isnan(wanted)
     with np.errstate(invalid="ignore"):
         close = np.isclose(np.abs(found), np.abs(wanted), rtol=1e-12, atol=1e-15)

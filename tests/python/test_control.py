@@ -1,4 +1,4 @@
-"""Conditionals and loops: what they compute, what they capture, and what they say when wrong."""
+"""Conditionals and loops: values, captured values and errors."""
 
 import operator
 

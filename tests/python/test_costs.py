@@ -1,4 +1,4 @@
-"""The size of programs and of what they compute, for few and for many elements.
+"""The size of programs and of their largest tensors, for few and for many elements.
 
 The tests do not run programs. They write the StableHLO modules for 100 and for 100,000 elements,
 and compare the numbers of lines and the largest tensors.
@@ -69,7 +69,7 @@ def test_functions_of_vectors(capsys):
 
 
 def slope(function, position):
-    """Return the gradient of the sum of what a function returns."""
+    """Return the gradient of the sum of the results of a function."""
 
     def total(*args):
         results = nx.tree.leaves(function(*args))

@@ -18,7 +18,7 @@ def test_the_first_operation_that_made_nan_is_named(compiler):
         nx.ExecutionError, match=rf"^log: made -inf at \[1\] .*test_debugging\.py:{line}\)"
     ):
         g(nx.tensor([3.0, 1.0]))
-    # Without the option nothing is checked.
+    # Without the option, results are not checked.
     assert nx.isnan(nx.jit(f, compiler=compiler)(nx.tensor([1.0]))).item()
 
 
@@ -65,7 +65,7 @@ def test_arguments_are_not_blamed_on_operations():
     f = nx.jit(lambda x: x + 1, debug_nans=True)
     with pytest.raises(nx.ExecutionError, match=r"argument leaf 0 contains NaN"):
         f(nx.nan)
-    # Nothing made this infinity of finite numbers.
+    # This infinity comes from an infinite argument.
     assert f(nx.inf).item() == nx.inf
     assert nx.jit(lambda x: x == nx.inf, debug_nans=True)(nx.inf).item()
 

@@ -1,4 +1,4 @@
-"""Derivatives beyond the gradient, and what they compose with."""
+"""Jacobians, Hessians, JVPs and VJPs, and their composition with other transformations."""
 
 import math
 
@@ -225,7 +225,7 @@ def test_vmap_of_derivatives_and_derivatives_of_vmap():
         nx.jacfwd(square)(rows),
         nx.jacrev(square)(rows),
     )
-    # A result with an entry for each entry of what the function captures.
+    # The result has an entry for each entry of the captured value.
     scales = nx.vectorize(f64([1.0, 2.0, 3.0]), "entry")
     for make in (nx.jacfwd, nx.jacrev):
         found = nx.devectorize(make(lambda x: x**2 * scales)(f64(5.0)))
@@ -299,7 +299,7 @@ def test_custom_vjp_replaces_the_gradient_and_skips_arguments():
     assert apply(nx.sin, 0.5, 2.0)["out"].item() == pytest.approx(2.0 * math.sin(0.5))
     gradients = nx.grad(lambda x, y: apply(nx.sin, x, y)["out"], argnums=(0, 1))(0.5, 2.0)
     assert [g.item() for g in gradients] == pytest.approx([200.0, math.sin(0.5)])
-    # The rule is linear in its cotangents, so it says how changes go on, too.
+    # The rule is linear in its cotangents, so its transpose defines forward mode.
     change = nx.jvp(lambda x: apply(nx.sin, x, 2.0)["out"], (0.5,), (1.0,))[1]
     assert change.item() == 200.0
 

@@ -1,4 +1,4 @@
-"""Eager functions leave device data on the device: nothing is read unless the caller reads it."""
+"""Eager functions do not read device data to the host; only reads by the caller do."""
 
 import ast
 import copy
@@ -10,7 +10,7 @@ import pytest
 
 import nxla as nx
 
-#: Functions that have to read an operand, because the shape of the result depends on its values.
+#: Functions that must read an operand, because its values determine the shape of the result.
 READS = {
     "bincount", "nonzero", "repeat", "segment_max", "segment_min", "segment_prod", "segment_sum",
     "unique_all", "unique_counts", "unique_inverse", "unique_values", "where",

@@ -1,4 +1,4 @@
-"""Devices: what they are called, what is put on them, and what runs where operands live."""
+"""Devices: names, transfers, and functions that run on the device of their operands."""
 
 import pickle
 import sys
@@ -208,7 +208,7 @@ def _window_reduced(x):
     return nx.window_reduce(x, 0.0, lambda element, total: element + total, (2,))
 
 
-#: Functions of a vector that say nothing about where they run.
+#: Functions of a vector without a device argument.
 EVERYWHERE = {
     "operator": lambda x: x + 1,
     "function": lambda x: nx.sin(x),

@@ -15,7 +15,7 @@ import nxla as nx
 from nxla.__main__ import main
 from where import on_cpu
 
-#: A program with kernels, a hook and a call of Python, and what the folder made of it.
+#: A program with kernels, a hook and a Python call, which prints the report of the folder.
 PROGRAM = """
 import json, sys
 import nxla as nx
@@ -32,7 +32,7 @@ print(json.dumps([result.item(), seen, nx.disk_cache_report()]))
 
 
 def run(folder, program=PROGRAM):
-    """Run a program in another process with a folder; what it printed."""
+    """Run a program in another process with a folder; return its output."""
     environment = {**os.environ, "NXLA_CACHE_DIR": str(folder)}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -176,7 +176,7 @@ def test_a_folder_that_may_only_be_read_is_read(folder):
 @on_cpu
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="requires /dev/full")
 def test_a_full_disk_leaves_nothing_behind(folder):
-    # A limit on the size of files stands for a disk without room.
+    # A limit on the size of files simulates a full disk.
     program = """
     import resource, signal, sys, json
     import nxla as nx

@@ -9,7 +9,7 @@ stats = pytest.importorskip("scipy.stats")
 random = nx.random
 
 COUNT = 4000
-#: Far less likely than a mistake; the keys are fixed, so that the tests always say the same.
+#: The significance level. The keys are fixed, so the results of the tests are reproducible.
 UNLIKELY = 1e-4
 
 CONTINUOUS = [

@@ -1,4 +1,4 @@
-"""The command that says what is installed, what works and what is missing."""
+"""The command `python -m nxla doctor`, which reports installed plugins and problems."""
 
 import ctypes.util
 import importlib.metadata

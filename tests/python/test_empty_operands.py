@@ -1,4 +1,4 @@
-"""Ops with empty operands, at once, jitted, and in the bytecode of loops."""
+"""Ops with empty operands: eager, jitted, and in the bytecode of loops."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ OPS = {
 def test_an_op_of_nothing_is_empty(name, where, compiler):
     op, empty = OPS[name], nx.zeros((0, 3))
     if where == "in a loop":
-        # Nothing is added to the state in each of three iterations.
+        # Three iterations add zero to the state.
         function = loop(lambda s, e: s + nx.sum(nx.astype(nx.real(op(e)), "f32")))
         assert nx.jit(function, compiler=compiler)(nx.tensor(2.0), empty).item() == 5
         return

@@ -1,4 +1,4 @@
-"""Mistakes: one clear error each, and the process goes on."""
+"""Each mistake raises one clear error, and the process continues."""
 
 import pytest
 
@@ -220,5 +220,5 @@ def test_a_traced_number_of_repetitions_of_a_list():
         with pytest.raises(nx.TraceError, match=r"repeat count of a list.*test_errors\.py"):
             nx.jit(repeated)(1.0, 3)
         assert len(nx.jit(repeated, static_argnums=1)(1.0, 3)) >= 3
-    # Lists of numbers are tensors beside a traced value.
+    # A list of numbers combined with a traced value becomes a tensor.
     assert nx.jit(lambda n: [1, 2] * n)(3).tolist() == [3, 6]

@@ -1,4 +1,4 @@
-"""The programs in `examples`, as users of JAX write them, beside their twins for JAX."""
+"""The programs in `examples`, compared with equivalent programs for JAX."""
 
 import ast
 import functools
@@ -116,7 +116,7 @@ for number in range(int(sys.argv[1])):
 
 
 def cells_of(page):
-    """The code of a notebook, cell by cell; a cell may stand for a file."""
+    """Yield the code cells of a notebook; a cell may include a file."""
     text = page.read_text(encoding="utf-8")
     for cell in re.findall(r"```\{code-cell\} python\n(.*?)```", text, flags=re.DOTALL):
         file = re.fullmatch(r":load: (.*)\n", cell)

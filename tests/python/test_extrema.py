@@ -35,7 +35,7 @@ VALUES = [
     lambda x, r: x * r[0] + nx.roll(x, 1, axis=0) * nx.sum(x, axis=0) * r[1],
 ]
 
-#: Functions of it whose derivatives look for the elements that were chosen.
+#: Functions whose derivatives search for the selected elements.
 CHOICES = [
     lambda y: nx.max(y, axis=1, keepdims=True),
     lambda y: nx.min(y, axis=0, keepdims=True),
@@ -57,7 +57,7 @@ CHOICES = [
 
 
 def program(seed):
-    """A function of an array, made of parts that are drawn."""
+    """Return a random function of an array."""
     rng = np.random.default_rng(seed)
     r = rng.uniform(0.1, 1.0, 3).tolist()
     value = VALUES[rng.integers(len(VALUES))]
@@ -102,7 +102,7 @@ def test_random_programs(seed, dtype):
 
 
 def test_values_that_are_kept_are_not_overwritten():
-    """The first steps of the maximum are there twice, and only one of them is kept."""
+    """The first steps of the maximum occur twice, and only one of them is stored."""
 
     def function(x):
         y = (x - nx.mean(x, axis=1, keepdims=True)) * 0.3 + x * 0.7

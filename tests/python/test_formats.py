@@ -1,4 +1,4 @@
-"""Damaged data is a `FormatError` that says where, and asks for no memory beyond what is there."""
+"""Damaged data raises a `FormatError` with the position, without excessive allocations."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""A short run of every fuzzer, and all that they ever found."""
+"""A short run of every fuzzer, and all stored cases."""
 
 import subprocess
 import sys
@@ -74,11 +74,11 @@ def test_what_others_keep_from_computing_does_not_hang(monkeypatch):
     monkeypatch.setattr(driver.time, "monotonic", lambda: now)
     monkeypatch.setattr(driver, "use_of", lambda session: use)
     watch = driver.Watch(1)
-    # A hundredth of a processor, for much longer than a case may sleep or compute.
+    # Use a hundredth of a processor for much longer than the limits of a case.
     for _ in range(5 * driver.PATIENCE):
         now, use = now + 1, driver.Use(use.seconds + 0.01, awake=True)
         assert watch.verdict() is None
-    # Without anybody in its way, it sleeps.
+    # An idle process without competition for the processor counts as hanging.
     for _ in range(driver.PATIENCE + 1):
         now, use = now + 1, driver.Use(use.seconds, awake=False)
         why = watch.verdict()

@@ -172,7 +172,7 @@ def test_neural_ode_both_ways(compiler):
 
 
 def test_likelihood_of_a_kalman_filter_with_its_hessian():
-    """A random walk with noise: the filter must say what the joint normal distribution does."""
+    """For a random walk with noise, the filter must agree with the joint normal distribution."""
     data = nx.sin(nx.arange(12, dtype=nx.float64)) * 1.5
 
     def filtered(log_variances):
@@ -207,7 +207,7 @@ def test_likelihood_of_a_kalman_filter_with_its_hessian():
 
 
 def test_meta_learning_through_five_training_steps(compiler):
-    """For a parabola the weight after five steps is known, and so is what the rate does to it."""
+    """For a parabola, the weight after five steps and its derivative by the rate are known."""
     curvature, target, start = 1.5, 0.8, -1.0
 
     def trained(rate, start):

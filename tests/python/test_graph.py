@@ -187,7 +187,7 @@ def test_a_stage_does_not_travel_without_the_functions_of_its_hooks():
 
 
 class Counting(nx.Compiler):
-    """Counts what it compiles."""
+    """Counts compiled programs."""
 
     name = "counting"
 

@@ -147,7 +147,7 @@ def test_an_exception_ends_the_program_and_is_the_callers(compiler):
         with pytest.raises(StopError, match="at three"):
             f(0)
     assert seen == [1, 2, 3, 1, 2, 3]
-    # Nothing is left behind.
+    # The device works after the error.
     assert nx.jit(lambda x: x + 1, compiler=compiler)(1).item() == 2
 
 
@@ -184,7 +184,7 @@ def test_a_hook_may_run_programs(compiler):
     def f(x):
         return nx.fori(0, 40, lambda i, s: nx.hook(s + 1, look), x)
 
-    # In several threads at once, more than a device has threads.
+    # Run in more threads concurrently than a device has.
     threads = [threading.Thread(target=nx.jit(f, compiler=compiler), args=(0.0,)) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -230,7 +230,7 @@ def test_stages_run_loops_with_hooks_in_order(compiler):
 
 
 class Point:
-    """A container of the test's own."""
+    """A user-defined container."""
 
     def __init__(self, x, y):
         self.x, self.y = x, y

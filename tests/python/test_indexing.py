@@ -1,4 +1,4 @@
-"""Subscripts as numpy means them: reading, assigning, and updating at places."""
+"""Subscripts with the semantics of NumPy: reads, assignments, and updates."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def arrays_with_keys(draw, masks=True):
             items.append(slice(draw(bounds), draw(bounds), step))
         elif kind == "mask" and masks:
             count = draw(st.sampled_from([n for n in (1, 2) if axis + n <= len(shape)]))
-            # Beside other indices only as many true ones as broadcast.
+            # Together with other indices, the number of true elements must broadcast.
             mask = np.zeros(shape[axis : axis + count], bool)
             mask.flat[draw(st.integers(0, mask.size - 1))] = True
             items.append(mask)

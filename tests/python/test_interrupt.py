@@ -96,7 +96,7 @@ try:
     ready()
     f(x).block_until_ready()
 except KeyboardInterrupt:
-    # New programs and old ones run, on what is on the host and on what is on the device.
+    # New and old programs run, on data on the host and on the device.
     assert product(x).item() == 300.0**3
     later = nx.jit(lambda x, y: x * y, compiler="xla")(device, device)
     assert (later + device).item() == 6.0
@@ -156,7 +156,7 @@ def test_an_interrupt_is_answered(script):
         assert line == "interrupted 1.0\n" or line == "interrupted 2.0\n", (
             line + child.stderr.read()
         )
-        # Machines that do much else at the same time need longer.
+        # Machines under load need longer.
         assert answered < 10
         child.wait(60)
     finally:

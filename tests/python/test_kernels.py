@@ -1,4 +1,4 @@
-"""Functions and products by XLA's own code, on sizes of real programs, against the evaluator."""
+"""Compare functions and products of realistic sizes on XLA with the evaluator."""
 
 import numpy as np
 import pytest

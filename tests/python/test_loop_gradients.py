@@ -1,4 +1,4 @@
-"""Gradients of loops: what they keep of the trips, and that it makes no other difference."""
+"""Gradients of loops: the stored iterations, which must not change the results."""
 
 import numpy as np
 import pytest
@@ -151,7 +151,7 @@ def test_bytes_decide_where_nothing_else_does():
         expression = nx.debug_expr(nx.grad(lambda w: scanned(w, H, **keeps)))(W)
         return expression.op_counts()["while"], str(expression)
 
-    # Forward with what the gradient has to know, and back. No loop only counts.
+    # One forward loop with residuals, and one backward loop. No loop only counts.
     stored = whiles()
     assert stored[0] == 2
     assert whiles(gradient="store") == stored

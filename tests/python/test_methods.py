@@ -1,4 +1,4 @@
-"""Methods, arguments by position, and what the Array API standard asks of arrays."""
+"""Methods, positional arguments, and the array object of the Array API standard."""
 
 import inspect
 
@@ -61,7 +61,7 @@ def test_every_method_is_called():
 
 def test_methods_that_differ_from_numpys():
     x = nx.tensor(X)
-    # There is nothing to be sorted in place.
+    # The method returns a new tensor.
     assert x.sort(0).tolist() == np.sort(X, 0).tolist()
     assert x.tolist() == X.tolist()
     assert [axis.tolist() for axis in (x > 2).nonzero()] == [[0, 1], [0, 2]]

@@ -1,4 +1,4 @@
-"""The table of names in the docs says what is there."""
+"""Tests that the table of names in the docs matches the package."""
 
 import importlib
 import operator

@@ -99,7 +99,7 @@ def test_numbers_at_even_distances(dtype, compiler):
 
 
 def test_a_normalisation_by_hand(compiler):
-    """Sums over the elements of a channel have nothing left of what is added up but its rest."""
+    """Sums over a channel cancel, so that only the rounding errors remain."""
     rng = np.random.default_rng(3)
     x = rng.normal(2.0, 1.0, (81_920, 3))
     w = rng.normal(size=(81_920, 3))

@@ -8,7 +8,7 @@ import nxla as nx
 jax = pytest.importorskip("jax", reason="jax is not installed, so there is nothing to compare with")
 jnp = jax.numpy
 
-#: Ordinary numbers, and those where bends, overflow and lost digits are.
+#: Ordinary numbers, and numbers with kinks, overflow and cancellation.
 EXTREMES = [0.0, -0.0, 1.0, -1.0, 3.0, -3.0, 6.0, 20.0, -20.0, 90.0, -90.0, 3e4, -3e4, 1e38, -1e38]
 
 NUMBERS = np.concatenate([np.linspace(-7.05, 7.0, 60), EXTREMES]).astype("f4")

@@ -224,7 +224,7 @@ def test_bytes_that_are_lent_as_numbers_stay_numbers():
         ("?", "pred"),
         (np.longlong, "s64"),
         (np.intc, "s32"),
-        # Our own names come first, and Python's classes are what numbers become by themselves.
+        # Names of nxla have priority, and Python's classes mean the default dtypes.
         ("u8", "u8"),
         ("f8", "f8_e5m2"),
         (float, "f32"),

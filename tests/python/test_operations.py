@@ -1,4 +1,4 @@
-"""Functions on tensors where numpy can tell what is right, and arguments that are wrong."""
+"""Functions on tensors, compared with NumPy, and errors for invalid arguments."""
 
 import cmath
 
@@ -211,7 +211,7 @@ def test_one_number_stands_for_all_axes(compiler):
             assert call(lambda x: nx.tile(x, 2))(x[0, 0]).tolist() == np.tile(x[0, 0], 2).tolist()
         folded = nx.window_reduce(x[0, 0], 0, lambda element, total: total + element, 2)
         assert folded.tolist() == nx.window_sum(x[0, 0], (2, 2)).tolist()
-        # Entries of a vectorized axis have axes of their own.
+        # Entries of a vectorized axis have separate axes.
         entries = nx.vmap(lambda x: nx.window_sum(x, 2))(x[0])
         assert entries.tolist() == nx.window_sum(x[0], (1, 2, 2)).tolist()
 

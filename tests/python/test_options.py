@@ -1,4 +1,4 @@
-"""Settings are looked at when they are set; bars that show progress; what traced values tell."""
+"""Checks of settings, progress bars, and properties of traced values."""
 
 import io
 import re

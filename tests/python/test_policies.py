@@ -104,7 +104,7 @@ def test_equal_stages_are_compiled_once():
     after = nx.cache_report()
     stages = nx.graph.split(nx.debug_expr(model)(*arguments), "layers")
     distinct = len({stage.digest for stage in stages})
-    # The whole, which is made of stages, is one more.
+    # The executable of all stages is one more.
     assert after["misses"] - before["misses"] == distinct + 1
     assert len(stages) > distinct + 5
 
@@ -137,7 +137,7 @@ def test_marks_name_stages():
         nx.graph.split(expression, Policy.marks("head"))
     # Names travel.
     assert nx.graph.Stage.from_bytes(stages[0].to_bytes()).name == "encoder"
-    # Outside of a trace a mark does nothing.
+    # A mark has no effect outside a trace.
     assert nx.graph.mark(3, "three") == 3
 
 

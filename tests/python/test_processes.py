@@ -33,7 +33,7 @@ def test_the_evaluator_works_in_a_forked_child():
 
 
 def test_a_fork_takes_no_lock_along():
-    # Threads that do not hold the interpreter's lock while they compile and drop what was compiled.
+    # Threads compile and drop programs without the interpreter lock.
     printed = run("""
         def compile_and_forget():
             number = 0
@@ -49,7 +49,7 @@ def test_a_fork_takes_no_lock_along():
         for number in range(400):
             child = os.fork()
             if child == 0:
-                # One that waits for ever is ended, and the signal is its status.
+                # An alarm ends a child that waits forever, and its status is the signal.
                 signal.alarm(20)
                 os._exit(nx.sum(nx.sin(x) * 0 + number).item() != number << 10)
             status = os.waitpid(child, 0)[1]

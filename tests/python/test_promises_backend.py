@@ -49,7 +49,7 @@ def test_a_constant_is_made_on_the_device(device, other):
         made = nx.full((1000,), 7, dtype="s16", device=where)
         assert made.device == where
         assert made.dtype == "s16"
-        # A number is all that would have to be sent.
+        # At most one number is sent.
         assert nx.transfer_report()["sent"] - sent <= 8
         assert made.numpy().tolist() == [7] * 1000
 

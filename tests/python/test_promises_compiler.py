@@ -198,7 +198,7 @@ def test_callers_on_several_threads(compiler):
         same(results[size], size * np.sin(1.0))
 
 
-# --- what is promised to compilers ---
+# --- promises to compilers ---
 
 
 def test_compile_gives_a_function_from_inputs_to_results():

@@ -18,7 +18,7 @@ def line_of(function, text):
     return first + next(index for index, line in enumerate(lines) if text in line)
 
 
-# --- values that stand for truth ---
+# --- truth of values ---
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float32", "complex64"])
@@ -287,7 +287,7 @@ def test_a_traced_value_cannot_be_an_argument_of_a_function_that_runs():
         nx.jit(outer)(1.0)
 
 
-# --- what is not used ---
+# --- unused values ---
 
 
 def test_inputs_that_are_not_used_are_not_transferred():
@@ -577,7 +577,7 @@ def test_gradients_can_be_taken_inside_and_outside_of_traces(compiler):
     assert outside == pytest.approx(inside, rel=1e-6)
 
 
-# --- functions stay what they were ---
+# --- functions are not changed ---
 
 
 def documented(x: nx.Tensor, scale: float = 2.0) -> nx.Tensor:

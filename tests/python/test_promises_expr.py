@@ -174,7 +174,7 @@ def test_metadata_carries_any_map():
     (stage,) = nx.graph.split(other, lambda node: "none").stages
     stage = nx.graph.Stage.from_bytes(stage.to_bytes())
     assert [n.notes for n in stage.expr.nodes if n.op == "metadata"] == [{"layer": 4}]
-    # Splits can go by it, and nothing that computes does.
+    # Splits can use notes; computations ignore them.
     parts = nx.graph.split(expression, lambda node: "after" if node.notes else "none")
     assert len(parts) == 3
 
@@ -529,7 +529,7 @@ def test_a_function_of_elements_has_the_name_of_the_python_function():
     (node,) = nx.debug_expr(lambda x: nx.reduce(x, 0.0, fun))(nx.ones(3))
     assert node.attributes["function"].name == "larger"
     assert nx.debug_expr(larger)(1.0, 2.0).name == "larger"
-    # The name is for people: it tells no programs apart.
+    # The name does not change the digest of a program.
     other = lambda x, y: nx.maximum(x, y)  # noqa: E731
     assert nx.debug_expr(other)(1.0, 2.0).digest == nx.debug_expr(larger)(1.0, 2.0).digest
 

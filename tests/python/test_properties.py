@@ -1,7 +1,7 @@
-"""Random tensors and random expressions: numpy, XLA and stages say the same as the evaluator.
+"""Random tensors and random expressions: NumPy, XLA and stages agree with the evaluator.
 
-Sizes go from none, ranks from none to six. Random expressions are made of operations that are exact
-on small whole numbers, so that no rounding excuses a difference.
+Sizes start at zero, and ranks are zero to six. Random expressions use operations that are exact on
+small integers, so that rounding cannot explain a difference.
 """
 
 import numpy as np

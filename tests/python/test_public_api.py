@@ -1,4 +1,4 @@
-"""What the package offers is what a list says: every public name, with its signature.
+"""Tests that a list contains every public name of the package with its signature.
 
 The list makes changes deliberate: `NXLA_BLESS=1` rewrites it.
 """

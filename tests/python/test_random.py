@@ -1,4 +1,4 @@
-"""`nx.random`: numbers that are known, distributions, and what is refused."""
+"""`nx.random`: known numbers, distributions, and errors."""
 
 import numpy as np
 import pytest

@@ -86,7 +86,7 @@ def test_they_are_the_same_in_loops_derivatives_and_maps(options):
     slope = nx.jit(nx.grad(loss), **options)(x).numpy()
     shifted = np.exp(x - x.max(axis=1, keepdims=True))
     np.testing.assert_allclose(slope, shifted / shifted.sum(axis=1, keepdims=True), atol=1e-6)
-    # NaN and infinities go through as they do one by one.
+    # NaN and infinities propagate as in separate operations.
     x[3, 5], x[4, 6], x[5, :] = np.nan, np.inf, -np.inf
     found = nx.jit(lambda x: log_sum_exp(nx, x), **options)(x).numpy()
     assert np.isnan(found[3:6]).all()

@@ -62,7 +62,7 @@ def singular(a):
 
 
 def host(values):
-    """Pass values on, after a look at them."""
+    """Return values through a hook."""
     return nx.hook(values, lambda shown: None)
 
 
@@ -201,7 +201,7 @@ REAL = {"erf", "erfc", "erf_inv", "max", "min", "remainder", "complex", "clip", 
 REAL |= {"reduce_max", "reduce_min", "window_max", "window_min", "sort", "atan2", "sign"}
 REAL |= {"window_scatter_max", "window_scatter_min", "cbrt"}
 
-#: Functions whose value at a complex number says how they change at a real one.
+#: Analytic functions, whose values at complex numbers determine their real derivatives.
 ANALYTIC = set(POSITIVE) - {"cbrt"} | {"asin", "acos", "atan", "atanh", "acosh"}
 
 
@@ -298,7 +298,7 @@ def test_wrong_derivatives_are_found():
     with pytest.raises(AssertionError, match="rev: along a direction"):
         nx.testing.check_grads(wrong, (0.5,), modes=("rev",))
 
-    # The first derivative is right, and its own derivative is not.
+    # The first derivative is correct, and the second one is wrong.
     def twice(x):
         return nx.custom_grad(nx.sin(x), x, lambda g: nx.stop_grad(nx.cos(x)) * g)
 

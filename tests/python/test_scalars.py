@@ -287,11 +287,11 @@ def test_a_scalar_is_rounded_to_the_dtype_that_it_meets(dtype):
                 with np.errstate(all="ignore"):
                     same(found, np.asarray(theirs(array, exact)))
             assert {each[row].dtype for each in (jitted, on_xla, mapped)} == {eager[row].dtype}
-            # An eager call and a jitted one round in the same way, to the bit.
+            # An eager and a jitted call return equal bits.
             assert np.asarray(jitted[row]).tobytes() == found.tobytes(), "jitted"
             same(on_xla[row], found)
             same(mapped[row], np.stack([found, found]))
-            # Scalars and tensors that have the dtype already are what the scalar has become.
+            # A scalar tensor with the dtype equals the converted scalar.
             same(ours(x, exact), found)
             same(ours(x, nx.tensor(scalar, dtype=dtype)[None][0]), found)
         except (AssertionError, ValueError, nx.NxlaError) as error:

@@ -1,7 +1,7 @@
 """SciPy's functions on our tensors: results are tensors, with numpy's numbers.
 
-SciPy reads once, when it is imported, whether it is to take arrays of others, so a process of its
-own runs each group of calls.
+SciPy reads its option for foreign arrays once, at import, so each group of calls runs in a separate
+process.
 """
 
 import os

@@ -171,7 +171,8 @@ def test_positions_of_extrema_of_many(dtype, engine):
 @pytest.mark.parametrize("tie_break", ["low", "high"])
 def test_positions_of_extrema_with_ties(shape, dtype, tie_break):
     x = np.random.default_rng(2).integers(0, 2, shape).astype(dtype)
-    # In the last row, behind all that are counted together, and in one that is first and last.
+    # Place the value in the last row, after the rows that are counted together, and in a single
+    # row.
     x[-1] = x.max() if dtype == "bool" else 2
     x[:, -1] = x[:, 0]
     for axis in (0, 1):

@@ -42,7 +42,7 @@ def test_a_profile_tells_of_all_that_happens(tmp_path, device):
     assert {"lower to StableHLO", "compile by XLA"} <= set(named(file, cat="compile"))
     assert {"copy to device", "read from device"} <= set(named(file, cat="transfer"))
     assert len(named(file, cat="stage")) >= 2
-    # The device begins and ends what a run has started.
+    # The device records the start and the end of a run.
     begun, ended = named(file, ph="b"), named(file, ph="e")
     assert len(begun) == len(ended) >= 1
     assert str(device) in [e["args"]["name"] for e in events(file) if e["name"] == "thread_name"]

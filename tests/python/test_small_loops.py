@@ -1,8 +1,8 @@
-"""Loops that the evaluator writes as code give, bit for bit, what their bodies give one by one.
+"""Loops and small programs in bytecode of the evaluator return the bits of separate iterations.
 
-The bodies pass on, swap, put into, slice, move, reduce and multiply what they find, call what has
-no instruction of its own, and hold loops and branches. Each is tried with tensors that are near and
-with some that are far. So do programs over small tensors.
+The bodies pass on, swap, update, slice, move, reduce and multiply their states, call ops without an
+instruction, and contain loops and branches. Each body runs with tensors in the arena and with boxed
+tensors. The tests include programs over small tensors.
 """
 
 import functools
@@ -45,7 +45,7 @@ def same_bits(found, expected):
 
 
 def check(body, state, trips=TRIPS):
-    """Compare a loop with its body, done for one trip after the other."""
+    """Compare a loop with separate calls of its body for each iteration."""
     run = nx.jit(counted(body, trips), compiler="evaluator")
     once = nx.jit(body, compiler="evaluator")
     expected = state

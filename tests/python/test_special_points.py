@@ -40,7 +40,7 @@ def check_gradient(function, x, expected, compiler, rtol=1e-9, atol=1e-9):
 
 
 def products_of_others(x, *left_out):
-    """Return the product of all elements but those at some positions."""
+    """Return the product of all elements except the ones at some positions."""
     return np.prod(np.delete(x, left_out))
 
 
@@ -101,7 +101,7 @@ def test_third_derivative_of_a_product():
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "c64"])
 def test_products_along_axes_with_zeros(dtype):
-    """Each row has another number of zeros, and the axes are reduced one by one and together."""
+    """Each row has another number of zeros; the axes are reduced separately and together."""
     x = np.array([[[1, 2, 3], [4, 0, 5]], [[0, 0, 2], [1, 1, 0]]], "f4")
     for axis in (0, 1, 2, (0, 2), None):
         axes = tuple(range(3)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -336,7 +336,7 @@ def one_at_a_time(derivative, w, xs):
 
 @pytest.mark.parametrize("name", FLOWS)
 def test_branches_that_are_not_taken(name, compiler):
-    """Derivatives of all entries together are the sum, or the row, of those one at a time."""
+    """Derivatives of all entries are the sum, or the row, of derivatives of single entries."""
     function, xs = FLOWS[name]
     w = 2.0
 
@@ -425,7 +425,7 @@ def test_data_that_a_branch_mentions():
 
 
 def test_values_of_branches_stay_as_they_are():
-    """A value that sees all entries at once, and values of the entries that take a branch."""
+    """A value that depends on all entries, and values of the entries that enter a branch."""
     xs = np.array([0.0, 1.0, 2.0])
 
     def function(xs):

@@ -90,8 +90,8 @@ CASES = {
         - -inf → 0""",
     "equal": """nan any → False; any nan → False; inf inf → True; -inf -inf → True; ±0 ±0 → True;
         1.5 1.5 → True; + - → False; finite ±inf → False; inf -inf → False""",
-    # Where an infinity is divided it is what the standard prefers, and what divides by one is
-    # Python's: minus one, not minus zero. It lets libraries choose.
+    # The standard allows several results. The quotient of an infinity is the recommended one, and
+    # the quotient by an infinity follows Python: minus one instead of minus zero.
     "floor_divide": """nan any → nan; any nan → nan; ±inf ±inf → nan; ±0 ±0 → nan; 0 >0 → 0;
         -0 >0 → -0; 0 <0 → -0; -0 <0 → 0; + 0 → inf; + -0 → -inf; - 0 → -inf; - -0 → inf;
         inf 0 → inf; inf -0 → -inf; -inf 0 → -inf; -inf -0 → inf; inf + → inf; inf - → -inf;

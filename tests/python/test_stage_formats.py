@@ -27,7 +27,7 @@ FILES = sorted(path.name for path in FOLDER.glob("*.bin"))
 
 
 def read(name):
-    """Read a golden file by what it is of."""
+    """Read a golden file by its kind."""
     data = (FOLDER / name).read_bytes()
     return reader_of(name)(data)
 
@@ -53,7 +53,7 @@ def program_of(versions):
 
 
 def facts_of(versions):
-    """Return what has to come of files of these versions; a program is in stages of any."""
+    """Return the expected facts about files of these versions."""
     end = "-of-".join(map(str, versions)) if len(versions) == 2 else f"*-of-{versions[0]}"
     return json.loads(min(FOLDER.glob(f"facts-{end}.json")).read_text())
 

@@ -1,4 +1,4 @@
-"""Stubs and export lists say what the compiled module says, which also documents itself."""
+"""Tests that stubs, export lists and docstrings match the compiled module."""
 
 import doctest
 import importlib
@@ -22,7 +22,7 @@ COMPILED = {
     if inspect.isbuiltin(getattr(module, name))
 }
 
-#: Those whose examples the docs show, with two more namespaces.
+#: Functions whose examples the docs contain, with two more namespaces.
 DOCUMENTED = COMPILED | {
     f"{module.__name__}.{name}": getattr(module, name)
     for module in (nx.nn, nx.random)

@@ -1,4 +1,4 @@
-"""Subnormal numbers are what the table of docs/guide/dtypes.md says, at every size."""
+"""Subnormal numbers follow the table in docs/guide/dtypes.md, at every size."""
 
 import numpy as np
 import pytest

@@ -95,7 +95,7 @@ def test_deviations(compiler, function, dtype, factor):
 
 
 def test_deviations_of_chosen_elements():
-    """The path through numpy's own function, with `where`, has the same range."""
+    """NumPy's function on a tensor with `where` has the same range."""
     x, where = VALUES.astype("f4") * 1e25, VALUES != 0
     found = np.std(nx.tensor(x), where=nx.tensor(where))
     assert found.dtype == "f32"

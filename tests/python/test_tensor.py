@@ -1,4 +1,4 @@
-"""Tensors: made from everything, given to everything."""
+"""Tensors: construction, conversion and printing."""
 
 import pickle
 

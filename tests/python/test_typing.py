@@ -1,4 +1,4 @@
-"""Type checkers accept what is right, refuse what is wrong, and know the whole compiled module."""
+"""Type checkers accept correct code, reject wrong code, and cover the whole compiled module."""
 
 import json
 import re

@@ -1,6 +1,6 @@
-"""Values never change: a call computes with what it was given, whatever happens to the array.
+"""Values never change: a call uses the values at its start, even if the array changes later.
 
-Each way into the engine gets a writable array that is overwritten as soon as the call returns.
+Each entry point receives a writable array that is overwritten as soon as the call returns.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ import pytest
 import nxla as nx
 
 SMALL = (8,)
-# Beyond all limits below which memory is copied anyway, and enough work to be still under way.
+# Larger than all limits for copies, with enough work to be still running after the call.
 LARGE = (256, 256)
 ROUNDS = 1000
 # The number of results under computation while the array is filled again.
@@ -29,7 +29,7 @@ def array(shape, value):
 
 
 def uneven(shape, value):
-    """An array that one number alone does not tell, which would become a part of the program."""
+    """Return an array with two values; a constant array would become a part of the program."""
     made = array(shape, value)
     made.flat[-1] = value / 2
     return made
@@ -62,7 +62,7 @@ def test_a_jitted_call_keeps_what_it_was_given(compiler, shape):
 
 
 def test_large_arrays_in_flight_keep_their_values(compiler):
-    # The evaluator is done when it returns, and its products are slow in builds for tests.
+    # The evaluator has finished when it returns, and its products are slow in test builds.
     shape = LARGE if compiler == "xla" else (96, 96)
     weights = nx.tensor(np.eye(shape[0], dtype=np.float32) * 2)
     slow = nx.jit(lambda x, w: x @ w, compiler=compiler)

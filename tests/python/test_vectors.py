@@ -107,7 +107,7 @@ def test_errors_speak_of_an_entry():
         rows() + nx.tensor([1.0, 2.0])
 
 
-# Functions of one array, for which the entries one by one are the test.
+# Functions of one array, which are compared with separate calls for each entry.
 FUNCTIONS = {
     "sum": lambda x: nx.sum(x, axis=-1),
     "mean": nx.mean,
@@ -211,7 +211,7 @@ def test_gradients_of_each_entry():
     dx, dy = both(nx.tensor([3.0, 4.0]), y)
     assert dx.vectorized_axes == dy.vectorized_axes == (("v", 2),)
     assert (dx.tolist(), dy.tolist()) == ([[1.0, 1.0], [2.0, 2.0]], [7.0, 7.0])
-    # The function is traced twice; what it shows is shown once.
+    # The function is traced twice, but its hook runs once.
     seen = []
 
     def shown(x):

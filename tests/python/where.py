@@ -10,5 +10,5 @@ PLATFORM = os.environ.get("NXLA_TEST_PLATFORM") or "cpu"
 #: The name of the first device.
 DEVICE = "cpu:0" if PLATFORM == "none" else f"{PLATFORM}:0"
 
-#: For tests that divide one processor into several devices, or look at what only it is given.
+#: Marks tests that divide one processor into several devices, or that test CPU plugins.
 on_cpu = pytest.mark.skipif(PLATFORM != "cpu", reason="is about plugins for CPUs")
