@@ -21,7 +21,7 @@ pub type Ids = SmallVec<[ExprId; 4]>;
 /// The trace that the traced ones among the operands belong to.
 ///
 /// # Errors
-/// Values of two traces.
+/// Returns an error for values of two traces.
 pub fn trace_of<O: Operand>(operands: &[O]) -> Result<Option<Trace>> {
     let mut found: Option<&Trace> = None;
     for operand in operands {
@@ -153,7 +153,7 @@ pub fn vectorized_operands<O: Operand>(
 /// the other alternative.
 ///
 /// # Errors
-/// A number that no dtype holds.
+/// Returns an error for a number that fits no dtype.
 pub fn either([left, right]: [Value; 2]) -> Result<[Value; 2]> {
     let (next_to_left, next_to_right) = (right.dtype(), left.dtype());
     let typed = |value, next_to| match value {
@@ -192,7 +192,7 @@ fn promoted(common: Option<DType>, dtype: DType) -> Option<DType> {
 /// the dtype of the elements if it can hold the number, for any other operands.
 ///
 /// # Errors
-/// A number that no dtype holds.
+/// Returns an error for a number that fits no dtype.
 pub fn beside(operand: &impl Operand, dtype: DType) -> Result<Value> {
     match operand.to_value() {
         Value::Number(number) => number_tensor(number, Some(dtype)).map(Value::Tensor),

@@ -39,7 +39,7 @@ pub(crate) fn interrupted() -> Error {
 /// Waits for the result of work on another thread; `None` if it ended without a result.
 ///
 /// # Errors
-/// The caller was interrupted.
+/// Returns an error if the caller was interrupted.
 pub(crate) fn wait<T>(given: &Receiver<T>, interrupt: &Interrupt<'_>) -> Result<Option<T>> {
     loop {
         match given.recv_timeout(ASK_EVERY) {

@@ -33,7 +33,7 @@ pub trait Compiler: Any + Send + Sync {
     /// Compiles a program.
     ///
     /// # Errors
-    /// Settings that it does not have; a program that it cannot compile.
+    /// Returns an error for unknown settings or a program that the compiler does not support.
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>>;
 
     /// The executable of a jitted function, if it is not the result of `compile`: it may compile
@@ -95,7 +95,7 @@ pub trait Compiler: Any + Send + Sync {
     /// Checks that the compiler supports a device.
     ///
     /// # Errors
-    /// A device that the compiler does not run on.
+    /// Returns an error for a device that the compiler does not run on.
     fn check_device(&self, device: &Device) -> Result<()> {
         let name = self.name();
         Err(Error::Options(format!("compiler: {name:?} does not support the device {device}")))
@@ -192,7 +192,7 @@ pub trait Executable: Send + Sync {
     /// Runs it. Results may not be ready yet when this returns.
     ///
     /// # Errors
-    /// Inputs whose types differ from the program's; a failure of the run.
+    /// Returns errors of the run and an error for inputs whose types differ from the program's.
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>>;
 
     /// The memory that the executable itself takes, in bytes.
@@ -201,7 +201,7 @@ pub trait Executable: Send + Sync {
     /// The compiler's figures for cost and memory of a run. The default has no figures.
     ///
     /// # Errors
-    /// A failure of the compiler.
+    /// Returns errors of the compiler.
     fn analysis(&self) -> Result<Analysis> {
         Ok(Analysis::default())
     }
@@ -273,7 +273,7 @@ impl CompilerChoice {
     /// The compiler.
     ///
     /// # Errors
-    /// An unknown name; the message lists the registered names.
+    /// Returns an error for an unknown name.
     pub fn resolve(&self) -> Result<Arc<dyn Compiler>> {
         match self {
             CompilerChoice::Named(name) => compiler_named(name),
@@ -362,7 +362,7 @@ fn registry() -> &'static Registry {
 /// Makes a compiler known under its name, replacing one of the same name.
 ///
 /// # Errors
-/// The name of a compiler that comes with this crate, or none.
+/// Returns an error for an empty name, or the name of a built-in compiler.
 pub fn register_compiler(compiler: Arc<dyn Compiler>) -> Result<()> {
     let name = compiler.name().to_owned();
     if name.is_empty() || BUILT_IN.contains(&name.as_str()) {
@@ -387,7 +387,7 @@ pub fn compiler_names() -> Vec<String> {
 /// The compiler of a name.
 ///
 /// # Errors
-/// An unknown name; the message lists the registered names.
+/// Returns an error for an unknown name.
 pub fn compiler_named(name: &str) -> Result<Arc<dyn Compiler>> {
     let known = registry().read().unwrap_or_else(PoisonError::into_inner);
     known.get(name).cloned().ok_or_else(|| {

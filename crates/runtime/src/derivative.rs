@@ -40,7 +40,8 @@ pub struct Called<T> {
 /// then has separate cotangents.
 ///
 /// # Errors
-/// Errors of the function; values or results of another trace; incompatible vectorized axes.
+/// Returns errors of the function and an error for values or results of another trace or
+/// incompatible vectorized axes.
 pub fn differentiable<T>(
     trace: &Trace,
     values: &[impl AsRef<Expr>],
@@ -197,8 +198,8 @@ impl Differentiable {
     /// the function covers all elements.
     ///
     /// # Errors
-    /// An op without a derivative; complex values in forward mode, complex results in reverse
-    /// mode; vectorized axes of values that a result has not.
+    /// Returns an error for an op without a derivative, complex values in forward mode, complex
+    /// results in reverse mode, or vectorized axes of values that a result lacks.
     pub fn jacobian(&self, mode: Mode) -> Result<(Vec<Expr>, Vec<Vec<Expr>>)> {
         let (values, results) = (self.value_slots(), self.result_slots());
         let (function, sources, argument) = match mode {
@@ -436,7 +437,7 @@ impl LinearMap {
     /// Applies the map.
     ///
     /// # Errors
-    /// Arguments whose types differ from the types of the map.
+    /// Returns an error for arguments whose types differ from the types of the map.
     pub fn apply(
         &self,
         trace: &Trace,

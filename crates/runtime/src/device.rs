@@ -103,7 +103,7 @@ impl Device {
     /// Statistics of its memory; `None` if the plugin has none, and for the host.
     ///
     /// # Errors
-    /// An error of the plugin.
+    /// Returns errors of the plugin.
     pub fn memory(&self) -> Result<Option<pjrt::DeviceMemory>> {
         match &self.0 {
             Place::Host => Ok(None),
@@ -187,7 +187,7 @@ impl fmt::Debug for Device {
 /// plugin, or without the feature `xla`, the host is the only device.
 ///
 /// # Errors
-/// A plugin that is there and does not load, or finds no device.
+/// Returns an error for an installed plugin that cannot be loaded or finds no device.
 pub fn devices() -> Result<Vec<Device>> {
     xla::meet_default_client()?;
     Ok(known_devices())
@@ -206,7 +206,7 @@ pub fn known_devices() -> Vec<Device> {
 /// The device of operands that are on a device; `None` if all are on the host.
 ///
 /// # Errors
-/// Operands on two devices.
+/// Returns an error for operands on two devices.
 pub fn place_of<'a>(
     function: &str,
     operands: impl IntoIterator<Item = &'a Tensor>,
@@ -237,7 +237,7 @@ fn two_devices(function: &str, first: &Device, second: &Device) -> Error {
 /// The device of operands, after [`place_of`] found some on `left` and others on `right`.
 ///
 /// # Errors
-/// Two devices.
+/// Returns an error for operands on two devices.
 pub(crate) fn join_devices(
     function: &str,
     left: Option<&Device>,

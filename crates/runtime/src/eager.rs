@@ -42,7 +42,7 @@ impl EagerOp {
     /// operations; it is called when a workshop is made.
     ///
     /// # Errors
-    /// An error of `build`; a number that no dtype holds.
+    /// Returns errors of `build` and an error for a number that fits no dtype.
     ///
     /// # Panics
     /// If an operand is traced: see [`trace_of`](crate::trace_of).
@@ -81,7 +81,8 @@ impl EagerOp {
     /// `interrupt` is asked as by [`compile_for`](crate::compile_for).
     ///
     /// # Errors
-    /// A failure of the compilation or the run; `interrupt` answers `true`.
+    /// Returns errors of the compilation or the run and an error if `interrupt`
+    /// returns `true`.
     pub fn run(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Vec<Tensor>> {
         let options = self.options.as_ref().unwrap_or(&NO_OPTIONS);
         let entry = match self.operation.entry.get() {

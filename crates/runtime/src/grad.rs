@@ -12,23 +12,22 @@ use crate::tracers::Tracers;
 pub struct Differentiated<T> {
     /// The value to differentiate.
     pub value: Expr,
-    /// The results, which may be the value among others.
+    /// The results, which may contain the value.
     pub results: Vec<Expr>,
-    /// Further values for the caller.
+    /// Additional values for the caller.
     pub more: T,
 }
 
-/// Calls a function on tracers for values of a trace. Returns its results in terms of the values,
-/// the gradients of the sum of its value with respect to them, in their order, and the function's
-/// further values.
+/// Calls a function on tracers for values of a trace. Returns the results, the gradients of the sum of
+/// the function's value with respect to the values in order, and the additional values of the function.
 ///
 /// Captured values are constant, even if they were computed from the same values. The function is
-/// called again if its value has vectorized axes that the values lack, since each entry then has a
+/// called again if its value has vectorized axes that the values lack, because each entry then has a
 /// separate gradient.
 ///
 /// # Errors
-/// Errors of the function; values or results of another trace; an op without a derivative; a
-/// complex result of real values.
+/// Returns errors of the function, and an error for values or results of another trace, an op
+/// without a derivative, or a complex result of real values.
 pub fn values_and_gradients<T>(
     trace: &Trace,
     values: &[impl AsRef<Expr>],

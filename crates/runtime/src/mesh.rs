@@ -39,7 +39,8 @@ impl Mesh {
     /// ```
     ///
     /// # Errors
-    /// Invalid or repeated names; axes of size 0; too few devices; no plugin.
+    /// Returns an error for invalid or repeated names, axes of size 0, too few devices, or a
+    /// missing plugin.
     pub fn of<N: Into<String>>(axes: impl IntoIterator<Item = (N, usize)>) -> Result<Self> {
         let axes: Vec<_> = axes.into_iter().map(|(name, size)| (name.into(), size)).collect();
         let places = places(&axes)?;
@@ -49,8 +50,8 @@ impl Mesh {
     /// A mesh of these devices, which are of one client.
     ///
     /// # Errors
-    /// Names that are none or occur twice; another number of devices than the axes have places; a
-    /// device twice, or devices of two clients.
+    /// Returns an error for invalid or repeated names, a number of devices that differs from the
+    /// product of the axis sizes, or repeated devices, or devices of two clients.
     pub fn new(axes: Vec<(String, usize)>, devices: &[Device]) -> Result<Self> {
         let places = places(&axes)?;
         if places != devices.len() {
@@ -93,7 +94,7 @@ impl Mesh {
     /// The devices, in their order.
     ///
     /// # Errors
-    /// None for a mesh that was made.
+    /// Never returns an error for a valid mesh.
     pub fn devices(&self) -> Result<Vec<Device>> {
         self.0.devices.iter().map(|&index| Device::of(&self.0.client, index)).collect()
     }
@@ -117,7 +118,7 @@ impl Mesh {
     /// ```
     ///
     /// # Errors
-    /// An unknown or repeated name.
+    /// Returns an error for an unknown or repeated name.
     pub fn sharding<A: Into<Along>>(&self, along: impl IntoIterator<Item = A>) -> Result<Sharding> {
         Sharding::new(self, along.into_iter().map(|along| along.into().0).collect())
     }
@@ -231,7 +232,7 @@ impl Sharding {
     /// A sharding of this layout.
     ///
     /// # Errors
-    /// A name that the mesh has not, or that occurs twice.
+    /// Returns an error for a name that is unknown or repeated.
     pub fn new(mesh: &Mesh, mut layout: Layout) -> Result<Self> {
         let mut seen: Vec<&str> = Vec::new();
         for name in layout.iter().flatten() {
@@ -346,8 +347,8 @@ impl Sharding {
     /// that has it.
     ///
     /// # Errors
-    /// Another number of parts than devices, or parts of other shapes; what their computation ran
-    /// into.
+    /// Returns errors of the computations of the parts, and an error for a wrong number of
+    /// parts, or parts of wrong shapes.
     pub fn gather(&self, parts: &[Tensor], shape: &Shape) -> Result<HostTensor> {
         let (part, starts) = (self.part(shape)?, self.starts(shape)?);
         if parts.len() != starts.len() || parts.iter().any(|each| *each.shape() != part) {

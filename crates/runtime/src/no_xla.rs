@@ -73,7 +73,7 @@ impl Divided {
     /// Cannot be called, as a mesh cannot exist.
     ///
     /// # Errors
-    /// None, as it cannot be called.
+    /// Never returns, because the function cannot be called.
     pub fn compile(
         _: &Program,
         _: &Options,
@@ -92,7 +92,7 @@ impl Divided {
     /// There is none.
     ///
     /// # Errors
-    /// None, as it cannot be called.
+    /// Never returns, because the function cannot be called.
     pub fn run(&self, _: &[Vec<Tensor>]) -> Result<Vec<Vec<Tensor>>> {
         match self.0 {}
     }

@@ -247,7 +247,7 @@ impl Options {
     /// The engine of a program whose operands live on `place`; see [`place_of`].
     ///
     /// # Errors
-    /// An unknown compiler; a device that the compiler does not run on.
+    /// Returns an error for an unknown compiler or a device that the compiler does not run on.
     pub fn engine(&self, place: Option<&Device>) -> Result<Engine> {
         let device = if self.names_engine() { self.device.clone() } else { place.cloned() };
         let compiler = match (&self.compiler, &device) {
@@ -264,7 +264,8 @@ impl Options {
     /// The device that the options select for programs and data, if they select one.
     ///
     /// # Errors
-    /// An unknown compiler or setting; a device that the compiler does not run on.
+    /// Returns an error for an unknown compiler or setting or a device that the compiler does not
+    /// run on.
     pub fn home(&self) -> Result<Option<Device>> {
         if !self.names_engine() {
             return Ok(None);
@@ -276,7 +277,7 @@ impl Options {
     /// the choice depends on operands, one of the possible compilers must accept them.
     ///
     /// # Errors
-    /// An unknown compiler or setting; an invalid value of a setting.
+    /// Returns an error for an unknown compiler or setting or an invalid value of a setting.
     pub fn check(&self, below: &Options) -> Result<()> {
         if self.settings.is_empty() {
             return Ok(());

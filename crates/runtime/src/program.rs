@@ -26,7 +26,7 @@ use crate::tensor::Tensor;
 /// for each input.
 ///
 /// # Errors
-/// An unknown compiler or setting; an error of the compiler.
+/// Returns errors of the compiler and an error for an unknown compiler or setting.
 pub fn compile_program(
     program: &Arc<Program>,
     options: &Options,
@@ -134,7 +134,7 @@ pub(crate) fn run_on(
 /// number.
 ///
 /// # Errors
-/// Another number of results than the program has.
+/// Returns an error for a wrong number of results.
 pub(crate) fn check_count(program: &Program, results: &[Tensor]) -> Result<()> {
     let (found, expected) = (results.len(), program.outputs().len());
     if found == expected {

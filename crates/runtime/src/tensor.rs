@@ -57,7 +57,7 @@ impl DeviceTensor {
     /// With names for its axes, one for each; `None` takes them away.
     ///
     /// # Errors
-    /// Another number of names than the tensor has axes.
+    /// Returns an error for a number of names that differs from the rank.
     pub fn with_names(self, names: Option<Names>) -> Result<Self, TensorError> {
         if let Some(names) = names.as_ref().filter(|n| n.len() != self.buffer.shape().rank()) {
             let rank = self.buffer.shape().rank();
@@ -76,7 +76,7 @@ impl Tensor {
     /// A tensor of a shape from its elements in row-major order.
     ///
     /// # Errors
-    /// A number of elements that is not the size of the shape.
+    /// Returns an error for a number of elements that differs from the size of the shape.
     pub fn new<T: Element>(elements: Vec<T>, shape: impl Into<Shape>) -> Result<Self, TensorError> {
         Ok(Self::Host(HostTensor::from_vec(elements, shape)?))
     }
@@ -116,7 +116,7 @@ impl Tensor {
     /// The same data with other names for the axes, or with none.
     ///
     /// # Errors
-    /// Another number of names than the tensor has axes.
+    /// Returns an error for a number of names that differs from the rank.
     pub fn with_names(self, names: Option<Names>) -> Result<Self, TensorError> {
         Ok(match self {
             Tensor::Host(tensor) => Tensor::Host(tensor.with_names(names)?),
@@ -163,7 +163,7 @@ impl Tensor {
     /// ordinary ones there, in front.
     ///
     /// # Errors
-    /// A failed computation of a device tensor; a tensor that was freed.
+    /// Returns the error of a failed computation, or an error for a tensor that was freed.
     pub fn to_host(&self) -> Result<HostTensor> {
         match self {
             Tensor::Host(tensor) => Ok(tensor.clone()),
@@ -255,7 +255,7 @@ impl Tensor {
     /// Returns `true` if its device memory was freed or donated.
     ///
     /// # Errors
-    /// An error of the plugin.
+    /// Returns errors of the plugin.
     pub fn is_released(&self) -> Result<bool> {
         self.buffer().map_or(Ok(false), |buffer| Ok(buffer.is_deleted()?))
     }
@@ -263,7 +263,7 @@ impl Tensor {
     /// Returns `true` if reading it need not wait.
     ///
     /// # Errors
-    /// A failed computation; a tensor that was freed.
+    /// Returns the error of a failed computation, or an error for a tensor that was freed.
     pub fn is_ready(&self) -> Result<bool> {
         match self {
             Tensor::Host(_) => Ok(true),
@@ -409,7 +409,7 @@ impl Tensor {
     /// with the last clone, so for the host the answer is `false`.
     ///
     /// # Errors
-    /// An error of the plugin.
+    /// Returns errors of the plugin.
     pub fn deallocate(&self) -> Result<bool> {
         match self {
             Tensor::Host(_) => Ok(false),

@@ -322,8 +322,8 @@ impl Trace {
     /// Ends the trace with these results.
     ///
     /// # Errors
-    /// The first error of an operator; a result that belongs to another trace or to the inside of
-    /// a loop.
+    /// Returns the first error of an operator, or an error for a result that belongs to another trace
+    /// or to a region.
     pub fn finish(&self, outputs: &[impl AsRef<Expr>]) -> Result<Program> {
         let mut building = self.lock();
         if let Some(error) = building.failure.take() {
@@ -350,7 +350,7 @@ impl Trace {
     /// The ids of expressions, which must be of this trace.
     ///
     /// # Errors
-    /// An expression of another trace.
+    /// Returns an error for an expression of another trace.
     pub fn ids(&self, exprs: &[impl AsRef<Expr>]) -> Result<Vec<ExprId>> {
         exprs.iter().map(|expr| self.id(expr.as_ref())).collect()
     }
@@ -358,7 +358,7 @@ impl Trace {
     /// The id of an expression, which must be of this trace.
     ///
     /// # Errors
-    /// An expression of another trace.
+    /// Returns an error for an expression of another trace.
     pub fn id(&self, expr: &Expr) -> Result<ExprId> {
         match self.is(expr.trace()) {
             true => expr.id(),
@@ -401,7 +401,8 @@ impl Trace {
     /// [`Trace::in_lanes`] of an expression, which must be of this trace.
     ///
     /// # Errors
-    /// An expression of another trace; vectorized axes of one name and different sizes.
+    /// Returns an error for an expression of another trace or vectorized axes of equal names and
+    /// different sizes.
     pub fn safe(&self, expr: &Expr) -> Result<Expr> {
         let value = (self.id(expr)?, expr.vectors().clone());
         if value.1.is_empty() {

@@ -67,7 +67,7 @@ impl Tracers {
     /// Hooks of the first call are dropped.
     ///
     /// # Errors
-    /// Errors of the function; axes of one name and different sizes.
+    /// Returns errors of the function and an error for axes of equal names and different sizes.
     pub(crate) fn call<T>(
         mut self,
         entries: bool,

@@ -51,9 +51,9 @@ fn eye(
     apply(py, &[], |graph, _| one(graph.eye_of(ty)))
 }
 
-/// One number repeated over a shape.
+/// Returns a tensor filled with one number.
 ///
-/// Raises ``OverflowError`` for a plain number beyond what a dtype of integers holds.
+/// Raises ``OverflowError`` for a scalar outside the range of an integer dtype.
 #[pyfunction]
 #[pyo3(signature = (shape, value, dtype=None, names=None))]
 fn full(

@@ -94,7 +94,7 @@ impl ExecutableCache {
     /// answers `true` they return, and the compiler continues.
     ///
     /// # Errors
-    /// An error of `compile`; the caller was interrupted.
+    /// Returns errors of `compile` and an error for an interrupt of the caller.
     pub fn get_or_compile(
         &'static self,
         key: &CacheKey,

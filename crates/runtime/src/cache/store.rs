@@ -204,7 +204,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     /// it.
     ///
     /// # Errors
-    /// The caller was interrupted.
+    /// Returns an error if the caller was interrupted.
     pub(crate) fn claim<S: Deref<Target = Self>>(
         this: S,
         key: &K,

@@ -24,7 +24,7 @@ pub trait Static {
     /// Returns `true` if a function may treat the two alike.
     ///
     /// # Errors
-    /// A failed comparison.
+    /// Returns the error of a failed comparison.
     fn same(&self, other: &Self) -> Result<bool>;
 }
 
@@ -45,7 +45,7 @@ impl<S: Static> Signature<S> {
     /// Returns `true` if two signatures are equal.
     ///
     /// # Errors
-    /// A failed comparison of static values.
+    /// Returns the error of a failed comparison of static values.
     pub fn matches(&self, other: &Signature<S>) -> Result<bool> {
         if self.words != other.words || self.statics.len() != other.statics.len() {
             return Ok(false);

@@ -37,7 +37,7 @@ impl Tracing {
     /// Begins a trace for a call and returns the tracers of its leaves.
     ///
     /// # Errors
-    /// An unknown compiler.
+    /// Returns an error for an unknown compiler.
     pub fn begin<S>(call: &Call<S>, options: &Options) -> Result<(Self, Vec<Expr>)> {
         Self::begin_as(None, call, options)
     }
@@ -87,7 +87,7 @@ impl Tracing {
     /// Ends the trace with these values as results, which `results` puts into their container.
     ///
     /// # Errors
-    /// The first error of the trace; a result of another trace.
+    /// Returns the first error of the trace, or an error for a result of another trace.
     pub fn finish<R>(mut self, outputs: &[impl AsRef<Expr>], results: R) -> Result<Traced<R>> {
         self.leave();
         self.ended = true;
@@ -256,7 +256,7 @@ impl<R> Entry<R> {
     /// The compiler's figures for cost and memory of a run.
     ///
     /// # Errors
-    /// A failure of the compiler.
+    /// Returns errors of the compiler.
     pub fn analysis(&self) -> Result<Analysis> {
         self.executable.analysis()
     }
@@ -333,7 +333,8 @@ impl<R> Entry<R> {
     /// device, it runs on the device of the tensors, and compiles for that device if necessary.
     ///
     /// # Errors
-    /// Arguments on two devices; a failure of the run; `interrupt` answers `true`.
+    /// Returns errors of the run, an error for arguments on two devices, and an error if
+    /// `interrupt` returns `true`.
     pub fn run(
         &self,
         arguments: &[&Tensor],

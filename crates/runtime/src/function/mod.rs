@@ -215,7 +215,8 @@ impl<S: Static, R> Function<S, R> {
     /// Finds the entry of a call.
     ///
     /// # Errors
-    /// A failed comparison of static values; arguments on two devices.
+    /// Returns the error of a failed comparison of static values, or an error for arguments on two
+    /// devices.
     pub fn find(
         &self,
         call: &mut Call<S>,

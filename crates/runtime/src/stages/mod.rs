@@ -105,11 +105,11 @@ impl Stages {
 
     /// Runs all stages on the inputs of the original program, and returns its outputs: on
     /// `executor`, or without one on threads of this process. A value is freed after the last stage
-    /// that needs it, which takes over its memory if it can.
+    /// that needs it, which reuses its memory if possible.
     ///
     /// # Errors
-    /// The first error of a stage, after which no other begins; another number of inputs than the
-    /// program has; inputs on two devices; `interrupt` answers `true`.
+    /// Returns the first error of a stage, after which no other stage starts. Returns an error for a
+    /// wrong number of inputs, for inputs on two devices, or if `interrupt` returns `true`.
     pub fn run_leaves(
         &self,
         inputs: Vec<Tensor>,

@@ -32,7 +32,7 @@ impl StagedExecutable {
     /// A stage reuses the memory of a value that no other stage uses.
     ///
     /// # Errors
-    /// An error of the compiler about a stage.
+    /// Returns errors of the compiler about a stage.
     pub(crate) fn compile(
         graph: StageGraph,
         options: &Options,

@@ -256,8 +256,8 @@ impl Stream {
     /// Hands over a chunk; waits for room.
     ///
     /// # Errors
-    /// No room in time; a stream that has ended, with the reason; a chunk that lives on another
-    /// device than the state, unless the options say where to run.
+    /// Returns an error for a full buffer at the end of the time limit, a stream that has ended, or
+    /// a chunk on another device than the state, unless the options select a device.
     pub fn send(&self, chunk: Parts, capacity: Capacity, wait: &Wait<'_>) -> Result<()> {
         let place = match self.follows_operands {
             true => place_of("stream", &chunk)?,
@@ -285,7 +285,7 @@ impl Stream {
     /// been received. With `until_closed` it waits for chunks as well.
     ///
     /// # Errors
-    /// The result is not there in time.
+    /// Returns an error if the result is not available in time.
     pub fn receive(&self, until_closed: bool, wait: &Wait<'_>) -> Result<Option<Outcome>> {
         let settled = |inner: &Inner| inner.answers_receiver(until_closed);
         let Some(mut inner) = self.wait_until(wait, settled)? else {
@@ -314,7 +314,7 @@ impl Stream {
     /// the thread that learns of it first.
     ///
     /// # Errors
-    /// Everything sent has been received.
+    /// Returns an error for a stream whose results have all been received.
     pub fn receive_deferred(&self, deferred: Deferred) -> Result<()> {
         let mut inner = self.lock();
         let Some(result) = inner.results.pop_front() else {
@@ -354,7 +354,8 @@ impl Stream {
     /// Ends the stream and returns its state. A repeated call returns the same state.
     ///
     /// # Errors
-    /// Results that have not been received; the error of a step; a stream that was cancelled.
+    /// Returns the error of a step, and an error for results that have not been received or a stream
+    /// that was cancelled.
     pub fn finish(&self, wait: &Wait<'_>) -> Result<Parts> {
         let inner = self.lock();
         if let Some(why) = inner.verdict() {

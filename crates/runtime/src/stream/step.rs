@@ -66,8 +66,9 @@ impl<R: Send + Sync + 'static> Step<R> {
     /// Starts a stream with this state.
     ///
     /// # Errors
-    /// Steps whose last results are not a state like this one; a state and constants on two
-    /// devices, unless the options say where to run; no more threads.
+    /// Returns the error of a failed start of a thread, and an error for a step whose last results
+    /// do not have the types of the state or a state and constants on two devices, unless the
+    /// options select a device.
     pub fn start(self, state: Parts) -> Result<Arc<Stream>> {
         let results = self.check(&state)?;
         let follows_operands = !self.options.names_engine();

@@ -57,8 +57,8 @@ impl Clauses {
     /// take the same decision.
     ///
     /// # Errors
-    /// A vectorized predicate that is not a scalar for each entry; axes of one name and different
-    /// sizes.
+    /// Returns an error for a vectorized predicate that is not a scalar for each entry or axes of
+    /// equal names and different sizes.
     pub fn next(&mut self, graph: &mut Graph, predicate: &Vectorized) -> Result<Option<Lanes>> {
         let before = self.undecided.iter().map(|(_, vectors)| vectors);
         let vectors = Vectors::union("cond", before.chain([&predicate.1]))?;

@@ -102,7 +102,7 @@ pub fn gathered(graph: &mut Graph, x: ExprId, own: &Vectors, to: &Vectors) -> Re
 /// repeated along axes that it lacks or has with size 1.
 ///
 /// # Errors
-/// Axes of one name and different sizes.
+/// Returns an error for vectorized axes of equal names and different sizes.
 pub fn spread(graph: &mut Graph, x: ExprId, own: &Vectors, to: &Vectors) -> Result<ExprId> {
     if own == to {
         return Ok(x);

@@ -19,7 +19,7 @@ impl Expr {
     /// on each entry. A name can come with the size that the axis must have.
     ///
     /// # Errors
-    /// Fewer axes than names; other sizes; names that are taken.
+    /// Returns an error for fewer axes than names, other sizes, or names that exist already.
     pub fn vectorize(&self, axes: &[NewVector]) -> Result<Expr> {
         self.trace().safe(self)?.moved(|own, ty| Move::vectorize(own, ty, axes))
     }
@@ -28,7 +28,7 @@ impl Expr {
     /// their names become names of axes.
     ///
     /// # Errors
-    /// A value of a finished trace.
+    /// Returns an error for a value of a finished trace.
     pub fn devectorize(&self, keep_names: bool) -> Result<Expr> {
         self.moved(|own, ty| Ok(Move::devectorize(own, ty, keep_names)))
     }
@@ -37,7 +37,8 @@ impl Expr {
     /// of both together can be left open.
     ///
     /// # Errors
-    /// Sizes that do not multiply to the number of elements; several that are left open.
+    /// Returns an error for sizes whose product differs from the number of elements or several
+    /// unknown sizes.
     pub fn revectorize(&self, axes: &[NewVector], target: &Target) -> Result<Expr> {
         self.moved(|own, ty| Move::revectorize(own, ty, axes, target))
     }
@@ -47,7 +48,7 @@ impl Expr {
     /// until all have as many.
     ///
     /// # Errors
-    /// Values of several traces; axes of one name and different sizes.
+    /// Returns an error for values of several traces or axes of equal names and different sizes.
     pub fn reshape_vectors(exprs: &[Expr], align_ranks: bool) -> Result<Vec<Expr>> {
         Self::aligned(exprs, "reshape_vectors", align_ranks, false)
     }
@@ -64,7 +65,7 @@ impl Expr {
     /// repeated along it.
     ///
     /// # Errors
-    /// A value of a finished trace.
+    /// Returns an error for a value of a finished trace.
     pub(crate) fn devectorize_axis(&self, name: &str, size: usize) -> Result<Expr> {
         let node = self.id()?;
         let (id, vectors) =
@@ -107,7 +108,7 @@ impl Tensor {
     /// stays where it is.
     ///
     /// # Errors
-    /// Fewer axes than names; other sizes; names that are taken.
+    /// Returns an error for fewer axes than names, other sizes, or names that exist already.
     pub fn vectorize(&self, axes: &[NewVector]) -> Result<Tensor> {
         self.moved(Move::vectorize(self.vectors(), &self.ty(), axes)?)
     }
@@ -115,7 +116,7 @@ impl Tensor {
     /// Vectorized axes become ordinary ones again, as for [`Expr::devectorize`].
     ///
     /// # Errors
-    /// None; every function of tensors returns a `Result`.
+    /// Never returns an error; the signature matches the other functions of tensors.
     pub fn devectorize(&self, keep_names: bool) -> Result<Tensor> {
         self.moved(Move::devectorize(self.vectors(), &self.ty(), keep_names))
     }
@@ -123,7 +124,8 @@ impl Tensor {
     /// All elements under other vectorized axes and another shape, as for [`Expr::revectorize`].
     ///
     /// # Errors
-    /// Sizes that do not multiply to the number of elements; several that are left open.
+    /// Returns an error for sizes whose product differs from the number of elements or several
+    /// unknown sizes.
     pub fn revectorize(&self, axes: &[NewVector], target: &Target) -> Result<Tensor> {
         self.moved(Move::revectorize(self.vectors(), &self.ty(), axes, target)?)
     }
@@ -131,7 +133,7 @@ impl Tensor {
     /// The tensors with the same vectorized axes, as for [`Expr::reshape_vectors`].
     ///
     /// # Errors
-    /// Axes of one name and different sizes.
+    /// Returns an error for vectorized axes of equal names and different sizes.
     pub fn reshape_vectors(tensors: &[Tensor], align_ranks: bool) -> Result<Vec<Tensor>> {
         Self::aligned(tensors, "reshape_vectors", align_ranks, false)
     }
@@ -139,7 +141,7 @@ impl Tensor {
     /// The tensors repeated to the same vectorized axes, as for [`Expr::broadcast_vectors`].
     ///
     /// # Errors
-    /// Axes of one name and different sizes.
+    /// Returns an error for vectorized axes of equal names and different sizes.
     pub fn broadcast_vectors(tensors: &[Tensor], align_ranks: bool) -> Result<Vec<Tensor>> {
         Self::aligned(tensors, "broadcast_vectors", align_ranks, true)
     }

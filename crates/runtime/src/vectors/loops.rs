@@ -58,8 +58,8 @@ impl OpenLoop {
     /// Ends the loop with the next state of its body.
     ///
     /// # Errors
-    /// A next state of other types, or with further vectorized axes; a condition that is not a
-    /// scalar.
+    /// Returns an error for a next state of other types, or with additional vectorized axes or a
+    /// condition that is not a scalar.
     pub fn finish(
         self,
         graph: &mut Graph,
@@ -181,7 +181,7 @@ impl Repetition {
     /// the initial state.
     ///
     /// # Errors
-    /// A condition that is not a scalar.
+    /// Returns an error for a condition that is not a scalar.
     pub fn begin(
         graph: &mut Graph,
         initial: Vec<Vectorized>,
@@ -246,7 +246,7 @@ impl Repetition {
     /// state.
     ///
     /// # Errors
-    /// Another number of results than the state has, or results of other types.
+    /// Returns an error for results that do not have the number and types of the state.
     pub fn chosen(&self, graph: &mut Graph, body: &[Vectorized]) -> Result<Vec<Vectorized>> {
         let old = self.state();
         check_state(graph, &old, body)?;
@@ -265,7 +265,7 @@ impl Repetition {
     /// condition of that state.
     ///
     /// # Errors
-    /// A condition that is not a scalar, or has further axes.
+    /// Returns an error for a condition that is not a scalar, or has additional vectorized axes.
     pub fn finish(
         self,
         graph: &mut Graph,

@@ -88,7 +88,7 @@ impl Vectors {
     /// of one name have one size, or size 1.
     ///
     /// # Errors
-    /// Axes of one name and different sizes.
+    /// Returns an error for vectorized axes of equal names and different sizes.
     pub fn union<'a>(
         function: &str,
         all: impl IntoIterator<Item = &'a Vectors>,

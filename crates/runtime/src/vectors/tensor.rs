@@ -42,7 +42,7 @@ impl VectorTensor {
     /// With other names for the axes of an entry.
     ///
     /// # Errors
-    /// Another number of names than there are.
+    /// Returns an error for a wrong number of names.
     pub(crate) fn with_names(&self, names: Option<Names>) -> Result<Tensor, TensorError> {
         let mut entry = self.entry.clone();
         if let Some(names) = names.as_ref().filter(|names| names.len() != entry.rank()) {

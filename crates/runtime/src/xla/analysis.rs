@@ -8,7 +8,7 @@ use crate::error::Result;
 /// Reads the plugin's figures for an executable.
 ///
 /// # Errors
-/// An error of the plugin other than `Unimplemented`.
+/// Returns errors of the plugin other than `Unimplemented`.
 pub(super) fn analysis(executable: &Executable) -> Result<Analysis> {
     let cost = if_known(executable.cost_analysis())?.map(|properties| {
         let number = |(name, value): (String, Value)| match value {

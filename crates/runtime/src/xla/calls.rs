@@ -92,7 +92,7 @@ impl<C, T, E, L> Calls<C, T, E, L> {
     /// Queues a call whose values have `bytes` bytes; waits for room.
     ///
     /// # Errors
-    /// The run was stopped.
+    /// Returns an error if the run was stopped.
     pub(super) fn push(&self, call: C, bytes: usize) -> Result<(), String> {
         let Room { calls: most, bytes: most_bytes } = self.room;
         let is_full = |state: &State<C, T, E, L>| {
@@ -123,7 +123,7 @@ impl<C, T, E, L> Calls<C, T, E, L> {
     /// The next call; `None` when the program is over.
     ///
     /// # Errors
-    /// The caller was interrupted.
+    /// Returns an error if the caller was interrupted.
     pub(super) fn next(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Option<C>> {
         let mut state = self.lock();
         loop {

@@ -39,7 +39,7 @@ impl Target {
     /// The device.
     ///
     /// # Errors
-    /// Impossible for a target that this module made.
+    /// Never returns an error for a target of this module.
     pub fn device(&self) -> Result<Device> {
         Device::of(&self.client, self.device)
     }
@@ -72,7 +72,7 @@ impl Target {
     /// The same device of another client, which shares no threads with this one; 0 is this one.
     ///
     /// # Errors
-    /// A plugin that makes no further client.
+    /// Returns an error for a plugin that cannot create another client.
     pub(super) fn beside(&self, number: usize) -> Result<Target> {
         let client = client(self.key(number))?;
         substitute(&client, &original(&self.client));
@@ -153,7 +153,7 @@ impl Key {
 /// The target that settings ask for; the plugin is loaded and its client made if need be.
 ///
 /// # Errors
-/// No plugin, or a file that is none; a device that does not exist.
+/// Returns an error for a missing or invalid plugin or a device that does not exist.
 pub fn target(settings: &Settings) -> Result<Target> {
     let count = integer(settings, "cpu_device_count", 1)?;
     let device = integer(settings, "device", 0)?.unwrap_or(0);
@@ -174,7 +174,7 @@ pub fn target(settings: &Settings) -> Result<Target> {
 /// Makes the default client, if there is a plugin.
 ///
 /// # Errors
-/// A plugin that is there and does not load, or finds no device.
+/// Returns an error for an installed plugin that cannot be loaded or finds no device.
 pub(crate) fn meet_default_client() -> Result<()> {
     match target(&Settings::new()) {
         Ok(_) | Err(Error::Pjrt(pjrt::Error::NoPlugin { .. })) => Ok(()),

@@ -140,7 +140,7 @@ impl XlaExecutable {
     /// interrupted program occupies the client, it belongs to another client with free threads.
     ///
     /// # Errors
-    /// A plugin that makes no second client, or does not load executables there.
+    /// Returns an error for a plugin that cannot create a second client or load executables for it.
     fn place(&self) -> Result<Arc<Placed>> {
         let distance = self.home.target.distance(depth());
         if distance == 0 {

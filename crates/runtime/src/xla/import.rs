@@ -26,7 +26,7 @@ impl Imported {
     /// Reads the signature of a module. The rest of it is read by XLA, when it is first run.
     ///
     /// # Errors
-    /// A module without a function `@main` of tensors with static shapes.
+    /// Returns an error for a module without a function `@main` on tensors with static shapes.
     pub fn new(text: &str) -> Result<Self> {
         let inputs =
             parameters(text).map_err(|why| Error::Format { format: "StableHLO".into(), why })?;

@@ -22,7 +22,7 @@ use crate::tensor::{DeviceTensor, Tensor};
 /// of CPU devices, a client with `count` devices.
 ///
 /// # Errors
-/// Fewer devices than that; no plugin.
+/// Returns an error for too few devices or a missing plugin.
 pub(crate) fn mesh_devices(count: usize, settings: &Settings) -> Result<Vec<Device>> {
     let mut found = target(settings)?;
     if found.client.devices().len() < count && found.is_cpu() {
@@ -59,7 +59,8 @@ impl Divided {
     /// outputs, XLA chooses them.
     ///
     /// # Errors
-    /// Shardings that do not fit; a hook with a listener; an error of the plugin.
+    /// Returns errors of the plugin and an error for shardings that do not fit the types or a hook
+    /// with a listener.
     pub fn compile(
         program: &Program,
         options: &Options,
@@ -127,7 +128,8 @@ impl Divided {
     /// elsewhere are copied. Returns a list of results for each device.
     ///
     /// # Errors
-    /// Another number of lists than devices, or parts of other types; what goes wrong in the run.
+    /// Returns errors of the run, and an error for a wrong number of lists, or parts of wrong
+    /// types.
     pub fn run(&self, parts: &[Vec<Tensor>]) -> Result<Vec<Vec<Tensor>>> {
         let _span = profile::span(Work::Run, "run on a mesh");
         let (client, places) = self.mesh.placed();

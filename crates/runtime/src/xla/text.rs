@@ -17,8 +17,8 @@ use crate::options::{Options, Settings};
 /// ignored.
 ///
 /// # Errors
-/// A form of an op that StableHLO lacks; a portable module of a program whose hooks have listeners;
-/// otherwise no plugin, or an unknown setting.
+/// Returns an error for a form of an op that StableHLO lacks, a portable module of a program whose
+/// hooks have listeners, a missing plugin, or an unknown setting.
 pub fn stablehlo_text(
     program: &Arc<Program>,
     options: &Options,
@@ -56,7 +56,7 @@ pub fn stablehlo_text(
 /// A program whose last inputs are literals.
 ///
 /// # Errors
-/// More literals than inputs.
+/// Returns an error for more literals than inputs.
 pub fn with_literals(program: &Program, literals: &[HostTensor]) -> Result<Arc<Program>> {
     let count = program.inputs().len().checked_sub(literals.len());
     let count =

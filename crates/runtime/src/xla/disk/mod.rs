@@ -77,7 +77,7 @@ pub fn disk_report() -> DiskReport {
     }
 }
 
-/// Notes what went wrong with a folder, which is no reason for a call to fail.
+/// Records an error of a folder; the call continues without the folder.
 fn note(path: &Path, why: &str) {
     FAILED.fetch_add(1, Ordering::Relaxed);
     let mut last = LAST_FAILURE.lock();
@@ -89,7 +89,7 @@ impl DiskCache {
     /// name is none.
     ///
     /// # Errors
-    /// Settings of a wrong kind.
+    /// Returns an error for settings of wrong types.
     pub(super) fn of(settings: &Settings) -> Result<Option<Self>> {
         let folder = match settings.get("cache_dir") {
             Some(Setting::Text(path)) => Some(path.into()),
@@ -112,7 +112,7 @@ impl DiskCache {
     /// The executable of a program, read or compiled and then written.
     ///
     /// # Errors
-    /// An error of the compilation.
+    /// Returns errors of the compilation.
     pub(super) fn get_or_compile(
         &self,
         target: &Target,
