@@ -59,31 +59,90 @@ def _real(name: str, dtype: DTypeLike) -> DType:
 def nan(dtype: DTypeLike = _core.f32, /) -> Tensor:
     """Return NaN of a float dtype.
 
+    Parameters
+    ----------
+    dtype : dtype_like
+        A float dtype; ``float32`` by default.
+
     Raises
     ------
     DTypeError
         If the dtype is not a float; so for all functions here that need one.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.constants.nan("f16").dtype
+    f16
     """
     return _scalar(math.nan, _float("nan", dtype))
 
 
 def infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
-    """Return infinity of a float dtype; of ``f8_e4m3fn``, which has none, the largest number."""
+    """Return infinity of a float dtype; of ``f8_e4m3fn``, which has none, the largest number.
+
+    Parameters
+    ----------
+    dtype : dtype_like
+        A float dtype; ``float32`` by default.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.constants.infinity().item(), nx.constants.infinity("f8_e4m3fn").item()
+    (inf, 448.0)
+    """
     return _scalar(math.inf, _float("infinity", dtype))
 
 
 def neg_infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
-    """Return minus infinity of a float dtype; of ``f8_e4m3fn`` the smallest number."""
+    """Return minus infinity of a float dtype; of ``f8_e4m3fn`` the smallest number.
+
+    Parameters
+    ----------
+    dtype : dtype_like
+        A float dtype; ``float32`` by default.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.constants.neg_infinity().item()
+    -inf
+    """
     return _scalar(-math.inf, _float("neg_infinity", dtype))
 
 
 def pi(dtype: DTypeLike = _core.f32, /) -> Tensor:
-    """Return the circumference of a circle of diameter 1, of a float dtype."""
+    """Return the circumference of a circle of diameter 1, of a float dtype.
+
+    Parameters
+    ----------
+    dtype : dtype_like
+        A float dtype; ``float32`` by default.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.constants.pi("f64").item()
+    3.141592653589793
+    """
     return _scalar(math.pi, _float("pi", dtype))
 
 
 def e(dtype: DTypeLike = _core.f32, /) -> Tensor:
-    """Return the base of the natural logarithm, of a float dtype."""
+    """Return the base of the natural logarithm, of a float dtype.
+
+    Parameters
+    ----------
+    dtype : dtype_like
+        A float dtype; ``float32`` by default.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.constants.e("f64").item()
+    2.718281828459045
+    """
     return _scalar(math.e, _float("e", dtype))
 
 
@@ -102,10 +161,21 @@ def euler_gamma(dtype: DTypeLike = _core.f32, /) -> Tensor:
 def i(dtype: DTypeLike = _core.c64, /) -> Tensor:
     """Return the square root of -1, of a complex dtype.
 
+    Parameters
+    ----------
+    dtype : dtype_like
+        A complex dtype; ``complex64`` by default.
+
     Raises
     ------
     DTypeError
         If the dtype is not complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.constants.i().item()
+    1j
     """
     checked = _core.DType(dtype)
     if checked.kind != "complex":
@@ -126,7 +196,19 @@ def max(dtype: DTypeLike, /) -> Tensor:
 
 
 def min(dtype: DTypeLike, /) -> Tensor:
-    """Return the smallest number of a real dtype; minus infinity of a float that has it."""
+    """Return the smallest number of a real dtype; minus infinity of a float that has it.
+
+    Parameters
+    ----------
+    dtype : dtype_like
+        A real dtype; ``float32`` by default.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.constants.min("s8").item(), nx.constants.min("f32").item()
+    (-128, -inf)
+    """
     return _core.max(_nothing("min", dtype))
 
 
@@ -149,7 +231,19 @@ def max_finite(dtype: DTypeLike, /) -> Tensor:
 
 
 def min_finite(dtype: DTypeLike, /) -> Tensor:
-    """Return the smallest finite number of a real dtype."""
+    """Return the smallest finite number of a real dtype.
+
+    Parameters
+    ----------
+    dtype : dtype_like
+        A real dtype; ``float32`` by default.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.constants.min_finite("f16").item()
+    -65504.0
+    """
     checked = _real("min_finite", dtype)
     return _scalar(finfo(checked).min, checked) if checked.kind == "float" else min(checked)
 
@@ -168,6 +262,18 @@ def smallest_positive_normal(dtype: DTypeLike, /) -> Tensor:
 
 
 def epsilon(dtype: DTypeLike, /) -> Tensor:
-    """Return the distance from 1 to the next larger number of a float dtype."""
+    """Return the distance from 1 to the next larger number of a float dtype.
+
+    Parameters
+    ----------
+    dtype : dtype_like
+        A float dtype; ``float32`` by default.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.constants.epsilon("f32").item() == 2.0**-23
+    True
+    """
     checked = _float("epsilon", dtype)
     return _scalar(finfo(checked).eps, checked)

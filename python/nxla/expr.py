@@ -457,6 +457,13 @@ def cond(
     -------
     tensor or container
         As for `nxla.cond`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> f = nx.jit(lambda x: nx.expr.cond([(x > 0, lambda: x)], lambda: -x))
+    >>> f(-2.0).item()
+    2.0
     """
     _needs_trace("cond")
     result: T = _core.cond(list(clauses), otherwise)
@@ -507,10 +514,27 @@ def hook(
 ) -> T:
     """Create a node that calls a function with a value; see `nxla.hook`.
 
+    Parameters
+    ----------
+    value : tensor or container
+        The value that the function receives and the node returns.
+    name : str, optional
+        The name of the hook, for functions in the options of the call.
+    function : callable, optional
+        The default function.
+
     Raises
     ------
     ArgumentError
         If both the name and the function are missing.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> seen = []
+    >>> f = nx.jit(lambda x: nx.expr.hook(x * 2, "double", lambda y: seen.append(y.item())))
+    >>> f(1.5).item(), seen
+    (3.0, [3.0])
     """
     _needs_trace("hook")
     if name is None and function is None:

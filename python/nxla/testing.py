@@ -42,6 +42,11 @@ def assert_all_close(
     ------
     AssertionError
         If they are not close. The message contains both tensors and the largest difference.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.testing.assert_all_close([1.0, 2.0], [1.00001, 2.0])
     """
     left, right = as_tensor(actual), as_tensor(expected)
     distance = _core.abs(_core.subtract(left, right))
@@ -55,10 +60,20 @@ def assert_all_close(
 def assert_equal(actual: TensorLike, expected: TensorLike, /) -> None:
     """Assert that dtypes, shapes and elements are equal; NaN equals NaN.
 
+    Parameters
+    ----------
+    actual, expected : tensor_like
+        The tensors to compare.
+
     Raises
     ------
     AssertionError
         If the tensors differ.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.testing.assert_equal(nx.arange(3), [0, 1, 2])
     """
     left, right = as_tensor(actual), as_tensor(expected)
     if left.dtype != right.dtype or left.shape != right.shape:

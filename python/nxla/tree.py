@@ -72,10 +72,24 @@ def flatten(tree: Any, /) -> tuple[list[Any], TreeDef]:
 def unflatten(structure: TreeDef, leaves: Iterable[Any], /) -> Any:
     """Insert leaves into a structure; the inverse of `flatten`.
 
+    Parameters
+    ----------
+    structure : TreeDef
+        The structure that `flatten` returned.
+    leaves : iterable
+        One leaf for each position of the structure, in order.
+
     Raises
     ------
     ArgumentError
         If the number of leaves does not match the structure.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> leaves, structure = nx.tree.flatten({"a": 1, "b": (2, 3)})
+    >>> nx.tree.unflatten(structure, [leaf * 10 for leaf in leaves])
+    {'a': 10, 'b': (20, 30)}
     """
     return structure.unflatten(list(leaves))
 
