@@ -82,7 +82,11 @@ if TYPE_CHECKING:
 
 
 def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
-    """Return a function that computes the gradient of another function, or compute a gradient.
+    """Return a function that computes the gradient of the sum of another function's result.
+
+    A result that is not a scalar is summed, as in Nx; JAX and PyTorch raise an error. State the sum
+    with `nxla.sum`, or use `nxla.vjp` for other weights and `nxla.jacobian` for all derivatives. An
+    integer argument counts as a float, and its gradient is ``f32``.
 
     ``grad(function, argnums)`` is a function; ``grad(variables, function)`` is the gradient of
     ``function(variables)``.
@@ -90,7 +94,7 @@ def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
     Parameters
     ----------
     function : callable
-        A function that returns one tensor. If it is not a scalar, its sum is differentiated.
+        A function that returns one tensor.
     argnums : int or str, or a sequence of them
         The differentiated arguments: a positional argument by its position, any argument by its
         name, or a part of one by its path, such as ``"params['w']"`` or ``"state.velocity"``.
