@@ -50,7 +50,7 @@ def predict(layers, pictures):
 
 def loss(layers, pictures, labels):
     """Mean cross-entropy of the digits, given as one-hot rows."""
-    # The note is where the stages below are cut; it computes nothing.
+    # The stages below are split at this note, which does not change the value.
     scores = nx.annotate(predict(layers, pictures), "forward")
     log_probability = scores - nx.logsumexp(scores, axis=-1, keepdims=True)
     return -nx.mean(nx.sum(labels * log_probability, axis=-1))

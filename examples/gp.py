@@ -1,4 +1,4 @@
-"""Fit a Gaussian process to points, and its length and noise to what is most likely."""
+"""Fit a Gaussian process to points, and choose its length and noise by maximum likelihood."""
 
 import nxla as nx
 

@@ -1,4 +1,4 @@
-"""Follow a target with a Kalman filter, step by step and all at once."""
+"""Follow a target with a Kalman filter, sequentially and by an associative scan."""
 
 import nxla as nx
 

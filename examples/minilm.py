@@ -1,4 +1,4 @@
-"""Embed sentences with an encoder like MiniLM, and tell which are alike."""
+"""Embed sentences with an encoder like MiniLM, and compare them."""
 
 import nxla as nx
 

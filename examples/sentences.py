@@ -41,7 +41,7 @@ QUERIES = (
 )
 
 
-# --- what the packages ship ---
+# --- files of the packages ---
 
 
 def folder():

@@ -82,7 +82,7 @@ def jax_library() -> Library:
         with jax.disable_jit():
             return [np.asarray(y) for y in function(x)]
 
-    # Control flow is written out: without compiling, JAX's own takes twice as long for the same.
+    # Use Python control flow, because JAX's loops take twice as long without compilation.
     def cond(holds: Any, yes: Callable[..., Any], no: Callable[..., Any], x: Any) -> Any:
         return jax.tree.map(functools.partial(jnp.where, holds), yes(x), no(x))
 
@@ -305,7 +305,7 @@ def disagreements(
 
 
 def main() -> int:
-    """Compare many programs; the exit status says whether any disagreed."""
+    """Compare many programs; return 1 if any program disagreed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)

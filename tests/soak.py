@@ -1,9 +1,9 @@
-"""Everything at once for an hour: threads, interrupts, evictions, children, open streams.
+"""Run threads, interrupts, evictions, child processes and open streams together for an hour.
 
-Run by ``make soak MINUTES=60``. Eight threads do what `stress` has them do; the main thread
-meanwhile interrupts calls of its own, forks children, starts interpreters that exit with streams
-open, and empties the caches. Once all has settled, memory, memory maps, threads and file
-descriptors have to stay flat; they are printed every minute or so.
+Run by ``make soak MINUTES=60``. Eight threads run the tasks of `stress`. Meanwhile the main thread
+interrupts its calls, forks children, starts interpreters that exit with open streams, and clears
+the caches. After a warm-up, memory, memory maps, threads and file descriptors must stay constant;
+the script prints them about every minute.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Usage(NamedTuple):
 
     @staticmethod
     def now() -> Usage:
-        """Look at this process."""
+        """Return the resources of this process."""
         with open("/proc/self/maps", encoding="ascii") as maps:
             lines = sum(1 for _ in maps)
         threads, descriptors = os.listdir("/proc/self/task"), os.listdir("/proc/self/fd")
@@ -107,7 +107,7 @@ def exits(compiler: str) -> None:
 
 
 def evicted(compiler: str) -> None:
-    """Forget all that was compiled."""
+    """Clear the cache of executables."""
     nx.set_cache_limit(0)
     nx.set_cache_limit(512 << 20)
     stress.expect(nx.jit(lambda x: x + 2, compiler=compiler)(1.0).item(), 3.0)
@@ -120,7 +120,7 @@ def large(compiler: str) -> None:
 
 
 def refused(_: str) -> None:
-    """Ask for more memory than there is, and read what is damaged."""
+    """Request too much memory, and read damaged data."""
     for attempt in (lambda: nx.zeros((1 << 50,)) + 1, lambda: nx.deserialize(b"nxla" * 9)):
         try:
             attempt()

@@ -22,7 +22,7 @@ import nxla as nx
 #: A thread without progress for so long is stuck.
 STUCK_SECONDS = 120
 
-#: Memory may grow by so much while caches fill and allocators settle.
+#: The allowed growth of memory while caches fill.
 ALLOWED_GROWTH = 192 << 20
 
 
@@ -37,7 +37,7 @@ def looped(n, x):
 
 
 class Worker:
-    """One thread, and what it has done."""
+    """One thread, with its counts."""
 
     def __init__(self, number: int, compilers: list[str], until: float) -> None:
         self.random = random.Random(number)

@@ -3,10 +3,10 @@
 glibc checks the bytes around a block when it is given back, and ends the process if they were
 written to (``MALLOC_CHECK_``); new and returned blocks are filled with rubbish, so that what was
 never written is not taken for a zero (``MALLOC_PERTURB_``). Since glibc 2.34 the checks are in a
-library of their own, which has to be preloaded.
+separate library, which must be preloaded.
 
 Before the command is run, a process that writes past its block must have been caught: a check that
-cannot fail says nothing.
+cannot fail is useless.
 """
 
 import os

@@ -1,9 +1,8 @@
-"""Measure what a first release build of a small program costs, by the features of the crate nxla.
+"""Measure the first release build of a small program for each set of features of the crate nxla.
 
 The program depends on nxla alone and calls one jitted function on the evaluator. Each set of
-features is built in a folder of its own, where nothing has been built before, and prints a row of
-a Markdown table. CPU seconds are those of all compilers together; the wall clock is that of this
-machine and its load.
+features is built in a new folder, and prints a row of a Markdown table. CPU seconds are the sum
+over all compilers; the elapsed time depends on this machine and its load.
 """
 
 import argparse
@@ -44,7 +43,7 @@ SETS = ["default", "none", "parallel", "parallel,linalg", "parallel,fft", "xla"]
 
 
 def crates_in(folder: Path) -> int:
-    """Count the packages that the program is made of."""
+    """Return the number of packages of the program."""
     command = ["cargo", "tree", "--prefix", "none", "--no-dedupe", "--edges", "normal,build"]
     tree = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
     return len({line.removesuffix(" (*)") for line in tree.splitlines() if line}) - 1

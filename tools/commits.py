@@ -16,7 +16,7 @@ LONGEST = 72
 
 
 def problem(subject: str) -> str | None:
-    """Return what is wrong with a subject, or None."""
+    """Return the fault of a subject, or None."""
     if subject.startswith(("Merge ", "Revert ")):
         return None
     if not FORM.fullmatch(subject):

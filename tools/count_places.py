@@ -1,4 +1,4 @@
-"""Counts what a function costs: the files that mention it, and how often its arguments are listed.
+"""Count the files that mention a function, and the lists of its arguments.
 
 Run it as `python tools/count_places.py [folder of the project] [name …]`. Files that are generated
 or data do not count: the stub, `docs/ops.md`, `docs/names.md`, lists that tests compare with, and
@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-#: Names that a function goes by, and the arguments that are its own, as any layer calls them.
+#: Patterns of the names of a function, and the names of its specific arguments in all layers.
 FUNCTIONS: dict[str, tuple[str, list[str]]] = {
     "cbrt": (r"\b[Cc]brt\b", []),
     "cumulative_sum": (r"\bcumulative_sum\b", []),

@@ -1,4 +1,4 @@
-"""Print the path of the XLA plugin that tests run on; nothing where there is none.
+"""Print the path of the XLA plugin for tests, or nothing if no plugin is installed.
 
 It is the installed one for the CPU, or for the platform that ``NXLA_TEST_PLATFORM`` names.
 """

@@ -11,7 +11,7 @@ from types import ModuleType
 import nxla as nx
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-# Examples that ask for a package which is not installed show what it is for.
+# Examples of optional packages are skipped if the package is not installed.
 OPTIONAL = {"distributed", "opt_einsum", "safetensors", "scipy", "torch", "jax"}
 
 
@@ -29,7 +29,7 @@ def smoke() -> None:
 
 
 def left_out() -> list[str]:
-    """Return the words by which to know an example that needs what is not installed."""
+    """Return the strings that identify an example with a missing package."""
     words = [f"{verb} {name}" for name in OPTIONAL for verb in ("import", "from")]
     try:
         nx.jit(lambda x: x, compiler="xla")(1.0)

@@ -1,4 +1,4 @@
-"""Compare nxla with JAX and numpy, as a table of ratios, and say which aims are reached.
+"""Compare nxla with JAX and NumPy in a table of ratios, and report which targets are met.
 
 ``worker.py`` measures each library in a separate process. The load of the machine varies, so the
 libraries are measured alternately, and each figure is the best of all rounds.
@@ -19,8 +19,8 @@ TURNS = 3
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
-# Each aim: the figure, what is compared (the figure itself, or its share of another library's), and
-# the most it may be.
+# Each target: the figure, the compared value (the figure itself, or its ratio to another library),
+# and the limit.
 AIMS = (
     ("import", "itself", 0.1),
     ("import to first result", "itself", 0.2),
@@ -64,7 +64,7 @@ def best_figures() -> dict[str, dict[str, float]]:
 
 
 def rust_figures() -> dict[str, float]:
-    """Return what the last ``cargo bench`` measured of tracing from Rust, if there was one."""
+    """Return the time of tracing in Rust from the last ``cargo bench``, or None."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     nodes = 10_000
     estimates = target / "criterion" / "trace_graph" / str(nodes) / "new" / "estimates.json"
@@ -92,7 +92,7 @@ def print_aims(best: dict[str, dict[str, float]]) -> None:
 
 
 def text(name: str, figure: float | None) -> str:
-    """Return a figure with its unit: times are in seconds unless the name says otherwise."""
+    """Return a figure with its unit: seconds, unless the name contains another unit."""
     if figure is None:
         return "—"
     if "bytes" in name or "against" in name or "copies" in name:

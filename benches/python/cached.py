@@ -26,7 +26,7 @@ AIM = 10.0
 
 
 def measure(name: str) -> dict[str, float]:
-    """Return how long the first call takes, and how much of the processors' time."""
+    """Return the elapsed time and the processor time of the first call."""
     if name == "jax":
         import jax
 

@@ -1,11 +1,11 @@
 """Compare how long one XLA compiles the models of ``zoo.py`` as nxla and as JAX write them.
 
-The first result of a model on XLA waits for the compiler. How much of that is up to nxla shows when
-the same plugin compiles both texts: that of nxla, and the StableHLO that JAX gives its own XLA,
-which `nxla.import_stablehlo` reads. Each figure is the least of three fresh processes, in
-milliseconds, without tracing and without loading the plugin; the third column is what JAX's own XLA
-takes for its text. Beside them are the instructions of both programs after XLA's optimisations. A
-dash stands for a text that calls what only JAX has.
+The first result of a model on XLA waits for the compiler. To isolate the influence of nxla, the
+same plugin compiles two modules: the module of nxla, and the module of JAX, which
+`nxla.import_stablehlo` reads. Each figure is the minimum of three new processes in milliseconds,
+without tracing and without loading the plugin. The third column is the time of JAX's XLA for the
+module of JAX. Further columns contain the numbers of instructions after XLA's optimizations. A dash
+marks a module with custom calls that only JAX has.
 
 Run it with ``make bench``, or by itself: ``python benches/python/compile_times.py [--dump FOLDER]
 [WORD…]`` takes the models that hold a word, and leaves in the folder what XLA dumps of both
@@ -37,7 +37,7 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def compile_in(way: str, model: str, text: Path, dumps: str) -> float:
-    """Compile a model one way, in this process, and return the seconds that it took."""
+    """Compile a model one way in this process, and return the seconds."""
     from libraries import library
     from zoo import MODELS
 
@@ -63,7 +63,7 @@ def compile_in(way: str, model: str, text: Path, dumps: str) -> float:
 
 
 def turn(way: str, model: str, text: Path, dumps: Path | str) -> float | None:
-    """Return the seconds of one way in a fresh process, or None for a text that means nothing."""
+    """Return the seconds of one way in a new process, or None for an unsupported module."""
     command = [sys.executable, __file__, "--worker", way, model, str(text), str(dumps)]
     run = subprocess.run(command, check=False, capture_output=True, text=True)
     if run.returncode == 0:
@@ -85,7 +85,7 @@ def cell(value: float | None) -> str:
 
 
 def figures_of(model: str, folder: Path) -> list[float | None]:
-    """Return the milliseconds of each way, and how many instructions two of them lead to."""
+    """Return the milliseconds of each way, and the numbers of instructions of two ways."""
     text = folder / "jax.mlir"
     for way in WAYS:
         (folder / way).mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,10 @@
-"""What derivatives cost over the function itself, beside JAX: nodes, tracing, and time of a step.
+"""Measure derivatives relative to their function, in nxla and JAX: nodes, tracing and step time.
 
 For a transformer of 12 layers, a perceptron, a convolutional net and a scan of 1,000 steps: the
 gradient, a ``jvp`` and a Hessian-vector product, in nodes and in time over the forward pass, and
-how long each takes to trace. Then the gradient of a scan by each way to keep what it has to know:
-nodes, time, and the most memory that the process held above what the loss alone takes. Each library
-and each way runs in a process of its own.
+the time of each trace. Then the gradient of a scan by each method to store residuals: nodes, time,
+and the peak memory of the process above the memory for the loss alone. Each library and each method
+runs in a separate process.
 
 Run it with ``make bench``, or by itself: ``python benches/python/derivatives.py [WORD…]`` takes the
 models whose name holds a word.
@@ -141,7 +141,7 @@ def derivatives(name, loss, arguments):
 
 
 def nodes_of(name, function, arguments):
-    """Return how many nodes a function has, with those inside of its regions."""
+    """Return the number of nodes of a function, including its regions."""
     if name != "jax":
         import nxla as nx
 
@@ -208,12 +208,12 @@ def measure_model(model, name):
 
 
 def held(key):
-    """Return a figure of this process in kilobytes, as Linux tells it."""
+    """Return a figure of this process in kilobytes from Linux's process status."""
     return int(re.search(key + r":\s+(\d+) kB", Path("/proc/self/status").read_text())[1])
 
 
 def measure_scan(method, name, steps):
-    """Return nodes, time and memory of the gradient of a scan that keeps what a method says."""
+    """Return nodes, time and memory of the gradient of a scan with a method for residuals."""
     lib = library(name)
     keeps = {} if method in ("forward", "default") else {"gradient": method}
     loss, arguments = recurrence(lib, int(steps), 128, **keeps)
@@ -232,14 +232,14 @@ def measure_scan(method, name, steps):
 
 
 def apart(*words):
-    """Return what a fresh process measured."""
+    """Return the figures that a new process measured."""
     command = [sys.executable, __file__, "--worker", *words]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(run.stdout.splitlines()[-1])
 
 
 def table_of_models(words):
-    """Print the first table, and say of each aim whether it is reached."""
+    """Print the first table, and whether each target is met."""
     columns = f"{'library':<11}{'nodes':>7}{'x':>6}{'trace ms':>10}{'step ms':>9}{'x':>6}"
     print(f"{'model':<24}{'':<10}{columns}")
     missed = []
@@ -268,7 +268,7 @@ def table_of_models(words):
 
 
 def table_of_scans():
-    """Print what the gradient of a scan takes, by what it keeps."""
+    """Print the cost of the gradient of a scan for each method."""
     print(f"\n{'gradient of a scan':<24}{'keeps':<11}{'library':<11}{'nodes':>7}{'ms':>9}{'MB':>8}")
     for steps in ("200", "1000"):
         ways = [

@@ -1,4 +1,4 @@
-"""Time training steps over several devices, in nxla and JAX, and compare what they compute.
+"""Time training steps over several devices in nxla and JAX, and compare the results.
 
 The MLP and MiniLM of ``zoo.py`` are trained on one device; with the batch divided among 2 and 4
 (data parallel); with the weights divided (tensor parallel); and with both on two times two. Each
@@ -120,7 +120,7 @@ def with_jax(model, made, sizes, _folder):
 
 
 def measure(model: str, name: str, mesh: str, results: str) -> dict[str, object]:
-    """Return the figures of one model on one mesh; its results go to a file."""
+    """Return the figures of one model on one mesh, and write its results to a file."""
     sizes = MESHES[mesh]
     lib = library("xla" if name == "nxla" else name)
     made = TRAINED[model](lib, RATE)
@@ -176,7 +176,7 @@ def compare(model: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure what the command line names, or everything."""
+    """Measure the models on the command line, or all models."""
     words = sys.argv[1:]
     if words[:1] == ["--worker"]:
         print(json.dumps(measure(*words[1:])))

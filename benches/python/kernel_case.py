@@ -49,7 +49,7 @@ def numbers(dtype: str) -> Any:
 
 @dataclass(frozen=True)
 class Bench:
-    """A library, and what a kernel is to run on."""
+    """A library, and the data of a kernel."""
 
     name: str
     lib: Library
@@ -67,7 +67,7 @@ class Bench:
         return getattr(self.lib.xp, self.dtype)
 
     def by(self, **functions: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what the library is to run: nxla has one word for both of its engines."""
+        """Return the function for the library; both backends of nxla have the same function."""
         name = self.name if self.name in ("numpy", "jax") else "nxla"
         if name not in functions:
             raise LackingError(name)

@@ -22,7 +22,7 @@ def distances(xp: Any, x: Any, y: Any) -> Any:
 
 
 def nearest(b: Bench) -> Case:
-    """The nearest of some centres for each point, as in the k-means algorithm."""
+    """The nearest center for each point, as in the k-means algorithm."""
     count, size = b.shape
 
     def function(x: Any, centres: Any) -> Any:

@@ -1,10 +1,10 @@
 """The kernels of ``kernels.py``, each written once for all libraries as far as their words allow.
 
-`KERNELS` holds for each name the family of ops that a kernel stands for, the shapes that it runs
-on, and what makes a `Case` of it: what is computed, on what, and what of the results must be the
-same in all libraries. What numpy writes in its own way is written as its users would; what it lacks
-is scipy's. Products, factorizations and transforms are in ``kernel_linalg.py``, what users compose
-of several ops in ``kernel_everyday.py``, integers in ``kernel_integers.py``.
+`KERNELS` maps names to the family of ops of a kernel, its shapes, and a function that returns a
+`Case`: the function, its data, and the part of the results that all libraries must agree on. NumPy
+versions are idiomatic, and use SciPy for missing functions. ``kernel_linalg.py`` contains products,
+factorizations and transforms, ``kernel_everyday.py`` compositions of several ops, and
+``kernel_integers.py`` integers.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def scatter(b: Bench, ufunc: Any, method: str) -> Case:
 
 
 def dynamic_slice(b: Bench) -> Case:
-    """A half, from where an argument says."""
+    """A slice of half the length, from an offset in an argument."""
     length = b.shape[0] // 2
 
     def jax(x: Any, start: Any) -> Any:

@@ -1,13 +1,12 @@
 """Compare kernels of all families of ops: the evaluator, nxla on XLA, numpy and JAX, by size.
 
 Each kernel of ``kernel_zoo.py`` runs for a thousand, a hundred thousand and ten million elements,
-or what a second allows, in ``f32`` and ``f64``, or on integers. Each library has a process of its
-own, so that none shares threads, caches or an allocator with another, and goes through all kernels
-in it. They take turns at every line, so that whatever else the machine does slows all, and each
-figure is the best of the turns: the time of a call whose result is awaited, on data that lie where
-the library computes. All may use all cores. Results are compared before their times are believed;
-lines where they differ end the command with an error. A dash stands for a library without words
-for a kernel.
+or as many as a second allows, in ``f32`` and ``f64``, or on integers. Each library runs all kernels
+in a separate process, so that libraries share neither threads nor caches nor an allocator. The
+libraries alternate at every line, so that the load of the machine affects all of them. Each figure
+is the best of all rounds: the time of a call including the wait for its result, on data on the
+device of the library. All libraries may use all cores. Lines with different results end the command
+with an error. A dash marks a library that cannot express a kernel.
 
 Run it with ``make bench`` or ``python benches/python/kernels.py [WORD…]``, which selects the lines
 with a word (a kernel, a family, a size or a dtype). ``--json`` prints seconds.
@@ -48,7 +47,7 @@ Figures = dict[str, dict[str, float | None]]
 
 
 def wait_for_idle_threads() -> None:
-    """Return when no thread of this process is busy any more.
+    """Wait until no thread of this process is busy.
 
     The threads of OpenBLAS poll for work for up to a tenth of a second after a product, which would
     slow down the next library.
@@ -81,7 +80,7 @@ def best_time(call: Callable[[], Any]) -> float:
 
 
 def awaited(lib: Library, step: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Return a call that ends when its results are there, and its first results."""
+    """Return a call that waits for its results, and its first results."""
     first = step(*arguments)
     if isinstance(first, np.ndarray | np.generic):
         return (lambda: step(*arguments)), first
@@ -147,7 +146,7 @@ def start(name: str) -> subprocess.Popen[str]:
 
 
 def ask(name: str, worker: subprocess.Popen[str], line: dict[str, Any]) -> dict[str, Any]:
-    """Return what a process answers for a kernel."""
+    """Return the response of a process for a kernel."""
     assert worker.stdin is not None
     assert worker.stdout is not None
     try:
@@ -235,7 +234,7 @@ def row(name: str, best: dict[str, float | None]) -> str:
 
 
 def print_means(found: Figures, families: dict[str, str]) -> None:
-    """Print geometric means by family and of all, and the lines that are over the aims."""
+    """Print geometric means of each family and of all lines, and lines that miss the targets."""
     ratios = {name: shares(best) for name, best in found.items()}
     print(f"\n{'geometric means':<90}{'lines':>12}{'ev/best':>12}{'xla/best':>12}")
     for family in [*dict.fromkeys(families.values()), "all"]:
@@ -254,7 +253,7 @@ def print_means(found: Figures, families: dict[str, str]) -> None:
 
 
 def main() -> None:
-    """Measure what the command line names, or everything."""
+    """Measure the kernels on the command line, or all kernels."""
     words = sys.argv[1:]
     if words[:1] == ["--worker"]:
         work(words[1])

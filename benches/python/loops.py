@@ -1,9 +1,9 @@
 """Compare loops over small tensors: nxla on XLA, its evaluator, JAX, and loops over numpy.
 
-Filters, samplers and solvers do thousands of trips with a handful of numbers in each: what a trip
-takes beside its arithmetic is all that counts there. Each library runs in a process of its own,
-which does all loops, and the processes take turns; each figure is the least time of a call. Results
-are compared before anything is printed.
+Filters, samplers and solvers run thousands of iterations on a few numbers, so the overhead of an
+iteration dominates. Each library runs all loops in a separate process, and the processes alternate;
+each figure is the minimum time of a call. The script compares the results before it prints the
+figures.
 
 Run it with ``make bench``, or by itself: ``python benches/python/loops.py [WORD…]`` takes the loops
 whose name holds a word.
@@ -160,7 +160,7 @@ LOOPS = {
 
 
 def measure(name: str, wanted: list[str], folder: Path) -> dict[str, float]:
-    """Return the least time of a call of each loop; results go to files."""
+    """Return the minimum time of a call of each loop, and write the results to files."""
     lib = library(name)
     found = {}
     for loop in wanted:
@@ -188,7 +188,7 @@ def compare(loop: str, name: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure what the command line names, or everything."""
+    """Measure the loops on the command line, or all loops."""
     words = sys.argv[1:]
     if words[:1] == ["--worker"]:
         print(json.dumps(measure(words[1], words[3:], Path(words[2]))))

@@ -44,7 +44,7 @@ AIMS = (
 
 
 def measure(model: str, name: str, results: str) -> dict[str, float]:
-    """Return the figures of one model in one library; its results go to a file."""
+    """Return the figures of one model in one library, and write its results to a file."""
     lib = library(name)
     made = MODELS[model](lib)
     arguments = lib.wait(lib.put(made.arguments))
@@ -93,7 +93,7 @@ def difference(left: Path, right: Path) -> float:
 
 
 def figures_of(model: str) -> dict[str, dict[str, float]]:
-    """Return the best figures of each library, after comparing what they computed."""
+    """Return the best figures of each library, after a comparison of the results."""
     names = [name for name in LIBRARIES if name != "numpy" or model in WITH_NUMPY]
     best: dict[str, dict[str, float]] = {name: {} for name in names}
     tolerance = MODELS[model](library("numpy")).tolerance
@@ -132,7 +132,7 @@ def print_aims(found: dict[str, dict[str, dict[str, float]]]) -> None:
 
 
 def main() -> None:
-    """Measure what the command line names, or everything."""
+    """Measure the models on the command line, or all models."""
     words = sys.argv[1:]
     if words[:1] == ["--worker"]:
         print(json.dumps(measure(*words[1:])))

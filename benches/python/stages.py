@@ -119,7 +119,7 @@ def compiling():
 
 
 def cluster():
-    """Print what a stage costs on Dask, beside a task of Dask's own."""
+    """Print the overhead of a stage on Dask, compared with a plain task of Dask."""
     from distributed import Client
 
     count = 200
@@ -159,7 +159,7 @@ def cluster():
 
 
 def branches():
-    """Print how much sooner two branches are done on two threads than one after the other."""
+    """Print the speedup of two branches on two threads over one thread."""
 
     def branch(x):
         return nx.fori(0, 200_000, lambda _, s: nx.sin(s) + 1.0, x)
@@ -189,7 +189,7 @@ def branches():
     print(f"two branches on two threads: {share:.2f} times as fast as one after the other")
 
 
-# --- what is foretold ---
+# --- predictions ---
 
 #: The numbers of iterations of the loops in the branches.
 LOOPS = (400_000, 600_000, 800_000, 1_000_000)
@@ -257,7 +257,7 @@ def splitting():
 
 
 def asked(count):
-    """Call a function as often as a split does."""
+    """Call a Python function as many times as a split does."""
     answers = iter(["none"] * count)
     for _ in range(count):
         next(answers)
@@ -273,7 +273,7 @@ LINES = {
 
 
 def main():
-    """Print what the command line names, or everything."""
+    """Print the lines on the command line, or all lines."""
     words = sys.argv[1:]
     if words[:1] == ["--compile"]:
         print(json.dumps(compile_time(*words[1:])))

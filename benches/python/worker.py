@@ -1,4 +1,4 @@
-"""Measures one library and prints its figures as JSON, in seconds unless the name says otherwise.
+"""Measure one library and print its figures as JSON, in seconds unless the name has another unit.
 
 ``__main__.py`` starts this script in a separate process, so that libraries share neither threads
 nor caches nor an allocator.
@@ -66,7 +66,7 @@ def chain(sin, length=CHAIN):
     return function
 
 
-#: XLA, also for what is so small that the evaluator has done it before XLA has been called.
+#: Compile small programs with XLA too, which the evaluator would finish before a call of XLA.
 COMPILED = {"compiler": "xla"}
 
 
@@ -130,7 +130,7 @@ def measure_nxla():
 def without_jit(xp, array):
     """The figures of single operations as they are typed, on data where the library has it.
 
-    A loop over elements meets another index each time.
+    A loop over elements uses another index in each iteration.
     """
     one, square = array((), 0.5), array((256, 256), 1.0)
     places = iter(range(1 << 30))

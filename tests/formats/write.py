@@ -1,7 +1,7 @@
-"""Write the golden files of the present format, beside those of earlier ones.
+"""Write the golden files of the present format, next to the files of earlier formats.
 
-Files that are there stay as they are: what was once released is never written again. Run it when a
-version has been raised, and describe the new one in ``docs/format.md``::
+Existing files do not change, because released formats are never written again. Run the script after
+an increment of a version, and describe the new version in ``docs/format.md``::
 
     python tests/formats/write.py
 """
