@@ -20,8 +20,8 @@ DEREFERENCED = {
 }
 
 HEAD = """\
-What each function of [Nx](https://hexdocs.pm/nx) is called in this crate. A function of
-[`Expr`](crate::Expr) is one of [`Tensor`](crate::Tensor) too."""
+The table maps each function of [Nx](https://hexdocs.pm/nx) to its name in this crate. Functions of
+[`Expr`](crate::Expr) are also functions of [`Tensor`](crate::Tensor)."""
 
 
 def link(name: str) -> str:

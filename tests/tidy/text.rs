@@ -79,11 +79,13 @@ fn links(line: &str) -> Vec<&str> {
         .skip(1)
         .filter_map(|rest| rest.split(')').next())
         .map(|target| target.split('#').next().unwrap_or(target))
-        .filter(|target| !target.is_empty() && !target.contains("://") && !target.contains(' '))
+        // A target with `::` is a path of rustdoc.
+        .filter(|target| !target.is_empty() && !target.contains(' '))
+        .filter(|target| !target.contains("://") && !target.contains("::"))
         .collect()
 }
 
-/// A link is relative to the file that it stands in.
+/// Resolves a link relative to the file that contains it.
 fn beside(file: &File, link: &str) -> String {
     let mut parts: Vec<&str> = file.folder().split('/').filter(|part| !part.is_empty()).collect();
     for part in link.split('/') {

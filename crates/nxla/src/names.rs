@@ -1,1 +1,3 @@
+//! The names of the functions of Nx in this crate.
+//!
 #![doc = include_str!("names.md")]
