@@ -1,1 +1,105 @@
 //! The reader of StableHLO modules.
+//!
+//! [`Module::from_text`] reads the textual form of MLIR with the dialects `func`, `stablehlo` and `chlo`.
+//! Functions are inlined. An operation that is more general than the ops of graphs (gathers, scatters,
+//! sorts, reductions of several operands) becomes a composition.
+
+mod attributes;
+mod build;
+mod forms;
+mod lexer;
+mod literal;
+mod syntax;
+mod text;
+mod types;
+
+use nxla_expr::Program;
+use nxla_tensor::HostTensor;
+
+use crate::{ImportError, ImportErrorKind, Place, Result};
+
+/// The name of the format in errors.
+const FORMAT: &str = "StableHLO";
+
+/// The deepest nesting of types, attributes, regions and calls.
+const MAX_DEPTH: usize = 64;
+
+fn malformed_line(line: usize, why: impl Into<String>) -> ImportError {
+    let kind = ImportErrorKind::Malformed { place: Place::Line(line), why: why.into() };
+    ImportError { format: FORMAT, kind }
+}
+
+/// A module whose main function became a program.
+///
+/// ```
+/// use nxla_import::stablehlo::Module;
+///
+/// let module = Module::from_text(
+///     "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+///        %0 = stablehlo.sine %x : tensor<3xf32>
+///        return %0 : tensor<3xf32>
+///      }",
+/// )?;
+/// assert_eq!(module.program().inputs()[0].to_string(), "f32[3]");
+/// # Ok::<(), nxla_import::ImportError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Module {
+    program: Program,
+    input_names: Vec<Option<String>>,
+    output_names: Vec<Option<String>>,
+    weights: Vec<HostTensor>,
+}
+
+/// The treatment of constant tensors of floats with different elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Weights {
+    /// They are literals of the program.
+    #[default]
+    Constants,
+    /// They are inputs of the program, after the inputs of the main function.
+    Inputs,
+}
+
+impl Module {
+    /// Reads the text of a module, and builds the function `@main`, or the first function.
+    ///
+    /// # Errors
+    /// Returns an error with a line for damaged text, and an error that lists all operations that are not
+    /// supported.
+    pub fn from_text(text: &str) -> Result<Self> {
+        Self::from_text_with(text, Weights::Constants)
+    }
+
+    /// Reads a module as [`Module::from_text`] does, with a choice for its constants.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Module::from_text`].
+    pub fn from_text_with(text: &str, weights: Weights) -> Result<Self> {
+        build::main_function(&text::read(text)?, weights)
+    }
+
+    /// Returns the values of the inputs that were constants, see [`Weights::Inputs`].
+    pub fn weights(&self) -> &[HostTensor] {
+        &self.weights
+    }
+
+    /// Returns the main function.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Returns the names of the inputs in the file.
+    pub fn input_names(&self) -> &[Option<String>] {
+        &self.input_names
+    }
+
+    /// Returns the names of the outputs in the file.
+    pub fn output_names(&self) -> &[Option<String>] {
+        &self.output_names
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+mod tests;

@@ -1,0 +1,61 @@
+//! Custom calls that JAX and its tools write.
+
+use super::factor::{routine, text};
+use super::{Builder, Built, Slot, nodes_of, unsupported};
+use crate::stablehlo::syntax::Operation;
+
+/// The custom calls that return their operands: annotations of layouts, devices and partitions.
+const ANNOTATIONS: [&str; 6] = [
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "LayoutConstraint",
+    "annotate_device_placement",
+    "xla.sdy.FuncResultSharding",
+];
+
+impl Builder<'_> {
+    pub(super) fn custom_call(&mut self, operation: &Operation, slots: &[Slot]) -> Built {
+        let target = text(operation.attribute(&["call_target_name", "callee"])).unwrap_or_default();
+        if ANNOTATIONS.contains(&target) {
+            return Ok(Some(slots.to_vec()));
+        }
+        match (routine(target), slots) {
+            (Some("geqrf"), &[Slot::Node(a)]) => return self.geqrf(a).map(Some),
+            (Some("orgqr" | "ungqr"), &[Slot::Node(_), Slot::Reflectors(a)]) => {
+                return self.orgqr(operation, a).map(Some);
+            }
+            _ => {}
+        }
+        let Some(x) = nodes_of(slots) else {
+            return unsupported(format!("the custom call {target:?} of tuples is not supported"));
+        };
+        let results = match routine(target) {
+            Some(routine) => self.lapack(routine, operation, &x)?,
+            None => self.library_call(target, operation, &x)?,
+        };
+        match results {
+            Some(results) => Ok(Some(results.into_iter().map(Slot::Node).collect())),
+            None => unsupported(format!("the custom call {target:?} is not known")),
+        }
+    }
+
+    /// Builds custom calls that stand for operations of other dialects, such as `mhlo.erf`.
+    fn library_call(
+        &mut self,
+        target: &str,
+        operation: &Operation,
+        x: &[nxla_expr::ExprId],
+    ) -> Result<Option<Vec<nxla_expr::ExprId>>, super::Fail> {
+        let Some(name) = target.strip_prefix("mhlo.") else { return Ok(None) };
+        if name == "topk" {
+            let attributes = "mhlo.attributes";
+            let k = operation.entry_sizes(&[attributes], "k")?;
+            let (&[x], &[k]) = (x, &k[..]) else { return Ok(None) };
+            let (values, indices) = self.graph.top_k(x, k)?;
+            return Ok(Some(vec![values, indices]));
+        }
+        let found = self.elementwise(&format!("chlo.{name}"), operation, x)?;
+        Ok(found.map(|id| vec![id]))
+    }
+}

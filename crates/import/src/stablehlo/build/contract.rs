@@ -1,0 +1,189 @@
+//! Products and convolutions.
+
+use nxla_expr::{Conv, ExprId, Op};
+use nxla_tensor::DType;
+
+use super::operand::{axes, fixed, numbers, sizes_of};
+use super::{Builder, Fail, malformed, unsupported};
+use crate::stablehlo::syntax::{Attribute, Operation};
+
+impl Builder<'_> {
+    pub(super) fn contract(
+        &mut self,
+        name: &str,
+        operation: &Operation,
+        x: &[ExprId],
+    ) -> Result<Option<ExprId>, Fail> {
+        if !matches!(name, "dot" | "dot_general" | "convolution") {
+            return Ok(None);
+        }
+        let [x, y] = fixed(x)?;
+        let dtype = operation.result(0)?.dtype;
+        let result = match name {
+            "dot" => {
+                let (x, y) = self.operands_as(x, y, dtype)?;
+                self.graph.dot(x, y)?
+            }
+            "dot_general" => {
+                let (x, y) = self.operands_as(x, y, dtype)?;
+                self.dot_general(operation, x, y)?
+            }
+            _ if !dtype.is_float() && !dtype.is_complex() => {
+                return unsupported("a convolution of integers is not supported");
+            }
+            _ => {
+                let (x, y) = self.operands_as(x, y, dtype)?;
+                self.convolution(operation, x, y)?
+            }
+        };
+        Ok(Some(self.graph.as_type(result, dtype)?))
+    }
+
+    /// Converts operands to the dtype in which the result accumulates.
+    fn operands_as(
+        &mut self,
+        x: ExprId,
+        y: ExprId,
+        dtype: DType,
+    ) -> Result<(ExprId, ExprId), Fail> {
+        if self.graph.dtype(x).is_pred() && dtype.is_pred() {
+            return unsupported("a product of booleans is not supported");
+        }
+        if self.graph.dtype(x).bits() > dtype.bits() {
+            return Ok((x, y));
+        }
+        Ok((self.graph.as_type(x, dtype)?, self.graph.as_type(y, dtype)?))
+    }
+
+    fn dot_general(&mut self, operation: &Operation, x: ExprId, y: ExprId) -> Result<ExprId, Fail> {
+        let names = ["dot_dimension_numbers"];
+        let (batch, contract) = if operation.attribute(&names).is_some() {
+            let read = |key| operation.entry_sizes(&names, key);
+            (
+                [read("lhs_batching_dimensions")?, read("rhs_batching_dimensions")?],
+                [read("lhs_contracting_dimensions")?, read("rhs_contracting_dimensions")?],
+            )
+        } else {
+            (pair_of(operation, "batching_dims")?, pair_of(operation, "contracting_dims")?)
+        };
+        let [x_batch, y_batch] = batch;
+        let [x_contract, y_contract] = contract;
+        let (x, x_contract) = self.batch_first(x, &x_batch, &x_contract)?;
+        let (y, y_contract) = self.batch_first(y, &y_batch, &y_contract)?;
+        let leading: Vec<usize> = (0..x_batch.len()).collect();
+        let y_leading: Vec<usize> = (0..y_batch.len()).collect();
+        Ok(self.graph.dot_general(
+            x,
+            &axes(&x_contract),
+            &axes(&leading),
+            y,
+            &axes(&y_contract),
+            &axes(&y_leading),
+        )?)
+    }
+
+    /// Moves the batch axes to the front, and returns the new positions of the contracted axes.
+    fn batch_first(
+        &mut self,
+        x: ExprId,
+        batch: &[usize],
+        contract: &[usize],
+    ) -> Result<(ExprId, Vec<usize>), Fail> {
+        let rank = self.graph.shape(x).rank();
+        if batch.iter().chain(contract).any(|&axis| axis >= rank) {
+            return malformed("an axis is out of range");
+        }
+        let rest = (0..rank).filter(|axis| !batch.contains(axis));
+        let order: Vec<usize> = batch.iter().copied().chain(rest).collect();
+        let place = |axis: &usize| order.iter().position(|at| at == axis).unwrap_or(0);
+        let contract = contract.iter().map(place).collect();
+        Ok((self.axes_to_front(x, batch)?, contract))
+    }
+
+    fn convolution(&mut self, operation: &Operation, x: ExprId, y: ExprId) -> Result<ExprId, Fail> {
+        let numbers_of = operation.attribute(&["dimension_numbers", "dim_numbers"]);
+        let Some(Attribute::Pair(input, rest)) = numbers_of else {
+            return malformed("dimension_numbers are missing");
+        };
+        let Attribute::Pair(kernel, output) = &**rest else {
+            return malformed("dimension_numbers must describe three tensors");
+        };
+        let rank = self.graph.shape(x).rank();
+        let spatial = rank.saturating_sub(2);
+        let list = |generic: &str, short: &str, default: i64| match operation
+            .attribute(&[generic])
+            .or(operation.entry(&["window"], short))
+        {
+            Some(attribute) => numbers(attribute),
+            None => Ok(vec![default; spatial]),
+        };
+        let padding = match list("padding", "pad", 0)? {
+            // Without the attribute, the list has no pairs.
+            flat if flat.len() == 2 * spatial => {
+                flat.chunks_exact(2).map(|p| (p[0], p[1])).collect()
+            }
+            flat if flat.iter().all(|&size| size == 0) => vec![(0, 0); spatial],
+            _ => return malformed("padding must have two entries per axis"),
+        };
+        let reversed = list("window_reversal", "reverse", 0)?;
+        let kernel_permutation = permutation(kernel, ["o", "i"])?;
+        let mut kernel_value = y;
+        let flipped: Vec<usize> = reversed
+            .iter()
+            .zip(kernel_permutation.iter().skip(2))
+            .filter(|(flip, _)| **flip != 0)
+            .map(|(_, &axis)| axis)
+            .collect();
+        if !flipped.is_empty() {
+            kernel_value = self.graph.reverse(kernel_value, Some(&axes(&flipped)))?;
+        }
+        let groups = |name: &str| match operation.attribute(&[name]) {
+            Some(_) => operation.size(&[name]),
+            None => Ok(1),
+        };
+        let conv = Conv {
+            strides: sizes_of(&list("window_strides", "stride", 1)?)?.into(),
+            padding: padding.into(),
+            input_dilation: sizes_of(&list("lhs_dilation", "lhs_dilate", 1)?)?.into(),
+            kernel_dilation: sizes_of(&list("rhs_dilation", "rhs_dilate", 1)?)?.into(),
+            feature_groups: groups("feature_group_count")?,
+            batch_groups: groups("batch_group_count")?,
+            input_permutation: permutation(input, ["b", "f"])?.into(),
+            kernel_permutation: kernel_permutation.into(),
+            output_permutation: permutation(output, ["b", "f"])?.into(),
+        };
+        Ok(self.graph.make(Op::Conv(Box::new(conv)), &[x, kernel_value])?)
+    }
+}
+
+/// Reads `[0] x [1]`; no axes if the attribute is missing.
+fn pair_of(operation: &Operation, name: &str) -> Result<[Vec<usize>; 2], Fail> {
+    match operation.attribute(&[name]) {
+        Some(Attribute::Pair(left, right)) => {
+            Ok([sizes_of(&numbers(left)?)?, sizes_of(&numbers(right)?)?])
+        }
+        Some(_) => malformed(format!("{name} must be a pair of lists")),
+        None => Ok([Vec::new(), Vec::new()]),
+    }
+}
+
+/// Returns the positions of two named axes and of the spatial axes in a list such as `[b, 0, 1, f]`.
+fn permutation(layout: &Attribute, named: [&str; 2]) -> Result<Vec<usize>, Fail> {
+    let Attribute::List(entries) = layout else {
+        return malformed("dimension_numbers must be lists");
+    };
+    let find = |accept: &dyn Fn(&Attribute) -> bool| {
+        let position = entries.iter().position(accept);
+        position.ok_or_else(|| Fail::Malformed("dimension_numbers lack an axis".into()))
+    };
+    let mut positions = Vec::with_capacity(entries.len());
+    for name in named {
+        positions.push(find(&|entry| matches!(entry, Attribute::Word(word) if word == name))?);
+    }
+    for axis in 0..entries.len().saturating_sub(2) {
+        positions.push(find(
+            &|entry| matches!(entry, Attribute::Int(value) if usize::try_from(*value) == Ok(axis)),
+        )?);
+    }
+    Ok(positions)
+}

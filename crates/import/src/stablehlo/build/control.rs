@@ -1,0 +1,138 @@
+//! Calls, conditionals, loops, tuples and annotations.
+
+use super::factor::text;
+use super::operand::fixed;
+use super::{Builder, Built, Fail, Slot, Values, malformed, nodes_of, unsupported};
+use crate::stablehlo::syntax::{Operation, Region};
+use nxla_expr::{ExprId, Mark, Traced};
+use nxla_tensor::{DType, Scalar};
+
+impl Builder<'_> {
+    /// Builds an operation with control flow; `None` for other operations.
+    pub(super) fn control(
+        &mut self,
+        operation: &Operation,
+        slots: &[Slot],
+        values: &mut Values,
+    ) -> Result<Option<Option<Vec<Slot>>>, Fail> {
+        let name = operation.name.as_str();
+        let short = ["stablehlo.", "mhlo.", "sdy.", "func."]
+            .iter()
+            .find_map(|dialect| name.strip_prefix(dialect))
+            .unwrap_or(name);
+        let built = match short {
+            "call" => self.call(operation, slots, &["callee"])?,
+            "composite" => self.call(operation, slots, &["decomposition"])?,
+            "custom_call" => self.custom_call(operation, slots)?,
+            "while" => self.while_loop(operation, slots, values)?,
+            "if" | "case" => self.branches(operation, slots, values, short == "if")?,
+            "optimization_barrier" | "sharding_constraint" | "propagation_barrier" => {
+                Some(slots.to_vec())
+            }
+            "tuple" => Some(vec![Slot::Tuple(slots.to_vec())]),
+            "get_tuple_element" => Some(vec![tuple_element(operation, slots)?]),
+            "return" => return malformed("must end a region"),
+            _ => return Ok(None),
+        };
+        Ok(Some(built))
+    }
+
+    fn call(&mut self, operation: &Operation, slots: &[Slot], names: &[&str]) -> Built {
+        let Some(name) = text(operation.attribute(names)) else {
+            return malformed("the function is missing");
+        };
+        let function = self.function_named(name)?;
+        let results = self.function(function, slots)?;
+        let is_known = results.iter().all(|slot| !matches!(slot, Slot::Unsupported));
+        Ok(is_known.then_some(results))
+    }
+
+    fn while_loop(&mut self, operation: &Operation, slots: &[Slot], values: &mut Values) -> Built {
+        let (condition, body) = (operation.region(0)?, operation.region(1)?);
+        let Some(initial) = nodes_of(slots) else {
+            return unsupported("the state of a loop must consist of tensors");
+        };
+        if [condition.parameters.len(), body.parameters.len()] != [initial.len(); 2] {
+            return malformed("the regions must have one parameter per operand");
+        }
+        let types: Vec<_> = initial.iter().map(|&id| self.graph.tensor_type(id).clone()).collect();
+        let mark = self.graph.mark();
+        let scope = self.graph.open_scope("while", &types);
+        let parameters: Vec<Slot> = scope.parameters.iter().copied().map(Slot::Node).collect();
+        let Some(condition) = self.traced_region(mark, condition, values, &parameters)? else {
+            // Both regions report their unsupported operations.
+            self.region(body, values, &parameters)?;
+            return Ok(None);
+        };
+        let Some(body) = self.traced_region(mark, body, values, &parameters)? else {
+            return Ok(None);
+        };
+        if body.outputs().len() != initial.len() {
+            return malformed("the body must return one value per operand");
+        }
+        let results = self.graph.while_loop(mark, &scope, &initial, condition, body)?;
+        Ok(Some(results.into_iter().map(Slot::Node).collect()))
+    }
+
+    /// Traces a region; `None` if it has an operation that is not supported.
+    fn traced_region(
+        &mut self,
+        mark: Mark,
+        region: &Region,
+        values: &mut Values,
+        parameters: &[Slot],
+    ) -> Result<Option<Traced>, Fail> {
+        let outputs = self.region(region, values, parameters)?;
+        Ok(nodes_of(&outputs).map(|outputs| self.graph.traced(mark, outputs)))
+    }
+
+    /// Builds a conditional. Branch 0 of `if` is taken for true; branch `i` of `case` for the index `i`,
+    /// the last one for every other index.
+    fn branches(
+        &mut self,
+        operation: &Operation,
+        slots: &[Slot],
+        values: &mut Values,
+        is_if: bool,
+    ) -> Built {
+        let Some(operands) = nodes_of(slots) else {
+            return malformed("the index must be a tensor");
+        };
+        let [index] = fixed(&operands)?;
+        let Some((last, first)) = operation.regions.split_last() else {
+            return malformed("needs at least one branch");
+        };
+        if is_if && first.len() != 1 {
+            return malformed("needs two branches");
+        }
+        let mark = self.graph.mark();
+        let mut clauses = Vec::new();
+        let mut is_known = true;
+        for (number, region) in first.iter().enumerate() {
+            let predicate = if is_if { index } else { self.is_branch(index, number)? };
+            let predicate = self.graph.traced(mark, vec![predicate]);
+            match self.traced_region(mark, region, values, &[])? {
+                Some(branch) => clauses.push((predicate, branch)),
+                None => is_known = false,
+            }
+        }
+        let otherwise = self.traced_region(mark, last, values, &[])?;
+        let Some(otherwise) = otherwise.filter(|_| is_known) else { return Ok(None) };
+        let results = self.graph.cond(mark, clauses, otherwise)?;
+        Ok(Some(results.into_iter().map(Slot::Node).collect()))
+    }
+
+    fn is_branch(&mut self, index: ExprId, number: usize) -> Result<ExprId, Fail> {
+        let number = Scalar::Int(i64::try_from(number).unwrap_or(i64::MAX));
+        let number = self.graph.scalar_constant(number, DType::S32)?;
+        Ok(self.graph.equal(index, number)?)
+    }
+}
+
+fn tuple_element(operation: &Operation, slots: &[Slot]) -> Result<Slot, Fail> {
+    let index = operation.size(&["index", ""])?;
+    match slots {
+        [Slot::Tuple(elements)] if index < elements.len() => Ok(elements[index].clone()),
+        _ => malformed("the operand must be a tuple with this element"),
+    }
+}

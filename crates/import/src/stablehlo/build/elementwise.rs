@@ -1,0 +1,295 @@
+//! Element-wise operations.
+
+use nxla_expr::{BinaryOp, ExprId, Lowering, Op, UnaryOp};
+use nxla_tensor::{DType, Scalar};
+
+use super::operand::fixed;
+use super::{Builder, Fail, malformed, unsupported};
+use crate::stablehlo::syntax::Operation;
+
+/// Returns the unary op with the semantics of an operation.
+fn unary_op(name: &str) -> Option<UnaryOp> {
+    let direct = |op: &UnaryOp| match op.lowering() {
+        Lowering::Direct(own) => own == name || own.strip_prefix("stablehlo.") == Some(name),
+        Lowering::Compare(_) | Lowering::Composed(_) => false,
+    };
+    if let Some(&op) = UnaryOp::ALL.iter().find(|op| direct(op)) {
+        return Some(op);
+    }
+    Some(match name {
+        "negate" => UnaryOp::Negate,
+        "sign" => UnaryOp::Sign,
+        "abs" => UnaryOp::Abs,
+        "floor" => UnaryOp::Floor,
+        "ceil" => UnaryOp::Ceil,
+        "round_nearest_afz" => UnaryOp::Round,
+        "round_nearest_even" => UnaryOp::RoundEven,
+        "real" => UnaryOp::Real,
+        "imag" => UnaryOp::Imag,
+        "chlo.conj" => UnaryOp::Conjugate,
+        "chlo.is_inf" => UnaryOp::IsInfinity,
+        "tan" => UnaryOp::Tan,
+        _ => return None,
+    })
+}
+
+/// Returns the binary op with the semantics of an operation on numbers.
+pub(super) fn binary_op(name: &str) -> Option<BinaryOp> {
+    let name = name.strip_prefix("chlo.broadcast_").unwrap_or(name);
+    let direct = |op: &BinaryOp| match op.lowering() {
+        Lowering::Direct(own) => own == name || own.strip_prefix("stablehlo.") == Some(name),
+        Lowering::Compare(_) | Lowering::Composed(_) => false,
+    };
+    if let Some(&op) = BinaryOp::ALL.iter().find(|op| direct(op)) {
+        return Some(op);
+    }
+    Some(match name {
+        "power" => BinaryOp::Pow,
+        "remainder" => BinaryOp::Remainder,
+        "complex" => BinaryOp::Complex,
+        _ => return None,
+    })
+}
+
+/// Returns the op of booleans: sums and maxima are disjunctions, products and minima are
+/// conjunctions.
+fn boolean_op(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Add | BinaryOp::Max => BinaryOp::BitwiseOr,
+        BinaryOp::Multiply | BinaryOp::Min => BinaryOp::BitwiseAnd,
+        other => other,
+    }
+}
+
+impl Builder<'_> {
+    pub(super) fn elementwise(
+        &mut self,
+        name: &str,
+        operation: &Operation,
+        x: &[ExprId],
+    ) -> Result<Option<ExprId>, Fail> {
+        if let Some(op) = unary_op(name) {
+            let [x] = fixed(x)?;
+            return Ok(Some(self.graph.unary(op, x)?));
+        }
+        if let Some(op) = binary_op(name) {
+            let [x, y] = fixed(x)?;
+            return self.binary(op, x, y).map(Some);
+        }
+        let result = match name {
+            "shift_right_arithmetic" | "shift_right_logical" => {
+                let [x, y] = fixed(x)?;
+                self.shift_right(x, y, name == "shift_right_arithmetic")?
+            }
+            "compare" | "chlo.broadcast_compare" => {
+                let [x, y] = fixed(x)?;
+                self.compare(operation, x, y)?
+            }
+            "select" | "chlo.broadcast_select" => {
+                let [predicate, yes, no] = fixed(x)?;
+                self.graph.select(predicate, yes, no)?
+            }
+            "clamp" => {
+                let [min, x, max] = fixed(x)?;
+                self.clamp(x, min, max)?
+            }
+            "convert" => {
+                let [x] = fixed(x)?;
+                self.graph.as_type(x, operation.result(0)?.dtype)?
+            }
+            "bitcast_convert" => {
+                let [x] = fixed(x)?;
+                self.bitcast(x, operation.result(0)?.dtype)?
+            }
+            "is_finite" => {
+                let [x] = fixed(x)?;
+                self.graph.is_finite(x)?
+            }
+            "reduce_precision" => {
+                let [x] = fixed(x)?;
+                self.reduce_precision(operation, x)?
+            }
+            "chlo.square" => self.graph.square(fixed::<_, 1>(x)?[0])?,
+            "chlo.lgamma" => self.graph.log_gamma(fixed::<_, 1>(x)?[0])?,
+            "chlo.digamma" => self.graph.digamma(fixed::<_, 1>(x)?[0])?,
+            "chlo.next_after" | "chlo.broadcast_next_after" => {
+                let [x, y] = fixed(x)?;
+                self.graph.next_after(x, y)?
+            }
+            "chlo.is_pos_inf" | "chlo.is_neg_inf" => {
+                let [x] = fixed(x)?;
+                let dtype = self.graph.dtype(x);
+                let sign = if name == "chlo.is_pos_inf" { 1.0 } else { -1.0 };
+                let infinity = Scalar::Float(sign * f64::INFINITY);
+                let infinity = self.graph.scalar_constant(infinity, dtype)?;
+                self.graph.equal(x, infinity)?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(result))
+    }
+
+    /// Builds a binary operation with the semantics of StableHLO for booleans and integers.
+    pub(super) fn binary(&mut self, op: BinaryOp, x: ExprId, y: ExprId) -> Result<ExprId, Fail> {
+        let dtype = self.graph.dtype(x);
+        let op = if dtype.is_pred() { boolean_op(op) } else { op };
+        let op = match op {
+            BinaryOp::Divide if dtype.is_integer() => BinaryOp::Quotient,
+            other => other,
+        };
+        Ok(self.graph.binary(op, x, y)?)
+    }
+
+    fn shift_right(&mut self, x: ExprId, y: ExprId, arithmetic: bool) -> Result<ExprId, Fail> {
+        let dtype = self.graph.dtype(x);
+        if dtype.is_signed() == arithmetic {
+            return Ok(self.graph.binary(BinaryOp::RightShift, x, y)?);
+        }
+        let Some(other) = opposite(dtype) else {
+            return malformed("operands must be integers");
+        };
+        let (x, y) = (self.graph.bitcast(x, other)?, self.graph.bitcast(y, other)?);
+        let shifted = self.graph.binary(BinaryOp::RightShift, x, y)?;
+        Ok(self.graph.bitcast(shifted, dtype)?)
+    }
+
+    fn compare(&mut self, operation: &Operation, x: ExprId, y: ExprId) -> Result<ExprId, Fail> {
+        let words = operation.words();
+        let direction = operation.word(&["comparison_direction"]).or(words.first().copied());
+        let kind = operation.word(&["compare_type"]).or(words.get(1).copied());
+        let op = match direction {
+            Some("EQ") => BinaryOp::Equal,
+            Some("NE") => BinaryOp::NotEqual,
+            Some("LT") => BinaryOp::Less,
+            Some("LE") => BinaryOp::LessEqual,
+            Some("GT") => BinaryOp::Greater,
+            Some("GE") => BinaryOp::GreaterEqual,
+            _ => return malformed("the direction must be EQ, NE, LT, LE, GT or GE"),
+        };
+        let (mut x, mut y) = (x, y);
+        if kind == Some("TOTALORDER") && self.graph.dtype(x).is_float() {
+            (x, y) = (self.total_order_key(x)?, self.total_order_key(y)?);
+        }
+        Ok(self.graph.binary(op, x, y)?)
+    }
+
+    /// Returns integers with the total order of floats: -NaN, -infinity, …, -0, 0, …, infinity, NaN.
+    pub(super) fn total_order_key(&mut self, x: ExprId) -> Result<ExprId, Fail> {
+        let dtype = self.graph.dtype(x);
+        let Some(bits) = signed_of(dtype.bits()) else {
+            return unsupported(format!("the total order of {dtype} is not supported"));
+        };
+        let bits_of_x = self.graph.bitcast(x, bits)?;
+        let zero = self.graph.scalar_constant(Scalar::zero(bits), bits)?;
+        let magnitude = self.graph.scalar_constant(bits.max_value(), bits)?;
+        let flipped = self.graph.bitwise_xor(bits_of_x, magnitude)?;
+        let is_negative = self.graph.less(bits_of_x, zero)?;
+        Ok(self.graph.select(is_negative, flipped, bits_of_x)?)
+    }
+
+    fn clamp(&mut self, x: ExprId, min: ExprId, max: ExprId) -> Result<ExprId, Fail> {
+        if let (Some(min), Some(max)) = (self.splat(min)?, self.splat(max)?) {
+            return Ok(self.graph.clip(x, min, max)?);
+        }
+        let above = self.graph.max(x, min)?;
+        Ok(self.graph.min(above, max)?)
+    }
+
+    /// Returns the scalar that a tensor repeats, if that is known.
+    fn splat(&mut self, x: ExprId) -> Result<Option<ExprId>, Fail> {
+        if self.graph.shape(x).rank() == 0 {
+            return Ok(Some(x));
+        }
+        let scalar = match self.graph.op(x) {
+            Op::Constant(constant) => (constant.value, constant.ty.dtype),
+            Op::Broadcast(_) => {
+                let operand = self.graph.operands(x)[0];
+                return Ok((self.graph.shape(operand).rank() == 0).then_some(operand));
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(self.graph.scalar_constant(scalar.0, scalar.1)?))
+    }
+
+    /// Interprets bits as another dtype. A narrower dtype adds an axis, a wider dtype removes the last
+    /// axis.
+    fn bitcast(&mut self, x: ExprId, dtype: DType) -> Result<ExprId, Fail> {
+        let found = self.graph.dtype(x);
+        let (from, to) = (found.bits(), dtype.bits());
+        if found == dtype {
+            return Ok(x);
+        }
+        if from == to && !found.is_complex() && !dtype.is_complex() {
+            return Ok(self.graph.bitcast(x, dtype)?);
+        }
+        let (Some(narrow), Some(wide)) = (unsigned_of(from.min(to)), unsigned_of(from.max(to)))
+        else {
+            return unsupported(format!("conversion of the bits of {found} to {dtype}"));
+        };
+        if found.is_complex() || dtype.is_complex() {
+            return unsupported(format!("conversion of the bits of {found} to {dtype}"));
+        }
+        let parts = usize::try_from(from.max(to) / from.min(to)).unwrap_or(1);
+        let positions = self.graph.iota([parts], Some(0), wide)?;
+        let width = Scalar::UInt(u64::from(from.min(to)));
+        let width = self.graph.scalar_constant(width, wide)?;
+        let shifts = self.graph.multiply(positions, width)?;
+        if from > to {
+            let bits = self.graph.bitcast(x, wide)?;
+            let bits = self.graph.new_axis(bits, -1, None)?;
+            let shifted = self.graph.binary(BinaryOp::RightShift, bits, shifts)?;
+            let mask = (1_u64 << to) - 1;
+            let mask = self.graph.scalar_constant(Scalar::UInt(mask), wide)?;
+            let low = self.graph.bitwise_and(shifted, mask)?;
+            let low = self.graph.as_type(low, narrow)?;
+            return Ok(self.graph.bitcast(low, dtype)?);
+        }
+        if self.graph.shape(x).last() != Some(&parts) {
+            return malformed(format!("the last axis must have size {parts}"));
+        }
+        let bits = self.graph.bitcast(x, narrow)?;
+        let bits = self.graph.as_type(bits, wide)?;
+        let shifted = self.graph.binary(BinaryOp::LeftShift, bits, shifts)?;
+        // The parts have no common bits, so the sum is their union.
+        let joined = self.graph.sum(shifted, Some(&[-1]), false)?;
+        let joined = self.graph.as_type(joined, wide)?;
+        Ok(self.graph.bitcast(joined, dtype)?)
+    }
+
+    fn reduce_precision(&mut self, operation: &Operation, x: ExprId) -> Result<ExprId, Fail> {
+        let dtype = self.graph.dtype(x);
+        let format = match operation.word(&["format"]) {
+            Some(format) => format.to_owned(),
+            None => {
+                let exponent = operation.integer(&["exponent_bits"])?;
+                format!("e{exponent}m{}", operation.integer(&["mantissa_bits"])?)
+            }
+        };
+        let narrow = match (&*format, dtype) {
+            ("e5m10", _) => DType::F16,
+            ("e8m7", _) => DType::BF16,
+            ("e5m2", _) => DType::F8E5M2,
+            ("e8m23", _) => DType::F32,
+            ("e11m52", _) => DType::F64,
+            _ => return unsupported(format!("the format {format} has no dtype")),
+        };
+        if narrow.bits() >= dtype.bits() {
+            return Ok(x);
+        }
+        let rounded = self.graph.as_type(x, narrow)?;
+        Ok(self.graph.as_type(rounded, dtype)?)
+    }
+}
+
+fn unsigned_of(bits: u32) -> Option<DType> {
+    [DType::U8, DType::U16, DType::U32, DType::U64].into_iter().find(|dtype| dtype.bits() == bits)
+}
+
+fn signed_of(bits: u32) -> Option<DType> {
+    [DType::S8, DType::S16, DType::S32, DType::S64].into_iter().find(|dtype| dtype.bits() == bits)
+}
+
+/// Returns the integer dtype of the same width with the other signedness.
+fn opposite(dtype: DType) -> Option<DType> {
+    if dtype.is_signed() { unsigned_of(dtype.bits()) } else { signed_of(dtype.bits()) }
+}

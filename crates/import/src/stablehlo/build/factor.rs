@@ -1,0 +1,175 @@
+//! Factorizations by LAPACK, which JAX calls on CPUs, in the conventions of LAPACK.
+
+use nxla_expr::{ExprId, Factorization, Op, Padding, TensorType, Transform, TriangularSolve};
+use nxla_tensor::{DType, Scalar};
+
+use super::operand::{fixed, numbers};
+use super::{Builder, Fail, Slot, malformed, unsupported};
+use crate::stablehlo::syntax::{Attribute, Operation};
+
+impl Builder<'_> {
+    /// Builds a call of LAPACK by the name of the routine without the letter of the dtype.
+    pub(super) fn lapack(
+        &mut self,
+        routine: &str,
+        operation: &Operation,
+        x: &[ExprId],
+    ) -> Result<Option<Vec<ExprId>>, Fail> {
+        let letter = |key: &str| {
+            let found = operation.entry(&["mhlo.backend_config", "backend_config"], key);
+            found.and_then(|value| numbers(value).ok()).and_then(|list| list.first().copied())
+        };
+        let is = |key: &str, expected: u8| letter(key) == Some(i64::from(expected));
+        Ok(Some(match routine {
+            "potrf" => {
+                let [a] = fixed(x)?;
+                let factor = self.cholesky_of(a, !is("uplo", b'U'))?;
+                let info = self.failure(factor, operation, 1)?;
+                vec![factor, info]
+            }
+            "getrf" => {
+                let [a] = fixed(x)?;
+                self.getrf(operation, a)?
+            }
+            "syevd" | "heevd" => {
+                let [a] = fixed(x)?;
+                let a = if is("uplo", b'U') { self.graph.adjoint(a)? } else { a };
+                let (values, vectors) = self.graph.eigh(a)?;
+                let info = self.failure(vectors, operation, 2)?;
+                vec![vectors, values, info]
+            }
+            "gesdd" => {
+                let [a] = fixed(x)?;
+                let (u, s, v) = self.graph.svd(a, is("mode", b'A'))?;
+                if is("mode", b'N') {
+                    return unsupported("singular values without vectors are not supported");
+                }
+                let info = self.failure(s, operation, 4)?;
+                vec![a, s, u, v, info]
+            }
+            "trsm" => {
+                let [a, b] = fixed(x)?;
+                let options = TriangularSolve {
+                    lower: is("uplo", b'L'),
+                    left_side: is("side", b'L'),
+                    transform: match letter("trans_x").and_then(|code| u8::try_from(code).ok()) {
+                        Some(b'T') => Transform::Transpose,
+                        Some(b'C') => Transform::Conjugate,
+                        _ => Transform::None,
+                    },
+                };
+                vec![self.triangular(a, b, options, is("diag", b'U'))?]
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Returns 1 for each matrix with a result that is NaN, otherwise 0.
+    fn failure(
+        &mut self,
+        factor: ExprId,
+        operation: &Operation,
+        result: usize,
+    ) -> Result<ExprId, Fail> {
+        let ty = operation.result(result)?.clone();
+        let first = i64::try_from(ty.rank()).unwrap_or(i64::MAX);
+        let rank = i64::try_from(self.graph.shape(factor).rank()).unwrap_or(0);
+        let matrix: Vec<i64> = (first..rank).collect();
+        let is_nan = self.graph.is_nan(factor)?;
+        let failed = self.graph.any(is_nan, Some(&matrix), false)?;
+        Ok(self.graph.as_type(failed, ty.dtype)?)
+    }
+
+    /// Returns the compact factors, the row exchanges starting at 1, and 0 for success.
+    fn getrf(&mut self, operation: &Operation, a: ExprId) -> Result<Vec<ExprId>, Fail> {
+        let [.., rows, columns] = self.graph.shape(a)[..] else {
+            return malformed("the operand must be a matrix");
+        };
+        if rows != columns {
+            return unsupported("the LU factorization of a matrix that is not square");
+        }
+        let node = self.graph.make(Op::Factorize(Factorization::Lu), &[a])?;
+        let (packed, order) = (self.graph.elem(node, 0)?, self.graph.elem(node, 1)?);
+        let pivots = self.exchanges(order)?;
+        let info = operation.result(2)?.clone();
+        let info = self.graph.constant(Scalar::zero(info.dtype), info)?;
+        Ok(vec![packed, pivots, info])
+    }
+
+    /// Converts an order of rows to exchanges: step `i` exchanges row `i` and a later row.
+    fn exchanges(&mut self, order: ExprId) -> Result<ExprId, Fail> {
+        let ty = self.graph.tensor_type(order).clone();
+        let along = i64::try_from(ty.rank() - 1).unwrap_or(0);
+        let count = i64::try_from(ty.shape[ty.rank() - 1]).unwrap_or(i64::MAX);
+        let places = self.graph.iota_of(ty.clone(), Some(along))?;
+        let zero = self.graph.scalar_constant(Scalar::Int(0), DType::S32)?;
+        let mark = self.graph.mark();
+        let types = [TensorType::scalar(DType::S32), ty.clone(), ty];
+        let scope = self.graph.open_scope("getrf", &types);
+        let [step, rows, pivots] = fixed(&scope.parameters)?;
+        let limit = self.graph.scalar_constant(Scalar::Int(count), DType::S32)?;
+        let more = self.graph.less(step, limit)?;
+        let more = self.graph.traced(mark, vec![more]);
+        let wanted = self.graph.slice_along_axis(order, step, 1, -1, 1)?;
+        let current = self.graph.slice_along_axis(rows, step, 1, -1, 1)?;
+        let found = self.graph.equal(rows, wanted)?;
+        let place = self.graph.argmax(found, Some(-1), true, false, DType::S32)?;
+        // The row at this step moves to the place of the wanted row.
+        let is_place = self.graph.equal(places, place)?;
+        let moved = self.graph.select(is_place, current, rows)?;
+        let is_step = self.graph.equal(places, step)?;
+        let exchanged = self.graph.select(is_step, wanted, moved)?;
+        let one = self.graph.scalar_constant(Scalar::Int(1), DType::S32)?;
+        let numbered = self.graph.add(place, one)?;
+        let pivots = self.graph.select(is_step, numbered, pivots)?;
+        let next = self.graph.add(step, one)?;
+        let body = self.graph.traced(mark, vec![next, exchanged, pivots]);
+        let results = self.graph.while_loop(mark, &scope, &[zero, places, places], more, body)?;
+        Ok(results[2])
+    }
+
+    /// Returns the compact form of a QR factorization: `r` in the upper triangle, and the reflectors,
+    /// which only [`Builder::orgqr`] reads.
+    pub(super) fn geqrf(&mut self, a: ExprId) -> Result<Vec<Slot>, Fail> {
+        let (_, r) = self.graph.qr(a, false)?;
+        let shape = self.graph.shape(a).clone();
+        let [.., rows, columns] = shape[..] else {
+            return malformed("the operand must be a matrix");
+        };
+        let zero = self.number(0.0, self.graph.dtype(a))?;
+        let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; shape.rank()];
+        padding[shape.rank() - 2].high = i64::try_from(rows - rows.min(columns)).unwrap_or(0);
+        let padded = self.graph.pad(r, zero, &padding)?;
+        Ok(vec![Slot::Node(padded), Slot::Reflectors(a)])
+    }
+
+    /// Expands the orthonormal factor of a matrix that [`Builder::geqrf`] factored.
+    pub(super) fn orgqr(&mut self, operation: &Operation, a: ExprId) -> Result<Vec<Slot>, Fail> {
+        let shape = operation.result(0)?.shape.clone();
+        let [.., rows, columns] = self.graph.shape(a)[..] else {
+            return malformed("the operand must be a matrix");
+        };
+        let (q, _) = self.graph.qr(a, shape.last() != Some(&rows.min(columns)))?;
+        if *self.graph.shape(q) != shape {
+            return unsupported("the number of columns must be the smaller or the larger side");
+        }
+        Ok(vec![Slot::Node(q)])
+    }
+}
+
+/// Returns the routine of a custom call such as `lapack_sgetrf_ffi`.
+pub(super) fn routine(target: &str) -> Option<&str> {
+    let name = target.strip_prefix("lapack_")?.strip_suffix("_ffi")?;
+    let letter = name.get(..1)?;
+    "sdcz".contains(letter).then(|| &name[1..])
+}
+
+/// Returns an attribute as a string, for custom calls.
+pub(super) fn text(attribute: Option<&Attribute>) -> Option<&str> {
+    match attribute {
+        Some(Attribute::String(text) | Attribute::Symbol(text) | Attribute::Word(text)) => {
+            Some(text)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,457 @@
+//! From the syntax tree of a module to nodes of a graph, one file per family of ops.
+
+mod call;
+mod contract;
+mod control;
+mod create;
+mod elementwise;
+mod factor;
+mod gather;
+mod index;
+mod linalg;
+mod movement;
+mod operand;
+mod reduce;
+mod scatter;
+mod sort;
+mod window;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nxla_expr::{ExprId, Graph, Program, TensorType};
+use nxla_tensor::HostTensor;
+
+use super::syntax::{Function, Operation, Region, Syntax, Type, ValueId};
+use super::{FORMAT, MAX_DEPTH, Module, Weights, malformed_line};
+use crate::{ImportError, ImportErrorKind, Place, Result, Unsupported};
+
+/// The most operations that a module may expand to: functions are inlined, so a short file can describe
+/// exponentially many operations.
+const MAX_OPERATIONS: usize = 1 << 22;
+
+/// The reason why one operation was not built.
+#[derive(Debug)]
+pub(super) enum Fail {
+    Unsupported(String),
+    Malformed(String),
+    Graph(Box<nxla_expr::Error>),
+    /// An error inside of a region or function, which has a place already.
+    Inside(Box<ImportError>),
+}
+
+impl From<nxla_expr::Error> for Fail {
+    fn from(error: nxla_expr::Error) -> Self {
+        Fail::Graph(Box::new(error))
+    }
+}
+
+impl From<ImportError> for Fail {
+    fn from(error: ImportError) -> Self {
+        Fail::Inside(Box::new(error))
+    }
+}
+
+/// The result of building one operation: its values, or `None` if a value is not supported.
+pub(super) type Built = Result<Option<Vec<Slot>>, Fail>;
+
+/// Returns an error about an operation without a counterpart.
+pub(super) fn unsupported<T>(why: impl Into<String>) -> Result<T, Fail> {
+    Err(Fail::Unsupported(why.into()))
+}
+
+/// Returns an error about an operation that breaks a rule of the format.
+pub(super) fn malformed<T>(why: impl Into<String>) -> Result<T, Fail> {
+    Err(Fail::Malformed(why.into()))
+}
+
+/// A value of a function.
+#[derive(Clone, Debug)]
+pub(super) enum Slot {
+    /// Not defined yet.
+    Undefined,
+    /// The result of an operation that is not supported.
+    Unsupported,
+    Node(ExprId),
+    Tuple(Vec<Slot>),
+    /// The scales of the reflectors of a QR factorization of this matrix. Only the call that expands
+    /// them reads them.
+    Reflectors(ExprId),
+}
+
+/// The values of one call of a function.
+pub(super) type Values = Vec<Slot>;
+
+/// The state of an import.
+pub(super) struct Builder<'a> {
+    pub(super) graph: Graph,
+    functions: BTreeMap<&'a str, &'a Function>,
+    unsupported: Vec<Unsupported>,
+    /// The lines of the operations in `unsupported`.
+    reported: BTreeSet<usize>,
+    operations: usize,
+    depth: usize,
+    /// The inputs that were constants, if constants become inputs: their number among the inputs, by the
+    /// line of the constant, and their values.
+    weights: Option<BTreeMap<usize, ExprId>>,
+    weight_values: Vec<HostTensor>,
+    inputs: Vec<TensorType>,
+}
+
+/// Builds the main function of a module.
+pub(super) fn main_function(syntax: &Syntax, weights: Weights) -> Result<Module> {
+    let main = syntax.functions.iter().find(|function| function.name == "main");
+    let Some(main) = main.or(syntax.functions.first()) else {
+        return Err(malformed_line(1, "the module must have a function"));
+    };
+    let functions = syntax.functions.iter().map(|function| (&*function.name, function)).collect();
+    let mut builder = Builder {
+        graph: Graph::new(),
+        functions,
+        unsupported: Vec::new(),
+        reported: BTreeSet::new(),
+        operations: 0,
+        depth: 0,
+        weights: (weights == Weights::Inputs).then(BTreeMap::new),
+        weight_values: Vec::new(),
+        inputs: Vec::new(),
+    };
+    let mut arguments = Vec::new();
+    for (index, ty) in main.inputs.iter().enumerate() {
+        let Type::Tensor(ty) = ty else {
+            builder.report(
+                "func.func",
+                main.line,
+                format!("input {index} has type {}", name_of(ty)),
+            );
+            arguments.push(Slot::Unsupported);
+            continue;
+        };
+        arguments.push(Slot::Node(builder.graph.parameter(index, ty.clone())));
+        builder.inputs.push(ty.clone());
+    }
+    let outputs = builder.function(main, &arguments)?;
+    if !builder.unsupported.is_empty() {
+        let mut list = builder.unsupported;
+        list.sort_by_key(|op| match op.place {
+            Place::Line(at) | Place::Byte(at) => at,
+            Place::Named(_) => 0,
+        });
+        return Err(ImportError { format: FORMAT, kind: ImportErrorKind::Unsupported(list) });
+    }
+    let nodes = nodes_of(&outputs).filter(|nodes| {
+        let found = nodes.iter().map(|&id| Type::Tensor(builder.graph.tensor_type(id).clone()));
+        found.eq(main.outputs.iter().cloned())
+    });
+    let Some(nodes) = nodes else {
+        return Err(malformed_line(main.line, "the results must have the types of the signature"));
+    };
+    let program = Program::new(&builder.graph, builder.inputs, &nodes)
+        .map_err(|error| build_error("func.func", main.line, error))?;
+    let name = syntax.name.as_deref().unwrap_or(&main.name);
+    let name = name.strip_prefix("jit_").unwrap_or(name);
+    Ok(Module {
+        program: program.with_name(name),
+        input_names: main.input_names.clone(),
+        output_names: main.output_names.clone(),
+        weights: builder.weight_values,
+    })
+}
+
+fn build_error(op: &str, line: usize, error: nxla_expr::Error) -> ImportError {
+    let (op, place, error) = (op.to_owned(), Place::Line(line), Box::new(error));
+    ImportError { format: FORMAT, kind: ImportErrorKind::Build { op, place, error } }
+}
+
+fn name_of(ty: &Type) -> String {
+    match ty {
+        Type::Other(text) => text.clone(),
+        Type::Tensor(ty) => ty.to_string(),
+        Type::Tuple(_) => "tuple".into(),
+        Type::Function(..) => "function".into(),
+    }
+}
+
+impl<'a> Builder<'a> {
+    /// Returns a constant tensor, as an input if constants become inputs.
+    pub(super) fn constant(&mut self, tensor: &HostTensor, line: usize) -> Result<ExprId, Fail> {
+        let is_weight = tensor.dtype().is_float() || tensor.dtype().is_complex();
+        let Some(weights) = self.weights.as_mut().filter(|_| is_weight) else {
+            return Ok(self.graph.tensor(tensor.clone())?);
+        };
+        if let Some(&known) = weights.get(&line) {
+            return Ok(known);
+        }
+        let ty = TensorType::new(tensor.dtype(), tensor.shape().clone());
+        let input = self.graph.parameter(self.inputs.len(), ty.clone());
+        weights.insert(line, input);
+        self.inputs.push(ty);
+        self.weight_values.push(tensor.clone());
+        Ok(input)
+    }
+
+    fn report(&mut self, op: &str, line: usize, why: String) {
+        if self.reported.insert(line) {
+            self.unsupported.push(Unsupported { op: op.to_owned(), place: Place::Line(line), why });
+        }
+    }
+
+    /// Returns a function of the module.
+    pub(super) fn function_named(&self, name: &str) -> Result<&'a Function, Fail> {
+        let found = self.functions.get(name).copied();
+        found.ok_or_else(|| Fail::Malformed(format!("the function @{name} does not exist")))
+    }
+
+    /// Builds the body of a function for these arguments.
+    pub(super) fn function(
+        &mut self,
+        function: &Function,
+        arguments: &[Slot],
+    ) -> Result<Vec<Slot>> {
+        if arguments.len() != function.body.parameters.len() {
+            let why = format!(
+                "@{} has {} parameters; got {} arguments",
+                function.name,
+                function.body.parameters.len(),
+                arguments.len()
+            );
+            return Err(malformed_line(function.line, why));
+        }
+        self.count(function.values, function.line)?;
+        let mut values = vec![Slot::Undefined; function.values];
+        self.region(&function.body, &mut values, arguments)
+    }
+
+    /// Counts operations, so that the expansion of a module is limited.
+    fn count(&mut self, operations: usize, line: usize) -> Result<()> {
+        self.operations += operations;
+        if self.operations > MAX_OPERATIONS {
+            let why =
+                format!("the module must have at most {MAX_OPERATIONS} operations after inlining");
+            return Err(malformed_line(line, why));
+        }
+        Ok(())
+    }
+
+    /// Builds the operations of a region for these parameters, and returns its results.
+    pub(super) fn region(
+        &mut self,
+        region: &Region,
+        values: &mut Values,
+        arguments: &[Slot],
+    ) -> Result<Vec<Slot>> {
+        for (&parameter, argument) in region.parameters.iter().zip(arguments) {
+            values[parameter] = argument.clone();
+        }
+        let Some((last, operations)) = region.operations.split_last() else {
+            return Ok(Vec::new());
+        };
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(malformed_line(last.line, "calls and regions are nested too deep"));
+        }
+        for operation in operations {
+            self.operation(operation, values)?;
+        }
+        self.depth -= 1;
+        if !last.name.ends_with("return") {
+            return Err(malformed_line(
+                last.line,
+                "a region must end with an operation that returns",
+            ));
+        }
+        self.operands(last, values)
+    }
+
+    /// Returns the operands of an operation.
+    fn operands(&self, operation: &Operation, values: &Values) -> Result<Vec<Slot>> {
+        let read = |&id: &ValueId| match &values[id] {
+            Slot::Undefined => {
+                Err(malformed_line(operation.line, "an operand is not defined at this position"))
+            }
+            slot => Ok(slot.clone()),
+        };
+        operation.operands.iter().map(read).collect()
+    }
+
+    /// Builds an operation and stores its results.
+    fn operation(&mut self, operation: &Operation, values: &mut Values) -> Result<()> {
+        self.count(1, operation.line)?;
+        let slots = self.operands(operation, values)?;
+        let count = operation.result_types.len();
+        let built = if slots.iter().any(|slot| matches!(slot, Slot::Unsupported)) {
+            Ok(None)
+        } else {
+            self.dispatch(operation, &slots, values)
+                .and_then(|built| self.checked(operation, built))
+        };
+        let built = match built {
+            Ok(built) => built,
+            Err(Fail::Unsupported(why)) => {
+                self.report(&operation.name, operation.line, why);
+                None
+            }
+            Err(Fail::Malformed(why)) => {
+                return Err(malformed_line(operation.line, format!("{}: {why}", operation.name)));
+            }
+            Err(Fail::Graph(error)) => {
+                return Err(build_error(&operation.name, operation.line, *error));
+            }
+            Err(Fail::Inside(error)) => return Err(*error),
+        };
+        let built = built.unwrap_or_else(|| vec![Slot::Unsupported; count]);
+        for (offset, slot) in built.into_iter().enumerate() {
+            values[operation.first_result + offset] = slot;
+        }
+        Ok(())
+    }
+
+    /// Compares the results of an operation with their types in the file.
+    fn checked(&self, operation: &Operation, built: Option<Vec<Slot>>) -> Built {
+        let Some(slots) = built else { return Ok(None) };
+        let types = &operation.result_types;
+        if slots.len() != types.len() {
+            return malformed(format!("has {} results; got {} types", slots.len(), types.len()));
+        }
+        for (slot, ty) in slots.iter().zip(types) {
+            if let (Slot::Node(id), Type::Tensor(expected)) = (slot, ty) {
+                let found = self.graph.tensor_type(*id);
+                if found != expected {
+                    return malformed(format!("the result has type {found}; got {expected}"));
+                }
+            }
+        }
+        Ok(Some(slots))
+    }
+
+    /// Builds an operation by the file of its family.
+    fn dispatch(&mut self, operation: &Operation, slots: &[Slot], values: &mut Values) -> Built {
+        if let Some(built) = self.control(operation, slots, values)? {
+            return Ok(built);
+        }
+        let nodes = slots.iter().map(|slot| match slot {
+            Slot::Node(id) => Ok(*id),
+            Slot::Reflectors(_) => unsupported("the reflectors of a QR factorization as numbers"),
+            Slot::Undefined | Slot::Unsupported | Slot::Tuple(_) => {
+                malformed("operands must be tensors")
+            }
+        });
+        let nodes = nodes.collect::<Result<Vec<_>, Fail>>()?;
+        let name = operation.name.as_str();
+        let short = ["stablehlo.", "mhlo."].iter().find_map(|dialect| name.strip_prefix(dialect));
+        let short = short.unwrap_or(name);
+        if let Some(id) = self.elementwise(short, operation, &nodes)? {
+            return Ok(Some(vec![Slot::Node(id)]));
+        }
+        let single = match self.create(short, operation)? {
+            Some(id) => Some(id),
+            None => match self.movement(short, operation, &nodes)? {
+                Some(id) => Some(id),
+                None => match self.contract(short, operation, &nodes)? {
+                    Some(id) => Some(id),
+                    None => self.index(short, operation, &nodes)?,
+                },
+            },
+        };
+        if let Some(id) = single {
+            return Ok(Some(vec![Slot::Node(id)]));
+        }
+        if let Some(results) = self.linalg(short, operation, &nodes)? {
+            return Ok(Some(results.into_iter().map(Slot::Node).collect()));
+        }
+        self.regional(short, operation, &nodes, values)
+    }
+
+    /// Builds an operation with a region over elements, or reports that the operation is unknown.
+    fn regional(
+        &mut self,
+        name: &str,
+        operation: &Operation,
+        nodes: &[ExprId],
+        values: &mut Values,
+    ) -> Built {
+        let results = match name {
+            "reduce" => self.reduce(operation, nodes, values)?,
+            "map" => self.map(operation, nodes, values)?,
+            "sort" => self.sort(operation, nodes, values)?,
+            "scatter" => self.scatter(operation, nodes, values)?,
+            "reduce_window" => self.reduce_window(operation, nodes, values)?,
+            "select_and_scatter" => self.select_and_scatter(operation, nodes, values)?,
+            _ => return unsupported("the operation has no counterpart in expressions"),
+        };
+        Ok(results.map(|ids| ids.into_iter().map(Slot::Node).collect()))
+    }
+
+    /// Traces a region over scalars, and applies it to tensors of one shape. Returns `None` if the
+    /// region has an operation that is not supported.
+    pub(super) fn apply_to_elements(
+        &mut self,
+        region: &Region,
+        values: &mut Values,
+        tensors: &[ExprId],
+    ) -> Result<Option<Vec<ExprId>>, Fail> {
+        let Some(traced) = self.trace_elements(region, values, tensors)? else { return Ok(None) };
+        let (parameters, outputs) = traced;
+        let shape = match tensors.first() {
+            Some(&first) => self.graph.shape(first).clone(),
+            None => return malformed("needs at least one operand"),
+        };
+        let mut results = Vec::new();
+        for result in self.substituted(&outputs, &parameters, tensors)? {
+            let scalar_result = self.graph.shape(result) != &shape;
+            results.push(if scalar_result {
+                self.graph.broadcast(result, shape.clone(), None)?
+            } else {
+                result
+            });
+        }
+        Ok(Some(results))
+    }
+
+    /// Traces a region on scalar parameters with the dtypes of tensors. Returns the parameters and the
+    /// results.
+    pub(super) fn trace_elements(
+        &mut self,
+        region: &Region,
+        values: &mut Values,
+        tensors: &[ExprId],
+    ) -> Result<Option<(Vec<ExprId>, Vec<ExprId>)>, Fail> {
+        if region.parameters.len() != tensors.len() {
+            return malformed(format!(
+                "the region has {} parameters; got {} operands",
+                region.parameters.len(),
+                tensors.len()
+            ));
+        }
+        let types: Vec<TensorType> =
+            tensors.iter().map(|&id| TensorType::scalar(self.graph.dtype(id))).collect();
+        let scope = self.graph.open_scope("region", &types);
+        let arguments: Vec<Slot> = scope.parameters.iter().copied().map(Slot::Node).collect();
+        let outputs = self.region(region, values, &arguments)?;
+        Ok(nodes_of(&outputs).map(|outputs| (scope.parameters, outputs)))
+    }
+
+    /// Returns nodes with tensors in the place of scalar parameters.
+    pub(super) fn substituted(
+        &mut self,
+        roots: &[ExprId],
+        parameters: &[ExprId],
+        tensors: &[ExprId],
+    ) -> Result<Vec<ExprId>, Fail> {
+        let mut substitution = nxla_expr::rewrite::Substitution::new();
+        for (&parameter, &tensor) in parameters.iter().zip(tensors) {
+            substitution.insert(parameter, tensor);
+        }
+        let replaced = self.graph.substitute(roots, &mut substitution);
+        replaced
+            .map_err(|error| Fail::Unsupported(format!("the region is not element-wise: {error}")))
+    }
+}
+
+/// Returns the nodes of slots, unless a slot is not supported.
+pub(super) fn nodes_of(slots: &[Slot]) -> Option<Vec<ExprId>> {
+    let node = |slot: &Slot| match slot {
+        Slot::Node(id) => Some(*id),
+        _ => None,
+    };
+    slots.iter().map(node).collect()
+}

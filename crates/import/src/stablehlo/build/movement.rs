@@ -1,0 +1,101 @@
+//! Shapes: broadcasts, reshapes, transpositions, padding, concatenation.
+
+use nxla_expr::{ExprId, Padding};
+
+use super::operand::{axes, fixed, sizes_of};
+use super::{Builder, Fail, malformed};
+use crate::stablehlo::syntax::Operation;
+
+impl Builder<'_> {
+    pub(super) fn movement(
+        &mut self,
+        name: &str,
+        operation: &Operation,
+        x: &[ExprId],
+    ) -> Result<Option<ExprId>, Fail> {
+        Ok(Some(match name {
+            "broadcast_in_dim" => {
+                let [x] = fixed(x)?;
+                let dims = operation.sizes(&["broadcast_dimensions", "dims"])?;
+                self.broadcast_in_dim(operation, x, &dims)?
+            }
+            "broadcast" => {
+                let [x] = fixed(x)?;
+                self.graph.broadcast(x, operation.result(0)?.shape.clone(), None)?
+            }
+            "reshape" => {
+                let [x] = fixed(x)?;
+                self.graph.reshape(x, operation.result(0)?.shape.clone())?
+            }
+            "transpose" => {
+                let [x] = fixed(x)?;
+                let permutation = operation.integers(&["permutation", "dims"])?;
+                self.graph.transpose(x, Some(&permutation))?
+            }
+            "reverse" => {
+                let [x] = fixed(x)?;
+                let dimensions = operation.integers(&["dimensions", "dims"])?;
+                self.graph.reverse(x, Some(&dimensions))?
+            }
+            "concatenate" => {
+                let axis = operation.integer(&["dimension", "dim"])?;
+                self.graph.concatenate(x, axis)?
+            }
+            "pad" => {
+                let [x, value] = fixed(x)?;
+                let low = operation.integers(&["edge_padding_low", "low"])?;
+                let high = operation.integers(&["edge_padding_high", "high"])?;
+                let interior = operation.sizes(&["interior_padding", "interior"])?;
+                if low.len() != high.len() || low.len() != interior.len() {
+                    return malformed("the lists of padding must have equal lengths");
+                }
+                let padding: Vec<Padding> = (0..low.len())
+                    .map(|axis| Padding {
+                        low: low[axis],
+                        high: high[axis],
+                        interior: interior[axis],
+                    })
+                    .collect();
+                self.graph.pad(x, value, &padding)?
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn broadcast_in_dim(
+        &mut self,
+        operation: &Operation,
+        x: ExprId,
+        dims: &[usize],
+    ) -> Result<ExprId, Fail> {
+        let shape = operation.result(0)?.shape.clone();
+        if dims.len() != self.graph.shape(x).rank() {
+            return malformed("broadcast_dimensions must have one entry per axis");
+        }
+        // The axes of graphs are increasing.
+        let mut order: Vec<usize> = (0..dims.len()).collect();
+        order.sort_by_key(|&axis| dims[axis]);
+        let sorted: Vec<usize> = order.iter().map(|&axis| dims[axis]).collect();
+        let x = self.graph.transpose(x, Some(&axes(&order)))?;
+        if *self.graph.shape(x) == shape {
+            return Ok(x);
+        }
+        Ok(self.graph.broadcast(x, shape, Some(&axes(&sorted)))?)
+    }
+
+    /// Moves the axes `first` of a tensor to the front, in this order.
+    pub(super) fn axes_to_front(&mut self, x: ExprId, first: &[usize]) -> Result<ExprId, Fail> {
+        let rank = self.graph.shape(x).rank();
+        let rest = (0..rank).filter(|axis| !first.contains(axis));
+        let order: Vec<usize> = first.iter().copied().chain(rest).collect();
+        Ok(self.graph.transpose(x, Some(&axes(&order)))?)
+    }
+
+    /// Returns a list of sizes with one entry per axis of a tensor.
+    pub(super) fn per_axis(&self, x: ExprId, sizes: &[i64]) -> Result<Vec<usize>, Fail> {
+        if sizes.len() != self.graph.shape(x).rank() {
+            return malformed("a list must have one entry per axis");
+        }
+        sizes_of(sizes)
+    }
+}

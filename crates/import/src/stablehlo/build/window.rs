@@ -1,0 +1,228 @@
+//! Reductions over windows.
+
+use nxla_expr::build::{WindowOptions, WindowPadding};
+use nxla_expr::{BinaryOp, Cumulative, ExprId, Op, Padding, WindowOp};
+
+use super::operand::{axes, fixed};
+use super::reduce::Combine;
+use super::{Builder, Fail, Slot, Values, malformed, nodes_of, unsupported};
+use crate::stablehlo::syntax::{Operation, Region};
+
+/// The attributes of a window, one entry per axis.
+struct Geometry {
+    sizes: Vec<usize>,
+    strides: Vec<usize>,
+    dilations: Vec<usize>,
+    base: Vec<usize>,
+    padding: Vec<(i64, i64)>,
+}
+
+impl Geometry {
+    fn options(&self) -> WindowOptions {
+        WindowOptions {
+            strides: Some(self.strides.clone()),
+            padding: WindowPadding::Explicit(self.padding.clone()),
+            dilations: Some(self.dilations.clone()),
+        }
+    }
+
+    /// Returns the axis and the direction if the windows hold all elements before or after each
+    /// element.
+    fn cumulative_axis(&self, shape: &[usize]) -> Option<(usize, bool)> {
+        let ones = |list: &[usize]| list.iter().all(|&entry| entry == 1);
+        if !ones(&self.strides) || !ones(&self.dilations) || !ones(&self.base) {
+            return None;
+        }
+        let mut long =
+            (0..shape.len()).filter(|&at| self.sizes[at] > 1 || self.padding[at] != (0, 0));
+        let axis = long.next()?;
+        let reach = i64::try_from(self.sizes[axis]).ok()? - 1;
+        if long.next().is_some() || self.sizes[axis] != shape[axis] {
+            return None;
+        }
+        match self.padding[axis] {
+            (low, 0) if low == reach => Some((axis, false)),
+            (0, high) if high == reach => Some((axis, true)),
+            _ => None,
+        }
+    }
+}
+
+impl Builder<'_> {
+    fn geometry(&self, operation: &Operation, x: ExprId) -> Result<Geometry, Fail> {
+        let rank = self.graph.shape(x).rank();
+        let list = |name: &str| match operation.optional(&[name])? {
+            Some(list) => self.per_axis(x, &list),
+            None => Ok(vec![1; rank]),
+        };
+        let padding = match operation.optional(&["padding"])? {
+            Some(flat) if flat.len() == 2 * rank => {
+                flat.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+            }
+            Some(_) => return malformed("padding must have two entries per axis"),
+            None => vec![(0, 0); rank],
+        };
+        Ok(Geometry {
+            sizes: list("window_dimensions")?,
+            strides: list("window_strides")?,
+            dilations: list("window_dilations")?,
+            base: list("base_dilations")?,
+            padding,
+        })
+    }
+
+    pub(super) fn reduce_window(
+        &mut self,
+        operation: &Operation,
+        x: &[ExprId],
+        values: &mut Values,
+    ) -> Result<Option<Vec<ExprId>>, Fail> {
+        if x.len() != 2 {
+            return unsupported("windows of several operands are not supported");
+        }
+        let [mut x, initial] = fixed(x)?;
+        let geometry = self.geometry(operation, x)?;
+        let region = operation.region(0)?;
+        let dtype = self.graph.dtype(x);
+        let combine = Combine::of_region(region);
+        if let Some(Combine::Op(op)) = combine
+            && let Some((axis, reverse)) = geometry.cumulative_axis(self.graph.shape(x))
+            && let Some(cumulative) = cumulative(op)
+            && self.is_neutral(op, initial)
+            && !dtype.is_pred()
+        {
+            let axis = i64::try_from(axis).unwrap_or(i64::MAX);
+            return Ok(Some(vec![self.graph.cumulative(cumulative, x, axis, reverse)?]));
+        }
+        if geometry.base.iter().any(|&step| step != 1) {
+            let padding: Vec<Padding> = geometry
+                .base
+                .iter()
+                .map(|&step| Padding { low: 0, high: 0, interior: step.saturating_sub(1) })
+                .collect();
+            x = self.graph.pad(x, initial, &padding)?;
+        }
+        if let Some(Combine::Op(op)) = combine
+            && let Some(window) = window_op(op)
+            && self.is_neutral(op, initial)
+            && !dtype.is_pred()
+        {
+            let options = geometry.options();
+            let reduced = self.graph.window_reduction(window, x, &geometry.sizes, &options)?;
+            return Ok(Some(vec![reduced]));
+        }
+        self.window_fold(x, initial, &geometry, (region, values))
+    }
+
+    fn window_fold(
+        &mut self,
+        x: ExprId,
+        initial: ExprId,
+        geometry: &Geometry,
+        (region, values): (&Region, &mut Values),
+    ) -> Result<Option<Vec<ExprId>>, Fail> {
+        let fold = self.graph.open_window_fold(x, initial)?;
+        let arguments = [Slot::Node(fold.accumulator()), Slot::Node(fold.element())];
+        let outputs = self.region(region, values, &arguments)?;
+        let Some(outputs) = nodes_of(&outputs) else { return Ok(None) };
+        let [result] = fixed(&outputs)?;
+        let (function, operands) = self.graph.close_fold(&fold, result)?;
+        let options = geometry.options();
+        let reduced =
+            self.graph.window_reduce_with(function, &operands, &geometry.sizes, &options)?;
+        Ok(Some(vec![reduced]))
+    }
+
+    /// Builds the gradient of pooling: each window adds its source at the position of its extremum.
+    pub(super) fn select_and_scatter(
+        &mut self,
+        operation: &Operation,
+        x: &[ExprId],
+        values: &mut Values,
+    ) -> Result<Option<Vec<ExprId>>, Fail> {
+        let [x, source, initial] = fixed(x)?;
+        let mut geometry = self.geometry(operation, x)?;
+        if Combine::of_region(operation.region(1)?) != Some(Combine::Op(BinaryOp::Add)) {
+            return unsupported("the scatter function must be an addition");
+        }
+        let Some((parameters, outputs)) =
+            self.trace_elements(operation.region(0)?, values, &[x, x])?
+        else {
+            return Ok(None);
+        };
+        let selected = match self.graph.op(outputs[0]) {
+            Op::Binary(op) if self.graph.operands(outputs[0]) == parameters => Some(*op),
+            _ => None,
+        };
+        let (largest, first) = match selected {
+            Some(BinaryOp::GreaterEqual) => (true, true),
+            Some(BinaryOp::Greater) => (true, false),
+            Some(BinaryOp::LessEqual) => (false, true),
+            Some(BinaryOp::Less) => (false, false),
+            _ => return unsupported("the select function must compare its parameters in order"),
+        };
+        if !first {
+            return Ok(Some(vec![self.window_scatter(
+                largest,
+                [x, source, initial],
+                &geometry,
+            )?]));
+        }
+        // Of equal elements the first is selected, but graphs select the last: everything is reversed.
+        // The last window then starts at the edge if the padding ends with it.
+        let shape = self.graph.shape(x).clone();
+        for axis in 0..shape.rank() {
+            let windows = self.graph.shape(source).get(axis).copied().unwrap_or(0);
+            let (low, _) = geometry.padding[axis];
+            let covered = windows
+                .saturating_sub(1)
+                .saturating_mul(geometry.strides[axis])
+                .saturating_add(geometry.sizes[axis]);
+            let inside = i64::try_from(shape[axis]).unwrap_or(i64::MAX);
+            let covered = i64::try_from(covered).unwrap_or(i64::MAX);
+            let high = covered.saturating_sub(inside).saturating_sub(low);
+            geometry.padding[axis] = (high, low);
+        }
+        let all: Vec<usize> = (0..shape.rank()).collect();
+        let (x, source) = (
+            self.graph.reverse(x, Some(&axes(&all)))?,
+            self.graph.reverse(source, Some(&axes(&all)))?,
+        );
+        let result = self.window_scatter(largest, [x, source, initial], &geometry)?;
+        Ok(Some(vec![self.graph.reverse(result, Some(&axes(&all)))?]))
+    }
+
+    fn window_scatter(
+        &mut self,
+        largest: bool,
+        [x, source, initial]: [ExprId; 3],
+        geometry: &Geometry,
+    ) -> Result<ExprId, Fail> {
+        let (options, sizes) = (geometry.options(), &geometry.sizes);
+        Ok(if largest {
+            self.graph.window_scatter_max(x, source, initial, sizes, &options)?
+        } else {
+            self.graph.window_scatter_min(x, source, initial, sizes, &options)?
+        })
+    }
+}
+
+fn cumulative(op: BinaryOp) -> Option<Cumulative> {
+    Some(match op {
+        BinaryOp::Add => Cumulative::Sum,
+        BinaryOp::Multiply => Cumulative::Product,
+        BinaryOp::Max => Cumulative::Max,
+        BinaryOp::Min => Cumulative::Min,
+        _ => return None,
+    })
+}
+
+fn window_op(op: BinaryOp) -> Option<WindowOp> {
+    Some(match op {
+        BinaryOp::Add => WindowOp::Sum,
+        BinaryOp::Multiply => WindowOp::Product,
+        BinaryOp::Max => WindowOp::Max,
+        BinaryOp::Min => WindowOp::Min,
+        _ => return None,
+    })
+}

@@ -1,0 +1,164 @@
+//! Constant tensors in MLIR text: nested lists of elements, one repeated element, and hexadecimal bytes.
+
+use nxla_expr::TensorType;
+use nxla_tensor::{DType, HostTensor, Kind, Scalar};
+
+use super::lexer::{Lexer, Token};
+use super::malformed_line;
+use super::syntax::Dense;
+use crate::Result;
+
+/// Reads the text between the angle brackets of a dense constant.
+pub(super) fn read(lexer: &mut Lexer<'_>, ty: &TensorType) -> Result<Dense> {
+    let line = lexer.line();
+    lexer.skip_space();
+    match lexer.peek()? {
+        Token::Punctuation(b'>') => {
+            lexer.expect(b'>')?;
+            from_bytes(&[], ty, line)
+        }
+        Token::String(text) => {
+            lexer.next()?;
+            lexer.expect(b'>')?;
+            from_bytes(&hex_bytes(text, line)?, ty, line)
+        }
+        Token::Punctuation(b'[') => {
+            let bytes = list(lexer, ty)?;
+            lexer.expect(b'>')?;
+            tensor(&bytes, ty, line).map(Dense::Tensor)
+        }
+        _ => {
+            let mut bytes = Vec::new();
+            element(lexer, ty.dtype, &mut bytes)?;
+            lexer.expect(b'>')?;
+            let scalar = TensorType::scalar(ty.dtype);
+            Ok(Dense::Splat(tensor(&bytes, &scalar, line)?, ty.clone()))
+        }
+    }
+}
+
+fn tensor(bytes: &[u8], ty: &TensorType, line: usize) -> Result<HostTensor> {
+    HostTensor::from_bytes(ty.dtype, ty.shape.clone(), bytes)
+        .map_err(|error| malformed_line(line, error.to_string()))
+}
+
+/// Creates a constant of raw little-endian elements: all elements, one element, or for booleans also
+/// one bit per element.
+pub(super) fn from_bytes(bytes: &[u8], ty: &TensorType, line: usize) -> Result<Dense> {
+    let (size, count) = (ty.dtype.size(), ty.shape.size());
+    let is_pred = ty.dtype.is_pred();
+    if bytes.len() == size && count != 1 {
+        let element: &[u8] = if is_pred { &[u8::from(bytes[0] != 0)] } else { bytes };
+        let scalar = TensorType::scalar(ty.dtype);
+        return Ok(Dense::Splat(tensor(element, &scalar, line)?, ty.clone()));
+    }
+    if is_pred {
+        let bits: Vec<u8> = if bytes.len() == count {
+            bytes.iter().map(|&byte| u8::from(byte != 0)).collect()
+        } else if bytes.len() == count.div_ceil(8) {
+            (0..count).map(|index| bytes[index / 8] >> (index % 8) & 1).collect()
+        } else {
+            return Err(malformed_line(line, "the constant has another number of bytes"));
+        };
+        return tensor(&bits, ty, line).map(Dense::Tensor);
+    }
+    tensor(bytes, ty, line).map(Dense::Tensor)
+}
+
+/// Decodes `0x0123…`.
+pub(super) fn hex_bytes(text: &str, line: usize) -> Result<Vec<u8>> {
+    let digits = text.strip_prefix("0x").map(str::as_bytes).filter(|text| text.len() % 2 == 0);
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let decode = |pair: &[u8]| u8::try_from(digit(pair[0])? << 4 | digit(pair[1])?).ok();
+    digits.and_then(|digits| digits.chunks_exact(2).map(decode).collect()).ok_or_else(|| {
+        malformed_line(line, "the bytes must be written as pairs of hexadecimal digits")
+    })
+}
+
+/// Reads a nested list, whose lengths must be the sizes of the axes.
+fn list(lexer: &mut Lexer<'_>, ty: &TensorType) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // The number of entries read so far, for each open bracket.
+    let mut counts: Vec<usize> = Vec::new();
+    loop {
+        if counts.len() < ty.rank() && lexer.eat(b'[')? {
+            counts.push(0);
+            if !(counts.len() == ty.rank() && ty.shape[counts.len() - 1] == 0) {
+                continue;
+            }
+        } else {
+            element(lexer, ty.dtype, &mut bytes)?;
+            if let Some(count) = counts.last_mut() {
+                *count += 1;
+            }
+        }
+        while lexer.eat(b']')? {
+            let axis = counts.len() - 1;
+            if counts.pop() != Some(ty.shape[axis]) {
+                let why = format!("the list must have {} entries", ty.shape[axis]);
+                return Err(malformed_line(lexer.line(), why));
+            }
+            match counts.last_mut() {
+                Some(count) => *count += 1,
+                None => return Ok(bytes),
+            }
+        }
+        if counts.is_empty() {
+            return Err(lexer.unexpected("a list"));
+        }
+        lexer.expect(b',')?;
+    }
+}
+
+/// Reads one element and appends its bytes.
+fn element(lexer: &mut Lexer<'_>, dtype: DType, bytes: &mut Vec<u8>) -> Result<()> {
+    if dtype.is_complex() {
+        lexer.expect(b'(')?;
+        element(lexer, dtype.to_real(), bytes)?;
+        lexer.expect(b',')?;
+        element(lexer, dtype.to_real(), bytes)?;
+        return lexer.expect(b')');
+    }
+    let line = lexer.line();
+    let bad =
+        |text: &str| malformed_line(line, format!("expected an element of {dtype}; got {text}"));
+    let text = match lexer.next()? {
+        Token::Word("true") => "1",
+        Token::Word("false") => "0",
+        Token::Number(text) => text,
+        _ => return Err(bad("another token")),
+    };
+    if let Some(digits) = text.strip_prefix("0x")
+        && dtype.kind() == Kind::Float
+    {
+        let bits = u64::from_str_radix(digits, 16).map_err(|_| bad(text))?;
+        bytes.extend_from_slice(&bits.to_le_bytes()[..dtype.size()]);
+        return Ok(());
+    }
+    match dtype {
+        DType::F32 => bytes.extend(text.parse::<f32>().map_err(|_| bad(text))?.to_ne_bytes()),
+        DType::F64 => bytes.extend(text.parse::<f64>().map_err(|_| bad(text))?.to_ne_bytes()),
+        _ if dtype.is_float() => {
+            let value = Scalar::Float(text.parse().map_err(|_| bad(text))?);
+            bytes.extend_from_slice(HostTensor::scalar(value, dtype).bytes());
+        }
+        _ => {
+            let value = match text.strip_prefix("0x") {
+                Some(digits) => i128::from_str_radix(digits, 16),
+                None => text.parse::<i128>(),
+            };
+            let value = value.map_err(|_| bad(text))?;
+            let bits = dtype.bits();
+            let limit = 1_i128 << bits;
+            if value < -limit / 2 || value >= limit {
+                return Err(bad(text));
+            }
+            // Signed sub-byte integers are stored with their sign in a byte.
+            let shift = 128 - bits;
+            let value =
+                if dtype.is_signed() { value << shift >> shift } else { value & (limit - 1) };
+            bytes.extend_from_slice(&value.to_le_bytes()[..dtype.size()]);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,548 @@
+//! The reader of MLIR text: modules, functions, operations in the generic and in the short form.
+
+use std::collections::BTreeMap;
+
+use nxla_expr::TensorType;
+
+use super::lexer::{Lexer, Token};
+use super::syntax::{Attribute, Dense, Function, Operation, Region, Syntax, Type, ValueId};
+use super::{MAX_DEPTH, attributes, malformed_line, types};
+use crate::Result;
+
+/// The hexadecimal text of each resource, by name.
+pub(super) type Resources<'a> = BTreeMap<&'a str, &'a str>;
+
+/// Reads a module.
+pub(super) fn read(text: &str) -> Result<Syntax> {
+    let (program, data) = text.rfind("{-#").map_or((text, ""), |at| text.split_at(at));
+    let mut parser = Parser {
+        lexer: Lexer::new(program),
+        resources: resources(data)?,
+        names: BTreeMap::new(),
+        values: 0,
+    };
+    let mut syntax = Syntax::default();
+    parser.top(&mut syntax)?;
+    Ok(syntax)
+}
+
+/// Reads the entries `name: "0x…"` of the section with resources.
+fn resources(data: &str) -> Result<Resources<'_>> {
+    let mut lexer = Lexer::new(data);
+    let mut found = BTreeMap::new();
+    let mut name = None;
+    loop {
+        match lexer.next()? {
+            Token::End => return Ok(found),
+            Token::Word(word) => name = Some(word),
+            Token::String(text) => match name.take() {
+                Some(name) if text.starts_with("0x") => {
+                    found.insert(name, text);
+                }
+                _ => name = Some(text),
+            },
+            _ => {}
+        }
+    }
+}
+
+pub(super) struct Parser<'a> {
+    pub(super) lexer: Lexer<'a>,
+    pub(super) resources: Resources<'a>,
+    /// The first value and the number of values of each name.
+    names: BTreeMap<&'a str, (ValueId, usize)>,
+    values: usize,
+}
+
+impl<'a> Parser<'a> {
+    /// Reads the file: aliases, one module, or functions without a module.
+    fn top(&mut self, syntax: &mut Syntax) -> Result<()> {
+        loop {
+            match self.lexer.peek()? {
+                Token::End => return Ok(()),
+                Token::Hash(_) | Token::Bang(_) => self.alias()?,
+                Token::Word("module") => self.module(syntax)?,
+                Token::String("builtin.module") => {
+                    let module = self.operation(0)?;
+                    syntax.name = symbol_name(&module);
+                    for operation in module.regions.into_iter().flat_map(|body| body.operations) {
+                        syntax.functions.extend(self.generic_function(operation));
+                    }
+                }
+                _ => self.declaration(syntax)?,
+            }
+        }
+    }
+
+    /// Skips `#alias = attribute` and `!alias = type`.
+    fn alias(&mut self) -> Result<()> {
+        self.lexer.next()?;
+        self.lexer.expect(b'=')?;
+        if matches!(self.lexer.peek()?, Token::Punctuation(b'(')) {
+            types::read(&mut self.lexer, 0)?;
+        } else {
+            attributes::read(&mut self.lexer, &self.resources, 0)?;
+        }
+        Ok(())
+    }
+
+    fn module(&mut self, syntax: &mut Syntax) -> Result<()> {
+        self.lexer.next()?;
+        if let Token::Symbol(name) = self.lexer.peek()? {
+            self.lexer.next()?;
+            syntax.name = Some(name.to_owned());
+        }
+        self.attribute_list()?;
+        self.lexer.expect(b'{')?;
+        while !self.lexer.eat(b'}')? {
+            if self.lexer.peek()? == Token::End {
+                return Err(self.lexer.unexpected("`}`"));
+            }
+            self.declaration(syntax)?;
+        }
+        self.location()?;
+        Ok(())
+    }
+
+    /// Skips `attributes {…}`.
+    fn attribute_list(&mut self) -> Result<()> {
+        if self.lexer.eat_word("attributes")? {
+            self.lexer.expect(b'{')?;
+            attributes::dictionary(&mut self.lexer, &self.resources, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Reads `loc(…)`, and returns the name if the location is a name.
+    pub(super) fn location(&mut self) -> Result<Option<String>> {
+        if !self.lexer.eat_word("loc")? {
+            return Ok(None);
+        }
+        let mut ahead = self.lexer.clone();
+        ahead.next()?;
+        let name = match (ahead.next()?, ahead.next()?) {
+            (Token::String(name), Token::Punctuation(b')')) => Some(attributes::unescape(name)),
+            _ => None,
+        };
+        self.lexer.skip_brackets()?;
+        Ok(name)
+    }
+
+    /// Reads a function, or skips a declaration of another dialect (`sdy.mesh @mesh = <…>`).
+    fn declaration(&mut self, syntax: &mut Syntax) -> Result<()> {
+        match self.lexer.peek()? {
+            Token::Word("func.func" | "func") => {
+                let function = self.function()?;
+                syntax.functions.extend(function);
+                Ok(())
+            }
+            Token::String("func.func") => {
+                let operation = self.operation(0)?;
+                syntax.functions.extend(self.generic_function(operation));
+                Ok(())
+            }
+            Token::Word("sdy.mesh") => {
+                self.lexer.next()?;
+                self.lexer.next()?;
+                self.lexer.expect(b'=')?;
+                self.lexer.skip_brackets()?;
+                self.location().map(|_| ())
+            }
+            _ => Err(self.lexer.unexpected("a function")),
+        }
+    }
+
+    /// Reads a function; a declaration without a body is `None`.
+    fn function(&mut self) -> Result<Option<Function>> {
+        self.lexer.next()?;
+        self.names.clear();
+        self.values = 0;
+        while matches!(self.lexer.peek()?, Token::Word("public" | "private" | "nested")) {
+            self.lexer.next()?;
+        }
+        let line = self.lexer.line();
+        let Token::Symbol(name) = self.lexer.next()? else {
+            return Err(self.lexer.unexpected("the name of a function"));
+        };
+        let (inputs, input_names, parameters) = self.function_inputs()?;
+        let (mut outputs, mut output_names) = (Vec::new(), Vec::new());
+        if self.lexer.peek()? == Token::Arrow {
+            self.lexer.next()?;
+            (outputs, output_names) = self.function_outputs()?;
+        }
+        self.attribute_list()?;
+        if !self.lexer.eat(b'{')? {
+            self.location()?;
+            return Ok(None);
+        }
+        let operations = self.operations(0)?;
+        self.location()?;
+        Ok(Some(Function {
+            name: name.to_owned(),
+            inputs,
+            input_names,
+            outputs,
+            output_names,
+            body: Region { parameters, operations },
+            values: self.values,
+            line,
+        }))
+    }
+
+    fn function_inputs(&mut self) -> Result<(Vec<Type>, Vec<Option<String>>, Vec<ValueId>)> {
+        let (mut inputs, mut names, mut parameters) = (Vec::new(), Vec::new(), Vec::new());
+        self.lexer.expect(b'(')?;
+        while !self.lexer.eat(b')')? {
+            if let Token::Value(name) = self.lexer.peek()? {
+                self.lexer.next()?;
+                self.lexer.expect(b':')?;
+                parameters.push(self.define(name, 1));
+            }
+            inputs.push(types::read(&mut self.lexer, 0)?);
+            let info = self.information("jax.arg_info")?;
+            let location = self.location()?;
+            names.push(info.or(location));
+            if !self.lexer.eat(b',')? {
+                self.lexer.expect(b')')?;
+                break;
+            }
+        }
+        Ok((inputs, names, parameters))
+    }
+
+    /// Reads the attributes of an input or output of a function, and returns one of them.
+    fn information(&mut self, key: &str) -> Result<Option<String>> {
+        if !self.lexer.eat(b'{')? {
+            return Ok(None);
+        }
+        let entries = attributes::dictionary(&mut self.lexer, &self.resources, 0)?;
+        Ok(entries.into_iter().find_map(|(name, value)| match value {
+            Attribute::String(value) if name == key => Some(value),
+            _ => None,
+        }))
+    }
+
+    fn function_outputs(&mut self) -> Result<(Vec<Type>, Vec<Option<String>>)> {
+        if !self.lexer.eat(b'(')? {
+            return Ok((vec![types::read(&mut self.lexer, 0)?], vec![None]));
+        }
+        let (mut outputs, mut names) = (Vec::new(), Vec::new());
+        while !self.lexer.eat(b')')? {
+            outputs.push(types::read(&mut self.lexer, 0)?);
+            names.push(self.information("jax.result_info")?);
+            if !self.lexer.eat(b',')? {
+                self.lexer.expect(b')')?;
+                break;
+            }
+        }
+        Ok((outputs, names))
+    }
+
+    /// Converts an operation `func.func` in the generic form.
+    fn generic_function(&mut self, operation: Operation) -> Option<Function> {
+        if operation.name != "func.func" {
+            return None;
+        }
+        let name = symbol_name(&operation)?;
+        let Some(Attribute::Type(Type::Function(inputs, outputs))) =
+            operation.attribute(&["function_type"]).cloned()
+        else {
+            return None;
+        };
+        let body =
+            operation.regions.into_iter().next().filter(|body| !body.operations.is_empty())?;
+        let (input_names, output_names) = (vec![None; inputs.len()], vec![None; outputs.len()]);
+        let (values, line) = (self.values, operation.line);
+        Some(Function { name, inputs, input_names, outputs, output_names, body, values, line })
+    }
+
+    /// Numbers the results of an operation.
+    pub(super) fn define(&mut self, name: &'a str, count: usize) -> ValueId {
+        let first = self.values;
+        self.values += count;
+        self.names.insert(name, (first, count));
+        first
+    }
+
+    /// Numbers a value without a name.
+    pub(super) fn fresh(&mut self) -> ValueId {
+        self.values += 1;
+        self.values - 1
+    }
+
+    /// Returns the number of a value.
+    pub(super) fn resolve(&self, name: &str) -> Result<ValueId> {
+        let (base, index) = match name.split_once('#') {
+            Some((base, index)) => (base, index.parse().ok()),
+            None => (name, Some(0)),
+        };
+        let found = self.names.get(base).zip(index).filter(|((_, count), index)| index < count);
+        let why = || malformed_line(self.lexer.line(), format!("the value %{name} is not defined"));
+        found.map(|((first, _), index)| first + index).ok_or_else(why)
+    }
+
+    /// Reads operations up to a closing brace.
+    pub(super) fn operations(&mut self, depth: usize) -> Result<Vec<Operation>> {
+        if depth > MAX_DEPTH {
+            return Err(malformed_line(self.lexer.line(), "regions are nested too deep"));
+        }
+        let mut operations = Vec::new();
+        while !self.lexer.eat(b'}')? {
+            operations.push(self.operation(depth)?);
+        }
+        Ok(operations)
+    }
+
+    /// Reads `{ ^bb0(%a: type): operations }` after the opening brace.
+    pub(super) fn region(&mut self, depth: usize) -> Result<Region> {
+        let mut parameters = Vec::new();
+        if let Token::Block(_) = self.lexer.peek()? {
+            self.lexer.next()?;
+            if self.lexer.eat(b'(')? {
+                parameters = self.parameters()?;
+            }
+            self.lexer.expect(b':')?;
+        }
+        Ok(Region { parameters, operations: self.operations(depth)? })
+    }
+
+    /// Reads `%a: type, %b: type)`.
+    pub(super) fn parameters(&mut self) -> Result<Vec<ValueId>> {
+        let mut parameters = Vec::new();
+        while !self.lexer.eat(b')')? {
+            let Token::Value(name) = self.lexer.next()? else {
+                return Err(self.lexer.unexpected("a parameter"));
+            };
+            self.lexer.expect(b':')?;
+            types::read(&mut self.lexer, 0)?;
+            self.location()?;
+            parameters.push(self.define(name, 1));
+            if !self.lexer.eat(b',')? {
+                self.lexer.expect(b')')?;
+                break;
+            }
+        }
+        Ok(parameters)
+    }
+
+    /// Reads the names of results before `=`, with the number of values of each.
+    fn result_names(&mut self) -> Result<Vec<(&'a str, usize)>> {
+        let mut names = Vec::new();
+        while let Token::Value(name) = self.lexer.peek()? {
+            self.lexer.next()?;
+            let mut count = 1;
+            if self.lexer.eat(b':')? {
+                let Token::Number(text) = self.lexer.next()? else {
+                    return Err(self.lexer.unexpected("the number of results"));
+                };
+                let limit = self.lexer.text().len();
+                let why = "the number of results is too large";
+                let parsed = text.parse().ok().filter(|&count| count <= limit);
+                count = parsed.ok_or_else(|| malformed_line(self.lexer.line(), why))?;
+            }
+            names.push((name, count));
+            if !self.lexer.eat(b',')? {
+                break;
+            }
+        }
+        if !names.is_empty() {
+            self.lexer.expect(b'=')?;
+        }
+        Ok(names)
+    }
+
+    fn operation(&mut self, depth: usize) -> Result<Operation> {
+        let names = self.result_names()?;
+        self.lexer.skip_space();
+        let line = self.lexer.line();
+        let mut operation = match self.lexer.next()? {
+            Token::String(name) => self.generic(name, line, depth)?,
+            Token::Word("stablehlo.reduce" | "mhlo.reduce") => self.reduce(line, depth)?,
+            Token::Word("stablehlo.while" | "mhlo.while") => self.while_loop(line, depth)?,
+            Token::Word(name) => {
+                let count = names.iter().map(|(_, count)| count).sum();
+                self.short(name, line, count)?
+            }
+            _ => return Err(self.lexer.unexpected("an operation")),
+        };
+        self.location()?;
+        let count: usize = names.iter().map(|(_, count)| count).sum();
+        if count != operation.result_types.len() && !names.is_empty() {
+            let (name, types) = (&operation.name, operation.result_types.len());
+            let why = format!("{name} has {types} results; got names for {count}");
+            return Err(malformed_line(line, why));
+        }
+        operation.first_result = self.values;
+        for (name, count) in names {
+            self.define(name, count);
+        }
+        if count == 0 {
+            self.values += operation.result_types.len();
+        }
+        Ok(operation)
+    }
+
+    /// Reads the generic form after the name.
+    fn generic(&mut self, name: &str, line: usize, depth: usize) -> Result<Operation> {
+        let mut operation = new_operation(name, line);
+        self.lexer.expect(b'(')?;
+        while let Token::Value(name) = self.lexer.peek()? {
+            self.lexer.next()?;
+            operation.operands.push(self.resolve(name)?);
+            self.lexer.eat(b',')?;
+        }
+        self.lexer.expect(b')')?;
+        loop {
+            match self.lexer.peek()? {
+                Token::Punctuation(b'<') => {
+                    self.lexer.next()?;
+                    self.lexer.expect(b'{')?;
+                    self.dictionary(&mut operation)?;
+                    self.lexer.expect(b'>')?;
+                }
+                Token::Punctuation(b'{') => {
+                    self.lexer.next()?;
+                    self.dictionary(&mut operation)?;
+                }
+                Token::Punctuation(b'(') => {
+                    self.lexer.next()?;
+                    while self.lexer.eat(b'{')? {
+                        operation.regions.push(self.region(depth + 1)?);
+                        self.lexer.eat(b',')?;
+                    }
+                    self.lexer.expect(b')')?;
+                }
+                _ => break,
+            }
+        }
+        self.lexer.expect(b':')?;
+        let Type::Function(_, outputs) = types::read(&mut self.lexer, 0)? else {
+            return Err(self.lexer.unexpected("the type of a function"));
+        };
+        operation.result_types = outputs;
+        Ok(operation)
+    }
+
+    /// Reads the rest of an attribute dictionary into an operation.
+    pub(super) fn dictionary(&mut self, operation: &mut Operation) -> Result<()> {
+        let entries = attributes::dictionary(&mut self.lexer, &self.resources, 0)?;
+        operation.attributes.extend(entries);
+        Ok(())
+    }
+
+    /// Reads the short form after the name: operands, keywords, `key = value` and lists in any order.
+    fn short(&mut self, name: &str, line: usize, results: usize) -> Result<Operation> {
+        let mut operation = new_operation(&full_name(name), line);
+        loop {
+            let mut ahead = self.lexer.clone();
+            match ahead.next()? {
+                Token::Value(value) => {
+                    operation.operands.push(self.resolve(value)?);
+                    self.lexer = ahead;
+                }
+                Token::Punctuation(b'(' | b')' | b',') => self.lexer = ahead,
+                Token::Punctuation(b'{') => {
+                    self.lexer = ahead;
+                    self.dictionary(&mut operation)?;
+                }
+                Token::Punctuation(b'<') => {
+                    if ahead.eat(b'{')? {
+                        self.lexer = ahead;
+                        self.dictionary(&mut operation)?;
+                        self.lexer.expect(b'>')?;
+                    } else {
+                        self.lexer.skip_brackets()?;
+                    }
+                }
+                Token::Punctuation(b':') => {
+                    self.lexer = ahead;
+                    self.signature(&mut operation, results)?;
+                    return Ok(operation);
+                }
+                Token::Symbol(symbol) => {
+                    self.lexer = ahead;
+                    let symbol = Attribute::Symbol(symbol.to_owned());
+                    operation.attributes.push(("callee".into(), symbol));
+                }
+                Token::Word("loc") => return Ok(operation),
+                Token::Word("dense" | "dense_resource") => {
+                    let value = attributes::read(&mut self.lexer, &self.resources, 0)?;
+                    operation.result_types = vec![type_of(&value)];
+                    operation.attributes.push(("value".into(), value));
+                    return Ok(operation);
+                }
+                Token::Word(key) if ahead.eat(b'=')? => {
+                    self.lexer = ahead;
+                    let value = attributes::read(&mut self.lexer, &self.resources, 0)?;
+                    operation.attributes.push((key.to_owned(), value));
+                }
+                Token::Punctuation(b'[') | Token::Hash(_) | Token::String(_) | Token::Word(_) => {
+                    let value = attributes::read(&mut self.lexer, &self.resources, 0)?;
+                    operation.attributes.push((String::new(), value));
+                }
+                _ => return Ok(operation),
+            }
+        }
+    }
+
+    /// Reads the types after `:` in the short form.
+    fn signature(&mut self, operation: &mut Operation, results: usize) -> Result<()> {
+        let mut found = vec![types::read(&mut self.lexer, 0)?];
+        while self.lexer.eat(b',')? {
+            found.push(types::read(&mut self.lexer, 0)?);
+        }
+        if self.lexer.peek()? == Token::Arrow {
+            self.lexer.next()?;
+            operation.result_types = types::results(&mut self.lexer, 0)?;
+            return Ok(());
+        }
+        operation.result_types = match found.pop() {
+            Some(Type::Function(_, outputs)) => outputs,
+            Some(last) if results == 1 => vec![last],
+            Some(last) if results == found.len() + 1 => {
+                found.push(last);
+                found
+            }
+            _ => Vec::new(),
+        };
+        Ok(())
+    }
+}
+
+/// Adds the dialect to the operations that omit it.
+fn full_name(name: &str) -> String {
+    match name {
+        "return" | "call" => format!("func.{name}"),
+        _ => name.to_owned(),
+    }
+}
+
+pub(super) fn new_operation(name: &str, line: usize) -> Operation {
+    Operation {
+        name: name.to_owned(),
+        operands: Vec::new(),
+        first_result: 0,
+        result_types: Vec::new(),
+        attributes: Vec::new(),
+        regions: Vec::new(),
+        line,
+    }
+}
+
+fn symbol_name(operation: &Operation) -> Option<String> {
+    match operation.attribute(&["sym_name"]) {
+        Some(Attribute::String(name) | Attribute::Symbol(name)) => Some(name.clone()),
+        _ => None,
+    }
+}
+
+fn type_of(value: &Attribute) -> Type {
+    match value {
+        Attribute::Dense(Dense::Splat(_, ty)) => Type::Tensor(ty.clone()),
+        Attribute::Dense(Dense::Tensor(tensor)) => {
+            Type::Tensor(TensorType::new(tensor.dtype(), tensor.shape().clone()))
+        }
+        Attribute::Dense(Dense::Other(text)) => Type::Other(text.clone()),
+        _ => Type::Other("an attribute".into()),
+    }
+}
