@@ -236,7 +236,7 @@ class _Operators:
         keepdims: bool = False,
         where: TensorLike | None = None,
     ) -> Tensor:
-        """Tell whether all elements are true: see `nxla.all`.
+        """Return whether all elements are true: see `nxla.all`.
 
         Examples
         --------
@@ -254,7 +254,7 @@ class _Operators:
         keepdims: bool = False,
         where: TensorLike | None = None,
     ) -> Tensor:
-        """Tell whether there is a true element: see `nxla.any`.
+        """Return whether any element is true: see `nxla.any`.
 
         Examples
         --------
@@ -314,7 +314,7 @@ class _Operators:
     ) -> Tensor:
         """Find the indices that sort an axis: see `nxla.argsort`.
 
-        The `kind` is one of those that numpy knows, and makes no difference.
+        The `kind` is a name of NumPy, and has no effect.
 
         Examples
         --------
@@ -381,7 +381,7 @@ class _Operators:
         ([(1-2j)], [1, 2])
         """
     def copy(self, /) -> Tensor:
-        """Return a tensor with the same values in memory of its own.
+        """Return a copy of the tensor in new memory.
 
         Assigning to elements of one tensor leaves the other unchanged, and so does `Tensor.deallocate`:
         a copy of a device tensor is a new buffer on the same device.
@@ -405,7 +405,7 @@ class _Operators:
         include_initial: bool = False,
         reverse: bool = False,
     ) -> Tensor:
-        """Multiply up the elements along an axis, or one by one without: see `nxla.cumulative_prod`.
+        """Return cumulative products along an axis, or of all elements: see `nxla.cumulative_prod`.
 
         Examples
         --------
@@ -423,7 +423,7 @@ class _Operators:
         include_initial: bool = False,
         reverse: bool = False,
     ) -> Tensor:
-        """Add up the elements along an axis, or one by one without: see `nxla.cumulative_sum`.
+        """Return cumulative sums along an axis, or of all elements: see `nxla.cumulative_sum`.
 
         Examples
         --------
@@ -473,12 +473,12 @@ class _Operators:
             Axes that are added up along, paired in order. Without any axes given, the last axis of
             `x1` and the last but one of `x2` (the last one of a vector), and a scalar multiplies.
         x1_batch, x2_batch : int or str, or a sequence, optional
-            Axes that are kept in step; the first ones of both.
+            Batch axes; they must be the first axes of both operands.
 
         Returns
         -------
         Tensor
-            The batch axes, then the other axes of `x1`, then those of `x2`.
+            The batch axes, then the free axes of `x1`, then the free axes of `x2`.
 
         Raises
         ------
@@ -537,7 +537,7 @@ class _Operators:
         keepdims: bool = False,
         where: TensorLike | None = None,
     ) -> Tensor:
-        """Average the elements, those that `where` says, in a dtype if one is given: see `nxla.mean`.
+        """Return the mean of the elements that `where` selects, in a dtype: see `nxla.mean`.
 
         The mean of no element is NaN.
 
@@ -590,7 +590,7 @@ class _Operators:
         initial: TensorLike | None = None,
         where: TensorLike | None = None,
     ) -> Tensor:
-        """Multiply the elements, those that `where` says, and `initial`: see `nxla.prod`.
+        """Return the product of `initial` and the elements that `where` selects: see `nxla.prod`.
 
         Examples
         --------
@@ -641,7 +641,7 @@ class _Operators:
     def reshape(self, /, *shape: Any, order: Literal["C"] = "C") -> Tensor:
         """Return the elements in another shape, given as one sequence or as sizes: see `nxla.reshape`.
 
-        The `order` in which elements are read and written is that of rows, which is all that there is.
+        The `order` of elements must be row-major order.
 
         Examples
         --------
@@ -720,7 +720,7 @@ class _Operators:
         keepdims: bool = False,
         where: TensorLike | None = None,
     ) -> Tensor:
-        """Compute the standard deviation, of the elements that `where` says: see `nxla.std`.
+        """Return the standard deviation of the elements that `where` selects: see `nxla.std`.
 
         numpy says `ddof` for what the Array API standard calls `correction`.
 
@@ -742,7 +742,7 @@ class _Operators:
         initial: TensorLike | None = None,
         where: TensorLike | None = None,
     ) -> Tensor:
-        """Add up the elements, those that `where` says, and `initial`: see `nxla.sum`.
+        """Return the sum of `initial` and the elements that `where` selects: see `nxla.sum`.
 
         Examples
         --------
@@ -768,8 +768,8 @@ class _Operators:
         x : tensor_like
             Any tensor.
         indices : tensor_like
-            Integers, of any shape; negative ones count from the end. Those that are out of range
-            even so stand for the nearest element.
+            Integers of any shape; negative ones count from the end. An index that is still out of
+            range selects the nearest element.
         axis : int or str, optional
             The axis; may be left out if there is only one.
 
@@ -838,7 +838,7 @@ class _Operators:
         keepdims: bool = False,
         where: TensorLike | None = None,
     ) -> Tensor:
-        """Compute the variance, of the elements that `where` says: see `nxla.var`.
+        """Return the variance of the elements that `where` selects: see `nxla.var`.
 
         numpy says `ddof` for what the Array API standard calls `correction`. The variance of no more
         elements than that is NaN or infinite.
@@ -1188,7 +1188,7 @@ class _CacheReport(TypedDict):
 
 @final
 class Function(Generic[_P, _R_co]):
-    """A function that runs compiled. Made by ``nx.jit``, ``nx.compile`` and ``nx.defn``."""
+    """A compiled function. ``nx.jit``, ``nx.compile`` and ``nx.defn`` return it."""
 
     __name__: str
     __qualname__: str
@@ -1218,26 +1218,26 @@ class Function(Generic[_P, _R_co]):
         self: Function[Concatenate[_T, _Q], _R_co], instance: _T, owner: type[Any] | None = None, /
     ) -> Callable[_Q, _R_co]: ...
     def warm_up(self, *args: Any, **kwargs: Any) -> None:
-        """Traces and compiles for these arguments without running; templates stand for tensors."""
+        """Traces and compiles for these arguments without a run; tensors may be templates."""
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Traces for these arguments, templates among them, and gives what can be looked at, compiled or
-        exported: a ``Lowered``.
+        """Traces the function for these arguments or templates, and returns a ``Lowered`` object, which can
+        be inspected, compiled and exported.
         """
     def explain(self, *args: _P.args, **kwargs: _P.kwargs) -> Explanation:
-        """Explains which backend runs the next call with these arguments, why, and in what time. The
-        function is compiled if it has not been for such arguments, and nothing runs.
+        """Returns the backend of the next call with these arguments, the reason, and the estimated time.
+        The method compiles the function if necessary, and does not run it.
         """
     def _donated_leaves(self, *args: Any, **kwargs: Any) -> list[bool]: ...
     def debug_expr(self, *args: Any, **kwargs: Any) -> Expression:
-        """Traces for these arguments and gives the expression."""
+        """Traces the function for these arguments and returns the expression."""
     def compile(self, *args: Any) -> Compiled[_R_co]:
-        """Compiles for the types of these arguments only; templates stand for tensors."""
+        """Compiles for the types of these arguments only; tensors may be templates."""
     def cache_report(self) -> _CacheReport:
-        """What the function has compiled: entries, hits, misses, and the digests of its programs with the
-        backends that run them.
+        """Returns the number of compiled entries, hits and misses, and the digests of the programs with
+        their backends.
         """
     def clear_cache(self) -> None:
-        """Forgets what the function has compiled."""
+        """Deletes the compiled programs of the function."""
 
 @final
 class Compiled(Generic[_R_co]):
@@ -1627,9 +1627,9 @@ def register_container(
     cls : type
         The class.
     flatten : callable
-        Gives ``(children, aux)`` of a value; ``aux`` must be hashable and comparable.
+        Returns ``(children, aux)`` for a value; ``aux`` must be hashable and comparable.
     unflatten : callable
-        Puts a value together, of ``(aux, children)``.
+        Returns the value for ``(aux, children)``.
 
     Examples
     --------
@@ -1646,22 +1646,23 @@ def tree_flatten(value: Any) -> tuple[list[Any], TreeDef]:
     """The leaves of a container (tensors, traced values, numbers and arrays) and its structure."""
 
 def get_default_options() -> dict[str, Any]:
-    """The options in force on this thread."""
+    """Returns the current options of this thread."""
 
 def replace_default_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Sets this thread's options (None returns to the process's); gives those in force before."""
+    """Sets the options of this thread, or resets them to those of the process for None, and returns the
+    old options."""
 
 def get_global_default_options() -> dict[str, Any]:
-    """The options of the process."""
+    """Returns the options of the process."""
 
 def replace_global_default_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Sets the options of the process; gives those in force before."""
+    """Sets the options of the process, and returns the old options."""
 
 def has_own_options() -> bool:
-    """Whether this thread has options of its own, rather than the process's."""
+    """Returns whether this thread has its own options instead of the options of the process."""
 
 def compilers() -> list[str]:
-    """The names of all compilers."""
+    """Returns the names of all compilers."""
 
 def register_compiler(compiler: Compiler) -> str:
     """Registers a compiler under its ``name``."""
@@ -1685,7 +1686,7 @@ def set_package_directory(directory: str) -> None:
     """Sets the directory of the package, whose frames are skipped."""
 
 def set_reassociate_floats(allow: bool) -> bool:
-    """Whether traces of this thread may reorder float arithmetic; gives what was in force before."""
+    """Sets whether traces of this thread may reorder float arithmetic, and returns the old value."""
 
 def set_numbers_of_nx(of_nx: bool) -> bool:
     """Sets whether scalars and sums of booleans have the dtypes of Nx on the thread; returns the
@@ -1693,23 +1694,23 @@ def set_numbers_of_nx(of_nx: bool) -> bool:
     """
 
 def wait_until_idle() -> None:
-    """Ends all streams, and waits until no program runs on any device and none calls a function: neither
-    the threads of streams, which may need the interpreter, nor XLA must be left running when the
-    process ends. The wait ends after [`EXIT_PATIENCE`], as the process must end although a program loops
-    for ever, and on Ctrl-C. Nothing can be run afterwards but by the calling thread.
+    """Ends all streams, and waits until no program runs on a device or calls a function. The threads of
+    streams may need the interpreter, and XLA must not run when the process ends. The wait ends after
+    [`EXIT_PATIENCE`], because a program may loop forever, and on Ctrl-C. Afterwards only the calling
+    thread can run programs.
     """
 
 def before_fork() -> None:
-    """To be called before the process forks: waits until other threads are at nothing that all share."""
+    """Prepares a fork: waits until no other thread holds a lock of shared state."""
 
 def after_fork() -> None:
-    """To be called in the process that has forked."""
+    """Releases the locks in the parent process after a fork."""
 
 def after_fork_in_child() -> None:
-    """To be called in a process that was forked off: none of the threads of the parent are in it."""
+    """Resets the state in a child process after a fork, which has only the calling thread."""
 
 def release_held_memory() -> int:
-    """Returns memory that is kept for new tensors to the system; tells how many bytes."""
+    """Returns pooled memory to the system, and returns the number of bytes."""
 
 def set_debug_nans(check: bool) -> bool:
     """Sets whether the thread checks results; returns the previous setting."""
@@ -1994,9 +1995,9 @@ def tensor_from_bytes(
     vectorized: Sequence[str] | None = None,
     owned: bool = False,
 ) -> Tensor:
-    """A tensor from a buffer of its bytes in row-major order, native byte order; its first axes are
-    vectorized under these names. Memory to which nobody can write is shared, and other memory copied
-    unless it is ``owned``, which promises that nobody does.
+    """Returns a tensor from a buffer of its bytes in row-major order and native byte order; the first
+    axes are vectorized under these names. Read-only memory is shared. Other memory is copied unless
+    ``owned`` is true, which promises that the memory does not change.
     """
 
 def eigh_parts(a: TensorLike) -> list[Tensor]:
@@ -2013,9 +2014,9 @@ def eye(shape: Shape, dtype: DTypeLike | None = None, names: Names | None = None
 def full(
     shape: Shape, value: TensorLike, dtype: DTypeLike | None = None, names: Names | None = None
 ) -> Tensor:
-    """One number repeated over a shape.
+    """Returns a tensor filled with one number.
 
-    Raises ``OverflowError`` for a plain number beyond what a dtype of integers holds.
+    Raises ``OverflowError`` for a scalar outside the range of an integer dtype.
     """
 
 def iota(
@@ -2293,7 +2294,7 @@ def abs(x: TensorLike, /) -> Tensor:
 def acos(x: TensorLike, /) -> Tensor:
     """Return the angle in radians whose cosine is each element.
 
-    Real numbers outside [-1, 1] give NaN.
+    The result is NaN for real numbers outside [-1, 1].
 
     Parameters
     ----------
@@ -2315,7 +2316,7 @@ def acos(x: TensorLike, /) -> Tensor:
 def acosh(x: TensorLike, /) -> Tensor:
     """Return the number whose hyperbolic cosine is each element.
 
-    Real numbers below 1 give NaN.
+    The result is NaN for real numbers below 1.
 
     Parameters
     ----------
@@ -2522,7 +2523,7 @@ def argsort(
 def asin(x: TensorLike, /) -> Tensor:
     """Return the angle in radians whose sine is each element.
 
-    Real numbers outside [-1, 1] give NaN.
+    The result is NaN for real numbers outside [-1, 1].
 
     Parameters
     ----------
@@ -2587,7 +2588,7 @@ def atan(x: TensorLike, /) -> Tensor:
 def atan2(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """Return the angle in radians of the point (x2, x1).
 
-    Complex numbers give ``-i log((x2 + i x1) / sqrt(x1^2 + x2^2))``.
+    For complex numbers, the result is ``-i log((x2 + i x1) / sqrt(x1^2 + x2^2))``.
 
     Parameters
     ----------
@@ -2614,7 +2615,7 @@ def atan2(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 def atanh(x: TensorLike, /) -> Tensor:
     """Return the number whose hyperbolic tangent is each element.
 
-    Real numbers outside [-1, 1] give NaN.
+    The result is NaN for real numbers outside [-1, 1].
 
     Parameters
     ----------
@@ -2743,7 +2744,7 @@ def bitwise_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
 
 def bitwise_invert(x: TensorLike, /) -> Tensor:
-    """Turn every bit over; the operator ``~``.
+    """Invert every bit; the operator ``~``.
 
     A boolean is negated.
 
@@ -3574,12 +3575,12 @@ def dot(
         Axes that are added up along, paired in order. Without any axes given, the last axis of
         `x1` and the last but one of `x2` (the last one of a vector), and a scalar multiplies.
     x1_batch, x2_batch : int or str, or a sequence, optional
-        Axes that are kept in step; the first ones of both.
+        Batch axes; they must be the first axes of both operands.
 
     Returns
     -------
     Tensor
-        The batch axes, then the other axes of `x1`, then those of `x2`.
+        The batch axes, then the free axes of `x1`, then the free axes of `x2`.
 
     Raises
     ------
@@ -3709,9 +3710,9 @@ def embedding(table: TensorLike, x: TensorLike, /) -> Tensor:
     """
 
 def equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Tell where two elements are equal; the operator ``==``.
+    """Return whether the elements are equal; the operator ``==``.
 
-    NaN equals nothing, not even itself.
+    NaN is not equal to any number, including NaN.
 
     Parameters
     ----------
@@ -4045,7 +4046,7 @@ def floor(x: TensorLike, /) -> Tensor:
 def floor_divide(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """Divide and round toward minus infinity; the operator ``//``.
 
-    Dividing an integer by zero gives an unspecified number, not an error.
+    The quotient of an integer by zero is unspecified, and not an error.
 
     Parameters
     ----------
@@ -4072,7 +4073,7 @@ def floor_divide(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
 
 def fmod(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Return what a division rounded toward zero leaves.
+    """Return the remainder of the division rounded toward zero.
 
     A result that is not zero has the sign of the dividend, as in C.
 
@@ -4169,7 +4170,7 @@ def glu(x: TensorLike, /, axis: Axis = -1) -> Tensor:
     """
 
 def greater(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Tell where the first is larger; the operator ``>``.
+    """Return whether the first element is larger; the operator ``>``.
 
     Parameters
     ----------
@@ -4196,7 +4197,7 @@ def greater(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
 
 def greater_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Tell where the first is not smaller; the operator ``>=``.
+    """Return whether the first element is larger or equal; the operator ``>=``.
 
     Parameters
     ----------
@@ -4456,7 +4457,7 @@ def ihfft(
 def imag(x: TensorLike, /) -> Tensor:
     """Return the imaginary part of each element.
 
-    Real numbers give zero.
+    The result is zero for real numbers.
 
     Parameters
     ----------
@@ -4654,7 +4655,7 @@ def isclose(
     """
 
 def isfinite(x: TensorLike, /) -> Tensor:
-    """Tell where elements are neither infinite nor NaN.
+    """Return whether each element is neither infinite nor NaN.
 
     Parameters
     ----------
@@ -4674,7 +4675,7 @@ def isfinite(x: TensorLike, /) -> Tensor:
     """
 
 def isinf(x: TensorLike, /) -> Tensor:
-    """Tell where elements are infinite.
+    """Return whether each element is infinite.
 
     Parameters
     ----------
@@ -4694,7 +4695,7 @@ def isinf(x: TensorLike, /) -> Tensor:
     """
 
 def isnan(x: TensorLike, /) -> Tensor:
-    """Tell where elements are not a number.
+    """Return whether each element is NaN.
 
     Parameters
     ----------
@@ -4853,7 +4854,7 @@ def least_squares(a: TensorLike, b: TensorLike, /, *, rtol: TensorLike | None = 
     """
 
 def less(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Tell where the first is smaller; the operator ``<``.
+    """Return whether the first element is smaller; the operator ``<``.
 
     Parameters
     ----------
@@ -4880,7 +4881,7 @@ def less(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
 
 def less_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Tell where the first is not larger; the operator ``<=``.
+    """Return whether the first element is smaller or equal; the operator ``<=``.
 
     Parameters
     ----------
@@ -4938,7 +4939,7 @@ def lgamma(x: TensorLike, /) -> Tensor:
 def log(x: TensorLike, /) -> Tensor:
     """Return the natural logarithm of each element.
 
-    Negative real numbers give NaN, zero gives minus infinity.
+    The result is NaN for negative real numbers, and minus infinity for zero.
 
     Parameters
     ----------
@@ -5082,7 +5083,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
 
 def logical_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Tell where both elements are true, that is, not zero.
+    """Return whether both elements are nonzero.
 
     Parameters
     ----------
@@ -5107,7 +5108,7 @@ def logical_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
 
 def logical_not(x: TensorLike, /) -> Tensor:
-    """Tell where elements are zero.
+    """Return whether each element is zero.
 
     Parameters
     ----------
@@ -5127,7 +5128,7 @@ def logical_not(x: TensorLike, /) -> Tensor:
     """
 
 def logical_or(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Tell where one of two elements, or both, are not zero.
+    """Return whether at least one of the elements is nonzero.
 
     Parameters
     ----------
@@ -5152,7 +5153,7 @@ def logical_or(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
 
 def logical_xor(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Tell where exactly one of two elements is not zero.
+    """Return whether exactly one of the elements is nonzero.
 
     Parameters
     ----------
@@ -5359,8 +5360,8 @@ def max_pool(
     strides : int or sequence of int, optional
         The stride of the windows; their size by default.
     padding : {"valid", "same"} or sequence of (int, int)
-        What is around the elements, and is never the largest: nothing, so much that there is a
-        window for each stride, or what is said for each axis.
+        The padding, whose elements are smaller than all others: none, enough for one window for
+        each stride, or pairs for each axis.
     channels_last : bool
         If True, channels are the last axis, as in JAX and Keras, instead of the second.
 
@@ -5791,9 +5792,9 @@ def negative(x: TensorLike, /) -> Tensor:
     """
 
 def nextafter(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Return the number that comes after the first on the way to the second.
+    """Return the next representable number after the first operand toward the second.
 
-    It is the neighbour among the numbers of the dtype; equal numbers give the second.
+    If the operands are equal, the result is the second one.
 
     Parameters
     ----------
@@ -5861,7 +5862,7 @@ def norm(
     """
 
 def not_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Tell where two elements differ; the operator ``!=``.
+    """Return whether the elements differ; the operator ``!=``.
 
     Parameters
     ----------
@@ -6453,7 +6454,7 @@ def rot90(x: TensorLike, /, k: int = 1, axes: Axes | None = None) -> Tensor:
     x : tensor_like
         A tensor with at least two axes.
     k : int
-        The number of quarter turns; negative numbers rotate in the other direction.
+        The number of rotations by 90 degrees; negative numbers rotate in the other direction.
     axes : (int or str, int or str), optional
         The plane; the first two axes by default.
 
@@ -6472,9 +6473,9 @@ def rot90(x: TensorLike, /, k: int = 1, axes: Axes | None = None) -> Tensor:
     """
 
 def round(x: TensorLike, /) -> Tensor:
-    """Return the nearest whole number, the even one of two equally near.
+    """Round to the nearest integer; ties round to the even one.
 
-    The parts of complex numbers are rounded, each by itself.
+    The real and imaginary parts of complex numbers are rounded separately.
 
     Parameters
     ----------
@@ -6616,7 +6617,7 @@ def sign(x: TensorLike, /) -> Tensor:
     """
 
 def signbit(x: TensorLike, /) -> Tensor:
-    """Tell where the sign bit is set, also that of a zero or a NaN.
+    """Return whether the sign bit of each element is set, including zeros and NaN.
 
     Parameters
     ----------
@@ -6918,7 +6919,7 @@ def sparse_sigmoid(x: TensorLike, /) -> Tensor:
 def sqrt(x: TensorLike, /) -> Tensor:
     """Return the square root of each element.
 
-    Negative real numbers give NaN.
+    The result is NaN for negative real numbers.
 
     Parameters
     ----------
@@ -6938,7 +6939,7 @@ def sqrt(x: TensorLike, /) -> Tensor:
     """
 
 def square(x: TensorLike, /) -> Tensor:
-    """Multiply each element by itself.
+    """Return the square of each element.
 
     Parameters
     ----------
@@ -7157,8 +7158,8 @@ def take(x: TensorLike, indices: TensorLike, /, axis: Axis | None = None) -> Ten
     x : tensor_like
         Any tensor.
     indices : tensor_like
-        Integers, of any shape; negative ones count from the end. Those that are out of range
-        even so stand for the nearest element.
+        Integers of any shape; negative ones count from the end. An index that is still out of
+        range selects the nearest element.
     axis : int or str, optional
         The axis; may be left out if there is only one.
 
@@ -7280,8 +7281,8 @@ def tile(x: TensorLike, repetitions: PerAxis, /) -> Tensor:
     x : tensor_like
         Any tensor.
     repetitions : int or sequence of int
-        How often along each axis; of fewer numbers than axes, or more, the missing are 1. A
-        number stands for the last axis.
+        The number of copies along each axis. The shorter of `repetitions` and the shape is
+        extended by ones in front; an integer applies to the last axis.
 
     Examples
     --------
@@ -7300,7 +7301,7 @@ def top_k(x: TensorLike, /, k: int = 1) -> tuple[Tensor, Tensor]:
     x : tensor_like
         Real numbers, with at least one axis.
     k : int
-        How many.
+        The number of elements.
 
     Returns
     -------
@@ -7416,7 +7417,7 @@ def triu(x: TensorLike, /, k: int = 0) -> Tensor:
     """
 
 def trunc(x: TensorLike, /) -> Tensor:
-    """Drop what is behind the point of each element.
+    """Round each element toward zero.
 
     Parameters
     ----------

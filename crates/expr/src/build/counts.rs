@@ -40,8 +40,8 @@ pub struct Beyond {
 }
 
 impl Graph {
-    /// Returns the indices at which the elements of `x` have to be inserted into an increasing
-    /// vector, before or after equal elements. NaN is largest. The result is `s32` (or `s64`).
+    /// Returns the indices at which the elements of `x` must be inserted into an increasing vector,
+    /// before or after equal elements. NaN is largest. The result is `s32` (or `s64`).
     ///
     /// # Errors
     /// Returns an error for a `sorted` that is not a vector or complex numbers.

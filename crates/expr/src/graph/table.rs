@@ -331,13 +331,13 @@ macro_rules! for_each_unary {
             /// The real and imaginary parts of complex numbers are rounded separately.
             RoundEven round_half_even "round_half_even" Same (Composed(Composed::RoundEven)) 1 (-3.0, 3.0)
                 "round" [">>> nx.round([0.5, 1.5, 2.5]).tolist()" "[0.0, 2.0, 2.0]"];
-            /// Tell where elements are not a number.
+            /// Return whether each element is NaN.
             IsNan is_nan "is_nan" Predicate (Composed(Composed::IsNan)) 1 (-3.0, 3.0)
                 "isnan" [">>> nx.isnan([1.0, float(\"nan\")]).tolist()" "[False, True]"];
-            /// Tell where elements are infinite.
+            /// Return whether each element is infinite.
             IsInfinity is_infinity "is_infinity" Predicate (Composed(Composed::IsInfinity)) 1 (-3.0, 3.0)
                 "isinf" [">>> nx.isinf([1.0, float(\"-inf\")]).tolist()" "[False, True]"];
-            /// Tell where elements are zero.
+            /// Return whether each element is zero.
             LogicalNot logical_not "logical_not" Predicate (Composed(Composed::LogicalNot)) 1 (-3.0, 3.0)
                 "logical_not" [">>> nx.logical_not([0, 1, 2]).tolist()" "[True, False, False]"];
             /// Invert every bit; the operator ``~``.
@@ -401,7 +401,7 @@ macro_rules! for_each_binary {
                     ">>> nx.atan2([1.0, -1.0], [-1.0, 1.0]).tolist()"
                     "[2.356194496154785, -0.7853981852531433]"
                 ];
-            /// Return what a division rounded toward zero leaves.
+            /// Return the remainder of the division rounded toward zero.
             ///
             /// A result that is not zero has the sign of the dividend, as in C.
             Remainder remainder "remainder" Ordered (Composed(Composed::Remainder)) 8
@@ -437,33 +437,33 @@ macro_rules! for_each_binary {
             /// Signed integers keep their sign.
             RightShift right_shift "right_shift" Int (Composed(Composed::RightShift)) 1
                 "bitwise_right_shift" [">>> nx.bitwise_right_shift([-8, 8], 1).tolist()" "[-4, 4]"];
-            /// Tell where two elements are equal; the operator ``==``.
+            /// Return whether the elements are equal; the operator ``==``.
             ///
-            /// NaN equals nothing, not even itself.
+            /// NaN is not equal to any number, including NaN.
             Equal equal "equal" Equality (Compare("EQ")) 1
                 "equal" [">>> nx.equal([1, 2], 2).tolist()" "[False, True]"];
-            /// Tell where two elements differ; the operator ``!=``.
+            /// Return whether the elements differ; the operator ``!=``.
             NotEqual not_equal "not_equal" Equality (Compare("NE")) 1
                 "not_equal" [">>> nx.not_equal([1, 2], 2).tolist()" "[True, False]"];
-            /// Tell where the first is larger; the operator ``>``.
+            /// Return whether the first element is larger; the operator ``>``.
             Greater greater "greater" Order (Compare("GT")) 1
                 "greater" [">>> nx.greater([1, 2], 1).tolist()" "[False, True]"];
-            /// Tell where the first is smaller; the operator ``<``.
+            /// Return whether the first element is smaller; the operator ``<``.
             Less less "less" Order (Compare("LT")) 1
                 "less" [">>> nx.less([1, 2], 2).tolist()" "[True, False]"];
-            /// Tell where the first is not smaller; the operator ``>=``.
+            /// Return whether the first element is larger or equal; the operator ``>=``.
             GreaterEqual greater_equal "greater_equal" Order (Compare("GE")) 1
                 "greater_equal" [">>> nx.greater_equal([1, 2], 2).tolist()" "[False, True]"];
-            /// Tell where the first is not larger; the operator ``<=``.
+            /// Return whether the first element is smaller or equal; the operator ``<=``.
             LessEqual less_equal "less_equal" Order (Compare("LE")) 1
                 "less_equal" [">>> nx.less_equal([1, 2], 1).tolist()" "[True, False]"];
-            /// Tell where both elements are true, that is, not zero.
+            /// Return whether both elements are nonzero.
             LogicalAnd logical_and "logical_and" Logical (Composed(Composed::LogicalAnd)) 1
                 "logical_and" [">>> nx.logical_and([0, 1, 2], 1).tolist()" "[False, True, True]"];
-            /// Tell where one of two elements, or both, are not zero.
+            /// Return whether at least one of the elements is nonzero.
             LogicalOr logical_or "logical_or" Logical (Composed(Composed::LogicalOr)) 1
                 "logical_or" [">>> nx.logical_or([0, 1], 0).tolist()" "[False, True]"];
-            /// Tell where exactly one of two elements is not zero.
+            /// Return whether exactly one of the elements is nonzero.
             LogicalXor logical_xor "logical_xor" Logical (Composed(Composed::LogicalXor)) 1
                 "logical_xor" [">>> nx.logical_xor([0, 1], 1).tolist()" "[True, False]"];
             /// Make complex numbers of their parts.
@@ -485,7 +485,7 @@ macro_rules! for_each_composed_unary {
             square Same "square" [">>> nx.square([1, -2, 3]).tolist()" "[1, 4, 9]"];
             /// Divide one by each element.
             reciprocal Float "reciprocal" [">>> nx.reciprocal([2.0, 4.0]).tolist()" "[0.5, 0.25]"];
-            /// Tell where elements are neither infinite nor NaN.
+            /// Return whether each element is neither infinite nor NaN.
             is_finite Predicate "isfinite" [
                 ">>> nx.isfinite([1.0, float(\"inf\"), float(\"nan\")]).tolist()"
                 "[True, False, False]"
@@ -521,7 +521,7 @@ macro_rules! for_each_composed_unary {
                 ">>> nx.phase([1j, -1 + 0j]).tolist()"
                 "[1.5707963705062866, 3.1415927410125732]"
             ];
-            /// Drop what is behind the point of each element.
+            /// Round each element toward zero.
             truncate SameReal "trunc" [">>> nx.trunc([1.5, -1.5]).tolist()" "[1.0, -1.0]"];
         }
     };

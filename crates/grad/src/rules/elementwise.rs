@@ -546,7 +546,7 @@ pub(super) fn as_type_carries(dtype: DType) -> bool {
     !dtype.is_pred()
 }
 
-/// The cotangent is passed on make_without_tangents, or widened if the operand has a wider dtype. A value that
+/// The cotangent is passed on unchanged, or widened if the operand has a wider dtype. A value that
 /// was computed in 32 bits for a narrow float thus also has its derivative in 32 bits. The
 /// cotangent is rounded only once, where it is returned. From complex to real the cotangent is
 /// already real, and from real to complex the reverse pass takes its real part.
