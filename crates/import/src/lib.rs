@@ -4,6 +4,7 @@
 //! error that lists all unsupported operations, and memory is proportional to the size of the input
 //! and of the tensors that the imported program computes.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
 mod error;
 pub mod onnx;

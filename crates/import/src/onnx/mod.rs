@@ -1,1 +1,246 @@
-//! The reader of ONNX models.
+//! ONNX models as programs.
+//!
+//! [`Model::read`] parses a file, and [`Model::program`] traces its graph for inputs of known types.
+//! Sizes are therefore numbers during the trace: a value that depends only on shapes is folded to a
+//! constant by the caller's evaluator as soon as an operator needs it.
+
+mod check;
+mod constants;
+mod error;
+mod importer;
+mod node;
+mod ops;
+mod proto;
+mod tensors;
+mod wire;
+
+use std::collections::BTreeSet;
+
+use nxla_expr::{ExprId, Graph, Program, TensorType};
+use nxla_tensor::{DType, HostTensor};
+
+pub use constants::Evaluate;
+pub use ops::operators;
+pub use proto::Dim;
+pub use tensors::{External, NoExternal};
+
+use crate::error::ImportError;
+use error::at_name;
+use importer::Importer;
+
+/// The versions of the default operator set that import accepts.
+pub const OPSETS: std::ops::RangeInclusive<i64> = 7..=26;
+
+/// An input or output of a model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Value {
+    /// The name.
+    pub name: String,
+    /// The dtype, if the model declares it; inputs have one.
+    pub dtype: Option<DType>,
+    /// The size of each axis, if the model declares them.
+    pub shape: Option<Vec<Dim>>,
+}
+
+impl Value {
+    /// Returns the declared type if all sizes are fixed.
+    #[must_use]
+    pub fn fixed_type(&self) -> Option<TensorType> {
+        let sizes = self.shape.as_ref()?.iter().map(|dim| match dim {
+            Dim::Size(size) => Some(*size),
+            Dim::Named(_) | Dim::Any => None,
+        });
+        Some(TensorType::new(self.dtype?, sizes.collect::<Option<Vec<_>>>()?))
+    }
+
+    /// Checks that an argument has the declared dtype and fits the declared sizes.
+    fn check(&self, found: &TensorType) -> Result<(), ImportError> {
+        let fits = match &self.shape {
+            None => true,
+            Some(dims) => {
+                dims.len() == found.rank()
+                    && dims.iter().zip(found.shape.iter()).all(|(dim, &size)| match dim {
+                        Dim::Size(fixed) => *fixed == size,
+                        Dim::Named(_) | Dim::Any => true,
+                    })
+            }
+        };
+        if fits && self.dtype == Some(found.dtype) {
+            return Ok(());
+        }
+        Err(at_name(&self.name, format!("input must be {self}; got {found}")))
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.dtype {
+            Some(dtype) => write!(f, "{dtype}")?,
+            None => f.write_str("any dtype")?,
+        }
+        let Some(dims) = &self.shape else { return f.write_str(" of any shape") };
+        for dim in dims {
+            match dim {
+                Dim::Size(size) => write!(f, "[{size}]")?,
+                Dim::Named(name) => write!(f, "[{name}]")?,
+                Dim::Any => f.write_str("[?]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A model that was read and checked.
+#[derive(Clone, Debug)]
+pub struct Model {
+    proto: proto::Model,
+    inputs: Vec<Value>,
+    outputs: Vec<Value>,
+    /// The names and values of the weights.
+    weights: Vec<(String, HostTensor)>,
+}
+
+impl Model {
+    /// Reads a model. Weights in other files are read by `external`.
+    ///
+    /// # Errors
+    /// Returns an error with a position for bytes that are not a model, and one error with all
+    /// operators that cannot be imported. Also returns an error for an unknown operator set or an
+    /// input that is not a tensor.
+    pub fn read(bytes: &[u8], external: &mut dyn External) -> Result<Model, ImportError> {
+        let mut proto = proto::Reader::new(external).model(wire::Message::new(bytes))?;
+        check::check(&proto)?;
+        let graph = &mut proto.graph;
+        let initialized: BTreeSet<&str> =
+            graph.initializers.iter().map(|(name, _)| name.as_str()).collect();
+        // Old files list initializers among the inputs.
+        let is_input = |info: &proto::ValueInfo| !initialized.contains(info.name.as_str());
+        let inputs: Vec<Value> = graph
+            .inputs
+            .iter()
+            .filter(|info| is_input(info))
+            .map(value)
+            .collect::<Result<_, _>>()?;
+        if let Some(other) = inputs.iter().find(|input| input.dtype.is_none()) {
+            return Err(at_name(&other.name, "input must be a tensor; got another type"));
+        }
+        let outputs = graph.outputs.iter().map(value).collect::<Result<_, _>>()?;
+        let structural = check::structural_inputs(graph);
+        let weights = graph.initializers.iter().filter_map(|(name, tensor)| {
+            let tensor = tensor.as_ref().ok()?;
+            let is_weight = tensor.dtype().is_float() && !structural.contains(name.as_str());
+            is_weight.then(|| (name.clone(), tensor.clone()))
+        });
+        let weights = weights.collect();
+        Ok(Model { proto, inputs, outputs, weights })
+    }
+
+    /// Returns the name of the graph.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.proto.graph.name
+    }
+
+    /// Returns the inputs, without initializers.
+    #[must_use]
+    pub fn inputs(&self) -> &[Value] {
+        &self.inputs
+    }
+
+    /// Returns the outputs.
+    #[must_use]
+    pub fn outputs(&self) -> &[Value] {
+        &self.outputs
+    }
+
+    /// Returns the weights: the initializers of floats, except numbers that determine shapes.
+    #[must_use]
+    pub fn weights(&self) -> &[(String, HostTensor)] {
+        &self.weights
+    }
+
+    /// Adds the nodes of the model to a graph, with values for the weights and the inputs, and
+    /// returns its outputs. `evaluate` computes values that depend only on shapes and constants.
+    ///
+    /// # Errors
+    /// Returns an error for weights or inputs that differ in number or type from the declared ones,
+    /// and for a node that cannot be built for these types.
+    pub fn build(
+        &self,
+        graph: &mut Graph,
+        weights: &[ExprId],
+        inputs: &[ExprId],
+        evaluate: &Evaluate<'_>,
+    ) -> Result<Vec<ExprId>, ImportError> {
+        for (noun, expected, found) in [
+            ("weights", self.weights.len(), weights.len()),
+            ("inputs", self.inputs.len(), inputs.len()),
+        ] {
+            if expected != found {
+                return Err(at_name(
+                    self.name(),
+                    format!("must have {expected} {noun}; got {found}"),
+                ));
+            }
+        }
+        for (value, &id) in self.inputs.iter().zip(inputs) {
+            value.check(graph.tensor_type(id))?;
+        }
+        for ((name, value), &id) in self.weights.iter().zip(weights) {
+            let (expected, found) = (value.shape(), graph.tensor_type(id));
+            if found.shape != *expected {
+                return Err(at_name(
+                    name,
+                    format!("weight must have shape {expected}; got {found}"),
+                ));
+            }
+        }
+        let named = self.weights.iter().map(|(name, _)| name.as_str()).zip(weights.iter().copied());
+        let values =
+            self.inputs.iter().map(|value| value.name.as_str()).zip(inputs.iter().copied());
+        let mut importer = Importer::new(&self.proto, std::mem::take(graph), evaluate);
+        let mut unnamed = Vec::with_capacity(weights.len() + inputs.len());
+        for (name, id) in named.chain(values) {
+            let id =
+                importer.graph.rename(id, None).map_err(|error| at_name(name, error.to_string()));
+            unnamed.push(id.map(|id| (name, id)));
+        }
+        let bound: Result<Vec<_>, ImportError> = unnamed.into_iter().collect();
+        let outputs = bound.and_then(|bound| importer.run(bound));
+        *graph = importer.graph;
+        outputs
+    }
+
+    /// Traces the model for inputs of these types. The inputs of the program are the weights, then
+    /// the inputs of the model.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Model::build`].
+    pub fn program(
+        &self,
+        inputs: &[TensorType],
+        evaluate: &Evaluate<'_>,
+    ) -> Result<Program, ImportError> {
+        let mut graph = Graph::new();
+        let weights = self.weights.iter();
+        let weights =
+            weights.map(|(_, value)| TensorType::new(value.dtype(), value.shape().clone()));
+        let types: Vec<TensorType> = weights.chain(inputs.iter().cloned()).collect();
+        let parameters: Vec<ExprId> =
+            types.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect();
+        let (weights, inputs) = parameters.split_at(self.weights.len());
+        let outputs = self.build(&mut graph, weights, inputs, evaluate)?;
+        let program = Program::new(&graph, types, &outputs)
+            .map_err(|error| at_name(self.name(), error.to_string()))?;
+        Ok(program.with_name(self.name()))
+    }
+}
+
+fn value(info: &proto::ValueInfo) -> Result<Value, ImportError> {
+    let name = info.name.clone();
+    let dtype = match info.data_type {
+        0 => None,
+        data_type => Some(tensors::dtype_of(data_type).map_err(|why| at_name(&name, why))?),
+    };
+    Ok(Value { name, dtype, shape: info.shape.clone() })
+}

@@ -1,0 +1,256 @@
+//! The trace of a model: names and their values, nodes in order, subgraphs and functions.
+
+use nxla_expr::{ExprId, Graph, Op};
+use rustc_hash::FxHashMap;
+
+use super::check::function_of;
+use super::constants::{Constants, Evaluate};
+use super::error::{Built, Fault, at_name};
+use super::node::Call;
+use super::ops;
+use super::proto::{self, Attribute, Function, Node, Opsets};
+use crate::error::ImportError;
+
+/// The nesting depth of function calls, beyond which a model is rejected.
+const CALL_DEPTH: usize = 32;
+
+/// The number of traced nodes, beyond which a model is rejected: functions that call each other can
+/// multiply the nodes of a small file.
+const TRACED_NODES: usize = 1 << 20;
+
+/// Values of this many elements are folded to literals when they are known.
+const SMALL: usize = 256;
+
+/// A value of a model: a tensor, or the reason why there is none.
+pub(super) type Bound = Result<ExprId, String>;
+
+/// The names of one graph.
+type Names<'m> = FxHashMap<&'m str, Bound>;
+
+/// The state of a trace.
+pub(super) struct Importer<'m, 'e> {
+    model: &'m proto::Model,
+    pub(super) graph: Graph,
+    constants: Constants<'e>,
+    /// The names of the graphs around the current node, innermost last.
+    scopes: Vec<Names<'m>>,
+    /// The first scope that is visible: functions do not see the names of their callers.
+    visible: usize,
+    /// The attributes of the function that is being traced.
+    pub(super) attributes: Vec<(&'m str, &'m proto::Value)>,
+    opsets: &'m Opsets,
+    depth: usize,
+    traced: usize,
+}
+
+impl<'m, 'e> Importer<'m, 'e> {
+    pub(super) fn new(model: &'m proto::Model, graph: Graph, evaluate: &'e Evaluate<'e>) -> Self {
+        Self {
+            model,
+            graph,
+            constants: Constants::new(evaluate),
+            scopes: Vec::new(),
+            visible: 0,
+            attributes: Vec::new(),
+            opsets: &model.opsets,
+            depth: 0,
+            traced: 0,
+        }
+    }
+
+    /// Traces the graph of the model with values for its weights and inputs, and returns its outputs.
+    pub(super) fn run(
+        &mut self,
+        values: Vec<(&'m str, ExprId)>,
+    ) -> Result<Vec<ExprId>, ImportError> {
+        let bound: Names<'m> = values.into_iter().map(|(name, id)| (name, Ok(id))).collect();
+        self.scopes.push(bound);
+        let outputs = self.graph(&self.model.graph)?;
+        self.scopes.pop();
+        Ok(outputs)
+    }
+
+    /// Traces a graph in the current scope and returns its outputs.
+    fn graph(&mut self, graph: &'m proto::Graph) -> Result<Vec<ExprId>, ImportError> {
+        for (name, tensor) in &graph.initializers {
+            if self.scopes.last().is_some_and(|names| names.contains_key(name.as_str())) {
+                continue;
+            }
+            let bound = match tensor {
+                Ok(tensor) => {
+                    let literal = self.graph.tensor(tensor.clone());
+                    Ok(literal.map_err(|error| at_name(name, error.to_string()))?)
+                }
+                Err(why) => Err(why.clone()),
+            };
+            self.bind(name, bound);
+        }
+        for node in &graph.nodes {
+            self.node(node)?;
+        }
+        let outputs = graph.outputs.iter().map(|info| {
+            let found = self.lookup(&info.name);
+            found.map_err(|why| at_name(&info.name, format!("output: {why}")))
+        });
+        outputs.collect()
+    }
+
+    /// Traces the graph of an attribute with values for its inputs and returns its outputs.
+    pub(super) fn subgraph(
+        &mut self,
+        graph: &'m proto::Graph,
+        inputs: &[ExprId],
+    ) -> Result<Vec<ExprId>, ImportError> {
+        if graph.inputs.len() != inputs.len() {
+            let (expected, found) = (inputs.len(), graph.inputs.len());
+            let why = format!("graph must have {expected} inputs; got {found}");
+            return Err(at_name(&graph.name, why));
+        }
+        let names = graph.inputs.iter().map(|info| info.name.as_str());
+        self.scopes.push(names.zip(inputs).map(|(name, &id)| (name, Ok(id))).collect());
+        let outputs = self.graph(graph);
+        self.scopes.pop();
+        outputs
+    }
+
+    fn bind(&mut self, name: &'m str, value: Bound) {
+        if let Some(names) = self.scopes.last_mut() {
+            names.insert(name, value);
+        }
+    }
+
+    fn lookup(&self, name: &str) -> Bound {
+        let scopes = self.scopes[self.visible..].iter().rev();
+        match scopes.filter_map(|names| names.get(name)).next() {
+            Some(bound) => bound.clone(),
+            None => Err(format!("no node before this one computes {name:?}")),
+        }
+    }
+
+    fn node(&mut self, node: &'m Node) -> Result<(), ImportError> {
+        self.traced += 1;
+        if self.traced > TRACED_NODES {
+            let why = format!(
+                "model has more than {TRACED_NODES} nodes after its functions are expanded"
+            );
+            return Err(at_name(&node.label(), why));
+        }
+        let at = |Fault(why): Fault| at_name(&node.label(), format!("{}: {why}", node.qualified()));
+        let mut inputs = Vec::with_capacity(node.inputs.len());
+        for (index, name) in node.inputs.iter().enumerate() {
+            inputs.push(match name.as_str() {
+                "" => None,
+                name => Some(
+                    self.lookup(name).map_err(|why| at(Fault(format!("input {index}: {why}"))))?,
+                ),
+            });
+        }
+        let outputs = match function_of(self.model, node) {
+            Some(function) => self.call(node, function, &inputs)?,
+            None => self.operator(node, inputs).map_err(at)?,
+        };
+        if outputs.len() < node.outputs.iter().filter(|name| !name.is_empty()).count() {
+            let (expected, found) = (node.outputs.len(), outputs.len());
+            return Err(at(Fault(format!(
+                "outputs: at most {found} are supported; got {expected}"
+            ))));
+        }
+        for (name, output) in node.outputs.iter().zip(outputs) {
+            if !name.is_empty() {
+                let folded = self.folded(output).map_err(at)?;
+                self.bind(name, Ok(folded));
+            }
+        }
+        Ok(())
+    }
+
+    fn operator(&mut self, node: &'m Node, inputs: Vec<Option<ExprId>>) -> Built<Vec<ExprId>> {
+        let build = ops::find(node.domain(), &node.operator)?;
+        let version = self.version(node.domain());
+        build(&mut Call { importer: self, node, inputs, version })
+    }
+
+    /// Replaces a small known value by a literal, so that the arithmetic of shapes leaves no nodes.
+    fn folded(&mut self, id: ExprId) -> Built<ExprId> {
+        let is_literal = matches!(self.graph.op(id), Op::Constant(_) | Op::Tensor(_));
+        let is_small = self.graph.shape(id).checked_size().is_some_and(|size| size <= SMALL);
+        if is_literal
+            || !is_small
+            || !self.graph.dtype(id).is_integer() && !self.graph.dtype(id).is_pred()
+        {
+            return Ok(id);
+        }
+        match self.constants.value(&self.graph, id)? {
+            Some(value) => Ok(self.graph.tensor(value)?),
+            None => Ok(id),
+        }
+    }
+
+    /// Returns the value of a node that does not depend on inputs.
+    pub(super) fn known(&mut self, id: ExprId) -> Built<Option<nxla_tensor::HostTensor>> {
+        Ok(self.constants.value(&self.graph, id)?)
+    }
+
+    fn version(&self, domain: &str) -> i64 {
+        let found = self.opsets.iter().find(|(name, _)| name == domain);
+        found.map_or(1, |(_, version)| *version)
+    }
+
+    /// Traces a function of the model, and returns its outputs.
+    fn call(
+        &mut self,
+        node: &'m Node,
+        function: &'m Function,
+        inputs: &[Option<ExprId>],
+    ) -> Result<Vec<ExprId>, ImportError> {
+        if self.depth == CALL_DEPTH {
+            let why = format!("calls of functions are nested more than {CALL_DEPTH} deep");
+            return Err(at_name(&function.name, why));
+        }
+        let attributes = function.defaults.iter().chain(&node.attributes);
+        let attributes = attributes
+            .filter_map(|attribute| Some((attribute.name.as_str(), self.resolve(attribute)?)));
+        let attributes = attributes.collect();
+        let absent = || Err("the caller passes no value".to_owned());
+        let mut names = Names::default();
+        for (index, name) in function.inputs.iter().enumerate() {
+            let bound = inputs.get(index).copied().flatten().map_or_else(absent, Ok);
+            names.insert(name, bound);
+        }
+        let outer = (
+            std::mem::replace(&mut self.attributes, attributes),
+            std::mem::replace(&mut self.visible, self.scopes.len()),
+            std::mem::replace(&mut self.opsets, &function.opsets),
+        );
+        self.scopes.push(names);
+        self.depth += 1;
+        let outputs = self.body(function);
+        self.depth -= 1;
+        self.scopes.pop();
+        (self.attributes, self.visible, self.opsets) = outer;
+        outputs
+    }
+
+    fn body(&mut self, function: &'m Function) -> Result<Vec<ExprId>, ImportError> {
+        for node in &function.nodes {
+            self.node(node)?;
+        }
+        let outputs = function.outputs.iter().map(|name| {
+            let found = self.lookup(name);
+            found.map_err(|why| at_name(&function.name, format!("output {name:?}: {why}")))
+        });
+        outputs.collect()
+    }
+
+    /// Returns the value of an attribute, which may refer to an attribute of the function.
+    pub(super) fn resolve(&self, attribute: &'m Attribute) -> Option<&'m proto::Value> {
+        match &attribute.reference {
+            None => Some(&attribute.value),
+            // The last entry counts: attributes of the call come after the defaults.
+            Some(name) => {
+                let found = self.attributes.iter().rev().find(|(own, _)| own == name);
+                found.map(|(_, value)| *value)
+            }
+        }
+    }
+}

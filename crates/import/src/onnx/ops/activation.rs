@@ -1,0 +1,162 @@
+//! Activation functions.
+
+use nxla_expr::ExprId;
+
+use super::{Operator, operator};
+use crate::onnx::error::{Built, Fault};
+use crate::onnx::node::Call;
+
+/// Defines a row whose body is an expression over the graph, the input and attributes.
+macro_rules! activation {
+    ($name:literal, |$graph:ident, $x:ident $(, $attribute:ident = $default:literal)*| $body:expr) => {
+        operator($name, |call| {
+            let $x = call.input(0)?;
+            $(let $attribute = call.float(stringify!($attribute), $default)?;)*
+            let $graph = call.graph();
+            Ok(vec![$body])
+        })
+    };
+}
+
+/// The operators of this family.
+pub(super) const OPERATORS: &[Operator] = &[
+    activation!("Celu", |graph, x, alpha = 1.0| graph.celu(x, alpha)?),
+    activation!("Elu", |graph, x, alpha = 1.0| graph.elu(x, alpha)?),
+    activation!("HardSwish", |graph, x| graph.hard_silu(x)?),
+    activation!("LeakyRelu", |graph, x, alpha = 0.01| graph.leaky_relu(x, alpha)?),
+    activation!("Mish", |graph, x| graph.mish(x)?),
+    activation!("Softplus", |graph, x| graph.softplus(x)?),
+    activation!("Softsign", |graph, x| graph.soft_sign(x)?),
+    activation!("com.microsoft:FastGelu", |graph, x| graph.gelu(x, true)?),
+    activation!("com.microsoft:Gelu", |graph, x| graph.gelu(x, false)?),
+    operator("Gelu", |call| {
+        let x = call.input(0)?;
+        let approximate = call.text("approximate", "none")?;
+        Ok(vec![call.graph().gelu(x, approximate == "tanh")?])
+    }),
+    operator("HardSigmoid", |call| {
+        let x = call.input(0)?;
+        let (alpha, beta) = (call.float("alpha", 0.2)?, call.float("beta", 0.5)?);
+        Ok(vec![hard_sigmoid(call, x, alpha, beta)?])
+    }),
+    operator("Hardmax", hardmax),
+    operator("LogSoftmax", |call| softmax(call, true)),
+    operator("PRelu", prelu),
+    operator("Relu", |call| {
+        let x = call.input(0)?;
+        Ok(vec![relu(call, x)?])
+    }),
+    operator("Selu", selu),
+    operator("Shrink", shrink),
+    operator("Softmax", |call| softmax(call, false)),
+    operator("Swish", swish),
+    operator("com.microsoft:QuickGelu", swish),
+    operator("ThresholdedRelu", |call| {
+        let x = call.input(0)?;
+        let alpha = call.float("alpha", 1.0)?;
+        let (limit, zero) = (call.scalar(alpha, x)?, call.scalar(0.0, x)?);
+        let above = call.graph().greater(x, limit)?;
+        Ok(vec![call.graph().select(above, x, zero)?])
+    }),
+];
+
+pub(super) fn relu(call: &mut Call<'_, '_, '_>, x: ExprId) -> Built<ExprId> {
+    if call.dtype(x).is_float() {
+        return Ok(call.graph().relu(x)?);
+    }
+    let zero = call.scalar(0.0, x)?;
+    Ok(call.graph().max(x, zero)?)
+}
+
+/// Returns `alpha x + beta`, limited to the range from 0 to 1.
+pub(super) fn hard_sigmoid(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    alpha: f64,
+    beta: f64,
+) -> Built<ExprId> {
+    let (alpha, beta) = (call.scalar(alpha, x)?, call.scalar(beta, x)?);
+    let (zero, one) = (call.scalar(0.0, x)?, call.scalar(1.0, x)?);
+    let graph = call.graph();
+    let scaled = graph.multiply(x, alpha)?;
+    let line = graph.add(scaled, beta)?;
+    Ok(graph.clip(line, zero, one)?)
+}
+
+/// Returns `x sigmoid(alpha x)`.
+fn swish(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let default = if call.node.operator == "QuickGelu" { 1.702 } else { 1.0 };
+    let alpha = call.float("alpha", default)?;
+    let alpha = call.scalar(alpha, x)?;
+    let graph = call.graph();
+    let scaled = graph.multiply(x, alpha)?;
+    let gate = graph.sigmoid(scaled)?;
+    Ok(vec![graph.multiply(x, gate)?])
+}
+
+fn prelu(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [x, slope] = call.inputs()?;
+    let zero = call.scalar(0.0, x)?;
+    let graph = call.graph();
+    let (is_negative, below) = (graph.less(x, zero)?, graph.multiply(x, slope)?);
+    Ok(vec![graph.select(is_negative, below, x)?])
+}
+
+fn selu(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let (alpha, gamma) = (call.float("alpha", 1.673_263_2)?, call.float("gamma", 1.050_701)?);
+    let gamma = call.scalar(gamma, x)?;
+    let graph = call.graph();
+    let curve = graph.elu(x, alpha)?;
+    Ok(vec![graph.multiply(curve, gamma)?])
+}
+
+/// Moves numbers beyond a threshold toward zero by `bias`; other numbers become zero.
+fn shrink(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let (threshold, bias) = (call.float("lambd", 0.5)?, call.float("bias", 0.0)?);
+    let (high, low) = (call.scalar(threshold, x)?, call.scalar(-threshold, x)?);
+    let (bias, zero) = (call.scalar(bias, x)?, call.scalar(0.0, x)?);
+    let graph = call.graph();
+    let (above, below) = (graph.greater(x, high)?, graph.less(x, low)?);
+    let (less, more) = (graph.subtract(x, bias)?, graph.add(x, bias)?);
+    let inner = graph.select(below, more, zero)?;
+    Ok(vec![graph.select(above, less, inner)?])
+}
+
+/// Until version 12, the axes from `axis` on count as one.
+fn softmax(call: &mut Call<'_, '_, '_>, log: bool) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let shape = call.shape(x);
+    let merges = call.version < 13;
+    let axis = call.axis(call.int("axis", if merges { 1 } else { -1 })?, shape.rank())?;
+    let graph = call.graph();
+    let (mut y, at) = (x, i64::try_from(axis).unwrap_or(0));
+    let is_last = axis + 1 == shape.rank();
+    if merges && !is_last {
+        let rows = shape[..axis].iter().product::<usize>();
+        y = graph.reshape(y, [rows, shape[axis..].iter().product()])?;
+    }
+    let along = if merges { -1 } else { at };
+    y = if log { graph.log_softmax(y, along)? } else { graph.softmax(y, along)? };
+    Ok(vec![graph.reshape(y, shape)?])
+}
+
+/// Marks the first largest element along an axis by a one.
+fn hardmax(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let shape = call.shape(x);
+    let merges = call.version < 13;
+    let axis = call.axis(call.int("axis", if merges { 1 } else { -1 })?, shape.rank())?;
+    if merges && axis + 1 != shape.rank() {
+        return Err(Fault("axis: must be the last axis before operator set 13".into()));
+    }
+    let at = i64::try_from(axis).unwrap_or(0);
+    let (dtype, index) = (call.dtype(x), nxla_tensor::DType::S64);
+    let graph = call.graph();
+    let largest = graph.argmax(x, Some(at), true, false, index)?;
+    let places = graph.iota(shape, Some(at), index)?;
+    let is_largest = graph.equal(places, largest)?;
+    Ok(vec![graph.as_type(is_largest, dtype)?])
+}

@@ -1,0 +1,249 @@
+//! Matrix products and convolutions.
+
+use nxla_expr::ExprId;
+use nxla_expr::build::{ConvOptions, WindowPadding};
+use nxla_tensor::{DType, Shape};
+
+use super::window::{Windows, spatial_sizes};
+use super::{Operator, operator};
+use crate::onnx::error::{Built, Fault};
+use crate::onnx::node::Call;
+
+/// The operators of this family.
+pub(super) const OPERATORS: &[Operator] = &[
+    operator("Conv", |call| {
+        let [x, kernel] = call.inputs()?;
+        let bias = call.optional(2);
+        conv(call, x, kernel, bias)
+    }),
+    operator("ConvInteger", conv_integer),
+    operator("ConvTranspose", conv_transpose),
+    operator("Det", |call| {
+        let x = call.input(0)?;
+        Ok(vec![call.graph().determinant(x)?])
+    }),
+    operator("Einsum", |call| {
+        let (operands, equation) = (call.inputs_from(0)?, call.text("equation", "")?);
+        Ok(vec![call.graph().einsum(&equation, &operands, None)?])
+    }),
+    operator("Gemm", gemm),
+    operator("MatMul", |call| {
+        let [x, y] = call.inputs()?;
+        Ok(vec![call.graph().matmul(x, y)?])
+    }),
+    operator("MatMulInteger", matmul_integer),
+    operator("com.microsoft:FusedMatMul", fused_matmul),
+];
+
+/// Returns `alpha op(a) op(b) + beta c`.
+fn gemm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [mut a, mut b] = call.inputs()?;
+    let (alpha, beta) = (call.float("alpha", 1.0)?, call.float("beta", 1.0)?);
+    let (left, right) = (call.flag("transA")?, call.flag("transB")?);
+    let graph = call.graph();
+    if left {
+        a = graph.transpose(a, None)?;
+    }
+    if right {
+        b = graph.transpose(b, None)?;
+    }
+    let mut result = graph.dot(a, b)?;
+    result = scaled(call, result, alpha)?;
+    if let Some(c) = call.optional(2) {
+        let c = scaled(call, c, beta)?;
+        result = call.graph().add(result, c)?;
+    }
+    Ok(vec![result])
+}
+
+fn scaled(call: &mut Call<'_, '_, '_>, x: ExprId, factor: f64) -> Built<ExprId> {
+    if factor == 1.0 {
+        return Ok(x);
+    }
+    let factor = call.scalar(factor, x)?;
+    Ok(call.graph().multiply(x, factor)?)
+}
+
+fn fused_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [mut a, mut b] = call.inputs()?;
+    for (x, name) in [(&mut a, "transA"), (&mut b, "transB")] {
+        if call.flag(name)? && call.rank(*x) > 1 {
+            *x = call.graph().swap_axes(*x, -1, -2)?;
+        }
+    }
+    if call.flag("transBatchA")? || call.flag("transBatchB")? {
+        return Err(Fault("transBatchA, transBatchB: must be 0".into()));
+    }
+    let alpha = call.float("alpha", 1.0)?;
+    let product = call.graph().matmul(a, b)?;
+    Ok(vec![scaled(call, product, alpha)?])
+}
+
+/// Subtracts the zero point of integers, in 32 bits. A vector has a zero point for each entry along
+/// `axis`, counted from the end.
+pub(super) fn shifted(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    zero_point: Option<ExprId>,
+    from_end: usize,
+) -> Built<ExprId> {
+    let graph = call.graph();
+    let wide = graph.as_type(x, DType::S32)?;
+    let Some(zero_point) = zero_point else { return Ok(wide) };
+    let mut zero = graph.as_type(zero_point, DType::S32)?;
+    if graph.shape(zero).rank() == 1 && graph.shape(zero)[0] != 1 {
+        let mut shape = Shape::from(&[graph.shape(zero)[0]][..]);
+        for _ in 1..from_end {
+            shape.push(1);
+        }
+        zero = graph.reshape(zero, shape)?;
+    } else if graph.shape(zero).rank() == 1 {
+        zero = graph.reshape(zero, Shape::scalar())?;
+    }
+    Ok(graph.subtract(wide, zero)?)
+}
+
+fn matmul_integer(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [a, b] = call.inputs()?;
+    let (a_zero, b_zero) = (call.optional(2), call.optional(3));
+    let a = shifted(call, a, a_zero, 2)?;
+    let b = shifted(call, b, b_zero, 1)?;
+    Ok(vec![call.graph().matmul(a, b)?])
+}
+
+fn conv_integer(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [x, kernel] = call.inputs()?;
+    let (x_zero, kernel_zero) = (call.optional(2), call.optional(3));
+    let rank = call.rank(kernel);
+    let x = shifted(call, x, x_zero, 1)?;
+    let kernel = shifted(call, kernel, kernel_zero, rank)?;
+    // Convolutions compute in floats; 64 bits hold every sum of products of 8-bit integers exactly.
+    let graph = call.graph();
+    let (x, kernel) = (graph.as_type(x, DType::F64)?, graph.as_type(kernel, DType::F64)?);
+    let result = conv(call, x, kernel, None)?[0];
+    Ok(vec![call.graph().as_type(result, DType::S32)?])
+}
+
+/// Returns the number of groups, at least one.
+fn groups(call: &Call<'_, '_, '_>) -> Built<usize> {
+    match usize::try_from(call.int("group", 1)?) {
+        Ok(groups) if groups > 0 => Ok(groups),
+        _ => Err(Fault("group: must be positive".into())),
+    }
+}
+
+/// Adds a bias along the channels.
+fn biased(call: &mut Call<'_, '_, '_>, x: ExprId, bias: Option<ExprId>) -> Built<ExprId> {
+    let Some(bias) = bias else { return Ok(x) };
+    let mut shape = vec![1; call.rank(x)];
+    shape[1] = call.shape(bias).size();
+    let graph = call.graph();
+    let bias = graph.reshape(bias, Shape::from(shape.as_slice()))?;
+    Ok(graph.add(x, bias)?)
+}
+
+pub(super) fn conv(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    kernel: ExprId,
+    bias: Option<ExprId>,
+) -> Built<Vec<ExprId>> {
+    let sizes = spatial_sizes(call, x)?;
+    let window = spatial_sizes(call, kernel)?;
+    let windows = Windows::read(call, &window, &sizes)?;
+    let options = ConvOptions {
+        strides: Some(windows.strides),
+        padding: WindowPadding::Explicit(windows.padding),
+        kernel_dilation: Some(windows.dilations),
+        feature_groups: groups(call)?,
+        ..ConvOptions::default()
+    };
+    let result = call.graph().conv(x, kernel, &options)?;
+    Ok(vec![biased(call, result, bias)?])
+}
+
+/// A convolution of the reversed kernel over the input with zeros between its elements.
+fn conv_transpose(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [x, kernel] = call.inputs()?;
+    let (sizes, window) = (spatial_sizes(call, x)?, spatial_sizes(call, kernel)?);
+    let spatial = sizes.len();
+    let groups = groups(call)?;
+    let padding = transposed_padding(call, &sizes, &window)?;
+    let windows = Windows::strides_and_dilations(call, spatial)?;
+    let shape = call.shape(kernel);
+    let (channels, each) = (shape[0], shape[1]);
+    if !channels.is_multiple_of(groups) {
+        return Err(Fault(format!("group: must divide {channels} channels; got {groups}")));
+    }
+    // From [groups * in, out, …] to [groups * out, in, …].
+    let mut split = vec![groups, channels / groups, each];
+    split.extend(&window);
+    let mut merged = vec![groups * each, channels / groups];
+    merged.extend(&window);
+    let reversed: Vec<i64> = (2..).take(spatial).collect();
+    let graph = call.graph();
+    let kernel = graph.reshape(kernel, Shape::from(split.as_slice()))?;
+    let kernel = graph.swap_axes(kernel, 1, 2)?;
+    let kernel = graph.reshape(kernel, Shape::from(merged.as_slice()))?;
+    let kernel = graph.reverse(kernel, Some(&reversed))?;
+    let options = ConvOptions {
+        padding: WindowPadding::Explicit(padding),
+        input_dilation: Some(windows.0),
+        kernel_dilation: Some(windows.1),
+        feature_groups: groups,
+        ..ConvOptions::default()
+    };
+    let result = graph.conv(x, kernel, &options)?;
+    let bias = call.optional(2);
+    Ok(vec![biased(call, result, bias)?])
+}
+
+/// Returns the padding of the convolution that computes a transposed convolution.
+fn transposed_padding(
+    call: &Call<'_, '_, '_>,
+    sizes: &[usize],
+    window: &[usize],
+) -> Built<Vec<(i64, i64)>> {
+    let spatial = sizes.len();
+    let (strides, dilations) = Windows::strides_and_dilations(call, spatial)?;
+    let list = |name: &str| -> Built<Option<Vec<i64>>> {
+        match call.ints(name)? {
+            Some(list) if list.len() != spatial => {
+                let found = list.len();
+                Err(Fault(format!("{name}: must have {spatial} entries; got {found}")))
+            }
+            list => Ok(list),
+        }
+    };
+    let extra = list("output_padding")?.unwrap_or_else(|| vec![0; spatial]);
+    let mut wanted = list("output_shape")?;
+    let auto = call.text("auto_pad", "NOTSET")?;
+    let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
+    if wanted.is_none() && auto.starts_with("SAME") {
+        wanted = Some(
+            (0..spatial).map(|axis| signed(sizes[axis].saturating_mul(strides[axis]))).collect(),
+        );
+    }
+    let pads = call.ints("pads")?.unwrap_or_else(|| vec![0; 2 * spatial]);
+    if pads.len() != 2 * spatial {
+        let (expected, found) = (2 * spatial, pads.len());
+        return Err(Fault(format!("pads: must have {expected} entries; got {found}")));
+    }
+    let mut padding = Vec::with_capacity(spatial);
+    for axis in 0..spatial {
+        let reach = signed(window[axis].saturating_sub(1).saturating_mul(dilations[axis]));
+        let (low, high) = match &wanted {
+            None => (pads[axis], pads[spatial + axis]),
+            Some(wanted) => {
+                let gaps = signed(sizes[axis].saturating_sub(1).saturating_mul(strides[axis]));
+                let full = gaps.saturating_add(extra[axis]).saturating_add(reach).saturating_add(1);
+                let total = full.saturating_sub(wanted[axis]);
+                let half = total / 2;
+                if auto == "SAME_UPPER" { (half, total - half) } else { (total - half, half) }
+            }
+        };
+        let high = reach.saturating_sub(high).saturating_add(extra[axis]);
+        padding.push((reach.saturating_sub(low), high));
+    }
+    Ok(padding)
+}

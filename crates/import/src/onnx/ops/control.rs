@@ -1,0 +1,328 @@
+//! Conditionals, loops and scans.
+
+use nxla_expr::build::SliceStart;
+use nxla_expr::{ExprId, Graph, TensorType};
+use nxla_tensor::{DType, Scalar, Shape};
+
+use super::{Operator, operator};
+use crate::onnx::error::{Built, Fault};
+use crate::onnx::node::Call;
+use crate::onnx::proto;
+
+/// The operators of this family.
+pub(super) const OPERATORS: &[Operator] =
+    &[operator("If", branch), operator("Loop", repeat), operator("Scan", scan)];
+
+fn scalar_of(call: &mut Call<'_, '_, '_>, x: ExprId) -> Built<ExprId> {
+    Ok(call.graph().reshape(x, Shape::scalar())?)
+}
+
+/// Returns whether a known value is true.
+fn known_truth(call: &mut Call<'_, '_, '_>, condition: ExprId) -> Built<Option<bool>> {
+    let value = call.importer.known(condition)?;
+    Ok(value.map(|value| (0..value.size()).any(|index| !value.get(index).is_zero())))
+}
+
+fn traced(
+    call: &mut Call<'_, '_, '_>,
+    body: &'static str,
+    inputs: &[ExprId],
+) -> Built<Vec<ExprId>> {
+    let graph = call.subgraph(body)?;
+    Ok(call.importer.subgraph(graph, inputs)?)
+}
+
+/// Traces one branch if the condition is known, and both otherwise.
+fn branch(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let condition = call.input(0)?;
+    if let Some(truth) = known_truth(call, condition)? {
+        return traced(call, if truth { "then_branch" } else { "else_branch" }, &[]);
+    }
+    let condition = scalar_of(call, condition)?;
+    let mark = call.graph().mark();
+    let predicate = call.graph().traced(mark, vec![condition]);
+    let mut bodies = Vec::with_capacity(2);
+    for body in ["then_branch", "else_branch"] {
+        let start = call.graph().mark();
+        let outputs = traced(call, body, &[])?;
+        bodies.push(call.graph().traced(start, outputs));
+    }
+    let otherwise = bodies.pop().ok_or("else_branch: must not be missing")?;
+    let then = bodies.pop().ok_or("then_branch: must not be missing")?;
+    Ok(call.graph().cond(mark, vec![(predicate, then)], otherwise)?)
+}
+
+fn index(graph: &mut Graph, value: usize) -> Built<ExprId> {
+    let value = Scalar::Int(i64::try_from(value).unwrap_or(i64::MAX));
+    Ok(graph.scalar_constant(value, DType::S64)?)
+}
+
+/// A body of a loop as a function of the iteration and the state, which returns the next state and
+/// the elements of the stacked results.
+type Body<'b, 'c, 'm, 'e> = dyn FnMut(&mut Call<'c, 'm, 'e>, ExprId, &[ExprId]) -> Built<Step> + 'b;
+
+/// The results of one iteration.
+pub(super) struct Step {
+    pub(super) state: Vec<ExprId>,
+    pub(super) stacked: Vec<ExprId>,
+}
+
+/// Runs a body a known number of times, and stacks results along a new first axis. With `reverse`,
+/// a stacked result is filled from its end.
+pub(super) fn counted<'c, 'm, 'e>(
+    call: &mut Call<'c, 'm, 'e>,
+    count: usize,
+    initial: &[ExprId],
+    reverse: &[bool],
+    body: &mut Body<'_, 'c, 'm, 'e>,
+) -> Built<(Vec<ExprId>, Vec<ExprId>)> {
+    let mark = call.graph().mark();
+    let mut types = vec![TensorType::scalar(DType::S64)];
+    types.extend(initial.iter().map(|&id| call.ty(id)));
+    let mut scope = call.graph().open_scope("while", &types);
+    let (iteration, state) = (scope.parameters[0], scope.parameters[1..].to_vec());
+    let end = index(call.graph(), count)?;
+    let goes_on = call.graph().less(iteration, end)?;
+    let condition = call.graph().traced(mark, vec![goes_on]);
+    let start = call.graph().mark();
+    let step = body(call, iteration, &state)?;
+    let graph = call.graph();
+    let one = index(graph, 1)?;
+    let last = index(graph, count.saturating_sub(1))?;
+    let backward = graph.subtract(last, iteration)?;
+    let first = index(graph, 0)?;
+    let mut all = vec![first];
+    all.extend_from_slice(initial);
+    let mut next = vec![graph.add(iteration, one)?];
+    next.extend(step.state);
+    for (position, &element) in step.stacked.iter().enumerate() {
+        let ty = graph.tensor_type(element).clone();
+        let mut shape = ty.shape.clone();
+        shape.insert(0, count);
+        let zero = graph.scalar_constant(Scalar::zero(ty.dtype), ty.dtype)?;
+        all.push(graph.broadcast(zero, shape.clone(), None)?);
+        let buffer = graph.grow_scope(&mut scope, TensorType::new(ty.dtype, shape));
+        let element = graph.new_axis(element, 0, None)?;
+        let is_reversed = reverse.get(position).copied().unwrap_or(false);
+        let place = if is_reversed { backward } else { iteration };
+        next.push(graph.put_slice_along_axis(buffer, SliceStart::Dynamic(place), element, 0)?);
+    }
+    let body = graph.traced(start, next);
+    let results = graph.while_loop(mark, &scope, &all, condition, body)?;
+    let (state, stacked) = results[1..].split_at(initial.len());
+    Ok((state.to_vec(), stacked.to_vec()))
+}
+
+/// The inputs are the largest number of iterations, the condition and the initial state.
+fn repeat(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let limit = match call.optional(0) {
+        Some(limit) => call.importer.known(limit)?.and_then(|value| value.get(0).as_i64()),
+        None => Some(i64::MAX),
+    };
+    let truth = match call.optional(1) {
+        Some(condition) => known_truth(call, condition)?,
+        None => Some(true),
+    };
+    let initial = call.inputs_from(2)?;
+    let count = limit.map(|limit| usize::try_from(limit).unwrap_or(0));
+    let known = count.filter(|_| truth == Some(true) && call.optional(0).is_some());
+    let body = call.subgraph("body")?;
+    let stacked = body.outputs.len().saturating_sub(1 + initial.len());
+    if truth == Some(false) || count == Some(0) {
+        return without_iteration(call, body, initial, stacked);
+    }
+    let rolled = rolled(call, known, &initial, stacked);
+    match (rolled, known) {
+        (Ok(results), _) => Ok(results),
+        // A body that computes shapes from its iteration is traced once for each iteration.
+        (Err(fault), Some(count)) => unrolled(call, count, initial, stacked).map_err(|_| fault),
+        (Err(fault), None) => Err(fault),
+    }
+}
+
+/// Returns the initial state, and no elements for the stacked results.
+fn without_iteration(
+    call: &mut Call<'_, '_, '_>,
+    body: &proto::Graph,
+    mut results: Vec<ExprId>,
+    stacked: usize,
+) -> Built<Vec<ExprId>> {
+    for info in body.outputs.iter().rev().take(stacked).rev() {
+        let dtype = crate::onnx::tensors::dtype_of(info.data_type)?;
+        let mut shape = Shape::from(&[0][..]);
+        for dim in info.shape.iter().flatten() {
+            shape.push(if let proto::Dim::Size(size) = dim { *size } else { 0 });
+        }
+        let zero = call.scalar_of(0.0, dtype)?;
+        results.push(call.graph().broadcast(zero, shape, None)?);
+    }
+    Ok(results)
+}
+
+fn rolled(
+    call: &mut Call<'_, '_, '_>,
+    count: Option<usize>,
+    initial: &[ExprId],
+    stacked: usize,
+) -> Built<Vec<ExprId>> {
+    if let Some(count) = count {
+        let counted = counted(call, count, initial, &[], &mut |call, iteration, state| {
+            let go = call.graph().scalar_constant(Scalar::from(true), DType::Pred)?;
+            let mut inputs = vec![iteration, go];
+            inputs.extend_from_slice(state);
+            let mut outputs = traced(call, "body", &inputs)?;
+            if outputs.len() <= state.len() {
+                return Err("body: must return a condition and the state".into());
+            }
+            let elements = outputs.split_off(1 + state.len());
+            if known_truth(call, outputs[0])? != Some(true) {
+                return Err("cond: depends on the data".into());
+            }
+            Ok(Step { state: outputs.split_off(1), stacked: elements })
+        });
+        match counted {
+            Ok((mut state, stacked)) => {
+                state.extend(stacked);
+                return Ok(state);
+            }
+            Err(fault) if stacked > 0 => return Err(fault),
+            Err(_) => {}
+        }
+    }
+    if stacked > 0 {
+        let why = "the number of iterations depends on the data, and so does the shape of the \
+                   stacked results";
+        return Err(Fault(format!("body: {why}")));
+    }
+    conditional(call, initial)
+}
+
+/// A loop that ends when its condition is false, or after the largest number of iterations.
+fn conditional(call: &mut Call<'_, '_, '_>, initial: &[ExprId]) -> Built<Vec<ExprId>> {
+    let mark = call.graph().mark();
+    let go = match call.optional(1) {
+        Some(condition) => scalar_of(call, condition)?,
+        None => call.graph().scalar_constant(Scalar::from(true), DType::Pred)?,
+    };
+    let limit = match call.optional(0) {
+        Some(limit) => Some(scalar_of(call, limit)?),
+        None => None,
+    };
+    let first = index(call.graph(), 0)?;
+    let mut all = vec![first, go];
+    all.extend_from_slice(initial);
+    let types: Vec<TensorType> = all.iter().map(|&id| call.ty(id)).collect();
+    let graph = call.graph();
+    let scope = graph.open_scope("while", &types);
+    let mut goes_on = scope.parameters[1];
+    if let Some(limit) = limit {
+        let is_below = graph.less(scope.parameters[0], limit)?;
+        goes_on = graph.logical_and(is_below, goes_on)?;
+    }
+    let condition = graph.traced(mark, vec![goes_on]);
+    let start = graph.mark();
+    let parameters = scope.parameters.clone();
+    let outputs = traced(call, "body", &parameters)?;
+    if outputs.len() != initial.len() + 1 {
+        return Err("body: must return a condition and the state".into());
+    }
+    let graph = call.graph();
+    let one = index(graph, 1)?;
+    let mut next = vec![graph.add(parameters[0], one)?];
+    next.push(graph.reshape(outputs[0], Shape::scalar())?);
+    next.extend_from_slice(&outputs[1..]);
+    let body = graph.traced(start, next);
+    let results = graph.while_loop(mark, &scope, &all, condition, body)?;
+    Ok(results[2..].to_vec())
+}
+
+fn unrolled(
+    call: &mut Call<'_, '_, '_>,
+    count: usize,
+    mut state: Vec<ExprId>,
+    stacked: usize,
+) -> Built<Vec<ExprId>> {
+    let mut elements = vec![Vec::new(); stacked];
+    let mut go = call.graph().scalar_constant(Scalar::from(true), DType::Pred)?;
+    for iteration in 0..count {
+        let iteration = index(call.graph(), iteration)?;
+        let mut inputs = vec![iteration, go];
+        inputs.extend_from_slice(&state);
+        let mut outputs = traced(call, "body", &inputs)?;
+        if outputs.len() != 1 + state.len() + stacked {
+            return Err("body: must return a condition and the state".into());
+        }
+        let new = outputs.split_off(1 + state.len());
+        for (all, element) in elements.iter_mut().zip(new) {
+            all.push(call.graph().new_axis(element, 0, None)?);
+        }
+        state = outputs.split_off(1);
+        go = outputs[0];
+        match known_truth(call, go)? {
+            Some(true) => {}
+            Some(false) => break,
+            None => return Err("cond: depends on the data".into()),
+        }
+    }
+    for all in elements {
+        state.push(call.graph().concatenate(&all, 0)?);
+    }
+    Ok(state)
+}
+
+/// The inputs are the initial state, then the sequences.
+fn scan(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let sequences = usize::try_from(call.int("num_scan_inputs", 0)?).unwrap_or(0);
+    if call.version < 9 {
+        return Err("operator set 8: scans with a batch axis are not supported".into());
+    }
+    let mut initial = call.inputs_from(0)?;
+    if sequences == 0 || sequences > initial.len() {
+        return Err(Fault(format!("num_scan_inputs: must be from 1 to {}", initial.len())));
+    }
+    let inputs = initial.split_off(initial.len() - sequences);
+    let list =
+        |call: &Call<'_, '_, '_>, name: &str| Ok::<_, Fault>(call.ints(name)?.unwrap_or_default());
+    let axes = list(call, "scan_input_axes")?;
+    let backward = list(call, "scan_input_directions")?;
+    let output_axes = list(call, "scan_output_axes")?;
+    let reversed: Vec<bool> =
+        list(call, "scan_output_directions")?.iter().map(|&direction| direction == 1).collect();
+    let mut count = None;
+    let mut moved = Vec::with_capacity(sequences);
+    for (position, &x) in inputs.iter().enumerate() {
+        let axis = axes.get(position).copied().unwrap_or(0);
+        let at = call.axis(axis, call.rank(x))?;
+        let size = call.shape(x)[at];
+        if *count.get_or_insert(size) != size {
+            return Err("inputs: must have sequences of equal lengths".into());
+        }
+        let graph = call.graph();
+        let mut first = graph.move_axes(x, &[axis], &[0])?;
+        if backward.get(position) == Some(&1) {
+            first = graph.reverse(first, Some(&[0]))?;
+        }
+        moved.push(first);
+    }
+    let count = count.unwrap_or(0);
+    let (mut state, stacked) =
+        counted(call, count, &initial, &reversed, &mut |call, iteration, state| {
+            let mut inputs = state.to_vec();
+            for &x in &moved {
+                let graph = call.graph();
+                let one = graph.slice_along_axis(x, SliceStart::Dynamic(iteration), 1, 0, 1)?;
+                inputs.push(graph.squeeze(one, Some(&[0]))?);
+            }
+            let mut outputs = traced(call, "body", &inputs)?;
+            if outputs.len() < state.len() {
+                return Err("body: must return the state".into());
+            }
+            let stacked = outputs.split_off(state.len());
+            Ok(Step { state: outputs, stacked })
+        })?;
+    for (position, x) in stacked.into_iter().enumerate() {
+        let axis = output_axes.get(position).copied().unwrap_or(0);
+        state.push(call.graph().move_axes(x, &[0], &[axis])?);
+    }
+    Ok(state)
+}

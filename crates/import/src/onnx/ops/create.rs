@@ -1,0 +1,135 @@
+//! Constants, ranges and shapes.
+
+use nxla_expr::{ExprId, TensorType};
+use nxla_tensor::{DType, HostTensor, Scalar};
+
+use super::{Operator, operator};
+use crate::onnx::error::{Built, Fault};
+use crate::onnx::node::Call;
+use crate::onnx::tensors::dtype_of;
+
+/// The operators of this family.
+pub(super) const OPERATORS: &[Operator] = &[
+    operator("BlackmanWindow", |call| window(call, &[0.42, -0.5, 0.08])),
+    operator("Constant", constant),
+    operator("ConstantOfShape", constant_of_shape),
+    operator("EyeLike", eye_like),
+    operator("HammingWindow", |call| window(call, &[25.0 / 46.0, -21.0 / 46.0])),
+    operator("HannWindow", |call| window(call, &[0.5, -0.5])),
+    operator("Range", range),
+    operator("Shape", shape),
+    operator("Size", |call| {
+        let x = call.input(0)?;
+        let size = i64::try_from(call.shape(x).size()).unwrap_or(i64::MAX);
+        Ok(vec![call.graph().scalar_constant(Scalar::Int(size), DType::S64)?])
+    }),
+];
+
+fn constant(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let floats = |values: Vec<f64>| -> Vec<f32> {
+        #[expect(clippy::cast_possible_truncation, reason = "attributes are 32-bit floats")]
+        let values = values.into_iter().map(|value| value as f32).collect();
+        values
+    };
+    let tensor = if let Some(tensor) = call.tensor("value")? {
+        tensor
+    } else if let Some(value) = call.maybe_int("value_int")? {
+        HostTensor::scalar(Scalar::Int(value), DType::S64)
+    } else if let Some(value) = call.maybe_float("value_float")? {
+        HostTensor::scalar(Scalar::Float(value), DType::F32)
+    } else if let Some(values) = call.ints("value_ints")? {
+        HostTensor::from_slice(&values, [values.len()])?
+    } else if let Some(values) = call.floats("value_floats")? {
+        HostTensor::from_vec(floats(values.clone()), [values.len()])?
+    } else {
+        return Err(Fault("value: strings and sparse tensors are not supported".into()));
+    };
+    Ok(vec![call.graph().tensor(tensor)?])
+}
+
+fn constant_of_shape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let shape = call.input(0)?;
+    let shape = call.sizes(shape, "input")?;
+    let (value, dtype) = match call.tensor("value")? {
+        Some(value) if value.size() == 1 => (value.get(0), value.dtype()),
+        Some(value) => return Err(Fault(format!("value: must be one number; got {value}"))),
+        None => (Scalar::Float(0.0), DType::F32),
+    };
+    Ok(vec![call.graph().constant(value, TensorType::new(dtype, shape))?])
+}
+
+fn eye_like(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let (shape, offset) = (call.shape(x), call.int("k", 0)?);
+    let dtype = match call.maybe_int("dtype")? {
+        Some(data_type) => dtype_of(data_type).map_err(|why| Fault(format!("dtype: {why}")))?,
+        None => call.dtype(x),
+    };
+    let [rows, columns] = shape[..] else {
+        return Err(Fault(format!("input: must be a matrix; got {}", call.ty(x))));
+    };
+    let graph = call.graph();
+    let row = graph.iota([rows, columns], Some(0), DType::S64)?;
+    let column = graph.iota([rows, columns], Some(1), DType::S64)?;
+    let offset = graph.scalar_constant(Scalar::Int(offset), DType::S64)?;
+    let diagonal = graph.add(row, offset)?;
+    let is_diagonal = graph.equal(diagonal, column)?;
+    Ok(vec![graph.as_type(is_diagonal, dtype)?])
+}
+
+fn range(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [start, limit, delta] = call.inputs()?;
+    let mut numbers = [0.0; 3];
+    for (number, (id, name)) in
+        numbers.iter_mut().zip([(start, "start"), (limit, "limit"), (delta, "delta")])
+    {
+        match call.numbers(id, name)?[..] {
+            [value] => *number = value,
+            ref other => return Err(Fault(format!("{name}: must be a number; got {other:?}"))),
+        }
+    }
+    let dtype = call.dtype(start);
+    Ok(vec![call.graph().arange(numbers[0], numbers[1], numbers[2], dtype)?])
+}
+
+fn shape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let shape = call.shape(x);
+    let rank = i64::try_from(shape.rank()).unwrap_or(i64::MAX);
+    let at = |axis: i64| {
+        let axis = if axis < 0 { axis.saturating_add(rank) } else { axis };
+        usize::try_from(axis.clamp(0, rank)).unwrap_or(0)
+    };
+    let (start, end) = (at(call.int("start", 0)?), at(call.int("end", rank)?));
+    let sizes: Vec<i64> = shape
+        .get(start..end)
+        .unwrap_or(&[])
+        .iter()
+        .map(|&size| i64::try_from(size).unwrap_or(i64::MAX))
+        .collect();
+    Ok(vec![call.literal(&sizes)?])
+}
+
+/// Creates a window that is a sum of cosines with these factors.
+fn window(call: &mut Call<'_, '_, '_>, factors: &[f64]) -> Built<Vec<ExprId>> {
+    let size = call.input(0)?;
+    let size = usize::try_from(call.integer(size, "size")?);
+    let size = size.map_err(|_| Fault("size: must not be negative".into()))?;
+    let dtype = dtype_of(call.int("output_datatype", 1)?)
+        .map_err(|why| Fault(format!("output_datatype: {why}")))?;
+    let count = if call.int("periodic", 1)? != 0 { size } else { size.saturating_sub(1) };
+    let (places, one) = (call.graph().iota([size], None, DType::F64)?, DType::F64);
+    let mut sum = call.scalar_of(0.0, one)?;
+    for (order, &factor) in (0_u32..).zip(factors) {
+        #[expect(clippy::cast_precision_loss, reason = "a number of samples")]
+        let step = f64::from(order) * std::f64::consts::TAU / count.max(1) as f64;
+        let (step, factor) = (call.scalar_of(step, one)?, call.scalar_of(factor, one)?);
+        let graph = call.graph();
+        let angle = graph.multiply(places, step)?;
+        let wave = graph.cos(angle)?;
+        let term = graph.multiply(wave, factor)?;
+        sum = graph.add(sum, term)?;
+    }
+    let sum = call.broadcast(sum, &[size])?;
+    Ok(vec![call.graph().as_type(sum, dtype)?])
+}

@@ -1,0 +1,74 @@
+//! Fourier transforms, whose complex numbers are pairs in the last axis.
+
+use nxla_expr::build::SliceStart;
+use nxla_expr::{ExprId, Padding};
+use nxla_tensor::Scalar;
+
+use super::{Operator, operator};
+use crate::onnx::error::{Built, Fault};
+use crate::onnx::node::Call;
+
+/// The operators of this family.
+pub(super) const OPERATORS: &[Operator] = &[operator("DFT", dft)];
+
+/// Transforms an axis, which is an attribute before operator set 20.
+fn dft(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let rank = call.rank(x);
+    let axis = match call.optional(2) {
+        Some(axis) => call.integer(axis, "axis")?,
+        None => call.int("axis", if call.version < 20 { 1 } else { -2 })?,
+    };
+    let axis = call.axis(axis, rank)?;
+    if rank < 2 || axis + 1 == rank {
+        return Err(Fault("axis: must not be the last axis, which holds the parts".into()));
+    }
+    let length = match call.optional(1) {
+        Some(length) => call.sizes(length, "dft_length")?.first().copied(),
+        None => None,
+    };
+    let (inverse, one_sided) = (call.flag("inverse")?, call.flag("onesided")?);
+    let along = i64::try_from(axis).unwrap_or(0);
+    let mut value = complex(call, x)?;
+    let size = call.shape(value)[axis];
+    let graph = call.graph();
+    if inverse && one_sided {
+        let length = length.unwrap_or(2 * size.saturating_sub(1));
+        let real = graph.irfft(value, Some(length), along)?;
+        return Ok(vec![graph.new_axis(real, -1, None)?]);
+    }
+    value = match inverse {
+        true => graph.ifft(value, length, along)?,
+        false => graph.fft(value, length, along)?,
+    };
+    if one_sided {
+        let kept = graph.shape(value)[axis] / 2 + 1;
+        value = graph.slice_along_axis(value, SliceStart::at(0), kept, along, 1)?;
+    }
+    let parts = [graph.real(value)?, graph.imag(value)?];
+    Ok(vec![graph.stack(&parts, -1, None)?])
+}
+
+/// Returns complex numbers from pairs, or from single real parts.
+fn complex(call: &mut Call<'_, '_, '_>, x: ExprId) -> Built<ExprId> {
+    let shape = call.shape(x);
+    let Some(&parts) = shape.last().filter(|&&parts| parts == 1 || parts == 2) else {
+        let found = call.ty(x);
+        return Err(Fault(format!("input: must have a last axis of 1 or 2 parts; got {found}")));
+    };
+    let rank = shape.rank();
+    let graph = call.graph();
+    let mut x = x;
+    if parts == 1 {
+        let zero = graph.scalar_constant(Scalar::Float(0.0), graph.dtype(x))?;
+        let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
+        padding[rank - 1].high = 1;
+        x = graph.pad(x, zero, &padding)?;
+    }
+    let mut parts = [x; 2];
+    for (index, part) in parts.iter_mut().enumerate() {
+        let one = graph.slice_along_axis(x, SliceStart::at(index), 1, -1, 1)?;
+        *part = graph.squeeze(one, Some(&[-1]))?;
+    }
+    Ok(graph.complex(parts[0], parts[1])?)
+}

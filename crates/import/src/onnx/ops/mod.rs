@@ -1,0 +1,154 @@
+//! The table of operators, in one file per family.
+//!
+//! An entry is a function that builds the nodes of an operator, or the reason why the operator has
+//! no counterpart.
+
+mod activation;
+mod contract;
+mod control;
+mod create;
+mod elementwise;
+mod fourier;
+mod index;
+mod loss;
+mod movement;
+mod neural;
+mod padding;
+mod quantize;
+mod recurrent;
+mod reduce;
+mod resize;
+mod scatter;
+mod window;
+
+use std::sync::LazyLock;
+
+use nxla_expr::ExprId;
+use rustc_hash::FxHashMap;
+
+use super::error::Built;
+use super::node::Call;
+
+/// A function that builds the outputs of a node.
+pub(super) type Build = fn(&mut Call<'_, '_, '_>) -> Built<Vec<ExprId>>;
+
+/// An operator of the default domain, or of the domain before a colon.
+struct Operator {
+    name: &'static str,
+    build: Build,
+}
+
+const fn operator(name: &'static str, build: Build) -> Operator {
+    Operator { name, build }
+}
+
+const FAMILIES: &[&[Operator]] = &[
+    activation::OPERATORS,
+    contract::OPERATORS,
+    control::OPERATORS,
+    create::OPERATORS,
+    elementwise::OPERATORS,
+    fourier::OPERATORS,
+    index::OPERATORS,
+    loss::OPERATORS,
+    movement::OPERATORS,
+    neural::OPERATORS,
+    padding::OPERATORS,
+    quantize::OPERATORS,
+    recurrent::OPERATORS,
+    reduce::OPERATORS,
+    resize::OPERATORS,
+    scatter::OPERATORS,
+    window::OPERATORS,
+];
+
+const STRINGS: &str = "strings are not tensors";
+const DATA_SHAPE: &str = "the shape of the result depends on the data";
+const SEQUENCES: &str = "sequences and optional values are not tensors";
+
+/// Operators that cannot be imported, with the reason.
+const REFUSED: &[(&str, &str)] = &[
+    ("StringConcat", STRINGS),
+    ("StringNormalizer", STRINGS),
+    ("StringSplit", STRINGS),
+    ("RegexFullMatch", STRINGS),
+    ("TfIdfVectorizer", STRINGS),
+    ("Unique", DATA_SHAPE),
+    ("NonMaxSuppression", DATA_SHAPE),
+    ("SequenceAt", SEQUENCES),
+    ("SequenceConstruct", SEQUENCES),
+    ("SequenceEmpty", SEQUENCES),
+    ("SequenceErase", SEQUENCES),
+    ("SequenceInsert", SEQUENCES),
+    ("SequenceLength", SEQUENCES),
+    ("SequenceMap", SEQUENCES),
+    ("SplitToSequence", SEQUENCES),
+    ("ConcatFromSequence", SEQUENCES),
+    ("Optional", SEQUENCES),
+    ("OptionalGetElement", SEQUENCES),
+    ("OptionalHasElement", SEQUENCES),
+    ("ImageDecoder", "images are not decoded"),
+    ("Bernoulli", "random numbers of nxla need a key, which the model does not have"),
+    ("Multinomial", "random numbers of nxla need a key, which the model does not have"),
+    ("RandomNormal", "random numbers of nxla need a key, which the model does not have"),
+    ("RandomNormalLike", "random numbers of nxla need a key, which the model does not have"),
+    ("RandomUniform", "random numbers of nxla need a key, which the model does not have"),
+    ("RandomUniformLike", "random numbers of nxla need a key, which the model does not have"),
+];
+
+static TABLE: LazyLock<FxHashMap<&'static str, Build>> = LazyLock::new(|| {
+    FAMILIES
+        .iter()
+        .flat_map(|family| family.iter())
+        .map(|entry| (entry.name, entry.build))
+        .collect()
+});
+
+/// Returns the function that builds an operator.
+///
+/// # Errors
+/// Returns the reason if the operator cannot be imported.
+pub(super) fn find(domain: &str, name: &str) -> Result<Build, String> {
+    let found = match domain {
+        "" => TABLE.get(name),
+        domain => TABLE.get(format!("{domain}:{name}").as_str()),
+    };
+    if let Some(&build) = found {
+        return Ok(build);
+    }
+    let refused = REFUSED.iter().find(|(own, _)| domain.is_empty() && *own == name);
+    Err(refused.map_or("the operator is unknown", |(_, why)| why).into())
+}
+
+/// Returns the names of the operators that can be imported; those of other domains start with the
+/// domain and a colon.
+#[must_use]
+pub fn operators() -> Vec<&'static str> {
+    let mut names: Vec<&str> = TABLE.keys().copied().collect();
+    names.sort_unstable();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operator_has_one_row() {
+        let rows: usize = FAMILIES.iter().map(|family| family.len()).sum();
+        assert_eq!(rows, TABLE.len());
+        assert_eq!(operators().len(), rows);
+        for (name, _) in REFUSED {
+            assert!(!TABLE.contains_key(name), "{name} is supported and refused");
+        }
+    }
+
+    #[test]
+    fn an_operator_belongs_to_its_domain() {
+        assert!(find("", "Gelu").is_ok());
+        assert!(find("com.microsoft", "FastGelu").is_ok());
+        assert!(find("", "FastGelu").is_err());
+        assert!(find("org.example", "Gelu").is_err());
+        assert_eq!(find("", "Unique").err().as_deref(), Some(DATA_SHAPE));
+    }
+}

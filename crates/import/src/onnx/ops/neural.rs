@@ -1,0 +1,492 @@
+//! Normalization, attention and rotary embeddings.
+
+use nxla_expr::ExprId;
+use nxla_expr::build::SliceStart;
+use nxla_tensor::{DType, Scalar, Shape};
+
+use super::{Operator, operator};
+use crate::onnx::error::{Built, Fault};
+use crate::onnx::node::Call;
+
+/// The operators of this family.
+pub(super) const OPERATORS: &[Operator] = &[
+    operator("Attention", attention),
+    operator("BatchNormalization", batch_norm),
+    operator("GroupNormalization", group_norm),
+    operator("InstanceNormalization", instance_norm),
+    operator("LayerNormalization", |call| {
+        let (x, scale) = (call.input(0)?, call.optional(1));
+        let bias = call.optional(2);
+        layer_norm(call, x, scale, bias)
+    }),
+    operator("LpNormalization", lp_norm),
+    operator("MeanVarianceNormalization", mean_variance_norm),
+    operator("RMSNormalization", rms_norm),
+    operator("RotaryEmbedding", rotary),
+    operator("SimplifiedLayerNormalization", rms_norm),
+    operator("com.microsoft:RotaryEmbedding", rotary),
+    operator("com.microsoft:SimplifiedLayerNormalization", rms_norm),
+    operator("com.microsoft:SkipLayerNormalization", |call| skip_norm(call, false)),
+    operator("com.microsoft:SkipSimplifiedLayerNormalization", |call| skip_norm(call, true)),
+    operator("com.microsoft:BiasGelu", |call| {
+        let [x, bias] = call.inputs()?;
+        let sum = call.graph().add(x, bias)?;
+        Ok(vec![call.graph().gelu(sum, false)?])
+    }),
+];
+
+/// With `training_mode`, the statistics of the batch are used and returned.
+fn batch_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [x, scale, bias, mean, variance] = call.inputs()?;
+    let (epsilon, momentum) = (call.float("epsilon", 1e-5)?, call.float("momentum", 0.9)?);
+    let affine = [Some(scale), Some(bias)];
+    if !call.flag("training_mode")? {
+        let result = call.graph().batch_norm(x, [mean, variance], affine, 1, epsilon)?;
+        return Ok(vec![result]);
+    }
+    let running = nxla_expr::build::RunningNorm { axis: 1, epsilon, momentum };
+    let (y, mean, variance) =
+        call.graph().batch_norm_train(x, [mean, variance], affine, running)?;
+    Ok(vec![y, mean, variance])
+}
+
+fn instance_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [x, scale, bias] = call.inputs()?;
+    let epsilon = call.float("epsilon", 1e-5)?;
+    let Some(&channels) = call.shape(x).get(1) else {
+        return Err(Fault(format!("input: must have channels; got {}", call.ty(x))));
+    };
+    let affine = [Some(scale), Some(bias)];
+    Ok(vec![call.graph().group_norm(x, channels, affine, 1, epsilon)?])
+}
+
+/// Before operator set 21, scale and bias have an entry for each group.
+fn group_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [x, mut scale, mut bias] = call.inputs()?;
+    let (epsilon, groups) = (call.float("epsilon", 1e-5)?, call.int("num_groups", 0)?);
+    let groups = usize::try_from(groups).unwrap_or(0);
+    let channels = call.shape(x).get(1).copied().unwrap_or(0);
+    if groups == 0 || !channels.is_multiple_of(groups) {
+        return Err(Fault(format!("num_groups: must divide {channels} channels; got {groups}")));
+    }
+    for parameter in [&mut scale, &mut bias] {
+        if call.version < 21 && call.shape(*parameter)[..] == [groups] {
+            *parameter = call.graph().repeat(*parameter, &[channels / groups], 0)?;
+        }
+    }
+    let affine = [Some(scale), Some(bias)];
+    Ok(vec![call.graph().group_norm(x, groups, affine, 1, epsilon)?])
+}
+
+/// Returns the axes from `axis` on.
+fn last_axes(call: &Call<'_, '_, '_>, x: ExprId) -> Built<Vec<i64>> {
+    let rank = call.rank(x);
+    let axis = call.axis(call.int("axis", -1)?, rank)?;
+    Ok((0..).take(rank).skip(axis).collect())
+}
+
+/// Multiplies by a scale and adds a bias, which broadcast.
+fn affine(
+    call: &mut Call<'_, '_, '_>,
+    mut x: ExprId,
+    scale: Option<ExprId>,
+    bias: Option<ExprId>,
+) -> Built<ExprId> {
+    if let Some(scale) = scale {
+        x = call.graph().multiply(x, scale)?;
+    }
+    if let Some(bias) = bias {
+        x = call.graph().add(x, bias)?;
+    }
+    Ok(x)
+}
+
+/// Returns the result, the mean and the inverse standard deviation.
+fn layer_norm(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    scale: Option<ExprId>,
+    bias: Option<ExprId>,
+) -> Built<Vec<ExprId>> {
+    let axes = last_axes(call, x)?;
+    let epsilon = call.float("epsilon", 1e-5)?;
+    let result = call.graph().layer_norm(x, [None, None], &axes, epsilon)?;
+    let mut results = vec![affine(call, result, scale, bias)?];
+    if call.output_count() > 1 {
+        let wide = call.dtype(x).at_least_f32();
+        let epsilon = call.scalar_of(epsilon, wide)?;
+        let graph = call.graph();
+        let x = graph.as_type(x, wide)?;
+        results.push(graph.mean(x, Some(&axes), true)?);
+        let variance = graph.variance(x, Some(&axes), true, 0.0)?;
+        let raised = graph.add(variance, epsilon)?;
+        results.push(graph.rsqrt(raised)?);
+    }
+    Ok(results)
+}
+
+fn rms_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let (x, scale) = (call.input(0)?, call.optional(1));
+    let axes = last_axes(call, x)?;
+    let epsilon = call.float("epsilon", 1e-5)?;
+    let result = call.graph().rms_norm(x, None, &axes, epsilon)?;
+    Ok(vec![affine(call, result, scale, None)?])
+}
+
+/// Adds a residual connection and an optional bias, then normalizes. The fourth output is the sum.
+fn skip_norm(call: &mut Call<'_, '_, '_>, is_simple: bool) -> Built<Vec<ExprId>> {
+    let [x, skip, scale] = call.inputs()?;
+    let (shift, bias) = match is_simple {
+        true => (None, call.optional(3)),
+        false => (call.optional(3), call.optional(4)),
+    };
+    let epsilon = call.float("epsilon", 1e-12)?;
+    let mut sum = call.graph().add(x, skip)?;
+    if let Some(bias) = bias {
+        sum = call.graph().add(sum, bias)?;
+    }
+    let graph = call.graph();
+    let normal = match is_simple {
+        true => graph.rms_norm(sum, None, &[-1], epsilon)?,
+        false => graph.layer_norm(sum, [None, None], &[-1], epsilon)?,
+    };
+    let result = affine(call, normal, Some(scale), shift)?;
+    if call.has_output(1) || call.has_output(2) {
+        return Err(Fault("mean, inv_std_var: are outputs for training only".into()));
+    }
+    Ok(vec![result, result, result, sum])
+}
+
+fn lp_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let (axis, p) = (call.int("axis", -1)?, call.int("p", 2)?);
+    let zero = call.scalar(0.0, x)?;
+    let one = call.scalar(1.0, x)?;
+    let graph = call.graph();
+    let norm = match p {
+        1 => {
+            let size = graph.abs(x)?;
+            graph.sum(size, Some(&[axis]), true)?
+        }
+        2 => {
+            let square = graph.multiply(x, x)?;
+            let sum = graph.sum(square, Some(&[axis]), true)?;
+            graph.sqrt(sum)?
+        }
+        other => return Err(Fault(format!("p: must be 1 or 2; got {other}"))),
+    };
+    let is_zero = graph.equal(norm, zero)?;
+    let divisor = graph.select(is_zero, one, norm)?;
+    Ok(vec![graph.divide(x, divisor)?])
+}
+
+fn mean_variance_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let axes = call.ints("axes")?.unwrap_or_else(|| vec![0, 2, 3]);
+    let epsilon = call.scalar(1e-9, x)?;
+    let graph = call.graph();
+    let mean = graph.mean(x, Some(&axes), true)?;
+    let distance = graph.subtract(x, mean)?;
+    let square = graph.multiply(distance, distance)?;
+    let variance = graph.mean(square, Some(&axes), true)?;
+    let deviation = graph.sqrt(variance)?;
+    let divisor = graph.add(deviation, epsilon)?;
+    Ok(vec![graph.divide(distance, divisor)?])
+}
+
+/// Splits the last axis into heads: from `[batch, length, heads * size]` to `[batch, heads, length,
+/// size]`.
+fn heads_of(call: &mut Call<'_, '_, '_>, x: ExprId, name: &str) -> Built<ExprId> {
+    let shape = call.shape(x);
+    if shape.rank() == 4 {
+        return Ok(x);
+    }
+    let heads = usize::try_from(call.int(name, 0)?).unwrap_or(0);
+    let [batch, length, size] = shape[..] else {
+        return Err(Fault(format!("input: must have 3 or 4 axes; got {}", call.ty(x))));
+    };
+    if heads == 0 || !size.is_multiple_of(heads) {
+        return Err(Fault(format!("{name}: must divide the size {size}; got {heads}")));
+    }
+    let graph = call.graph();
+    let split = graph.reshape(x, [batch, length, heads, size / heads])?;
+    Ok(graph.transpose(split, Some(&[0, 2, 1, 3]))?)
+}
+
+/// Repeats each head so that keys have as many heads as queries.
+fn repeat_heads(call: &mut Call<'_, '_, '_>, x: ExprId, heads: usize) -> Built<ExprId> {
+    let [batch, own, length, size] = call.shape(x)[..] else { return Ok(x) };
+    if own == heads {
+        return Ok(x);
+    }
+    if own == 0 || !heads.is_multiple_of(own) {
+        return Err(Fault(format!("kv_num_heads: must divide {heads}; got {own}")));
+    }
+    let graph = call.graph();
+    let one = graph.reshape(x, [batch, own, 1, length, size])?;
+    let repeated = graph.broadcast(one, [batch, own, heads / own, length, size], None)?;
+    Ok(graph.reshape(repeated, [batch, heads, length, size])?)
+}
+
+/// The operands of attention, with a head axis.
+struct Attended {
+    query: ExprId,
+    key: ExprId,
+    value: ExprId,
+    /// The keys before the first query: a number, or one for each entry of the batch.
+    offset: ExprId,
+}
+
+fn attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [query, key, value] = call.inputs()?;
+    let is_flat = call.rank(query) == 3;
+    let query = heads_of(call, query, "q_num_heads")?;
+    let mut key = heads_of(call, key, "kv_num_heads")?;
+    let mut value = heads_of(call, value, "kv_num_heads")?;
+    let [_, heads, length, size] = call.shape(query)[..] else {
+        return Err(Fault(format!("Q: must have 3 or 4 axes; got {}", call.ty(query))));
+    };
+    let mut past = 0;
+    if let (Some(past_key), Some(past_value)) = (call.optional(4), call.optional(5)) {
+        past = call.shape(past_key).get(2).copied().unwrap_or(0);
+        key = call.graph().concatenate(&[past_key, key], 2)?;
+        value = call.graph().concatenate(&[past_value, value], 2)?;
+    }
+    let present = [key, value];
+    let offset = match call.optional(6) {
+        Some(valid) => {
+            let queries = call.scalar_of(size_of(length), DType::S64)?;
+            let graph = call.graph();
+            let valid = graph.as_type(valid, DType::S64)?;
+            let offset = graph.subtract(valid, queries)?;
+            let batch = graph.shape(offset).size();
+            graph.reshape(offset, [batch, 1, 1, 1])?
+        }
+        None => call.scalar_of(size_of(past), DType::S64)?,
+    };
+    let key = repeat_heads(call, key, heads)?;
+    let value = repeat_heads(call, value, heads)?;
+    let attended = Attended { query, key, value, offset };
+    let bias = attention_bias(call, &attended)?;
+    let scale = call.float("scale", 1.0 / size_of(size).sqrt())?;
+    let (result, weights) = weighted_values(call, &attended, bias, scale)?;
+    let mut result = result;
+    if is_flat {
+        let [batch, heads, length, size] = call.shape(result)[..] else { return Ok(vec![result]) };
+        let graph = call.graph();
+        result = graph.transpose(result, Some(&[0, 2, 1, 3]))?;
+        result = graph.reshape(result, [batch, length, heads * size])?;
+    }
+    Ok(vec![result, present[0], present[1], weights])
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a size of a sequence")]
+fn size_of(size: usize) -> f64 {
+    size as f64
+}
+
+/// Returns the sum of the mask and of negative infinity where a query may not read a key.
+fn attention_bias(call: &mut Call<'_, '_, '_>, at: &Attended) -> Built<Option<ExprId>> {
+    let dtype = call.dtype(at.query);
+    let (queries, keys) = (call.shape(at.query)[2], call.shape(at.key)[2]);
+    let never = call.scalar_of(f64::NEG_INFINITY, dtype)?;
+    let zero = call.scalar_of(0.0, dtype)?;
+    let mut bias = None;
+    if let Some(mask) = call.optional(3) {
+        let mut mask = mask;
+        if call.dtype(mask).is_pred() {
+            mask = call.graph().select(mask, zero, never)?;
+        }
+        let shape = call.shape(mask);
+        let missing = keys.saturating_sub(shape.last().copied().unwrap_or(keys));
+        if missing > 0 {
+            let mut padding =
+                vec![nxla_expr::Padding { low: 0, high: 0, interior: 0 }; shape.rank()];
+            padding[shape.rank() - 1].high = i64::try_from(missing).unwrap_or(0);
+            mask = call.graph().pad(mask, never, &padding)?;
+        }
+        bias = Some(mask);
+    }
+    let graph = call.graph();
+    let query = graph.iota([queries, keys], Some(0), DType::S64)?;
+    let key = graph.iota([queries, keys], Some(1), DType::S64)?;
+    let place = graph.add(query, at.offset)?;
+    let mut allowed = Vec::new();
+    if call.flag("is_causal")? {
+        allowed.push(call.graph().less_equal(key, place)?);
+    }
+    for (name, is_left) in [("left_window_size", true), ("right_window_size", false)] {
+        let window = call.int(name, -1)?;
+        if window < 0 {
+            continue;
+        }
+        let graph = call.graph();
+        let window = graph.scalar_constant(Scalar::Int(window), DType::S64)?;
+        let distance = match is_left {
+            true => graph.subtract(place, key)?,
+            false => graph.subtract(key, place)?,
+        };
+        allowed.push(graph.less_equal(distance, window)?);
+    }
+    if let Some(valid) = call.optional(6) {
+        let graph = call.graph();
+        let valid = graph.as_type(valid, DType::S64)?;
+        let batch = graph.shape(valid).size();
+        let valid = graph.reshape(valid, [batch, 1, 1, 1])?;
+        allowed.push(graph.less(key, valid)?);
+    }
+    for allowed in allowed {
+        let graph = call.graph();
+        let masked = graph.select(allowed, zero, never)?;
+        bias = Some(match bias {
+            Some(bias) => graph.add(bias, masked)?,
+            None => masked,
+        });
+    }
+    Ok(bias)
+}
+
+/// Returns the mean of the values, and the matrix that `qk_matmul_output_mode` selects.
+fn weighted_values(
+    call: &mut Call<'_, '_, '_>,
+    at: &Attended,
+    bias: Option<ExprId>,
+    scale: f64,
+) -> Built<(ExprId, ExprId)> {
+    let (dtype, softcap) = (call.dtype(at.query), call.float("softcap", 0.0)?);
+    let mode = call.int("qk_matmul_output_mode", 0)?;
+    let root = call.scalar_of(scale.sqrt(), dtype)?;
+    let graph = call.graph();
+    let query = graph.multiply(at.query, root)?;
+    let key = graph.multiply(at.key, root)?;
+    let key = graph.swap_axes(key, -1, -2)?;
+    let mut logits = graph.matmul(query, key)?;
+    let mut shown = logits;
+    if softcap > 0.0 {
+        let cap = call.scalar_of(softcap, dtype)?;
+        let graph = call.graph();
+        let share = graph.divide(logits, cap)?;
+        let share = graph.tanh(share)?;
+        logits = graph.multiply(share, cap)?;
+    }
+    if mode == 1 {
+        shown = logits;
+    }
+    if let Some(bias) = bias {
+        logits = call.graph().add(logits, bias)?;
+    }
+    if mode == 2 {
+        shown = logits;
+    }
+    if let Some(precision) = call.maybe_int("softmax_precision")? {
+        let wide = crate::onnx::tensors::dtype_of(precision)
+            .map_err(|why| Fault(format!("softmax_precision: {why}")))?;
+        logits = call.graph().as_type(logits, wide)?;
+    }
+    let mut weights = call.graph().softmax(logits, -1)?;
+    if let Some(bias) = bias {
+        // A query that may read no key gets zeros.
+        let zero = call.scalar(0.0, weights)?;
+        let never = call.scalar(f64::NEG_INFINITY, bias)?;
+        let graph = call.graph();
+        let largest = graph.reduce_max(bias, Some(&[-1]), true)?;
+        let is_masked = graph.equal(largest, never)?;
+        weights = graph.select(is_masked, zero, weights)?;
+    }
+    let graph = call.graph();
+    let weights = graph.as_type(weights, dtype)?;
+    if mode == 3 {
+        shown = weights;
+    }
+    Ok((graph.matmul(weights, at.value)?, shown))
+}
+
+/// Rotates pairs of features by the angles of their positions. The operator of `com.microsoft` has
+/// the positions before the tables.
+fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let (positions, cos, sin) = match call.node.domain() {
+        "" => (call.optional(3), call.input(1)?, call.input(2)?),
+        _ => (call.optional(1), call.input(2)?, call.input(3)?),
+    };
+    let shape = call.shape(x);
+    let is_flat = shape.rank() == 3;
+    let mut y = if is_flat && call.int("num_heads", 0)? == 0 {
+        let size = 2 * call.shape(cos).last().copied().unwrap_or(0);
+        let [batch, length, all] = shape[..] else { return Ok(vec![x]) };
+        if size == 0 || !all.is_multiple_of(size) {
+            return Err(Fault(format!("num_heads: must be positive for {}", call.ty(x))));
+        }
+        let graph = call.graph();
+        let split = graph.reshape(x, [batch, length, all / size, size])?;
+        graph.transpose(split, Some(&[0, 2, 1, 3]))?
+    } else {
+        heads_of(call, x, "num_heads")?
+    };
+    let [batch, heads, length, size] = call.shape(y)[..] else {
+        return Err(Fault(format!("X: must have 3 or 4 axes; got {}", call.ty(x))));
+    };
+    let rotated = match usize::try_from(call.int("rotary_embedding_dim", 0)?).unwrap_or(0) {
+        0 => size,
+        rotated => rotated,
+    };
+    let mut tables = [cos, sin];
+    for table in &mut tables {
+        *table = angles(call, *table, positions, [batch, length])?;
+    }
+    let interleaved = call.flag("interleaved")?;
+    let half = rotated / 2;
+    let graph = call.graph();
+    let part = |graph: &mut nxla_expr::Graph, first: usize, count: usize, step: usize| {
+        graph.slice_along_axis(y, SliceStart::at(first), count, -1, step)
+    };
+    let (first, second) = match interleaved {
+        true => (part(graph, 0, rotated - 1, 2)?, part(graph, 1, rotated - 1, 2)?),
+        false => (part(graph, 0, half, 1)?, part(graph, half, half, 1)?),
+    };
+    let rest = part(graph, rotated, size.saturating_sub(rotated), 1)?;
+    let [cos, sin] = tables;
+    let (a, b) = (graph.multiply(cos, first)?, graph.multiply(sin, second)?);
+    let real = graph.subtract(a, b)?;
+    let (a, b) = (graph.multiply(sin, first)?, graph.multiply(cos, second)?);
+    let imag = graph.add(a, b)?;
+    y = match interleaved {
+        true => {
+            let pairs = graph.stack(&[real, imag], -1, None)?;
+            graph.reshape(pairs, [batch, heads, length, rotated])?
+        }
+        false => graph.concatenate(&[real, imag], -1)?,
+    };
+    if rotated < size {
+        y = graph.concatenate(&[y, rest], -1)?;
+    }
+    if is_flat {
+        y = graph.transpose(y, Some(&[0, 2, 1, 3]))?;
+    }
+    Ok(vec![graph.reshape(y, shape)?])
+}
+
+/// Returns the entries of a table at the positions, with an axis for the heads.
+fn angles(
+    call: &mut Call<'_, '_, '_>,
+    table: ExprId,
+    positions: Option<ExprId>,
+    [batch, length]: [usize; 2],
+) -> Built<ExprId> {
+    let half = call.shape(table).last().copied().unwrap_or(0);
+    let graph = call.graph();
+    let taken = match positions {
+        // One number is the position of the first element of every sequence.
+        Some(start) if graph.shape(start).size() == 1 && length != 1 => {
+            let start = graph.as_type(start, DType::S64)?;
+            let start = graph.reshape(start, Shape::scalar())?;
+            let step = graph.iota([length], None, DType::S64)?;
+            let places = graph.add(start, step)?;
+            let taken = graph.take(table, places, 0)?;
+            graph.broadcast(taken, [batch, length, half], None)?
+        }
+        Some(positions) => graph.take(table, positions, 0)?,
+        None => table,
+    };
+    Ok(graph.reshape(taken, [batch, 1, length, half])?)
+}

@@ -1,0 +1,195 @@
+//! Conversions between floats and integers with a scale and a zero point.
+
+use nxla_expr::ExprId;
+use nxla_tensor::{DType, Shape};
+
+use super::contract::{conv, shifted};
+use super::elementwise::convert;
+use super::{Operator, operator};
+use crate::onnx::error::{Built, Fault};
+use crate::onnx::node::Call;
+use crate::onnx::tensors::dtype_of;
+
+/// The operators of this family.
+pub(super) const OPERATORS: &[Operator] = &[
+    operator("DequantizeLinear", dequantize),
+    operator("DynamicQuantizeLinear", dynamic_quantize),
+    operator("QLinearConv", quantized_conv),
+    operator("QLinearMatMul", quantized_matmul),
+    operator("QuantizeLinear", quantize),
+];
+
+/// Returns a scale or zero point in the shape of `x`: it is one number, one for each index of an
+/// axis, or one for each block of an axis.
+fn aligned(call: &mut Call<'_, '_, '_>, x: ExprId, parameter: ExprId) -> Built<ExprId> {
+    let (shape, own) = (call.shape(x), call.shape(parameter));
+    if own.size() == 1 && own.rank() <= 1 {
+        return Ok(call.graph().reshape(parameter, Shape::scalar())?);
+    }
+    let axis = call.axis(call.int("axis", 1)?, shape.rank())?;
+    if own.rank() == 1 {
+        let mut sizes = vec![1; shape.rank()];
+        sizes[axis] = own[0];
+        return Ok(call.graph().reshape(parameter, Shape::from(sizes.as_slice()))?);
+    }
+    let block = usize::try_from(call.int("block_size", 0)?).unwrap_or(0);
+    if block == 0 || own.rank() != shape.rank() {
+        let found = call.ty(parameter);
+        return Err(Fault(format!("block_size: must be positive for a scale {found}")));
+    }
+    let along = i64::try_from(axis).unwrap_or(0);
+    let graph = call.graph();
+    let repeated = graph.repeat(parameter, &[block], along)?;
+    let size = graph.shape(repeated)[axis].min(shape[axis]);
+    Ok(graph.slice_along_axis(repeated, 0, size, along, 1)?)
+}
+
+/// Rounds to a dtype, limited to its range.
+fn rounded(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    zero_point: Option<ExprId>,
+    dtype: DType,
+) -> Built<ExprId> {
+    if dtype.is_float() {
+        let saturates = call.int("saturate", 1)? != 0;
+        return convert(call.graph(), x, dtype, saturates);
+    }
+    let wide = call.dtype(x);
+    let (low, high) = (dtype.min_value(), dtype.max_value());
+    let graph = call.graph();
+    let mut y = graph.round_half_even(x)?;
+    if let Some(zero) = zero_point {
+        let zero = graph.as_type(zero, wide)?;
+        y = graph.add(y, zero)?;
+    }
+    let low = graph.scalar_constant(low.cast(wide), wide)?;
+    let high = graph.scalar_constant(high.cast(wide), wide)?;
+    let limited = graph.clip(y, low, high)?;
+    Ok(graph.as_type(limited, dtype)?)
+}
+
+fn quantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [x, scale] = call.inputs()?;
+    let dtype = match (call.optional(2), call.int("output_dtype", 0)?) {
+        (Some(zero), _) => call.dtype(zero),
+        (None, 0) => DType::U8,
+        (None, other) => dtype_of(other).map_err(|why| Fault(format!("output_dtype: {why}")))?,
+    };
+    let scale = aligned(call, x, scale)?;
+    let zero = match call.optional(2) {
+        Some(zero) => Some(aligned(call, x, zero)?),
+        None => None,
+    };
+    let graph = call.graph();
+    let wide = graph.as_type(x, DType::F32)?;
+    let scale = graph.as_type(scale, DType::F32)?;
+    let divided = graph.divide(wide, scale)?;
+    Ok(vec![rounded(call, divided, zero, dtype)?])
+}
+
+fn dequantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [x, scale] = call.inputs()?;
+    let dtype = match call.int("output_dtype", 0)? {
+        0 => call.dtype(scale),
+        other => dtype_of(other).map_err(|why| Fault(format!("output_dtype: {why}")))?,
+    };
+    let scale = aligned(call, x, scale)?;
+    let zero = match call.optional(2) {
+        Some(zero) => Some(aligned(call, x, zero)?),
+        None => None,
+    };
+    let graph = call.graph();
+    let mut wide = graph.as_type(x, DType::F32)?;
+    if let Some(zero) = zero {
+        let zero = graph.as_type(zero, DType::F32)?;
+        wide = graph.subtract(wide, zero)?;
+    }
+    let scale = graph.as_type(scale, DType::F32)?;
+    let result = graph.multiply(wide, scale)?;
+    Ok(vec![graph.as_type(result, dtype)?])
+}
+
+/// Quantizes to `u8` with the scale and zero point that fit the range of the data.
+fn dynamic_quantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let zero = call.scalar(0.0, x)?;
+    let (steps, one) = (call.scalar(255.0, x)?, call.scalar(1.0, x)?);
+    let graph = call.graph();
+    let (low, high) = (graph.reduce_min(x, None, false)?, graph.reduce_max(x, None, false)?);
+    let (low, high) = (graph.min(low, zero)?, graph.max(high, zero)?);
+    let span = graph.subtract(high, low)?;
+    let scale = graph.divide(span, steps)?;
+    let is_zero = graph.equal(scale, zero)?;
+    let scale = graph.select(is_zero, one, scale)?;
+    let start = graph.divide(low, scale)?;
+    let start = graph.negate(start)?;
+    let zero_point = rounded(call, start, None, DType::U8)?;
+    let graph = call.graph();
+    let divided = graph.divide(x, scale)?;
+    let result = rounded(call, divided, Some(zero_point), DType::U8)?;
+    Ok(vec![result, scale, zero_point])
+}
+
+/// Multiplies integers exactly, then quantizes the product.
+fn quantized_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero] = call.inputs()?;
+    let a = shifted(call, a, Some(a_zero), 2)?;
+    let b = shifted(call, b, Some(b_zero), 1)?;
+    let graph = call.graph();
+    let product = graph.matmul(a, b)?;
+    Ok(vec![requantized(call, product, [a_scale, b_scale, y_scale], y_zero)?])
+}
+
+/// Convolves integers exactly, then quantizes the sums. The scale of the kernel may have an entry for
+/// each output channel.
+fn quantized_conv(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [x, x_scale, x_zero, kernel, mut kernel_scale, kernel_zero, y_scale, y_zero] =
+        call.inputs()?;
+    let rank = call.rank(kernel);
+    let x = shifted(call, x, Some(x_zero), 1)?;
+    let kernel = shifted(call, kernel, Some(kernel_zero), rank)?;
+    let graph = call.graph();
+    let (x, kernel) = (graph.as_type(x, DType::F64)?, graph.as_type(kernel, DType::F64)?);
+    if graph.shape(kernel_scale).size() > 1 {
+        let mut shape = vec![1; rank];
+        shape[1] = graph.shape(kernel_scale).size();
+        kernel_scale = graph.reshape(kernel_scale, Shape::from(shape.as_slice()))?;
+    }
+    let bias = match call.optional(8) {
+        Some(bias) => Some(call.graph().as_type(bias, DType::F64)?),
+        None => None,
+    };
+    let sums = conv(call, x, kernel, bias)?[0];
+    Ok(vec![requantized(call, sums, [x_scale, kernel_scale, y_scale], y_zero)?])
+}
+
+/// Quantizes a product of integers with the scales of its factors and of the result.
+fn requantized(
+    call: &mut Call<'_, '_, '_>,
+    product: ExprId,
+    [a_scale, b_scale, y_scale]: [ExprId; 3],
+    y_zero: ExprId,
+) -> Built<ExprId> {
+    let dtype = call.dtype(y_zero);
+    let graph = call.graph();
+    let product = graph.as_type(product, DType::F32)?;
+    let mut factors = [a_scale, b_scale, y_scale];
+    for factor in &mut factors {
+        let wide = graph.as_type(*factor, DType::F32)?;
+        *factor = if graph.shape(wide).size() == 1 {
+            graph.reshape(wide, Shape::scalar())?
+        } else {
+            wide
+        };
+    }
+    let scale = graph.multiply(factors[0], factors[1])?;
+    let scale = graph.divide(scale, factors[2])?;
+    let scaled = graph.multiply(product, scale)?;
+    let zero = if graph.shape(y_zero).size() == 1 {
+        graph.reshape(y_zero, Shape::scalar())?
+    } else {
+        y_zero
+    };
+    rounded(call, scaled, Some(zero), dtype)
+}

@@ -1,0 +1,338 @@
+//! Resampling. Each axis is multiplied by a matrix of weights, which is computed from the sizes.
+
+use nxla_expr::ExprId;
+use nxla_tensor::{DType, HostTensor};
+
+use super::{Operator, operator};
+use crate::onnx::error::{Built, Fault};
+use crate::onnx::node::Call;
+
+/// The operators of this family.
+pub(super) const OPERATORS: &[Operator] =
+    &[operator("Resize", resize), operator("Upsample", upsample)];
+
+/// The number of weights of an axis, beyond which a size is rejected.
+const WEIGHTS: usize = 1 << 26;
+
+/// The interpolation between elements.
+#[derive(Clone, Debug)]
+enum Method {
+    Nearest { rounding: String },
+    Linear,
+    Cubic { a: f64 },
+}
+
+/// The parameters that all axes share.
+struct Resampling {
+    method: Method,
+    coordinates: String,
+    antialias: bool,
+    excludes_outside: bool,
+    extrapolation: f64,
+}
+
+/// An axis that is resized.
+struct Axis {
+    size: usize,
+    result: usize,
+    scale: f64,
+    region: (f64, f64),
+}
+
+fn method(call: &Call<'_, '_, '_>) -> Built<Method> {
+    match call.text("mode", "nearest")?.as_str() {
+        "nearest" => {
+            let rounding = call.text("nearest_mode", "round_prefer_floor")?;
+            Ok(Method::Nearest { rounding })
+        }
+        "linear" | "bilinear" => Ok(Method::Linear),
+        "cubic" => Ok(Method::Cubic { a: call.float("cubic_coeff_a", -0.75)? }),
+        other => Err(Fault(format!("mode: must be nearest, linear or cubic; got {other:?}"))),
+    }
+}
+
+/// Inputs are `X, roi, scales, sizes`, or `X, scales` in operator set 10.
+fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    if call.version < 11 {
+        return upsample(call);
+    }
+    let shape = call.shape(x);
+    let axes: Vec<usize> = match call.ints("axes")? {
+        Some(axes) => {
+            axes.into_iter().map(|axis| call.axis(axis, shape.rank())).collect::<Built<_>>()?
+        }
+        None => (0..shape.rank()).collect(),
+    };
+    let list = |call: &mut Call<'_, '_, '_>, index: usize, name: &str| -> Built<Option<Vec<f64>>> {
+        let Some(id) = call.optional(index) else { return Ok(None) };
+        if call.shape(id).size() == 0 {
+            return Ok(None);
+        }
+        Ok(Some(call.numbers(id, name)?))
+    };
+    let region = list(call, 1, "roi")?;
+    let (scales, sizes) = (list(call, 2, "scales")?, list(call, 3, "sizes")?);
+    let resampling = Resampling {
+        method: method(call)?,
+        coordinates: call.text("coordinate_transformation_mode", "half_pixel")?,
+        antialias: call.flag("antialias")?,
+        excludes_outside: call.flag("exclude_outside")?,
+        extrapolation: call.float("extrapolation_value", 0.0)?,
+    };
+    let given = sizes.as_ref().or(scales.as_ref());
+    let Some(given) = given.filter(|given| given.len() == axes.len()) else {
+        return Err(Fault(format!("scales, sizes: must have {} entries", axes.len())));
+    };
+    let region = region.filter(|_| resampling.coordinates == "tf_crop_and_resize");
+    if region.as_ref().is_some_and(|region| region.len() != 2 * axes.len()) {
+        return Err(Fault(format!("roi: must have {} entries", 2 * axes.len())));
+    }
+    let policy = call.text("keep_aspect_ratio_policy", "stretch")?;
+    let common = common_scale(&policy, given, &axes, &shape)?;
+    let mut result = x;
+    for (index, &at) in axes.iter().enumerate() {
+        let size = shape[at];
+        let (scale, wanted) = if sizes.is_none() {
+            (given[index], (given[index] * of(size)).floor())
+        } else if let Some(scale) = common {
+            (scale, (scale * of(size) + 0.5).floor())
+        } else {
+            (given[index] / of(size.max(1)), given[index])
+        };
+        let region =
+            region.as_ref().map_or((0.0, 1.0), |all| (all[index], all[axes.len() + index]));
+        let axis = Axis { size, result: to_size(wanted)?, scale, region };
+        result = resampled(call, result, at, &axis, &resampling)?;
+    }
+    Ok(vec![result])
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a size of an image")]
+fn of(size: usize) -> f64 {
+    size as f64
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was checked")]
+fn to_size(size: f64) -> Built<usize> {
+    if (0.0..1e12).contains(&size) {
+        return Ok(size as usize);
+    }
+    Err(Fault(format!("sizes: must not be negative or too large; got {size}")))
+}
+
+/// Returns the scale of all axes if the aspect ratio is kept.
+fn common_scale(
+    policy: &str,
+    sizes: &[f64],
+    axes: &[usize],
+    shape: &[usize],
+) -> Built<Option<f64>> {
+    let scales = sizes.iter().zip(axes).map(|(size, &at)| size / of(shape[at].max(1)));
+    match policy {
+        "stretch" => Ok(None),
+        "not_larger" => Ok(scales.reduce(f64::min)),
+        "not_smaller" => Ok(scales.reduce(f64::max)),
+        other => {
+            let names = "stretch, not_larger or not_smaller";
+            Err(Fault(format!("keep_aspect_ratio_policy: must be {names}; got {other:?}")))
+        }
+    }
+}
+
+/// Scales are an input, or an attribute in old operator sets.
+fn upsample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let scales = match call.optional(1) {
+        Some(scales) => call.numbers(scales, "scales")?,
+        None => call.floats("scales")?.unwrap_or_default(),
+    };
+    let shape = call.shape(x);
+    if scales.len() != shape.rank() {
+        return Err(Fault(format!("scales: must have {} entries", shape.rank())));
+    }
+    let method = match method(call)? {
+        Method::Nearest { .. } => Method::Nearest { rounding: "floor".into() },
+        method => method,
+    };
+    let resampling = Resampling {
+        method,
+        coordinates: "asymmetric".into(),
+        antialias: false,
+        excludes_outside: false,
+        extrapolation: 0.0,
+    };
+    let mut result = x;
+    for (at, &scale) in scales.iter().enumerate() {
+        let result_size = to_size((scale * of(shape[at])).floor())?;
+        let axis = Axis { size: shape[at], result: result_size, scale, region: (0.0, 1.0) };
+        result = resampled(call, result, at, &axis, &resampling)?;
+    }
+    Ok(vec![result])
+}
+
+/// Resizes one axis.
+fn resampled(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    at: usize,
+    axis: &Axis,
+    resampling: &Resampling,
+) -> Built<ExprId> {
+    if axis.result == axis.size
+        && axis.scale == 1.0
+        && resampling.coordinates != "tf_crop_and_resize"
+    {
+        return Ok(x);
+    }
+    if axis.size == 0 || axis.scale <= 0.0 || axis.size.saturating_mul(axis.result) > WEIGHTS {
+        let (size, result) = (axis.size, axis.result);
+        return Err(Fault(format!("scales: cannot resize an axis from {size} to {result}")));
+    }
+    let along = i64::try_from(at).unwrap_or(0);
+    let dtype = call.dtype(x);
+    if let Method::Nearest { rounding } = &resampling.method {
+        let is_inside = resampling.coordinates != "tf_crop_and_resize";
+        if is_inside {
+            let mut sources = Vec::with_capacity(axis.result);
+            for index in 0..axis.result {
+                let place = original(axis, &resampling.coordinates, of(index))?;
+                sources.push(nearest(place, rounding)?.clamp(0, axis.size as i64 - 1));
+            }
+            let sources = call.literal(&sources)?;
+            return Ok(call.graph().take(x, sources, along)?);
+        }
+    }
+    let (weights, outside) = weights(axis, resampling)?;
+    let wide = dtype.at_least_f32();
+    let wide = if wide.is_float() { wide } else { DType::F32 };
+    let matrix = HostTensor::from_vec(weights, [axis.result, axis.size])?.cast(wide);
+    let rest = HostTensor::from_vec(outside, [axis.result])?.cast(wide);
+    let is_plain = rest.splat_value().is_some_and(nxla_tensor::Scalar::is_zero);
+    let graph = call.graph();
+    let matrix = graph.tensor(matrix)?;
+    let moved = graph.as_type(x, wide)?;
+    let product = graph.dot_general(moved, &[along], &[], matrix, &[1], &[])?;
+    let mut result = product;
+    if !is_plain {
+        let rest = graph.tensor(rest)?;
+        result = graph.add(result, rest)?;
+    }
+    let result = graph.move_axes(result, &[-1], &[along])?;
+    Ok(graph.as_type(result, dtype)?)
+}
+
+/// Returns the coordinate in the original axis of an index in the result.
+fn original(axis: &Axis, coordinates: &str, index: f64) -> Built<f64> {
+    let (size, scale) = (of(axis.size), axis.scale);
+    let result = scale * size;
+    Ok(match coordinates {
+        "half_pixel" => (index + 0.5) / scale - 0.5,
+        "half_pixel_symmetric" => {
+            let adjustment = of(axis.result) / result;
+            size / 2.0 * (1.0 - adjustment) + (index + 0.5) / scale - 0.5
+        }
+        "pytorch_half_pixel" if result == 1.0 => -0.5,
+        "pytorch_half_pixel" => (index + 0.5) / scale - 0.5,
+        "align_corners" if result == 1.0 => 0.0,
+        "align_corners" => index * (size - 1.0) / (result - 1.0),
+        "asymmetric" => index / scale,
+        "tf_crop_and_resize" => {
+            let (start, end) = axis.region;
+            let inside = match result == 1.0 {
+                true => (end - start) * (size - 1.0) / 2.0,
+                false => index * (end - start) * (size - 1.0) / (result - 1.0),
+            };
+            inside + start * (size - 1.0)
+        }
+        other => {
+            let why = format!("coordinate_transformation_mode: is unknown; got {other:?}");
+            return Err(Fault(why));
+        }
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "clamped to an axis later")]
+fn nearest(place: f64, rounding: &str) -> Built<i64> {
+    let low = place.ceil() - 1.0;
+    let ratio = place - low;
+    let up = match rounding {
+        "floor" => ratio == 1.0,
+        "ceil" => true,
+        "round_prefer_floor" => ratio > 0.5,
+        "round_prefer_ceil" => ratio >= 0.5,
+        other => return Err(Fault(format!("nearest_mode: is unknown; got {other:?}"))),
+    };
+    Ok((low + f64::from(u8::from(up))) as i64)
+}
+
+/// Returns the matrix from an axis to its result, and the constants added to the result.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "indices of an axis")]
+fn weights(axis: &Axis, resampling: &Resampling) -> Built<(Vec<f64>, Vec<f64>)> {
+    let mut matrix = vec![0.0; axis.result * axis.size];
+    let mut outside = vec![0.0; axis.result];
+    let last = of(axis.size) - 1.0;
+    for index in 0..axis.result {
+        let place = original(axis, &resampling.coordinates, of(index))?;
+        let is_cropped = resampling.coordinates == "tf_crop_and_resize";
+        if is_cropped && !(0.0..=last).contains(&place) {
+            outside[index] = resampling.extrapolation;
+            continue;
+        }
+        let low = place.ceil() - 1.0;
+        let (first, mut factors) = factors(place - low, place, axis.scale, resampling)?;
+        let at = |offset: usize| low + first + of(offset);
+        if resampling.excludes_outside {
+            for (offset, factor) in factors.iter_mut().enumerate() {
+                if !(0.0..=last).contains(&at(offset)) {
+                    *factor = 0.0;
+                }
+            }
+            let sum: f64 = factors.iter().sum();
+            factors.iter_mut().for_each(|factor| *factor /= sum);
+        }
+        for (offset, factor) in factors.iter().enumerate() {
+            let source = at(offset).clamp(0.0, last) as usize;
+            matrix[index * axis.size + source] += factor;
+        }
+    }
+    Ok((matrix, outside))
+}
+
+/// Returns the offset of the first neighbor from the element below, and the factor of each neighbor.
+fn factors(ratio: f64, place: f64, scale: f64, resampling: &Resampling) -> Built<(f64, Vec<f64>)> {
+    let narrow = if resampling.antialias { scale.min(1.0) } else { 1.0 };
+    let kernel = |x: f64| match resampling.method {
+        Method::Cubic { a } => cubic(x.abs(), a),
+        Method::Nearest { .. } | Method::Linear => (1.0 - x.abs()).max(0.0),
+    };
+    let support = match &resampling.method {
+        Method::Nearest { rounding } => {
+            let low = place.ceil() - 1.0;
+            #[expect(clippy::cast_precision_loss, reason = "an index of an axis")]
+            return Ok((nearest(place, rounding)? as f64 - low, vec![1.0]));
+        }
+        Method::Linear => 1.0,
+        Method::Cubic { .. } => 2.0,
+    };
+    let first = (-support / narrow).floor() + 1.0;
+    let count = to_size(2.0 - 2.0 * first)?;
+    let mut factors: Vec<f64> =
+        (0..count).map(|offset| kernel((first + of(offset) - ratio) * narrow)).collect();
+    let sum: f64 = factors.iter().sum();
+    if resampling.antialias {
+        factors.iter_mut().for_each(|factor| *factor /= sum);
+    }
+    Ok((first, factors))
+}
+
+/// The kernel of cubic convolution, for a distance that is not negative.
+fn cubic(x: f64, a: f64) -> f64 {
+    if x <= 1.0 {
+        ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+    } else if x < 2.0 {
+        ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,359 @@
+//! Pooling.
+
+use nxla_expr::build::{WindowOptions, WindowPadding};
+use nxla_expr::{ExprId, Padding};
+use nxla_tensor::{DType, HostTensor, Scalar, Shape};
+
+use super::{Operator, operator};
+use crate::onnx::error::{Built, Fault};
+use crate::onnx::node::{Call, to_sizes};
+
+/// The operators of this family.
+pub(super) const OPERATORS: &[Operator] = &[
+    operator("AveragePool", average_pool),
+    operator("GlobalAveragePool", |call| global(call, Global::Mean)),
+    operator("GlobalLpPool", |call| global(call, Global::Norm)),
+    operator("GlobalMaxPool", |call| global(call, Global::Max)),
+    operator("LRN", local_response_norm),
+    operator("LpPool", lp_pool),
+    operator("MaxPool", max_pool),
+    operator("MaxUnpool", max_unpool),
+];
+
+/// The number of window elements for which indices of maxima are computed at once.
+const WINDOW_ELEMENTS: usize = 1 << 22;
+
+/// Returns the sizes of the axes after batch and channel.
+pub(super) fn spatial_sizes(call: &Call<'_, '_, '_>, x: ExprId) -> Built<Vec<usize>> {
+    let shape = call.shape(x);
+    if shape.rank() < 3 {
+        let found = call.ty(x);
+        return Err(Fault(format!("input: must have spatial axes after two others; got {found}")));
+    }
+    Ok(shape[2..].to_vec())
+}
+
+/// Windows over the spatial axes.
+pub(super) struct Windows {
+    pub(super) sizes: Vec<usize>,
+    pub(super) strides: Vec<usize>,
+    pub(super) dilations: Vec<usize>,
+    pub(super) padding: Vec<(i64, i64)>,
+    /// The further padding at the end of each axis with which partial windows count.
+    ceil: Vec<i64>,
+}
+
+impl Windows {
+    /// Returns the strides and dilations of a node.
+    pub(super) fn strides_and_dilations(
+        call: &Call<'_, '_, '_>,
+        spatial: usize,
+    ) -> Built<(Vec<usize>, Vec<usize>)> {
+        let list = |name: &str| -> Built<Vec<usize>> {
+            let list = call.attribute_sizes(name)?.unwrap_or_else(|| vec![1; spatial]);
+            if list.len() != spatial || list.contains(&0) {
+                let why = format!("must have {spatial} positive entries; got {list:?}");
+                return Err(Fault(format!("{name}: {why}")));
+            }
+            Ok(list)
+        };
+        Ok((list("strides")?, list("dilations")?))
+    }
+
+    /// Reads the attributes of a convolution or pool over axes of these sizes.
+    pub(super) fn read(
+        call: &Call<'_, '_, '_>,
+        window: &[usize],
+        sizes: &[usize],
+    ) -> Built<Windows> {
+        let spatial = sizes.len();
+        if window.len() != spatial || window.contains(&0) {
+            let why = format!("must have {spatial} positive entries; got {window:?}");
+            return Err(Fault(format!("kernel_shape: {why}")));
+        }
+        let (strides, dilations) = Windows::strides_and_dilations(call, spatial)?;
+        let pads = call.ints("pads")?.unwrap_or_else(|| vec![0; 2 * spatial]);
+        if pads.len() != 2 * spatial {
+            let (expected, found) = (2 * spatial, pads.len());
+            return Err(Fault(format!("pads: must have {expected} entries; got {found}")));
+        }
+        let auto = call.text("auto_pad", "NOTSET")?;
+        let is_ceil = call.flag("ceil_mode")?;
+        let (mut padding, mut ceil) = (Vec::new(), Vec::new());
+        for axis in 0..spatial {
+            let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX / 4);
+            let (size, stride) = (signed(sizes[axis]), signed(strides[axis]));
+            let reach = signed(window[axis] - 1).saturating_mul(signed(dilations[axis])) + 1;
+            let (low, high) = match auto.as_str() {
+                "NOTSET" | "" => (pads[axis], pads[spatial + axis]),
+                "VALID" => (0, 0),
+                "SAME_UPPER" | "SAME_LOWER" => {
+                    let windows = size.div_euclid(stride) + i64::from(size % stride != 0);
+                    let span = (windows - 1).saturating_mul(stride).saturating_add(reach);
+                    let total = span.saturating_sub(size).max(0);
+                    let half = total / 2;
+                    if auto == "SAME_UPPER" { (half, total - half) } else { (total - half, half) }
+                }
+                other => {
+                    let names = "NOTSET, VALID, SAME_UPPER or SAME_LOWER";
+                    return Err(Fault(format!("auto_pad: must be {names}; got {other:?}")));
+                }
+            };
+            let rest = size.saturating_add(low).saturating_add(high).saturating_sub(reach);
+            let partial = if rest > 0 { rest % stride } else { 0 };
+            let mut more = 0;
+            // A window that would start in the padding at the end does not count.
+            if is_ceil && partial != 0 && (rest / stride + 1) * stride < size.saturating_add(low) {
+                more = stride - partial;
+            }
+            padding.push((low, high));
+            ceil.push(more);
+        }
+        Ok(Windows { sizes: window.to_vec(), strides, dilations, padding, ceil })
+    }
+
+    /// Reads the attributes of a pool.
+    fn of_pool(call: &Call<'_, '_, '_>, x: ExprId) -> Built<Windows> {
+        let window = call.attribute_sizes("kernel_shape")?.unwrap_or_default();
+        Windows::read(call, &window, &spatial_sizes(call, x)?)
+    }
+
+    fn around<T: Clone>(values: &[T], first: T) -> Vec<T> {
+        let mut all = vec![first; 2];
+        all.extend_from_slice(values);
+        all
+    }
+
+    fn dimensions(&self) -> Vec<usize> {
+        Windows::around(&self.sizes, 1)
+    }
+
+    /// Returns the options for a tensor whose spatial axes have this padding.
+    fn options(&self, padding: &[(i64, i64)]) -> WindowOptions {
+        WindowOptions {
+            strides: Some(Windows::around(&self.strides, 1)),
+            padding: WindowPadding::Explicit(Windows::around(padding, (0, 0))),
+            dilations: Some(Windows::around(&self.dilations, 1)),
+        }
+    }
+
+    /// Returns the padding with the elements that complete partial windows.
+    fn whole_padding(&self) -> Vec<(i64, i64)> {
+        self.padding.iter().zip(&self.ceil).map(|(&(low, high), more)| (low, high + more)).collect()
+    }
+}
+
+fn max_pool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let windows = Windows::of_pool(call, x)?;
+    let options = windows.options(&windows.whole_padding());
+    let result = call.graph().window_max(x, &windows.dimensions(), &options)?;
+    if !call.has_output(1) {
+        return Ok(vec![result]);
+    }
+    let shape = call.shape(result);
+    let indices = max_indices(call, x, &windows, &shape)?;
+    Ok(vec![result, indices])
+}
+
+/// Returns the index in the flattened tensor of the largest element of each window. The elements of
+/// all windows are gathered by a table.
+fn max_indices(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    windows: &Windows,
+    result: &[usize],
+) -> Built<ExprId> {
+    let sizes = spatial_sizes(call, x)?;
+    let is_column_major = call.flag("storage_order")?;
+    let (outer, inner) = (Shape::from(&result[2..]), Shape::from(windows.sizes.as_slice()));
+    let (count, each) = (outer.size(), inner.size());
+    if count.checked_mul(each).is_none_or(|all| all > WINDOW_ELEMENTS) {
+        return Err(Fault(format!("Indices: must have at most {WINDOW_ELEMENTS} window elements")));
+    }
+    let strides = Shape::from(sizes.as_slice()).strides();
+    let (outer_strides, inner_strides) = (outer.strides(), inner.strides());
+    let (mut sources, mut places) = (Vec::new(), Vec::new());
+    for window in 0..count {
+        for element in 0..each {
+            let (mut source, mut place, mut column, mut is_inside) = (0, 0, 1, true);
+            for axis in 0..sizes.len() {
+                let start = window / outer_strides[axis] % outer[axis] * windows.strides[axis];
+                let offset = element / inner_strides[axis] % inner[axis] * windows.dilations[axis];
+                let low = usize::try_from(windows.padding[axis].0).unwrap_or(0);
+                let at = (start + offset).wrapping_sub(low);
+                is_inside &= at < sizes[axis];
+                source += at.wrapping_mul(strides[axis]);
+                place += at.wrapping_mul(column);
+                column *= sizes[axis];
+            }
+            let place = if is_column_major { place } else { source };
+            sources.push(if is_inside { i64::try_from(source).unwrap_or(0) } else { -1 });
+            places.push(if is_inside { i64::try_from(place).unwrap_or(0) } else { 0 });
+        }
+    }
+    let table = [count, each];
+    let (n, c, size) = (result[0], result[1], Shape::from(sizes.as_slice()).size());
+    let lowest = call.dtype(x).min_value();
+    let dtype = call.dtype(x);
+    let graph = call.graph();
+    let sources = graph.tensor(HostTensor::from_slice(&sources, table)?)?;
+    let places = graph.tensor(HostTensor::from_slice(&places, table)?)?;
+    let zero = graph.scalar_constant(Scalar::Int(0), DType::S64)?;
+    let (is_inside, clamped) = (graph.greater_equal(sources, zero)?, graph.max(sources, zero)?);
+    let flat = graph.reshape(x, [n, c, size])?;
+    let elements = graph.take(flat, clamped, 2)?;
+    let lowest = graph.scalar_constant(lowest, dtype)?;
+    let elements = graph.select(is_inside, elements, lowest)?;
+    let largest = graph.argmax(elements, Some(-1), true, false, DType::S64)?;
+    let places = graph.broadcast(places, [n, c, count, each], None)?;
+    let place = graph.take_along_axis(places, largest, -1)?;
+    let place = graph.squeeze(place, Some(&[-1]))?;
+    let channel = graph.iota([n * c], None, DType::S64)?;
+    let size = graph.scalar_constant(Scalar::Int(i64::try_from(size).unwrap_or(0)), DType::S64)?;
+    let offset = graph.multiply(channel, size)?;
+    let offset = graph.reshape(offset, [n, c, 1])?;
+    let index = graph.add(place, offset)?;
+    Ok(graph.reshape(index, Shape::from(result))?)
+}
+
+/// Writes elements to the places that the indices of a `MaxPool` name.
+fn max_unpool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [x, indices] = call.inputs()?;
+    let shape = call.shape(x);
+    let window = call.attribute_sizes("kernel_shape")?.unwrap_or_default();
+    let sizes = spatial_sizes(call, x)?;
+    let windows = Windows::read(call, &window, &sizes)?;
+    let mut natural = vec![shape[0], shape[1]];
+    for axis in 0..sizes.len() {
+        let (low, high) = windows.padding[axis];
+        let full = (sizes[axis].saturating_sub(1)) * windows.strides[axis] + windows.sizes[axis];
+        let full = i64::try_from(full).unwrap_or(i64::MAX).saturating_sub(low).saturating_sub(high);
+        natural.push(usize::try_from(full).map_err(|_| Fault("pads: are too large".into()))?);
+    }
+    let result = match call.optional(2) {
+        Some(output) => call.sizes(output, "output_shape")?,
+        None => natural.clone(),
+    };
+    // The indices refer to the tensor before it is padded to the requested shape.
+    let zero = call.scalar(0.0, x)?;
+    let flat = call.broadcast(zero, &[Shape::from(natural.as_slice()).size()])?;
+    let graph = call.graph();
+    let (values, places) = (graph.flatten(x, None)?, graph.flatten(indices, None)?);
+    let places = graph.new_axis(places, -1, None)?;
+    let filled = graph.indexed_put(flat, places, values, None)?;
+    let filled = graph.reshape(filled, Shape::from(natural.as_slice()))?;
+    if result.len() != natural.len() {
+        let (expected, found) = (natural.len(), result.len());
+        return Err(Fault(format!("output_shape: must have {expected} entries; got {found}")));
+    }
+    let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
+    let padding: Vec<Padding> = natural
+        .iter()
+        .zip(&result)
+        .map(|(&own, &size)| Padding { low: 0, high: signed(size) - signed(own), interior: 0 })
+        .collect();
+    Ok(vec![graph.pad(filled, zero, &padding)?])
+}
+
+fn average_pool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let windows = Windows::of_pool(call, x)?;
+    let counts_padding = call.flag("count_include_pad")?;
+    let dtype = call.dtype(x);
+    let sizes = spatial_sizes(call, x)?;
+    let whole = windows.whole_padding();
+    let one = call.scalar_of(1.0, dtype.at_least_f32())?;
+    let graph = call.graph();
+    let wide = graph.as_type(x, dtype.at_least_f32())?;
+    let sums = graph.window_sum(wide, &windows.dimensions(), &windows.options(&whole))?;
+    let mut shape = vec![1, 1];
+    let rest: Vec<(i64, i64)> = match counts_padding {
+        true => windows.ceil.iter().map(|&more| (0, more)).collect(),
+        false => whole,
+    };
+    for (&size, &(low, high)) in sizes.iter().zip(&windows.padding) {
+        let padded = if counts_padding {
+            usize::try_from(i64::try_from(size).unwrap_or(0) + low + high).unwrap_or(0)
+        } else {
+            size
+        };
+        shape.push(padded);
+    }
+    let ones = graph.broadcast(one, Shape::from(shape.as_slice()), None)?;
+    let counts = graph.window_sum(ones, &windows.dimensions(), &windows.options(&rest))?;
+    let means = graph.divide(sums, counts)?;
+    Ok(vec![graph.as_type(means, dtype)?])
+}
+
+/// Returns `x` to a power that is a constant.
+fn to_power(call: &mut Call<'_, '_, '_>, x: ExprId, power: f64) -> Built<ExprId> {
+    let power = call.scalar(power, x)?;
+    Ok(call.graph().pow(x, power)?)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "orders of norms are small")]
+fn lp_pool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let windows = Windows::of_pool(call, x)?;
+    let p = call.int("p", 2)? as f64;
+    let size = call.graph().abs(x)?;
+    let powers = to_power(call, size, p)?;
+    let options = windows.options(&windows.whole_padding());
+    let sums = call.graph().window_sum(powers, &windows.dimensions(), &options)?;
+    Ok(vec![to_power(call, sums, 1.0 / p)?])
+}
+
+/// The function of a pool over all spatial axes.
+#[derive(Clone, Copy)]
+enum Global {
+    Max,
+    Mean,
+    Norm,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "orders of norms are small")]
+fn global(call: &mut Call<'_, '_, '_>, kind: Global) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let spatial = spatial_sizes(call, x)?.len();
+    let axes: Vec<i64> = (2..).take(spatial).collect();
+    let p = call.int("p", 2)? as f64;
+    let graph = call.graph();
+    Ok(vec![match kind {
+        Global::Max => graph.reduce_max(x, Some(&axes), true)?,
+        Global::Mean => graph.mean(x, Some(&axes), true)?,
+        Global::Norm => {
+            let size = graph.abs(x)?;
+            let powers = to_power(call, size, p)?;
+            let sum = call.graph().sum(powers, Some(&axes), true)?;
+            to_power(call, sum, 1.0 / p)?
+        }
+    }])
+}
+
+/// Divides by a power of the sum of squares over neighboring channels.
+fn local_response_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let size = to_sizes(&[call.int("size", 1)?], "size")?[0];
+    if size == 0 || call.rank(x) < 2 {
+        return Err(Fault("size: must be positive, for an input with channels".into()));
+    }
+    let (alpha, beta) = (call.float("alpha", 1e-4)?, call.float("beta", 0.75)?);
+    let bias = call.float("bias", 1.0)?;
+    let low = i64::try_from((size - 1) / 2).unwrap_or(0);
+    let high = i64::try_from(size / 2).unwrap_or(0);
+    let mut dimensions = vec![1; call.rank(x)];
+    let mut padding = vec![(0, 0); call.rank(x)];
+    (dimensions[1], padding[1]) = (size, (low, high));
+    let options = WindowOptions::default().padding(WindowPadding::Explicit(padding));
+    #[expect(clippy::cast_precision_loss, reason = "a number of channels")]
+    let factor = call.scalar(alpha / size as f64, x)?;
+    let bias = call.scalar(bias, x)?;
+    let graph = call.graph();
+    let square = graph.multiply(x, x)?;
+    let sums = graph.window_sum(square, &dimensions, &options)?;
+    let scaled = graph.multiply(sums, factor)?;
+    let base = graph.add(scaled, bias)?;
+    let divisor = to_power(call, base, beta)?;
+    Ok(vec![call.graph().divide(x, divisor)?])
+}
