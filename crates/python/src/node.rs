@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use nxla_runtime::graph::{ExprId, Op, Program};
+use nxla_runtime::graph::{ExprId, Op, Program, operations};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use rustc_hash::FxHasher;
@@ -124,6 +124,25 @@ impl PyNode {
     #[getter]
     fn line(&self) -> Option<String> {
         self.program.graph().line(self.id).map(|line| line.to_string())
+    }
+
+    /// The scopes of `nx.named_scope` in which the node was built, as ``"encoder/layer_0"``; None outside of
+    /// them.
+    #[getter]
+    fn scope(&self) -> Option<String> {
+        self.program.graph().source(self.id).scope().map(|scope| scope.to_string())
+    }
+
+    /// The number of arithmetic operations; the operations of regions do not count.
+    #[getter]
+    fn flops(&self) -> u64 {
+        operations(self.program.graph(), self.id)
+    }
+
+    /// True if reverse-mode differentiation built the node.
+    #[getter]
+    fn is_derivative(&self) -> bool {
+        self.program.graph().is_derived(self.id)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

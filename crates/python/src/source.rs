@@ -48,7 +48,7 @@ struct Known {
     /// Keyed by the address of a code object, which is kept alive so that the address stays unique.
     internal: FxHashMap<usize, (Py<PyAny>, bool)>,
     trace: u64,
-    sources: FxHashMap<(usize, i64), SourceId>,
+    sources: FxHashMap<(usize, i64, Option<Arc<str>>), SourceId>,
 }
 
 /// The maximum number of remembered code objects, so that short-lived lambdas do not accumulate.
@@ -56,6 +56,8 @@ const MAX_CODES: usize = 4096;
 
 thread_local! {
     static KNOWN: RefCell<Known> = RefCell::default();
+    /// The named scopes that the thread has entered, each with the names of its outer scopes.
+    static SCOPES: RefCell<Vec<Arc<str>>> = const { RefCell::new(Vec::new()) };
 }
 
 static GET_FRAME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -100,10 +102,15 @@ pub(crate) fn enter(graph: &mut Graph, trace: &Trace, place: Option<&(Bound<'_, 
             known.trace = trace.number();
             known.sources.clear();
         }
-        let key = (code.as_ptr() as usize, *instruction);
+        let scope = SCOPES.with_borrow(|scopes| scopes.last().cloned());
+        let key = (code.as_ptr() as usize, *instruction, scope.clone());
         let source = known.sources.entry(key).or_insert_with(|| {
             let place = Place { code: code.clone().unbind(), instruction: *instruction };
-            graph.add_source(Source::Lazy(Arc::new(place)))
+            let source = Source::Lazy(Arc::new(place));
+            graph.add_source(match scope {
+                Some(scope) => source.in_scope(scope),
+                None => source,
+            })
         });
         graph.set_source(*source);
     });
@@ -157,6 +164,24 @@ fn set_package_directory(directory: &Bound<'_, PyString>) {
     let _ = PACKAGE.set(directory.py(), directory.clone().unbind());
 }
 
+/// Enters a named scope: nodes that the thread builds from now on belong to it.
+#[pyfunction]
+fn enter_scope(name: &str) {
+    SCOPES.with_borrow_mut(|scopes| {
+        let full = match scopes.last() {
+            Some(outer) => format!("{outer}/{name}").into(),
+            None => name.into(),
+        };
+        scopes.push(full);
+    });
+}
+
+/// Leaves the innermost named scope.
+#[pyfunction]
+fn exit_scope() {
+    SCOPES.with_borrow_mut(|scopes| scopes.pop());
+}
+
 fn present_line(py: Python<'_>) -> Option<Line> {
     let (code, instruction) = place(py).ok().flatten()?;
     line_of(&code, instruction).ok().flatten()
@@ -168,5 +193,7 @@ pub(crate) fn current_line(py: Python<'_>) -> Option<String> {
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(enter_scope, module)?)?;
+    module.add_function(wrap_pyfunction!(exit_scope, module)?)?;
     module.add_function(wrap_pyfunction!(set_package_directory, module)?)
 }

@@ -28,8 +28,8 @@ pub(crate) struct Cx<'a> {
     outer_memos: Vec<Memo>,
     /// The node that is being written.
     current: Option<(&'a Graph, ExprId)>,
-    /// The line of the last location, and its text.
-    location: Option<(Line, Box<str>)>,
+    /// The line and the scope of the last location, and its text.
+    location: Option<((Line, Option<Arc<str>>), Box<str>)>,
     /// The end of the chain of hooks; none where no hook is active.
     pub(crate) order: Option<Value>,
     host_calls: Vec<HostCall>,
@@ -107,18 +107,24 @@ impl<'a> Cx<'a> {
     pub(crate) fn enter(&mut self, graph: &'a Graph, id: ExprId) {
         self.current = Some((graph, id));
         if self.options.locations {
-            let location = graph.line(id).map(|line| self.location_text(line));
+            let location =
+                graph.line(id).map(|line| self.location_text(line, graph.source(id).scope()));
             self.writer.set_location(location);
         }
     }
 
-    fn location_text(&mut self, line: Line) -> Box<str> {
+    /// The location of a line; a scope names it, and XLA shows the name in its profiles.
+    fn location_text(&mut self, line: Line, scope: Option<Arc<str>>) -> Box<str> {
         match &self.location {
-            Some((last, text)) if *last == line => text.clone(),
+            Some((last, text)) if last.0 == line && last.1 == scope => text.clone(),
             _ => {
-                let file = line.file.replace('\\', "\\\\").replace('"', "\\\"");
-                let text: Box<str> = format!(" loc(\"{file}\":{}:1)", line.line).into();
-                self.location = Some((line, text.clone()));
+                let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+                let place = format!("\"{}\":{}:1", escaped(&line.file), line.line);
+                let text: Box<str> = match &scope {
+                    Some(scope) => format!(" loc(\"{}\"({place}))", escaped(scope)).into(),
+                    None => format!(" loc({place})").into(),
+                };
+                self.location = Some(((line, scope), text.clone()));
                 text
             }
         }

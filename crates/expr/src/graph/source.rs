@@ -1,4 +1,4 @@
-//! The source line of the user's program for each node.
+//! The source line and the named scope of the user's program for each node.
 //!
 //! Lines are stored in a side table of the graph and are not part of a node's identity: if two
 //! lines build the same node, the first line is stored. Finding a line can be slow (Python decodes
@@ -42,6 +42,8 @@ pub enum Source {
     Line(Line),
     /// Resolved on demand.
     Lazy(Arc<dyn Locate>),
+    /// A source inside a named scope of the user's program.
+    Scoped(Arc<(Arc<str>, Source)>),
 }
 
 impl Source {
@@ -51,6 +53,28 @@ impl Source {
             Source::Unknown => None,
             Source::Line(line) => Some(line.clone()),
             Source::Lazy(locate) => locate.locate(),
+            Source::Scoped(scoped) => scoped.1.line(),
+        }
+    }
+
+    /// Returns the source inside a named scope. Nested scopes are separated by slashes.
+    ///
+    /// ```
+    /// use nxla_expr::Source;
+    ///
+    /// let source = Source::Unknown.in_scope("encoder/layer_0".into());
+    /// assert_eq!(source.scope().as_deref(), Some("encoder/layer_0"));
+    /// ```
+    #[must_use]
+    pub fn in_scope(self, scope: Arc<str>) -> Self {
+        Source::Scoped(Arc::new((scope, self)))
+    }
+
+    /// Returns the named scope.
+    pub fn scope(&self) -> Option<Arc<str>> {
+        match self {
+            Source::Scoped(scoped) => Some(scoped.0.clone()),
+            Source::Unknown | Source::Line(_) | Source::Lazy(_) => None,
         }
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use nxla_runtime::DType;
 use nxla_runtime::graph::build::Fold;
 use nxla_runtime::graph::{ExprId, Graph, Program};
-use nxla_runtime::host::Number;
 use nxla_runtime::vectors::control::Vectorized;
 use nxla_runtime::{Error, Expr, Result, Trace, vectors};
 use pyo3::prelude::*;
@@ -41,6 +40,18 @@ pub(super) fn kept(graph: &Graph, x: ExprId) -> Option<DType> {
         DType::U64 => Some(DType::U64),
         DType::Pred if !numbers::are_of_nx() => Some(DType::S32),
         _ => None,
+    }
+}
+
+/// The correction of a variance, which NumPy and JAX call `ddof`.
+pub(super) fn correction_or_ddof(op: &str, correction: f64, ddof: Option<f64>) -> Result<f64> {
+    match ddof {
+        Some(ddof) if correction != 0.0 => Err(Error::Arguments {
+            function: op.into(),
+            why: format!("ddof: must not be passed together with correction; got {ddof}"),
+        }),
+        Some(ddof) => Ok(ddof),
+        None => Ok(correction),
     }
 }
 
@@ -177,6 +188,8 @@ functions! {
     ///     Numbers; integers count as ``float32``.
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
+    /// dtype : dtype_like, optional
+    ///     The dtype of the computation and of the result; by default the dtype of `x`.
     /// keepdims : bool
     ///     If True, keep these axes with size 1.
     ///
@@ -190,8 +203,16 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.mean([[1, 2], [3, 4]], axis=0).tolist()
     /// [2.0, 3.0]
-    fn mean(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
-        graph.mean(x, axis.as_deref(), keepdims);
+    /// >>> nx.mean([1, 2], dtype="f64").dtype
+    /// f64
+    fn mean(
+        x, /, axis: Option<AxisList> = None, dtype: Option<DTypeArg> = None, *,
+        keepdims: bool = false
+    ) |graph| {
+        let x = converted(graph, x, dtype)?;
+        let result = graph.mean(x, axis.as_deref(), keepdims)?;
+        converted(graph, result, dtype)
+    };
 
     /// Return the mean, with a weight for each element.
     ///
@@ -229,8 +250,9 @@ functions! {
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// correction : float
-    ///     The correction: the sum is divided by the number of elements minus `ddof`; 1 for a
-    ///     sample.
+    ///     The sum is divided by the number of elements minus this number; 1 for a sample.
+    /// ddof : float, optional
+    ///     NumPy's name of `correction`.
     /// keepdims : bool
     ///     If True, keep these axes with size 1.
     ///
@@ -240,8 +262,12 @@ functions! {
     /// >>> nx.var([1.0, 2.0, 3.0, 4.0]).item()
     /// 1.25
     fn var(
-        x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false
-    ) |graph| graph.variance(x, axis.as_deref(), keepdims, correction);
+        x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false,
+        ddof: Option<f64> = None
+    ) |graph| {
+        let correction = correction_or_ddof("var", correction, ddof)?;
+        graph.variance(x, axis.as_deref(), keepdims, correction)
+    };
 
     /// Return the standard deviation, the root of `var`, with its parameters.
     ///
@@ -257,8 +283,10 @@ functions! {
     /// >>> nx.std([1.0, 3.0]).item()
     /// 1.0
     fn standard_deviation "std"(
-        x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false
+        x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false,
+        ddof: Option<f64> = None
     ) |graph| {
+        let correction = correction_or_ddof("std", correction, ddof)?;
         graph.standard_deviation(x, axis.as_deref(), keepdims, correction)
     };
 

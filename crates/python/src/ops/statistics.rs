@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use super::add_functions;
 use super::args::{Axis, AxisList, count};
 use super::declare::{Choice, Choices, functions};
+use super::reduce::correction_or_ddof;
 use crate::apply::{apply, one};
 use crate::errors::argument_error;
 use crate::operands::{Role, pair};
@@ -228,8 +229,9 @@ functions! {
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// correction : float
-    ///     The correction: the sum is divided by the number of elements minus `ddof`; 1 for a
-    ///     sample.
+    ///     The sum is divided by the number of elements minus this number; 1 for a sample.
+    /// ddof : float, optional
+    ///     NumPy's name of `correction`.
     /// keepdims : bool
     ///     If True, keep these axes with size 1.
     ///
@@ -239,8 +241,12 @@ functions! {
     /// >>> nx.nanvar([1.0, float("nan"), 3.0]).item()
     /// 1.0
     fn nanvar(
-        x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false
-    ) |graph| graph.nan_variance(x, axis.as_deref(), keepdims, correction);
+        x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false,
+        ddof: Option<f64> = None
+    ) |graph| {
+        let correction = correction_or_ddof("nanvar", correction, ddof)?;
+        graph.nan_variance(x, axis.as_deref(), keepdims, correction)
+    };
 
     /// Return the standard deviation of the elements that are not NaN.
     ///
@@ -252,8 +258,12 @@ functions! {
     /// >>> nx.nanstd([1.0, float("nan"), 5.0]).item()
     /// 2.0
     fn nanstd(
-        x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false
-    ) |graph| graph.nan_standard_deviation(x, axis.as_deref(), keepdims, correction);
+        x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false,
+        ddof: Option<f64> = None
+    ) |graph| {
+        let correction = correction_or_ddof("nanstd", correction, ddof)?;
+        graph.nan_standard_deviation(x, axis.as_deref(), keepdims, correction)
+    };
 
     /// Return the index of the largest element that is not NaN; -1 where all are.
     ///

@@ -113,6 +113,27 @@ fn operations_carry_the_line_of_their_node() {
 }
 
 #[test]
+fn scopes_name_the_locations_of_operations() {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, scalar(DType::F32));
+    let line = Source::Line(Line { file: "net.py".into(), line: 7 });
+    for scope in ["encoder/layer_0", "encoder/layer_1"] {
+        let source = graph.add_source(line.clone().in_scope(scope.into()));
+        graph.set_source(source);
+        let y = if scope.ends_with('0') { graph.exp(x) } else { graph.cos(x) };
+        assert_eq!(graph.source(y.unwrap()).scope().as_deref(), Some(scope));
+    }
+    let outputs = [graph.exp(x).unwrap(), graph.cos(x).unwrap()];
+    let program = Program::new(&graph, vec![scalar(DType::F32)], &outputs).unwrap();
+    let options = LowerOptions { locations: true, ..LowerOptions::default() };
+    let text = lower(&program, &options).unwrap().text;
+    for (operation, scope) in [("exponential", "encoder/layer_0"), ("cosine", "encoder/layer_1")] {
+        let line = text.lines().find(|line| line.contains(operation)).unwrap();
+        assert!(line.ends_with(&format!(r#" loc("{scope}"("net.py":7:1))"#)), "{line}");
+    }
+}
+
+#[test]
 fn equal_blocks_share_a_function() {
     let inputs = [ty(DType::F32, [4]), ty(DType::F32, [4])];
     let module = module(&inputs, |g, p| {

@@ -12,6 +12,8 @@ pub struct Pool {
     pub window: Vec<usize>,
     /// The strides; the window sizes by default, so that windows do not overlap.
     pub strides: Option<Vec<usize>>,
+    /// The distances between the elements of a window; 1 by default.
+    pub dilations: Option<Vec<usize>>,
     /// The padding of the spatial axes.
     pub padding: WindowPadding,
     /// True if the channel axis is the last axis. Otherwise it is the second axis.
@@ -84,11 +86,18 @@ impl Graph {
             );
             return Err(self.invalid(op, "strides", why));
         }
+        let dilations = pool.dilations.clone().unwrap_or_else(|| vec![1; spatial]);
+        if dilations.len() != spatial {
+            let why = format!("has {} entries for {spatial} spatial axes", dilations.len());
+            return Err(self.invalid(op, "dilations", why));
+        }
         let first = if pool.channels_last { 1 } else { 2 };
-        let same: Vec<(i64, i64)> = (first..first + spatial)
-            .map(|axis| self.shape(x)[axis])
-            .zip(pool.window.iter().zip(strides))
-            .map(|(size, (&window, &stride))| same_padding(size, window, stride))
+        let reach = |axis: usize| {
+            let gaps = pool.window[axis].saturating_sub(1);
+            gaps.saturating_mul(dilations[axis]).saturating_add(1)
+        };
+        let same: Vec<(i64, i64)> = (0..spatial)
+            .map(|axis| same_padding(self.shape(x)[first + axis], reach(axis), strides[axis]))
             .collect();
         let pairs = match &pool.padding {
             WindowPadding::Explicit(pairs) => pairs.clone(),
@@ -105,7 +114,8 @@ impl Graph {
         let mut padding = vec![(0, 0); first];
         padding.extend(pairs);
         padding.resize(spatial + 2, (0, 0));
-        let options = WindowOptions::default().strides(around(strides));
+        let options =
+            WindowOptions::default().strides(around(strides)).dilations(around(&dilations));
         Ok((
             around(&pool.window),
             WindowOptions { padding: WindowPadding::Explicit(padding), ..options },

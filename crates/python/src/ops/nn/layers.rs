@@ -367,6 +367,8 @@ functions! {
     /// padding : {"valid", "same"} or sequence of (int, int)
     ///     The padding, whose elements are smaller than all others: none, enough for one window for
     ///     each stride, or pairs for each axis.
+    /// dilations : int or sequence of int, optional
+    ///     The distance between the elements of a window; 1 by default.
     /// channels_last : bool
     ///     If True, channels are the last axis, as in JAX and Keras, instead of the second.
     ///
@@ -375,7 +377,7 @@ functions! {
     /// ShapeError
     ///     If `x` has another number of axes.
     /// ArgumentError
-    ///     If strides or padding have another number of entries.
+    ///     If strides, padding or dilations have another number of entries.
     ///
     /// Examples
     /// --------
@@ -386,9 +388,10 @@ functions! {
     /// [[[[5, 7], [13, 15]]]]
     fn max_pool(
         x, /, window: Window<2>, *, strides: Option<Window<2>> = None, padding: PaddingArg = "valid",
-        channels_last: bool = false
+        dilations: Option<Window<2>> = None, channels_last: bool = false
     ) |graph| {
-        let pool = Pool { window, strides, padding, channels_last, count_padding: false };
+        let pool =
+            Pool { window, strides, padding, dilations, channels_last, count_padding: false };
         graph.max_pool(x, &pool)
     };
 
@@ -408,9 +411,10 @@ functions! {
     /// [[[3.0, 2.0]]]
     fn avg_pool(
         x, /, window: Window<2>, *, strides: Option<Window<2>> = None, padding: PaddingArg = "valid",
-        channels_last: bool = false, count_padding: bool = false
+        dilations: Option<Window<2>> = None, channels_last: bool = false,
+        count_padding: bool = false
     ) |graph| {
-        let pool = Pool { window, strides, padding, channels_last, count_padding };
+        let pool = Pool { window, strides, padding, dilations, channels_last, count_padding };
         graph.avg_pool(x, &pool)
     };
 }
