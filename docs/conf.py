@@ -61,6 +61,8 @@ MODULES = {
     "testing": "Testing",
     "nn": "Neural networks",
     "optim": "Optimizers",
+    "special": "Special functions",
+    "data": "Batches of data",
     "cluster": "Clusters",
 }
 

@@ -210,7 +210,14 @@ def formatted(source: str, path: Path) -> str:
 def files() -> dict[Path, str]:
     """Return the files that follow from the module, and what is to be in them."""
     found = {PACKAGE / "_core.pyi": stub(), PACKAGE / "_exports.py": modules_of_names()}
-    for name in ("__init__.py", "linalg.py", "fft.py", "nn/__init__.py", "optim/__init__.py"):
+    for name in (
+        "__init__.py",
+        "linalg.py",
+        "fft.py",
+        "nn/__init__.py",
+        "optim/__init__.py",
+        "special/__init__.py",
+    ):
         found[PACKAGE / name] = exports(PACKAGE / name)
     return found
 

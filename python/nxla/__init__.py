@@ -28,11 +28,13 @@ from nxla._exports import MODULES as _MODULES
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `__getattr__` imports the module of a name when the name is first used.
     from nxla import (
-        collectives, composite, constants, errors, expr, fft, graph, linalg, nn, optim, random,
-        testing, tree,
+        collectives, composite, constants, data, errors, expr, fft, graph, linalg, nn, optim,
+        random, special, testing, tree,
     )
     from nxla._info import __array_api_version__ as __array_api_version__
     from nxla._info import __array_namespace_info__ as __array_namespace_info__
+    from nxla._explorer import View, view
+    from nxla._tracing import eval_shape, named_scope
     from nxla._versions import show_versions
     from nxla.compiler import Compiler, current_compiler, is_tracing, register_compiler
     from nxla.custom import custom_grad, custom_jvp, custom_vjp, stop_grad
@@ -64,6 +66,7 @@ if TYPE_CHECKING:  # `__getattr__` imports the module of a name when the name is
         deserialize, from_binary, load_numpy, load_numpy_archive, serialize, to_binary,
     )
     from nxla.linalg import cross
+    from nxla.ops.calculus import gradient, nan_to_num, trapezoid
     from nxla.ops.contract import einsum, tensordot
     from nxla.ops.control import (
         annotate, cond, hook, if_, print_expr, print_value, runtime_call,
@@ -82,7 +85,8 @@ if TYPE_CHECKING:  # `__getattr__` imports the module of a name when the name is
     from nxla.ops.reduce import reduce
     from nxla.ops.scans import associative_scan, switch
     from nxla.ops.search import (
-        isin, nonzero, searchsorted, unique_all, unique_counts, unique_inverse, unique_values,
+        argpartition, digitize, isin, nonzero, partition, searchsorted, unique_all, unique_counts,
+        unique_inverse, unique_values,
     )
     from nxla.ops.statistics import (
         bincount, histogram, segment_max, segment_min, segment_prod, segment_sum,
@@ -133,34 +137,35 @@ __all__ = [
     "ArgumentError", "CaptureWarning", "Comparison", "Compiler", "DTypeError", "Device",
     "DeviceError", "ExecutionError", "Explanation", "FormatError", "GradientError", "InternalError",
     "Mesh", "NxlaError", "OptionError", "OutOfMemoryError", "RecompileWarning", "ShapeError",
-    "ShardedTensor", "Sharding", "Stream", "TraceError", "__version__", "annotate", "arange",
-    "asarray", "associative_scan", "astype", "axis_index", "axis_size", "backend_copy",
-    "backend_deallocate", "backend_transfer", "bfloat16", "bincount", "bool", "broadcast_shapes",
-    "broadcast_vectors", "cache_report", "can_cast", "checkpoint", "collectives", "compare",
-    "compatible", "compile", "compilers", "complex64", "complex128", "composite", "cond", "conj",
-    "constants", "cross", "current_compiler", "custom_grad", "custom_jvp", "custom_vjp",
-    "debug_expr", "debug_expr_apply", "debug_nans", "default_options", "defn", "deserialize",
-    "devectorize", "device_put", "devices", "disk_cache_report", "e", "einsum", "empty",
-    "empty_like", "errors", "explain", "export", "expr", "eye", "fft", "finfo", "float8_e4m3fn",
-    "float8_e5m2", "float16", "float32", "float64", "for_each", "foreign_call", "fori",
-    "from_binary", "from_dlpack", "from_safetensors", "full", "full_like", "global_default_options",
-    "grad", "graph", "hessian", "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "imag",
-    "import_stablehlo", "inf", "int2", "int4", "int8", "int16", "int32", "int64", "iota",
-    "is_tracing", "isdtype", "isin", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply",
-    "jit_partitions", "jvp", "linalg", "linearize", "linspace", "load", "load_numpy",
-    "load_numpy_archive", "log", "map", "matrix_transpose", "memory_report", "meshgrid", "moveaxis",
-    "nan", "newaxis", "nn", "nonzero", "ones", "ones_like", "optim", "pad_outer",
+    "ShardedTensor", "Sharding", "Stream", "TraceError", "View", "__version__", "annotate",
+    "arange", "argpartition", "asarray", "associative_scan", "astype", "axis_index", "axis_size",
+    "backend_copy", "backend_deallocate", "backend_transfer", "bfloat16", "bincount", "bool",
+    "broadcast_shapes", "broadcast_vectors", "cache_report", "can_cast", "checkpoint",
+    "collectives", "compare", "compatible", "compile", "compilers", "complex64", "complex128",
+    "composite", "cond", "conj", "constants", "cross", "current_compiler", "custom_grad",
+    "custom_jvp", "custom_vjp", "data", "debug_expr", "debug_expr_apply", "debug_nans",
+    "default_options", "defn", "deserialize", "devectorize", "device_put", "devices", "digitize",
+    "disk_cache_report", "e", "einsum", "empty", "empty_like", "errors", "eval_shape", "explain",
+    "export", "expr", "eye", "fft", "finfo", "float8_e4m3fn", "float8_e5m2", "float16", "float32",
+    "float64", "for_each", "foreign_call", "fori", "from_binary", "from_dlpack", "from_safetensors",
+    "full", "full_like", "global_default_options", "grad", "gradient", "graph", "hessian",
+    "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "imag", "import_stablehlo", "inf",
+    "int2", "int4", "int8", "int16", "int32", "int64", "iota", "is_tracing", "isdtype", "isin",
+    "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jit_partitions", "jvp", "linalg",
+    "linearize", "linspace", "load", "load_numpy", "load_numpy_archive", "log", "map",
+    "matrix_transpose", "memory_report", "meshgrid", "moveaxis", "named_scope", "nan", "nan_to_num",
+    "newaxis", "nn", "nonzero", "ones", "ones_like", "optim", "pad_outer", "partition",
     "partitions_options", "pi", "positive", "print_expr", "print_value", "profile", "random",
     "real", "reduce", "register_compiler", "register_container", "repeat", "reshape_vectors",
     "revectorize", "roll", "runtime_call", "safe_where", "save", "scan", "searchsorted",
     "segment_max", "segment_min", "segment_prod", "segment_sum", "serialize", "set_cache_limit",
     "set_print_options", "shard", "shard_jit", "shard_jit_apply", "shard_map", "show_versions",
-    "split", "stop_grad", "stream", "switch", "template", "tensor", "tensordot", "testing",
-    "to_backend", "to_batched", "to_binary", "to_heatmap", "to_safetensors", "track_tensors",
-    "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",
-    "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad",
-    "vectorize", "vjp", "vmap", "while_loop", "window_reduce", "with_sharding_constraint", "zeros",
-    "zeros_like",
+    "special", "split", "stop_grad", "stream", "switch", "template", "tensor", "tensordot",
+    "testing", "to_backend", "to_batched", "to_binary", "to_heatmap", "to_safetensors",
+    "track_tensors", "transfer_report", "trapezoid", "tree", "tri", "uint2", "uint4", "uint8",
+    "uint16", "uint32", "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "unstack", "value_and_grad", "vectorize", "view", "vjp", "vmap", "while_loop", "window_reduce",
+    "with_sharding_constraint", "zeros", "zeros_like",
 ]
 __all__ += _core.__all__
 # fmt: on

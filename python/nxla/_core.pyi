@@ -1441,6 +1441,17 @@ class Node:
     @property
     def line(self) -> str | None:
         """The source line, as ``file.py:3``."""
+    @property
+    def scope(self) -> str | None:
+        """The scopes of `nx.named_scope` in which the node was built, as ``"encoder/layer_0"``; None outside of
+        them.
+        """
+    @property
+    def flops(self) -> int:
+        """The number of arithmetic operations; the operations of regions do not count."""
+    @property
+    def is_derivative(self) -> bool:
+        """True if reverse-mode differentiation built the node."""
 
 @final
 class Policy:
@@ -1681,6 +1692,12 @@ def is_tracing() -> bool:
 
 def user_line() -> str | None:
     """The current line of the user's code, as ``file.py:3``; None if unknown."""
+
+def enter_scope(name: str) -> None:
+    """Enters a named scope: nodes that the thread builds from now on belong to it."""
+
+def exit_scope() -> None:
+    """Leaves the innermost named scope."""
 
 def set_package_directory(directory: str) -> None:
     """Sets the directory of the package, whose frames are skipped."""
@@ -2641,6 +2658,7 @@ def avg_pool(
     *,
     strides: PerAxis | None = None,
     padding: Padding = "valid",
+    dilations: PerAxis | None = None,
     channels_last: bool = False,
     count_padding: bool = False,
 ) -> Tensor:
@@ -3301,7 +3319,7 @@ def covariance(x: TensorLike, /, mean: TensorLike | None = None, *, correction: 
     mean : tensor_like, optional
         One number for each column; computed by default.
     correction : int
-        The correction: sums are divided by the number of rows minus `ddof`.
+        The correction: sums are divided by the number of rows minus this number.
 
     Returns
     -------
@@ -5347,6 +5365,7 @@ def max_pool(
     *,
     strides: PerAxis | None = None,
     padding: Padding = "valid",
+    dilations: PerAxis | None = None,
     channels_last: bool = False,
 ) -> Tensor:
     """Return the maxima of windows.
@@ -5362,6 +5381,8 @@ def max_pool(
     padding : {"valid", "same"} or sequence of (int, int)
         The padding, whose elements are smaller than all others: none, enough for one window for
         each stride, or pairs for each axis.
+    dilations : int or sequence of int, optional
+        The distance between the elements of a window; 1 by default.
     channels_last : bool
         If True, channels are the last axis, as in JAX and Keras, instead of the second.
 
@@ -5370,7 +5391,7 @@ def max_pool(
     ShapeError
         If `x` has another number of axes.
     ArgumentError
-        If strides or padding have another number of entries.
+        If strides, padding or dilations have another number of entries.
 
     Examples
     --------
@@ -5408,7 +5429,14 @@ def maximum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     [3, 5]
     """
 
-def mean(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
+def mean(
+    x: TensorLike,
+    /,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    keepdims: bool = False,
+) -> Tensor:
     """Return the arithmetic mean.
 
     Parameters
@@ -5417,6 +5445,8 @@ def mean(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) 
         Numbers; integers count as ``float32``.
     axis : int or str, or a sequence, optional
         The axes; all by default.
+    dtype : dtype_like, optional
+        The dtype of the computation and of the result; by default the dtype of `x`.
     keepdims : bool
         If True, keep these axes with size 1.
 
@@ -5430,6 +5460,8 @@ def mean(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) 
     >>> import nxla as nx
     >>> nx.mean([[1, 2], [3, 4]], axis=0).tolist()
     [2.0, 3.0]
+    >>> nx.mean([1, 2], dtype="f64").dtype
+    f64
     """
 
 def median(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) -> Tensor:
@@ -5711,7 +5743,13 @@ def nanquantile(
     """
 
 def nanstd(
-    x: TensorLike, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
+    x: TensorLike,
+    /,
+    axis: Axes | None = None,
+    *,
+    correction: float = 0,
+    keepdims: bool = False,
+    ddof: float | None = None,
 ) -> Tensor:
     """Return the standard deviation of the elements that are not NaN.
 
@@ -5744,7 +5782,13 @@ def nansum(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False
     """
 
 def nanvar(
-    x: TensorLike, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
+    x: TensorLike,
+    /,
+    axis: Axes | None = None,
+    *,
+    correction: float = 0,
+    keepdims: bool = False,
+    ddof: float | None = None,
 ) -> Tensor:
     """Return the variance of the elements that are not NaN.
 
@@ -5757,8 +5801,9 @@ def nanvar(
     axis : int or str, or a sequence, optional
         The axes; all by default.
     correction : float
-        The correction: the sum is divided by the number of elements minus `ddof`; 1 for a
-        sample.
+        The sum is divided by the number of elements minus this number; 1 for a sample.
+    ddof : float, optional
+        NumPy's name of `correction`.
     keepdims : bool
         If True, keep these axes with size 1.
 
@@ -7040,14 +7085,19 @@ def stack(arrays: Sequence[TensorLike], /, axis: int = 0, *, name: str | None = 
     """
 
 def std(
-    x: TensorLike, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
+    x: TensorLike,
+    /,
+    axis: Axes | None = None,
+    *,
+    correction: float = 0,
+    keepdims: bool = False,
+    ddof: float | None = None,
 ) -> Tensor:
     """Return the standard deviation, the root of `var`, with its parameters.
 
     Notes
     -----
-    The squares are computed in the dtype of `x`, or in ``float32`` if it is narrower. They overflow
-    from about 1e19 on in ``float32``; divide `x` by a number first if its elements are that large.
+    The squares are computed in ``float64``, so they overflow only for elements above about 1e154.
     The derivative for equal elements is NaN, because the root is not smooth at zero. A small number
     added to the variance makes it smooth: ``nx.sqrt(nx.var(x) + 1e-12)``.
 
@@ -7442,7 +7492,13 @@ def trunc(x: TensorLike, /) -> Tensor:
     """
 
 def var(
-    x: TensorLike, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
+    x: TensorLike,
+    /,
+    axis: Axes | None = None,
+    *,
+    correction: float = 0,
+    keepdims: bool = False,
+    ddof: float | None = None,
 ) -> Tensor:
     """Return the variance: the mean squared distance from the mean.
 
@@ -7453,8 +7509,9 @@ def var(
     axis : int or str, or a sequence, optional
         The axes; all by default.
     correction : float
-        The correction: the sum is divided by the number of elements minus `ddof`; 1 for a
-        sample.
+        The sum is divided by the number of elements minus this number; 1 for a sample.
+    ddof : float, optional
+        NumPy's name of `correction`.
     keepdims : bool
         If True, keep these axes with size 1.
 

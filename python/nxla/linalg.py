@@ -34,6 +34,7 @@ from nxla._core import (
     vecdot,
 )
 from nxla.ops.contract import tensordot
+from nxla.ops.linalg.exponential import expm
 from nxla.ops.linalg.factor import (
     EighResult,
     EigResult,
@@ -68,6 +69,7 @@ __all__ = [
     "eigh",
     "eigvals",
     "eigvalsh",
+    "expm",
     "inv",
     "least_squares",
     "lu",

@@ -20,6 +20,14 @@ from __future__ import annotations
 from nxla import _core
 from nxla._sample import Sample, is_shape
 from nxla.errors import ArgumentError
+from nxla.ops.counts import (
+    binomial,
+    binomial_split,
+    multinomial,
+    multinomial_split,
+    student_t,
+    student_t_split,
+)
 from nxla.ops.random import (
     bernoulli,
     bernoulli_split,
@@ -58,6 +66,8 @@ __all__ = [
     "bernoulli_split",
     "beta",
     "beta_split",
+    "binomial",
+    "binomial_split",
     "categorical",
     "categorical_split",
     "choice",
@@ -73,6 +83,8 @@ __all__ = [
     "key",
     "laplace",
     "laplace_split",
+    "multinomial",
+    "multinomial_split",
     "multivariate_normal",
     "multivariate_normal_split",
     "normal",
@@ -84,6 +96,8 @@ __all__ = [
     "randint_split",
     "shuffle",
     "split",
+    "student_t",
+    "student_t_split",
     "truncated_normal",
     "truncated_normal_split",
     "uniform",

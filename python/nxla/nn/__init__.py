@@ -67,6 +67,9 @@ from nxla._core import (
     tanh,
 )
 from nxla.nn import initializers
+from nxla.nn.images import conv_transpose, interpolate, resize
+from nxla.nn.recurrent import gru_cell, lstm_cell
+from nxla.nn.sequences import ctc_loss
 from nxla.ops.nn import batch_norm_train, dropout, dropout_split
 
 # The names that are imported above. `make stubs` writes this list.
@@ -75,7 +78,9 @@ __all__ = [
     "batch_norm",
     "batch_norm_train",
     "celu",
+    "conv_transpose",
     "cosine_similarity",
+    "ctc_loss",
     "dot_product_attention",
     "dropout",
     "dropout_split",
@@ -84,11 +89,13 @@ __all__ = [
     "gelu",
     "glu",
     "group_norm",
+    "gru_cell",
     "hard_sigmoid",
     "hard_silu",
     "hard_tanh",
     "huber_loss",
     "initializers",
+    "interpolate",
     "kl_divergence",
     "layer_norm",
     "leaky_relu",
@@ -96,11 +103,13 @@ __all__ = [
     "log_sigmoid",
     "log_softmax",
     "logsumexp",
+    "lstm_cell",
     "max_pool",
     "mish",
     "one_hot",
     "relu",
     "relu6",
+    "resize",
     "rms_norm",
     "selu",
     "sigmoid",

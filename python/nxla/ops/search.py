@@ -15,6 +15,7 @@ from nxla.errors import ArgumentError, DTypeError, ShapeError, TraceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Literal
 
     from nxla._core import Tensor
@@ -302,3 +303,105 @@ def isin(x1: TensorLike, x2: TensorLike, /, *, invert: bool = False) -> Tensor:
         place = _core.clip(searchsorted(ordered, x1), max=x2.size - 1)
         found = _core.equal(_core.take(ordered, place), x1)
     return _core.logical_not(found) if invert else found
+
+
+def digitize(x: TensorLike, bins: TensorLike, /, right: bool = False) -> Tensor:
+    """Return the index of the bin of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers of any shape.
+    bins : tensor_like
+        A vector of edges in increasing or decreasing order.
+    right : bool
+        If True, a bin contains its upper edge instead of its lower edge.
+
+    Returns
+    -------
+    Tensor
+        ``int32`` of the shape of `x`: the number of edges below the element if the order is
+        increasing, or above it.
+
+    Raises
+    ------
+    ShapeError
+        If `bins` is not a vector.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.digitize([0.5, 1.0, 9.0], [0.0, 1.0, 2.0]).tolist()
+    [1, 2, 3]
+    """
+    x, edges = as_tensors("digitize", x, bins, compared=True)
+    if edges.ndim != 1:
+        raise ShapeError(f"digitize: bins: must be a vector; got shape {edges.shape}")
+    size = edges.shape[0]
+    if size == 0:
+        return _core.broadcast_to(_core.tensor(0, "s32"), x.shape)
+    rising = searchsorted(edges, x, side="left" if right else "right")
+    if size == 1:
+        return rising
+    # Counted from the other end, the edges of decreasing order increase.
+    falling = size - searchsorted(_core.flip(edges), x, side="left" if right else "right")
+    return _core.where(edges[0] <= edges[-1], rising, falling)
+
+
+def _check_kth(op: str, x: TensorLike, kth: int | Sequence[int], axis: int) -> Tensor:
+    """Return the tensor to partition if the positions exist."""
+    x = as_tensor(x)
+    if not -x.ndim <= axis < x.ndim:
+        raise ShapeError(f"{op}: axis: must be one of {x.ndim} axes; got {axis}")
+    size = x.shape[axis]
+    for position in [kth] if isinstance(kth, int) else kth:
+        if not -size <= position < size:
+            raise ArgumentError(f"{op}: kth: must be one of {size} positions; got {position}")
+    return x
+
+
+def partition(x: TensorLike, kth: int | Sequence[int], /, axis: int = -1) -> Tensor:
+    """Return the elements with the sorted element at a position, and smaller ones before it.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; NaN is the largest.
+    kth : int or sequence of int
+        The positions.
+    axis : int
+        The axis.
+
+    Returns
+    -------
+    Tensor
+        The dtype and shape of `x`. The current implementation sorts all elements.
+
+    Raises
+    ------
+    ArgumentError
+        If the axis has no such position.
+    ShapeError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.partition([3, 1, 2, 0], 1)[1].item()
+    1
+    """
+    return _core.sort(_check_kth("partition", x, kth, axis), axis)
+
+
+def argpartition(x: TensorLike, kth: int | Sequence[int], /, axis: int = -1) -> Tensor:
+    """Return the ``int32`` indices of the elements in the order of `partition`.
+
+    Parameters and errors are the same as for `partition`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.argpartition([3, 1, 2, 0], 1)[1].item()
+    1
+    """
+    return _core.argsort(_check_kth("argpartition", x, kth, axis), axis)

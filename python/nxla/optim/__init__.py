@@ -26,7 +26,18 @@ Numbers such as the rate are part of the program. A schedule is a function from 
 that were taken, which is in the state, to the rate.
 """
 
+from nxla.optim.layerwise import (
+    adafactor,
+    clip_by_block_rms,
+    lamb,
+    muon,
+    scale_by_factored_rms,
+    scale_by_muon,
+    scale_by_param_block_rms,
+    scale_by_trust_ratio,
+)
 from nxla.optim.optimisers import adagrad, adam, adamw, lion, rmsprop, sgd
+from nxla.optim.quasi_newton import lbfgs, scale_by_lbfgs
 from nxla.optim.schedules import (
     constant_schedule,
     cosine_decay_schedule,
@@ -54,10 +65,13 @@ from nxla.optim.transforms import (
     scale_by_schedule,
     trace,
 )
+from nxla.optim.wrappers import MultiSteps, ema, incremental_update, masked
 
 # The names that are imported above. `make stubs` writes this list.
 __all__ = [
     "GradientTransformation",
+    "MultiSteps",
+    "adafactor",
     "adagrad",
     "adam",
     "adamw",
@@ -65,24 +79,36 @@ __all__ = [
     "apply_updates",
     "chain",
     "clip",
+    "clip_by_block_rms",
     "clip_by_global_norm",
     "constant_schedule",
     "cosine_decay_schedule",
+    "ema",
     "exponential_decay",
     "global_norm",
     "identity",
+    "incremental_update",
     "join_schedules",
+    "lamb",
+    "lbfgs",
     "linear_schedule",
     "lion",
+    "masked",
+    "muon",
     "piecewise_constant_schedule",
     "rmsprop",
     "scale",
     "scale_by_adam",
+    "scale_by_factored_rms",
+    "scale_by_lbfgs",
     "scale_by_learning_rate",
     "scale_by_lion",
+    "scale_by_muon",
+    "scale_by_param_block_rms",
     "scale_by_rms",
     "scale_by_rss",
     "scale_by_schedule",
+    "scale_by_trust_ratio",
     "sgd",
     "trace",
     "warmup_cosine_decay_schedule",

@@ -1,0 +1,302 @@
+"""Batches of training data from arrays, datasets and iterables.
+
+>>> import nxla as nx
+>>> x, y = nx.reshape(nx.arange(10), (5, 2)), nx.arange(5)
+>>> for batch, labels in nx.data.batches((x, y), 2):
+...     print(batch.shape, labels.tolist())
+(2, 2) [0, 1]
+(2, 2) [2, 3]
+(1, 2) [4]
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from collections.abc import Iterable, Iterator
+
+from nxla import tree
+from nxla._values import as_tensor
+from nxla.errors import ArgumentError, ShapeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from nxla._types import DeviceLike
+
+__all__ = ["Batches", "batches"]
+
+
+class Batches:
+    """An iterable of batches, which starts anew for each loop; made by `batches`."""
+
+    def __init__(
+        self, source: Any, size: int, options: dict[str, Any], collate: Callable[[Any], Any]
+    ) -> None:
+        self._source = source
+        self._size = size
+        self._shuffle: bool = options["shuffle"]
+        self._seed: int = options["seed"]
+        self._drop_last: bool = options["drop_last"]
+        self._prefetch: int = options["prefetch"]
+        self._device = options["device"]
+        self._collate = collate
+        self._epoch = 0
+
+    def __len__(self) -> int:
+        """Return the number of batches, if the number of examples is known."""
+        count = self._source.count
+        if count is None:
+            raise TypeError("len: source: must have a length; got an iterable")
+        return int(count // self._size if self._drop_last else -(-count // self._size))
+
+    def __iter__(self) -> Iterator[Any]:
+        """Return the batches of one epoch. Each epoch has another order."""
+        epoch, self._epoch = self._epoch, self._epoch + 1
+        found = self._batches(epoch)
+        return _Prefetched(found, self._prefetch) if self._prefetch else found
+
+    def _batches(self, epoch: int) -> Iterator[Any]:
+        for chosen in self._source.parts(self._order(epoch), self._size):
+            if len(chosen) < self._size and self._drop_last:
+                return
+            yield self._placed(self._source.batch(chosen, self._collate))
+
+    def _order(self, epoch: int) -> list[int] | None:
+        """Return the order of the examples; None for their own order."""
+        if not self._shuffle:
+            return None
+        from nxla.random import fold_in, key, permutation
+
+        order = permutation(fold_in(key(self._seed), epoch), self._source.count)
+        found: list[int] = order.value.tolist()
+        return found
+
+    def _placed(self, batch: Any) -> Any:
+        if self._device is None:
+            return batch
+        from nxla.placement import device_put
+
+        return device_put(batch, self._device)
+
+
+class _Arrays:
+    """A container of arrays whose first axis has the examples."""
+
+    def __init__(self, container: Any) -> None:
+        leaves, self._structure = tree.flatten(container)
+        self._leaves = [as_tensor(leaf) for leaf in leaves]
+        shapes = [leaf.shape for leaf in self._leaves]
+        counts = {shape[:1] for shape in shapes}
+        if len(counts) != 1 or counts == {()}:
+            raise ShapeError(
+                f"batches: source: arrays must have the same first axis; got shapes {shapes}"
+            )
+        self.count: int | None = shapes[0][0]
+
+    def parts(self, order: list[int] | None, size: int) -> Iterator[Any]:
+        indices = range(self.count or 0) if order is None else order
+        for start in range(0, len(indices), size):
+            yield indices[start : start + size]
+
+    def batch(self, chosen: Any, collate: Callable[[Any], Any]) -> Any:
+        del collate
+        from nxla import _core
+
+        if isinstance(chosen, range):
+            taken = [leaf[chosen.start : chosen.stop] for leaf in self._leaves]
+        else:
+            index = _core.tensor(chosen, "s32")
+            taken = [_core.take(leaf, index, 0) for leaf in self._leaves]
+        return self._structure.unflatten(taken)
+
+
+class _Dataset(_Arrays):
+    """An object with a length and examples by index."""
+
+    def __init__(self, examples: Any) -> None:
+        self._examples = examples
+        self.count = len(examples)
+
+    def batch(self, chosen: Any, collate: Callable[[Any], Any]) -> Any:
+        return collate([self._examples[index] for index in chosen])
+
+
+class _Stream:
+    """An iterable of examples without a length."""
+
+    count = None
+
+    def __init__(self, examples: Iterable[Any]) -> None:
+        self._examples = examples
+
+    def parts(self, order: list[int] | None, size: int) -> Iterator[Any]:
+        del order
+        examples = iter(self._examples)
+        while chosen := list(itertools.islice(examples, size)):
+            yield chosen
+
+    def batch(self, chosen: Any, collate: Callable[[Any], Any]) -> Any:
+        return collate(chosen)
+
+
+def _stacked(examples: list[Any]) -> Any:
+    """Stack the arrays of examples, which have the same containers."""
+    from nxla import _core
+
+    return tree.map(lambda *parts: _core.stack([as_tensor(x) for x in parts]), *examples)
+
+
+class _Prefetched:
+    """An iterator whose items another thread computes in advance."""
+
+    _END = object()
+
+    def __init__(self, items: Iterator[Any], count: int) -> None:
+        self._queue: queue.Queue[Any] = queue.Queue(count)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(
+            target=_fill, args=(items, self._queue, self._stopped), daemon=True
+        )
+        self._thread.start()
+
+    def __iter__(self) -> _Prefetched:
+        return self
+
+    def __next__(self) -> Any:
+        if self._stopped.is_set():
+            raise StopIteration
+        item, error = self._queue.get()
+        if error is not None:
+            self.close()
+            raise error
+        if item is self._END:
+            self.close()
+            raise StopIteration
+        return item
+
+    def close(self) -> None:
+        """Stop the thread; it ends after the batch that it is computing."""
+        self._stopped.set()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _fill(items: Iterator[Any], results: queue.Queue[Any], stopped: threading.Event) -> None:
+    """Put items into a queue until the reader stops.
+
+    A function of its own: a method would keep the iterator alive, and it would never stop.
+    """
+
+    def put(entry: tuple[Any, BaseException | None]) -> bool:
+        while not stopped.is_set():
+            try:
+                results.put(entry, timeout=0.1)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    try:
+        for item in items:
+            if not put((item, None)):
+                return
+    except BaseException as error:  # raised again in the reader's thread
+        put((None, error))
+    else:
+        put((_Prefetched._END, None))
+
+
+def batches(
+    source: Any,
+    batch_size: int,
+    /,
+    *,
+    shuffle: bool = False,
+    seed: int = 0,
+    drop_last: bool = False,
+    prefetch: int = 2,
+    device: DeviceLike | None = None,
+    collate: Callable[[list[Any]], Any] | None = None,
+) -> Batches:
+    """Return an iterable of batches.
+
+    Parameters
+    ----------
+    source : container of arrays, dataset or iterable
+        * Tensors or arrays, or a tuple, a dict or another container of them: their first axis has
+          the examples.
+        * A dataset with ``len(source)`` and ``source[index]``, such as PyTorch's, or a list of
+          examples: each example is a container of arrays or numbers.
+        * Any other iterable of examples.
+    batch_size : int
+        The number of examples in a batch.
+    shuffle : bool
+        If True, each loop has another random order of all examples. An iterable cannot be shuffled.
+    seed : int
+        The seed of the order. Two iterables with the same seed have the same orders.
+    drop_last : bool
+        If True, a last batch with fewer examples is omitted.
+    prefetch : int
+        The number of batches that a thread prepares in advance; 0 for none.
+    device : Device or str, optional
+        The device to which batches are copied, in the thread.
+    collate : callable, optional
+        A function from a list of examples to a batch; by default it stacks their arrays.
+
+    Returns
+    -------
+    Batches
+        An iterable, with a length if the number of examples is known.
+
+    Raises
+    ------
+    ArgumentError
+        If the batch size is not positive, `prefetch` is negative, or an iterable is to be shuffled.
+    ShapeError
+        If the arrays have different first axes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> loader = nx.data.batches({"x": nx.arange(6)}, 4, shuffle=True, seed=1, drop_last=True)
+    >>> len(loader), [batch["x"].shape for batch in loader]
+    (1, [(4,)])
+    >>> examples = ((i, nx.full(2, i)) for i in range(3))
+    >>> [y.tolist() for x, y in nx.data.batches(examples, 2)]
+    [[[0, 0], [1, 1]], [[2, 2]]]
+    """
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise ArgumentError(f"batches: batch_size: must be a positive integer; got {batch_size!r}")
+    if prefetch < 0:
+        raise ArgumentError(f"batches: prefetch: must not be negative; got {prefetch}")
+    found = _source_of(source, collate)
+    if shuffle and found.count is None:
+        raise ArgumentError(
+            "batches: shuffle: must be False for an iterable without a length; pass a list or an "
+            "array"
+        )
+    options = {
+        "shuffle": shuffle,
+        "seed": seed,
+        "drop_last": drop_last,
+        "prefetch": prefetch,
+        "device": device,
+    }
+    return Batches(found, batch_size, options, _stacked if collate is None else collate)
+
+
+def _source_of(source: Any, collate: Any) -> _Arrays | _Stream:
+    """Return the kind of a source."""
+    is_container = isinstance(source, (tuple, dict)) or hasattr(source, "__dlpack__")
+    if is_container and collate is None:
+        return _Arrays(source)
+    if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
+        return _Dataset(source)
+    if isinstance(source, Iterable):
+        return _Stream(source)
+    return _Arrays(source)

@@ -1,0 +1,385 @@
+"""Transposed convolutions and resampling of images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from nxla import _core
+from nxla._values import as_tensor
+from nxla.errors import ArgumentError, ShapeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Literal
+
+    from nxla._core import Tensor
+    from nxla._types import Padding, PerAxis, TensorLike
+
+    Method = Literal["nearest", "linear", "cubic"]
+
+__all__ = ["conv_transpose", "interpolate", "resize"]
+
+
+def _per_axis(op: str, name: str, value: PerAxis, count: int) -> list[int]:
+    values = [value] * count if isinstance(value, int) else list(value)
+    if len(values) != count:
+        raise ArgumentError(f"{op}: {name}: must have {count} entries; got {len(values)}")
+    return values
+
+
+def conv_transpose(
+    x: TensorLike,
+    kernel: TensorLike,
+    /,
+    *,
+    strides: PerAxis = 1,
+    padding: Padding = "valid",
+    output_padding: PerAxis = 0,
+    kernel_dilation: PerAxis = 1,
+    feature_groups: int = 1,
+) -> Tensor:
+    """Return the transposed convolution, the gradient of `nxla.conv` with respect to its operand.
+
+    Parameters
+    ----------
+    x : tensor_like
+        The operand, of shape ``(batch, channels, *sizes)``.
+    kernel : tensor_like
+        The kernel of the convolution that is transposed, of shape ``(channels, output channels //
+        groups, *window)``. It is the weight of PyTorch's ``conv_transpose``.
+    strides : int or sequence of int
+        The factor by which each size grows.
+    padding : {"valid", "same"} or sequence of (int, int)
+        The padding of the convolution that is transposed, which removes elements here: none, so
+        much that sizes are multiplied by the strides, or pairs for each axis.
+    output_padding : int or sequence of int
+        The number of elements that are added at the end of each axis; not with ``"same"``.
+    kernel_dilation : int or sequence of int
+        The distance between the elements of the kernel.
+    feature_groups : int
+        The number of groups of channels that are convolved on their own.
+
+    Returns
+    -------
+    Tensor
+        Sizes are ``(size - 1) * stride + dilation * (window - 1) + 1 - padding + output_padding``.
+
+    Raises
+    ------
+    ShapeError
+        If the ranks or the channels do not match.
+    ArgumentError
+        If an argument has another number of entries.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.conv_transpose([[[1.0, 2.0]]], [[[1.0, 1.0, 1.0]]], strides=2).tolist()
+    [[[1.0, 1.0, 3.0, 2.0, 2.0]]]
+    """
+    x, kernel = as_tensor(x), as_tensor(kernel)
+    op, count = "conv_transpose", x.ndim - 2
+    if count < 1 or kernel.ndim != x.ndim:
+        raise ShapeError(
+            f"{op}: kernel: must have the {x.ndim} axes of x, at least 3; got shape {kernel.shape}"
+        )
+    if kernel.shape[0] != x.shape[1] or x.shape[1] % feature_groups:
+        raise ShapeError(
+            f"{op}: kernel: must have {x.shape[1]} input channels first, a multiple of "
+            f"{feature_groups} groups; got shape {kernel.shape}"
+        )
+    steps = _per_axis(op, "strides", strides, count)
+    added = _per_axis(op, "output_padding", output_padding, count)
+    gaps = _per_axis(op, "kernel_dilation", kernel_dilation, count)
+    reach = [gap * (size - 1) for gap, size in zip(gaps, kernel.shape[2:], strict=True)]
+    pairs = _removed(op, padding, steps, reach, added)
+    around = [
+        (far - low, far - high + more)
+        for far, (low, high), more in zip(reach, pairs, added, strict=True)
+    ]
+    return _core.conv(
+        x,
+        _turned(kernel, feature_groups),
+        padding=around,
+        input_dilation=steps,
+        kernel_dilation=gaps,
+        feature_groups=feature_groups,
+    )
+
+
+def _removed(
+    op: str, padding: Padding, steps: list[int], reach: list[int], added: list[int]
+) -> list[tuple[int, int]]:
+    """Return the padding of the convolution that is transposed.
+
+    `added` receives the elements that are missing at the ends.
+    """
+    if padding == "valid":
+        return [(0, 0)] * len(steps)
+    if padding == "same":
+        pairs = []
+        for axis, (step, far) in enumerate(zip(steps, reach, strict=True)):
+            total = max(far + 1 - step, 0)
+            added[axis] = step - far - 1 + total
+            pairs.append((total // 2, total - total // 2))
+        return pairs
+    if isinstance(padding, str):
+        raise ArgumentError(f'{op}: padding: must be "valid", "same" or pairs; got {padding!r}')
+    if len(padding) != len(steps):
+        raise ArgumentError(f"{op}: padding: must have {len(steps)} pairs; got {len(padding)}")
+    return [(low, high) for low, high in padding]
+
+
+def _turned(kernel: Tensor, groups: int) -> Tensor:
+    """Return the kernel with the channels exchanged, within groups, and the window reversed."""
+    channels, outputs, *window = kernel.shape
+    split = _core.reshape(kernel, (groups, channels // groups, outputs, *window))
+    swapped = _core.swapaxes(split, 1, 2)
+    whole = _core.reshape(swapped, (groups * outputs, channels // groups, *window))
+    return _core.flip(whole, list(range(2, whole.ndim)))
+
+
+def _cubic(sharpness: float) -> Callable[[float], float]:
+    """Return R. Keys' kernel ("Cubic convolution interpolation", 1981)."""
+
+    def kernel(t: float) -> float:
+        t = abs(t)
+        if t < 1.0:
+            return ((sharpness + 2.0) * t - (sharpness + 3.0)) * t * t + 1.0
+        if t < 2.0:
+            return sharpness * (((t - 5.0) * t + 8.0) * t - 4.0)
+        return 0.0
+
+    return kernel
+
+
+def _triangle(t: float) -> float:
+    return max(0.0, 1.0 - abs(t))
+
+
+#: The kernel of each method, and its radius.
+_KERNELS = {"linear": (_triangle, 1), "cubic": (_cubic(-0.5), 2), "sharp": (_cubic(-0.75), 2)}
+
+
+def _positions(size: int, target: int, *, align_corners: bool, factor: float | None) -> list[float]:
+    """Return the position in the operand of each element of the result."""
+    if align_corners:
+        step = (size - 1) / (target - 1) if target > 1 else 0.0
+        return [i * step for i in range(target)]
+    step = size / target if factor is None else 1.0 / factor
+    return [(i + 0.5) * step - 0.5 for i in range(target)]
+
+
+def _resample(
+    x: Tensor,
+    axis: int,
+    kernel: Callable[[float], float],
+    radius: int,
+    places: list[float],
+    *,
+    widen: float,
+    clamp: bool,
+) -> Tensor:
+    """Return weighted sums of neighbors along an axis.
+
+    With `clamp` neighbors beyond the edge are the edge; otherwise they have no weight.
+    """
+    size, wide = x.shape[axis], radius * widen
+    taps = 2 * math.ceil(wide) + (widen > 1.0)
+    firsts = [
+        math.floor(place - wide) + 1 if widen == 1.0 else math.ceil(place - wide)
+        for place in places
+    ]
+    rows = []
+    for place, first in zip(places, firsts, strict=True):
+        weights = [kernel((place - (first + tap)) / widen) for tap in range(taps)]
+        if not clamp:
+            weights = [w if 0 <= first + tap < size else 0.0 for tap, w in enumerate(weights)]
+        if not clamp or widen > 1.0:
+            total = sum(weights) or 1.0
+            weights = [w / total for w in weights]
+        rows.append(weights)
+    shape = [-1 if i == axis else 1 for i in range(x.ndim)]
+    result = None
+    for tap in range(taps):
+        weights = [row[tap] for row in rows]
+        if not any(weights):
+            continue
+        index = [min(max(first + tap, 0), size - 1) for first in firsts]
+        scale = _core.reshape(_core.tensor(weights, x.dtype), shape)
+        part = _core.take(x, _core.tensor(index, "s32"), axis) * scale
+        result = part if result is None else result + part
+    return _core.multiply(x, 0.0) if result is None else result
+
+
+def _wide(x: Tensor) -> Tensor:
+    """Return the operand in the dtype of the computation: at least `float32`."""
+    if x.dtype.kind == "complex" or (x.dtype.kind == "float" and x.dtype.bits >= 32):
+        return x
+    return _core.astype(x, _core.f32)
+
+
+def _rounded(result: Tensor, x: Tensor) -> Tensor:
+    return _core.astype(result, x.dtype) if x.dtype.kind == "float" else result
+
+
+def resize(
+    x: TensorLike,
+    shape: Sequence[int],
+    /,
+    method: Method = "linear",
+    *,
+    antialias: bool = True,
+) -> Tensor:
+    """Resample a tensor to another shape, as ``jax.image.resize``.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``, except for ``"nearest"``.
+    shape : sequence of int
+        The size of each axis.
+    method : {"nearest", "linear", "cubic"}
+        The interpolation. Elements are areas, so that their centers are at halves. The cubic kernel
+        is that of Keys with -0.5.
+    antialias : bool
+        If True, the kernel is as wide as an element of the result where an axis shrinks.
+
+    Raises
+    ------
+    ShapeError
+        If the number of axes differs, or a size is not positive.
+    ArgumentError
+        If the method is unknown.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.resize([0.0, 1.0], (4,)).tolist()
+    [0.0, 0.25, 0.75, 1.0]
+    """
+    x, target = as_tensor(x), [int(size) for size in shape]
+    if len(target) != x.ndim or any(size < 1 for size in (*target, *x.shape)):
+        raise ShapeError(
+            f"resize: shape: must have {x.ndim} positive sizes for {x.shape}; got {tuple(target)}"
+        )
+    if method not in ("nearest", "linear", "cubic"):
+        raise ArgumentError(
+            f'resize: method: must be "nearest", "linear" or "cubic"; got {method!r}'
+        )
+    result = x if method == "nearest" else _wide(x)
+    for axis, (size, new) in enumerate(zip(x.shape, target, strict=True)):
+        if size == new:
+            continue
+        places = _positions(size, new, align_corners=False, factor=None)
+        if method == "nearest":
+            result = _nearest(result, axis, places)
+            continue
+        kernel, radius = _KERNELS[method]
+        widen = max(size / new, 1.0) if antialias else 1.0
+        result = _resample(result, axis, kernel, radius, places, widen=widen, clamp=False)
+    return result if method == "nearest" else _rounded(result, x)
+
+
+def _nearest(x: Tensor, axis: int, places: list[float]) -> Tensor:
+    """Return the elements whose area contains the positions."""
+    size = x.shape[axis]
+    index = [min(max(math.floor(place + 0.5), 0), size - 1) for place in places]
+    return _core.take(x, _core.tensor(index, "s32"), axis)
+
+
+def interpolate(
+    x: TensorLike,
+    /,
+    size: PerAxis | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: Literal[
+        "nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic"
+    ] = "nearest",
+    *,
+    align_corners: bool = False,
+    antialias: bool = False,
+) -> Tensor:
+    """Resample the spatial axes of images, as ``torch.nn.functional.interpolate``.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Images of shape ``(batch, channels, *sizes)``; integers count as ``float32``, except for the
+        nearest neighbor.
+    size : int or sequence of int, optional
+        The new sizes.
+    scale_factor : float or sequence of float, optional
+        The factors of the sizes, instead of `size`. Positions are computed from the factors.
+    mode : str
+        ``"nearest"`` (the element at the rounded-down position), ``"nearest-exact"`` (the element
+        at the center), ``"linear"``, ``"bilinear"`` or ``"trilinear"`` by the number of axes, or
+        ``"bicubic"`` (Keys' kernel with -0.75, and with -0.5 if `antialias` is True).
+    align_corners : bool
+        If True, the first and the last elements of operand and result are at the same positions.
+    antialias : bool
+        If True, the kernel is as wide as an element of the result where an axis shrinks.
+
+    Raises
+    ------
+    ArgumentError
+        If the mode is unknown or has another number of axes, or not exactly one of `size` and
+        `scale_factor` is passed.
+    ShapeError
+        If there is no spatial axis, or a size is not positive.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.interpolate([[[0.0, 1.0]]], scale_factor=2, mode="linear", align_corners=True)[0, 0]
+    #nxla.Tensor<
+      f32[4]
+      [0.0, 0.33333334, 0.6666667, 1.0]
+    >
+    """
+    x = as_tensor(x)
+    op, count = "interpolate", x.ndim - 2
+    axes = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+    if mode not in ("nearest", "nearest-exact") and axes.get(mode) != count:
+        raise ArgumentError(
+            f"{op}: mode: must be a method for {count} spatial axes, such as "
+            f"{['nearest', *(name for name, n in axes.items() if n == count)]}; got {mode!r}"
+        )
+    if (size is None) == (scale_factor is None):
+        raise ArgumentError(f"{op}: size, scale_factor: exactly one must be passed")
+    factors: list[float | None] = [None] * count
+    if scale_factor is not None:
+        given = scale_factor if isinstance(scale_factor, Sequence) else [scale_factor] * count
+        factors = [float(factor) for factor in given]
+        if len(factors) != count:
+            raise ArgumentError(
+                f"{op}: scale_factor: must have {count} entries; got {len(factors)}"
+            )
+        target = [math.floor(old * factor) for old, factor in zip(x.shape[2:], given, strict=True)]
+    else:
+        assert size is not None
+        target = _per_axis(op, "size", size, count)
+    if count < 1 or any(new < 1 for new in (*target, *x.shape[2:])):
+        raise ShapeError(
+            f"{op}: x: must have spatial axes with positive sizes; got {x.shape} to {target}"
+        )
+    result = x if mode.startswith("nearest") else _wide(x)
+    for axis, (new, factor) in enumerate(zip(target, factors, strict=True), 2):
+        old = x.shape[axis]
+        if mode == "nearest":
+            starts = [i * old // new if factor is None else int(i / factor) for i in range(new)]
+            result = _nearest(result, axis, [float(start) for start in starts])
+            continue
+        corners = align_corners and mode != "nearest-exact"
+        places = _positions(old, new, align_corners=corners, factor=factor)
+        if mode == "nearest-exact":
+            result = _nearest(result, axis, places)
+            continue
+        cubic = "cubic" if antialias else "sharp"
+        kernel, radius = _KERNELS[cubic if mode == "bicubic" else "linear"]
+        shrink = old / new if factor is None else 1.0 / factor
+        widen = max(shrink, 1.0) if antialias and not align_corners else 1.0
+        result = _resample(result, axis, kernel, radius, places, widen=widen, clamp=widen == 1.0)
+    return result if mode.startswith("nearest") else _rounded(result, x)

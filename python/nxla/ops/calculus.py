@@ -1,0 +1,224 @@
+"""Differences and integrals of samples."""
+
+from __future__ import annotations
+
+from nxla import _core
+from nxla._values import as_tensor, as_tensors
+from nxla.errors import ArgumentError, ShapeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nxla._core import Tensor
+    from nxla._types import TensorLike
+
+
+def _floats(x: TensorLike) -> Tensor:
+    """Return an operand whose integers are `float32`."""
+    x = as_tensor(x)
+    return x if x.dtype.kind in ("float", "complex") else _core.astype(x, _core.f32)
+
+
+def _axis(op: str, axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise ShapeError(f"{op}: axis: must be one of {ndim} axes; got {axis}")
+    return axis % ndim
+
+
+def _along(values: Tensor, ndim: int, axis: int) -> Tensor:
+    """Return a vector in a shape that broadcasts along one axis."""
+    return _core.reshape(values, [-1 if i == axis else 1 for i in range(ndim)])
+
+
+def gradient(
+    f: TensorLike,
+    /,
+    *varargs: TensorLike,
+    axis: int | Sequence[int] | None = None,
+    edge_order: int = 1,
+) -> Tensor | tuple[Tensor, ...]:
+    """Return the gradient of samples on a grid by central differences.
+
+    Parameters
+    ----------
+    f : tensor_like
+        The samples; integers count as ``float32``.
+    *varargs : tensor_like
+        The spacing: nothing for 1, one number for all axes, or for each axis a number or a vector
+        of coordinates.
+    axis : int or sequence of int, optional
+        The axes; all by default.
+    edge_order : {1, 2}
+        The order of the differences at both ends.
+
+    Returns
+    -------
+    Tensor or tuple of Tensor
+        A tensor for each axis, without the tuple for one axis.
+
+    Raises
+    ------
+    ShapeError
+        If an axis has fewer elements than ``edge_order + 1``, or coordinates have another length.
+    ArgumentError
+        If the number of spacings or the order is invalid.
+
+    Notes
+    -----
+    The differences are those of ``numpy.gradient``, second-order accurate inside. For the
+    derivative of a function use `nxla.grad`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.gradient([1.0, 2.0, 4.0, 7.0]).tolist()
+    [1.0, 1.5, 2.5, 3.0]
+    >>> nx.gradient([0.0, 1.0, 9.0], nx.tensor([0.0, 1.0, 3.0]), edge_order=2).tolist()
+    [0.0, 2.0, 6.0]
+    """
+    f = _floats(f)
+    if edge_order not in (1, 2):
+        raise ArgumentError(f"gradient: edge_order: must be 1 or 2; got {edge_order!r}")
+    listed = range(f.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    axes = [_axis("gradient", one, f.ndim) for one in listed]
+    if len(varargs) not in (0, 1, len(axes)):
+        raise ArgumentError(
+            f"gradient: varargs: must be nothing, one spacing or {len(axes)}; got {len(varargs)}"
+        )
+    spacings = varargs if len(varargs) == len(axes) else (varargs or (1.0,)) * len(axes)
+    found = tuple(
+        _gradient(f, spacing, axis, edge_order)
+        for axis, spacing in zip(axes, spacings, strict=True)
+    )
+    return found[0] if len(axes) == 1 else found
+
+
+def _gradient(f: Tensor, spacing: TensorLike, axis: int, edge_order: int) -> Tensor:
+    """Return the differences along one axis."""
+    size = f.shape[axis]
+    if size < edge_order + 1:
+        raise ShapeError(
+            f"gradient: f: must have at least {edge_order + 1} elements along axis {axis}; "
+            f"got shape {f.shape}"
+        )
+    _, places = as_tensors("gradient", f, spacing)
+    if places.ndim == 0:
+        widths = _core.broadcast_to(places, [size - 1])
+    elif places.shape == (size,):
+        widths = _core.diff(places)
+    else:
+        raise ShapeError(
+            f"gradient: spacing: must be a number or {size} coordinates; got shape {places.shape}"
+        )
+    steps = _core.diff(f, axis=axis)
+    widths = _along(_core.astype(widths, f.dtype), f.ndim, axis)
+
+    def part(x: Tensor, start: int, length: int) -> Tensor:
+        return _core.slice_along_axis(x, start, length, axis)
+
+    slopes = steps / widths
+    first, last = part(slopes, 0, 1), part(slopes, size - 2, 1)
+    if size == 2:
+        return _core.concat([first, last], axis)
+    left, right = part(widths, 0, size - 2), part(widths, 1, size - 2)
+    before, after = part(slopes, 0, size - 2), part(slopes, 1, size - 2)
+    # The parabola through three points: the slopes, weighted by the width of the other interval.
+    inside = (right * before + left * after) / (left + right)
+    if edge_order == 2:
+        bend = (after - before) / (left + right)
+        first = first - part(bend, 0, 1) * part(widths, 0, 1)
+        last = last + part(bend, size - 3, 1) * part(widths, size - 2, 1)
+    return _core.concat([first, inside, last], axis)
+
+
+def trapezoid(
+    y: TensorLike, x: TensorLike | None = None, /, dx: TensorLike = 1.0, axis: int = -1
+) -> Tensor:
+    """Integrate samples along an axis by the trapezoidal rule.
+
+    Parameters
+    ----------
+    y : tensor_like
+        The samples; integers count as ``float32``.
+    x : tensor_like, optional
+        The coordinates: a vector, or a tensor that broadcasts with `y`.
+    dx : float
+        The spacing without `x`.
+    axis : int
+        The axis.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or the coordinates do not broadcast with the samples.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.trapezoid([1.0, 2.0, 3.0]).item(), nx.trapezoid([1.0, 2.0, 3.0], [4.0, 6.0, 8.0]).item()
+    (4.0, 8.0)
+    """
+    y = _floats(y)
+    axis = _axis("trapezoid", axis, y.ndim)
+    size = y.shape[axis]
+    if x is None:
+        widths = as_tensors("trapezoid", y, dx)[1]
+    else:
+        places = as_tensors("trapezoid", y, x)[1]
+        if places.ndim == 1:
+            widths = _along(_core.diff(places), y.ndim, axis)
+        else:
+            widths = _core.diff(places, axis=axis - y.ndim)
+    length = max(size - 1, 0)
+    first = _core.slice_along_axis(y, 0, length, axis)
+    second = _core.slice_along_axis(y, size - length, length, axis)
+    return _core.sum((first + second) * widths, axis) * 0.5
+
+
+def nan_to_num(
+    x: TensorLike,
+    /,
+    *,
+    nan: TensorLike = 0.0,
+    posinf: TensorLike | None = None,
+    neginf: TensorLike | None = None,
+) -> Tensor:
+    """Replace NaN and infinities by finite numbers.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; the parts of complex numbers are replaced on their own, and integers stay.
+    nan : float
+        The replacement of NaN.
+    posinf, neginf : float, optional
+        The replacements of the infinities; by default the largest and the smallest finite number of
+        the dtype.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nan_to_num([1.0, float("nan"), float("-inf")], neginf=-9.0).tolist()
+    [1.0, 0.0, -9.0]
+    """
+    from nxla.limits import finfo
+
+    x = as_tensor(x)
+    if x.dtype.kind == "complex":
+        parts = (
+            nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf)
+            for part in (_core.real(x), _core.imag(x))
+        )
+        return _core.complex(*parts)
+    if x.dtype.kind != "float":
+        return x
+    limits = finfo(x.dtype)
+    above, below = (
+        limits.max if posinf is None else posinf,
+        limits.min if neginf is None else neginf,
+    )
+    x = _core.where(_core.isnan(x), nan, x)
+    infinite = _core.isinf(x)
+    x = _core.where(infinite & (x > 0), above, x)
+    return _core.where(infinite & (x < 0), below, x)

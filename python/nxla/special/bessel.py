@@ -1,0 +1,398 @@
+"""Bessel functions of orders 0 and 1.
+
+Each function is a Chebyshev series near zero, and its asymptotic form times a Chebyshev series
+beyond. All series are evaluated in ``float64`` and the result is rounded once.
+"""
+
+from __future__ import annotations
+
+import math
+
+from nxla import _core
+from nxla.special import _tables as tables
+from nxla.special._wide import elementwise, ruled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nxla._core import Tensor
+    from nxla._types import TensorLike
+
+__all__ = ["i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "y0", "y1"]
+
+
+def _chebyshev(coefficients: Sequence[float], x: Tensor, low: float, high: float) -> Tensor:
+    """Evaluate a Chebyshev series on an interval by Clenshaw's recurrence."""
+    t = (x - low) * (4.0 / (high - low)) - 2.0
+    current, previous = _core.multiply(t, 0.0), _core.multiply(t, 0.0)
+    for coefficient in reversed(coefficients[1:]):
+        current, previous = t * current - previous + coefficient, current
+    return t * current * 0.5 - previous + coefficients[0]
+
+
+def _bounded(x: Tensor, low: float, high: float) -> Tensor:
+    """Clip an argument to the interval of a series, whose value elsewhere is not used."""
+    return _core.clip(x, low, high)
+
+
+def _scaled_i(x: Tensor, small: Sequence[float], large: Sequence[float]) -> Tensor:
+    """Return ``exp(-x) I(x)`` of positive `x`; the series near zero is the whole value."""
+    near = _chebyshev(small, _bounded(x, 0.0, 8.0), 0.0, 8.0)
+    far = _core.maximum(x, 8.0)
+    return _core.where(x <= 8.0, near, _chebyshev(large, 8.0 / far, 0.0, 1.0) / _core.sqrt(far))
+
+
+@ruled
+def _i0e(x: Tensor) -> Tensor:
+    return _scaled_i(_core.abs(x), tables.I0_SMALL, tables.I0_LARGE)
+
+
+@ruled
+def _i1e(x: Tensor) -> Tensor:
+    size = _core.abs(x)
+    near = _chebyshev(tables.I1_SMALL, _bounded(size, 0.0, 8.0), 0.0, 8.0) * x
+    far = _core.maximum(size, 8.0)
+    value = _chebyshev(tables.I1_LARGE, 8.0 / far, 0.0, 1.0) / _core.sqrt(far)
+    return _core.where(size <= 8.0, near, _core.sign(x) * value)
+
+
+def _per_x(value: Tensor, x: Tensor, at_zero: float) -> Tensor:
+    """Return ``value / x``, and its limit at zero."""
+    is_zero = _core.equal(x, 0.0)
+    return _core.where(is_zero, at_zero, value / _core.where(is_zero, 1.0, x))
+
+
+@_i0e.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    (x,) = primals
+    return tangents[0] * (_i1e(x) - _core.sign(x) * _i0e(x))
+
+
+@_i1e.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    (x,) = primals
+    value = _i1e(x)
+    return tangents[0] * (_i0e(x) - _core.sign(x) * value - _per_x(value, x, 0.5))
+
+
+@ruled
+def _i0(x: Tensor) -> Tensor:
+    return _core.exp(_core.abs(x)) * _i0e(x)
+
+
+@ruled
+def _i1(x: Tensor) -> Tensor:
+    return _core.exp(_core.abs(x)) * _i1e(x)
+
+
+@_i0.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    return tangents[0] * _i1(primals[0])
+
+
+@_i1.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    (x,) = primals
+    return tangents[0] * (_i0(x) - _per_x(_i1(x), x, 0.5))
+
+
+def _is_positive(x: Tensor, value: Tensor, at_zero: float) -> Tensor:
+    """Return a value for positive `x`, its limit at zero, and NaN elsewhere."""
+    edge = _core.where(_core.equal(x, 0.0), at_zero, math.nan)
+    return _core.where(x > 0.0, value, edge)
+
+
+def _scaled_k(x: Tensor, order: int, small: Sequence[float], large: Sequence[float]) -> Tensor:
+    """Return ``exp(x) K(x)``."""
+    near = _core.clip(x, 1e-300, 2.0)
+    series = _chebyshev(small, near * near, 0.0, 4.0)
+    log = _core.log(near * 0.5)
+    value = series - log * _i0(near) if order == 0 else series / near + log * _i1(near)
+    far = _core.maximum(x, 2.0)
+    beyond = _chebyshev(large, 2.0 / far, 0.0, 1.0) / _core.sqrt(far)
+    return _is_positive(x, _core.where(x <= 2.0, value * _core.exp(near), beyond), math.inf)
+
+
+@ruled
+def _k0e(x: Tensor) -> Tensor:
+    return _scaled_k(x, 0, tables.K0_SMALL, tables.K0_LARGE)
+
+
+@ruled
+def _k1e(x: Tensor) -> Tensor:
+    return _scaled_k(x, 1, tables.K1_SMALL, tables.K1_LARGE)
+
+
+@_k0e.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    (x,) = primals
+    return tangents[0] * (_k0e(x) - _k1e(x))
+
+
+@_k1e.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    (x,) = primals
+    value = _k1e(x)
+    return tangents[0] * (value - _k0e(x) - value / x)
+
+
+@ruled
+def _k0(x: Tensor) -> Tensor:
+    return _core.exp(_core.negative(x)) * _k0e(x)
+
+
+@ruled
+def _k1(x: Tensor) -> Tensor:
+    return _core.exp(_core.negative(x)) * _k1e(x)
+
+
+@_k0.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    return _core.negative(tangents[0] * _k1(primals[0]))
+
+
+@_k1.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    (x,) = primals
+    return _core.negative(tangents[0] * (_k0(x) + _k1(x) / x))
+
+
+def _waves(
+    x: Tensor, even: Sequence[float], odd: Sequence[float], order: int
+) -> tuple[Tensor, Tensor]:
+    """Return J and Y of `x` of at least 8 from their modulus and phase.
+
+    The phase is ``x - pi / 4`` or ``x - 3 pi / 4``. Addition theorems avoid the rounding error of
+    the difference.
+    """
+    x = _core.maximum(x, 8.0)
+    u = 64.0 / (x * x)
+    p, q = _chebyshev(even, u, 0.0, 1.0), _chebyshev(odd, u, 0.0, 1.0) / x
+    sin, cos = _core.sin(x), _core.cos(x)
+    if order == 1:
+        sin, cos = _core.negative(cos), sin
+    cosine, sine = cos + sin, sin - cos
+    root = _core.sqrt(math.pi * x)
+    return (p * cosine - q * sine) / root, (p * sine + q * cosine) / root
+
+
+@ruled
+def _j0(x: Tensor) -> Tensor:
+    size = _core.abs(x)
+    near = _bounded(size, 0.0, 8.0)
+    near = _chebyshev(tables.J0_SMALL, near * near, 0.0, 64.0)
+    value = _core.where(size <= 8.0, near, _waves(size, tables.P0, tables.Q0, 0)[0])
+    return _core.where(_core.isinf(x), 0.0, value)
+
+
+@ruled
+def _j1(x: Tensor) -> Tensor:
+    size = _core.abs(x)
+    near = _bounded(size, 0.0, 8.0)
+    near = _chebyshev(tables.J1_SMALL, near * near, 0.0, 64.0) * x
+    far = _core.sign(x) * _waves(size, tables.P1, tables.Q1, 1)[0]
+    return _core.where(_core.isinf(x), 0.0, _core.where(size <= 8.0, near, far))
+
+
+@_j0.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    return _core.negative(tangents[0] * _j1(primals[0]))
+
+
+@_j1.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    (x,) = primals
+    return tangents[0] * (_j0(x) - _per_x(_j1(x), x, 0.5))
+
+
+@ruled
+def _y0(x: Tensor) -> Tensor:
+    near = _core.clip(x, 1e-300, 8.0)
+    series = _chebyshev(tables.Y0_SMALL, near * near, 0.0, 64.0)
+    value = series + (2.0 / math.pi) * _core.log(near) * _j0(near)
+    far = _core.where(_core.isinf(x), 0.0, _waves(x, tables.P0, tables.Q0, 0)[1])
+    return _is_positive(x, _core.where(x <= 8.0, value, far), -math.inf)
+
+
+@ruled
+def _y1(x: Tensor) -> Tensor:
+    near = _core.clip(x, 1e-300, 8.0)
+    series = _chebyshev(tables.Y1_SMALL, near * near, 0.0, 64.0) * near
+    value = series + (2.0 / math.pi) * (_core.log(near) * _j1(near) - 1.0 / near)
+    far = _core.where(_core.isinf(x), 0.0, _waves(x, tables.P1, tables.Q1, 1)[1])
+    return _is_positive(x, _core.where(x <= 8.0, value, far), -math.inf)
+
+
+@_y0.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    return _core.negative(tangents[0] * _y1(primals[0]))
+
+
+@_y1.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    (x,) = primals
+    return tangents[0] * (_y0(x) - _y1(x) / x)
+
+
+def i0(x: TensorLike, /) -> Tensor:
+    """Return the modified Bessel function of the first kind of order 0.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats of the shape of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.i0(1.0).item(), 5)
+    1.26607
+    """
+    return elementwise("i0", _i0, x)
+
+
+def i0e(x: TensorLike, /) -> Tensor:
+    """Return ``exp(-abs(x)) * i0(x)``, which does not overflow. See `i0`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.i0e(1000.0).item(), 5)
+    0.01262
+    """
+    return elementwise("i0e", _i0e, x)
+
+
+def i1(x: TensorLike, /) -> Tensor:
+    """Return the modified Bessel function of the first kind of order 1. See `i0`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.i1(1.0).item(), 5)
+    0.56516
+    """
+    return elementwise("i1", _i1, x)
+
+
+def i1e(x: TensorLike, /) -> Tensor:
+    """Return ``exp(-abs(x)) * i1(x)``, which does not overflow. See `i0`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.i1e(-1.0).item(), 5)
+    -0.20791
+    """
+    return elementwise("i1e", _i1e, x)
+
+
+def k0(x: TensorLike, /) -> Tensor:
+    """Return the modified Bessel function of the second kind of order 0. See `i0`.
+
+    The value at 0 is infinity, and NaN for negative numbers.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.k0(1.0).item(), 5)
+    0.42102
+    """
+    return elementwise("k0", _k0, x)
+
+
+def k0e(x: TensorLike, /) -> Tensor:
+    """Return ``exp(x) * k0(x)``, which does not underflow. See `k0`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.k0e(1000.0).item(), 5)
+    0.03963
+    """
+    return elementwise("k0e", _k0e, x)
+
+
+def k1(x: TensorLike, /) -> Tensor:
+    """Return the modified Bessel function of the second kind of order 1. See `k0`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.k1(1.0).item(), 5)
+    0.60191
+    """
+    return elementwise("k1", _k1, x)
+
+
+def k1e(x: TensorLike, /) -> Tensor:
+    """Return ``exp(x) * k1(x)``, which does not underflow. See `k0`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.k1e(1000.0).item(), 5)
+    0.03965
+    """
+    return elementwise("k1e", _k1e, x)
+
+
+def j0(x: TensorLike, /) -> Tensor:
+    """Return the Bessel function of the first kind of order 0. See `i0`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.j0(1.0).item(), 5)
+    0.7652
+    """
+    return elementwise("j0", _j0, x)
+
+
+def j1(x: TensorLike, /) -> Tensor:
+    """Return the Bessel function of the first kind of order 1. See `i0`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.j1(1.0).item(), 5)
+    0.44005
+    """
+    return elementwise("j1", _j1, x)
+
+
+def y0(x: TensorLike, /) -> Tensor:
+    """Return the Bessel function of the second kind of order 0. See `i0`.
+
+    The value at 0 is minus infinity, and NaN for negative numbers.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.y0(1.0).item(), 5)
+    0.08826
+    """
+    return elementwise("y0", _y0, x)
+
+
+def y1(x: TensorLike, /) -> Tensor:
+    """Return the Bessel function of the second kind of order 1. See `y0`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.y1(1.0).item(), 5)
+    -0.78121
+    """
+    return elementwise("y1", _y1, x)

@@ -1,0 +1,117 @@
+"""Elementary functions whose limits at zero are defined."""
+
+from __future__ import annotations
+
+from nxla import _core
+from nxla.special._wide import elementwise
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from nxla._core import Tensor
+    from nxla._types import TensorLike
+
+__all__ = ["entr", "logit", "xlog1py", "xlogy"]
+
+
+def _times_log(x: Tensor, log: Tensor, y: Tensor) -> Tensor:
+    """Return ``x * log`` where `x` is zero and `y` is not NaN as zero."""
+    is_zero = _core.equal(x, 0.0) & ~_core.isnan(y)
+    return _core.where(is_zero, 0.0, x * log)
+
+
+def _xlogy(x: Tensor, y: Tensor) -> Tensor:
+    # The unselected branch must have a finite derivative.
+    safe = _core.where(_core.equal(x, 0.0), 1.0, y)
+    return _times_log(x, _core.log(safe), y)
+
+
+def _xlog1py(x: Tensor, y: Tensor) -> Tensor:
+    safe = _core.where(_core.equal(x, 0.0), 0.0, y)
+    return _times_log(x, _core.log1p(safe), y)
+
+
+def _entr(x: Tensor) -> Tensor:
+    value = 0.0 - _xlogy(x, x)  # The negative of zero would print as -0.0.
+    return _core.where(x < 0.0, float("-inf"), value)
+
+
+def _logit(x: Tensor) -> Tensor:
+    return _core.log(x) - _core.log1p(_core.negative(x))
+
+
+def xlogy(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """Return ``x * log(y)``, which is 0 where `x` is 0.
+
+    Parameters
+    ----------
+    x, y : tensor_like
+        Real numbers that broadcast; integers count as ``float32``.
+
+    Raises
+    ------
+    DTypeError
+        If an argument is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.special.xlogy([0.0, 2.0], [0.0, 1.0]).tolist()
+    [0.0, 0.0]
+    """
+    return elementwise("xlogy", _xlogy, x, y)
+
+
+def xlog1py(x: TensorLike, y: TensorLike, /) -> Tensor:
+    """Return ``x * log1p(y)``, which is 0 where `x` is 0. See `xlogy`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.special.xlog1py([0.0, 2.0], [-1.0, 0.0]).tolist()
+    [0.0, 0.0]
+    """
+    return elementwise("xlog1py", _xlog1py, x, y)
+
+
+def entr(x: TensorLike, /) -> Tensor:
+    """Return ``-x * log(x)``, which is 0 at 0 and minus infinity for negative numbers.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.special.entr([0.0, 1.0]).tolist()
+    [0.0, 0.0]
+    """
+    return elementwise("entr", _entr, x)
+
+
+def logit(x: TensorLike, /) -> Tensor:
+    """Return ``log(x / (1 - x))``, the inverse of the sigmoid.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers from 0 to 1; integers count as ``float32``.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.special.logit([0.5, 0.0]).tolist()
+    [0.0, -inf]
+    """
+    return elementwise("logit", _logit, x)

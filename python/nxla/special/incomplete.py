@@ -1,0 +1,444 @@
+"""Incomplete gamma and beta functions.
+
+Series and continued fractions run until all elements have converged. Their prefactors use
+Stirling's series, so that large parameters do not cancel. Everything is computed in `float64` and
+rounded once.
+"""
+
+from __future__ import annotations
+
+import math
+
+from nxla import _core
+from nxla.derivatives import jvp
+from nxla.ops.loops import while_loop
+from nxla.special._wide import elementwise, ruled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from nxla._core import Tensor
+    from nxla._types import TensorLike
+
+__all__ = ["betainc", "betaln", "gammainc", "gammaincc"]
+
+#: The relative changes of a value and of its derivative below which an iteration has converged.
+#: Rounding keeps the changes of continued fractions above smaller numbers.
+_TOLERANCE = 4e-16
+_SLOPE_TOLERANCE = 1e-14
+_TINY = 1e-300
+#: The argument from which Stirling's series has full precision.
+_STIRLING = 10.0
+
+
+def _stirling(x: Tensor) -> Tensor:
+    """Return ``lgamma(x) - ((x - 0.5) log(x) - x + 0.5 log(2 pi))`` of `x` of at least 10."""
+    u = 1.0 / (x * x)
+    total = _core.multiply(u, 0.0)
+    for number in (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12):
+        total = total * u + number
+    return total / x
+
+
+def _log1pmx(x: Tensor) -> Tensor:
+    """Return ``log(1 + x) - x`` of `x` above -1."""
+    near = _core.clip(x, -0.1, 0.1)
+    # log((1 + r) / (1 - r)) = 2 (r + r**3 / 3 + r**5 / 5 + …) with r = x / (2 + x), where 2 r - x
+    # = -r x.
+    ratio = near / (near + 2.0)
+    square, total = ratio * ratio, ratio * 0.0
+    for odd in range(19, 1, -2):
+        total = (total + 1.0 / odd) * square
+    series = ratio * (2.0 * total - near)
+    return _core.where(_core.abs(x) < 0.1, series, _core.log1p(x) - x)
+
+
+def _log_gamma_power(a: Tensor, x: Tensor) -> Tensor:
+    """Return ``a log(x) - x - lgamma(a)`` without cancellation for large `a`."""
+    large = _core.maximum(a, _STIRLING)
+    phase = large * _log1pmx((x - large) / large)
+    beyond = phase + 0.5 * _core.log(large * (0.5 / math.pi)) - _stirling(large)
+    small = _core.minimum(a, _STIRLING)
+    return _core.where(a < _STIRLING, small * _core.log(x) - x - _core.lgamma(small), beyond)
+
+
+def _converge(step: Callable[..., Any], params: Any, state: Any) -> Any:
+    """Repeat a step until the first entry of the state, a relative change, has converged."""
+
+    def is_open(state: Any) -> Tensor:
+        return _core.any(_core.abs(state[0]) > _TOLERANCE)
+
+    return while_loop(is_open, lambda state: step(params, state), state)
+
+
+def _converge_with_slope(
+    step: Callable[..., Any], params: Any, state: Any, tangents: Any, slopes: Any = None
+) -> tuple[Any, Any]:
+    """Repeat a step and its derivative along `tangents` of the parameters until both converge.
+
+    The value of a fraction with a whole parameter is exact after a few steps, and its derivative is
+    not.
+    """
+
+    def is_open(pair: Any) -> Tensor:
+        value, slope = _core.abs(pair[0][0]), _core.abs(pair[1][0])
+        return _core.any((value > _TOLERANCE) | (slope > _SLOPE_TOLERANCE))
+
+    def both(pair: Any) -> Any:
+        return jvp(step, (params, pair[0]), (tangents, pair[1]))
+
+    slopes = tuple(x * 0.0 for x in state) if slopes is None else slopes
+    found: tuple[Any, Any] = while_loop(is_open, both, (state, slopes))
+    return found
+
+
+def _series_step(params: Any, state: Any) -> Any:
+    """Add a term of the sum of ``x**n / ((a + 1) … (a + n))``, for `x` up to about `a`."""
+    a, x = params
+    _, term, total, n = state
+    term = term * (x / (a + n))
+    total = total + term
+    return term / total, term, total, n + 1.0
+
+
+def _series_start(a: Tensor) -> tuple[Tensor, ...]:
+    one = a * 0.0 + 1.0
+    return one, one, one, _core.tensor(1.0, "f64")
+
+
+def _fraction_step(partial: Callable[..., tuple[Tensor, Tensor]]) -> Callable[..., Any]:
+    """Return a step of Lentz's method for ``first + p1 / (q1 + p2 / (q2 + …))``.
+
+    `partial` returns ``p`` and ``q`` of the parameters and the index.
+    """
+
+    def nonzero(x: Tensor) -> Tensor:
+        return _core.where(_core.equal(x, 0.0), _TINY, x)
+
+    def step(params: Any, state: Any) -> Any:
+        _, c, d, value, n = state
+        p, q = partial(*params, n)
+        d = 1.0 / nonzero(q + p * d)
+        c = nonzero(q + p / c)
+        ratio = c * d
+        return ratio - 1.0, c, d, value * ratio, n + 1.0
+
+    return step
+
+
+def _fraction_start(first: Tensor) -> tuple[Tensor, ...]:
+    zero = first * 0.0
+    return zero + 1.0, first, zero, first, _core.tensor(1.0, "f64")
+
+
+@_fraction_step
+def _upper_step(a: Tensor, x: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the parts of ``x + 1 - a + 1 (a - 1) / (x + 3 - a + …)``, for `x` above about `a`."""
+    return n * (a - n), x + (2.0 * n + 1.0) - a
+
+
+class _Gamma:
+    """The arguments of an incomplete gamma function, split into the regions of its two forms."""
+
+    def __init__(self, a: Tensor, x: Tensor) -> None:
+        self.a, self.x = a, x
+        self.is_low = x < a + 1.0
+        # Each form runs on arguments of its own region.
+        self.valid = (a > 0.0) & (x > 0.0) & _core.isfinite(a) & _core.isfinite(x)
+        self.safe_a = safe = _core.where(self.valid, a, 1.0)
+        self.low_x = _core.where(self.valid & self.is_low, x, safe * 0.5)
+        self.high_x = _core.where(self.valid & ~self.is_low, x, safe + 2.0)
+
+    def sums(self) -> tuple[Tensor, Tensor]:
+        """Return the series of the lower function and the fraction of the upper function."""
+        low, high = (self.safe_a, self.low_x), (self.safe_a, self.high_x)
+        series = _converge(_series_step, low, _series_start(self.safe_a))[2]
+        first = self.high_x + 1.0 - self.safe_a
+        return series, _converge(_upper_step, high, _fraction_start(first))[3]
+
+    def slopes(self) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Return the series and the fraction, and their derivatives in `a`."""
+        low, high = (self.safe_a, self.low_x), (self.safe_a, self.high_x)
+        one, zero = self.safe_a * 0.0 + 1.0, self.safe_a * 0.0
+        start = _series_start(self.safe_a)
+        series = _converge_with_slope(_series_step, low, start, (one, zero))
+        first = self.high_x + 1.0 - self.safe_a
+        fraction = _fraction_slope(_upper_step, high, (first, -one), (one, zero))
+        return (series[0][2], fraction[0]), (series[1][2], fraction[1])
+
+    def parts(self, a: Tensor, sums: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return the lower and the upper function."""
+        safe = _core.where(self.valid, a, 1.0)
+        lower = _core.exp(_log_gamma_power(safe, self.low_x)) * sums[0] / safe
+        upper = _core.exp(_log_gamma_power(safe, self.high_x)) / sums[1]
+        p = _core.where(self.is_low, lower, 1.0 - upper)
+        q = _core.where(self.is_low, 1.0 - lower, upper)
+        return _gamma_edges(self.a, self.x, p, 1.0), _gamma_edges(self.a, self.x, q, 0.0)
+
+
+def _fraction_slope(
+    step: Callable[..., Any], params: Any, first: tuple[Tensor, Tensor], tangents: Any
+) -> tuple[Tensor, Tensor]:
+    """Return a continued fraction and its derivative; `first` has those of the first entry."""
+    value, slope = first
+    zero = value * 0.0
+    state, still = _fraction_start(value), (zero, slope, zero, slope, _core.tensor(0.0, "f64"))
+    found = _converge_with_slope(step, params, state, tangents, still)
+    return found[0][3], found[1][3]
+
+
+def _gamma_edges(a: Tensor, x: Tensor, value: Tensor, at_infinity: float) -> Tensor:
+    """Return the value with its limits at zero and infinity, and NaN outside of the domain."""
+    at_zero = 1.0 - at_infinity
+    value = _core.where(_core.equal(x, 0.0) | _core.equal(a, math.inf), at_zero, value)
+    value = _core.where(_core.equal(x, math.inf) | _core.equal(a, 0.0), at_infinity, value)
+    both = _core.equal(x, 0.0) & _core.equal(a, 0.0)
+    both = both | (_core.equal(x, math.inf) & _core.equal(a, math.inf))
+    outside = (a < 0.0) | (x < 0.0) | _core.isnan(a) | _core.isnan(x) | both
+    return _core.where(outside, math.nan, value)
+
+
+def _gamma_density(a: Tensor, x: Tensor) -> Tensor:
+    """Return the derivative of the lower function in `x`: ``x**(a - 1) exp(-x) / gamma(a)``."""
+    inside = (x > 0.0) & (a > 0.0)
+    safe_a, safe_x = _core.where(inside, a, 1.0), _core.where(inside, x, 1.0)
+    value = _core.exp(_log_gamma_power(safe_a, safe_x)) / safe_x
+    limit = _core.where(a > 1.0, 0.0, _core.where(a < 1.0, math.inf, 1.0))
+    limit = _core.where(_core.equal(x, 0.0), limit, math.nan)
+    return _core.where(inside, value, limit)
+
+
+def _gamma_rule(index: int, sign: float) -> Callable[..., Tensor]:
+    """Return the derivative rule of one of the two parts."""
+
+    def rule(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -> Tensor:
+        a, x = primals
+        gamma = _Gamma(a, x)
+        sums, slopes = gamma.slopes()
+        one = a * 0.0 + 1.0
+        _, slope = jvp(lambda a, sums: gamma.parts(a, sums)[index], (a, sums), (one, slopes))
+        total: Tensor = tangents[0] * slope + tangents[1] * (sign * _gamma_density(a, x))
+        return total
+
+    return rule
+
+
+def _gamma_parts(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    gamma = _Gamma(a, x)
+    return gamma.parts(a, gamma.sums())
+
+
+@ruled
+def _gammainc(a: Tensor, x: Tensor) -> Tensor:
+    return _gamma_parts(a, x)[0]
+
+
+@ruled
+def _gammaincc(a: Tensor, x: Tensor) -> Tensor:
+    return _gamma_parts(a, x)[1]
+
+
+_gammainc.defjvp(_gamma_rule(0, 1.0))
+_gammaincc.defjvp(_gamma_rule(1, -1.0))
+
+
+@ruled
+def _betaln(a: Tensor, b: Tensor) -> Tensor:
+    p, q = _core.minimum(a, b), _core.maximum(a, b)
+    wide = _core.maximum(q, _STIRLING)
+    # The larger parameter is large: lgamma(q) - lgamma(p + q) by Stirling's series.
+    small = _core.minimum(p, _STIRLING)
+    beyond = _stirling(wide) - _stirling(small + wide)
+    beyond = beyond + small - small * _core.log(small + wide)
+    beyond = beyond + _core.lgamma(small) - (wide - 0.5) * _core.log1p(small / wide)
+    # Both are.
+    large = _core.maximum(p, _STIRLING)
+    both = _stirling(large) + _stirling(wide) - _stirling(large + wide)
+    both = both - 0.5 * _core.log(wide) + 0.5 * math.log(2.0 * math.pi)
+    both = both + (large - 0.5) * _core.log(large / (large + wide))
+    both = both - wide * _core.log1p(large / wide)
+    plain = _core.lgamma(p) + _core.lgamma(q) - _core.lgamma(p + q)
+    value = _core.where(p >= _STIRLING, both, _core.where(q >= _STIRLING, beyond, plain))
+    value = _core.where(_core.equal(p, 0.0), math.inf, value)
+    return _core.where((p < 0.0) | _core.isnan(p + q), math.nan, value)
+
+
+@_betaln.defjvp
+def _(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -> Tensor:
+    a, b = primals
+    both = _core.digamma(a + b)
+    return tangents[0] * (_core.digamma(a) - both) + tangents[1] * (_core.digamma(b) - both)
+
+
+@_fraction_step
+def _beta_step(p: Tensor, q: Tensor, y: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the parts of the fraction of the incomplete beta function."""
+    half = _core.floor(n * 0.5)
+    pair = _core.maximum(half, 1.0)
+    even = pair * (q - pair) * y / ((p + 2.0 * pair - 1.0) * (p + 2.0 * pair))
+    odd = -(p + half) * (p + q + half) * y / ((p + 2.0 * half) * (p + 2.0 * half + 1.0))
+    return _core.where(_core.equal(half * 2.0, n), even, odd), p * 0.0 + 1.0
+
+
+class _Beta:
+    """The arguments of an incomplete beta function, with which its fraction converges fast."""
+
+    def __init__(self, a: Tensor, b: Tensor, x: Tensor) -> None:
+        self.inside = (a > 0.0) & (b > 0.0) & (x > 0.0) & (x < 1.0) & _core.isfinite(a + b)
+        where = _core.where
+        a, b = where(self.inside, a, 1.0), where(self.inside, b, 1.0)
+        self.x = x = where(self.inside, x, 0.5)
+        self.is_low = x < (a + 1.0) / (a + b + 2.0)
+        self.a, self.b = a, b
+        p, q = self._ordered(a, b)
+        self.params = (p, q, where(self.is_low, x, 1.0 - x))
+
+    def _ordered(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+        """Exchange two values where the complement is computed."""
+        where = _core.where
+        return where(self.is_low, first, second), where(self.is_low, second, first)
+
+    def fraction(self) -> Tensor:
+        first = self.a * 0.0 + 1.0
+        value: Tensor = _converge(_beta_step, self.params, _fraction_start(first))[3]
+        return value
+
+    def slope(self, index: int) -> Tensor:
+        """Return the derivative of the function in `a` or `b`."""
+        zero, one = self.a * 0.0, self.a * 0.0 + 1.0
+        changes = (one, zero) if index == 0 else (zero, one)
+        tangents = (*self._ordered(*changes), zero)
+        fraction, slope = _fraction_slope(_beta_step, self.params, (one, zero), tangents)
+        found: Tensor = jvp(self.value, (self.a, self.b, fraction), (*changes, slope))[1]
+        return found
+
+    def value(self, a: Tensor, b: Tensor, fraction: Tensor) -> Tensor:
+        """Return the function of arguments inside of its domain."""
+        p, q = self._ordered(a, b)
+        logs = self._ordered(_core.log(self.x), _core.log1p(-self.x))
+        power = _core.exp(p * logs[0] + q * logs[1] - _betaln(p, q))
+        value = power / (p * fraction)
+        return _core.where(self.is_low, value, 1.0 - value)
+
+
+@ruled
+def _betainc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
+    beta = _Beta(a, b, x)
+    edge = _core.where(_core.equal(x, 0.0), 0.0, _core.where(_core.equal(x, 1.0), 1.0, math.nan))
+    edge = _core.where((a > 0.0) & (b > 0.0), edge, math.nan)
+    return _core.where(beta.inside, beta.value(beta.a, beta.b, beta.fraction()), edge)
+
+
+@_betainc.defjvp
+def _(primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Tensor:
+    beta = _Beta(*primals)
+    a, b, x = beta.a, beta.b, beta.x
+    log = (a - 1.0) * _core.log(x) + (b - 1.0) * _core.log1p(-x) - _betaln(a, b)
+    slopes = (beta.slope(0), beta.slope(1), _core.exp(log))
+    total = tangents[0] * 0.0
+    for tangent, slope in zip(tangents, slopes, strict=True):
+        total = total + tangent * _core.where(beta.inside, slope, 0.0)
+    return total
+
+
+def gammainc(a: TensorLike, x: TensorLike, /) -> Tensor:
+    """Return the regularized lower incomplete gamma function.
+
+    It is the integral of ``t**(a - 1) * exp(-t)`` from 0 to `x`, divided by the gamma function of
+    `a`: the distribution function of the gamma distribution.
+
+    Parameters
+    ----------
+    a : tensor_like
+        Positive real numbers; integers count as ``float32``.
+    x : tensor_like
+        Real numbers from 0 on, which broadcast with `a`.
+
+    Returns
+    -------
+    Tensor
+        Floats from 0 to 1; NaN outside of the domain.
+
+    Raises
+    ------
+    DTypeError
+        If an argument is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.gammainc(1.0, 2.0).item(), 5)
+    0.86466
+    """
+    return elementwise("gammainc", _gammainc, a, x)
+
+
+def gammaincc(a: TensorLike, x: TensorLike, /) -> Tensor:
+    """Return the regularized upper incomplete gamma function, ``1 - gammainc(a, x)``.
+
+    Parameters and errors are the same as for `gammainc`. Small values are computed without
+    cancellation.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.gammaincc(1.0, 2.0).item(), 5)
+    0.13534
+    """
+    return elementwise("gammaincc", _gammaincc, a, x)
+
+
+def betainc(a: TensorLike, b: TensorLike, x: TensorLike, /) -> Tensor:
+    """Return the regularized incomplete beta function.
+
+    It is the integral of ``t**(a - 1) * (1 - t)**(b - 1)`` from 0 to `x`, divided by the integral
+    to 1: the distribution function of the beta distribution.
+
+    Parameters
+    ----------
+    a, b : tensor_like
+        Positive real numbers; integers count as ``float32``.
+    x : tensor_like
+        Real numbers from 0 to 1, which broadcast with `a` and `b`.
+
+    Returns
+    -------
+    Tensor
+        Floats from 0 to 1; NaN outside of the domain.
+
+    Raises
+    ------
+    DTypeError
+        If an argument is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.betainc(2.0, 3.0, 0.5).item(), 5)
+    0.6875
+    """
+    return elementwise("betainc", _betainc, a, b, x)
+
+
+def betaln(a: TensorLike, b: TensorLike, /) -> Tensor:
+    """Return the logarithm of the beta function, ``lgamma(a) + lgamma(b) - lgamma(a + b)``.
+
+    Parameters
+    ----------
+    a, b : tensor_like
+        Positive real numbers; integers count as ``float32``.
+
+    Raises
+    ------
+    DTypeError
+        If an argument is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.betaln(2.0, 3.0).item(), 5)
+    -2.48491
+    """
+    return elementwise("betaln", _betaln, a, b)

@@ -1,0 +1,106 @@
+"""The Hurwitz zeta function and polygamma functions, by the Euler-Maclaurin formula."""
+
+from __future__ import annotations
+
+import math
+
+from nxla import _core
+from nxla.special._wide import elementwise
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from nxla._core import Tensor
+    from nxla._types import TensorLike
+
+__all__ = ["polygamma", "zeta"]
+
+#: ``B(2 j) / (2 j)!``, the coefficients of the Euler-Maclaurin formula.
+_EULER_MACLAURIN = (
+    1 / 12,
+    -1 / 720,
+    1 / 30240,
+    -1 / 1209600,
+    1 / 47900160,
+    -691 / 1307674368000,
+    1 / 74724249600,
+    -3617 / 10670622842880000,
+    43867 / 5109094217170944000,
+    -174611 / 802857662698291200000,
+)
+#: The number of terms that are summed before the Euler-Maclaurin formula.
+_TERMS = 10
+
+
+def _zeta(s: Tensor, q: Tensor) -> Tensor:
+    inside = (s > 1.0) & (q > 0.0)
+    safe_s, safe_q = _core.where(inside, s, 2.0), _core.where(inside, q, 1.0)
+    total = safe_s * 0.0
+    for k in range(_TERMS):
+        total = total + _core.pow(safe_q + k, -safe_s)
+    end = safe_q + _TERMS
+    power = _core.pow(end, -safe_s)
+    total = total + power * end / (safe_s - 1.0) + power * 0.5
+    term = power * safe_s / end
+    for j, coefficient in enumerate(_EULER_MACLAURIN):
+        total = total + term * coefficient
+        order = safe_s + (2 * j + 1)
+        term = term * order * (order + 1.0) / (end * end)
+    pole = _core.equal(s, 1.0) | ((s > 1.0) & _core.equal(q, 0.0))
+    return _core.where(inside, total, _core.where(pole, math.inf, math.nan))
+
+
+def _polygamma(n: Tensor, x: Tensor) -> Tensor:
+    is_first = _core.equal(n, 0.0)
+    order = _core.where(is_first, 1.0, n)
+    sign = 1.0 - 2.0 * _core.remainder(order + 1.0, 2.0)
+    value = sign * _core.exp(_core.lgamma(order + 1.0)) * _zeta(order + 1.0, x)
+    whole = (n >= 0.0) & _core.equal(_core.floor(n), n)
+    return _core.where(whole, _core.where(is_first, _core.digamma(x), value), math.nan)
+
+
+def polygamma(n: TensorLike, x: TensorLike, /) -> Tensor:
+    """Return a derivative of the digamma function.
+
+    Parameters
+    ----------
+    n : tensor_like
+        The order: whole numbers from 0 on; order 0 is `digamma` itself.
+    x : tensor_like
+        Real numbers. Orders from 1 on are NaN for negative numbers.
+
+    Raises
+    ------
+    DTypeError
+        If an argument is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.polygamma(1, 1.0).item(), 5)
+    1.64493
+    """
+    return elementwise("polygamma", _polygamma, n, x)
+
+
+def zeta(s: TensorLike, q: TensorLike = 1.0, /) -> Tensor:
+    """Return the Hurwitz zeta function, the sum of ``(q + k)**-s`` over all `k` from 0 on.
+
+    Parameters
+    ----------
+    s : tensor_like
+        Real numbers; NaN below 1.
+    q : tensor_like
+        Real numbers; NaN below 0. By default 1, which is Riemann's zeta function.
+
+    Raises
+    ------
+    DTypeError
+        If an argument is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.special.zeta(2.0).item(), 5)
+    1.64493
+    """
+    return elementwise("zeta", _zeta, s, q)

@@ -1,0 +1,153 @@
+"""Gradients of samples, integrals, bins and partitions, against NumPy and SciPy."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import nxla as nx
+
+RNG = np.random.default_rng(0)
+F = RNG.normal(size=(6, 5))
+PLACES = np.sort(RNG.normal(size=6))
+
+GRADIENTS = {
+    "all axes": ((), {}),
+    "one axis": ((), {"axis": 1}),
+    "second order": ((), {"edge_order": 2}),
+    "one spacing": ((2.0,), {}),
+    "coordinates": ((PLACES, 0.5), {"edge_order": 2}),
+    "coordinates of one axis": ((PLACES,), {"axis": 0}),
+    "several axes": ((0.5, 2.0), {"axis": (-1, 0)}),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradient(compiler, name):
+    spacings, options = GRADIENTS[name]
+    expected = np.gradient(F, *spacings, **options)
+    with nx.default_options(compiler=compiler):
+        found = nx.gradient(nx.tensor(F), *map(nx.tensor, spacings), **options)
+    if not isinstance(expected, tuple | list):
+        expected, found = [expected], [found]
+    for left, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(left.numpy(), right, rtol=1e-10)
+
+
+def test_gradient_of_two_samples_and_of_integers():
+    assert nx.gradient([1, 4]).tolist() == [3.0, 3.0]
+    with pytest.raises(nx.ShapeError, match="gradient: f: must have at least 3 elements"):
+        nx.gradient([1.0, 2.0], edge_order=2)
+    with pytest.raises(nx.ArgumentError, match="gradient: edge_order: must be 1 or 2; got 3"):
+        nx.gradient(nx.ones(9), edge_order=3)
+    with pytest.raises(nx.ShapeError, match="gradient: spacing: must be a number or 6"):
+        nx.gradient(nx.tensor(F), nx.ones(4), axis=0)
+
+
+def test_trapezoid(compiler):
+    places = np.cumsum(RNG.random((6, 5)), axis=0)
+    y = nx.tensor(F)
+    with nx.default_options(compiler=compiler):
+        for found, expected in (
+            (nx.trapezoid(y, dx=0.3), np.trapezoid(F, dx=0.3)),
+            (nx.trapezoid(y, nx.tensor(PLACES), axis=0), np.trapezoid(F, PLACES, axis=0)),
+            (nx.trapezoid(y, nx.tensor(places), axis=0), np.trapezoid(F, places, axis=0)),
+        ):
+            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+    assert nx.trapezoid(nx.ones((2, 1))).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "bins", [[], [0.0, 1.0, 2.0, 2.0, 5.0], [5.0, 2.0, 2.0, 1.0], [1.0], [2.0, 2.0]]
+)
+@pytest.mark.parametrize("right", [False, True])
+def test_digitize(compiler, bins, right):
+    x = np.array([[-1.0, 0.0, 0.5, 1.0, 2.0], [3.0, 5.0, 6.0, np.inf, -np.inf]])
+    with nx.default_options(compiler=compiler):
+        found = nx.jit(lambda x, bins: nx.digitize(x, bins, right=right))(
+            nx.tensor(x), nx.tensor(bins, dtype="f64")
+        )
+    np.testing.assert_array_equal(found.numpy(), np.digitize(x, bins, right=right))
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16"])
+def test_nan_to_num(compiler, dtype):
+    x = np.array([1.0, np.nan, np.inf, -np.inf], dtype=nx.DType(dtype).name.replace("f", "float"))
+    with nx.default_options(compiler=compiler):
+        np.testing.assert_array_equal(nx.nan_to_num(nx.tensor(x)).numpy(), np.nan_to_num(x))
+        found = nx.nan_to_num(nx.tensor(x), nan=7.0, posinf=8.0, neginf=9.0)
+    assert found.tolist() == [1.0, 7.0, 8.0, 9.0]
+
+
+def test_nan_to_num_of_other_dtypes():
+    assert nx.nan_to_num(nx.tensor([1, 2])).dtype == "s32"
+    z = nx.nan_to_num(nx.tensor([complex(np.nan, np.inf)]), posinf=5.0)
+    assert z.tolist() == [5j]
+
+
+def test_partitions(compiler):
+    x = RNG.integers(0, 20, size=(4, 9)).astype("f4")
+    with nx.default_options(compiler=compiler):
+        for axis, kth in ((-1, 3), (0, -1), (1, (2, 5))):
+            values = nx.partition(nx.tensor(x), kth, axis=axis).numpy()
+            order = nx.argpartition(nx.tensor(x), kth, axis=axis).numpy()
+            np.testing.assert_array_equal(np.take_along_axis(x, order, axis), values)
+            for place in (kth,) if isinstance(kth, int) else kth:
+                expected = np.take(np.partition(x, place, axis=axis), place, axis)
+                np.testing.assert_array_equal(np.take(values, place, axis), expected)
+    with pytest.raises(nx.ArgumentError, match="partition: kth: must be one of 9 positions; got 9"):
+        nx.partition(nx.tensor(x), 9)
+    with pytest.raises(nx.ShapeError, match="argpartition: axis: must be one of 2 axes; got 2"):
+        nx.argpartition(nx.tensor(x), 0, axis=2)
+
+
+def test_statistics_accept_the_names_of_numpy(compiler):
+    x = np.array([1, 2, 4, 9])
+    with nx.default_options(compiler=compiler):
+        mean = nx.mean(nx.tensor(x), dtype="f64")
+        assert mean.dtype == "f64"
+        assert mean.item() == 4.0
+        assert nx.mean(nx.tensor([1, 2]), dtype="s32").item() == 1
+        assert nx.var(nx.tensor(x), ddof=1).item() == pytest.approx(np.var(x, ddof=1))
+        assert nx.std(nx.tensor(x), ddof=2).item() == pytest.approx(np.std(x, ddof=2))
+        nans = nx.tensor([1.0, np.nan, 4.0])
+        assert nx.nanvar(nans, ddof=1).item() == pytest.approx(4.5)
+        assert nx.nanstd(nans, ddof=1).item() == pytest.approx(4.5**0.5)
+    for function in (nx.var, nx.std, nx.nanvar, nx.nanstd):
+        with pytest.raises(nx.ArgumentError, match="ddof: must not be passed together with"):
+            function(nans, correction=1, ddof=1)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 20.0])
+@pytest.mark.parametrize("dtype", ["f64", "f32", "c128"])
+def test_expm(compiler, scale, dtype):
+    a = RNG.normal(size=(3, 5, 5)) * scale / 5
+    a = a + 0.5j * a[::-1] if dtype == "c128" else a
+    expected = np.stack([scipy.linalg.expm(matrix) for matrix in a])
+    with nx.default_options(compiler=compiler):
+        found = nx.linalg.expm(nx.tensor(a, dtype=dtype)).numpy()
+    eps = 1e-5 if dtype == "f32" else 1e-12
+    np.testing.assert_allclose(found, expected, atol=eps * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("scale", [0.3, 4.0])
+def test_derivatives_of_expm(compiler, scale):
+    a, change = RNG.normal(size=(2, 4, 4))
+    a = a * scale
+    forward = scipy.linalg.expm_frechet(a, change)[1]
+    backward = scipy.linalg.expm_frechet(a.T, change)[1]
+    with nx.default_options(compiler=compiler):
+        _, found = nx.jvp(nx.linalg.expm, (nx.tensor(a),), (nx.tensor(change),))
+        adjoint = nx.grad(lambda a: nx.sum(nx.linalg.expm(a) * change))(nx.tensor(a))
+    np.testing.assert_allclose(found.numpy(), forward, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(adjoint.numpy(), backward, rtol=1e-9, atol=1e-10)
+
+
+def test_expm_of_batches_and_of_other_shapes():
+    a = nx.tensor(RNG.normal(size=(3, 2, 2)))
+    np.testing.assert_allclose(
+        nx.vmap(nx.linalg.expm)(a).numpy(), nx.linalg.expm(a).numpy(), rtol=1e-12
+    )
+    assert nx.linalg.expm(nx.zeros((0, 2, 2))).shape == (0, 2, 2)
+    assert nx.linalg.expm(nx.eye(2, dtype="f16")).dtype == "f16"
+    with pytest.raises(nx.ShapeError, match=r"expm: x: must be square .* got shape \(2, 3\)"):
+        nx.linalg.expm(nx.ones((2, 3)))

@@ -1,0 +1,135 @@
+"""Batches of arrays, datasets and iterables."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+X, Y = np.arange(20.0).reshape(10, 2), np.arange(10)
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 3])
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_batches_of_arrays(prefetch, drop_last):
+    loader = nx.data.batches({"x": X, "y": Y}, 4, prefetch=prefetch, drop_last=drop_last)
+    for _ in range(2):
+        found = list(loader)
+        assert len(found) == len(loader) == (2 if drop_last else 3)
+        np.testing.assert_array_equal(
+            np.concatenate([batch["x"] for batch in found]), X[: 8 if drop_last else 10]
+        )
+
+
+def test_orders_are_permutations_that_depend_on_seed_and_epoch():
+    def orders(seed):
+        loader = nx.data.batches((X, Y), 4, shuffle=True, seed=seed)
+        return [np.concatenate([y for _, y in loader]).tolist() for _ in range(3)]
+
+    first = orders(0)
+    assert first == orders(0) != orders(1)
+    assert all(sorted(order) == Y.tolist() for order in first)
+    assert len({tuple(order) for order in first}) == 3
+    # Arrays stay together.
+    for x, y in nx.data.batches((X, Y), 3, shuffle=True):
+        np.testing.assert_array_equal(x.numpy()[:, 0], 2.0 * y.numpy())
+
+
+class Squares:
+    """A dataset as PyTorch has them, whose end is not an IndexError."""
+
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, index):
+        return {"x": np.full(2, index), "y": index**2}
+
+
+def test_batches_of_datasets():
+    found = list(nx.data.batches(Squares(), 2))
+    assert [batch["x"].shape for batch in found] == [(2, 2), (2, 2), (1, 2)]
+    assert [y for batch in found for y in batch["y"].tolist()] == [0, 1, 4, 9, 16]
+    shuffled = nx.data.batches(Squares(), 5, shuffle=True)
+    assert sorted(next(iter(shuffled))["y"].tolist()) == [0, 1, 4, 9, 16]
+
+
+def test_batches_of_iterables():
+    def examples():
+        yield from ((k, np.array([k, k])) for k in range(5))
+
+    loader = nx.data.batches(examples(), 2)
+    assert [y.tolist() for _, y in loader] == [[[0, 0], [1, 1]], [[2, 2], [3, 3]], [[4, 4]]]
+    with pytest.raises(TypeError, match="source: must have a length"):
+        len(loader)
+    with pytest.raises(nx.ArgumentError, match="batches: shuffle: must be False for an iterable"):
+        nx.data.batches(examples(), 2, shuffle=True)
+
+
+def test_collate_and_device(device):
+    loader = nx.data.batches(
+        [[1], [1, 2]], 2, collate=lambda rows: nx.tensor([len(r) for r in rows])
+    )
+    assert [batch.tolist() for batch in loader] == [[1, 2]]
+    (batch,) = nx.data.batches(X, 10, device=device)
+    assert batch.device == device
+
+
+def test_errors_reach_the_reader():
+    def examples():
+        yield 1
+        raise RuntimeError("broken file")
+
+    loader = iter(nx.data.batches(examples(), 1))
+    assert next(loader).tolist() == [1]
+    with pytest.raises(RuntimeError, match="broken file"):
+        next(loader)
+    with pytest.raises(StopIteration):
+        next(loader)
+
+
+def test_the_thread_ends_with_its_reader():
+    before = threading.active_count()
+    started = []
+
+    def examples():
+        for k in range(10**9):
+            started.append(k)
+            yield k
+
+    loader = iter(nx.data.batches(examples(), 1, prefetch=2))
+    next(loader)
+    del loader
+    deadline = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
+    assert len(started) < 10
+
+
+def test_batches_are_prepared_in_advance():
+    seen = []
+
+    def examples():
+        for k in range(6):
+            seen.append(k)
+            yield k
+
+    loader = iter(nx.data.batches(examples(), 1, prefetch=2))
+    next(loader)
+    deadline = time.monotonic() + 10
+    while len(seen) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(seen) >= 3
+
+
+def test_mistakes():
+    with pytest.raises(nx.ArgumentError, match="batches: batch_size: must be a positive integer"):
+        nx.data.batches(X, 0)
+    with pytest.raises(nx.ArgumentError, match="batches: prefetch: must not be negative; got -1"):
+        nx.data.batches(X, 1, prefetch=-1)
+    with pytest.raises(
+        nx.ShapeError, match="batches: source: arrays must have the same first axis"
+    ):
+        nx.data.batches((X, Y[:3]), 2)

@@ -1,0 +1,172 @@
+"""`nx.special` against SciPy, and derivatives against closed forms and differences."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.special
+
+import nxla as nx
+
+special = nx.special
+
+BESSEL = ("i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "y0", "y1")
+#: The functions of one argument, and the range of arguments.
+UNARY = {name: (1e-3 if name[0] in "ky" else -40.0, 40.0) for name in BESSEL} | {
+    "entr": (1e-3, 5.0),
+    "logit": (0.01, 0.99),
+}
+#: Arguments of the other functions, inside of their domains.
+RNG = np.random.default_rng(0)
+WIDE = 10.0 ** RNG.uniform(-2, 3.5, size=(2, 400))
+SEVERAL = {
+    "betainc": (*WIDE, RNG.beta(np.maximum(WIDE[0], 0.1), np.maximum(WIDE[1], 0.1))),
+    "betaln": tuple(WIDE[:, :200]),
+    "gammainc": (WIDE[0], WIDE[0] * 10.0 ** RNG.normal(0, 0.3, size=400)),
+    "gammaincc": (WIDE[0], WIDE[0] * 10.0 ** RNG.normal(0, 0.3, size=400)),
+    "polygamma": (RNG.integers(0, 8, size=200).astype(float), 10.0 ** RNG.uniform(-2, 3, 200)),
+    "xlog1py": (np.array([0.0, 2.0, 0.0]), np.array([-1.0, 1e-9, 3.0])),
+    "xlogy": (np.array([0.0, 2.0, 0.0]), np.array([0.0, 3.0, 3.0])),
+    "zeta": (RNG.uniform(1.01, 30, 200), 10.0 ** RNG.uniform(-1, 2, 200)),
+}
+
+
+def of_scipy(name, *arguments):
+    with np.errstate(all="ignore"):
+        return getattr(scipy.special, name)(*arguments)
+
+
+#: Other names of operations, whose values other tests check.
+OPERATIONS = {
+    "digamma": nx.digamma, "erf": nx.erf, "erfc": nx.erfc, "erfinv": nx.erf_inv,
+    "expit": nx.sigmoid, "gammaln": nx.lgamma, "logsumexp": nx.logsumexp,
+}  # fmt: skip
+
+
+def test_every_function_is_compared():
+    assert set(special.__all__) == UNARY.keys() | SEVERAL.keys() | OPERATIONS.keys()
+    assert all(getattr(special, name) is function for name, function in OPERATIONS.items())
+
+
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("dtype", ["f64", "f32", "bf16"])
+def test_functions_of_one_argument(compiler, name, dtype):
+    x = np.linspace(*UNARY[name], 301)
+    tensor = nx.tensor(x, dtype=dtype)
+    x = np.asarray(nx.astype(tensor, "f64"))
+    expected = of_scipy(name, x)
+    with nx.default_options(compiler=compiler):
+        found = getattr(special, name)(tensor)
+    assert found.dtype == dtype
+    eps = 1e-14 if dtype == "f64" else 2 * float(nx.finfo(dtype).eps)
+    # Functions with zeros have absolute errors near them.
+    size = np.maximum(np.abs(expected), 0.1 if name[0] in "jyel" else 0.0)
+    error = np.abs(np.asarray(nx.astype(found, "f64")) - expected)
+    assert np.all(error <= eps * size), (x[np.argmax(error / size)], np.max(error / size))
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_functions_of_several_arguments(compiler, name):
+    arguments = SEVERAL[name]
+    expected = of_scipy(
+        name,
+        *(a.astype(int) if name == "polygamma" and a is arguments[0] else a for a in arguments),
+    )
+    with nx.default_options(compiler=compiler):
+        found = getattr(special, name)(*map(nx.tensor, arguments)).numpy()
+    # SciPy itself has these errors for large parameters.
+    np.testing.assert_allclose(
+        found, expected, rtol=1e-9, atol=1e-9 if name == "betaln" else 1e-300
+    )
+
+
+def test_values_that_scipy_rounds():
+    # Computed with 50 digits by mpmath.
+    beta = special.betaln(
+        *(nx.tensor(x, dtype="f64") for x in (9368.682507615777, 0.11622328569207956))
+    )
+    assert beta.item() == pytest.approx(1.0328109152983658, rel=1e-14)
+    inside = [
+        nx.tensor(x, dtype="f64")
+        for x in (9528.47047414844, 4006.4215217060337, 0.7017481980282627)
+    ]
+    assert special.betainc(*inside).item() == pytest.approx(0.2830386815273777, rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
+def test_edges_of_incomplete_gamma_functions(name):
+    a = np.array([0.0, 1.0, 1.0, math.inf, -1.0, 2.0, math.nan, 1.0, 3.0])
+    x = np.array([1.0, 0.0, math.inf, 2.0, 1.0, -1.0, 1.0, math.nan, 3.0])
+    found = getattr(special, name)(nx.tensor(a), nx.tensor(x)).numpy()
+    np.testing.assert_allclose(found, of_scipy(name, a, x), rtol=1e-14)
+
+
+def test_edges_of_the_incomplete_beta_function():
+    a, b = np.array([1.0, 1.0, -1.0, 2.0, 2.0]), np.array([2.0, 2.0, 2.0, 2.0, 2.0])
+    x = np.array([0.0, 1.0, 0.5, 1.5, math.nan])
+    found = special.betainc(*map(nx.tensor, (a, b, x))).tolist()
+    assert found[:2] == [0.0, 1.0]
+    assert all(map(math.isnan, found[2:]))
+
+
+@pytest.mark.parametrize("name", BESSEL)
+def test_edges_of_bessel_functions(name):
+    x = np.array([0.0, math.inf, math.nan] + ([-1.0] if name[0] in "ky" else [-math.inf]))
+    with np.errstate(all="ignore"):
+        expected = of_scipy(name, x)
+    if name in ("i0e", "i1e", "j0", "j1", "y0", "y1"):  # SciPy has NaN for some limits.
+        expected[1] = 0.0
+    if name in ("i0e", "i1e", "j0", "j1"):
+        expected[3] = 0.0
+    found = getattr(special, name)(nx.tensor(x)).numpy()
+    np.testing.assert_array_equal(found, np.where(expected == 0.0, 0.0, expected))
+
+
+@pytest.mark.parametrize("name", [*UNARY, *SEVERAL])
+def test_derivatives(name):
+    """Forward mode, reverse mode and differences agree, in first and second order."""
+    function = getattr(special, name)
+    points = {
+        "betainc": (2.0, 3.0, 0.4), "betaln": (2.5, 30.0), "gammainc": (2.0, 5.0),
+        "gammaincc": (3.5, 2.0), "polygamma": (1.0, 1.5), "xlogy": (2.0, 3.0),
+        "xlog1py": (2.0, 3.0), "zeta": (2.5, 1.5), "logit": (0.3,),
+    }  # fmt: skip
+    arguments = tuple(nx.tensor(x, dtype="f64") for x in points.get(name, (1.7,)))
+    if name == "polygamma":  # The order is a whole number.
+        nx.testing.check_grads(lambda x: function(1.0, x), arguments[1:], order=2)
+    else:
+        nx.testing.check_grads(function, arguments, order=1 if name == "betainc" else 2)
+
+
+@pytest.mark.parametrize("a", [0.01, 2.0, 30.0, 200.0])
+@pytest.mark.parametrize("ratio", [0.5, 0.95, 1.1, 2.0])
+def test_derivatives_in_the_parameter_of_the_gamma_distribution(a, ratio):
+    """Differences of a fourth order formula, with SciPy's values."""
+    x, step = a * ratio, a * 1e-3
+    weights = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}
+    slope = sum(w * scipy.special.gammainc(a + k * step, x) for k, w in weights.items()) / step
+    point = (nx.tensor(a, dtype="f64"), nx.tensor(x, dtype="f64"))
+    found = nx.grad(special.gammainc)(*point).item()
+    assert found == pytest.approx(slope, rel=1e-7, abs=1e-11)
+    assert nx.grad(special.gammaincc)(*point).item() == pytest.approx(-slope, rel=1e-7, abs=1e-11)
+
+
+def test_whole_parameters_have_the_derivatives_of_their_neighbors():
+    # The continued fraction of a whole parameter ends; its derivative does not.
+    def slope(a):
+        return nx.grad(special.gammainc)(
+            nx.tensor(a, dtype="f64"), nx.tensor(5.0, dtype="f64")
+        ).item()
+
+    assert slope(2.0) == pytest.approx((slope(2.0 - 1e-6) + slope(2.0 + 1e-6)) / 2, rel=1e-8)
+
+
+def test_batches_and_scalars():
+    a, x = nx.tensor([1.0, 2.0, 3.0]), nx.tensor([1.0, 3.0, 0.5])
+    np.testing.assert_allclose(
+        nx.vmap(special.gammainc)(a, x).numpy(), special.gammainc(a, x).numpy(), rtol=1e-6
+    )
+    assert special.gammainc(1, 2).dtype == "f32"
+    assert special.i0(nx.zeros((0, 3))).shape == (0, 3)
+    with pytest.raises(nx.DTypeError, match="j0: operand must be real numbers"):
+        special.j0(1j)
