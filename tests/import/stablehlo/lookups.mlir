@@ -1,6 +1,6 @@
 module @jit_lookups attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: tensor<7x3xf32>, %arg1: tensor<4xi32>) -> (tensor<4x3xf32> {jax.result_info = "result[0]"}, tensor<4x3xf32> {jax.result_info = "result[1]"}, tensor<4xf32> {jax.result_info = "result[2]"}) {
-    %c = stablehlo.constant dense<[1, 2, 2, 0]> : tensor<4xi32>
+    %c = stablehlo.constant dense<[0, 2, 1, 1]> : tensor<4xi32>
     %c_0 = stablehlo.constant dense<false> : tensor<4xi1>
     %c_1 = stablehlo.constant dense<0> : tensor<i32>
     %0 = stablehlo.broadcast_in_dim %c_1, dims = [] : (tensor<i32>) -> tensor<4xi32>

@@ -1,0 +1,4 @@
+//! Tests of the readers on files.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod stablehlo;

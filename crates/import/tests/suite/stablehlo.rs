@@ -1,0 +1,123 @@
+//! The exports of JAX in `tests/import/stablehlo` compute what JAX computed. `tests/import/export_jax.py` writes
+//! them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use nxla_expr::{ExprId, Graph, Program};
+use nxla_import::stablehlo::Module;
+use nxla_tensor::{DType, HostTensor};
+
+/// The tensors of a file in the format of safetensors.
+fn tensors(path: &Path) -> BTreeMap<String, HostTensor> {
+    let bytes = std::fs::read(path).unwrap();
+    let (length, rest) = bytes.split_first_chunk::<8>().unwrap();
+    let (header, content) = rest.split_at(usize::try_from(u64::from_le_bytes(*length)).unwrap());
+    let header: BTreeMap<String, serde_json::Value> = serde_json::from_slice(header).unwrap();
+    let number = |value: &serde_json::Value| usize::try_from(value.as_u64().unwrap()).unwrap();
+    let read = |entry: &serde_json::Value| {
+        let dtype = match entry["dtype"].as_str().unwrap() {
+            "BOOL" => DType::Pred,
+            "U8" => DType::U8,
+            "I32" => DType::S32,
+            "U32" => DType::U32,
+            "F16" => DType::F16,
+            "F32" => DType::F32,
+            other => panic!("{other} is not a dtype of the golden files"),
+        };
+        let shape: Vec<usize> = entry["shape"].as_array().unwrap().iter().map(number).collect();
+        let offsets = entry["data_offsets"].as_array().unwrap();
+        let range = number(&offsets[0])..number(&offsets[1]);
+        HostTensor::from_bytes(dtype, shape, &content[range]).unwrap()
+    };
+    header.iter().map(|(name, entry)| (name.clone(), read(entry))).collect()
+}
+
+/// Returns the first difference between a result and the result of JAX.
+fn difference(found: &HostTensor, expected: &HostTensor) -> Option<String> {
+    if (found.dtype(), found.shape()) != (expected.dtype(), expected.shape()) {
+        return Some(format!("type {}{}", found.dtype(), found.shape()));
+    }
+    let values = |tensor: &HostTensor| -> Vec<f64> {
+        (0..tensor.size()).map(|index| tensor.get(index).as_f64()).collect()
+    };
+    let (found, expected) = (values(found), values(expected));
+    let scale = expected.iter().filter(|x| x.is_finite()).fold(1.0, |max: f64, x| max.max(x.abs()));
+    found.iter().zip(&expected).enumerate().find_map(|(index, (x, y))| {
+        let equal = x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= 1e-4 * scale;
+        (!equal).then(|| format!("element {index} is {x}, and {y} in JAX"))
+    })
+}
+
+/// The program of the gradients of all float inputs, of the sum of all float results that is weighted with
+/// cosines.
+fn gradients(program: &Program) -> Result<(Program, Vec<usize>), String> {
+    let mut graph = Graph::new();
+    let inputs = program.inputs().to_vec();
+    let parameters: Vec<ExprId> =
+        inputs.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect();
+    let floats: Vec<usize> =
+        (0..inputs.len()).filter(|&at| inputs[at].dtype == DType::F32).collect();
+    let built = program.inline(&mut graph, &parameters).and_then(|results| {
+        let mut total = graph.scalar_constant(nxla_tensor::Scalar::Float(0.0), DType::F32)?;
+        for result in results {
+            if !graph.dtype(result).is_float() {
+                continue;
+            }
+            let shape = graph.shape(result).clone();
+            let weights = graph.iota(shape, None, DType::F32)?;
+            let weights = graph.cos(weights)?;
+            let result = graph.as_type(result, DType::F32)?;
+            let product = graph.multiply(result, weights)?;
+            let sum = graph.sum(product, None, false)?;
+            total = graph.add(total, sum)?;
+        }
+        Ok(total)
+    });
+    let total = built.map_err(|error| error.to_string())?;
+    let wanted: Vec<ExprId> = floats.iter().map(|&at| parameters[at]).collect();
+    let found =
+        nxla_grad::gradients(&mut graph, total, &wanted).map_err(|error| error.to_string())?;
+    let program = Program::new(&graph, inputs, &found).map_err(|error| error.to_string())?;
+    Ok((program, floats))
+}
+
+fn check(path: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let module = Module::from_text(&text).map_err(|error| error.to_string())?;
+    let data = tensors(&path.with_extension("safetensors"));
+    let count = module.program().inputs().len();
+    let inputs: Vec<HostTensor> = (0..count).map(|at| data[&format!("in{at}")].clone()).collect();
+    let run = |program: &Program| {
+        nxla_reference::run(program, &inputs).map_err(|error| error.to_string())
+    };
+    let mut differences = Vec::new();
+    for (at, result) in run(module.program())?.iter().enumerate() {
+        let found = difference(result, &data[&format!("out{at}")]);
+        differences.extend(found.map(|found| format!("result {at}: {found}")));
+    }
+    if data.keys().any(|name| name.starts_with("grad")) {
+        let (program, floats) = gradients(module.program())?;
+        for (at, result) in floats.into_iter().zip(&run(&program)?) {
+            let found = difference(result, &data[&format!("grad{at}")]);
+            differences.extend(found.map(|found| format!("gradient {at}: {found}")));
+        }
+    }
+    if differences.is_empty() { Ok(()) } else { Err(differences.join("; ")) }
+}
+
+#[test]
+fn exports_of_jax_have_the_results_and_gradients_of_jax() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/import/stablehlo");
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut modules: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|kind| kind == "mlir")).collect();
+    modules.sort();
+    assert!(modules.len() >= 50);
+    let failed = modules.iter().filter_map(|path| {
+        let error = check(path).err()?;
+        Some(format!("{}: {error}", path.file_stem().unwrap().display()))
+    });
+    let failed: Vec<String> = failed.collect();
+    assert_eq!(failed.join("\n"), "");
+}
