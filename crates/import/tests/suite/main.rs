@@ -1,4 +1,5 @@
 //! Tests of the readers on files.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod common;
 mod stablehlo;

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::common::readers;
+
 use nxla_expr::{ExprId, Graph, Program};
 use nxla_import::stablehlo::Module;
 use nxla_tensor::{DType, HostTensor};
@@ -106,18 +108,49 @@ fn check(path: &Path) -> Result<(), String> {
     if differences.is_empty() { Ok(()) } else { Err(differences.join("; ")) }
 }
 
-#[test]
-fn exports_of_jax_have_the_results_and_gradients_of_jax() {
+/// The modules of the folder.
+fn modules() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/import/stablehlo");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut modules: Vec<PathBuf> =
         paths.filter(|path| path.extension().is_some_and(|kind| kind == "mlir")).collect();
     modules.sort();
     assert!(modules.len() >= 50);
+    modules
+}
+
+#[test]
+fn exports_of_jax_have_the_results_and_gradients_of_jax() {
+    let modules = modules();
     let failed = modules.iter().filter_map(|path| {
         let error = check(path).err()?;
         Some(format!("{}: {error}", path.file_stem().unwrap().display()))
     });
     let failed: Vec<String> = failed.collect();
     assert_eq!(failed.join("\n"), "");
+}
+
+/// Every piece of a module replaced by a piece of itself: the reader returns a program or an error.
+#[test]
+fn damaged_modules_are_read_or_refused() {
+    let mut state = 1_u64;
+    let mut random = |limit: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % limit.max(1)
+    };
+    for path in modules() {
+        let text = std::fs::read(path).unwrap();
+        for _ in 0..40 {
+            let mut damaged = text.clone();
+            for _ in 0..=random(3) {
+                let (from, to) = (random(text.len()), random(damaged.len()));
+                let length = random(12);
+                let piece = text[from..text.len().min(from + length)].to_vec();
+                let end = damaged.len().min(to + random(12));
+                damaged.splice(to..end, piece);
+            }
+            readers::stablehlo(&damaged);
+        }
+    }
 }
