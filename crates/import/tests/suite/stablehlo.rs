@@ -84,23 +84,37 @@ fn gradients(program: &Program) -> Result<(Program, Vec<usize>), String> {
     Ok((program, floats))
 }
 
+/// The inputs of a file.
+fn inputs(data: &BTreeMap<String, HostTensor>) -> Vec<HostTensor> {
+    (0..).map_while(|at| data.get(&format!("in{at}")).cloned()).collect()
+}
+
+/// The differences between the results of a program and the results in a file.
+fn result_differences(
+    program: &Program,
+    data: &BTreeMap<String, HostTensor>,
+    select: impl Fn(&[HostTensor]) -> Vec<HostTensor>,
+) -> Vec<String> {
+    let results = match nxla_reference::run(program, &select(&inputs(data))) {
+        Ok(results) => results,
+        Err(error) => return vec![error.to_string()],
+    };
+    let differences = results.iter().enumerate().filter_map(|(at, result)| {
+        Some(format!("result {at}: {}", difference(result, &data[&format!("out{at}")])?))
+    });
+    differences.collect()
+}
+
 fn check(path: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(path).unwrap();
     let module = Module::from_text(&text).map_err(|error| error.to_string())?;
     let data = tensors(&path.with_extension("safetensors"));
-    let count = module.program().inputs().len();
-    let inputs: Vec<HostTensor> = (0..count).map(|at| data[&format!("in{at}")].clone()).collect();
-    let run = |program: &Program| {
-        nxla_reference::run(program, &inputs).map_err(|error| error.to_string())
-    };
-    let mut differences = Vec::new();
-    for (at, result) in run(module.program())?.iter().enumerate() {
-        let found = difference(result, &data[&format!("out{at}")]);
-        differences.extend(found.map(|found| format!("result {at}: {found}")));
-    }
+    let mut differences = result_differences(module.program(), &data, <[HostTensor]>::to_vec);
     if data.keys().any(|name| name.starts_with("grad")) {
         let (program, floats) = gradients(module.program())?;
-        for (at, result) in floats.into_iter().zip(&run(&program)?) {
+        let found = nxla_reference::run(&program, &inputs(&data));
+        let found = found.map_err(|error| error.to_string())?;
+        for (at, result) in floats.into_iter().zip(&found) {
             let found = difference(result, &data[&format!("grad{at}")]);
             differences.extend(found.map(|found| format!("gradient {at}: {found}")));
         }
@@ -153,4 +167,36 @@ fn damaged_modules_are_read_or_refused() {
             readers::stablehlo(&damaged);
         }
     }
+}
+
+/// The text of this project is read as a program that computes the same. Ops that the text writes as
+/// compositions come back as compositions; other programs come back with the same digest.
+#[test]
+fn own_text_is_read() {
+    let (mut failed, mut equal) = (Vec::new(), 0);
+    for path in modules() {
+        let name = path.file_stem().unwrap().display().to_string();
+        let module = Module::from_text(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let options = nxla_stablehlo::LowerOptions::default();
+        let lowered = nxla_stablehlo::lower(module.program(), &options).unwrap();
+        let again = match Module::from_text(&lowered.text) {
+            Ok(again) => again,
+            Err(error) => {
+                failed.push(format!("{name}: {error}"));
+                continue;
+            }
+        };
+        equal += usize::from(again.program().digest() == module.program().digest());
+        let used = |inputs: &[HostTensor]| -> Vec<HostTensor> {
+            lowered.used_inputs.iter().map(|&at| inputs[at].clone()).collect()
+        };
+        let found = result_differences(
+            again.program(),
+            &tensors(&path.with_extension("safetensors")),
+            used,
+        );
+        failed.extend(found.into_iter().map(|found| format!("{name}: {found}")));
+    }
+    assert_eq!(failed.join("\n"), "");
+    assert!(equal >= 20, "{equal}");
 }

@@ -228,6 +228,9 @@ impl Builder<'_> {
             let Some(mut combined) = self.apply_to_elements(region, values, &pairs)? else {
                 return Ok(None);
             };
+            if combined.len() != current.len() {
+                return malformed("the region must return one value per operand");
+            }
             if length % 2 == 1 {
                 for (result, &tensor) in combined.iter_mut().zip(&current) {
                     let last = nxla_expr::build::SliceStart::at(length - 1);

@@ -190,7 +190,8 @@ impl Builder<'_> {
         let Some(new) = self.apply_to_elements(region, values, &[old, update])? else {
             return Ok(None);
         };
-        let next = self.graph.indexed_put(current, at, new[0], Some(&axes(kept)))?;
+        let [new] = fixed(&new)?;
+        let next = self.graph.indexed_put(current, at, new, Some(&axes(kept)))?;
         let one = self.graph.scalar_constant(Scalar::Int(1), DType::S64)?;
         let following = self.graph.add(step, one)?;
         let body = self.graph.traced(mark, vec![following, next]);

@@ -35,12 +35,15 @@ impl Builder<'_> {
         let traced = self.trace_elements(operation.region(0)?, values, &elements)?;
         let Some((parameters, outputs)) = traced else { return Ok(None) };
         let [root] = outputs[..] else { return malformed("the comparator must have one result") };
-        let keys = self.sort_keys(root)?;
         let mut key_tensors = Vec::new();
-        for key in &keys {
-            self.check_mirrored(key, &parameters)?;
-            let tensor = self.key_tensor(key, &parameters, x)?;
-            key_tensors.push((tensor, key.descending));
+        if let Some(found) = self.order_with_nan(root, &parameters, x)? {
+            key_tensors.push(found);
+        } else {
+            for key in self.sort_keys(root)? {
+                let key = self.left_first(key, &parameters)?;
+                let tensor = self.key_tensor(&key, &parameters, x)?;
+                key_tensors.push((tensor, key.descending));
+            }
         }
         if let (&[x], &[(key, descending)]) = (x, &key_tensors[..])
             && key == x
@@ -131,15 +134,45 @@ impl Builder<'_> {
         known.then_some((Key { left, right, descending }, rest))
     }
 
-    /// Checks that both sides of a comparison are the same function of the two elements.
-    fn check_mirrored(&mut self, key: &Key, parameters: &[ExprId]) -> Result<(), Fail> {
+    /// Returns a key whose left side depends on left elements. Both sides must be the same function of
+    /// their element; exchanged sides mean the opposite direction.
+    fn left_first(&mut self, key: Key, parameters: &[ExprId]) -> Result<Key, Fail> {
+        let Key { left, right, descending } = key;
+        let exchanged = Key { left: right, right: left, descending: !descending };
         let lefts: Vec<ExprId> = parameters.iter().copied().step_by(2).collect();
         let rights: Vec<ExprId> = parameters.iter().copied().skip(1).step_by(2).collect();
-        let mirrored = self.substituted(&[key.left], &lefts, &rights)?;
-        if mirrored[0] == key.right && key.left != key.right {
-            return Ok(());
+        for key in [key, exchanged] {
+            let mirrored = self.substituted(&[key.left], &lefts, &rights)?;
+            if mirrored[..] == [key.right] && key.left != key.right {
+                return Ok(key);
+            }
         }
         unsupported("the comparator must compare the same key of two elements")
+    }
+
+    /// Recognizes `a < b or (a == a and b != b)`, the order with NaN last that this crate's counterpart
+    /// writes, and returns the tensor and the direction.
+    fn order_with_nan(
+        &mut self,
+        root: ExprId,
+        parameters: &[ExprId],
+        x: &[ExprId],
+    ) -> Result<Option<(ExprId, bool)>, Fail> {
+        for (pair, &tensor) in parameters.chunks_exact(2).zip(x) {
+            if !self.graph.dtype(tensor).is_float() {
+                continue;
+            }
+            for (a, b, descending) in [(pair[0], pair[1], false), (pair[1], pair[0], true)] {
+                let less = self.graph.less(a, b)?;
+                let is_nan = self.graph.not_equal(b, b)?;
+                let is_number = self.graph.equal(a, a)?;
+                let only_nan = self.graph.bitwise_and(is_number, is_nan)?;
+                if self.graph.bitwise_or(less, only_nan)? == root {
+                    return Ok(Some((tensor, descending)));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the tensor of keys. The order of graphs has NaN last and equal zeros; JAX writes it as a

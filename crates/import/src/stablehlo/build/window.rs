@@ -1,12 +1,15 @@
 //! Reductions over windows.
 
-use nxla_expr::build::{WindowOptions, WindowPadding};
+use nxla_expr::build::{SliceStart, WindowOptions, WindowPadding};
 use nxla_expr::{BinaryOp, Cumulative, ExprId, Op, Padding, WindowOp};
 
 use super::operand::{axes, fixed};
 use super::reduce::Combine;
 use super::{Builder, Fail, Slot, Values, malformed, nodes_of, unsupported};
 use crate::stablehlo::syntax::{Operation, Region};
+
+/// The most positions in a window of several operands, each of which becomes a slice.
+const MAX_POSITIONS: usize = 1024;
 
 /// The attributes of a window, one entry per axis.
 struct Geometry {
@@ -78,7 +81,7 @@ impl Builder<'_> {
         values: &mut Values,
     ) -> Result<Option<Vec<ExprId>>, Fail> {
         if x.len() != 2 {
-            return unsupported("windows of several operands are not supported");
+            return self.reduce_windows(operation, x, values);
         }
         let [mut x, initial] = fixed(x)?;
         let geometry = self.geometry(operation, x)?;
@@ -112,6 +115,69 @@ impl Builder<'_> {
             return Ok(Some(vec![reduced]));
         }
         self.window_fold(x, initial, &geometry, (region, values))
+    }
+
+    /// Reduces windows of several operands: one slice for each position in a window, combined in order.
+    fn reduce_windows(
+        &mut self,
+        operation: &Operation,
+        x: &[ExprId],
+        values: &mut Values,
+    ) -> Result<Option<Vec<ExprId>>, Fail> {
+        if !x.len().is_multiple_of(2) || x.is_empty() {
+            return malformed("needs an initial value for each operand");
+        }
+        let (tensors, initial) = x.split_at(x.len() / 2);
+        let geometry = self.geometry(operation, tensors[0])?;
+        let count = geometry.sizes.iter().try_fold(1_usize, |n, &size| n.checked_mul(size));
+        let Some(count) = count.filter(|&count| count <= MAX_POSITIONS) else {
+            return unsupported(format!(
+                "windows of several operands must have at most {MAX_POSITIONS} positions"
+            ));
+        };
+        let shape = operation.result(0)?.shape.clone();
+        let mut padded = Vec::new();
+        for (&tensor, &initial) in tensors.iter().zip(initial) {
+            let padding: Vec<Padding> = geometry
+                .padding
+                .iter()
+                .zip(&geometry.base)
+                .map(|(&(low, high), &step)| Padding {
+                    low,
+                    high,
+                    interior: step.saturating_sub(1),
+                })
+                .collect();
+            padded.push(self.graph.pad(tensor, initial, &padding)?);
+        }
+        let lengths: Vec<usize> = shape
+            .iter()
+            .zip(&geometry.strides)
+            .map(|(&size, &stride)| size.saturating_sub(1).saturating_mul(stride).saturating_add(1))
+            .collect();
+        let mut current = Vec::new();
+        for &value in initial {
+            current.push(self.graph.broadcast(value, shape.clone(), None)?);
+        }
+        for position in 0..count {
+            let mut rest = position;
+            let mut starts = vec![SliceStart::at(0); shape.rank()];
+            for axis in (0..shape.rank()).rev() {
+                let offset = rest % geometry.sizes[axis];
+                rest /= geometry.sizes[axis];
+                starts[axis] = SliceStart::at(offset.saturating_mul(geometry.dilations[axis]));
+            }
+            for &tensor in &padded {
+                let part = self.graph.slice(tensor, &starts, &lengths, Some(&geometry.strides))?;
+                current.push(part);
+            }
+            match self.apply_to_elements(operation.region(0)?, values, &current)? {
+                Some(next) if next.len() == padded.len() => current = next,
+                Some(_) => return malformed("the region must return one value per operand"),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(current))
     }
 
     fn window_fold(
@@ -150,8 +216,9 @@ impl Builder<'_> {
         else {
             return Ok(None);
         };
-        let selected = match self.graph.op(outputs[0]) {
-            Op::Binary(op) if self.graph.operands(outputs[0]) == parameters => Some(*op),
+        let [selects] = fixed(&outputs)?;
+        let selected = match self.graph.op(selects) {
+            Op::Binary(op) if self.graph.operands(selects) == parameters => Some(*op),
             _ => None,
         };
         let (largest, first) = match selected {
