@@ -1,8 +1,8 @@
-//! Programs with which a plugin was once caught writing outside of its buffers.
+//! Programs for which a plugin once wrote outside its buffers.
 //!
-//! The fault was in the code for pads along the first axis, and so in all that holds one:
-//! concatenations with zeros, cumulative functions from the end. It showed for rows of some widths
-//! and elements of eight bytes only, as wrong numbers or as damage to the heap. So each of these
+//! The fault was in the code for pads along the first axis, and in functions with such a pad:
+//! concatenations with zeros, and cumulative functions from the end. It occurred for some row widths
+//! and elements of eight bytes, as wrong numbers or as heap corruption. Therefore each of these
 //! functions runs on matrices with 2 to 16 columns, and its results are compared.
 //!
 //! `make test-heap` runs them a thousand times on `f64` and a hundred times on the other dtypes, with
@@ -127,7 +127,7 @@ fn matrices_of_f64() {
     check_together(DType::F64, rounds());
 }
 
-/// A tenth of the rounds: what takes its time here are thousands of kernels.
+/// Runs a tenth of the rounds, because thousands of kernels are slow.
 #[test]
 #[ignore = "compiles thousands of kernels; part of `make test-heap`"]
 fn matrices_of_all_other_dtypes() {

@@ -1,4 +1,4 @@
-//! Linear algebra, sorts and scans on XLA: by kernels of the evaluator, and by XLA's own operations.
+//! Linear algebra, sorts and scans on XLA: by kernels of the evaluator, and by operations of XLA.
 //!
 //! Signs, phases and the vectors of repeated values may differ between backends, so the tests compare
 //! quantities that do not depend on them.

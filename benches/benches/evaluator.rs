@@ -63,8 +63,8 @@ fn product(c: &mut Criterion) {
     }
 }
 
-/// Many small steps: what a step costs besides its work. Planning is timed as well, since a
-/// program may run only once.
+/// Many small steps, to measure the overhead of a step. Planning is timed too, because a program may
+/// run only once.
 fn steps(c: &mut Criterion) {
     const NODES: usize = 3_000;
     let program = Arc::new(chain_program(NODES).expect("the chain is closed"));

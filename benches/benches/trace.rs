@@ -1,4 +1,4 @@
-//! Building graphs: every node is checked, simplified and interned on its way in.
+//! Construction of graphs: each node is checked, simplified and interned.
 //!
 //! Throughput is in nodes; 10 Melem/s are 100 ns a node.
 #![forbid(unsafe_code)]
@@ -21,7 +21,7 @@ fn graph(c: &mut Criterion) {
     group.finish();
 }
 
-/// Closing a trace: what is needed is copied and digested.
+/// The end of a trace, which copies the needed nodes and computes the digest.
 fn program(c: &mut Criterion) {
     let mut group = c.benchmark_group("trace/program");
     for nodes in LENGTHS {

@@ -179,7 +179,7 @@ fn what_is_being_made_is_not_dropped() {
                 Claim::Make(_) => panic!("it is made twice"),
             }
         });
-        // The other two are too much before this is done, and it has been used before they were.
+        // The other two values exceed the limit before this thread ends, and this value is older.
         assert_eq!(others.join().unwrap(), [Some(1), Some(3)]);
         assert_eq!(duty.finish(2, 10).value, 2);
         assert_eq!(waiting.join().unwrap(), 2);

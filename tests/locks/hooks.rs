@@ -84,7 +84,7 @@ fn a_program_that_nobody_serves_any_more_goes_on() {
             let run = run.clone();
             move || {
                 let pushed: Vec<bool> = (1..=3).map(|call| run.push(call, 4).is_ok()).collect();
-                // Once one is refused, all are.
+                // After one rejected call, all later calls are rejected.
                 assert!(pushed.is_sorted_by(|before, after| before >= after));
                 run.started(Ok(9));
                 run.ended(Ok(()));
@@ -171,7 +171,7 @@ fn who_asks_is_answered_whatever_becomes_of_the_call() {
         let first = run.next(None).unwrap().unwrap();
         first.0.give(Some(5));
         drop(first);
-        // The second is dropped on its way, or comes too late.
+        // The second call is dropped from the queue, or comes too late.
         run.stop();
         while run.next(None).unwrap().is_some() {}
         assert_eq!(program.join().unwrap(), [Some(5), None]);

@@ -40,7 +40,7 @@ fn started() -> (Arc<Stream>, thread::JoinHandle<()>) {
     (stream, thread::spawn(move || work(&own)))
 }
 
-/// Receives until nothing more comes.
+/// Receives until the stream has ended.
 fn results(stream: &Stream) -> Vec<Result<Vec<u32>, StreamError>> {
     std::iter::from_fn(|| stream.receive(true, &PATIENT).unwrap()).collect()
 }
@@ -95,7 +95,7 @@ fn a_step_that_fails_is_told_to_all_who_wait() {
         let sender = thread::spawn({
             let stream = stream.clone();
             move || {
-                // The second waits for room, and may be refused.
+                // The second chunk waits for room, and may be rejected.
                 send(&stream, 13).unwrap();
                 send(&stream, 1).is_err()
             }
@@ -126,7 +126,7 @@ fn cancelling_wakes_whoever_waits() {
                 true => stream.abandon(),
             }
             let (sent, results) = other.join().unwrap();
-            // A result, or that there will be none, or nothing at all; and the stream has ended.
+            // The receiver got a result, an error or nothing; and the stream has ended.
             assert!(results.len() <= usize::from(sent), "{results:?}");
             assert!(abandons || results.len() == usize::from(sent), "{results:?}");
             assert!(matches!(
@@ -178,7 +178,7 @@ fn a_task_that_polls_is_woken_when_it_is_worth_it() {
             match stream.poll(true, &mut Context::from_waker(&waker)) {
                 Poll::Ready(None) => break,
                 Poll::Ready(Some(result)) => received.push(result.unwrap()[0]),
-                // For ever, if the stream forgets to wake it.
+                // The wait would not end if the stream did not wake the task.
                 Poll::Pending => task.wait(),
             }
         }

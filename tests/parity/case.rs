@@ -34,7 +34,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// A case with one result. `attributes` say what was drawn besides the inputs.
+    /// Returns a case with one result. `attributes` describe the drawn attributes of the op.
     pub(crate) fn new(
         inputs: Vec<HostTensor>,
         attributes: impl fmt::Debug,
@@ -137,7 +137,7 @@ fn run_other(joined: &Joined, other: Other) -> std::result::Result<Vec<HostTenso
 /// backend.
 ///
 /// # Errors
-/// An engine that refuses the program.
+/// Returns an error if a backend rejects the program.
 pub(crate) fn differences(
     cases: &[(&Case, Tolerance)],
     other: Other,

@@ -1,6 +1,6 @@
-//! Chains of element-wise ops, which the evaluator computes as one step. Each op here is exact, or
-//! rounded once, so that nothing may differ: a step that computes several ops has to round, wrap
-//! and convert between them as if each were alone.
+//! Chains of element-wise ops, which the evaluator computes as one step. Each op is exact or rounded
+//! once, so results must be equal: a step with several ops must round, wrap and convert like separate
+//! ops.
 
 use nxla::graph::{BinaryOp, ExprId, Graph, Op, UnaryOp};
 use nxla::{DType, HostTensor};
@@ -71,7 +71,7 @@ fn chain(graph: &mut Graph, inputs: &[ExprId], links: &[Link]) -> Vec<ExprId> {
         // The newest value is an operand, so that chains are long.
         let mut picked: Vec<ExprId> = operands[..count].iter().map(|at| *at.get(&values)).collect();
         picked[operands[0].index(count)] = values[values.len() - 1];
-        // Types that do not fit are refused.
+        // The type rule rejects operands that do not fit.
         values.extend(graph.make(op.clone(), &picked));
     }
     // Return the last values, so that some of them have several users.

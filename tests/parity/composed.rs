@@ -1,4 +1,4 @@
-//! Functions that users call and that are made of several ops.
+//! Public functions that consist of several ops.
 
 use nxla::graph::build::{ConvOptions, Cumulative, WindowPadding};
 use nxla::graph::{BinaryOp, ExprId, Graph, Op, Result};

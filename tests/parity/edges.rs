@@ -64,7 +64,7 @@ fn special(dtype: DType) -> HostTensor {
     host(dtype, [numbers.len()], &numbers)
 }
 
-/// The numbers along a new last or first axis, so that two of them meet in pairs.
+/// Returns the numbers along a new last or first axis, so that two tensors broadcast to all pairs.
 fn along(x: &HostTensor, last: bool) -> HostTensor {
     let size = x.size();
     x.reshape(if last { [1, size] } else { [size, 1] }).unwrap()
@@ -154,7 +154,7 @@ fn fused_logarithms() {
     expect_none(&found);
 }
 
-/// Numbers whose sums and products say which rules they follow, and are exact where they are finite.
+/// Returns numbers whose sums and products reveal the rules for special values, and are exact if finite.
 fn telling(dtype: DType) -> Vec<Scalar> {
     match dtype.kind() {
         Kind::Pred | Kind::Unsigned | Kind::Signed => {
@@ -258,8 +258,8 @@ fn scatters_of_special_numbers() {
     }
 }
 
-/// Products of rows with one another: zeros, infinities and NaN meet in every sum. Complex numbers
-/// are left out: whether a part of their sum is NaN or infinite depends on what is added up first.
+/// Products of all pairs of rows, whose sums combine zeros, infinities and NaN. Complex numbers are
+/// excluded, because the order of additions decides whether a part of a sum is NaN or infinite.
 #[test]
 fn contractions_of_special_numbers() {
     let rows =

@@ -45,7 +45,7 @@ fn scatters_of_dilated_windows() {
     assert_eq!(ours.unwrap().bytes(), theirs.unwrap().bytes());
 }
 
-/// XLA flushes what is smaller than normal numbers.
+/// XLA flushes subnormal numbers.
 #[test]
 fn subnormal_numbers() {
     let tiny = host(DType::F32, [1], &[Scalar::Float(1e-40)]);

@@ -82,7 +82,7 @@ fn matrices(dtype: DType, form: Form, oblong: bool) -> BoxedStrategy<HostTensor>
 }
 
 fn matrix(dtype: DType, form: Form, rows: usize, columns: usize) -> BoxedStrategy<Vec<Scalar>> {
-    // Small integers hold no more than this.
+    // The range of small integers does not allow larger numbers.
     let (diagonal, other) = match dtype {
         DType::Pred | DType::S2 => (1.0, 0.0),
         DType::U2 => (3.0, 1.0),

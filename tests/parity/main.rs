@@ -1,13 +1,12 @@
 //! Tests that the evaluator agrees with the reference implementation and with XLA, for every op, every
 //! dtype and random operands.
 //!
-//! Each family has a file whose `strategy` draws uses of its ops: shapes of rank 0 to 6 with axes of
-//! size 0 and 1, all dtypes that the op takes, and all numbers that `tolerance` compares it on.
-//! The matches have no `_`, so a new op does not compile until it has a strategy and a tolerance.
-//! XLA compiles every dtype of every op; the little that the comparison leaves out is listed in
-//! `left_out`, with tests that it still has to be.
+//! Each family has a file whose `strategy` draws cases of its ops: shapes of rank 0 to 6 with axes of
+//! size 0 and 1, all accepted dtypes, and all numbers in the range of `tolerance`. The matches have no
+//! `_`, so a new op does not compile until it has a strategy and a tolerance. XLA compiles every dtype
+//! of every op; `left_out` lists the exceptions, with tests that they are still needed.
 //!
-//! Draws are the same in each run. `NXLA_PARITY_SEED=7` draws others, `NXLA_PARITY_ROUNDS=20` more.
+//! Each run draws the same cases. `NXLA_PARITY_SEED=7` draws other cases, `NXLA_PARITY_ROUNDS=20` more.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -42,7 +41,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use samples::{Draft, Sample};
 use tolerance::Tolerance;
 
-/// Cases of one program: as many as share the cost of compiling one.
+/// The number of cases in one program, which share the cost of a compilation.
 const BATCH: usize = 48;
 
 /// The number of simplifications of a case that differs.
@@ -100,7 +99,7 @@ fn runner(family: Family) -> TestRunner {
     TestRunner::new_with_rng(Config { failure_persistence: None, ..Config::default() }, rng)
 }
 
-/// A drawn case, which can be made simpler.
+/// A drawn case, which can be simplified.
 struct Drawn<'t> {
     entry: &'t Entry,
     dtype: DType,
@@ -141,7 +140,7 @@ fn draw<'t>(table: &'t [Entry], runner: &mut TestRunner, other: Other) -> Vec<Dr
     .collect()
 }
 
-/// Compares cases in one program; says what differs, in its simplest form.
+/// Compares cases in one program, and returns the differences in their simplest form.
 fn check_batch(batch: &mut [Drawn<'_>]) -> Vec<String> {
     let cases: Vec<Case> = batch.iter().map(|drawn| drawn.tree.current()).collect();
     let tolerances = batch.iter().map(|drawn| drawn.tolerance);

@@ -25,7 +25,7 @@ pub(crate) fn strategy(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
     }
 }
 
-/// A tensor and something drawn for its shape.
+/// Draws a tensor and attributes that depend on its shape.
 fn with<T: Debug + Clone + 'static>(
     dtype: DType,
     drawn: impl Fn(&[usize]) -> BoxedStrategy<T> + 'static,
@@ -125,7 +125,7 @@ fn pad(dtype: DType) -> BoxedStrategy<Case> {
             let padding: Vec<Padding> = (x.shape().iter().zip(padding))
                 .map(|(&size, (low, high, interior))| {
                     let spread = i64::try_from(size + size.saturating_sub(1) * interior).unwrap();
-                    // No more is trimmed than there is.
+                    // Negative padding does not exceed the size.
                     let high = high.max(-(spread + low).max(0));
                     let low = low.max(-spread);
                     Padding { low, high: high.max(-(spread + low)), interior }
@@ -138,7 +138,7 @@ fn pad(dtype: DType) -> BoxedStrategy<Case> {
         .boxed()
 }
 
-/// A dtype that meets another one.
+/// Draws the dtype of the other operand.
 fn others(dtype: DType) -> BoxedStrategy<DType> {
     let fits = |&other: &DType| accepts(&Op::Binary(BinaryOp::Add), &[dtype, other]);
     let all = DType::ALL.into_iter().filter(fits).collect();

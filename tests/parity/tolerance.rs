@@ -13,7 +13,7 @@ use crate::values::{Numbers, epsilon, smallest};
 /// The comparison for an op.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tolerance {
-    /// The numbers that operands are drawn from.
+    /// The range of the operands.
     pub(crate) numbers: Numbers,
     /// The allowed difference in units of the last place of the result.
     ulps: f64,
@@ -122,7 +122,7 @@ fn unary(op: UnaryOp, dtype: DType) -> Tolerance {
         | UnaryOp::Conjugate => EXACT,
         // The absolute value of a complex number is a square root, its sign a quotient.
         UnaryOp::Sign | UnaryOp::Abs if !dtype.is_complex() => EXACT,
-        // Some are made of the logarithm of `1 + x` below.
+        // Some functions use the logarithm of `1 + x` below.
         _ if dtype == DType::C128 => Tolerance { ulps: 160.0, ..COMPLEX },
         _ if dtype.is_complex() => COMPLEX,
         // XLA's approximation of `log(1 + x)` in `f64` ends with 14 digits where `|x|` is near
@@ -215,7 +215,7 @@ impl Tolerance {
     pub(crate) fn beside(self, other: Other) -> Tolerance {
         match other {
             Other::Reference => {
-                // Sums, factors and complex functions are near what they are in either engine.
+                // Sums, factors and complex functions have similar errors on both backends.
                 let ulps = if self.floor > 0.0 { self.ulps } else { self.ulps.min(ROUNDED.ulps) };
                 Tolerance { ulps, flushes: false, ..self }
             }

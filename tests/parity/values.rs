@@ -9,17 +9,17 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-/// Elements of a drawn tensor at most: enough for every code path, and quick to compare.
+/// The maximum number of elements of a drawn tensor: enough for every code path, and fast to compare.
 const LARGEST: usize = 96;
 
-/// Every rank that is drawn.
+/// The range of ranks.
 pub(crate) const RANKS: RangeInclusive<usize> = 0..=6;
 
 /// The numbers on which an op is compared.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Numbers {
-    /// All that the dtype holds: NaN, infinities, zeros of both signs, the extremes, and numbers of
-    /// every order of magnitude.
+    /// All numbers of the dtype: NaN, infinities, zeros of both signs, the extremes, and numbers of every
+    /// order of magnitude.
     Any,
     /// Numbers between 1/64 and 8 of either sign, or with such parts; integers are positive.
     Plane,
@@ -40,7 +40,7 @@ pub(crate) fn full_shape(ranks: RangeInclusive<usize>) -> BoxedStrategy<Vec<usiz
     shape(ranks).prop_map(|sizes| sizes.iter().map(|&size| size.max(1)).collect()).boxed()
 }
 
-/// The shape with its last axes made smaller until it has no more than [`LARGEST`] elements.
+/// Returns the shape with smaller last axes, so that it has at most [`LARGEST`] elements.
 fn limited(mut sizes: Vec<usize>) -> Vec<usize> {
     for smaller in [2, 1] {
         for axis in (0..sizes.len()).rev() {

@@ -1,7 +1,7 @@
 //! The crate table of `ARCHITECTURE.md` is the list of dependencies between crates: Cargo would
 //! accept any new edge, so this test is what keeps the layers apart.
 //!
-//! Dependencies of tests do not count: `grad` is tested with `eval`, say, but does not need it.
+//! Dependencies of tests do not count. For example, tests of `grad` use `eval`, but `grad` does not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;

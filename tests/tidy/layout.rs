@@ -1,4 +1,4 @@
-//! Where files are: the same families in every layer, and no file that nothing compiles.
+//! Rules for the places of files: equal families in every layer, and no file outside the build.
 
 use std::collections::BTreeSet;
 

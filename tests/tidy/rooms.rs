@@ -181,7 +181,7 @@ impl House {
         found.filter(|target| target != module).collect()
     }
 
-    /// The module that defines what a path names, by way of re-exports.
+    /// Returns the module that defines the item of a path, through re-exports.
     fn resolve(&self, path: &[String], depth: usize) -> Option<String> {
         let mut module = String::new();
         let mut rest = path;
@@ -235,7 +235,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// A path from the root of the crate, or nothing if it leads out of it.
+    /// Returns a path from the root of the crate, or `None` for a path outside the crate.
     fn absolute(&self, path: &[String]) -> Option<Vec<String>> {
         let (first, rest) = path.split_first()?;
         let above = path.iter().take_while(|name| *name == "super").count();
@@ -287,7 +287,7 @@ impl Reader {
         self.module.renamed.insert(name.to_owned(), path);
     }
 
-    /// Paths in what a macro is given, where they begin with `crate`.
+    /// Records paths in the arguments of a macro that start with `crate`.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut streams = vec![tokens];
         while let Some(tokens) = streams.pop() {
@@ -318,7 +318,7 @@ fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// The name of a type, without what it is generic over.
+/// Returns the name of a type without its generic arguments.
 fn type_name(ty: &Type) -> Option<String> {
     let Type::Path(path) = ty else { return None };
     Some(path.path.segments.last()?.ident.to_string())
@@ -326,7 +326,7 @@ fn type_name(ty: &Type) -> Option<String> {
 
 impl<'ast> Visit<'ast> for Reader {
     fn visit_file(&mut self, file: &'ast syn::File) {
-        // Names first: a path can come before the `mod` or `use` that says what it is.
+        // Collect names first, because a path can precede its `mod` or `use`.
         for item in &file.items {
             let name = match item {
                 Item::Mod(ItemMod { ident, content: None, .. }) => format!("mod {ident}"),

@@ -15,8 +15,8 @@ use crate::source::{File, Tree};
 const UNSAFE_HOMES: [&str; 3] =
     ["crates/pjrt/", "crates/python/src/dlpack.rs", "crates/python/src/ending.rs"];
 
-/// A match that tells this many ops apart owes an answer for all of them. With fewer it asks
-/// whether a node is of a kind it has a use for, and "no" is an answer.
+/// A match with at least this many ops must list all ops. A match with fewer ops only selects nodes of
+/// some kinds, and may have a wildcard arm.
 const DISPATCH: usize = 4;
 
 /// Files whose first line is not a module comment.
@@ -74,7 +74,7 @@ pub(crate) fn deciding_bindings(tree: &Tree) -> Vec<String> {
     complaints
 }
 
-/// All identifiers of a file, those in macros too.
+/// Returns all identifiers of a file, including identifiers in macros.
 fn words_of(tokens: TokenStream) -> BTreeSet<String> {
     let (mut streams, mut words) = (vec![tokens], BTreeSet::new());
     while let Some(tokens) = streams.pop() {
@@ -110,8 +110,8 @@ fn line_of_unsafe(tokens: TokenStream) -> Option<usize> {
     first
 }
 
-/// Matches of family files that answer for several ops by name and for all others at once: a new
-/// op would be swallowed instead of asking for its rule.
+/// Returns matches of family files that name several ops and have a wildcard arm: the compiler would
+/// not report the missing rule of a new op.
 pub(crate) fn swallowed_ops(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in tree.rust().filter(|file| is_rule_file(file)) {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folders that hold no sources, for when git is not there to tell.
+/// Folders without sources, for a tree without git.
 const IGNORED: [&str; 6] = [".git", ".venv", "dist", "out", "target", "__pycache__"];
 
 /// Endings of the files that are read; the rest is data.

@@ -49,7 +49,7 @@ const OTHER_NUMBERS: [(&str, &[&str]); 25] = [
     ("crates/stablehlo/src/power.rs", &["DIGIT_BITS"]),
 ];
 
-/// Words that a crate which knows no device and no speed does not use in code.
+/// Words that a crate without devices and speeds must not use in code.
 const OF_DEVICES: [&str; 10] =
     ["cpu", "cuda", "device", "flops", "gpu", "platform", "seconds", "speed", "threads", "tpu"];
 

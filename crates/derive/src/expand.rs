@@ -138,7 +138,7 @@ impl<'a> Struct<'a> {
             false => quote!(::nxla::Tree::<__Leaf>::flatten(&self.#member, leaves);),
         });
         let rebuild = self.fields.iter().map(|Field { member, skipped, .. }| match skipped {
-            true => quote!(#member: leaves.fixed()),
+            true => quote!(#member: leaves.next_fixed()),
             false => quote!(#member: ::nxla::Tree::<__Leaf>::rebuild(leaves)),
         });
         let paths = self.held().map(|Field { member, .. }| {

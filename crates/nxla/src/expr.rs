@@ -96,7 +96,7 @@ impl Expr {
 
     /// Creates an expression that represents an error of the trace.
     pub(crate) fn failed(trace: &Trace) -> Self {
-        Self(runtime::Expr::failed(trace.clone()))
+        Self(runtime::Expr::new_failed(trace.clone()))
     }
 
     /// Converts a tensor or a scalar to an expression of the current trace of this thread. A small

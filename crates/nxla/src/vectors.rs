@@ -4,7 +4,7 @@
 
 use std::panic::Location;
 
-use nxla_runtime::vectors::mapped;
+use nxla_runtime::vectors::map_entries;
 use nxla_runtime::{self as runtime, Result};
 
 use crate::containers::{Container, Leaves, leaves_of, trace_of};
@@ -271,7 +271,7 @@ where
         let found = trace.attempt(|| {
             trace.enter_rust(location)?;
             let (values, axes) = (inner(&leaves.items), vec![Some(in_axis); leaves.items.len()]);
-            mapped(&values, &axes, out_axis, |entries| {
+            map_entries(&values, &axes, out_axis, |entries| {
                 let mut entries = Leaves::new(wrapped(entries), leaves.structure.clone());
                 let result = function(A::rebuild(&mut entries));
                 let results = leaves_of(&result);

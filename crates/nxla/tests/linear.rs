@@ -91,7 +91,7 @@ fn what_is_absent_is_named() {
         let error = jit(|x: Expr| x.fft(None, 0).real()).call(&x).unwrap_err();
         assert_eq!(error.class(), ErrorClass::Options);
         let text = error.to_string();
-        let told = "fft: this needs the feature \"fft\" of the crate nxla, which is off";
+        let told = "fft: requires the feature \"fft\" of the crate nxla, which is off";
         assert!(text.starts_with(told), "{text}");
     }
     if !cfg!(feature = "xla") {

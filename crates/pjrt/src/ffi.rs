@@ -95,7 +95,7 @@ impl HostCalls {
 /// Registers a handler for a platform, in the layout the plugin takes.
 ///
 /// # Safety
-/// As for [`HostCalls::install`].
+/// Returns the errors of [`HostCalls::install`].
 unsafe fn register_handler(
     table: &PJRT_FFI_Extension,
     platform: &'static str,

@@ -182,7 +182,7 @@ impl Table {
     /// See [`Plugin::call`].
     ///
     /// # Safety
-    /// As for [`Plugin::call`].
+    /// Returns the errors of [`Plugin::call`].
     #[inline]
     unsafe fn call<A: Args>(&self, args: &mut A) -> Result<(), Error> {
         let Some(function) = A::slot(&self.api) else {
@@ -197,7 +197,7 @@ impl Table {
     /// See [`Plugin::check`].
     ///
     /// # Safety
-    /// As for [`Plugin::check`].
+    /// Returns the errors of [`Plugin::check`].
     #[inline]
     unsafe fn check(&self, function: &'static str, error: *mut PJRT_Error) -> Result<(), Error> {
         if error.is_null() {

@@ -207,7 +207,7 @@ fn expr_parameter(
              are their arguments",
         ));
     }
-    if !trace.captured().is_empty() {
+    if !trace.captured_tensors().is_empty() {
         return Err(trace_error(
             "parameter: must be called before the first use of a large \
                                 tensor, which becomes an input",

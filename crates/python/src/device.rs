@@ -116,7 +116,7 @@ pub(crate) fn device_from(value: &Bound<'_, PyAny>) -> PyResult<Device> {
         return Ok(Device::HOST);
     }
     announce_plugin(py)?;
-    py.detach(|| Device::named(&name)).or_raise()
+    py.detach(|| Device::from_name(&name)).or_raise()
 }
 
 /// The device of new data, which traced values do not have.

@@ -299,7 +299,7 @@ impl PyStageGraph {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<(Bound<'py, PyDict>, Vec<bool>)> {
         let stages = Stages::new(self.graph.clone(), &options_from(options)?.0);
-        Ok((to_dict(py, stages.options())?, stages.listening()))
+        Ok((to_dict(py, stages.options())?, stages.calls_functions()))
     }
 
     /// A table of the stages: operations, floating-point operations, inputs and outputs with their

@@ -157,7 +157,7 @@ fn number_value(
 ) -> PyResult<Value> {
     match role {
         Role::Position => Ok(nxla_runtime::position(&number)),
-        Role::Compared => Ok(nxla_runtime::compared(number, common)),
+        Role::Compared => Ok(nxla_runtime::comparison_scalar(number, common)),
         Role::Free => Ok(Value::Number(number)),
         Role::Element | Role::LowerLimit | Role::UpperLimit => {
             match next_to(limited(number, role, common), common)? {

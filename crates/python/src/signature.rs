@@ -120,7 +120,7 @@ impl Arguments {
             let kind = value.get_type().to_string();
             argument_error(path, format!("static value must be hashable; got {kind}"))
         })?;
-        self.call.fixed(StaticValue(value.clone().unbind()), hash as u64);
+        self.call.push_static(StaticValue(value.clone().unbind()), hash as u64);
         Ok(())
     }
 
@@ -137,7 +137,7 @@ impl Arguments {
             );
             argument_error(path, why)
         })?;
-        self.call.fixed(StaticValue(frozen.unbind()), hash as u64);
+        self.call.push_static(StaticValue(frozen.unbind()), hash as u64);
         Ok(())
     }
 
@@ -145,7 +145,7 @@ impl Arguments {
     fn class(&mut self, value: &Bound<'_, PyAny>) {
         let class = value.get_type();
         let address = class.as_ptr() as u64;
-        self.call.fixed(StaticValue(class.into_any().unbind()), address);
+        self.call.push_static(StaticValue(class.into_any().unbind()), address);
     }
 
     /// Adds the name of a keyword argument.
@@ -253,7 +253,7 @@ impl Arguments {
                 Ok(())
             }
             None if self.once => {
-                self.call.fixed(StaticValue(value.clone().unbind()), 0);
+                self.call.push_static(StaticValue(value.clone().unbind()), 0);
                 Ok(())
             }
             None => {

@@ -100,7 +100,7 @@ impl Captured {
 /// The nodes of operands; see [`Captured`].
 ///
 /// # Errors
-/// As for [`Captured::of`] and [`Captured::nodes`].
+/// Returns the errors of [`Captured::of`] and [`Captured::nodes`].
 pub fn resolve<O: Operand>(trace: &Trace, operands: &[O]) -> Result<Ids> {
     let captured = Captured::of(trace, operands)?;
     trace.build(|graph| captured.nodes(graph, trace, operands))
@@ -188,8 +188,8 @@ fn promoted(common: Option<DType>, dtype: DType) -> Option<DType> {
     Some(common.map_or(dtype, |common| promote_keep_pred(common, dtype)))
 }
 
-/// An operand that is written to elements of a dtype or combined with them: a plain number takes
-/// the dtype of the elements if it can hold the number, for any other operands.
+/// Converts an operand that is written to elements of a dtype, or combined with them. A scalar takes
+/// the dtype of the elements if it fits, independent of other operands.
 ///
 /// # Errors
 /// Returns an error for a number that fits no dtype.
@@ -219,7 +219,7 @@ pub fn parameter(operand: &impl Operand, drawn: Option<DType>) -> Value {
 
 /// A plain number in a comparison with operands that promote to `common`. Comparisons are exact for
 /// integers of any size; see [`Number::for_comparison`].
-pub fn compared(number: Number, common: Option<DType>) -> Value {
+pub fn comparison_scalar(number: Number, common: Option<DType>) -> Value {
     let (scalar, dtype) = number.for_comparison(common);
     Value::Tensor(Tensor::scalar(scalar, dtype))
 }
@@ -227,7 +227,7 @@ pub fn compared(number: Number, common: Option<DType>) -> Value {
 /// An operand of a comparison with elements of a dtype; see [`compared`].
 pub fn compared_with(operand: &impl Operand, dtype: DType) -> Value {
     match operand.to_value() {
-        Value::Number(number) => compared(number, Some(dtype)),
+        Value::Number(number) => comparison_scalar(number, Some(dtype)),
         value @ (Value::Expr(_) | Value::Tensor(_)) => value,
     }
 }

@@ -41,7 +41,7 @@ pub trait Compiler: Any + Send + Sync {
     /// equal programs.
     ///
     /// # Errors
-    /// As for [`Compiler::compile`].
+    /// Returns the errors of [`Compiler::compile`].
     fn jit(&self, request: &CompileRequest<'_>) -> Option<Result<Arc<dyn Executable>>> {
         let _ = request;
         None
@@ -62,7 +62,7 @@ pub trait Compiler: Any + Send + Sync {
     /// are a chunk and the state, its outputs a result and the new state.
     ///
     /// # Errors
-    /// As for [`Compiler::compile`].
+    /// Returns the errors of [`Compiler::compile`].
     fn stream(&self, request: &CompileRequest<'_>) -> Option<Result<Arc<dyn Executable>>> {
         let _ = request;
         None
@@ -79,9 +79,9 @@ pub trait Compiler: Any + Send + Sync {
 
     /// Returns `true` if executables read the functions of hooks from [`RunContext::own_hooks`].
     ///
-    /// The programs that it gets then hold numbers in their place ([`HookOp::slot`]), and equal
-    /// programs with different functions share an executable. Otherwise programs hold their
-    /// functions, and other functions compile them again.
+    /// In this case programs contain slot numbers instead of functions ([`HookOp::slot`]), and equal
+    /// programs with different functions share an executable. Otherwise programs contain their
+    /// functions, and a program with other functions is compiled again.
     fn resolves_hooks(&self) -> bool {
         false
     }

@@ -57,9 +57,9 @@ pub fn every_value(program: &Program) -> Result<(Program, Vec<ExprId>)> {
 /// The distance between two tensors of one type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Distance {
-    /// The largest distance in units in the last place: the count of the dtype's numbers
-    /// between. NaN has distance 0 from NaN, and `u64::MAX` from every number. For integers, the
-    /// difference.
+    /// The largest distance in units in the last place, which is the number of representable values
+    /// between the numbers; for integers, the difference. NaN has distance 0 from NaN, and `u64::MAX`
+    /// from every number.
     pub ulps: u64,
     /// The position of the largest distance, in row-major order.
     pub position: usize,
@@ -115,8 +115,8 @@ pub fn distance(left: &HostTensor, right: &HostTensor) -> Option<Distance> {
     Some(distance)
 }
 
-/// The numbers between two, by their bits: floats that are made integers in sign and magnitude are
-/// in order.
+/// Returns the number of values between two numbers by their bits: floats are ordered like integers in
+/// sign-magnitude representation.
 fn between(dtype: DType, left: &[u8], right: &[u8]) -> u64 {
     let bits = |bytes: &[u8]| {
         let mut word = [0; 8];

@@ -114,7 +114,7 @@ impl Differentiable {
     ) -> Result<(Vec<Expr>, Vec<Expr>)> {
         let (values, changes) = self.trace.build(|graph| {
             let whole = nxla_grad::pushforward(&self.program, self.sides)?;
-            let arguments: Vec<Batched> = (self.operands.iter().copied().map(Batched::shared))
+            let arguments: Vec<Batched> = (self.operands.iter().copied().map(Batched::from_shared))
                 .chain(given.into_iter().map(Batched::each))
                 .collect();
             let sizes = further.sizes();
@@ -149,7 +149,7 @@ impl Differentiable {
     /// Placeholders of the results after an error of the trace, for callers that cannot return an
     /// error.
     pub fn placeholders(&self) -> Vec<Expr> {
-        vec![Expr::failed(self.trace.clone()); self.outputs.len()]
+        vec![Expr::new_failed(self.trace.clone()); self.outputs.len()]
     }
 
     /// The mode in which a Jacobian takes fewer directions.
@@ -231,12 +231,13 @@ impl Differentiable {
         })
     }
 
-    /// The derivative of each element of a result by the same element of the value of the same
-    /// position, and of no other: the diagonal of a Jacobian. A function that goes element by
-    /// element takes one pass, any other as many directions as there are elements.
+    /// Returns the diagonal of the Jacobian: the derivative of each element of a result with respect
+    /// to the same element of the value at the same position. An element-wise function takes one
+    /// pass, other functions one direction for each element.
     ///
     /// # Errors
-    /// As for [`Differentiable::jacobian`]; results that are not of the shapes of the values.
+    /// Returns the errors of [`Differentiable::jacobian`], and an error for results whose shapes
+    /// differ from the values.
     pub fn diagonal(&self) -> Result<Vec<Expr>> {
         let (values, results) = (self.value_slots(), self.result_slots());
         let shapes = |slots: &[Slot]| -> Vec<Shape> {
@@ -369,7 +370,7 @@ impl Differentiable {
     ) -> Result<(usize, Vec<Batched>)> {
         let total = slots.iter().map(|slot| slot.entry.shape.size()).sum();
         let mut arguments: Vec<Batched> =
-            self.operands.iter().copied().map(Batched::shared).collect();
+            self.operands.iter().copied().map(Batched::from_shared).collect();
         let mut start = 0;
         for slot in slots {
             arguments.push(Batched::each(directions(graph, slot, start, total)?));
@@ -390,7 +391,7 @@ impl Differentiable {
             operands.push(graph.rename(alone, names)?);
         }
         let found = derivative.inline(graph, &operands)?;
-        Ok((total, found.into_iter().map(Batched::shared).collect()))
+        Ok((total, found.into_iter().map(Batched::from_shared).collect()))
     }
 
     /// The values as callers see them.
@@ -457,7 +458,7 @@ impl LinearMap {
                 operands.extend(given);
                 return self.program.inline(graph, &operands);
             }
-            let operands: Vec<Batched> = (operands.into_iter().map(Batched::shared))
+            let operands: Vec<Batched> = (operands.into_iter().map(Batched::from_shared))
                 .chain(given.into_iter().map(Batched::each))
                 .collect();
             let (from, sizes) = (&self.program, further.sizes());
@@ -470,7 +471,7 @@ impl LinearMap {
     }
 }
 
-/// A place for a value: the type of an entry, and vectorized axes.
+/// The type of a value: the type of an entry, and vectorized axes.
 #[derive(Clone, Debug)]
 struct Slot {
     entry: TensorType,
@@ -478,7 +479,7 @@ struct Slot {
 }
 
 impl Slot {
-    /// The slot of a node of a type with these vectorized axes.
+    /// Returns the slot of a node with a type and vectorized axes.
     fn new(ty: &TensorType, vectors: &Vectors) -> Self {
         Slot { entry: vectors.entry_type(ty), vectors: vectors.clone() }
     }
@@ -489,13 +490,13 @@ impl Slot {
     }
 }
 
-/// Values as the region under trace uses them.
+/// Returns values for use in the current region.
 fn safe(trace: &Trace, values: &[impl AsRef<Expr>]) -> Result<Vec<Expr>> {
     values.iter().map(|value| trace.safe(value.as_ref())).collect()
 }
 
-/// The vectorized axes of tangents or cotangents that no place for one has: the derivative is
-/// applied for each of their entries.
+/// Returns the vectorized axes of tangents or cotangents that no slot has; the derivative is applied
+/// for each entry of these axes.
 fn further(function: &str, slots: &[Slot], given: &[impl AsRef<Expr>]) -> Result<Vectors> {
     let known = Vectors::union(function, slots.iter().map(|slot| &slot.vectors))?;
     let all = Vectors::union(function, given.iter().map(|expr| expr.as_ref().vectors()))?;
@@ -503,7 +504,7 @@ fn further(function: &str, slots: &[Slot], given: &[impl AsRef<Expr>]) -> Result
     Ok(Vectors::new(own.cloned()))
 }
 
-/// Axes, and others behind them.
+/// Returns axes followed by other axes.
 fn joined(further: &Vectors, own: &Vectors) -> Vectors {
     Vectors::new(further.iter().chain(own.iter()).cloned())
 }

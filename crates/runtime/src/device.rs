@@ -87,7 +87,7 @@ impl Device {
     ///
     /// # Errors
     /// Returns an error for an unknown name, or if the plugin cannot be loaded.
-    pub fn named(name: &str) -> Result<Self> {
+    pub fn from_name(name: &str) -> Result<Self> {
         let find = |devices: Vec<Device>| devices.into_iter().find(|it| it.to_string() == name);
         if let Some(device) = find(known_devices()) {
             return Ok(device);
@@ -100,7 +100,7 @@ impl Device {
         })
     }
 
-    /// Statistics of its memory; `None` if the plugin has none, and for the host.
+    /// Returns statistics of the memory; `None` if the plugin does not count, and for the host.
     ///
     /// # Errors
     /// Returns errors of the plugin.
@@ -234,7 +234,7 @@ fn two_devices(function: &str, first: &Device, second: &Device) -> Error {
     Error::Arguments { function: function.into(), why }
 }
 
-/// The device of operands, after [`place_of`] found some on `left` and others on `right`.
+/// Returns the common device of operands on `left` and operands on `right`; see [`place_of`].
 ///
 /// # Errors
 /// Returns an error for operands on two devices.
@@ -256,7 +256,7 @@ fn is_beside(left: &pjrt::Buffer, right: &pjrt::Buffer) -> bool {
         && (left.client() == right.client() || original(left.client()) == original(right.client()))
 }
 
-/// Returns `true` if operands live on the device that [`place_of`] returned for others.
+/// Returns `true` if operands are on the device that [`place_of`] has returned for earlier operands.
 #[inline]
 pub(crate) fn is_placed<'a>(
     place: Option<&Device>,

@@ -10,7 +10,7 @@ use crate::tensor::Tensor;
 /// The donated inputs of a program.
 #[derive(Clone, Default)]
 pub struct Donations {
-    /// For each input whether it is donated; empty if none is.
+    /// For each input, `true` if it is donated; empty if no input is donated.
     pub marks: Vec<bool>,
     /// The names of the arguments, the first inputs, in error messages.
     pub names: Vec<String>,
@@ -41,7 +41,7 @@ impl Donated {
         self.needed.is_empty()
     }
 
-    /// For each input whether it is donated; empty if none is.
+    /// Returns for each input whether it is donated; empty if no input is donated.
     pub(crate) fn marks(&self) -> &[bool] {
         &self.donations.marks
     }

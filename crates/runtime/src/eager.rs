@@ -27,19 +27,19 @@ use crate::vectors::Vectors;
 /// Data that an operation is applied to; most have few operands.
 type Inputs = SmallVec<[Tensor; 2]>;
 
-/// An operation, and the data to apply it to.
+/// An operation with its operands.
 pub struct EagerOp {
     operation: Arc<Operation>,
     inputs: Inputs,
     /// The vectorized axes of the results.
     vectors: Vectors,
-    /// The options in force; `None` without defaults.
+    /// The current options; `None` without defaults.
     options: Option<Options>,
 }
 
 impl EagerOp {
-    /// Builds an operation on data. `source` returns the source line of the thread's
-    /// operations; it is called when a workshop is made.
+    /// Builds an operation on data. `source` returns the source line of the thread's operations; it is
+    /// called when the graph of the thread is created.
     ///
     /// # Errors
     /// Returns errors of `build` and an error for a number that fits no dtype.
@@ -69,7 +69,7 @@ impl EagerOp {
     /// Returns an error if the op rejects the operands, or if a number fits no dtype.
     ///
     /// # Panics
-    /// As for [`EagerOp::new`].
+    /// Returns the errors of [`EagerOp::new`].
     pub fn of<O: Operand>(op: &Op, operands: &[O], source: fn() -> Source) -> Result<Self> {
         let build = |graph: &mut Graph, ids: &[ExprId]| {
             Ok(Ids::from_slice(&[graph.make(op.clone(), ids)?]))
@@ -188,9 +188,9 @@ impl Workshop {
         Self { graph, known: FxHashMap::default(), held: 0 }
     }
 
-    /// Works in the workshop of this thread. There is none yet for the first operation of a thread,
-    /// none at its end, and none for operations that another one applies while it is built: they
-    /// get a new one.
+    /// Calls a function with the workshop of this thread. The first operation of a thread, operations
+    /// at the end of the thread, and operations inside the construction of another operation get a
+    /// new workshop.
     fn enter<T>(source: fn() -> Source, work: impl FnOnce(&mut Self) -> T) -> T {
         let kept = WORKSHOP.try_with(Cell::take).ok().flatten();
         let kept = kept.filter(|workshop| workshop.graph.options() == graph_options());

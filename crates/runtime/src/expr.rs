@@ -33,7 +33,7 @@ impl Expr {
 
     /// Creates a value whose node could not be built. The trace stores the error and returns it at its
     /// end.
-    pub fn failed(trace: Trace) -> Self {
+    pub fn new_failed(trace: Trace) -> Self {
         Self { trace, node: None, vectors: Vectors::NONE }
     }
 

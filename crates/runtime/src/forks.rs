@@ -55,11 +55,11 @@ pub fn after_fork_in_child() {
     orphan_streams();
 }
 
-/// Delays forks while it lives: for locks that calls take often, and sometimes without the
-/// interpreter's lock, which the forking thread holds.
+/// A guard that delays forks, for locks that calls take often and sometimes without the interpreter
+/// lock, which the forking thread holds.
 pub(crate) struct NoFork(#[expect(dead_code, reason = "it is held")] RwLockReadGuard<'static, ()>);
 
-/// Waits for the end of a fork, and has the next one wait.
+/// Waits for the end of a fork, and delays the next one.
 pub(crate) fn no_fork() -> NoFork {
     NoFork(FORKING.read().unwrap_or_else(PoisonError::into_inner))
 }
@@ -79,7 +79,7 @@ impl<T> Shared<T> {
         Self(Mutex::new(value))
     }
 
-    /// Waits for others; what one of them left when it panicked is as good as any.
+    /// Locks the data, and ignores a panic of an earlier holder of the lock.
     pub(crate) fn lock(&self) -> SharedGuard<'_, T> {
         let no_fork = no_fork();
         let value = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -51,8 +51,8 @@ pub mod xla;
 
 pub use analysis::Analysis;
 pub use apply::{
-    Captured, Ids, beside, build_entries, common_dtype, compared, compared_with, either, element,
-    number_tensor, parameter, resolve, trace_of, vectorized_operands,
+    Captured, Ids, beside, build_entries, common_dtype, compared_with, comparison_scalar, either,
+    element, number_tensor, parameter, resolve, trace_of, vectorized_operands,
 };
 pub use auto::thresholds::LITERAL_LIMIT_BYTES;
 pub use auto::{Auto, Explanation};

@@ -104,8 +104,8 @@ impl Mesh {
         (&self.0.client, &self.0.devices)
     }
 
-    /// A sharding: for each axis of a tensor the axis of the mesh along which it is divided,
-    /// several axes, or none. Further axes are not divided.
+    /// Returns a sharding that lists for each tensor axis the mesh axes along which it is divided: one,
+    /// several or none. Further axes are not divided.
     ///
     /// ```no_run
     /// use nxla::Mesh;
@@ -300,7 +300,7 @@ impl Sharding {
     /// For each device of the mesh, with which element along each axis its part begins.
     ///
     /// # Errors
-    /// As for [`Sharding::part`].
+    /// Returns the errors of [`Sharding::part`].
     pub fn starts(&self, shape: &Shape) -> Result<Vec<Vec<usize>>> {
         let part = self.part(shape)?;
         let start = |place: &BTreeMap<&str, usize>, axis: usize| {
@@ -317,7 +317,7 @@ impl Sharding {
     /// Sends each device only its part of a tensor.
     ///
     /// # Errors
-    /// As for [`Sharding::part`]; vectorized axes; a failed transfer.
+    /// Returns the errors of [`Sharding::part`] and of transfers, and an error for vectorized axes.
     pub fn divide(&self, whole: &Tensor) -> Result<Vec<Tensor>> {
         if !whole.vectors().is_empty() {
             return Err(Error::Layout("tensor must not have vectorized axes".into()));

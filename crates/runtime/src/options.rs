@@ -156,7 +156,7 @@ impl Options {
         self
     }
 
-    /// These options on top of others.
+    /// Merges these options into others.
     #[must_use]
     pub fn over(&self, below: &Options) -> Options {
         let mut merged = below.clone();
@@ -244,7 +244,7 @@ impl Options {
         }
     }
 
-    /// The engine of a program whose operands live on `place`; see [`place_of`].
+    /// Returns the compiler and the device of a program with operands on `place`; see [`place_of`].
     ///
     /// # Errors
     /// Returns an error for an unknown compiler or a device that the compiler does not run on.
@@ -363,7 +363,7 @@ thread_local! {
     static THREAD: RefCell<Option<Options>> = const { RefCell::new(None) };
 }
 
-/// The options in force on this thread.
+/// Returns the current options of this thread.
 pub fn default_options() -> Options {
     THREAD.with_borrow(Clone::clone).unwrap_or_else(global_default_options)
 }

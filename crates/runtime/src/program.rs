@@ -41,7 +41,7 @@ pub fn compile_program(
 /// compiler continues when the wait ends, and the next caller finds the executable.
 ///
 /// # Errors
-/// As for [`compile_program`], and if `interrupt` answers `true`.
+/// Returns the errors of [`compile_program`], and an error if `interrupt` returns `true`.
 pub fn compile_for(
     program: &Arc<Program>,
     options: &Options,
@@ -56,7 +56,7 @@ pub fn compile_for(
 /// [`compile_for`].
 ///
 /// # Errors
-/// As for [`compile_for`].
+/// Returns the errors of [`compile_for`].
 pub(crate) fn compile_to(
     purpose: Purpose,
     program: &Arc<Program>,
@@ -113,7 +113,7 @@ pub fn run_program(
 /// inputs that are kept.
 ///
 /// # Errors
-/// As for [`compile_for`]; a failure of the run.
+/// Returns the errors of [`compile_for`] and of the run.
 pub(crate) fn run_on(
     program: &Arc<Program>,
     options: &Options,
@@ -235,7 +235,7 @@ pub struct ExecutableHandle {
 enum Held {
     /// An executable of the cache.
     Shared { job: Arc<Job>, current: RwLock<Option<Current>> },
-    /// An executable that a compiler has made for this function alone.
+    /// An executable that a compiler has created for this function only.
     Own { executable: Arc<dyn Executable>, compiler: Arc<dyn Compiler> },
 }
 
@@ -273,7 +273,7 @@ impl ExecutableHandle {
     /// Compiles the program if the cache does not have it.
     ///
     /// # Errors
-    /// As for [`compile_for`].
+    /// Returns the errors of [`compile_for`].
     pub(crate) fn load(&self, interrupt: Option<&Interrupt<'_>>) -> Result<()> {
         self.get(interrupt).map(drop)
     }
@@ -331,7 +331,7 @@ impl ExecutableHandle {
     /// The compiler's figures for cost and memory.
     ///
     /// # Errors
-    /// As for [`Executable::analysis`].
+    /// Returns the errors of [`Executable::analysis`].
     pub fn analysis(&self) -> Result<Analysis> {
         self.get(None)?.analysis()
     }

@@ -113,7 +113,7 @@ impl Tensor {
         }
     }
 
-    /// The same data with other names for the axes, or with none.
+    /// Returns the same data with other axis names, or without names.
     ///
     /// # Errors
     /// Returns an error for a number of names that differs from the rank.
@@ -177,10 +177,10 @@ impl Tensor {
     }
 
     /// The data on the host, in the memory of a device where the host can read that; a device
-    /// tensor is waited for. As long as the result lives, no program takes over such memory.
+    /// tensor is waited for. While the result lives, no program reuses such memory.
     ///
     /// # Errors
-    /// As for [`Tensor::to_host`].
+    /// Returns the errors of [`Tensor::to_host`].
     pub(crate) fn share(&self) -> Result<HostTensor> {
         match self.data() {
             Tensor::Device(tensor) => {
@@ -196,7 +196,7 @@ impl Tensor {
     /// device. Vectorized axes are ordinary ones there, in front.
     ///
     /// # Errors
-    /// As for [`Tensor::to_host`].
+    /// Returns the errors of [`Tensor::to_host`].
     pub fn first(&self, limit: usize) -> Result<HostTensor> {
         match self.data() {
             Tensor::Device(tensor) => {
@@ -215,7 +215,7 @@ impl Tensor {
     /// The elements of all entries in row-major order.
     ///
     /// # Errors
-    /// As for [`Tensor::to_host`]; a dtype that `T` does not hold.
+    /// Returns the errors of [`Tensor::to_host`], and an error for a dtype other than the dtype of `T`.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         Ok(self.to_host()?.to_vec()?)
     }
@@ -223,7 +223,8 @@ impl Tensor {
     /// The only element.
     ///
     /// # Errors
-    /// As for [`Tensor::to_host`]; a tensor of another size than 1, or with vectorized axes.
+    /// Returns the errors of [`Tensor::to_host`], and an error for a tensor that does not have exactly
+    /// one element, or that has vectorized axes.
     pub fn item(&self) -> Result<Scalar> {
         if let Tensor::Vectorized(tensor) = self {
             return Err(tensor.no_number());
@@ -305,7 +306,7 @@ impl Tensor {
     /// client. Until its end, later programs start on a substitute client.
     ///
     /// # Errors
-    /// As for [`Tensor::wait`]; `interrupt` answers `true`.
+    /// Returns the errors of [`Tensor::wait`], and an error if `interrupt` returns `true`.
     pub fn wait_watched(&self, interrupt: &Interrupt<'_>) -> Result<()> {
         let Some(buffer) = self.buffer() else { return Ok(()) };
         if !buffer.is_ready()? {
@@ -324,10 +325,10 @@ impl Tensor {
         Ok(buffer.wait()?)
     }
 
-    /// Copies the tensor to a device. The transfer may still be under way when this returns.
+    /// Copies the tensor to a device. The transfer may still be running when this returns.
     ///
     /// On the device that holds the tensor, the copy is a new buffer: freeing or donating one
-    /// leaves the other alone. The copy is made there, without a transfer to the host. On the host,
+    /// does not affect the other. The device makes the copy, without a transfer to the host. On the host,
     /// clones share memory that never changes, so a copy of a host tensor there is a clone.
     ///
     /// # Errors
@@ -365,7 +366,7 @@ impl Tensor {
     /// there.
     ///
     /// # Errors
-    /// As for [`Tensor::copy_to`].
+    /// Returns the errors of [`Tensor::copy_to`].
     pub(crate) fn given_to(&self, device: &Device) -> Result<Tensor> {
         match (self, device.client()) {
             (Tensor::Host(tensor), Some(client)) => {
@@ -377,10 +378,10 @@ impl Tensor {
         }
     }
 
-    /// The tensor itself if it lives on the device, else a copy there.
+    /// Returns the tensor itself if it is on the device, or else a copy on the device.
     ///
     /// # Errors
-    /// As for [`Tensor::copy_to`].
+    /// Returns the errors of [`Tensor::copy_to`].
     pub fn on(&self, device: &Device) -> Result<Tensor> {
         match self.buffer() {
             Some(buffer) if device.holds(buffer) => Ok(self.clone()),

@@ -47,7 +47,7 @@ struct Building {
 }
 
 impl Building {
-    /// The graph, which a finished trace has none of.
+    /// The graph; a finished trace has no graph.
     fn graph(&mut self) -> Result<&mut Graph> {
         if self.finished { Err(finished()) } else { Ok(&mut self.graph) }
     }
@@ -310,7 +310,7 @@ impl Trace {
 
     /// Returns the tensors that became additional inputs, in the order of these inputs. The regular inputs
     /// must have been created before.
-    pub fn captured(&self) -> Vec<Tensor> {
+    pub fn captured_tensors(&self) -> Vec<Tensor> {
         self.lock().captured.iter().map(|captured| captured.tensor.clone()).collect()
     }
 

@@ -159,7 +159,7 @@ impl<V: Clone> Schedule<V> {
     }
 
     /// Returns the number of running stages.
-    pub fn running(&self) -> usize {
+    pub fn running_count(&self) -> usize {
         self.running
     }
 

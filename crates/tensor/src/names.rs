@@ -77,7 +77,7 @@ impl Names {
 
     /// Creates `rank` axes without names.
     #[must_use]
-    pub fn unnamed(rank: usize) -> Names {
+    pub fn without_names(rank: usize) -> Names {
         Names::new(std::iter::repeat_n(None, rank))
     }
 
@@ -151,7 +151,7 @@ pub fn merge_names(
         return Ok(None);
     }
     let or_unnamed =
-        |names: Option<&Names>, rank| names.cloned().unwrap_or_else(|| Names::unnamed(rank));
+        |names: Option<&Names>, rank| names.cloned().unwrap_or_else(|| Names::without_names(rank));
     let merged = or_unnamed(left, left_rank).merge(&or_unnamed(right, right_rank))?;
     Ok((!merged.is_unnamed()).then_some(merged))
 }
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(long.merge(&short), Ok(expected.clone()));
         assert_eq!(short.merge(&long), Ok(expected.clone()));
         assert_eq!(expected.merge(&expected), Ok(expected.clone()));
-        assert_eq!(Names::unnamed(0).merge(&expected), Ok(expected));
+        assert_eq!(Names::without_names(0).merge(&expected), Ok(expected));
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
     fn merging_optional_names() {
         let names = Names::from([Some("x")]);
         assert_eq!(merge_names(None, 2, None, 3), Ok(None));
-        assert_eq!(merge_names(Some(&Names::unnamed(2)), 2, None, 3), Ok(None));
+        assert_eq!(merge_names(Some(&Names::without_names(2)), 2, None, 3), Ok(None));
         let expected = Names::from([None, Some("x")]);
         assert_eq!(merge_names(None, 2, Some(&names), 1), Ok(Some(expected)));
     }
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(names.name(1), None);
         assert_eq!(names.name(9), None);
         assert_eq!(names.check_unique(), Ok(()));
-        assert_eq!(Names::unnamed(2).check_unique(), Ok(()));
+        assert_eq!(Names::without_names(2).check_unique(), Ok(()));
         assert!(Names::from([Some("x"), None, Some("x")]).check_unique().is_err());
     }
 

@@ -222,7 +222,7 @@ fn names_fit_the_rank() {
     assert_eq!(named.cast(DType::S8).names(), Some(&names));
     assert!(named.same_bits(&tensor));
     assert_eq!(named.reshape([6]).unwrap().names(), None);
-    let error = tensor.with_names(Some(Names::unnamed(3))).unwrap_err();
+    let error = tensor.with_names(Some(Names::without_names(3))).unwrap_err();
     assert!(matches!(error, TensorError::Names(_)));
 }
 

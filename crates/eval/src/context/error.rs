@@ -14,7 +14,7 @@ use nxla_tensor::{DType, Shape, TensorError};
 #[non_exhaustive]
 pub enum EvalError {
     /// The program has another number of inputs.
-    #[error("the program takes {expected} inputs, got {found}")]
+    #[error("inputs: must be {expected}; got {found}")]
     InputCount {
         /// The number of inputs of the program.
         expected: usize,
@@ -22,7 +22,7 @@ pub enum EvalError {
         found: usize,
     },
     /// The program expects another dtype or shape of an input.
-    #[error("input {index} is {found}, the program takes {expected}")]
+    #[error("input {index}: must be {expected}; got {found}")]
     InputType {
         /// Position among the inputs.
         index: usize,
@@ -71,7 +71,7 @@ pub enum Fault {
     #[error("the program has no host function; serialized programs do not contain host functions")]
     NoFunction,
     /// The kernel needs a feature with which the crate was not built.
-    #[error("this needs the feature {name:?} of the crate nxla, which is off")]
+    #[error("requires the feature {name:?} of the crate nxla, which is off")]
     Feature {
         /// The name of the feature.
         name: &'static str,
@@ -85,7 +85,7 @@ pub enum Fault {
         shape: Shape,
     },
     /// The temporary memory of the operation could not be allocated.
-    #[error("it needs {bytes} bytes for a while, more memory than there is")]
+    #[error("cannot allocate {bytes} bytes of temporary memory")]
     OutOfMemory {
         /// The number of bytes.
         bytes: usize,

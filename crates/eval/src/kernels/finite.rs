@@ -1,4 +1,4 @@
-//! Looking for the operation that made NaN or an infinity.
+//! The search for the operation that produced NaN or an infinity.
 
 use nxla_tensor::{DType, HostTensor, Shape};
 

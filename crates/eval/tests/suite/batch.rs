@@ -92,7 +92,7 @@ fn near(left: Scalar, right: Scalar) -> bool {
 /// Compares a batch of entries with the entries for one choice of batched inputs.
 fn compare(case: &Case, program: &Program, marks: &[bool], sizes: &[usize]) {
     let what = || format!("{} with {marks:?} of {sizes:?}", case.name);
-    let (batched, outputs) = program.batched(marks, sizes).unwrap();
+    let (batched, outputs) = program.add_batch_axes(marks, sizes).unwrap();
     verify(batched.graph()).unwrap_or_else(|found| panic!("{}: {found:?}", what()));
     let mut seed = 7;
     let inputs: Vec<HostTensor> =

@@ -134,7 +134,7 @@ fn inputs_are_checked() {
     let program = program(&types, |_, ids| ids.to_vec());
     let wrong = HostTensor::zeros(DType::F32, [3]).unwrap();
     let error = evaluate(&program, vec![wrong]).unwrap_err();
-    assert_eq!(error.to_string(), "input 0 is f32[3], the program takes f32[2]");
+    assert_eq!(error.to_string(), "input 0: must be f32[2]; got f32[3]");
     let error = evaluate(&program, vec![]).unwrap_err();
-    assert_eq!(error.to_string(), "the program takes 1 inputs, got 0");
+    assert_eq!(error.to_string(), "inputs: must be 1; got 0");
 }

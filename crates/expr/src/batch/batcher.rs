@@ -21,7 +21,7 @@ impl Batched {
     }
 
     /// Creates a value that all entries share.
-    pub fn shared(id: ExprId) -> Self {
+    pub fn from_shared(id: ExprId) -> Self {
         Self { id, batched: false }
     }
 }

@@ -146,5 +146,5 @@ fn empty(b: &mut Batcher<'_>, conv: &Conv, input: Batched, kernel: Batched) -> R
     };
     let (input, kernel) = (one(b, input)?, one(b, kernel)?);
     let entry = b.make(Op::Conv(Box::new(conv.clone())), &[input, kernel])?;
-    b.lift(Batched::shared(entry))
+    b.lift(Batched::from_shared(entry))
 }

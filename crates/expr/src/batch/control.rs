@@ -128,7 +128,8 @@ fn tangents(
     let (outputs, rest) = operands.split_at(custom.outputs);
     let differs = rest.iter().any(|operand| operand.batched);
     let marks: Vec<bool> = outputs.iter().map(|output| output.batched || differs).collect();
-    let (program, _) = custom.program.batched_as(&self::marks(rest), b.sizes, Some(&marks))?;
+    let (program, _) =
+        custom.program.add_batch_axes_as(&self::marks(rest), b.sizes, Some(&marks))?;
     let mut all = Operands::new();
     for (&output, &batched) in outputs.iter().zip(&marks) {
         all.push(if batched { b.lift(output)? } else { output.id });
@@ -146,7 +147,8 @@ fn cotangents(b: &Batcher<'_>, custom: &CustomGrad, operands: &[Batched]) -> Res
     let (inputs, captures) = rest.split_at(custom.inputs);
     let arguments: Vec<bool> =
         outputs.iter().chain(captures).map(|operand| operand.batched).collect();
-    let (program, found) = custom.program.batched_as(&arguments, b.sizes, Some(&marks(inputs)))?;
+    let (program, found) =
+        custom.program.add_batch_axes_as(&arguments, b.sizes, Some(&marks(inputs)))?;
     let mut graph = crate::Graph::with_options(program.graph().options());
     let types = program.inputs().to_vec();
     let parameters: Vec<ExprId> =
@@ -174,7 +176,7 @@ fn block(b: &mut Batcher<'_>, block: &Block, operands: &[Batched]) -> Result<Par
         let result = b.graph.search(sorted.id, x.id, *order)?;
         return Ok([Batched::each(result)].into_iter().collect());
     }
-    let (body, results) = block.body.batched(&marks(operands), b.sizes)?;
+    let (body, results) = block.body.add_batch_axes(&marks(operands), b.sizes)?;
     let (kind, batch_axes) = (block.kind.clone(), block.batch_axes + b.depth());
     let block = Block { kind, batch_axes, body: Arc::new(body) };
     let node = b.make(Op::Block(Arc::new(block)), &ids(operands))?;
@@ -184,18 +186,18 @@ fn block(b: &mut Batcher<'_>, block: &Block, operands: &[Batched]) -> Result<Par
 fn conditional(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type) -> Result<Parts> {
     let inputs = marks(operands);
     let mut predicates = Vec::new();
-    let mut results = cond.otherwise.batched(&inputs, b.sizes)?.1;
+    let mut results = cond.otherwise.add_batch_axes(&inputs, b.sizes)?.1;
     for (predicate, body) in &cond.clauses {
-        let (predicate, differs) = predicate.batched(&inputs, b.sizes)?;
+        let (predicate, differs) = predicate.add_batch_axes(&inputs, b.sizes)?;
         if differs[0] {
             return choice(b, cond, operands, ty);
         }
         predicates.push(Arc::new(predicate));
-        let batched = body.batched(&inputs, b.sizes)?.1;
+        let batched = body.add_batch_axes(&inputs, b.sizes)?.1;
         results.iter_mut().zip(batched).for_each(|(result, batched)| *result |= batched);
     }
     let branch = |program: &Program| -> Result<Arc<Program>> {
-        Ok(Arc::new(program.batched_as(&inputs, b.sizes, Some(&results))?.0))
+        Ok(Arc::new(program.add_batch_axes_as(&inputs, b.sizes, Some(&results))?.0))
     };
     let bodies = cond.clauses.iter().map(|(_, body)| branch(body)).collect::<Result<Vec<_>>>()?;
     let otherwise = branch(&cond.otherwise)?;
@@ -256,12 +258,12 @@ fn repetition(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<P
     let mut inputs = marks(operands);
     // The body can make a state differ between entries even if its initial value is shared.
     let (condition, body) = loop {
-        let (condition, differs) = op.condition.batched(&inputs, b.sizes)?;
+        let (condition, differs) = op.condition.add_batch_axes(&inputs, b.sizes)?;
         if differs[0] {
             return masked(b, op, operands);
         }
         let state = inputs[..op.state].to_vec();
-        let (body, found) = op.body.batched_as(&inputs, b.sizes, Some(&state))?;
+        let (body, found) = op.body.add_batch_axes_as(&inputs, b.sizes, Some(&state))?;
         if found == state {
             break (Arc::new(condition), Arc::new(body));
         }

@@ -57,7 +57,7 @@ impl Graph {
     /// let mut graph = Graph::new();
     /// let matrix = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
     /// let vectors = graph.parameter(1, TensorType::new(DType::F32, [5, 3]));
-    /// let arguments = [Batched::shared(matrix), Batched::each(vectors)];
+    /// let arguments = [Batched::from_shared(matrix), Batched::each(vectors)];
     /// let products = graph.batch(&entry, &[product], &arguments, &[5])?;
     /// assert!(products[0].batched);
     /// assert_eq!(graph.tensor_type(products[0].id).to_string(), "f32[5][2]");
@@ -94,13 +94,13 @@ impl Program {
     ///
     /// # Errors
     /// Returns an error if the number of marks differs from the number of inputs.
-    pub fn batched(&self, inputs: &[bool], sizes: &[usize]) -> Result<(Program, Vec<bool>)> {
-        self.batched_as(inputs, sizes, None)
+    pub fn add_batch_axes(&self, inputs: &[bool], sizes: &[usize]) -> Result<(Program, Vec<bool>)> {
+        self.add_batch_axes_as(inputs, sizes, None)
     }
 
-    /// Does the same as [`Program::batched`], and adds batch axes to the outputs marked in
+    /// Does the same as [`Program::add_batch_axes`], and adds batch axes to the outputs marked in
     /// `outputs`.
-    pub(crate) fn batched_as(
+    pub(crate) fn add_batch_axes_as(
         &self,
         inputs: &[bool],
         sizes: &[usize],
@@ -184,7 +184,7 @@ impl Batcher<'_> {
         if !operands.iter().any(|operand| operand.batched) {
             let ids: Operands = operands.iter().map(|operand| operand.id).collect();
             let id = self.copy(op, &ids)?;
-            return Ok(self.graph.parts(id)?.into_iter().map(Batched::shared).collect());
+            return Ok(self.graph.parts(id)?.into_iter().map(Batched::from_shared).collect());
         }
         let id = match op.family() {
             Family::Create => create::batch(op),

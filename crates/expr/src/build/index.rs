@@ -248,7 +248,7 @@ impl Graph {
             return Ok(None);
         }
         let unnamed = |ty: &crate::TensorType| {
-            ty.names.clone().unwrap_or_else(|| Names::unnamed(ty.rank())).to_vec()
+            ty.names.clone().unwrap_or_else(|| Names::without_names(ty.rank())).to_vec()
         };
         let (names, mut inserted) = (unnamed(x), unnamed(indices));
         if let [name] = &inserted[..] {

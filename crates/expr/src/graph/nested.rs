@@ -122,9 +122,9 @@ impl Op {
 
     /// Returns the nesting depth of regions in this op: 0 without regions.
     #[inline]
-    pub fn nesting(&self) -> usize {
+    pub fn nesting_depth(&self) -> usize {
         let regions = self.regions();
-        regions.iter().map(|region| region.graph().nesting() + 1).max().unwrap_or(0)
+        regions.iter().map(|region| region.graph().nesting_depth() + 1).max().unwrap_or(0)
     }
 
     /// Returns the same op with each program replaced, in the order of [`Op::regions`].

@@ -97,7 +97,7 @@ impl Graph {
     }
 
     /// Returns the nesting depth of regions: 0 if no node has a region.
-    pub fn nesting(&self) -> usize {
+    pub fn nesting_depth(&self) -> usize {
         self.nesting
     }
 
@@ -247,7 +247,7 @@ impl Graph {
         if op.has_effects() {
             self.effects.push(id);
         }
-        self.nesting = self.nesting.max(op.nesting());
+        self.nesting = self.nesting.max(op.nesting_depth());
         let source = self.sources.current;
         self.nodes.push(Stored { op, first_operand, operand_count, ty, source });
         id

@@ -80,7 +80,7 @@ impl Graph {
 
     /// Infers the type of a new node.
     fn checked_type(&mut self, op: &Op, operands: &[ExprId]) -> Result<TypeId> {
-        if op.nesting() > MAX_NESTING {
+        if op.nesting_depth() > MAX_NESTING {
             let why = format!("branches and loops must be nested at most {MAX_NESTING} deep");
             return Err(self.error(op.name(), ErrorKind::invalid("body", why)));
         }

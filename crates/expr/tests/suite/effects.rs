@@ -199,7 +199,7 @@ fn regions_nest_to_a_limit_within_which_a_small_stack_suffices() {
             let mut graph = Graph::new();
             let x = graph.parameter(0, ty());
             let result = nest(&mut graph, x, MAX_NESTING).unwrap();
-            assert_eq!(graph.nesting(), MAX_NESTING);
+            assert_eq!(graph.nesting_depth(), MAX_NESTING);
             (Program::new(&graph, vec![ty()], &[result]).unwrap(), refused())
         })
         .unwrap()

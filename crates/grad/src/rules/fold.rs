@@ -179,7 +179,7 @@ fn run(
         |graph, state| {
             let element = read_row(graph, rows, state[0], &row)?;
             let mut arguments = vec![Batched::each(element), Batched::each(state[1])];
-            arguments.extend(parameters[2..].iter().copied().map(Batched::shared));
+            arguments.extend(parameters[2..].iter().copied().map(Batched::from_shared));
             let next = match sizes.rank() {
                 0 => {
                     let ids: Vec<ExprId> = arguments.iter().map(|argument| argument.id).collect();

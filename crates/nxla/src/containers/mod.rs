@@ -95,7 +95,7 @@ impl Structure {
     /// Adds the structure to the description of a call.
     pub(crate) fn describe(&self, call: &mut runtime::Call<Fixed>) {
         self.lengths.iter().for_each(|&length| call.container(LIST, length));
-        self.fixed.iter().for_each(|value| call.fixed(value.clone(), value.hash()));
+        self.fixed.iter().for_each(|value| call.push_static(value.clone(), value.hash()));
     }
 }
 
@@ -152,7 +152,7 @@ impl<L> Leaves<L> {
     /// ```
     /// let mut leaves = nxla::Leaves::<f32>::default();
     /// leaves.push_fixed(&"relu");
-    /// assert_eq!(leaves.fixed::<&str>(), "relu");
+    /// assert_eq!(leaves.next_fixed::<&str>(), "relu");
     /// ```
     pub fn push_fixed(&mut self, value: &impl Fixable) {
         self.structure.fixed.push(Fixed::new(value));
@@ -182,12 +182,12 @@ impl<L> Leaves<L> {
     /// ```
     /// let mut leaves = nxla::Leaves::<f32>::default();
     /// leaves.push_fixed(&0.9f32);
-    /// assert_eq!(leaves.fixed::<f32>(), 0.9);
+    /// assert_eq!(leaves.next_fixed::<f32>(), 0.9);
     /// ```
     ///
     /// # Panics
     /// Panics if the container is rebuilt in another order than it was flattened.
-    pub fn fixed<T: Fixable>(&mut self) -> T {
+    pub fn next_fixed<T: Fixable>(&mut self) -> T {
         self.taken.2 += 1;
         let value = self.structure.fixed[self.taken.2 - 1].get();
         value.expect("a container is put together as it was taken apart")
@@ -195,8 +195,8 @@ impl<L> Leaves<L> {
 }
 
 impl<L: Clone> Leaves<L> {
-    /// The container of values whose structure only its type tells; a list in it takes all values that
-    /// are left. `None` if the type takes another number of them.
+    /// Returns a container whose structure its type determines; a list in the container takes all remaining
+    /// values. Returns `None` if the type needs another number of values.
     pub(crate) fn container_of<C: Tree<L>>(values: impl IntoIterator<Item = L>) -> Option<C> {
         let mut leaves = Self::new(values, Structure::default());
         leaves.without_structure = true;

@@ -154,7 +154,7 @@ impl<L, K: Fixable + Ord, T: Tree<L>> Tree<L> for BTreeMap<K, T> {
 
     fn rebuild(leaves: &mut Leaves<L>) -> Self {
         let length = leaves.length();
-        (0..length).map(|_| (leaves.fixed(), T::rebuild(leaves))).collect()
+        (0..length).map(|_| (leaves.next_fixed(), T::rebuild(leaves))).collect()
     }
 
     fn paths(&self, at: &str, paths: &mut Vec<String>) {

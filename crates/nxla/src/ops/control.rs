@@ -17,7 +17,7 @@ use crate::{Operand, Value};
 use nxla_runtime::resolve;
 use nxla_runtime::vectors::control::{Branch, Clauses, Vectorized, conditional};
 use nxla_runtime::vectors::lanes::Lanes;
-use nxla_runtime::vectors::{gathered, spread};
+use nxla_runtime::vectors::{reduce_to_vectors, spread};
 use nxla_tensor::broadcast_shapes;
 
 /// Returns the results of `on_true` if the predicate, a scalar, is nonzero, and the results of
@@ -481,7 +481,7 @@ pub fn custom_grad<C: Container, I: Container>(
             graph.enter_rust(location);
             let mut cotangents = Vec::with_capacity(answer.len());
             for ((id, own), input) in answer.into_iter().zip(&inputs.items) {
-                cotangents.push(gathered(graph, id, &own, input.vectors())?);
+                cotangents.push(reduce_to_vectors(graph, id, &own, input.vectors())?);
             }
             Ok::<_, Error>(graph.close_custom_grad(open, &outputs_ids, &input_ids, cotangents)?)
         })

@@ -48,7 +48,7 @@ fn a_client_and_a_device_are_chosen_and_other_options_are_refused() {
     let refused = jit(|[x]: [Expr; 1]| x).compiler("xla").set("fraction", 2);
     let error = refused.call([&Tensor::from(1.0f32)]).unwrap_err().to_string();
     assert!(error.contains("fraction"), "{error}");
-    let error = Device::named("abacus:0").unwrap_err().to_string();
+    let error = Device::from_name("abacus:0").unwrap_err().to_string();
     assert!(error.contains(&format!("must be one of host, {device}")), "{error}");
 }
 

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use nxla_runtime::graph::{ExprId, Graph, Keep, MAX_NESTING, Mark, Metadata, Region};
 use nxla_runtime::vectors::control::{Branch, Clauses, Vectorized, conditional};
 use nxla_runtime::vectors::lanes::Lanes;
-use nxla_runtime::vectors::{gathered, spread};
+use nxla_runtime::vectors::{reduce_to_vectors, spread};
 use nxla_runtime::{Error, Expr, Trace, Vectors};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
@@ -387,7 +387,7 @@ fn custom_grad(
             let mut cotangents = Vec::with_capacity(answer.len());
             for (position, (id, own)) in answer.iter().enumerate() {
                 cotangents.push(match inputs.get(position) {
-                    Some((_, vectors)) => gathered(graph, *id, own, vectors)?,
+                    Some((_, vectors)) => reduce_to_vectors(graph, *id, own, vectors)?,
                     None => *id,
                 });
             }

@@ -1,7 +1,7 @@
 //! Vectorized axes: creation, removal and alignment.
 
 use nxla_runtime::host::Names;
-use nxla_runtime::vectors::{NewVector, Target, VectorAxis, Vectors, mapped};
+use nxla_runtime::vectors::{self, NewVector, Target, VectorAxis, Vectors};
 use nxla_runtime::{Expr, Tensor, Trace};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -98,7 +98,8 @@ fn revectorize(
         Some(shape) => Some(sizes(shape)?.into_iter().map(size).collect::<PyResult<_>>()?),
         None => None,
     };
-    let names = names.map(|names| names.names().unwrap_or_else(|| Names::unnamed(names.0.len())));
+    let names =
+        names.map(|names| names.names().unwrap_or_else(|| Names::without_names(names.0.len())));
     let (axes, target) = (new_vectors(axes), Target { shape, names });
     let result = match Handle::of(x, "revectorize")? {
         Handle::Expr(expr) => Handle::Expr(expr.revectorize(&axes, &target).or_raise()?),
@@ -177,7 +178,8 @@ fn map_entries(
         Ok((results, ()))
     };
     let (results, ()) =
-        mapped(&values, &axes, out_axis, |entries| call(entries).map_err(user_error)).or_raise()?;
+        vectors::map_entries(&values, &axes, out_axis, |entries| call(entries).map_err(user_error))
+            .or_raise()?;
     wrap(py, results)
 }
 

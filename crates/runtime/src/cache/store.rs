@@ -13,7 +13,7 @@ use crate::background::{ASK_EVERY, Interrupt, interrupted};
 use crate::error::Result;
 use crate::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, Shared, SharedGuard};
 
-/// The place of one value.
+/// The slot of one value.
 struct Slot<V> {
     state: Mutex<State<V>>,
     changed: Condvar,
@@ -114,7 +114,7 @@ impl<K: Eq + Hash, V> Held<K, V> {
 
 struct Entry<V> {
     slot: Arc<Slot<V>>,
-    /// 0 while the value is being made.
+    /// 0 while the value is being created.
     bytes: usize,
     last_used: Used,
 }

@@ -124,7 +124,7 @@ impl<S> Call<S> {
     }
 
     /// Adds a value that is part of the signature, with its hash.
-    pub fn fixed(&mut self, value: S, hash: u64) {
+    pub fn push_static(&mut self, value: S, hash: u64) {
         self.structured = true;
         self.tag(Tag::Static as u64, 0);
         self.signature.words.push(hash);

@@ -45,7 +45,7 @@ impl Tracing {
     /// As [`Tracing::begin`], for a function of this name.
     ///
     /// # Errors
-    /// As for [`Tracing::begin`].
+    /// Returns the errors of [`Tracing::begin`].
     pub fn begin_named<S>(
         name: &str,
         call: &Call<S>,
@@ -97,7 +97,7 @@ impl Tracing {
             Some(name) => program.with_name(name),
             None => program,
         });
-        let (captured, lines) = (self.trace.captured(), self.trace.captured_lines());
+        let (captured, lines) = (self.trace.captured_tensors(), self.trace.captured_lines());
         Ok(Traced { program, results, vectors, captured, lines })
     }
 }
@@ -233,7 +233,7 @@ impl<R> Entry<R> {
     }
 
     /// The captured tensors, which are the last inputs of the program.
-    pub fn captured(&self) -> &[Tensor] {
+    pub fn captured_tensors(&self) -> &[Tensor] {
         &self.traced.captured
     }
 
@@ -270,7 +270,7 @@ impl<R> Entry<R> {
     /// without a run.
     ///
     /// # Errors
-    /// As for [`Entry::run`].
+    /// Returns the errors of [`Entry::run`].
     pub fn explain(
         &self,
         arguments: &[&Tensor],
@@ -348,7 +348,7 @@ impl<R> Entry<R> {
     /// arguments.
     ///
     /// # Errors
-    /// As for [`Entry::run`].
+    /// Returns the errors of [`Entry::run`].
     pub fn run_as(
         &self,
         caller: &str,
@@ -380,7 +380,7 @@ impl<R> Entry<R> {
         Ok(self.traced.vectors.put(results))
     }
 
-    /// The executable for where inputs live that it has not been compiled for.
+    /// Returns the executable for inputs on another device than the compiled one.
     fn for_place_of(
         &self,
         inputs: &[&Tensor],

@@ -276,7 +276,7 @@ impl<S: Static, R> Function<S, R> {
     /// Compiles the trace of a call for this call only. Equal programs share an executable.
     ///
     /// # Errors
-    /// As for [`Function::compile`].
+    /// Returns the errors of [`Function::compile`].
     pub fn compile_alone(
         &self,
         call: Call<S>,
@@ -290,8 +290,7 @@ impl<S: Static, R> Function<S, R> {
         Ok((Arc::new(entry), inputs))
     }
 
-    /// Keeps an entry, unless another thread has made the same call for the first time as well and
-    /// was faster.
+    /// Stores an entry, unless another thread has stored an entry for an equal call before.
     fn keep(&self, call: Call<S>, entry: Arc<Entry<R>>) -> Result<(Arc<Entry<R>>, Inputs)> {
         {
             let _no_fork = no_fork();
@@ -340,7 +339,7 @@ impl<S: Static, R> Function<S, R> {
         }
     }
 
-    /// Shows each static value that is kept; none where another thread is at work on the entries.
+    /// Calls a function with each stored static value, unless another thread holds the lock.
     pub fn visit_statics(&self, mut visit: impl FnMut(&S)) {
         let Ok(entries) = self.entries.try_lock() else { return };
         let keyed = entries.by_hash.values().flatten();

@@ -1,8 +1,8 @@
-//! Running a split program: independent stages run at the same time, on threads of this process or
-//! wherever an executor takes them.
+//! Runs of a split program: independent stages run concurrently, on threads of this process or on an
+//! executor.
 //!
-//! The whole program runs where its operands live, as if it had not been split. A stage whose hooks
-//! have a listener runs in this process with any executor, since functions cannot be sent.
+//! The stages run on the device of the operands, like the whole program. A stage whose hooks have a
+//! listener always runs in this process, because functions cannot be sent.
 
 mod donation;
 mod drive;
@@ -98,7 +98,7 @@ impl Stages {
         &self.graph
     }
 
-    /// The options in force.
+    /// The current options.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -118,7 +118,7 @@ impl Stages {
     ) -> Result<Vec<Tensor>> {
         let place = self.options.place_of("stages", &inputs)?;
         let engine = self.options.engine(place.as_ref())?;
-        let listening = self.listening();
+        let listening = self.calls_functions();
         let is_local = |stage: StageId| executor.is_none() || listening[stage.index()];
         let steps = self.graph.stages().len();
         let begin = |progress: &Progress| progress.begin("running stages", steps);
@@ -138,7 +138,7 @@ impl Stages {
     /// Measures each stage separately: the shortest of `repeat` runs, one stage after the other.
     ///
     /// # Errors
-    /// As for [`Stages::run_leaves`].
+    /// Returns the errors of [`Stages::run_leaves`].
     pub fn measure(
         &self,
         inputs: &[Tensor],
@@ -173,7 +173,7 @@ impl Stages {
     }
 
     /// Returns for each stage whether it calls functions, and must therefore run in this process.
-    pub fn listening(&self) -> Vec<bool> {
+    pub fn calls_functions(&self) -> Vec<bool> {
         self.graph.stages().iter().map(|stage| self.listens(&stage.program)).collect()
     }
 

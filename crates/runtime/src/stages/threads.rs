@@ -63,7 +63,7 @@ impl<V: Send + 'static> Threads<'_, V> {
 /// thread that starts it.
 ///
 /// # Panics
-/// If a stage panics, with the same payload, once all others have ended.
+/// Panics with the payload of a stage that panicked, after all other stages have ended.
 pub(super) fn with_threads<V: Send + 'static, T>(
     count: usize,
     run: &Run<'_, V>,

@@ -92,7 +92,7 @@ impl<'a> Wait<'a> {
 pub struct Stream {
     inner: Mutex<Inner>,
     changed: Condvar,
-    /// The chunks must live on the device of the state.
+    /// The chunks must be on the device of the state.
     follows_operands: bool,
 }
 
@@ -132,7 +132,7 @@ impl Inner {
         }
     }
 
-    /// The sender need not wait: a chunk fits, or none will ever be accepted.
+    /// Returns `true` if the sender need not wait: the buffer has room, or the stream accepts no chunks.
     fn answers_sender(&self, capacity: Capacity) -> bool {
         self.closed || self.ended.is_some() || !self.is_full(capacity)
     }
@@ -144,8 +144,8 @@ impl Inner {
         }
     }
 
-    /// The receiver need not wait: the next result is ready, or none will ever come. With
-    /// `until_closed` further chunks may be sent.
+    /// Returns `true` if the receiver need not wait: the next result is ready, or no result will follow.
+    /// With `until_closed`, further chunks may be sent.
     fn answers_receiver(&self, until_closed: bool) -> bool {
         match self.results.front() {
             Some(result) => result.is_some(),
@@ -433,7 +433,7 @@ impl Stream {
         self.lock().abandoned
     }
 
-    /// The next chunk, for which it waits, and its number; `None` when there will be none.
+    /// Waits for the next chunk and returns it with its number; `None` after the last chunk.
     pub(super) fn next_chunk(&self) -> Option<(u64, Parts)> {
         let settled = |inner: &Inner| !inner.chunks.is_empty() || inner.closed;
         let inner = self.wait_until(&Wait::default(), settled);

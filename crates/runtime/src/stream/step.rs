@@ -26,7 +26,7 @@ pub type Inspect<R> = dyn Fn(&Entry<R>, &[&Tensor], &[Tensor]) -> Result<()> + S
 pub struct Step<R> {
     /// The compiled function.
     pub entry: Arc<Entry<R>>,
-    /// The options in force.
+    /// The current options.
     pub options: Options,
     /// The last arguments, the same in every step.
     pub constants: Parts,
@@ -50,7 +50,7 @@ pub fn abandon_streams() {
     running().iter().for_each(|stream| stream.abandon());
 }
 
-/// Ends every stream of a process that was forked off, in which none has a thread.
+/// Ends every stream in a forked process, which does not have the threads of streams.
 pub(crate) fn orphan_streams() {
     let all = std::mem::take(&mut *RUNNING.lock());
     all.iter().filter_map(Weak::upgrade).for_each(|stream| stream.orphan());
@@ -72,7 +72,7 @@ impl<R: Send + Sync + 'static> Step<R> {
     pub fn start(self, state: Parts) -> Result<Arc<Stream>> {
         let results = self.check(&state)?;
         let follows_operands = !self.options.names_engine();
-        let constants = self.constants.iter().chain(self.entry.captured());
+        let constants = self.constants.iter().chain(self.entry.captured_tensors());
         let place = self.options.place_of("stream", state.iter().chain(constants))?;
         let stream = Arc::new(Stream::new(place, follows_operands));
         let mut running = RUNNING.lock();

@@ -43,7 +43,7 @@ pub fn per_entry(
     let mut arguments: SmallVec<[Batched; 4]> = SmallVec::new();
     for (id, own) in operands {
         arguments.push(match own.is_empty() {
-            true => Batched::shared(*id),
+            true => Batched::from_shared(*id),
             false => Batched::each(spread(graph, *id, own, &vectors)?),
         });
     }
@@ -85,7 +85,12 @@ pub fn fold_per_entry(
 ///
 /// # Errors
 /// Returns an error for axes of equal names and different sizes.
-pub fn gathered(graph: &mut Graph, x: ExprId, own: &Vectors, to: &Vectors) -> Result<ExprId> {
+pub fn reduce_to_vectors(
+    graph: &mut Graph,
+    x: ExprId,
+    own: &Vectors,
+    to: &Vectors,
+) -> Result<ExprId> {
     let is_kept = |axis: &VectorAxis| to.position(&axis.name).is_some();
     if own.iter().all(is_kept) {
         return spread(graph, x, own, to);

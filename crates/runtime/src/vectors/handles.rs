@@ -56,7 +56,7 @@ impl Expr {
     /// [`Expr::reshape_vectors`], and then repeated to the full size of each axis.
     ///
     /// # Errors
-    /// As for [`Expr::reshape_vectors`].
+    /// Returns the errors of [`Expr::reshape_vectors`].
     pub fn broadcast_vectors(exprs: &[Expr], align_ranks: bool) -> Result<Vec<Expr>> {
         Self::aligned(exprs, "broadcast_vectors", align_ranks, true)
     }

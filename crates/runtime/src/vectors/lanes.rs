@@ -1,4 +1,4 @@
-//! The entries for which a region is traced, where others are computed along with them.
+//! The entries that enter a region; the other entries are computed with safe values.
 //!
 //! A branch with a vectorized predicate is computed for all entries, although only some take it.
 //! While the branch is traced, a value from outside that enters an operation gets safe values for
@@ -17,7 +17,7 @@ use crate::error::Result;
 pub struct Lanes {
     /// Holds for the entries.
     mask: Vectorized,
-    /// The length of the graph before the region: values made since then are safe.
+    /// The length of the graph before the region: later values are safe.
     start: usize,
     /// Values from outside the region, and their replacements in the region.
     known: FxHashMap<Vectorized, Vectorized>,
@@ -69,7 +69,7 @@ impl LaneStack {
         self.0.pop();
     }
 
-    /// A value as the innermost region uses it. Data is from outside wherever its node was made.
+    /// Returns a value for use in the innermost region. Data always comes from outside the region.
     pub(crate) fn filled(
         &mut self,
         graph: &mut Graph,

@@ -71,11 +71,11 @@ impl OpenLoop {
         self.close(graph, condition, next, replay)
     }
 
-    /// Ends a loop with the next state of its body and the body's rows. The rows begin at `place`
+    /// Ends a loop with the next state and the rows of its body. The rows are written at index `place`
     /// of `count`. Returns the last state and all rows.
     ///
     /// # Errors
-    /// As for [`OpenLoop::finish`].
+    /// Returns the errors of [`OpenLoop::finish`].
     pub fn collect(
         mut self,
         graph: &mut Graph,
@@ -301,7 +301,7 @@ impl Repetition {
 }
 
 /// Returns the initial state with the vectorized axes and the names that the body adds to it, or
-/// None if the body adds none.
+/// `None` if the body adds no axes.
 ///
 /// All entries of an added axis are equal at the start. The caller traces the loop again for the
 /// returned state, until the body adds nothing: axes are only added, and there are finitely many.

@@ -23,7 +23,7 @@ thread_local! {
 /// # Errors
 /// Returns errors of the function, and errors for no axis at all, for an axis that a value or a result
 /// does not have, and for axes of different sizes.
-pub fn mapped<T>(
+pub fn map_entries<T>(
     values: &[Expr],
     axes: &[Option<i64>],
     out_axis: i64,
@@ -92,7 +92,7 @@ fn position(value: &Expr, axis: i64) -> Result<usize> {
         .map_err(|_| ErrorKind::Axis { axis, ty: Box::new(value.ty()) }.of("vmap").into())
 }
 
-/// The value with an axis of its entries in another place.
+/// Returns the value with an axis of its entries at another position.
 fn moved(value: &Expr, from: usize, to: usize) -> Result<Expr> {
     let (trace, vectors) = (value.trace(), value.vectors().clone());
     let node = value.id()?;

@@ -25,8 +25,8 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 
-pub use entry::{fold_per_entry, gathered, per_entry, spread};
-pub use map::mapped;
+pub use entry::{fold_per_entry, per_entry, reduce_to_vectors, spread};
+pub use map::map_entries;
 pub use moves::{NewVector, Target};
 pub use tensor::VectorTensor;
 
@@ -41,7 +41,7 @@ pub struct VectorAxis {
 
 /// The vectorized axes of a handle, the outermost first.
 ///
-/// Most handles have none, which costs neither memory nor time.
+/// Most handles have no vectorized axes, which costs neither memory nor time.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Vectors(Option<Arc<[VectorAxis]>>);
 

@@ -117,7 +117,7 @@ impl Move {
     pub(crate) fn devectorize(own: &Vectors, entry: &TensorType, keep_names: bool) -> Move {
         let mut full = own.full_type(entry);
         if keep_names && !own.is_empty() {
-            let entry = entry.names.clone().unwrap_or_else(|| Names::unnamed(entry.rank()));
+            let entry = entry.names.clone().unwrap_or_else(|| Names::without_names(entry.rank()));
             let vectors = own.iter().map(|axis| Some(axis.name.clone()));
             full.names = Some(Names::new(vectors.chain(entry.iter().cloned())));
         }
@@ -217,7 +217,7 @@ pub(crate) fn together(
     Ok(results)
 }
 
-/// The node with all of the axes `union`, in their order, of size 1 where it had none.
+/// Returns the node with all axes of `union` in order; new axes have size 1.
 fn padded(
     graph: &mut Graph,
     x: ExprId,

@@ -219,7 +219,7 @@ impl<T> Reply<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the answer (`None`: there will be none), unless it is set already.
+    /// Sets the answer, or `None` for a missing answer, unless it is set already.
     pub(super) fn give(&self, answer: Option<T>) {
         let mut state = self.lock();
         if matches!(*state, Answer::Awaited) {
@@ -228,7 +228,7 @@ impl<T> Reply<T> {
         self.arrived.notify_all();
     }
 
-    /// Waits for the answer, which is given out once; `None` if there is none.
+    /// Waits for the answer, which is returned once; `None` for a missing answer.
     pub(super) fn take(&self) -> Option<T> {
         let mut state = self.lock();
         loop {

@@ -1,4 +1,4 @@
-//! Clients: one for each plugin and device count, made on first use.
+//! Clients: one for each plugin and device count, created on first use.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ struct Key {
     plugin: PathBuf,
     /// The number of devices in the settings.
     devices: Option<usize>,
-    /// The client reserves the memory of a GPU when it is made.
+    /// True if the client reserves the memory of a GPU at its creation.
     preallocate: bool,
     /// 0, except for programs that run while another program waits for them; see [`Target::beside`].
     number: usize,
@@ -150,7 +150,7 @@ impl Key {
     }
 }
 
-/// The target that settings ask for; the plugin is loaded and its client made if need be.
+/// Returns the target of settings; loads the plugin and creates its client if necessary.
 ///
 /// # Errors
 /// Returns an error for a missing or invalid plugin or a device that does not exist.
@@ -233,7 +233,7 @@ fn plugin_path(settings: &Settings) -> Result<PathBuf> {
     Ok(FOUND.get_or_init(|| found).clone())
 }
 
-/// The clients that have been made.
+/// Returns the existing clients.
 fn clients() -> MutexGuard<'static, HashMap<Key, Client>> {
     static CLIENTS: LazyLock<Mutex<HashMap<Key, Client>>> = LazyLock::new(Mutex::default);
     CLIENTS.lock().unwrap_or_else(PoisonError::into_inner)

@@ -104,8 +104,8 @@ impl Placed {
     }
 }
 
-/// The memory of a loaded executable, measured with programs of 1 to 300 operations on XLA's CPU:
-/// the smallest has `LEAST_BYTES`, others a multiple of their machine code, within a fifth.
+/// The memory of a loaded executable, measured with programs of 1 to 300 operations on XLA's CPU: at
+/// least `LEAST_BYTES`, and a multiple of the machine code with an error of at most a fifth.
 /// `docs/performance.md` contains the measurements.
 const LEAST_BYTES: usize = 112 << 10;
 const BYTES_PER_CODE_BYTE: usize = 12;

@@ -2,8 +2,8 @@
 //!
 //! The plugin is a shared library. The first use of XLA searches for it: in the setting `plugin`,
 //! the environment variable `NXLA_PJRT_PLUGIN`, then the installed Python packages (see
-//! [`discover`](nxla_pjrt::discover)). Each plugin and device count has one client, made on first
-//! use and kept, because results of one client cannot be used by another without a copy.
+//! [`discover`](nxla_pjrt::discover)). Each plugin and device count has one client, which is created
+//! on first use and kept, because another client cannot use its results without a copy.
 //!
 //! ```no_run
 //! use nxla::{Expr, Tensor, jit};

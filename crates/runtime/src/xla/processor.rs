@@ -1,4 +1,4 @@
-//! The processor of the host, as far as machine code depends on it.
+//! The features of the host processor on which machine code depends.
 
 use std::sync::OnceLock;
 

@@ -1,10 +1,10 @@
-//! The registry of clients, and of clients that substitute others.
+//! The registry of clients and of substitute clients.
 
 use nxla_pjrt::Client;
 
 use crate::sync::Shared;
 
-/// The clients that have been met, in that order; they live as long as the process.
+/// The registered clients in the order of registration; they live as long as the process.
 static CLIENTS: Shared<Vec<Client>> = Shared::new(Vec::new());
 
 /// Pairs of substitute and original clients. A program uses a substitute if all threads of the

@@ -119,7 +119,7 @@ impl Divided {
     /// The plugin's figures for cost and memory.
     ///
     /// # Errors
-    /// As for [`Analysis`].
+    /// Returns the errors of [`Analysis`].
     pub fn analysis(&self) -> Result<Analysis> {
         super::analysis::analysis(&self.executable)
     }

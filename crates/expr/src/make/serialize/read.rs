@@ -255,7 +255,7 @@ impl<'a> Rebuild<'a> {
                 .programs
                 .get(region as usize)
                 .ok_or_else(|| wrong("which must be an earlier program"))?;
-            if program.graph().nesting() >= MAX_NESTING {
+            if program.graph().nesting_depth() >= MAX_NESTING {
                 return Err(wrong("which is nested too deeply"));
             }
             programs.push(program.clone());

@@ -114,7 +114,7 @@ fn read_secret(folder: &PrivateFolder) -> io::Result<Option<Secret>> {
     Ok(bytes.and_then(|bytes| bytes.try_into().ok()))
 }
 
-/// Returns the secret of a folder, and creates one if there is none.
+/// Returns the secret of a folder, and creates a missing secret.
 fn read_or_create_secret(folder: &PrivateFolder) -> io::Result<Secret> {
     if let Some(secret) = read_secret(folder)? {
         return Ok(secret);
@@ -191,7 +191,7 @@ struct Known {
     last_used: SystemTime,
 }
 
-/// The files of a folder that this cache has made. A folder that is not there has none.
+/// Returns the files of this cache in a folder; empty if the folder does not exist.
 fn files(folder: &Path) -> io::Result<Vec<Known>> {
     let listed = match fs::read_dir(folder) {
         Ok(listed) => listed,
@@ -216,8 +216,8 @@ fn files(folder: &Path) -> io::Result<Vec<Known>> {
     Ok(known)
 }
 
-/// Returns the executables of a folder, the most recently used one first. A folder that does not
-/// exist has none.
+/// Returns the executables of a folder, the most recently used one first; empty if the folder does not
+/// exist.
 ///
 /// # Errors
 /// Returns the error of the system if the folder cannot be read, and `PermissionDenied` if another

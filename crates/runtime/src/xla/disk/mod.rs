@@ -85,8 +85,8 @@ fn note(path: &Path, why: &str) {
 }
 
 impl DiskCache {
-    /// The folder that the setting `cache_dir` or the environment names, if either does. An empty
-    /// name is none.
+    /// Returns the cache in the folder of the setting `cache_dir` or of the environment variable;
+    /// `None` if both are missing or the name is empty.
     ///
     /// # Errors
     /// Returns an error for settings of wrong types.
