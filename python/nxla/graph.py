@@ -225,7 +225,7 @@ def run(
         * A Dask client: values are futures that stay on the workers. An argument and a program are
           sent once. Values that are lost with a worker are computed again.
         * Any other object with the ``submit`` of `concurrent.futures`: values are sent with the
-        call.
+          call.
     **kwargs
         Keyword arguments of the traced function. All other names are options as for `jit`, in
         addition to the defaults of the caller; they apply in each process that runs a stage.
