@@ -36,7 +36,7 @@ def _entr(x: Tensor) -> Tensor:
 
 
 def _logit(x: Tensor) -> Tensor:
-    return _core.log(x) - _core.log1p(_core.negative(x))
+    return _core.log(x / (1.0 - x))
 
 
 def xlogy(x: TensorLike, y: TensorLike, /) -> Tensor:

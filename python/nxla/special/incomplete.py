@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["betainc", "betaln", "gammainc", "gammaincc"]
 
 #: The relative changes of a value and of its derivative below which an iteration has converged.
-#: Rounding keeps the changes of continued fractions above smaller numbers.
 _TOLERANCE = 4e-16
-_SLOPE_TOLERANCE = 1e-14
+_SLOPE_TOLERANCE = 1e-13
 _TINY = 1e-300
 #: The argument from which Stirling's series has full precision.
 _STIRLING = 10.0
@@ -64,13 +63,31 @@ def _log_gamma_power(a: Tensor, x: Tensor) -> Tensor:
     return _core.where(a < _STIRLING, small * _core.log(x) - x - _core.lgamma(small), beyond)
 
 
+def _is_still(change: Tensor, tolerance: float) -> Tensor:
+    """Return whether a change is below a tolerance; NaN does not change any more."""
+    return ~(_core.abs(change) > tolerance)
+
+
+def _repeat(step: Callable[[Any], Any], state: Any, is_still: Callable[[Any], Tensor]) -> Any:
+    """Repeat a step until each element has been still once.
+
+    Rounding may keep the change of an element around the tolerance for ever.
+    """
+
+    def following(pair: Any) -> Any:
+        state, done = pair
+        state = step(state)
+        return state, done | is_still(state)
+
+    start = (state, is_still(state))
+    return while_loop(lambda pair: _core.any(~pair[1]), following, start)[0]
+
+
 def _converge(step: Callable[..., Any], params: Any, state: Any) -> Any:
     """Repeat a step until the first entry of the state, a relative change, has converged."""
-
-    def is_open(state: Any) -> Tensor:
-        return _core.any(_core.abs(state[0]) > _TOLERANCE)
-
-    return while_loop(is_open, lambda state: step(params, state), state)
+    return _repeat(
+        lambda state: step(params, state), state, lambda state: _is_still(state[0], _TOLERANCE)
+    )
 
 
 def _converge_with_slope(
@@ -82,15 +99,15 @@ def _converge_with_slope(
     not.
     """
 
-    def is_open(pair: Any) -> Tensor:
-        value, slope = _core.abs(pair[0][0]), _core.abs(pair[1][0])
-        return _core.any((value > _TOLERANCE) | (slope > _SLOPE_TOLERANCE))
-
     def both(pair: Any) -> Any:
         return jvp(step, (params, pair[0]), (tangents, pair[1]))
 
+    def is_still(pair: Any) -> Tensor:
+        value, slope = pair[0][0], pair[1][0]
+        return _is_still(value, _TOLERANCE) & _is_still(slope, _SLOPE_TOLERANCE)
+
     slopes = tuple(x * 0.0 for x in state) if slopes is None else slopes
-    found: tuple[Any, Any] = while_loop(is_open, both, (state, slopes))
+    found: tuple[Any, Any] = _repeat(both, (state, slopes), is_still)
     return found
 
 
