@@ -46,10 +46,12 @@ const IRREGULAR: [&str; 21] = [
     "lent", "lost", "made", "met", "seen", "sent", "taken", "told", "tried", "written",
 ];
 
-/// Nouns that end like participles, standard terms, and names that Nx and the Array API standard define.
-const NOUNS: [&str; 20] = [
+/// Nouns that end like participles, standard terms, and names that Nx, Optax and the Array API standard
+/// define.
+const NOUNS: [&str; 21] = [
     "boxed",
     "lowering",
+    "masked",
     "replicated",
     "descending",
     "done",

@@ -28,7 +28,7 @@ class Ruled(Protocol):
         """Set the rule."""
 
 
-def ruled(function: Callable[..., Tensor]) -> Ruled:
+def custom_rule(function: Callable[..., Tensor]) -> Ruled:
     """Return a function whose derivative is a rule, as `nxla.custom_jvp`."""
     found: Ruled = custom_jvp(function)
     return found

@@ -10,7 +10,7 @@ import math
 
 from nxla import _core
 from nxla.special import _tables as tables
-from nxla.special._wide import elementwise, ruled
+from nxla.special._wide import elementwise, custom_rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def _scaled_i(x: Tensor, small: Sequence[float], large: Sequence[float]) -> Tens
     return _core.where(x <= 8.0, near, _chebyshev(large, 8.0 / far, 0.0, 1.0) / _core.sqrt(far))
 
 
-@ruled
+@custom_rule
 def _i0e(x: Tensor) -> Tensor:
     return _scaled_i(_core.abs(x), tables.I0_SMALL, tables.I0_LARGE)
 
 
-@ruled
+@custom_rule
 def _i1e(x: Tensor) -> Tensor:
     size = _core.abs(x)
     near = _chebyshev(tables.I1_SMALL, _bounded(size, 0.0, 8.0), 0.0, 8.0) * x
@@ -76,12 +76,12 @@ def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
     return tangents[0] * (_i0e(x) - _core.sign(x) * value - _per_x(value, x, 0.5))
 
 
-@ruled
+@custom_rule
 def _i0(x: Tensor) -> Tensor:
     return _core.exp(_core.abs(x)) * _i0e(x)
 
 
-@ruled
+@custom_rule
 def _i1(x: Tensor) -> Tensor:
     return _core.exp(_core.abs(x)) * _i1e(x)
 
@@ -114,12 +114,12 @@ def _scaled_k(x: Tensor, order: int, small: Sequence[float], large: Sequence[flo
     return _is_positive(x, _core.where(x <= 2.0, value * _core.exp(near), beyond), math.inf)
 
 
-@ruled
+@custom_rule
 def _k0e(x: Tensor) -> Tensor:
     return _scaled_k(x, 0, tables.K0_SMALL, tables.K0_LARGE)
 
 
-@ruled
+@custom_rule
 def _k1e(x: Tensor) -> Tensor:
     return _scaled_k(x, 1, tables.K1_SMALL, tables.K1_LARGE)
 
@@ -137,12 +137,12 @@ def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
     return tangents[0] * (value - _k0e(x) - value / x)
 
 
-@ruled
+@custom_rule
 def _k0(x: Tensor) -> Tensor:
     return _core.exp(_core.negative(x)) * _k0e(x)
 
 
-@ruled
+@custom_rule
 def _k1(x: Tensor) -> Tensor:
     return _core.exp(_core.negative(x)) * _k1e(x)
 
@@ -177,7 +177,7 @@ def _waves(
     return (p * cosine - q * sine) / root, (p * sine + q * cosine) / root
 
 
-@ruled
+@custom_rule
 def _j0(x: Tensor) -> Tensor:
     size = _core.abs(x)
     near = _bounded(size, 0.0, 8.0)
@@ -186,7 +186,7 @@ def _j0(x: Tensor) -> Tensor:
     return _core.where(_core.isinf(x), 0.0, value)
 
 
-@ruled
+@custom_rule
 def _j1(x: Tensor) -> Tensor:
     size = _core.abs(x)
     near = _bounded(size, 0.0, 8.0)
@@ -206,7 +206,7 @@ def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
     return tangents[0] * (_j0(x) - _per_x(_j1(x), x, 0.5))
 
 
-@ruled
+@custom_rule
 def _y0(x: Tensor) -> Tensor:
     near = _core.clip(x, 1e-300, 8.0)
     series = _chebyshev(tables.Y0_SMALL, near * near, 0.0, 64.0)
@@ -215,7 +215,7 @@ def _y0(x: Tensor) -> Tensor:
     return _is_positive(x, _core.where(x <= 8.0, value, far), -math.inf)
 
 
-@ruled
+@custom_rule
 def _y1(x: Tensor) -> Tensor:
     near = _core.clip(x, 1e-300, 8.0)
     series = _chebyshev(tables.Y1_SMALL, near * near, 0.0, 64.0) * near

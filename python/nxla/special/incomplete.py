@@ -12,7 +12,7 @@ import math
 from nxla import _core
 from nxla.derivatives import jvp
 from nxla.ops.loops import while_loop
-from nxla.special._wide import elementwise, ruled
+from nxla.special._wide import elementwise, custom_rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -247,12 +247,12 @@ def _gamma_parts(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     return gamma.parts(a, gamma.sums())
 
 
-@ruled
+@custom_rule
 def _gammainc(a: Tensor, x: Tensor) -> Tensor:
     return _gamma_parts(a, x)[0]
 
 
-@ruled
+@custom_rule
 def _gammaincc(a: Tensor, x: Tensor) -> Tensor:
     return _gamma_parts(a, x)[1]
 
@@ -261,7 +261,7 @@ _gammainc.defjvp(_gamma_rule(0, 1.0))
 _gammaincc.defjvp(_gamma_rule(1, -1.0))
 
 
-@ruled
+@custom_rule
 def _betaln(a: Tensor, b: Tensor) -> Tensor:
     p, q = _core.minimum(a, b), _core.maximum(a, b)
     wide = _core.maximum(q, _STIRLING)
@@ -340,7 +340,7 @@ class _Beta:
         return _core.where(self.is_low, value, 1.0 - value)
 
 
-@ruled
+@custom_rule
 def _betainc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     beta = _Beta(a, b, x)
     edge = _core.where(_core.equal(x, 0.0), 0.0, _core.where(_core.equal(x, 1.0), 1.0, math.nan))
