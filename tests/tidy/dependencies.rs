@@ -77,6 +77,20 @@ pub(crate) fn declared(metadata: &Value) -> Edges {
         .collect()
 }
 
+/// Returns the packages whose library `cargo bench` would run as a test program, which refuses the
+/// arguments of criterion.
+pub(crate) fn benched_libraries(tree: &Tree) -> Vec<String> {
+    let manifests = tree.files.iter().filter(|file| file.path.ends_with("Cargo.toml"));
+    manifests
+        .filter(|file| file.text.contains("[package]") && !file.path.starts_with("fuzz/"))
+        .filter(|file| {
+            let library = file.text.split("[lib]\n").nth(1).unwrap_or_default();
+            !library.split("\n[").next().unwrap_or_default().contains("bench = false")
+        })
+        .map(|file| format!("{}: [lib] must have `bench = false`", file.path))
+        .collect()
+}
+
 /// Where tests would have dependencies of the compiled module built a second time: the same crate with
 /// other features is another crate, and so is everything above it.
 pub(crate) fn built_twice(tree: &Tree) -> Vec<String> {

@@ -33,6 +33,11 @@ fn tests_use_what_is_compiled_for_the_module() {
 }
 
 #[test]
+fn cargo_bench_runs_only_benches() {
+    expect_none(&dependencies::benched_libraries(&Tree::load()));
+}
+
+#[test]
 fn rooms_know_what_the_architecture_says() {
     let tree = Tree::load();
     for plot in &rooms::PLOTS {
