@@ -20,7 +20,7 @@ pub(super) const TASK_ELEMENTS: usize = 1 << 15;
 pub(super) const SMALL_PRODUCT: usize = 1 << 14;
 
 /// Multiplications between two checks for cancellation: a quarter of a second.
-pub(super) const CHECKED_PRODUCT: usize = 1 << 33;
+pub(super) const CHECKED_PRODUCT: u64 = 1 << 33;
 
 /// The side from which a blocked factorization or solution is faster than going row by row.
 pub(super) const BLOCKED_SIDE: usize = 48;

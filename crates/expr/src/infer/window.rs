@@ -31,7 +31,7 @@ fn window_dtype(reduction: WindowOp, dtype: DType) -> Result<DType, ErrorKind> {
 }
 
 /// The limit for the number of elements of a window; larger windows would run for hours.
-const MOST_ELEMENTS: usize = 1 << 32;
+const MOST_ELEMENTS: u64 = 1 << 32;
 
 /// Returns the number of windows along each axis.
 fn windows(x: &TensorType, window: &Window) -> Result<Shape, ErrorKind> {
@@ -42,7 +42,7 @@ fn windows(x: &TensorType, window: &Window) -> Result<Shape, ErrorKind> {
     check::count("dilations", dilations.len(), x.rank(), x)?;
     check::positive("dimensions", dimensions)?;
     let elements = dimensions.iter().try_fold(1_usize, |all, &size| all.checked_mul(size));
-    if elements.is_none_or(|elements| elements > MOST_ELEMENTS) {
+    if elements.is_none_or(|elements| elements as u64 > MOST_ELEMENTS) {
         let why = format!("must have at most 2^32 elements; got {dimensions:?}");
         return Err(ErrorKind::invalid("dimensions", why));
     }

@@ -608,7 +608,8 @@ fn blocked<T: Number>(
     }
     let tiles = 4 * cx.threads();
     // Between strips of rows it can be broken off.
-    let height = match (CHECKED_PRODUCT / inner.saturating_mul(columns)).max(64) {
+    let checked = CHECKED_PRODUCT / inner.saturating_mul(columns) as u64;
+    let height = match usize::try_from(checked).unwrap_or(usize::MAX).max(64) {
         height if height < rows && !left.inner_first => height,
         _ => rows,
     };
