@@ -23,11 +23,20 @@ const CPU_PACKAGES: &[(&str, &str)] = &[
     ("xla_plugins/xla_cpu_pjrt", "xla_cpu_pjrt.so"),
 ];
 
+/// The folders of `site-packages` in which packages for other platforms put their plugins, such as
+/// `jax_plugins/xla_cuda13/xla_cuda_plugin.so`.
+const PLUGIN_FOLDERS: [&str; 2] = ["jax_plugins", "xla_plugins"];
+
+/// The suffixes of shared libraries.
+const LIBRARIES: [&str; 3] = ["so", "dylib", "dll"];
+
 /// Finds a plugin: `explicit`, else the file that `NXLA_PJRT_PLUGIN` names, else the CPU plugin
 /// of a Python environment (`$VIRTUAL_ENV`, `$CONDA_PREFIX`, a `.venv` in the current directory
 /// or above it, or the user's own packages).
 ///
-/// A path that was given is not replaced by another when it is wrong.
+/// `explicit` and the variable contain a path, or the name of a platform: `cpu`, `cuda`, `rocm`. A
+/// plugin for the platform is then searched in the same environments. A path that was given is not
+/// replaced by another when it is wrong.
 ///
 /// # Errors
 /// [`Error::PluginMissing`] for a given path without a file, or [`Error::NoPlugin`] with
@@ -51,10 +60,18 @@ fn discover_in(
 ) -> Result<PathBuf, Error> {
     let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
     let given = explicit.map(Path::to_owned).or_else(|| variable(PLUGIN_VARIABLE).map(Into::into));
-    if let Some(path) = given {
-        return if path.is_file() { Ok(path) } else { Err(Error::PluginMissing { path }) };
-    }
-    let mut searched = vec![format!("${PLUGIN_VARIABLE} (not set)")];
+    let platform = match given {
+        Some(path) if path.is_file() => return Ok(path),
+        Some(path) => match platform_name(&path) {
+            Some(name) => name.to_owned(),
+            None => return Err(Error::PluginMissing { path }),
+        },
+        None => "cpu".to_owned(),
+    };
+    let mut searched = match explicit {
+        Some(_) => Vec::new(),
+        None => vec![format!("${PLUGIN_VARIABLE} (not set)")],
+    };
     let mut prefixes = Vec::new();
     for (name, below) in [("VIRTUAL_ENV", ""), ("CONDA_PREFIX", ""), ("HOME", ".local")] {
         match variable(name) {
@@ -67,11 +84,13 @@ fn discover_in(
     let user = usize::from(variable("HOME").is_some());
     prefixes.splice(prefixes.len() - user..prefixes.len() - user, above);
     for prefix in prefixes {
-        if let Some(path) = plugin_below(&prefix) {
+        if let Some(path) = plugin_below(&prefix, &platform) {
             return Ok(path);
         }
-        let names: Vec<String> =
-            CPU_PACKAGES.iter().map(|(folder, file)| format!("{folder}/{file}")).collect();
+        let names: Vec<String> = match platform.as_str() {
+            "cpu" => CPU_PACKAGES.iter().map(|(folder, file)| format!("{folder}/{file}")).collect(),
+            _ => PLUGIN_FOLDERS.iter().map(|folder| format!("{folder}/*{platform}*")).collect(),
+        };
         let pattern = prefix.join("lib/python*/site-packages");
         searched.push(format!("{}/{{{}}}", pattern.display(), names.join(",")));
     }
@@ -79,17 +98,55 @@ fn discover_in(
     Err(Error::NoPlugin { searched })
 }
 
-/// The CPU plugin of the Python environment at `prefix`: of the newest Python that has one if there
-/// are several.
-fn plugin_below(prefix: &Path) -> Option<PathBuf> {
+/// The name of a platform: a word, while the path of a library has a suffix.
+fn platform_name(path: &Path) -> Option<&str> {
+    let name = path.to_str()?;
+    let is_word = name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');
+    (is_word && !name.is_empty()).then_some(name)
+}
+
+/// The plugin for a platform of the Python environment at `prefix`: of the newest Python that has one
+/// if there are several.
+fn plugin_below(prefix: &Path, platform: &str) -> Option<PathBuf> {
     let pythons = sorted_entries(&prefix.join("lib"));
     let mut pythons = pythons.into_iter().rev().filter(|path| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python"))
     });
     pythons.find_map(|python| {
         let packages = python.join("site-packages");
+        if platform != "cpu" {
+            return plugin_for(&packages, platform);
+        }
         let mut files = CPU_PACKAGES.iter().map(|(folder, file)| packages.join(folder).join(file));
         files.find(|file| file.is_file())
+    })
+}
+
+/// The library of the newest package whose name contains the name of the platform.
+fn plugin_for(packages: &Path, platform: &str) -> Option<PathBuf> {
+    let folders = PLUGIN_FOLDERS.iter().flat_map(|folder| {
+        let mut found = sorted_entries(&packages.join(folder));
+        found.reverse();
+        found
+    });
+    let named = |path: &Path| {
+        path.file_name().is_some_and(|name| {
+            name.to_string_lossy().to_lowercase().contains(&platform.to_lowercase())
+        })
+    };
+    let is_library = |path: &PathBuf| {
+        let suffix = path.extension().unwrap_or_default();
+        LIBRARIES.iter().any(|library| suffix == *library)
+    };
+    folders.filter(|folder| named(folder)).find_map(|folder| {
+        let libraries: Vec<PathBuf> =
+            sorted_entries(&folder).into_iter().filter(is_library).collect();
+        // Packages also contain libraries with kernels for the plugin.
+        let plugin = libraries.iter().find(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.contains("pjrt") || name.contains("plugin")
+        });
+        plugin.or_else(|| libraries.first()).cloned()
     })
 }
 
@@ -162,6 +219,39 @@ mod tests {
         assert_eq!(find(&scratch, &everywhere), Ok(chosen.clone()));
         let explicit = discover_in(Some(&chosen), |_| None, &scratch.0);
         assert_eq!(explicit, Ok(chosen));
+    }
+
+    #[test]
+    fn plugins_of_other_platforms_are_found_by_name() {
+        let scratch = Scratch::new("platforms");
+        let cpu = scratch.install("env");
+        let old = ("jax_plugins/xla_cuda12", "xla_cuda_plugin.so");
+        scratch.install_package("env", old);
+        let new = ("jax_plugins/xla_cuda13", "xla_cuda_plugin.so");
+        let cuda = scratch.install_package("env", new);
+        scratch.install_package("env", ("jax_plugins/xla_cuda13", "_triton.so"));
+        scratch.install_package("env", ("jax_plugins/xla_cuda13", "notes.txt"));
+        let rocm = scratch.install_package("home/.local", ("xla_plugins/rocm", "pjrt_rocm.so"));
+        let lookup = |name: &str| {
+            let found = [("VIRTUAL_ENV", "env"), ("HOME", "home")];
+            let found = found.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| scratch.0.join(value).into_os_string())
+        };
+        let named = |name: &str| discover_in(Some(Path::new(name)), lookup, &scratch.0);
+        assert_eq!(named("cpu"), Ok(cpu));
+        assert_eq!(named("cuda"), Ok(cuda.clone()));
+        assert_eq!(named("CUDA"), Ok(cuda.clone()));
+        assert_eq!(named("rocm"), Ok(rocm));
+        let text = named("tpu").unwrap_err().to_string();
+        assert!(text.contains("env/lib/python*/site-packages/{jax_plugins/*tpu*,"), "{text}");
+        assert!(!text.contains("not set"), "{text}");
+        let missing = Error::PluginMissing { path: "no/plugin".into() };
+        assert_eq!(named("no/plugin"), Err(missing));
+        let variable = |name: &str| match name {
+            PLUGIN_VARIABLE => Some("cuda".into()),
+            name => lookup(name),
+        };
+        assert_eq!(discover_in(None, variable, &scratch.0), Ok(cuda));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use nxla_pjrt::{self as pjrt, Client, Plugin, Value, discover};
 
@@ -205,32 +205,31 @@ fn preallocates(settings: &Settings) -> Result<bool> {
     }
 }
 
-/// The path of the plugin that settings name.
+/// The path of the plugin that settings name, or the name of its platform.
 fn explicit_path(settings: &Settings) -> Result<Option<&Path>> {
     match settings.get("plugin") {
         None => Ok(None),
         Some(Setting::Text(path)) => Ok(Some(Path::new(path))),
         Some(other) => {
-            let why =
-                format!("option \"plugin\" of the compiler \"xla\": must be a path; got {other}");
+            let why = format!(
+                "option \"plugin\" of the compiler \"xla\": must be a path or a platform; got {other}"
+            );
             Err(Error::Options(why))
         }
     }
 }
 
 fn plugin_path(settings: &Settings) -> Result<PathBuf> {
-    let explicit = explicit_path(settings)?;
-    if explicit.is_some() {
-        return Ok(discover(explicit)?);
-    }
-    // Without an explicit path the answer is looked up once: it depends on the environment and
-    // the file system only.
-    static FOUND: OnceLock<PathBuf> = OnceLock::new();
-    if let Some(path) = FOUND.get() {
+    let explicit = explicit_path(settings)?.map(Path::to_owned);
+    // A plugin is looked up once: the answer depends on the environment and the file system only.
+    static FOUND: LazyLock<Shared<HashMap<Option<PathBuf>, PathBuf>>> =
+        LazyLock::new(Shared::default);
+    if let Some(path) = FOUND.lock().get(&explicit) {
         return Ok(path.clone());
     }
-    let found = discover(None)?;
-    Ok(FOUND.get_or_init(|| found).clone())
+    let found = discover(explicit.as_deref())?;
+    FOUND.lock().insert(explicit, found.clone());
+    Ok(found)
 }
 
 /// Returns the existing clients.
