@@ -107,7 +107,7 @@
 //!
 //! # Features
 //!
-//! All features but `serde` are enabled by default. They do not change any types; a function whose
+//! All features but `io` and `serde` are enabled by default. They do not change any types; a function whose
 //! feature is disabled returns an error that names the feature.
 //!
 //! * `xla`: the compiler `"xla"`, and the devices of its plugins.
@@ -116,6 +116,7 @@
 //! * `fft`: Fourier transforms on the evaluator.
 //! * `parallel`: multithreading in the evaluator.
 //! * `simd`: kernels of the evaluator for AVX2 and AVX-512, selected by the machine at run time.
+//! * `io`: files of NumPy and safetensors (module `io`).
 //! * `serde`: `Serialize` and `Deserialize` for tensors, and for programs as bytes.
 //!
 //! # Where things are
@@ -123,8 +124,8 @@
 //! [`prelude`] exports the items that most programs need. [`Tensor`] is data on the host or on a
 //! device. [`Expr`] is a value inside a [`Trace`]. [`Jit`] traces a function for each new
 //! signature, passes the [`Program`] to a [`Compiler`], and caches the executable. [`Stages`] runs
-//! a split function. The lower layers are re-exported as modules, for authors of passes and
-//! compilers.
+//! a split function. The modules [`graph`], [`split`] and [`runtime`] are the layers below, for
+//! authors of passes, compilers and executors.
 #![forbid(unsafe_code)]
 
 // The derive macro refers to this crate by name.
@@ -137,6 +138,9 @@ mod containers;
 mod donation;
 mod eager;
 mod expr;
+pub mod initializers;
+#[cfg(feature = "io")]
+pub mod io;
 mod jit;
 #[cfg(doc)]
 pub mod names;
@@ -190,6 +194,8 @@ pub mod runtime {
     };
 }
 
+#[cfg(feature = "xla")]
+pub use nxla_runtime::xla;
 pub use nxla_runtime::{
     Auto, CacheKey, CacheReport, CompileRequest, Compiler, CompilerChoice, Conflict, Device,
     DeviceTensor, Engine, Error, ErrorClass, Evaluator, Executable, ExecutableCache,
@@ -201,16 +207,22 @@ pub use nxla_runtime::{
     with_default_options,
 };
 #[cfg(feature = "xla")]
-pub use nxla_runtime::{pjrt, stablehlo, xla};
+#[doc(hidden)]
+pub use nxla_runtime::{pjrt, stablehlo};
 
+#[doc(hidden)]
 pub use nxla_eval as eval;
 pub use nxla_expr as graph;
 pub use nxla_expr::build::{Choice, Covariance, Draw, Norm, OuterPadding};
 pub use nxla_expr::{Digest, Program, TensorType};
 pub use nxla_expr::{Keep, Padding, Replay, ReplayMethod};
+#[doc(hidden)]
 pub use nxla_grad as gradient;
 pub use nxla_import as import;
 pub use nxla_split as split;
+#[doc(hidden)]
 pub use nxla_tensor as host;
 pub use nxla_tensor::ndarray;
-pub use nxla_tensor::{DType, HostTensor, Number, Scalar, Shape};
+pub use nxla_tensor::{
+    AxisName, Complex, DType, Element, HostTensor, Kind, Names, Number, Scalar, Shape, bf16, f16,
+};

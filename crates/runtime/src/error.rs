@@ -1,6 +1,7 @@
 //! The errors of calls, with the error of the layer that detected them.
 
-use std::fmt;
+use std::path::PathBuf;
+use std::{fmt, io};
 
 use nxla_eval::{EvalError, Fault};
 use nxla_expr::serialize::SerializeError;
@@ -55,6 +56,17 @@ pub enum Error {
         format: String,
         /// The mistake and its position.
         why: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{function}: {}: {error}", path.display())]
+    File {
+        /// The function as the user knows it.
+        function: String,
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        #[source]
+        error: io::Error,
     },
     /// The arguments of a call are invalid.
     #[error("{function}: {why}")]
@@ -215,6 +227,7 @@ impl Error {
             | Error::Stream(_)
             | Error::Usage(_)
             | Error::User(_)
+            | Error::File { .. }
             | Error::Hook { .. }
             | Error::RuntimeCall { .. } => ErrorClass::Runtime,
             Error::Lower(_) => ErrorClass::Device,
@@ -242,6 +255,12 @@ impl fmt::Debug for Error {
             Error::Format { format, why } => {
                 f.debug_struct("Format").field("format", format).field("why", why).finish()
             }
+            Error::File { function, path, error } => f
+                .debug_struct("File")
+                .field("function", function)
+                .field("path", path)
+                .field("error", error)
+                .finish(),
             Error::Arguments { function, why } => {
                 f.debug_struct("Arguments").field("function", function).field("why", why).finish()
             }

@@ -20,6 +20,7 @@ use nxla_tensor::Number;
 
 use super::axes::Axis;
 use super::{makers, methods};
+use crate::initializers::{Initializer, bound};
 
 makers! {
     /// Returns the key of a seed.
@@ -60,6 +61,21 @@ methods! {
     /// ```
     fn random_fold_in(key, data) one |graph| graph.random_fold_in(key, data);
 
+    /// Draws the first values of parameters with this key, `f32` by default; see
+    /// [`initializers`](crate::initializers).
+    ///
+    /// ```
+    /// use nxla::initializers::glorot_uniform;
+    /// use nxla::{Draw, Tensor};
+    ///
+    /// let w = Tensor::random_key(0)?.initialize(glorot_uniform(), Draw::new([30, 20]))?;
+    /// assert!(w.abs()?.reduce_max()?.item::<f64>()? < (6f64 / 50.0).sqrt());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn initialize(key; initializer: Initializer, draw: Draw) one |graph| {
+        initializer.build(graph, key, &draw)
+    };
+
     /// Draws floats with the uniform distribution on a range, and returns the next key. An empty
     /// range is an error.
     ///
@@ -76,8 +92,7 @@ methods! {
             return Err(ErrorKind::invalid("range", why).of("random_uniform").into());
         }
         let (next, key) = graph.random_next(key)?;
-        let low = graph.number(Number::Float(range.start))?;
-        let high = graph.number(Number::Float(range.end))?;
+        let [low, high] = [bound(graph, range.start, &draw)?, bound(graph, range.end, &draw)?];
         graph.random_uniform(key, low, high, &draw).map(|drawn| (drawn, next))
     };
 
@@ -92,8 +107,7 @@ methods! {
     /// ```
     fn random_normal(key; mean: f64, deviation: f64, draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
-        let mean = graph.number(Number::Float(mean))?;
-        let deviation = graph.number(Number::Float(deviation))?;
+        let [mean, deviation] = [bound(graph, mean, &draw)?, bound(graph, deviation, &draw)?];
         graph.random_normal(key, mean, deviation, &draw).map(|drawn| (drawn, next))
     };
 

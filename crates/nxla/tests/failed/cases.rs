@@ -3,6 +3,7 @@
 use nxla::graph::{
     for_each_binary, for_each_composed_binary, for_each_composed_unary, for_each_unary,
 };
+use nxla::initializers::{he_normal, orthogonal};
 use nxla::prelude::*;
 use nxla::sharding::collectives::{
     all_gather, all_to_all, pmax, pmean, pmin, ppermute, psum, psum_scatter, pvary,
@@ -227,6 +228,7 @@ fn random() -> impl IntoIterator<Item = Case> {
     cases! { |b, x|
         random_split: b.random_split(1);
         random_fold_in: b.random_fold_in(x), x.random_fold_in(b);
+        initialize: b.initialize(he_normal(), Draw::new([2, 2])), b.initialize(orthogonal(1.0), Draw::new([2, 2]));
         random_uniform: b.random_uniform(0.0..1.0, Draw::new([2]));
         random_normal: b.random_normal(0.5, 0.5, Draw::new([2]));
         random_integers: b.random_integers(0..9, Draw::new([2]));
