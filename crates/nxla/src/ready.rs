@@ -1,5 +1,6 @@
 //! Waiting for results in asynchronous code.
 
+use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -62,6 +63,12 @@ pub struct Ready<T> {
     pending: Vec<Tensor>,
     /// The notification for the last tensor, after it was requested.
     signal: Option<Arc<Signal>>,
+}
+
+impl<T> fmt::Debug for Ready<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ready").finish_non_exhaustive()
+    }
 }
 
 /// The future has no pinned fields.

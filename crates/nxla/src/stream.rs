@@ -8,6 +8,7 @@
 //! other thread could receive results. After [`split`](Stream::split), the sender waits for the
 //! receiver instead.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -214,6 +215,12 @@ pub struct Stream<X, S, Y> {
     types: Types<X, S, Y>,
 }
 
+impl<X, S, Y> fmt::Debug for Stream<X, S, Y> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").finish_non_exhaustive()
+    }
+}
+
 /// The container types of a stream, which the stream does not hold.
 type Types<X, S, Y> = PhantomData<fn(X, S) -> Y>;
 
@@ -389,6 +396,12 @@ pub struct Sender<X> {
     types: PhantomData<fn(X)>,
 }
 
+impl<X> fmt::Debug for Sender<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").finish_non_exhaustive()
+    }
+}
+
 impl<X: Container> Sender<X> {
     /// Sends the next chunk; waits while the stream is full.
     ///
@@ -449,6 +462,12 @@ pub struct Receiver<S, Y> {
     shared: Shared,
     _abandon: Abandon,
     types: PhantomData<fn(S) -> Y>,
+}
+
+impl<S, Y> fmt::Debug for Receiver<S, Y> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").finish_non_exhaustive()
+    }
 }
 
 impl<S: Container, Y: Container> Receiver<S, Y> {
@@ -518,6 +537,12 @@ impl<S: Container, Y: Container> Iterator for Receiver<S, Y> {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub struct AsyncReceiver<S, Y>(Receiver<S, Y>);
+
+impl<S, Y> fmt::Debug for AsyncReceiver<S, Y> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncReceiver").finish_non_exhaustive()
+    }
+}
 
 impl<S: Container, Y: Container> AsyncReceiver<S, Y> {
     /// Returns the state after the last chunk; see [`Receiver::done`]. It waits unless the stream

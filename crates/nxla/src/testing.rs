@@ -252,6 +252,7 @@ fn wrong(why: &str) -> Error {
 /// assert_eq!(error.downcast::<Mismatch>().unwrap().modes, "forward");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Mismatch {
     /// The modes in which the function was differentiated, the last one first.
     pub modes: String,

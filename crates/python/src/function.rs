@@ -381,7 +381,7 @@ impl PyFunction {
         let explain = |interrupt: &Interrupt<'_>| entry.explain(&inputs, &options, Some(interrupt));
         let explanation = interruptible(py, explain)?;
         let text = explanation.to_string();
-        let Explanation { backend, reason, estimated, measured } = explanation;
+        let Explanation { backend, reason, estimated, measured, .. } = explanation;
         let fields = (backend, reason, estimated, measured, text);
         py.import("nxla.debug")?.getattr("Explanation")?.call1(fields)
     }

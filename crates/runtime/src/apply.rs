@@ -40,7 +40,7 @@ pub fn trace_of<O: Operand>(operands: &[O]) -> Result<Option<Trace>> {
 }
 
 /// The data among operands as nodes of a trace.
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub struct Captured(SmallVec<[ExprId; 2]>);
 
 impl Captured {

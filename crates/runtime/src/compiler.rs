@@ -122,8 +122,15 @@ pub trait Compiler: Any + Send + Sync {
     }
 }
 
+impl fmt::Debug for dyn Compiler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compiler").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
 /// The purpose of a compilation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Purpose {
     /// The calls of a jitted function.
     Jit,
@@ -133,7 +140,8 @@ pub enum Purpose {
     Stream,
 }
 
-/// A program to compile, with its settings.
+/// A program to compile, with its settings. A compiler that wraps another one changes a copy.
+#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct CompileRequest<'a> {
     /// The program.
@@ -164,6 +172,17 @@ pub struct ListsRequest<'a> {
     pub args_list: &'a [Vec<Tensor>],
     /// The options of the call on top of the default options.
     pub options: &'a Options,
+}
+
+impl fmt::Debug for ListsRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListsRequest")
+            .field("key", &self.key)
+            .field("vars", &self.vars)
+            .field("args_list", &self.args_list)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> ListsRequest<'a> {
@@ -242,6 +261,12 @@ pub struct RunContext<'a> {
     /// Asked at each step of the evaluator, and some twenty times a second while a device is
     /// waited for; `true` stops the run.
     pub interrupt: Option<&'a Interrupt<'a>>,
+}
+
+impl fmt::Debug for RunContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunContext").field("kept", &self.kept).finish_non_exhaustive()
+    }
 }
 
 impl<'a> RunContext<'a> {

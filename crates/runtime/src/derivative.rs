@@ -23,6 +23,7 @@ pub enum Mode {
 }
 
 /// The results of a function to differentiate.
+#[derive(Debug)]
 pub struct Called<T> {
     /// Results to differentiate.
     pub results: Vec<Expr>,
@@ -57,6 +58,7 @@ pub fn differentiable<T>(
 }
 
 /// A function that has been traced, with the values that it was called with.
+#[derive(Debug)]
 pub struct Differentiable {
     trace: Trace,
     /// The inputs are the values, followed by the captured values.
@@ -417,6 +419,7 @@ impl Differentiable {
 }
 
 /// A linear map with the residuals of the point at which it is the derivative.
+#[derive(Debug)]
 pub struct Linearized {
     /// Values of the trace; [`LinearMap::apply`] wants them.
     pub known: Vec<Expr>,

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
 /// The donated inputs of a program.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 pub struct Donations {
     /// For each input, `true` if it is donated; empty if no input is donated.
     pub marks: Vec<bool>,

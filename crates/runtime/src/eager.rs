@@ -6,6 +6,7 @@
 //! executable: a repetition builds no program and no digest.
 
 use std::cell::Cell;
+use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use nxla_eval::Interrupt;
@@ -35,6 +36,12 @@ pub struct EagerOp {
     vectors: Vectors,
     /// The current options; `None` without defaults.
     options: Option<Options>,
+}
+
+impl fmt::Debug for EagerOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EagerOp").field("inputs", &self.inputs).finish_non_exhaustive()
+    }
 }
 
 impl EagerOp {

@@ -9,6 +9,7 @@ use crate::trace::Trace;
 use crate::tracers::Tracers;
 
 /// The results of a function that is differentiated.
+#[derive(Debug)]
 pub struct Differentiated<T> {
     /// The value to differentiate.
     pub value: Expr,

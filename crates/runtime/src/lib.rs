@@ -5,6 +5,9 @@
 //! calls the traced function. Two front ends exist: the crate `nxla`, for Rust's types and
 //! closures, and the bindings of the Python package.
 //!
+//! Users depend on the crate `nxla`. Items that only the front ends need are hidden from this
+//! documentation, and change in any release.
+//!
 //! # Features
 //!
 //! `xla` adds the compiler of that name, and devices. `fft`, `linalg`, `parallel` and `simd` are
@@ -50,6 +53,7 @@ pub mod vectors;
 pub mod xla;
 
 pub use analysis::Analysis;
+#[doc(hidden)]
 pub use apply::{
     Captured, Ids, beside, build_entries, common_dtype, compared_with, comparison_scalar, either,
     element, number_tensor, parameter, resolve, trace_of, vectorized_operands,
@@ -62,18 +66,25 @@ pub use compiler::{
     compiler_named, compiler_names, register_compiler,
 };
 pub use data::Nested;
-pub use derivative::{Called, Differentiable, LinearMap, Linearized, Mode, differentiable};
+pub use derivative::Mode;
+#[doc(hidden)]
+pub use derivative::{Called, Differentiable, LinearMap, Linearized, differentiable};
 pub use device::{Device, devices, known_devices, place_of};
+#[doc(hidden)]
 pub use donation::{Donations, unusable_donations};
+#[doc(hidden)]
 pub use eager::EagerOp;
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
 pub use expr::Expr;
+#[doc(hidden)]
 pub use forks::{after_fork, after_fork_in_child, before_fork};
+#[doc(hidden)]
 pub use function::{
-    Call, CallMode, Conflict, Entry, Function, FunctionReport, Inputs, ResultVectors, Signature,
-    Static, Traced, Tracing,
+    Call, CallMode, Entry, Function, Inputs, ResultVectors, Signature, Static, Traced, Tracing,
 };
+pub use function::{Conflict, FunctionReport};
+#[doc(hidden)]
 pub use grad::{Differentiated, values_and_gradients};
 pub use mesh::{Along, Mesh, Sharding};
 #[cfg(not(feature = "xla"))]
@@ -86,17 +97,24 @@ pub use options::{
     global_default_options, graph_options, has_default_options, has_own_options, run_on,
     set_default_options, set_global_default_options, set_reassociate_floats, with_default_options,
 };
+#[doc(hidden)]
 pub use profile::{Span, Work, finish_profile, is_profiled, span, span_with, start_profile};
 pub use program::{ExecutableHandle, compile_for, compile_program, run_program};
+#[doc(hidden)]
 pub use signal::Signal;
 pub use stages::{Done, StageExecutor, Stages};
+pub use stream::StreamError;
+#[doc(hidden)]
 pub use stream::{
-    Capacity, Deferred, Inspect, Outcome, Parts, Step, Stream, StreamError, Wait, abandon_streams,
+    Capacity, Deferred, Inspect, Outcome, Parts, Step, Stream, Wait, abandon_streams,
     wait_until_streams_end,
 };
 pub use tensor::{DeviceTensor, Tensor};
-pub use trace::{Entered, Trace, current_compiler, is_tracing};
+#[doc(hidden)]
+pub use trace::Entered;
+pub use trace::{Trace, current_compiler, is_tracing};
 pub use vectors::{VectorAxis, Vectors};
+#[doc(hidden)]
 pub use xla::Divided;
 
 pub use nxla_eval as eval;

@@ -67,6 +67,7 @@ pub(crate) fn mesh_devices(_: usize, _: &Settings) -> Result<Vec<Device>> {
 }
 
 /// There is no such program.
+#[derive(Debug)]
 pub struct Divided(pjrt::Never);
 
 impl Divided {

@@ -93,6 +93,12 @@ pub struct Options {
 #[derive(Clone)]
 pub struct Progress(Arc<Begin>);
 
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Progress").finish_non_exhaustive()
+    }
+}
+
 type Begin = dyn Fn(&str, usize) -> Box<Step> + Send + Sync;
 type Step = dyn Fn() + Send + Sync;
 
@@ -338,7 +344,7 @@ impl Options {
 }
 
 /// The compiler and the device of a program.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Engine {
     /// The compiler.
     pub compiler: Arc<dyn Compiler>,
@@ -404,6 +410,7 @@ pub fn set_global_default_options(options: Options) -> Options {
 }
 
 /// Restores the thread's options when dropped.
+#[derive(Debug)]
 #[must_use = "the options are restored when this is dropped"]
 pub struct OptionsGuard(Option<Options>);
 

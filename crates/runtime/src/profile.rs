@@ -5,6 +5,7 @@
 //! of the crate [`tracing`] receive the same events with the target `nxla`.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
@@ -130,6 +131,12 @@ pub fn finish_profile() -> Option<String> {
 /// An event that lasts until it is dropped.
 #[must_use = "the event ends when this is dropped"]
 pub struct Span(Option<Box<Open>>);
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Span").finish_non_exhaustive()
+    }
+}
 
 struct Open {
     name: Cow<'static, str>,

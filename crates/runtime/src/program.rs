@@ -1,5 +1,6 @@
 //! Executables of programs, which are compiled if no equal program has been compiled before.
 
+use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 use nxla_eval::Interrupt;
@@ -230,6 +231,12 @@ impl Job {
 pub struct ExecutableHandle {
     held: Held,
     timing: Timing,
+}
+
+impl fmt::Debug for ExecutableHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecutableHandle").finish_non_exhaustive()
+    }
 }
 
 enum Held {

@@ -1,5 +1,6 @@
 //! An event that wakes a task.
 
+use std::fmt;
 use std::sync::PoisonError;
 use std::task::{Context, Waker};
 
@@ -7,6 +8,12 @@ use crate::sync::Mutex;
 
 /// An event that is set once, and the task to wake when it is set.
 pub struct Signal(Mutex<State>);
+
+impl fmt::Debug for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signal").finish_non_exhaustive()
+    }
+}
 
 #[derive(Default)]
 struct State {

@@ -48,6 +48,15 @@ pub struct DeviceTensor {
     names: Option<Names>,
 }
 
+impl fmt::Debug for DeviceTensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceTensor")
+            .field("buffer", &self.buffer)
+            .field("names", &self.names)
+            .finish_non_exhaustive()
+    }
+}
+
 impl DeviceTensor {
     /// A tensor of a buffer's data whose axes have no names.
     pub fn new(buffer: pjrt::Buffer) -> Self {

@@ -5,6 +5,7 @@
 //! the graph becomes a [`Program`], and expressions that outlive it answer with an error.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,12 @@ use crate::vectors::lanes::{LaneStack, Lanes};
 /// A function being traced. Clones are the same trace.
 #[derive(Clone)]
 pub struct Trace(Arc<State>);
+
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trace").finish_non_exhaustive()
+    }
+}
 
 struct State {
     number: u64,
@@ -134,6 +141,7 @@ pub fn is_tracing() -> bool {
 }
 
 /// Leaves the trace when dropped.
+#[derive(Debug)]
 #[must_use = "the trace is left when this is dropped"]
 pub struct Entered(());
 
@@ -144,6 +152,7 @@ impl Drop for Entered {
 }
 
 /// Leaves the region of some entries when dropped; see [`Trace::enter_lanes`].
+#[derive(Debug)]
 #[must_use = "the region is left when this is dropped"]
 pub struct EnteredLanes(Option<Trace>);
 

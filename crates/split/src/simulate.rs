@@ -24,6 +24,7 @@ pub struct Cluster {
 
 /// The run of a stage on a worker, in seconds from the start.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Run {
     /// The stage.
     pub stage: StageId,
@@ -39,6 +40,7 @@ pub struct Run {
 
 /// The runs of all stages.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Timeline {
     /// The runs in the order of the stages.
     pub runs: Vec<Run>,

@@ -30,6 +30,7 @@ impl OpenRule {
 }
 
 /// A block that is being traced, see [`Graph::open_block`].
+#[derive(Debug)]
 pub struct OpenBlock {
     mark: Mark,
     scope: Scope,

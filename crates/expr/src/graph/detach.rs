@@ -13,6 +13,7 @@ use super::op::Op;
 use super::program::Program;
 
 /// A program without the functions of its hooks.
+#[derive(Debug)]
 pub struct Detached {
     /// The program, with [`HookOp::slot`] instead of [`HookOp::default`]. Its digest is unchanged.
     pub program: Arc<Program>,

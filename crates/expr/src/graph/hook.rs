@@ -52,6 +52,12 @@ pub trait HostFn: Any + Send + Sync {
     }
 }
 
+impl fmt::Debug for dyn HostFn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostFn").field("is_silent", &self.is_silent()).finish_non_exhaustive()
+    }
+}
+
 impl<F: Fn(&[HostTensor]) -> Result<(), HostError> + Send + Sync + 'static> HostFn for F {
     fn call(&self, values: &[HostTensor]) -> Result<(), HostError> {
         self(values)
@@ -70,6 +76,12 @@ impl<F: Fn(&[HostTensor]) -> Result<(), HostError> + Send + Sync + 'static> Host
 /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
 /// ```
 pub struct Compute<F>(pub F);
+
+impl<F> fmt::Debug for Compute<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compute").finish_non_exhaustive()
+    }
+}
 
 impl<F> HostFn for Compute<F>
 where
@@ -113,7 +125,7 @@ impl HookOp {
 }
 
 /// The function that receives the values of a hook.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Listener<'a> {
     function: &'a Arc<dyn HostFn>,
     /// The default function, if a listener replaces it.

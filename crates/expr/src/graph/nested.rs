@@ -27,6 +27,7 @@ pub const MAX_NESTING: usize = 64;
 pub type Regions<'a> = SmallVec<[&'a Arc<Program>; 3]>;
 
 /// The program or function that an op contains.
+#[derive(Debug)]
 pub enum Inside<'a> {
     /// Neither programs nor functions.
     Nothing,

@@ -3,6 +3,7 @@
 //! Branches and bodies are closures that may use outer values, which become operands of the node.
 //! Outside a trace, values are known, so Rust's `if` and `while` suffice.
 
+use std::fmt;
 use std::panic::Location;
 
 use nxla_expr::build::OpenBlock;
@@ -116,6 +117,12 @@ pub struct When<C> {
     /// The number of branches so far, and the result types of the first branch.
     branches: usize,
     types: Option<Vec<TensorType>>,
+}
+
+impl<C> fmt::Debug for When<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("When").field("branches", &self.branches).finish_non_exhaustive()
+    }
 }
 
 impl<C: Container> When<C> {
@@ -311,6 +318,8 @@ methods! {
     /// assert_eq!(slope.call(3.0f32)?.item::<f32>()?, 3.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
+    #[doc(alias = "stop_gradient")]
+    #[doc(alias = "detach")]
     fn stop_grad(x) one |graph| graph.stop_grad(x);
 }
 
@@ -461,6 +470,7 @@ fn composite<I: Container, C: Container>(
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
+#[doc(alias = "custom_vjp")]
 pub fn custom_grad<C: Container, I: Container>(
     value: C,
     inputs: &I,

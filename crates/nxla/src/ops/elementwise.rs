@@ -117,6 +117,8 @@ methods! {
     /// assert_eq!(x.as_type(DType::S32)?.to_vec::<i32>()?, [1, -1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
+    #[doc(alias = "astype")]
+    #[doc(alias = "cast")]
     fn as_type(x; dtype: DType) one |graph| graph.as_type(x, dtype);
 
     /// Interprets the bits as another dtype of the same width.
@@ -162,6 +164,7 @@ impl Expr {
     /// ```
     #[must_use]
     #[track_caller]
+    #[doc(alias = "where")]
     pub fn select(&self, on_true: impl Operand, on_false: impl Operand) -> Expr {
         let location = Location::caller();
         let either = self.trace().attempt(|| either([on_true.to_value(), on_false.to_value()]));
@@ -183,6 +186,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Returns an error for shapes that do not broadcast, and the errors of the computation.
+    #[doc(alias = "where")]
     pub fn select(&self, on_true: impl Operand, on_false: impl Operand) -> Result<Tensor> {
         let [on_true, on_false] = either([on_true.to_value(), on_false.to_value()])?;
         at_once("select", &[self.to_value(), on_true, on_false], select)

@@ -81,6 +81,8 @@ methods! {
     /// assert_eq!(Tensor::from([1, 2, 3]).new_axis(-1)?.shape()[..], [3, 1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
+    #[doc(alias = "expand_dims")]
+    #[doc(alias = "unsqueeze")]
     fn new_axis(x; axis: i64) one |graph| graph.new_axis(x, axis, None);
 
     /// Inserts a named axis of size 1 at a position; -1 appends.
@@ -301,6 +303,8 @@ joiners! {
     /// assert_eq!(Tensor::concatenate(&[x, y], 0)?.to_vec::<i32>()?, [1, 2, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
+    #[doc(alias = "concat")]
+    #[doc(alias = "cat")]
     fn concatenate(parts; axis: impl Into<Axis>) one |graph| {
         let axis = match parts.first() {
             Some(&first) => axis.into().of(graph, "concatenate", first)?,

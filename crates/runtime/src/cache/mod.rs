@@ -78,6 +78,12 @@ impl fmt::Debug for CompilerKey {
 /// A least-recently-used cache of executables with a limit in bytes.
 pub struct ExecutableCache(Store<CacheKey, Arc<dyn Executable>>);
 
+impl fmt::Debug for ExecutableCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecutableCache").finish_non_exhaustive()
+    }
+}
+
 /// An executable from the cache.
 pub(crate) type Found = store::Found<Arc<dyn Executable>>;
 

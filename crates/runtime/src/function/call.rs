@@ -36,6 +36,7 @@ impl Static for Infallible {
 }
 
 /// The part of a call that selects the program.
+#[derive(Debug)]
 pub struct Signature<S> {
     words: SmallVec<[u64; 24]>,
     statics: SmallVec<[S; 2]>,
@@ -76,6 +77,7 @@ impl<S: Static> Signature<S> {
 }
 
 /// The builder of a call: the front end walks over the arguments and reports each value.
+#[derive(Debug)]
 pub struct Call<S> {
     pub(super) signature: Signature<S>,
     pub(super) inputs: Inputs,

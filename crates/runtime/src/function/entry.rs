@@ -1,5 +1,6 @@
 //! The entry of a signature: a function that is traced, compiled and ready to run.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nxla_eval::Interrupt;
@@ -31,6 +32,12 @@ pub struct Tracing {
     entered: Option<Entered>,
     ended: bool,
     _span: Span,
+}
+
+impl fmt::Debug for Tracing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tracing").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Tracing {
@@ -111,7 +118,7 @@ impl Drop for Tracing {
 }
 
 /// The vectorized axes of results; empty if no result has any.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 pub struct ResultVectors(Vec<Vectors>);
 
 impl ResultVectors {
@@ -149,6 +156,7 @@ impl FromIterator<Vectors> for ResultVectors {
 }
 
 /// A function, traced.
+#[derive(Debug)]
 pub struct Traced<R> {
     /// The traced program.
     pub program: Arc<Program>,
@@ -174,6 +182,15 @@ pub struct Entry<R> {
     donated: Donated,
     /// The entry that was compiled for another device, because arguments of a run were there.
     elsewhere: Mutex<Option<Elsewhere>>,
+}
+
+impl<R> fmt::Debug for Entry<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry")
+            .field("name", &self.name)
+            .field("purpose", &self.purpose)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The latest executable for another device.

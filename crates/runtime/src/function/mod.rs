@@ -7,6 +7,7 @@ mod call;
 mod entry;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -86,6 +87,15 @@ pub struct Function<S, R> {
     own_fingerprint: u64,
     /// A number that no other function of the process has.
     number: u64,
+}
+
+impl<S, R> fmt::Debug for Function<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Function")
+            .field("name", &self.name)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
 }
 
 type Keyed<S, R> = Arc<(Signature<S>, Arc<Entry<R>>)>;

@@ -3,6 +3,7 @@
 //! One thread, the caller's, keeps the schedule. It starts stages and receives their reports,
 //! in any order. Values may be of any type that can be cloned.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -26,6 +27,12 @@ struct Report<V> {
 pub struct Done<V: Send + 'static> {
     stage: StageId,
     reports: Option<Sender<Report<V>>>,
+}
+
+impl<V: Send + 'static> fmt::Debug for Done<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Done").field("stage", &self.stage).finish_non_exhaustive()
+    }
 }
 
 impl<V: Send + 'static> Done<V> {

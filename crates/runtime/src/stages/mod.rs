@@ -12,6 +12,7 @@ mod tests;
 mod threads;
 
 use std::cell::Cell;
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -68,6 +69,15 @@ pub struct Stages {
     graph: StageGraph,
     donations: StageDonations,
     options: Options,
+}
+
+impl fmt::Debug for Stages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stages")
+            .field("graph", &self.graph)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Stages {

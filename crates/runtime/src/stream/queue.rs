@@ -4,6 +4,7 @@
 //! held while user code may run, including drops of values.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -74,6 +75,12 @@ pub struct Wait<'a> {
     pub interrupt: Option<&'a Interrupt<'a>>,
 }
 
+impl fmt::Debug for Wait<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wait").field("until", &self.until).finish_non_exhaustive()
+    }
+}
+
 impl<'a> Wait<'a> {
     /// Not at all.
     pub fn never() -> Self {
@@ -94,6 +101,12 @@ pub struct Stream {
     changed: Condvar,
     /// The chunks must be on the device of the state.
     follows_operands: bool,
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").finish_non_exhaustive()
+    }
 }
 
 struct Inner {

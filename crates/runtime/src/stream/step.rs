@@ -1,6 +1,7 @@
 //! The steps of a stream, and the thread that does them.
 
 use std::any::Any;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -32,6 +33,12 @@ pub struct Step<R> {
     pub constants: Parts,
     /// A check that can fail a step for its results.
     pub inspect: Option<Box<Inspect<R>>>,
+}
+
+impl<R> fmt::Debug for Step<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Step").field("options", &self.options).finish_non_exhaustive()
+    }
 }
 
 /// The streams whose threads run, to end them with the process.

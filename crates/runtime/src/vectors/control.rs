@@ -46,7 +46,7 @@ pub(super) fn choose(
 }
 
 /// The entries that take each branch of a conditional, in the order in which they are traced.
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub struct Clauses {
     /// The entries that take no branch so far; `None` if the predicates are not vectorized.
     undecided: Option<Vectorized>,

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 ///
 /// Its condition and then its body are traced on [`OpenLoop::state`]. The state for
 /// collected rows is added once the body is known, so that the body is traced once.
+#[derive(Debug)]
 pub struct OpenLoop {
     initial: Vec<Vectorized>,
     mark: Mark,
@@ -145,6 +146,7 @@ impl OpenLoop {
 /// The state contains a mask of the active entries, the state of each entry, and the state before the
 /// last iteration of each entry. A finished entry is recomputed from the state before its last
 /// iteration, at which the body is defined, so that it does not add NaN to a derivative.
+#[derive(Debug)]
 pub struct Repetition {
     vectors: Vectors,
     initial: Vec<Vectorized>,

@@ -7,6 +7,7 @@ use nxla_expr::{Layout, Program, TensorType};
 use nxla_pjrt::{self as pjrt, Buffer, CompileOptions, ExecuteOptions};
 use nxla_stablehlo::{LowerOptions, Partition, lower};
 use nxla_tensor::{Names, Shape};
+use std::fmt;
 
 use super::client::{Target, target};
 use super::{compile_with, settings};
@@ -52,6 +53,15 @@ pub struct Divided {
     /// The type of each input's part on a device.
     parts: Vec<TensorType>,
     names: Vec<Option<Names>>,
+}
+
+impl fmt::Debug for Divided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Divided")
+            .field("mesh", &self.mesh)
+            .field("parts", &self.parts)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Divided {

@@ -8,6 +8,7 @@ use crate::graph::{Axes, ExprId, Graph, Op, Result};
 
 /// The norm that [`Graph::norm`] computes.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub enum Norm {
     /// The root of the sum of squares: the Euclidean norm of vectors, the Frobenius norm of
     /// matrices.

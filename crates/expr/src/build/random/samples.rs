@@ -46,6 +46,7 @@ pub struct Choice {
 
 /// The factorization of a covariance, see [`Graph::random_multivariate_normal`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Covariance {
     /// The Cholesky factor. The matrix must be positive definite.
     #[default]
