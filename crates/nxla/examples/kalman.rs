@@ -1,5 +1,5 @@
 //! A Kalman filter, which estimates position and velocity from noisy positions. The filter is a
-//! scan whose state is a struct.
+//! scan whose state is a struct, and gradient descent finds the variance of the noise.
 
 use nxla::prelude::*;
 use nxla::{Draw, scan};
@@ -10,30 +10,52 @@ struct Belief<T> {
     covariance: T,
 }
 
-/// Updates the filter with one observation.
-fn observe(belief: Belief<Expr>, place: Expr) -> (Belief<Expr>, Expr) {
+/// Updates the filter with one observation. Also returns the mean, and the negative logarithm of the
+/// likelihood of the observation.
+fn observe(belief: Belief<Expr>, place: Expr, noise: &Expr) -> (Belief<Expr>, (Expr, Expr)) {
     let motion = Expr::of(Tensor::from([[1f32, 0.1], [0.0, 1.0]]));
     let drift = Expr::of(Tensor::from([[1e-5f32, 0.0], [0.0, 1e-4]]));
     let mean = motion.dot(&belief.mean);
     let covariance = motion.dot(&belief.covariance).dot(motion.transpose(())) + drift;
-    let gain = covariance.at((.., 0)) / (covariance.at((0, 0)) + 0.25);
-    let mean = &mean + &gain * (place - mean.at(0));
+    let spread = covariance.at((0, 0)) + noise;
+    let surprise = place - mean.at(0);
+    let loss = (spread.log() + surprise.pow(2) / &spread) / 2;
+    let gain = covariance.at((.., 0)) / spread;
+    let mean = &mean + &gain * surprise;
     let covariance = &covariance - gain.new_axis(-1) * covariance.at((..1, ..));
-    (Belief { mean: mean.clone(), covariance }, mean)
+    (Belief { mean: mean.clone(), covariance }, (mean, loss))
 }
 
-/// Returns the difference between the last and the true velocity.
+/// Returns all means, and the mean loss.
+fn filter(log_noise: &Expr, places: &Expr) -> (Expr, Expr) {
+    let (mean, covariance) = (Expr::zeros([2], DType::F32), Expr::eye([2, 2], DType::F32));
+    let (belief, noise) = (Belief { mean, covariance }, log_noise.exp());
+    let (_, (means, losses)) = scan(belief, places.clone(), |b, x| observe(b, x, &noise));
+    (means, losses.mean())
+}
+
+/// Returns the largest of the errors of the last velocity and of the deviation of the noise.
 pub fn run(compiler: &str) -> nxla::Result<f32> {
-    let true_speed = 0.7;
-    let (noise, _) =
-        Tensor::random_key(7)?.random_normal(0.0, 0.5, Draw::new([400]).dtype(DType::F32))?;
+    let (true_speed, true_deviation) = (0.7, 0.5);
+    let draw = Draw::new([400]).dtype(DType::F32);
+    let (noise, _) = Tensor::random_key(7)?.random_normal(0.0, true_deviation, draw)?;
     let times = Tensor::iota([400], None, DType::F32)?;
     let places = (times.chain() * (0.1 * true_speed) + noise).done()?;
-    let filter = jit(|belief: Belief<Expr>, places: Expr| scan(belief, places, observe).1);
-    let covariance = Tensor::from([[1f32, 0.0], [0.0, 1.0]]);
-    let belief = Belief { mean: Tensor::from([0f32, 0.0]), covariance };
-    let means = filter.compiler(compiler).call((&belief, &places))?;
-    Ok((means.at((-1, 1))?.item::<f32>()? - true_speed).abs())
+    let step = jit(|log_noise: Expr, places: Expr| {
+        let slope = grad(|log_noise: Expr| filter(&log_noise, &places).1)(log_noise.clone());
+        log_noise - slope
+    });
+    let step = step.compiler(compiler);
+    let mut log_noise = Tensor::from(2f32);
+    for _ in 0..30 {
+        log_noise = step.call((&log_noise, &places))?;
+    }
+    let means = jit(|log_noise: Expr, places: Expr| filter(&log_noise, &places).0);
+    let speed = means.compiler(compiler).call((&log_noise, &places))?.at((-1, 1))?;
+    let deviation = (log_noise / 2)?.exp()?;
+    let errors =
+        [speed.item::<f32>()? - true_speed, deviation.item::<f32>()? - true_deviation as f32];
+    Ok(errors.into_iter().fold(0.0, |most, error| most.max(error.abs())))
 }
 
 fn main() -> nxla::Result<()> {

@@ -1,6 +1,8 @@
 //! The programs in `examples`, run on every compiler.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+use std::process::{Command, Stdio};
+
 use crate::common::compilers;
 
 macro_rules! examples {
@@ -26,19 +28,45 @@ macro_rules! examples {
 }
 
 examples! {
-    batches "../../examples/batches.rs" below 0.5;
+    compiler "../../examples/compiler.rs" below 0.5;
     heat "../../examples/heat.rs" below 0.001;
     kalman "../../examples/kalman.rs" below 0.1;
     kernel "../../examples/kernel.rs" below 1e-12;
+    kmeans "../../examples/kmeans.rs" below 0.1;
     mlp "../../examples/mlp.rs" below 0.01;
     newton "../../examples/newton.rs" below 1e-06;
     optimizer "../../examples/optimizer.rs" below 0.05;
     running_mean "../../examples/running_mean.rs" below 1e-06;
+    serving "../../examples/serving.rs" below 0.001;
+}
+
+#[path = "../../examples/stages.rs"]
+#[allow(dead_code, unreachable_pub, reason = "it is also a program")]
+mod stages;
+
+/// Becomes a worker in the processes that `stages_on_threads_and_in_processes` starts.
+#[test]
+#[ignore = "it waits for the process that starts it"]
+fn worker_of_stages() {
+    stages::work().unwrap();
+}
+
+#[test]
+fn stages_on_threads_and_in_processes() {
+    let worker = || {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--ignored", "--exact", "examples::worker_of_stages"]).stdout(Stdio::null());
+        command
+    };
+    for compiler in compilers() {
+        let found = stages::run_with(compiler, worker).unwrap();
+        assert!(found < 1e-6, "{compiler}: {found}");
+    }
 }
 
 #[test]
 fn programs_stay_short() {
-    assert!(include_str!("../../examples/mlp.rs").lines().count() <= 45);
+    assert!(include_str!("../../examples/mlp.rs").lines().count() <= 50);
     let optimizer = include_str!("../../examples/optimizer.rs");
     let lines = optimizer.lines().skip_while(|line| !line.contains("derive"));
     let lines = lines.take_while(|line| !line.starts_with("///"));

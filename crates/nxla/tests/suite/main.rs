@@ -1,6 +1,7 @@
 //! Tests of the public functions, in one binary, since linking takes longer than running them.
 //! Tests that change settings of the process have binaries of their own.
 
+mod aliases;
 mod auto;
 mod backend;
 mod calls;
@@ -13,6 +14,9 @@ mod control;
 mod donation;
 mod elementwise;
 mod examples;
+mod initializers;
+#[cfg(feature = "io")]
+mod io;
 mod messages;
 mod mistakes;
 mod numbers;
