@@ -10,7 +10,7 @@ import math
 
 from nxla import _core
 from nxla.special import _tables as tables
-from nxla.special._wide import elementwise, custom_rule
+from nxla.special._wide import custom_rule, elementwise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import math
 from nxla import _core
 from nxla.derivatives import jvp
 from nxla.ops.loops import while_loop
-from nxla.special._wide import elementwise, custom_rule
+from nxla.special._wide import custom_rule, elementwise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
