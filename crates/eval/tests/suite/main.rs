@@ -1,11 +1,17 @@
 //! The tests of the evaluator, in one binary, since linking takes longer than running them.
 
+mod accuracy;
 mod batch;
 mod common;
+mod complex;
 mod edges;
 mod factorize;
-mod into;
+mod faults;
+mod fourier;
+mod integers;
 mod joined;
 mod kernels;
 mod programs;
+mod sorting;
 mod together;
+mod views;

@@ -111,7 +111,7 @@ fn a_runtime_call_gives_what_its_function_computes() {
     assert!(none.to_string().contains("gave 0 results, expected 1"), "{none}");
     let wider = calling(|_| Ok(vec![HostTensor::scalar(Scalar::Int(1), DType::S64)]));
     let wider = evaluate(&wider, vec![three.clone()]).unwrap_err();
-    assert!(wider.to_string().contains("result 0 of the function is s64"), "{wider}");
+    assert!(wider.to_string().contains("must return s32 as result 0; got s64"), "{wider}");
     let stored =
         nxla_expr::serialize::from_bytes(&nxla_expr::serialize::to_bytes(&double)).unwrap();
     let lost = evaluate(&stored, vec![three]).unwrap_err();
