@@ -13,7 +13,8 @@ use std::{fs, io};
 use serde_json::Value;
 
 /// The crate with the table of ops, and the crates with rules for ops.
-const CRATES: [&str; 7] = ["tensor", "expr", "grad", "factor", "eval", "reference", "stablehlo"];
+const CRATES: [&str; 8] =
+    ["tensor", "expr", "grad", "factor", "fourier", "eval", "reference", "stablehlo"];
 
 /// The row above which the new one goes.
 const PRESENT_ROW: &str = r#"Cbrt cbrt "cbrt""#;

@@ -30,7 +30,6 @@
 //! * Slices that exceed the tensor move back; indices of `gather` are clamped; updates of `indexed_add` and
 //!   `indexed_put` outside of the tensor are dropped. Updates are applied in order.
 #![forbid(unsafe_code)]
-#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
 mod context;
 mod execute;

@@ -6,11 +6,9 @@ use std::sync::Arc;
 use nxla_expr::{HookOp, Program, TensorType};
 use nxla_tensor::HostTensor;
 
-use crate::context::{Args, EvalError, ExecContext, Hooks, Interrupt, guarded, run_on_pool};
-use crate::execute::code::{Bytecode, Call, CallWork, Inst};
+use crate::context::{EvalError, ExecContext, Hooks, Interrupt, run_on_pool};
+use crate::execute::code::Bytecode;
 use crate::execute::named;
-use crate::kernels::elementwise::{Code, Outs};
-use crate::kernels::movement::copy_bytes;
 use crate::lower::lower;
 use crate::schedule::{Schedule, is_large, schedule, schedule_checked};
 
@@ -117,71 +115,6 @@ impl Plan {
         let results = if self.uses_pool { run_on_pool(&cx, run)? } else { run(&cx)? };
         let types = self.program.output_types();
         Ok(results.into_iter().zip(types).map(|(result, ty)| named(result, ty)).collect())
-    }
-
-    /// Runs the program as [`Plan::run`] does, and writes the bytes of the results, in row-major order, to `places`.
-    /// A program of element-wise operations writes there directly.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Plan::run`].
-    ///
-    /// # Panics
-    /// If the places do not match the results in number or size.
-    pub fn run_into(
-        &self,
-        inputs: Vec<HostTensor>,
-        hooks: &Hooks,
-        places: Vec<&mut [u8]>,
-    ) -> Result<(), EvalError> {
-        let sizes = self.program.output_types().map(|ty| ty.shape.size() * ty.dtype.size());
-        assert!(
-            sizes.eq(places.iter().map(|place| place.len())),
-            "places have the sizes of results"
-        );
-        if let Some((call, code)) = self.lone_body() {
-            self.check_inputs(&inputs)?;
-            return self.run_body_into(call, code, inputs, hooks, places.into_iter().collect());
-        }
-        let results = self.run(inputs, hooks)?;
-        let cx = ExecContext::new(hooks, None);
-        places
-            .into_iter()
-            .zip(&results)
-            .for_each(|(place, from)| copy_bytes(&cx, place, from.bytes()));
-        Ok(())
-    }
-
-    /// The element-wise body that computes all results in order, if it is the only instruction.
-    fn lone_body(&self) -> Option<(&Call, &Code)> {
-        let [Inst::Call(call)] = &*self.code.insts else { return None };
-        let CallWork::Body(body) = &call.work else { return None };
-        self.code.is_in_order(call).then_some((call, body))
-    }
-
-    fn run_body_into(
-        &self,
-        call: &Call,
-        body: &Code,
-        inputs: Vec<HostTensor>,
-        hooks: &Hooks,
-        outs: Outs<'_>,
-    ) -> Result<(), EvalError> {
-        let mut slots = vec![None; self.code.slots];
-        for (input, slot) in inputs.into_iter().zip(&self.code.inputs) {
-            if let Some(slot) = slot {
-                slots[*slot as usize] = Some(input);
-            }
-        }
-        let cx = ExecContext::new(hooks, None);
-        let run = |cx: &ExecContext<'_>| {
-            let args = Args::new(&mut slots, &call.args);
-            let done = guarded(|| {
-                body.run_into(cx, &args, outs);
-                Ok(())
-            });
-            done.map_err(|stop| stop.at(self.program.graph(), call.origin.id))
-        };
-        if self.uses_pool { run_on_pool(&cx, run) } else { run(&cx) }
     }
 
     fn check_inputs(&self, inputs: &[HostTensor]) -> Result<(), EvalError> {

@@ -98,31 +98,3 @@ impl ExecContext<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::time::Instant;
-
-    use super::super::Hooks;
-    use super::*;
-
-    #[test]
-    fn cancelled_work_stops_or_is_detached() {
-        let hooks = Hooks::new();
-        let (cancelled, running) = (|| true, || false);
-        let cx = ExecContext::new(&hooks, Some(&cancelled));
-        let begun = Instant::now();
-        let spin = |cx: &ExecContext<'_>| {
-            while !cx.is_cancelled() {
-                thread::yield_now();
-            }
-        };
-        assert_eq!(run_cancellable(&cx, &cancelled, spin), Err(EvalError::Interrupted));
-        let sleep =
-            |cx: &ExecContext<'_>| cx.run_detached(|| thread::sleep(Duration::from_secs(20)));
-        assert_eq!(run_cancellable(&cx, &cancelled, sleep), Err(EvalError::Interrupted));
-        assert!(begun.elapsed() < Duration::from_secs(10));
-        assert_eq!(run_cancellable(&cx, &running, |cx| cx.run_detached(|| 7)), Ok(Some(7)));
-        assert_eq!(cx.run_detached(|| 7), Some(7));
-    }
-}

@@ -5,7 +5,7 @@
 //! Results do not need it: their memory is allocated before a kernel begins.
 
 use std::cell::RefCell;
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::{Fault, Stop};
@@ -44,6 +44,11 @@ impl Scratch {
         let start = self.words.as_ptr().align_offset(LINE);
         &mut bytemuck::cast_slice_mut(&mut self.words[start..])[..len]
     }
+
+    /// The first `len` elements, with arbitrary contents.
+    pub(crate) fn elements<T: bytemuck::Pod>(&mut self, len: usize) -> &mut [T] {
+        bytemuck::cast_slice_mut(self.bytes(len * size_of::<T>()))
+    }
 }
 
 thread_local! {
@@ -81,36 +86,6 @@ impl Deref for ScratchGuard {
 impl DerefMut for ScratchGuard {
     fn deref_mut(&mut self) -> &mut Scratch {
         &mut self.0
-    }
-}
-
-/// Elements that begin at a cache line if their size divides one; see [`Scratch`].
-pub(crate) struct Aligned<T> {
-    elements: Vec<T>,
-    range: Range<usize>,
-}
-
-/// Allocates `len` copies of a value that begin at a cache line.
-pub(crate) fn aligned<T: Clone>(value: T, len: usize) -> Aligned<T> {
-    let spare = LINE.checked_div(size_of::<T>()).unwrap_or(0);
-    let elements = filled(value, len + spare);
-    // Elements whose size does not divide a line have no such offset.
-    let start = elements.as_ptr().align_offset(LINE);
-    let start = if start <= spare { start } else { 0 };
-    Aligned { elements, range: start..start + len }
-}
-
-impl<T> Deref for Aligned<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        &self.elements[self.range.clone()]
-    }
-}
-
-impl<T> DerefMut for Aligned<T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.elements[self.range.clone()]
     }
 }
 
@@ -162,58 +137,5 @@ pub(crate) fn guarded<R>(step: impl FnOnce() -> Result<R, Stop>) -> Result<R, St
             Ok(refused) => Err(Fault::OutOfMemory { bytes: refused.0 }.into()),
             Err(panic) => resume_unwind(panic),
         },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{ExecContext, Hooks};
-    use super::*;
-
-    #[test]
-    fn scratch_begins_at_a_cache_line() {
-        let mut scratch = ScratchGuard::take();
-        for len in [0, 1, 100, 7, 1 << 20] {
-            let bytes = scratch.bytes(len);
-            assert_eq!(bytes.len(), len);
-            assert!(bytes.as_ptr().addr().is_multiple_of(LINE));
-        }
-    }
-
-    #[test]
-    fn aligned_elements_have_the_requested_length() {
-        for len in [0, 1, 100] {
-            let numbers = aligned(2.0_f32, len);
-            assert_eq!(*numbers, vec![2.0; len]);
-            assert!(numbers.as_ptr().addr().is_multiple_of(LINE));
-            assert_eq!(*aligned([1_u8; 3], len), vec![[1; 3]; len]);
-        }
-    }
-
-    #[test]
-    fn refused_memory_is_an_error_of_the_step() {
-        let hooks = Hooks::new();
-        let cx = ExecContext::new(&hooks, None);
-        let bytes = |len: usize| {
-            let step = guarded(|| {
-                cx.each(vec![1, 2, 3], |_| drop(filled(0_u64, len)));
-                Ok(())
-            });
-            match step {
-                Err(Stop::Fault(Fault::OutOfMemory { bytes })) => Some(bytes),
-                Ok(()) => None,
-                other => panic!("{other:?}"),
-            }
-        };
-        assert_eq!(bytes(10), None);
-        assert_eq!(bytes(1 << 58), Some(1 << 61));
-        assert_eq!(bytes(usize::MAX), Some(usize::MAX));
-    }
-
-    #[test]
-    fn panics_stay_panics() {
-        let step = || guarded::<()>(|| resume_unwind(Box::new("a bug")));
-        let panic = catch_unwind(|| drop(step())).unwrap_err();
-        assert_eq!(panic.downcast_ref(), Some(&"a bug"));
     }
 }

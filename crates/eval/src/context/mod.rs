@@ -14,8 +14,6 @@ mod no_pool;
 mod parallel;
 #[cfg(feature = "parallel")]
 mod pool;
-#[cfg(feature = "fft")]
-mod transforms;
 mod value;
 
 pub(crate) use args::{Arg, Args};
@@ -24,16 +22,12 @@ pub(crate) use cancel::{Cancel, CancelToken, run_cancellable};
 pub(crate) use error::Stop;
 pub use error::{EvalError, Fault, HookFailure, NotFinite};
 pub use hooks::Hooks;
-pub(crate) use memory::{
-    LINE, ScratchGuard, aligned, collected, fill, filled, guarded, require, resize,
-};
+pub(crate) use memory::{LINE, ScratchGuard, collected, fill, filled, guarded, require, resize};
 #[cfg(not(feature = "parallel"))]
 pub(crate) use no_pool::run_on_pool;
 pub(crate) use parallel::may_split;
 #[cfg(feature = "parallel")]
 pub(crate) use pool::run_on_pool;
-#[cfg(feature = "fft")]
-pub(crate) use transforms::Real;
 pub(crate) use value::{
     Results, build, build_bytes, bytes_mut, fresh, integer, integer_of, one, reshaped, slice,
     slice_mut,
@@ -97,11 +91,4 @@ impl<'a> ExecContext<'a> {
     pub(crate) fn scratch(&self) -> ScratchGuard {
         ScratchGuard::take()
     }
-}
-
-/// The context of unit tests.
-#[cfg(test)]
-pub(crate) fn test_context() -> Cx<'static> {
-    let hooks = Box::leak(Box::new(Hooks::new()));
-    Box::leak(Box::new(ExecContext::new(hooks, None)))
 }

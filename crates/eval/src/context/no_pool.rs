@@ -2,14 +2,26 @@
 
 use super::{EvalError, ExecContext};
 
-/// The thread pool, which does not exist.
-pub(super) enum Pool {}
-
 impl ExecContext<'_> {
-    /// Returns `None`.
-    pub(super) fn pool(&self) -> Option<&'static Pool> {
-        debug_assert!(!self.on_pool, "without a pool, no run occupies it");
-        None
+    /// The number of threads.
+    pub(crate) fn threads(&self) -> usize {
+        1
+    }
+
+    /// Runs work on the calling thread.
+    pub(crate) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        work()
+    }
+
+    /// Runs tasks on the calling thread.
+    pub(super) fn share<I: Send, W>(
+        &self,
+        items: impl ExactSizeIterator<Item = I> + DoubleEndedIterator + Send,
+        init: fn() -> W,
+        task: &(dyn Fn(&mut W, I) + Sync),
+    ) {
+        let mut state = init();
+        items.for_each(|item| task(&mut state, item));
     }
 }
 
@@ -18,28 +30,6 @@ pub(crate) fn run_on_pool<R: Send>(
     cx: &ExecContext<'_>,
     run: impl FnOnce(&ExecContext<'_>) -> Result<R, EvalError> + Send,
 ) -> Result<R, EvalError> {
+    debug_assert!(!cx.on_pool, "without a pool, no run occupies it");
     run(cx)
-}
-
-impl Pool {
-    pub(super) fn count(&self) -> usize {
-        match *self {}
-    }
-
-    pub(super) fn wake(&self, _cx: &ExecContext<'_>) {
-        match *self {}
-    }
-
-    pub(super) fn install<R: Send>(&self, _work: impl FnOnce() -> R + Send) -> R {
-        match *self {}
-    }
-
-    pub(super) fn share<I: Send, W>(
-        &self,
-        _items: impl ExactSizeIterator<Item = I> + DoubleEndedIterator + Send,
-        _init: fn() -> W,
-        _task: &(dyn Fn(&mut W, I) + Sync),
-    ) {
-        match *self {}
-    }
 }

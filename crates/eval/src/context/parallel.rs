@@ -42,41 +42,6 @@ impl ExecContext<'_> {
         elements.saturating_mul(MOVE_COST) >= self.limit(MIN_COST) && self.threads() > 1
     }
 
-    /// The number of threads.
-    pub(crate) fn threads(&self) -> usize {
-        self.pool().map_or(1, |pool| pool.count())
-    }
-
-    /// Runs work whose calls of rayon use the threads of the pool.
-    pub(crate) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match self.pool().filter(|pool| pool.count() > 1) {
-            Some(pool) => {
-                pool.wake(self);
-                pool.install(work)
-            }
-            None => work(),
-        }
-    }
-
-    /// Runs a task for each item. Each thread initializes a state for its tasks.
-    fn share<I: Send, W>(
-        &self,
-        items: impl ExactSizeIterator<Item = I> + DoubleEndedIterator + Send,
-        init: fn() -> W,
-        task: &(dyn Fn(&mut W, I) + Sync),
-    ) {
-        match self.pool().filter(|pool| pool.count() > 1) {
-            Some(pool) => {
-                pool.wake(self);
-                pool.share(items, init, task);
-            }
-            None => {
-                let mut state = init();
-                items.for_each(|item| task(&mut state, item));
-            }
-        }
-    }
-
     /// Runs a task for each item, unless the run is cancelled.
     pub(crate) fn each<I: Send>(&self, items: Vec<I>, task: impl Fn(I) + Send + Sync) {
         self.each_with(items, || (), |(), item| task(item));

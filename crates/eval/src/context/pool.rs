@@ -18,7 +18,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder, Yield};
 use super::{Cancel, CancelToken, EvalError, ExecContext};
 
 /// The threads of one process.
-pub(super) struct Pool {
+struct Pool {
     process: u32,
     threads: ThreadPool,
     /// True if a run occupies the pool.
@@ -64,27 +64,53 @@ fn current() -> Option<&'static Pool> {
 }
 
 impl ExecContext<'_> {
-    /// The pool, or `None` if no threads can be spawned.
-    pub(super) fn pool(&self) -> Option<&'static Pool> {
-        current()
+    /// The number of threads.
+    pub(crate) fn threads(&self) -> usize {
+        current().map_or(1, Pool::count)
+    }
+
+    /// The pool if it has several threads, which begin to poll for tasks.
+    fn pool(&self) -> Option<&'static Pool> {
+        let pool = current().filter(|pool| pool.count() > 1)?;
+        pool.wake(self);
+        Some(pool)
+    }
+
+    /// Runs work whose calls of rayon use the threads of the pool.
+    pub(crate) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match self.pool() {
+            Some(pool) => pool.threads.install(work),
+            None => work(),
+        }
+    }
+
+    /// Runs a task for each item. Each thread initializes a state for its tasks.
+    pub(super) fn share<I: Send, W>(
+        &self,
+        items: impl ExactSizeIterator<Item = I> + DoubleEndedIterator + Send,
+        init: fn() -> W,
+        task: &(dyn Fn(&mut W, I) + Sync),
+    ) {
+        match self.pool() {
+            Some(pool) => pool.share(items, init, task),
+            None => {
+                let mut state = init();
+                items.for_each(|item| task(&mut state, item));
+            }
+        }
     }
 }
 
 impl Pool {
     /// The number of threads.
-    pub(super) fn count(&self) -> usize {
+    fn count(&self) -> usize {
         self.threads.current_num_threads()
-    }
-
-    /// Runs work whose calls of rayon use the threads of this pool.
-    pub(super) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.threads.install(work)
     }
 
     /// Runs a task for each item. This thread takes items from the front, and other threads take items from
     /// the back, so that each thread meets the same items in the next call, which are in its cache. This thread
     /// begins without waiting for the others, which may sleep. Each thread initializes a state for its tasks.
-    pub(super) fn share<I: Send, W>(
+    fn share<I: Send, W>(
         &self,
         items: impl ExactSizeIterator<Item = I> + DoubleEndedIterator + Send,
         init: fn() -> W,
@@ -131,7 +157,7 @@ impl Pool {
 
     /// Makes the other threads poll for tasks if the run occupies the pool and they do not poll yet.
     #[inline]
-    pub(super) fn wake(&'static self, cx: &ExecContext<'_>) {
+    fn wake(&'static self, cx: &ExecContext<'_>) {
         if cx.on_pool
             && self.polling.load(Ordering::Relaxed) == 0
             && !self.is_waking.swap(true, Ordering::Relaxed)
@@ -217,16 +243,5 @@ pub(crate) fn run_on_pool<R: Send>(
     match result {
         Some(result) if !token.is_cancelled() => result,
         _ => Err(EvalError::Interrupted),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn there_is_one_pool() {
-        let (first, second) = (current().unwrap(), current().unwrap());
-        assert!(std::ptr::eq(first, second));
     }
 }

@@ -242,20 +242,3 @@ impl Span {
         self.at as usize..self.at as usize + self.len as usize
     }
 }
-
-impl Bytecode {
-    /// Returns true if the results of a call are the results of the code, in order.
-    pub(crate) fn is_in_order(&self, call: &Call) -> bool {
-        let results = self.results.iter().map(|(_, bytes)| match bytes {
-            Bytes::Slot(slot) => u32::try_from(*slot).ok(),
-            Bytes::Arena(_) => None,
-        });
-        call.targets.len() == self.results.len()
-            && call
-                .targets
-                .iter()
-                .copied()
-                .zip(results)
-                .all(|(target, result)| target.is_some() && target == result)
-    }
-}

@@ -4,13 +4,11 @@
 //! call for each position of the reduced part instead of one call for each element.
 
 use nxla_expr::{Op, ReduceFun, WindowFun};
-use nxla_tensor::{DType, HostTensor, Shape, match_dtype};
+use nxla_tensor::{DType, HostTensor};
 
 use super::code::{Bytecode, CallWork, Inst};
 use super::dispatch::{Site, empty_results, is_literal};
-use crate::context::{
-    Args, Cx, Fault, Results, Stop, build, bytes_mut, filled, one, reshaped, slice,
-};
+use crate::context::{Args, Cx, Fault, Results, Stop, bytes_mut, filled, one, reshaped};
 use crate::kernels::reduce::{is_reduced, reduced_first};
 use crate::kernels::strided::Strided;
 use crate::kernels::window::{axes, for_each_tap};
@@ -179,8 +177,6 @@ fn scalar(x: &HostTensor, index: usize) -> Result<HostTensor, Fault> {
 
 /// A vector of scalars.
 fn vector(dtype: DType, scalars: &[HostTensor]) -> Result<HostTensor, Fault> {
-    let shape = Shape::from([scalars.len()]);
-    match_dtype!(dtype, T => build(dtype, &shape, |out: &mut [T]| {
-        out.iter_mut().zip(scalars).for_each(|(out, scalar)| *out = slice::<T>(scalar)[0]);
-    }))
+    let bytes: Vec<u8> = scalars.iter().flat_map(HostTensor::bytes).copied().collect();
+    Ok(HostTensor::from_bytes(dtype, [scalars.len()], &bytes)?)
 }

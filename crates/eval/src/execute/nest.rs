@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 
 use super::limits::TILE_ELEMENTS;
 use crate::context::{self, Args, Cx, Fault, Results, ScratchGuard};
-use crate::kernels::elementwise::{Access, Broadcast, Code, Feed, Feeds, Outs};
-use crate::kernels::reduce::{self, Zipped, ZippedRows};
+use crate::kernels::elementwise::{Access, Broadcast, Code, Feed, Feeds, Outs, Zip, split_off};
+use crate::kernels::reduce::{self, ZippedRows};
 use crate::kernels::strided::Strided;
 
 /// A loop nest over tiles of rows.
@@ -46,10 +46,9 @@ pub(crate) enum StageWork {
     Fold(Box<Fold>),
     /// Reduces a function of two operands without storing it. An operand has an access rule if it is strided.
     Zip {
-        zipped: Zipped,
+        zip: Zip,
+        dtype: DType,
         rules: [Option<Box<Strided>>; 2],
-        /// True if the only row is reduced in pieces by several threads.
-        is_total: bool,
     },
 }
 
@@ -136,12 +135,7 @@ impl Run<'_> {
 
     /// Splits the first rows off each result.
     fn split_off<'o>(&self, count: usize, outs: &mut Outs<'o>) -> Outs<'o> {
-        let rows = outs.iter_mut().zip(&self.nest.outputs).map(|(out, output)| {
-            let (part, rest) = std::mem::take(out).split_at_mut(count * output.row);
-            *out = rest;
-            part
-        });
-        rows.collect()
+        split_off(outs, self.nest.outputs.iter().map(|output| count * output.row))
     }
 
     /// Computes rows tile by tile.
@@ -190,17 +184,13 @@ impl Run<'_> {
                 let x = tile.bytes(stage.operands[0].0, columns * dtype.size(), 0..rows);
                 reduce::fill_by_row(self.cx, *op, *dtype, x, columns, outs[0]);
             }
-            StageWork::Zip { zipped, is_total: true, .. } => {
-                let operands = [0, 1].map(|index| tile.all(stage.operands[index].0));
-                zipped.fill_total(self.cx, operands, outs[0]);
-            }
-            StageWork::Zip { zipped, rules, is_total: false } => {
-                let size = zipped.dtype.size();
+            StageWork::Zip { zip, dtype, rules } => {
                 let operand = |index: usize| {
                     let rule = rules[index].as_deref();
-                    tile.zipped_rows(stage.operands[index], rule, size, rows)
+                    tile.zipped_rows(stage.operands[index], rule, dtype.size(), rows)
                 };
-                zipped.fill_by_row([operand(0), operand(1)], stage.width, outs[0]);
+                let operands = [operand(0), operand(1)];
+                reduce::fill_by_zipped_row(*zip, *dtype, operands, stage.width, outs[0]);
             }
             StageWork::Fold(fold) => {
                 for row in 0..rows {

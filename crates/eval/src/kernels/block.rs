@@ -1,17 +1,15 @@
 //! Native blocks: composites with a kernel. The executor runs the bodies of other blocks.
 
 use nxla_expr::{Block, BlockKind, Cumulative};
-use nxla_tensor::{Complex, DType, Element, HostTensor};
+use nxla_tensor::{DType, Element, HostTensor};
 
-use crate::context;
-use crate::context::Args;
-use crate::context::{Cx, Fault};
-use crate::context::{Results, one};
+use crate::context::{self, Args, Cx, Fault, Results, one};
 use crate::kernels::create::{random_wide_words, random_words};
 use crate::kernels::elementwise::{Compute, convert, vectorize};
 use crate::kernels::index::{scatter, search, top_k, top_k_pays};
 use crate::kernels::linalg::{is_small, solve};
-use crate::kernels::ordered::{larger, match_ordered, narrow, smaller, wide};
+use crate::kernels::number::{Number, match_number};
+use crate::kernels::ordered::{larger, match_ordered, smaller};
 
 /// Returns true if [`evaluate`] computes a block.
 pub(crate) fn is_native(block: &Block) -> bool {
@@ -63,8 +61,8 @@ pub(crate) fn evaluate(cx: Cx<'_>, block: &Block, args: &mut Args<'_>) -> Result
 fn cumulative(cx: Cx<'_>, op: Cumulative, run: Run<'_>) -> Result<HostTensor, Fault> {
     let dtype = run.x.dtype();
     match op {
-        Cumulative::Sum => sums(cx, run),
-        Cumulative::Product => products(cx, run),
+        Cumulative::Sum => accumulated(cx, run, true),
+        Cumulative::Product => accumulated(cx, run, false),
         Cumulative::Max => match_ordered!(dtype, T => {
             run.fold::<T, T>(cx, T::from_scalar(dtype.min_value()), larger, |a| a)
         }),
@@ -155,65 +153,15 @@ fn down_columns<T: Copy, A: Copy>(
     );
 }
 
-/// Expands to the fold of integers by a wrapping operation, in the dtype that computes theirs.
-macro_rules! integers {
-    ($cx:expr, $run:expr, $start:literal, $step:ident) => {{
-        let (cx, run): (Cx<'_>, Run<'_>) = ($cx, $run);
-        let dtype = run.x.dtype();
-        assert!(dtype.is_integer(), "{dtype} is not folded here");
-        let compute = Compute::of(dtype);
-        let x = convert(cx, run.x, compute.dtype())?;
-        let run = Run { x: &x, ..run };
-        macro_rules! with {
-            ($t:ident) => {
-                run.fold::<$t, $t>(cx, $start, |a, x| a.$step(x), |a| a)
-            };
-        }
-        let folds = match compute {
-            Compute::U8 => with!(u8),
-            Compute::U16 => with!(u16),
-            Compute::U32 => with!(u32),
-            Compute::U64 => with!(u64),
-            Compute::S8 => with!(i8),
-            Compute::S16 => with!(i16),
-            Compute::S32 => with!(i32),
-            Compute::S64 => with!(i64),
-            Compute::F32 | Compute::F64 | Compute::C64 | Compute::C128 => {
-                unreachable!("integers are computed as integers")
-            }
-        }?;
-        convert(cx, &folds, dtype)
-    }};
-}
-
-fn sums(cx: Cx<'_>, run: Run<'_>) -> Result<HostTensor, Fault> {
-    match run.x.dtype() {
-        DType::F32 => run.fold::<f32, f64>(cx, 0.0, |a, x| a + f64::from(x), |a| a as f32),
-        DType::F64 => run.fold::<f64, f64>(cx, 0.0, |a, x| a + x, |a| a),
-        DType::C64 => {
-            let zero = Complex::new(0.0, 0.0);
-            run.fold::<Complex<f32>, Complex<f64>>(cx, zero, |a, x| a + wide(x), narrow)
-        }
-        DType::C128 => {
-            let zero = Complex::new(0.0, 0.0);
-            run.fold::<Complex<f64>, Complex<f64>>(cx, zero, |a, x| a + x, |a| a)
-        }
-        _ => integers!(cx, run, 0, wrapping_add),
-    }
-}
-
-fn products(cx: Cx<'_>, run: Run<'_>) -> Result<HostTensor, Fault> {
-    match run.x.dtype() {
-        DType::F32 => run.fold::<f32, f64>(cx, 1.0, |a, x| a * f64::from(x), |a| a as f32),
-        DType::F64 => run.fold::<f64, f64>(cx, 1.0, |a, x| a * x, |a| a),
-        DType::C64 => {
-            let one = Complex::new(1.0, 0.0);
-            run.fold::<Complex<f32>, Complex<f64>>(cx, one, |a, x| a * wide(x), narrow)
-        }
-        DType::C128 => {
-            let one = Complex::new(1.0, 0.0);
-            run.fold::<Complex<f64>, Complex<f64>>(cx, one, |a, x| a * x, |a| a)
-        }
-        _ => integers!(cx, run, 1, wrapping_mul),
-    }
+/// Sums or products, in the dtype that computes them.
+fn accumulated(cx: Cx<'_>, run: Run<'_>, is_sum: bool) -> Result<HostTensor, Fault> {
+    let dtype = run.x.dtype();
+    let compute = Compute::of(dtype).dtype();
+    let x = convert(cx, run.x, compute)?;
+    let run = Run { x: &x, ..run };
+    let folds = match_number!(compute, T => match is_sum {
+        true => run.fold(cx, T::EMPTY_SUM, |sum, x: T| T::add(sum, x.widen()), T::narrow),
+        false => run.fold(cx, T::EMPTY_PRODUCT, |product, x: T| T::multiply(product, x.widen()), T::narrow),
+    });
+    convert(cx, &folds?, dtype)
 }

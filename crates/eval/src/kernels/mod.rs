@@ -13,6 +13,7 @@ mod limits;
 pub(crate) mod linalg;
 pub(crate) mod matrix;
 pub(crate) mod movement;
+pub(crate) mod number;
 pub(crate) mod ordered;
 pub(crate) mod reduce;
 pub(crate) mod strided;

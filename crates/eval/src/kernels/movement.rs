@@ -5,11 +5,8 @@ use nxla_expr::{Broadcast, Op, Padding, TensorType};
 use nxla_tensor::{HostTensor, Shape};
 use smallvec::SmallVec;
 
-use crate::context;
-use crate::context::Args;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::convert;
-use crate::kernels::limits::TASK_ELEMENTS;
 use crate::kernels::strided::{Strided, match_size};
 
 pub(crate) fn evaluate(
@@ -20,10 +17,7 @@ pub(crate) fn evaluate(
 ) -> Result<HostTensor, Fault> {
     match op {
         Op::Reshape(_) | Op::Squeeze(_) => Ok(context::reshaped(args.take(0), &ty.shape)),
-        Op::Transpose(permutation) => {
-            let x = args.get(0);
-            read(cx, x, &transposed(x.shape(), permutation).rule(&ty.shape), ty)
-        }
+        Op::Transpose(permutation) => permuted(cx, args.get(0), permutation),
         Op::Reverse(axes) => {
             let x = args.get(0);
             read(cx, x, &reversed(x.shape(), axes).rule(&ty.shape), ty)
@@ -40,10 +34,29 @@ pub(crate) fn evaluate(
 }
 
 /// The elements of `x` in the order of a rule.
-fn read(cx: Cx<'_>, x: &HostTensor, rule: &Strided, ty: &TensorType) -> Result<HostTensor, Fault> {
+pub(crate) fn read(
+    cx: Cx<'_>,
+    x: &HostTensor,
+    rule: &Strided,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
     context::build_bytes(ty.dtype, &ty.shape, |out| {
         rule.read_all_bytes(cx, ty.dtype.size(), x.bytes(), out);
     })
+}
+
+/// The tensor whose axis `i` is the axis `permutation[i]` of `x`; another handle if the elements stay in order.
+pub(crate) fn permuted(
+    cx: Cx<'_>,
+    x: &HostTensor,
+    permutation: &[usize],
+) -> Result<HostTensor, Fault> {
+    let shape = permutation.iter().map(|&axis| x.shape()[axis]).collect();
+    let rule = transposed(x.shape(), permutation).rule(&shape);
+    if rule.is_contiguous() {
+        return Ok(context::reshaped(x.clone(), &shape));
+    }
+    read(cx, x, &rule, &TensorType::new(x.dtype(), shape))
 }
 
 /// An index map into another tensor: an offset, and a stride for each axis.
@@ -187,11 +200,4 @@ fn put_runs<T: Copy>(part: &[T], run: usize, out: &mut [T], row: usize, offset: 
             rows.for_each(|(out, part)| out[offset..offset + run].copy_from_slice(part));
         }
     }
-}
-
-/// Copies bytes, on all threads if there are many.
-pub(crate) fn copy_bytes(cx: Cx<'_>, to: &mut [u8], from: &[u8]) {
-    cx.pieces(to, 4 * TASK_ELEMENTS, 1, |first, part| {
-        part.copy_from_slice(&from[first..first + part.len()]);
-    });
 }

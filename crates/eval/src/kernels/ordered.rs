@@ -1,6 +1,6 @@
 //! Elements with an order, and the wider types in which narrow floats are computed.
 
-use nxla_tensor::{Complex, DType};
+use nxla_tensor::DType;
 
 /// Binds a type to the elements of an ordered dtype that [`widened_float`] returns.
 macro_rules! match_ordered {
@@ -35,34 +35,7 @@ pub(crate) use match_ordered;
 
 /// Floats narrower than `f32` are computed in `f32`.
 pub(crate) fn widened_float(dtype: DType) -> DType {
-    match dtype {
-        DType::F8E5M2 | DType::F8E4M3FN | DType::BF16 | DType::F16 => DType::F32,
-        DType::Pred
-        | DType::U2
-        | DType::U4
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::S2
-        | DType::S4
-        | DType::S8
-        | DType::S16
-        | DType::S32
-        | DType::S64
-        | DType::F32
-        | DType::F64
-        | DType::C64
-        | DType::C128 => dtype,
-    }
-}
-
-pub(crate) fn wide(z: Complex<f32>) -> Complex<f64> {
-    Complex::new(f64::from(z.re), f64::from(z.im))
-}
-
-pub(crate) fn narrow(z: Complex<f64>) -> Complex<f32> {
-    Complex::new(z.re as f32, z.im as f32)
+    if dtype.is_float() && dtype.bits() < 32 { DType::F32 } else { dtype }
 }
 
 /// The larger of the two; NaN if either is.

@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 
 use super::limits::WIDE_ROW;
 use crate::execute::nest::{Fold, NO_TILE, Output, Place, Stage, StageWork, TiledNest};
-use crate::kernels::elementwise::{Access, Broadcast, Code};
-use crate::kernels::reduce::{self, Zipped};
+use crate::kernels::elementwise::{Access, Broadcast, Code, Zip};
+use crate::kernels::reduce;
 use crate::schedule::{Nest, Part, Step, ValueId, Width, Work};
 
 /// The cost of a reduction per element, in sixteenths of a nanosecond.
@@ -113,32 +113,27 @@ impl Lowering<'_> {
         self.last_read[&value] == last && !self.results.contains(&value)
     }
 
-    /// The kernel for a reduction of a body of two operands, if there is one and both operands have rows that it can
-    /// read.
-    fn zipped(&self, part: &Part, next: &Part) -> Option<(Zipped, [usize; 2])> {
+    /// The function and the operands of a reduction of a body of two operands, if it has a kernel and both operands have
+    /// rows that the kernel can read.
+    fn zipped(&self, part: &Part, next: &Part) -> Option<(Zip, [usize; 2])> {
         let (Work::Body(code), Op::Reduce(op, _)) = (&part.step.work, self.graph.op(next.step.id))
         else {
             return None;
         };
         let (zip, inputs) = code.zip?;
-        let zipped = Zipped { zip, op: *op, dtype: code.results[0] };
         let inputs = inputs.map(usize::from);
-        let accesses = inputs.map(|input| &code.inputs[input].access);
-        let domain = (self.nest.rows, self.nest.columns);
-        let is_readable = |access: &&Access| match (access, next.width) {
-            (Access::Same | Access::Single, _) => true,
-            (Access::Strided(_), Width::Total(_)) => false,
-            (Access::Strided(rule), _) => {
-                Broadcast::of(access, domain) != Broadcast::Strided
-                    || rule.has_rows(self.nest.columns)
-            }
-        };
-        let is_repeated = |access: &&Access| {
-            matches!(Broadcast::of(access, domain), Broadcast::Scalar | Broadcast::PerRow)
-        };
-        let fits = accesses.iter().all(is_readable) && !accesses.iter().all(is_repeated);
-        let is_long = self.nest.columns >= reduce::FEW_LANES;
-        (fits && is_long && zipped.has_kernel()).then_some((zipped, inputs))
+        let columns = self.nest.columns;
+        let broadcasts = inputs.map(|input| {
+            let access = &code.inputs[input].access;
+            let is_readable = !matches!(access, Access::Strided(rule) if !rule.has_rows(columns));
+            (Broadcast::of(access, (self.nest.rows, columns)), is_readable)
+        });
+        let is_repeated = |broadcast| matches!(broadcast, Broadcast::Scalar | Broadcast::PerRow);
+        let is_readable = |(broadcast, is_readable)| is_readable || broadcast != Broadcast::Strided;
+        let fits = broadcasts.into_iter().all(is_readable)
+            && !broadcasts.iter().all(|&(broadcast, _)| is_repeated(broadcast));
+        let has_kernel = reduce::has_zip_kernel(*op, code.results[0], columns);
+        (fits && has_kernel && next.width == Width::Row).then_some((zip, inputs))
     }
 
     /// Lowers a body and the reduction of one of its results to one stage.
@@ -150,23 +145,22 @@ impl Lowering<'_> {
         let value = next.step.args[0];
         let reduced = part.step.results.iter().position(|&result| result == value);
         let reduced = reduced.expect("the reduction reads a result of the body");
-        let (is_total, count) = match next.width {
-            Width::Total(count) => (true, count),
-            Width::Row | Width::Domain => (false, 1),
+        let count = match next.width {
+            Width::Total(count) => count,
+            Width::Row | Width::Domain => 1,
         };
         let is_stored = !self.is_temporary(at + 1, value);
-        let is_alone = !is_stored && part.step.results.len() == 1 && count == 1;
-        let zipped = self.zipped(part, next).filter(|_| is_alone);
+        let zipped = self.zipped(part, next).filter(|_| !is_stored);
         self.cost += code.cost + REDUCTION_COST;
         let operands = self.body_operands(at, part, code, self.nest.columns);
-        if let Some((zipped, inputs)) = zipped {
+        if let Some((zip, inputs)) = zipped {
             let results = SmallVec::from_elem(self.tile_of_reduction(at + 1, next, 1), 1);
             let rules = inputs.map(|input| match &code.inputs[input].access {
                 Access::Strided(rule) => Some(rule.clone()),
                 Access::Same | Access::Single => None,
             });
             let operands = inputs.map(|input| operands[input]).into_iter().collect();
-            let work = StageWork::Zip { zipped, rules, is_total };
+            let work = StageWork::Zip { zip, dtype: code.results[0], rules };
             self.free_dead(at, &part.step);
             self.free_dead(at + 1, &next.step);
             return Stage { work, width: self.nest.columns, operands, results, by_row: false };

@@ -194,25 +194,30 @@ impl Builder {
     fn call(&mut self, site: &Site<'_>, is_read: &[bool]) -> Vec<Held> {
         let origin = self.origin(site.schedule, site.step);
         let (work, is_long) = self.call_work(site);
-        let (mut loads, mut boxes) = (Vec::new(), Vec::new());
         let mut args: Vec<Arg> = Vec::with_capacity(site.operands.len());
+        // The slot of each value of the arena, and the last operand that reads it.
+        let (mut loads, mut boxes) = (Vec::new(), Vec::<(usize, usize)>::new());
+        let mut known = FxHashMap::default();
         for (index, (held, &last)) in site.operands.iter().zip(site.lasts).enumerate() {
             args.push(match held.at {
                 At::Slot { slot, is_own } => Arg::new(slot, is_own && last),
                 At::Arena(span) => {
-                    let same = |other: &&Held| other.at == held.at;
-                    let first = site.operands[..index].iter().position(|other| same(&other));
-                    let slot = first.map_or_else(|| self.slots.take(), |at| args[at].slot());
-                    if first.is_none() {
+                    let position = *known.entry(span).or_insert_with(|| {
+                        let slot = self.slots.take();
                         loads.push((span, held.ty.clone(), slot));
-                        boxes.push(slot);
-                    }
-                    Arg::new(slot, !site.operands[index + 1..].iter().any(|other| same(&other)))
+                        boxes.push((slot, index));
+                        boxes.len() - 1
+                    });
+                    boxes[position].1 = index;
+                    Arg::new(boxes[position].0, false)
                 }
             });
         }
         // The call drops dead operands before it stores its results, which may take their places.
-        boxes.into_iter().for_each(|slot| self.slots.release(slot));
+        for (slot, last) in boxes {
+            args[last] = Arg::new(slot, true);
+            self.slots.release(slot);
+        }
         for (held, _) in site.operands.iter().zip(site.lasts).filter(|(_, last)| **last) {
             self.release(held, true);
         }

@@ -12,7 +12,7 @@ use super::combine::{Kind, combine};
 use crate::kernels::elementwise::{
     Access, Code, Compute, Constant, Input, Instruction, Kernel, Loc, Target, Zip, binary_kernel,
     clip_kernel, convert_kernel, copy_kernel, known_divisor_kernel, known_power_kernel,
-    select_kernel, select_over_kernel, sign_kernel, unary_kernel,
+    select_kernel, sign_kernel, unary_kernel,
 };
 
 /// A value during code generation: its location and dtype.
@@ -72,12 +72,7 @@ impl Writer {
             (Op::Select, &[predicate, x, y]) => {
                 let predicate = self.convert(predicate, DType::Pred);
                 let (x, y) = (self.convert(x, result), self.convert(y, result));
-                let selected = self.emit(select_kernel(result.size()), &[predicate, x, y], result);
-                if let Loc::Register(register) = selected.loc {
-                    let over = select_over_kernel(result.size());
-                    self.instructions[usize::from(register)].over = Some(over);
-                }
-                selected
+                self.emit(select_kernel(result.size()), &[predicate, x, y], result)
             }
             (Op::Clip, &[x, low, high]) => {
                 let compute = Compute::of(result);
@@ -145,11 +140,8 @@ impl Writer {
             | UnaryClass::Bits
             | UnaryClass::Int => compute.dtype(),
         };
-        self.cost += unary_cost(op) * compute.dtype().size() / 4;
+        self.add_cost(op.operations(), compute);
         let y = self.emit(unary_kernel(op, compute), &[x], computed);
-        if let (UnaryOp::Abs, Loc::Register(register)) = (op, y.loc) {
-            self.kinds[usize::from(register)] = Kind::Absolute;
-        }
         self.convert(y, result)
     }
 
@@ -190,8 +182,8 @@ impl Writer {
         if let Some(z) = self.by_known_divisor(op, x, y, compute) {
             return self.convert(z, result);
         }
-        let (op, y) = self.as_product(op, x, y, compute);
-        self.cost += binary_cost(op) * compute.dtype().size() / 4;
+        let (op, x, y) = self.cheaper(op, x, y, compute);
+        self.add_cost(op.operations(), compute);
         let computed = match op.class() {
             BinaryClass::Parts => result,
             _ if result.is_pred() => DType::Pred,
@@ -213,20 +205,35 @@ impl Writer {
         compute: Compute,
     ) -> Option<Value> {
         let divisor = self.known(y).filter(|&y| y != 0.0)?;
-        let (kernel, through) = known_divisor_kernel(op, compute)?;
-        let inverse = self.constant(Scalar::Float(divisor.recip()), through);
+        let kernel = known_divisor_kernel(op, compute)?;
+        let inverse = self.constant(Scalar::Float(divisor.recip()), DType::F64);
         Some(self.emit(kernel, &[x, y, inverse], compute.dtype()))
     }
 
-    /// Replaces squares and quotients by powers of two with products, which have the same bits.
-    fn as_product(&mut self, op: BinaryOp, x: Value, y: Value, of: Compute) -> (BinaryOp, Value) {
-        let is_real = !matches!(of, Compute::C64 | Compute::C128);
-        let factor = match op {
-            BinaryOp::Pow if is_real && self.known(y) == Some(2.0) => Some(x),
-            BinaryOp::Divide => self.inverse_of_power_of_two(y),
-            _ => None,
-        };
-        factor.map_or((op, y), |factor| (BinaryOp::Multiply, factor))
+    /// Replaces squares and quotients by powers of two with products, and inverses with quotients. The bits are the
+    /// same.
+    fn cheaper(
+        &mut self,
+        op: BinaryOp,
+        x: Value,
+        y: Value,
+        of: Compute,
+    ) -> (BinaryOp, Value, Value) {
+        let power = if op == BinaryOp::Pow { self.known(y) } else { None };
+        let is_complex = matches!(of, Compute::C64 | Compute::C128);
+        if power == Some(2.0) && !is_complex {
+            return (BinaryOp::Multiply, x, x);
+        }
+        if power == Some(-1.0) && matches!(of, Compute::F32 | Compute::F64) {
+            return (BinaryOp::Divide, self.constant(Scalar::Float(1.0), of.dtype()), x);
+        }
+        let inverse = if op == BinaryOp::Divide { self.inverse_of_power_of_two(y) } else { None };
+        inverse.map_or((op, x, y), |inverse| (BinaryOp::Multiply, x, inverse))
+    }
+
+    /// Adds the cost of a function beyond the cost of moving its operands, see [`Code::cost`].
+    fn add_cost(&mut self, operations: u64, compute: Compute) {
+        self.cost += (operations as usize - 1) * compute.dtype().size() / 4;
     }
 
     /// `1 / y` for a constant power of two: the product by it has the same bits as the quotient and takes a fraction
@@ -315,7 +322,6 @@ impl Writer {
         for (result, &root) in roots.iter().enumerate() {
             self.write_result(root, index(result));
         }
-        self.write_over_late();
         let registers = assign_registers(&mut self.instructions);
         let constants = self.constants.iter().map(|&(value, dtype)| constant(value, dtype));
         Code {
@@ -353,32 +359,12 @@ impl Writer {
         let zip = match self.kinds[..] {
             [Kind::Binary(Multiply, of)] if is_float(of) => Zip::Product,
             [Kind::Square(Subtract, of)] if is_float(of) => Zip::SquaredDifference,
-            [Kind::Binary(Subtract, of), Kind::Absolute]
-                if is_float(of) && self.instructions[1].operands[0] == Loc::Register(0) =>
-            {
-                Zip::AbsoluteDifference
-            }
             _ => return None,
         };
         match self.instructions[0].operands {
             [Loc::Input(x), Loc::Input(y), _] => Some((zip, [x, y])),
             _ => None,
         }
-    }
-
-    /// Moves instructions that can overwrite an operand to the end, after all other reads of the operand.
-    fn write_over_late(&mut self) {
-        let operands = self.instructions.iter().flat_map(|next| next.operands);
-        let read: SmallVec<[u16; 8]> = operands
-            .filter_map(|operand| match operand {
-                Loc::Result(result) => Some(result),
-                _ => None,
-            })
-            .collect();
-        self.instructions.sort_by_key(|next| match next.target {
-            Target::Result(result) => next.over.is_some() && !read.contains(&result),
-            Target::Register(_) => false,
-        });
     }
 
     /// Writes a value to a result: the instruction that computes the value does so unless it writes to another
@@ -410,90 +396,13 @@ impl Writer {
     }
 }
 
-/// The cost of a function of four bytes beyond the cost of moving them, see [`Code::cost`].
-fn unary_cost(op: UnaryOp) -> usize {
-    match op {
-        UnaryOp::Exp
-        | UnaryOp::Expm1
-        | UnaryOp::Log
-        | UnaryOp::Log1p
-        | UnaryOp::Sigmoid
-        | UnaryOp::Sin
-        | UnaryOp::Cos
-        | UnaryOp::Tanh
-        | UnaryOp::Erf
-        | UnaryOp::ErfInv => VECTORIZED,
-        UnaryOp::Tan
-        | UnaryOp::Asin
-        | UnaryOp::Acos
-        | UnaryOp::Atan
-        | UnaryOp::Sinh
-        | UnaryOp::Cosh
-        | UnaryOp::Asinh
-        | UnaryOp::Acosh
-        | UnaryOp::Atanh
-        | UnaryOp::Cbrt
-        | UnaryOp::Erfc => 2 * VECTORIZED,
-        UnaryOp::Sqrt | UnaryOp::Rsqrt => DIVISION,
-        UnaryOp::Negate
-        | UnaryOp::Sign
-        | UnaryOp::Abs
-        | UnaryOp::Floor
-        | UnaryOp::Ceil
-        | UnaryOp::Round
-        | UnaryOp::RoundEven
-        | UnaryOp::BitwiseNot
-        | UnaryOp::PopulationCount
-        | UnaryOp::CountLeadingZeros
-        | UnaryOp::LogicalNot
-        | UnaryOp::IsNan
-        | UnaryOp::IsInfinity
-        | UnaryOp::Real
-        | UnaryOp::Imag
-        | UnaryOp::Conjugate => 0,
-    }
-}
-
-/// The cost of an op with two operands beyond the cost of moving them.
-fn binary_cost(op: BinaryOp) -> usize {
-    match op {
-        BinaryOp::Pow | BinaryOp::Atan2 => 2 * VECTORIZED,
-        BinaryOp::Remainder => 2 * DIVISION,
-        BinaryOp::Divide | BinaryOp::Quotient => DIVISION,
-        BinaryOp::Add
-        | BinaryOp::Subtract
-        | BinaryOp::Multiply
-        | BinaryOp::Max
-        | BinaryOp::Min
-        | BinaryOp::BitwiseAnd
-        | BinaryOp::BitwiseOr
-        | BinaryOp::BitwiseXor
-        | BinaryOp::LeftShift
-        | BinaryOp::RightShift
-        | BinaryOp::Equal
-        | BinaryOp::NotEqual
-        | BinaryOp::Greater
-        | BinaryOp::Less
-        | BinaryOp::GreaterEqual
-        | BinaryOp::LessEqual
-        | BinaryOp::LogicalAnd
-        | BinaryOp::LogicalOr
-        | BinaryOp::LogicalXor
-        | BinaryOp::Complex => 0,
-    }
-}
-
-/// The costs of a division or root, and of a vectorized function.
-const DIVISION: usize = 4;
-const VECTORIZED: usize = 10;
-
 fn instruction(kernel: Kernel, operands: &[Value], dtype: DType, register: u16) -> Instruction {
     let mut locs = [Loc::None; 3];
     for (loc, operand) in locs.iter_mut().zip(operands) {
         *loc = operand.loc;
     }
     let size = u8::try_from(dtype.size()).expect("an element has at most 16 bytes");
-    Instruction { kernel, over: None, operands: locs, target: Target::Register(register), size }
+    Instruction { kernel, operands: locs, target: Target::Register(register), size }
 }
 
 /// Returns true if every element of `from` is stored by the bytes of the equal element of `to`.

@@ -275,11 +275,17 @@ fn is_small(graph: &Graph, schedule: &Schedule) -> bool {
     let has_instructions = |step: &Step| match &step.work {
         Work::Body(_) | Work::Loop(_) => true,
         Work::Nest(_) => false,
-        Work::Op | Work::Regions(_) => match graph.op(step.id) {
-            Op::Slice(_) | Op::PutSlice(_) | Op::Reduce(..) | Op::Dot(_) => true,
-            Op::Constant(_) | Op::Tensor(_) | Op::Cond(_) => true,
-            op => matches!(op.family(), Family::Movement | Family::Create),
-        },
+        Work::Op | Work::Regions(_) => {
+            let op = graph.op(step.id);
+            match op.family() {
+                Family::Create | Family::Elementwise | Family::Movement => true,
+                Family::Reduce => matches!(op, Op::Reduce(..)),
+                Family::Contract => matches!(op, Op::Dot(_)),
+                Family::Index => matches!(op, Op::Slice(_) | Op::PutSlice(_)),
+                Family::Control => matches!(op, Op::Constant(_) | Op::Tensor(_) | Op::Cond(_)),
+                Family::Window | Family::Linalg => false,
+            }
+        }
     };
     let called = steps.iter().filter(|step| !has_instructions(step)).count();
     steps.len() >= MIN_STEPS && 4 * called <= steps.len() && steps.iter().all(is_small)

@@ -15,7 +15,6 @@ pub(super) enum Kind {
     Binary(BinaryOp, Compute),
     /// The square of an operation of two operands.
     Square(BinaryOp, Compute),
-    Absolute,
     Other,
 }
 

@@ -1,10 +1,9 @@
 //! The cost model: rough estimates that decide which steps can be cancelled, and which runs use the pool.
 //!
-//! The unit is the smallest kind of operation, such as one product and one sum. Element-wise bodies count in
-//! quarters of it, because their cost is in sixteenths of a nanosecond.
+//! The unit is the smallest kind of operation, such as one product and one sum. The operations of ops are columns of
+//! the op table and of its structured counterpart, see [`nxla_expr::operations`].
 
-use nxla_expr::{ExprId, Factorization, Family, Graph, Op};
-use nxla_tensor::Shape;
+use nxla_expr::{ExprId, Family, Graph, Op};
 
 use super::limits::{LONG, TRIPS};
 
@@ -27,14 +26,13 @@ pub(crate) fn is_large(cost: f64) -> bool {
 
 /// The cost of the op of a node, given the cost of its regions.
 pub(super) fn op_cost(graph: &Graph, id: ExprId, regions: f64) -> f64 {
-    match graph.op(id) {
-        Op::While(_) => TRIPS * regions,
-        // One operation of a large product takes a sixteenth of an operation.
-        op if op.family() == Family::Contract => operations(graph, id) / 16.0,
-        // One thread scatters, in order, so other threads would not help.
-        Op::IndexedAdd(_) | Op::IndexedPut(_) => 0.0,
-        _ => operations(graph, id) + regions,
+    let op = graph.op(id);
+    if let Op::While(_) = op {
+        return TRIPS * regions;
     }
+    // One thread scatters, in order, so other threads would not help.
+    let is_serial = matches!(op, Op::IndexedAdd(_) | Op::IndexedPut(_));
+    if is_serial { 0.0 } else { operations(graph, id).max(regions) }
 }
 
 /// The cost of element-wise code, from its cost in sixteenths of a nanosecond.
@@ -42,72 +40,36 @@ pub(super) fn body_cost(cost: usize) -> f64 {
     cost as f64 / 4.0
 }
 
-/// The number of operations of the op of a node, without its regions.
+/// The cost of the op of a node, without its regions: its arithmetic, or the elements that it moves if these cost more.
 fn operations(graph: &Graph, id: ExprId) -> f64 {
     let op = graph.op(id);
-    let size = |shape: &Shape| shape.iter().map(|&size| size as f64).product::<f64>();
-    let results = || graph.ty(id).parts().iter().map(|ty| size(&ty.shape));
-    let operands =
-        || graph.operands(id).iter().flat_map(|&x| graph.ty(x).parts()).map(|ty| size(&ty.shape));
-    let elements: f64 = operands().chain(results()).sum();
+    let arithmetic = nxla_expr::operations(graph, id) as f64;
+    let elements = |id: ExprId| {
+        let sizes = graph.ty(id).parts().iter().map(|ty| ty.shape.iter().map(|&size| size as f64));
+        sizes.map(Iterator::product::<f64>).sum::<f64>()
+    };
+    let results = elements(id);
+    let moved = results + graph.operands(id).iter().map(|&operand| elements(operand)).sum::<f64>();
     match op.family() {
-        Family::Create | Family::Elementwise | Family::Movement | Family::Reduce => elements,
+        // A vector unit does a sixteenth of the products at a time, and the table counts products and sums.
+        Family::Contract => arithmetic / 32.0,
+        // A slice reads only what it copies. Gathers and sorts access memory in random order.
         Family::Index => match op {
-            // A slice reads only what it copies.
-            Op::Slice(_) => 2.0 * results().sum::<f64>(),
-            Op::PutSlice(_) => elements,
+            Op::Slice(_) => 2.0 * results,
+            Op::PutSlice(_) => moved,
             Op::Gather(_)
             | Op::IndexedAdd(_)
             | Op::IndexedPut(_)
-            // Sorting makes several passes.
             | Op::Sort(_)
-            | Op::Argsort(..) => 16.0 * elements,
-            op @ nxla_expr::outside!(index) => {
-                unreachable!("{} is of another family", op.name())
-            }
+            | Op::Argsort(..) => arithmetic.max(16.0 * moved),
+            op @ nxla_expr::outside!(index) => unreachable!("{} is of another family", op.name()),
         },
-        Family::Window => elements * taps(op),
-        // For matrices this is the number of products, and for convolutions it is close.
-        Family::Contract => operands().chain(results()).product::<f64>().sqrt(),
-        Family::Linalg => linalg_operations(graph, id),
-        Family::Control => 0.0,
-    }
-}
-
-/// The number of operations of linear algebra. The factors are measured at a side of 32, where little of the code
-/// is vectorized.
-fn linalg_operations(graph: &Graph, id: ExprId) -> f64 {
-    let shape = graph.shape(graph.operands(id)[0]);
-    let elements: f64 = shape.iter().map(|&size| size as f64).product();
-    let smaller = || shape[shape.rank() - 2..].iter().copied().min().unwrap_or(0) as f64;
-    match graph.op(id) {
-        Op::Fft(transform) => {
-            let length = transform.length as f64;
-            let lines = elements / (shape[transform.axis] as f64).max(1.0);
-            4.0 * lines * length * length.max(2.0).log2()
-        }
-        Op::TriangularSolve(_) => {
-            let b: f64 =
-                graph.shape(graph.operands(id)[1]).iter().map(|&size| size as f64).product();
-            // Each unknown of each system reads a row of the matrix.
-            b * smaller()
-        }
-        Op::Cholesky => elements * smaller(),
-        Op::Factorize(Factorization::Lu) => 2.0 * elements * smaller(),
-        Op::Factorize(Factorization::Qr { .. }) => 8.0 * elements * smaller(),
-        Op::Factorize(Factorization::Eigh) => 16.0 * elements * smaller(),
-        Op::Factorize(Factorization::Svd { .. }) => 32.0 * elements * smaller(),
-        op @ nxla_expr::outside!(linalg) => unreachable!("{} is of another family", op.name()),
-    }
-}
-
-/// The number of elements per result of a window. Sums and extrema reduce one axis after the other; scatters
-/// search all elements.
-fn taps(op: &Op) -> f64 {
-    match op {
-        Op::Window(_, window) => window.dimensions.iter().sum::<usize>() as f64,
-        Op::WindowScatter(_, window) => window.dimensions.iter().product::<usize>() as f64,
-        Op::WindowFun(_) => 1.0,
-        op @ nxla_expr::outside!(window) => unreachable!("{} is of another family", op.name()),
+        Family::Create
+        | Family::Elementwise
+        | Family::Movement
+        | Family::Reduce
+        | Family::Window
+        | Family::Linalg => arithmetic.max(moved),
+        Family::Control => arithmetic,
     }
 }

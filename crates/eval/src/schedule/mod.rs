@@ -12,7 +12,6 @@ mod dead;
 mod groups;
 mod limits;
 mod nest;
-mod places;
 
 use std::sync::Arc;
 
@@ -23,12 +22,14 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::kernels::elementwise::Code;
+use crate::kernels::index::known_slice;
 use crate::kernels::matrix::Kernels;
+use crate::kernels::movement::{Places, broadcast, reversed};
+use crate::kernels::strided::Strided;
 
 pub(crate) use cost::{is_large, is_long, is_long_body};
 pub(crate) use limits::SMALL_BYTES;
 pub(crate) use nest::{Nest, Part, Width};
-pub(crate) use places::{index_map, is_at_most};
 
 /// The number of a value: an input of the program, or a result of a step.
 pub(crate) type ValueId = u32;
@@ -112,6 +113,26 @@ fn count_uses(steps: &[Step], outputs: &[ValueId], values: usize) -> Vec<u32> {
         uses[value as usize] += 1;
     }
     uses
+}
+
+/// The index map of a node into its operand.
+pub(crate) fn index_map(graph: &Graph, id: ExprId) -> Places {
+    let x = graph.shape(graph.operands(id)[0]);
+    match graph.op(id) {
+        Op::Reshape(_) | Op::Squeeze(_) => {
+            Places { offset: 0, steps: Strided::row_major(graph.shape(id)) }
+        }
+        Op::Broadcast(attributes) => broadcast(x, attributes),
+        Op::Reverse(axes) => reversed(x, axes),
+        Op::Slice(attributes) => known_slice(x, attributes),
+        op => unreachable!("{} is not an index map", op.name()),
+    }
+}
+
+/// Returns true if a tensor has at most this many bytes.
+pub(crate) fn is_at_most(ty: &TensorType, bytes: usize) -> bool {
+    let size = ty.shape.checked_size().and_then(|size| size.checked_mul(ty.dtype.size()));
+    size.is_some_and(|size| size <= bytes)
 }
 
 /// Schedules a program and the programs of its regions. Hooks for which `listens` returns false are not called,

@@ -136,7 +136,9 @@ impl<'a> Fuser<'a> {
     fn elements(&self, step: &Step) -> usize {
         match &step.work {
             Work::Body(code) => code.shape.size(),
-            _ => self.graph().shape(self.graph().operands(step.id)[0]).size(),
+            Work::Op | Work::Nest(_) | Work::Loop(_) | Work::Regions(_) => {
+                self.graph().shape(self.graph().operands(step.id)[0]).size()
+            }
         }
     }
 

@@ -6,15 +6,17 @@
 //! then accumulated in place.
 
 use nxla_expr::Conv;
-use nxla_tensor::{Complex, DType, Element, HostTensor, Shape};
+use nxla_tensor::{HostTensor, Shape};
 
-use super::matmul::{Factor, Number, Sizes, matmul};
-use super::{match_number, phases};
-use crate::context;
-use crate::context::{Cx, Fault};
+use super::matmul::{Factor, Sizes, matmul};
+use super::phases;
+use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::CACHE_BYTES;
-use crate::kernels::strided::Strided;
+use crate::kernels::matrix::Kernels;
+use crate::kernels::movement::permuted;
+use crate::kernels::number::{Number, match_number};
+use crate::kernels::window::WindowAxis;
 
 /// Positions of the result whose patches are laid out at a time, and bytes of those patches, which are to stay
 /// in the second-level cache.
@@ -34,8 +36,9 @@ pub(super) fn conv(
     let canonical: Shape = attributes.output_permutation.iter().map(|&axis| shape[axis]).collect();
     let (input_shape, kernel_shape) = (input.shape(), kernel.shape());
     let result = match_number!(input.dtype(), T => {
+        let dtype = input.dtype();
         let (input, kernel) = (context::slice::<T>(&input), context::slice::<T>(&kernel));
-        context::build(T::DTYPE, &canonical, |out: &mut [T]| {
+        context::build(dtype, &canonical, |out: &mut [T]| {
             if phases::has_gaps(attributes) {
                 let (input, kernel) = ((input, &input_shape[..]), (kernel, &kernel_shape[..]));
                 phases::run(cx, attributes, input, kernel, (out, &canonical));
@@ -53,19 +56,6 @@ pub(super) fn conv(
     permuted(cx, &result, &inverse)
 }
 
-/// Axis `i` of the result is axis `permutation[i]` of `x`.
-fn permuted(cx: Cx<'_>, x: &HostTensor, permutation: &[usize]) -> Result<HostTensor, Fault> {
-    if permutation.iter().copied().eq(0..x.rank()) {
-        return Ok(x.clone());
-    }
-    let steps = Strided::row_major(x.shape());
-    let rule = Strided::new(0, permutation.iter().map(|&axis| (x.shape()[axis], steps[axis])));
-    let shape = permutation.iter().map(|&axis| x.shape()[axis]).collect();
-    context::build_bytes(x.dtype(), &shape, |out| {
-        rule.read_all_bytes(cx, x.dtype().size(), x.bytes(), out);
-    })
-}
-
 /// The sizes of a convolution in canonical layout, whose input has no [gaps](phases).
 pub(super) struct Geometry {
     /// Images of the result.
@@ -77,81 +67,41 @@ pub(super) struct Geometry {
     /// Input channels that one output channel sees.
     group_channels: usize,
     group_outputs: usize,
-    axes: Vec<Spatial>,
+    axes: Vec<WindowAxis>,
     /// Elements of the spatial axes of input, kernel and result.
     in_size: usize,
     kernel_size: usize,
     out_size: usize,
 }
 
-/// One spatial axis.
-struct Spatial {
-    in_size: usize,
-    kernel: usize,
-    out: usize,
-    /// Elements of the input between neighbours of the result, and of the kernel.
-    stride: usize,
-    dilation: usize,
-    low: i64,
-    /// For each position in the kernel and each one of the result, the position in the input, or
-    /// `NOWHERE` in the padding. Not for the last axis.
-    places: Vec<usize>,
+/// Reads what one tap of the kernel sees of a row from the positions that begin at `column`.
+fn read_along_result<T: Copy>(
+    axis: &WindowAxis,
+    row: &[T],
+    tap: usize,
+    column: usize,
+    out: &mut [T],
+) {
+    read_inside(row, (column * axis.stride) as i64 + axis.offset(tap), axis.stride, out);
 }
 
-const NOWHERE: usize = usize::MAX;
-
-impl Spatial {
-    fn new(attributes: &Conv, axis: usize, in_size: usize, kernel: usize, out: usize) -> Self {
-        let (low, _) = attributes.padding[axis];
-        let place = |kernel_at: usize, out_at: usize| {
-            let at = (out_at * attributes.strides[axis]) as i64
-                + (kernel_at * attributes.kernel_dilation[axis]) as i64
-                - low;
-            usize::try_from(at).ok().filter(|&at| at < in_size).unwrap_or(NOWHERE)
-        };
-        let is_last = axis + 1 == attributes.padding.len();
-        let count = if is_last { 0 } else { kernel.saturating_mul(out) };
-        let mut places = context::filled(NOWHERE, count);
-        for (at, to) in places.iter_mut().enumerate() {
-            *to = place(at / out, at % out);
-        }
-        Self {
-            in_size,
-            kernel,
-            out,
-            stride: attributes.strides[axis],
-            dilation: attributes.kernel_dilation[axis],
-            low,
-            places,
-        }
-    }
-
-    /// Reads what one tap of the kernel sees of a row from the positions that begin at `column`.
-    fn read_along_result<T: Copy>(&self, row: &[T], tap: usize, column: usize, out: &mut [T]) {
-        let first = (column * self.stride + tap * self.dilation) as i64 - self.low;
-        read_inside(row, first, self.stride, out);
-    }
-
-    /// Reads what all taps of the kernel see of a row from one position.
-    fn read_along_kernel<T: Copy>(&self, row: &[T], column: usize, out: &mut [T]) {
-        let first = (column * self.stride) as i64 - self.low;
-        read_inside(row, first, self.dilation, out);
-    }
-}
-
-impl Spatial {
-    /// Adds what the taps of a row of the kernel see of a row of the input, from neighbouring positions.
-    /// There is nothing outside.
-    #[inline(always)]
-    fn add_runs<T: Number>(&self, row: &[T], column: usize, weights: &[T], sums: &mut [T::Sum]) {
-        for (tap, &weight) in weights.iter().enumerate() {
-            let first = (column + tap * self.dilation) as i64 - self.low;
-            let skip = usize::try_from(-first).unwrap_or(0).min(sums.len());
-            let Ok(first) = usize::try_from(first + skip as i64) else { continue };
-            let Some(row) = row.get(first..) else { continue };
-            for (sum, &x) in sums[skip..].iter_mut().zip(row) {
-                *sum = T::add_product(*sum, weight, x);
-            }
+/// Adds what the taps of a row of the kernel see of a row of the input, from neighbouring positions.
+/// There is nothing outside.
+#[inline(always)]
+fn add_runs<T: Number>(
+    axis: &WindowAxis,
+    row: &[T],
+    column: usize,
+    weights: &[T],
+    sums: &mut [T::Sum],
+) {
+    for (tap, &weight) in weights.iter().enumerate() {
+        let first = column as i64 + axis.offset(tap);
+        let skip = usize::try_from(-first).unwrap_or(0).min(sums.len());
+        let Ok(first) = usize::try_from(first + skip as i64) else { continue };
+        let Some(row) = row.get(first..) else { continue };
+        for (sum, &x) in sums[skip..].iter_mut().zip(row) {
+            *sum = T::add_product(*sum, weight, T::widen(x), false);
         }
     }
 }
@@ -172,11 +122,14 @@ fn read_inside<T: Copy>(row: &[T], first: i64, step: usize, out: &mut [T]) {
 
 impl Geometry {
     pub(super) fn new(attributes: &Conv, input: &[usize], kernel: &[usize], out: &[usize]) -> Self {
-        let axes: Vec<Spatial> = (0..input.len() - 2)
-            .map(|axis| {
-                Spatial::new(attributes, axis, input[axis + 2], kernel[axis + 2], out[axis + 2])
-            })
-            .collect();
+        let axes = (0..input.len() - 2).map(|axis| WindowAxis {
+            size: input[axis + 2],
+            count: out[axis + 2],
+            taps: kernel[axis + 2],
+            stride: attributes.strides[axis],
+            dilation: attributes.kernel_dilation[axis],
+            low: attributes.padding[axis].0,
+        });
         let groups = attributes.feature_groups.max(attributes.batch_groups);
         Self {
             batch: out[0],
@@ -188,11 +141,17 @@ impl Geometry {
             in_size: input[2..].iter().product(),
             kernel_size: kernel[2..].iter().product(),
             out_size: out[2..].iter().product(),
-            axes,
+            axes: axes.collect(),
         }
     }
 
-    pub(super) fn run<T: Number>(&self, cx: Cx<'_>, input: &[T], kernel: &[T], out: &mut [T]) {
+    pub(super) fn run<T: Number + Kernels>(
+        &self,
+        cx: Cx<'_>,
+        input: &[T],
+        kernel: &[T],
+        out: &mut [T],
+    ) {
         let block = self.group_outputs * self.out_size;
         let inner = self.group_channels * self.kernel_size;
         if block == 0 || inner == 0 {
@@ -225,21 +184,22 @@ impl Geometry {
     ) {
         let last = self.axes.last().expect("there is a spatial axis");
         cx.pieces(out, TILE, inner, |start, out| {
-            let mut sums = context::aligned(T::ZERO, TILE.min(last.out).min(out.len()));
+            let mut scratch = cx.scratch();
+            let sums = scratch.elements::<T::Sum>(TILE.min(last.count).min(out.len()));
             let mut done = 0;
             while done < out.len() {
                 let (plane, position) =
                     ((start + done) / self.out_size, (start + done) % self.out_size);
                 let (image, group) = (plane / self.groups, plane % self.groups);
-                let (row, column) = (position / last.out, position % last.out);
-                let count = (last.out - column).min(out.len() - done).min(TILE);
+                let (row, column) = (position / last.count, position % last.count);
+                let count = (last.count - column).min(out.len() - done).min(TILE);
                 let (channels, kernel) =
                     (self.channels(input, image, group), &kernel[group * inner..][..inner]);
                 let sums = &mut sums[..count];
-                sums.fill(T::ZERO);
+                sums.fill(T::EMPTY_SUM);
                 self.add_taps(channels, kernel, (row, column), sums);
                 let out = &mut out[done..done + count];
-                out.iter_mut().zip(&*sums).for_each(|(out, &sum)| *out = T::finish(sum));
+                out.iter_mut().zip(&*sums).for_each(|(out, &sum)| *out = T::narrow(sum));
                 done += count;
             }
         });
@@ -256,12 +216,12 @@ impl Geometry {
         let last = self.axes.last().expect("there is a spatial axis");
         let channels = channels.chunks_exact(self.in_size);
         for (channel, kernel) in channels.zip(kernel.chunks_exact(self.kernel_size)) {
-            for (tap, weights) in kernel.chunks_exact(last.kernel).enumerate() {
+            for (tap, weights) in kernel.chunks_exact(last.taps).enumerate() {
                 let Some(row) = self.row_of(tap, row) else { continue };
-                let row = &channel[row * last.in_size..][..last.in_size];
+                let row = &channel[row * last.size..][..last.size];
                 vectorize(
                     #[inline(always)]
-                    || last.add_runs(row, column, weights, sums),
+                    || add_runs(last, row, column, weights, sums),
                 );
             }
         }
@@ -279,7 +239,7 @@ impl Geometry {
     }
 
     /// The output channels of one group for one image: `[outputs][positions]`.
-    fn block<T: Number>(
+    fn block<T: Number + Kernels>(
         &self,
         cx: Cx<'_>,
         channels: &[T],
@@ -292,7 +252,7 @@ impl Geometry {
         let last = self.axes.last().expect("there is a spatial axis");
         // Patches lie along the longer side, so that few long runs are read: the kernel is large
         // in the derivative of another one.
-        let by_position = last.kernel > last.out;
+        let by_position = last.taps > last.count;
         let most = 2 * CACHE_BYTES / (inner * size_of::<T>()) / TILE_STEP * TILE_STEP;
         let tile = most.clamp(LEAST_TILE, TILE);
         for start in (0..self.out_size).step_by(tile) {
@@ -327,14 +287,15 @@ impl Geometry {
     /// Reads the inputs of all taps and channels at one position of the result. `out` is zeroed, like the padding.
     fn read_patch<T: Number>(&self, channels: &[T], position: usize, out: &mut [T]) {
         let inner = self.axes.last().expect("there is a spatial axis");
-        let (row, column) = (position / inner.out, position % inner.out);
-        for tap in 0..self.kernel_size / inner.kernel {
+        let (row, column) = (position / inner.count, position % inner.count);
+        for tap in 0..self.kernel_size / inner.taps {
             let Some(row) = self.row_of(tap, row) else { continue };
             let patches = out.chunks_exact_mut(self.kernel_size);
             for (channel, patch) in channels.chunks_exact(self.in_size).zip(patches) {
-                let row = &channel[row * inner.in_size..][..inner.in_size];
-                let patch = &mut patch[tap * inner.kernel..][..inner.kernel];
-                inner.read_along_kernel(row, column, patch);
+                let row = &channel[row * inner.size..][..inner.size];
+                let patch = &mut patch[tap * inner.taps..][..inner.taps];
+                let first = (column * inner.stride) as i64 + inner.offset(0);
+                read_inside(row, first, inner.dilation, patch);
             }
         }
     }
@@ -347,12 +308,12 @@ impl Geometry {
         let mut done = 0;
         while done < out.len() {
             let position = start + done;
-            let column = position % inner.out;
-            let count = (inner.out - column).min(out.len() - done);
-            if let Some(row) = self.row_of(tap / inner.kernel, position / inner.out) {
-                let row = &channel[row * inner.in_size..][..inner.in_size];
+            let column = position % inner.count;
+            let count = (inner.count - column).min(out.len() - done);
+            if let Some(row) = self.row_of(tap / inner.taps, position / inner.count) {
+                let row = &channel[row * inner.size..][..inner.size];
                 let out = &mut out[done..done + count];
-                inner.read_along_result(row, tap % inner.kernel, column, out);
+                read_along_result(inner, row, tap % inner.taps, column, out);
             }
             done += count;
         }
@@ -362,14 +323,11 @@ impl Geometry {
     fn row_of(&self, mut tap: usize, mut position: usize) -> Option<usize> {
         let (mut row, mut step) = (0, 1);
         for axis in self.axes[..self.axes.len() - 1].iter().rev() {
-            let place = axis.places[tap % axis.kernel * axis.out + position % axis.out];
-            if place == NOWHERE {
-                return None;
-            }
+            let place = axis.place(position % axis.count, tap % axis.taps)?;
             row += place * step;
-            step *= axis.in_size;
-            tap /= axis.kernel;
-            position /= axis.out;
+            step *= axis.size;
+            tap /= axis.taps;
+            position /= axis.count;
         }
         Some(row)
     }

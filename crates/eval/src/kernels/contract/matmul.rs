@@ -4,16 +4,15 @@
 //! precision. Products of a vector, and small ones, are bound by memory or by overhead anyway, so
 //! they add up in `f64` and are rounded once. Integers wrap.
 
-use ndarray::ArrayView2;
-use nxla_tensor::{Complex, Element};
 use smallvec::SmallVec;
 
-use crate::context;
-use crate::context::Cx;
+use crate::context::{self, Cx};
 use crate::kernels::elementwise::{vectorize, vectorize_fused};
 use crate::kernels::limits::{BLOCK_ELEMENTS, CHECKED_PRODUCT, PART_ELEMENTS, SMALL_PRODUCT};
-use crate::kernels::matrix::{Kernels, Product};
+use crate::kernels::matrix::Kernels;
+use crate::kernels::number::Number;
 use crate::kernels::reduce::{FEW_LANES, kept_whole, narrowed};
+use crate::kernels::strided::Strided;
 
 /// Elements of a partial sum, and independent sums within it.
 const LANES: usize = 32;
@@ -57,105 +56,8 @@ impl<T> Factor<'_, T> {
     }
 }
 
-/// Elements that can be multiplied and added up.
-pub(super) trait Number: Element {
-    /// The accumulator of products.
-    type Sum: Copy + Send + Sync;
-    const ZERO: Self::Sum;
-    /// Adds a product to a sum: at once where that `is_fused` and gives the same bits, since the product
-    /// needs no rounding.
-    fn add_wide(sum: Self::Sum, x: Self, y: Self::Sum, is_fused: bool) -> Self::Sum;
-    #[inline(always)]
-    fn add_product(sum: Self::Sum, x: Self, y: Self) -> Self::Sum {
-        Self::add_wide(sum, x, Self::widen(y), false)
-    }
-    fn widen(x: Self) -> Self::Sum;
-    fn join(a: Self::Sum, b: Self::Sum) -> Self::Sum;
-    fn finish(sum: Self::Sum) -> Self;
-    fn product(x: Self, y: Self) -> Self;
-    /// Writes a large product; `None` where the type has no kernel for that.
-    const BLOCKED: Option<Product<Self>>;
-}
-
-macro_rules! integer_number {
-    ($($t:ty)*) => {
-        $(impl Number for $t {
-            type Sum = $t;
-            const ZERO: $t = 0;
-            const BLOCKED: Option<Product<Self>> = None;
-            #[inline(always)]
-            fn add_wide(sum: $t, x: $t, y: $t, _: bool) -> $t {
-                sum.wrapping_add(x.wrapping_mul(y))
-            }
-            #[inline(always)]
-            fn widen(x: $t) -> $t {
-                x
-            }
-            #[inline(always)]
-            fn join(a: $t, b: $t) -> $t {
-                a.wrapping_add(b)
-            }
-            #[inline(always)]
-            fn finish(sum: $t) -> $t {
-                sum
-            }
-            #[inline(always)]
-            fn product(x: $t, y: $t) -> $t {
-                x.wrapping_mul(y)
-            }
-        })*
-    };
-}
-integer_number!(u8 u16 u32 u64 i8 i16 i32 i64);
-
-macro_rules! float_number {
-    ($t:ty, $sum:ty, $zero:expr, $widen:expr, $narrow:expr, $fused:expr) => {
-        impl Number for $t {
-            type Sum = $sum;
-            const ZERO: $sum = $zero;
-            const BLOCKED: Option<Product<Self>> = <$t as Kernels>::PRODUCT;
-            #[inline(always)]
-            fn add_wide(sum: $sum, x: $t, y: $sum, is_fused: bool) -> $sum {
-                let fused: Option<fn($sum, $sum, $sum) -> $sum> = $fused;
-                match fused {
-                    Some(fused) if is_fused => fused($widen(x), y, sum),
-                    _ => sum + $widen(x) * y,
-                }
-            }
-            #[inline(always)]
-            fn widen(x: $t) -> $sum {
-                $widen(x)
-            }
-            #[inline(always)]
-            fn join(a: $sum, b: $sum) -> $sum {
-                a + b
-            }
-            #[inline(always)]
-            fn finish(sum: $sum) -> $t {
-                $narrow(sum)
-            }
-            #[inline(always)]
-            fn product(x: $t, y: $t) -> $t {
-                x * y
-            }
-        }
-    };
-}
-// The product of two significands of 24 bits has 48 bits, which fit into an `f64`.
-float_number!(f32, f64, 0.0, f64::from, |sum| sum as f32, Some(f64::mul_add));
-float_number!(f64, f64, 0.0, |x| x, |sum| sum, None);
-float_number!(
-    Complex<f32>,
-    Complex<f64>,
-    Complex::new(0.0, 0.0),
-    |z: Complex<f32>| Complex::new(f64::from(z.re), f64::from(z.im)),
-    |z: Complex<f64>| Complex::new(z.re as f32, z.im as f32),
-    None
-);
-float_number!(Complex<f64>, Complex<f64>, Complex::new(0.0, 0.0), |z| z, |z| z, None);
-
 /// Multiplies each pair of matrices; `out` is a batch of `[rows][columns]`.
-pub(super) fn matmul<T: Number>(
+pub(super) fn matmul<T: Number + Kernels>(
     cx: Cx<'_>,
     sizes: Sizes,
     left: Factor<'_, T>,
@@ -183,7 +85,7 @@ pub(super) fn matmul<T: Number>(
     });
 }
 
-fn product<T: Number>(
+fn product<T: Number + Kernels>(
     cx: Cx<'_>,
     sizes: Sizes,
     left: Factor<'_, T>,
@@ -209,8 +111,8 @@ fn product<T: Number>(
     if rows * inner * columns > SMALL_PRODUCT && blocked(cx, sizes, left, right, out) {
         return;
     }
-    let left = in_order(left, rows, inner, false);
-    let right = in_order(right, columns, inner, true);
+    let left = in_order(cx, left, rows, inner, false);
+    let right = in_order(cx, right, columns, inner, true);
     if rows * inner * columns <= SMALL_PRODUCT {
         return small(&left, &right, inner, columns, out);
     }
@@ -228,7 +130,7 @@ fn outer<T: Number>(cx: Cx<'_>, column: &[T], row: &[T], out: &mut [T]) {
             #[inline(always)]
             || {
                 for (&x, out) in column[first..].iter().zip(out.chunks_exact_mut(row.len())) {
-                    out.iter_mut().zip(row).for_each(|(out, &y)| *out = T::product(x, y));
+                    out.iter_mut().zip(row).for_each(|(out, &y)| *out = T::times(x, y));
                 }
             },
         );
@@ -244,11 +146,11 @@ fn small<T: Number>(left: &[T], right: &[T], inner: usize, columns: usize, out: 
         8 => narrow::<T, 8>(left, right, inner, out),
         16 => narrow::<T, 16>(left, right, inner, out),
         _ => {
-            let mut sums: SmallVec<[T::Sum; FEW]> = SmallVec::from_elem(T::ZERO, columns);
+            let mut sums: SmallVec<[T::Sum; FEW]> = SmallVec::from_elem(T::EMPTY_SUM, columns);
             for (weights, out) in left.chunks_exact(inner).zip(out.chunks_exact_mut(columns)) {
-                sums.fill(T::ZERO);
+                sums.fill(T::EMPTY_SUM);
                 add_rows(weights, right, columns, 0, &mut sums);
-                out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = T::finish(sum));
+                out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = T::narrow(sum));
             }
         }
     }
@@ -261,38 +163,43 @@ fn narrow<T: Number, const N: usize>(left: &[T], right: &[T], inner: usize, out:
         #[inline(always)]
         || {
             for (weights, out) in left.chunks_exact(inner).zip(out) {
-                let mut sums = [T::ZERO; N];
+                let mut sums = [T::EMPTY_SUM; N];
                 for (&weight, row) in weights.iter().zip(right) {
                     for (sum, &x) in sums.iter_mut().zip(row) {
-                        *sum = T::add_product(*sum, weight, x);
+                        *sum = T::add_product(*sum, weight, T::widen(x), false);
                     }
                 }
-                *out = sums.map(T::finish);
+                *out = sums.map(T::narrow);
             }
         },
     );
 }
 
 /// The elements in the wanted order of axes.
-fn in_order<T: Number>(
-    factor: Factor<'_, T>,
+fn in_order<'a, T: Number>(
+    cx: Cx<'_>,
+    factor: Factor<'a, T>,
     outer: usize,
     inner: usize,
     inner_first: bool,
-) -> std::borrow::Cow<'_, [T]> {
+) -> std::borrow::Cow<'a, [T]> {
     if factor.inner_first == inner_first {
         return factor.elements.into();
     }
-    let (rows, columns) = if factor.inner_first { (inner, outer) } else { (outer, inner) };
-    let view = ArrayView2::from_shape((rows, columns), factor.elements);
-    let view = view.expect("a factor has the elements of its sizes");
-    context::collected(view.t().iter().copied()).into()
+    let (rows, columns) = if factor.inner_first { (outer, inner) } else { (inner, outer) };
+    let mut elements = context::filled(T::default(), rows * columns);
+    Strided::new(0, [(rows, 1), (columns, rows as isize)]).read_all(
+        cx,
+        factor.elements,
+        &mut elements,
+    );
+    elements.into()
 }
 
 /// `out[i]` is the product of row `i` of `matrix` and `vector`.
 fn runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T], inner: usize, out: &mut [T]) {
     if let [out] = out {
-        *out = T::finish(one_run(cx, matrix, vector));
+        *out = T::narrow(one_run(cx, matrix, vector));
         return;
     }
     // All rows meet the same numbers.
@@ -311,12 +218,12 @@ fn runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T], inner: usize, out: &m
                 for (out, rows) in several.iter_mut().zip(rows.chunks_exact(TOGETHER * inner)) {
                     let sums: [T::Sum; TOGETHER] = few_rows(rows, inner, &vector, is_fused);
                     for row in 0..TOGETHER {
-                        out[row] = T::finish(sums[row]);
+                        out[row] = T::narrow(sums[row]);
                     }
                 }
                 for (out, row) in rest.iter_mut().zip(last.chunks_exact(inner)) {
                     let [sum] = few_rows(row, inner, &vector, is_fused);
-                    *out = T::finish(sum);
+                    *out = T::narrow(sum);
                 }
             },
         );
@@ -330,7 +237,7 @@ fn short_runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T::Sum], out: &mut 
     let weights = context::collected((0..BLOCK * inner).map(|at| vector[at % inner]));
     cx.rows(out, 1, inner, |first, out| {
         let matrix = &matrix[first * inner..][..out.len() * inner];
-        let [mut products, mut pairs] = [[T::ZERO; BLOCK * SHORT_ROW]; 2];
+        let [mut products, mut pairs] = [[T::EMPTY_SUM; BLOCK * SHORT_ROW]; 2];
         for (out, rows) in out.chunks_mut(BLOCK).zip(matrix.chunks(BLOCK * inner)) {
             let (mut sums, mut halves) = (&mut products, &mut pairs);
             let mut left = inner;
@@ -338,15 +245,12 @@ fn short_runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T::Sum], out: &mut 
                 #[inline(always)]
                 |is_fused| {
                     for ((sum, &x), &y) in sums.iter_mut().zip(rows).zip(&weights) {
-                        *sum = T::add_wide(T::ZERO, x, y, is_fused);
+                        *sum = T::add_product(T::EMPTY_SUM, x, y, is_fused);
                     }
                     while left % 2 == 0 {
                         left /= 2;
                         let pairs = sums.as_chunks::<2>().0[..out.len() * left].iter();
-                        halves
-                            .iter_mut()
-                            .zip(pairs)
-                            .for_each(|(sum, &[a, b])| *sum = T::join(a, b));
+                        halves.iter_mut().zip(pairs).for_each(|(sum, &[a, b])| *sum = T::add(a, b));
                         std::mem::swap(&mut sums, &mut halves);
                     }
                     match left {
@@ -372,9 +276,9 @@ fn joined<T: Number, const N: usize>(sums: &[T::Sum], out: &mut [T]) {
     for (out, sums) in out.iter_mut().zip(sums.as_chunks::<N>().0) {
         let mut sum = sums[0];
         for &x in &sums[1..] {
-            sum = T::join(sum, x);
+            sum = T::add(sum, x);
         }
-        *out = T::finish(sum);
+        *out = T::narrow(sum);
     }
 }
 
@@ -395,23 +299,23 @@ fn few_rows<T: Number, const ROWS: usize>(
     for row in 0..ROWS {
         xs[row] = &rows[row * inner..][..whole].as_chunks().0[..chunks];
     }
-    let mut lanes = [[T::ZERO; FEW_LANES]; ROWS];
+    let mut lanes = [[T::EMPTY_SUM; FEW_LANES]; ROWS];
     for at in 0..chunks {
         for row in 0..ROWS {
             for lane in 0..FEW_LANES {
                 let sum = &mut lanes[row][lane];
-                *sum = T::add_wide(*sum, xs[row][at][lane], ys[at][lane], is_fused);
+                *sum = T::add_product(*sum, xs[row][at][lane], ys[at][lane], is_fused);
             }
         }
     }
     let lanes = kept_whole(lanes);
-    let mut sums = [T::ZERO; ROWS];
+    let mut sums = [T::EMPTY_SUM; ROWS];
     for row in 0..ROWS {
-        let mut ends = T::ZERO;
+        let mut ends = T::EMPTY_SUM;
         for (&x, &y) in rows[row * inner..][whole..inner].iter().zip(&y[whole..]) {
-            ends = T::add_wide(ends, x, y, is_fused);
+            ends = T::add_product(ends, x, y, is_fused);
         }
-        sums[row] = T::join(narrowed(lanes[row], &T::join), ends);
+        sums[row] = T::add(narrowed(lanes[row], &T::add), ends);
     }
     sums
 }
@@ -419,7 +323,7 @@ fn few_rows<T: Number, const ROWS: usize>(
 /// The product of two vectors, in parts where they are long.
 fn one_run<T: Number>(cx: Cx<'_>, x: &[T], y: &[T]) -> T::Sum {
     let of_part = |x: &[T], y: &[T]| {
-        let mut sum = T::ZERO;
+        let mut sum = T::EMPTY_SUM;
         vectorize_fused(
             #[inline(always)]
             |is_fused| sum = run(x, y, is_fused),
@@ -431,25 +335,25 @@ fn one_run<T: Number>(cx: Cx<'_>, x: &[T], y: &[T]) -> T::Sum {
     }
     let pieces: Vec<_> = x.chunks(PART_ELEMENTS).zip(y.chunks(PART_ELEMENTS)).collect();
     let parts = cx.collect(pieces.len(), &|index| of_part(pieces[index].0, pieces[index].1));
-    parts.into_iter().fold(T::ZERO, T::join)
+    parts.into_iter().fold(T::EMPTY_SUM, T::add)
 }
 
 /// The product of two vectors, one part of a long one.
 #[inline(always)]
 fn run<T: Number>(x: &[T], y: &[T], is_fused: bool) -> T::Sum {
     let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
-    let mut sums = [T::ZERO; LANES];
+    let mut sums = [T::EMPTY_SUM; LANES];
     for (x, y) in xs.iter().zip(ys) {
         for lane in 0..LANES {
-            sums[lane] = T::add_wide(sums[lane], x[lane], T::widen(y[lane]), is_fused);
+            sums[lane] = T::add_product(sums[lane], x[lane], T::widen(y[lane]), is_fused);
         }
     }
     let [sums] = kept_whole([sums]);
-    let mut ends = T::ZERO;
+    let mut ends = T::EMPTY_SUM;
     for (&x, &y) in x_tail.iter().zip(y_tail) {
-        ends = T::add_product(ends, x, y);
+        ends = T::add_product(ends, x, T::widen(y), false);
     }
-    T::join(narrowed(sums, &T::join), ends)
+    T::add(narrowed(sums, &T::add), ends)
 }
 
 /// `out` is the sum of the rows of `matrix`, each times its element of `weights`.
@@ -457,7 +361,7 @@ fn combined_rows<T: Number>(cx: Cx<'_>, weights: &[T], matrix: &[T], out: &mut [
     let columns = out.len();
     if columns <= SHORT_ROW && weights.len() >= FEW {
         let sums = combined_short_rows(cx, weights, matrix, columns);
-        out.iter_mut().zip(sums).for_each(|(out, sum)| *out = T::finish(sum));
+        out.iter_mut().zip(sums).for_each(|(out, sum)| *out = T::narrow(sum));
         return;
     }
     let rows = (PART_ELEMENTS / columns).max(LEAST_ROWS);
@@ -465,14 +369,15 @@ fn combined_rows<T: Number>(cx: Cx<'_>, weights: &[T], matrix: &[T], out: &mut [
         return combined_parts(cx, weights, matrix, rows, out);
     }
     cx.rows(out, 1, weights.len(), |first, out| {
-        let mut buffer = context::aligned(T::ZERO, out.len().min(COLUMNS));
+        let mut scratch = cx.scratch();
+        let buffer = scratch.elements::<T::Sum>(out.len().min(COLUMNS));
         for (tile, out) in out.chunks_mut(COLUMNS).enumerate() {
             let first = first + tile * COLUMNS;
             let sums = &mut buffer[..out.len()];
-            sums.fill(T::ZERO);
+            sums.fill(T::EMPTY_SUM);
             add_rows(weights, matrix, columns, first, sums);
             for (out, &sum) in out.iter_mut().zip(&*sums) {
-                *out = T::finish(sum);
+                *out = T::narrow(sum);
             }
         }
     });
@@ -484,16 +389,16 @@ fn combined_parts<T: Number>(cx: Cx<'_>, weights: &[T], matrix: &[T], rows: usiz
     let parts: Vec<_> = weights.chunks(rows).zip(matrix.chunks(rows * columns)).collect();
     let sums = cx.collect(parts.len(), &|index| {
         let (weights, matrix) = parts[index];
-        let mut sums = context::filled(T::ZERO, columns);
+        let mut sums = context::filled(T::EMPTY_SUM, columns);
         add_rows(weights, matrix, columns, 0, &mut sums);
         sums
     });
     let mut sums = sums.into_iter();
     let mut total = sums.next().unwrap_or_default();
     for part in sums {
-        total.iter_mut().zip(part).for_each(|(sum, x)| *sum = T::join(*sum, x));
+        total.iter_mut().zip(part).for_each(|(sum, x)| *sum = T::add(*sum, x));
     }
-    out.iter_mut().zip(total).for_each(|(out, sum)| *out = T::finish(sum));
+    out.iter_mut().zip(total).for_each(|(out, sum)| *out = T::narrow(sum));
 }
 
 /// The sums of many rows of a few columns each, which are read as if they had [`SHORT_ROW`]: what is
@@ -511,11 +416,11 @@ fn combined_short_rows<T: Number>(
         // These rows have enough elements behind them. Two rows are accumulated at a time.
         let whole = (matrix.len() + columns).saturating_sub(SHORT_ROW) / columns;
         let (pairs, _) = weights[..whole.min(weights.len())].as_chunks::<2>();
-        let mut sums = [T::ZERO; SHORT_ROW];
+        let mut sums = [T::EMPTY_SUM; SHORT_ROW];
         vectorize_fused(
             #[inline(always)]
             |is_fused| {
-                let mut lanes = [[T::ZERO; SHORT_ROW]; 2];
+                let mut lanes = [[T::EMPTY_SUM; SHORT_ROW]; 2];
                 for (at, weights) in pairs.iter().enumerate() {
                     let rows = &matrix[2 * at * columns..][..columns + SHORT_ROW];
                     for side in 0..2 {
@@ -523,20 +428,20 @@ fn combined_short_rows<T: Number>(
                         let row = &rows[side * columns..][..SHORT_ROW];
                         for lane in 0..SHORT_ROW {
                             let sum = &mut lanes[side][lane];
-                            *sum = T::add_wide(*sum, row[lane], weight, is_fused);
+                            *sum = T::add_product(*sum, row[lane], weight, is_fused);
                         }
                     }
                 }
                 let [first, second] = kept_whole(lanes);
                 for lane in 0..SHORT_ROW {
-                    sums[lane] = T::join(first[lane], second[lane]);
+                    sums[lane] = T::add(first[lane], second[lane]);
                 }
             },
         );
         let done = 2 * pairs.len();
         for (&weight, row) in weights[done..].iter().zip(matrix[done * columns..].chunks(columns)) {
             for (sum, &x) in sums.iter_mut().zip(row) {
-                *sum = T::add_product(*sum, x, weight);
+                *sum = T::add_product(*sum, x, T::widen(weight), false);
             }
         }
         sums
@@ -546,9 +451,9 @@ fn combined_short_rows<T: Number>(
         return part(0);
     }
     let join = |a: [T::Sum; SHORT_ROW], b: [T::Sum; SHORT_ROW]| {
-        std::array::from_fn(|at| T::join(a[at], b[at]))
+        std::array::from_fn(|at| T::add(a[at], b[at]))
     };
-    cx.collect(parts, &part).into_iter().fold([T::ZERO; SHORT_ROW], join)
+    cx.collect(parts, &part).into_iter().fold([T::EMPTY_SUM; SHORT_ROW], join)
 }
 
 #[inline(always)]
@@ -574,7 +479,7 @@ fn add_rows<T: Number>(
                 for at in 0..sums.len() {
                     let mut sum = sums[at];
                     for row in 0..DEEP {
-                        sum = T::add_wide(sum, parts[row][at], weights[row], is_fused);
+                        sum = T::add_product(sum, parts[row][at], weights[row], is_fused);
                     }
                     sums[at] = sum;
                 }
@@ -582,7 +487,7 @@ fn add_rows<T: Number>(
             for (&weight, row) in rest.iter().zip(last.chunks_exact(columns)) {
                 let weight = T::widen(weight);
                 for (sum, &x) in sums.iter_mut().zip(&row[first..]) {
-                    *sum = T::add_wide(*sum, x, weight, is_fused);
+                    *sum = T::add_product(*sum, x, weight, is_fused);
                 }
             }
         },
@@ -590,14 +495,14 @@ fn add_rows<T: Number>(
 }
 
 /// A large product, spread over threads; `false` where the type has no blocked product.
-fn blocked<T: Number>(
+fn blocked<T: Number + Kernels>(
     cx: Cx<'_>,
     sizes: Sizes,
     left: Factor<'_, T>,
     right: Factor<'_, T>,
     out: &mut [T],
 ) -> bool {
-    let Some(multiply) = T::BLOCKED else { return false };
+    let Some(multiply) = T::PRODUCT else { return false };
     let Sizes { rows, inner, columns, .. } = sizes;
     // A multiplication takes far less than moving an element. More tiles than threads, so that a
     // thread that is held up does not hold up all.

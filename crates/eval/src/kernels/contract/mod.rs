@@ -5,12 +5,11 @@ mod matmul;
 mod phases;
 
 use nxla_expr::{Dot, Op, TensorType};
-use nxla_tensor::{Complex, DType, Element, HostTensor, Shape};
+use nxla_tensor::{DType, Element, HostTensor, Shape};
 
-use crate::context;
-use crate::context::Args;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::{Compute, convert};
+use crate::kernels::number::match_number;
 use crate::kernels::strided::Strided;
 use matmul::matmul;
 pub(crate) use matmul::{Factor, Sizes};
@@ -35,42 +34,6 @@ pub(crate) fn evaluate(
     };
     convert(cx, &result, ty.dtype)
 }
-
-/// Binds a type to the elements of a dtype in which contractions are computed.
-macro_rules! match_number {
-    ($dtype:expr, $t:ident => $body:expr) => {{
-        macro_rules! with {
-            ($found:ty) => {{
-                type $t = $found;
-                $body
-            }};
-        }
-        match $dtype {
-            DType::U8 => with!(u8),
-            DType::U16 => with!(u16),
-            DType::U32 => with!(u32),
-            DType::U64 => with!(u64),
-            DType::S8 => with!(i8),
-            DType::S16 => with!(i16),
-            DType::S32 => with!(i32),
-            DType::S64 => with!(i64),
-            DType::F32 => with!(f32),
-            DType::F64 => with!(f64),
-            DType::C64 => with!(Complex<f32>),
-            DType::C128 => with!(Complex<f64>),
-            dtype @ (DType::Pred
-            | DType::U2
-            | DType::U4
-            | DType::S2
-            | DType::S4
-            | DType::F8E5M2
-            | DType::F8E4M3FN
-            | DType::BF16
-            | DType::F16) => unreachable!("{dtype} is widened before it is multiplied"),
-        }
-    }};
-}
-use match_number;
 
 /// The result has the batch axes, the free axes of `left`, then the free axes of `right`.
 fn dot(

@@ -6,9 +6,9 @@
 use nxla_expr::Conv;
 
 use super::conv::Geometry;
-use super::matmul::Number;
-use crate::context;
-use crate::context::Cx;
+use crate::context::{self, Cx};
+use crate::kernels::matrix::Kernels;
+use crate::kernels::number::Number;
 use crate::kernels::strided::Strided;
 
 /// Positions of the result along one axis that see the same taps of the kernel, and those taps.
@@ -34,7 +34,7 @@ pub(super) fn has_gaps(conv: &Conv) -> bool {
 }
 
 /// Computes a convolution in canonical layout.
-pub(super) fn run<T: Number>(
+pub(super) fn run<T: Number + Kernels>(
     cx: Cx<'_>,
     conv: &Conv,
     (input, input_shape): (&[T], &[usize]),

@@ -3,18 +3,18 @@
 mod threefry;
 
 use nxla_expr::{Op, TensorType};
-use nxla_tensor::{Element, HostTensor, Scalar, match_dtype};
+use nxla_tensor::{HostTensor, Scalar};
 
-use crate::context;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::count_from;
+use crate::kernels::strided::Strided;
 
 pub(crate) use threefry::{random_wide_words, random_words};
 
 pub(crate) fn evaluate(cx: Cx<'_>, op: &Op, ty: &TensorType) -> Result<HostTensor, Fault> {
     match op {
         Op::Iota(iota) => iota_tensor(cx, iota.axis, ty),
-        Op::Eye(_) => eye(cx, ty),
+        Op::Eye(_) => eye(ty),
         op @ nxla_expr::outside!(create) => unreachable!("{} is of another family", op.name()),
     }
 }
@@ -33,37 +33,21 @@ fn iota_tensor(cx: Cx<'_>, axis: Option<usize>, ty: &TensorType) -> Result<HostT
     if inner == 1 && count == ty.shape.size() {
         return Ok(context::reshaped(numbers, &ty.shape));
     }
-    match_dtype!(ty.dtype, T => {
-        let numbers = context::slice::<T>(&numbers);
-        context::build(ty.dtype, &ty.shape, |out: &mut [T]| {
-            if inner == 1 {
-                out.chunks_exact_mut(count.max(1)).for_each(|out| out.copy_from_slice(numbers));
-            } else if inner > 0 {
-                let blocks = out.chunks_exact_mut(inner).zip(numbers.iter().cycle());
-                blocks.for_each(|(out, &number)| out.fill(number));
-            }
-        })
+    let outer = ty.shape.size().checked_div(count * inner).unwrap_or(0);
+    let rule = Strided::new(0, [(outer, 0), (count, 1), (inner, 0)]);
+    context::build_bytes(ty.dtype, &ty.shape, |out| {
+        rule.read_all_bytes(cx, ty.dtype.size(), numbers.bytes(), out);
     })
 }
 
 /// Ones on the diagonal of the last two axes.
-fn eye(cx: Cx<'_>, ty: &TensorType) -> Result<HostTensor, Fault> {
+fn eye(ty: &TensorType) -> Result<HostTensor, Fault> {
     let [.., rows, columns] = ty.shape[..] else { unreachable!("an eye has two axes") };
-    match_dtype!(ty.dtype, T => {
-        let (zero, one) = (Scalar::zero(ty.dtype), Scalar::one(ty.dtype));
-        let (zero, one) = (T::from_scalar(zero), T::from_scalar(one));
-        context::build(ty.dtype, &ty.shape, |out: &mut [T]| {
-            cx.rows(out, columns, columns, |first, out| {
-                out.fill(zero);
-                let (mut row, mut out) = (first % rows, out);
-                while !out.is_empty() {
-                    let here = out.len().min((rows - row) * columns);
-                    let (matrix, rest) = out.split_at_mut(here);
-                    let diagonal = matrix.iter_mut().skip(row).step_by(columns + 1);
-                    diagonal.take(columns.saturating_sub(row)).for_each(|x| *x = one);
-                    (row, out) = (0, rest);
-                }
-            });
-        })
-    })
+    let mut result = HostTensor::zeros(ty.dtype, ty.shape.clone())?;
+    let matrices = ty.shape.size().checked_div(rows * columns).unwrap_or(0);
+    let axes = [(matrices, (rows * columns) as isize), (rows.min(columns), columns as isize + 1)];
+    let diagonals = Strided::new(0, axes);
+    let ones = HostTensor::full(Scalar::one(ty.dtype), ty.dtype, [diagonals.len()])?;
+    diagonals.write_bytes(ty.dtype.size(), ones.bytes(), context::bytes_mut(&mut result));
+    Ok(result)
 }

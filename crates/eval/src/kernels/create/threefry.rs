@@ -6,8 +6,7 @@
 
 use nxla_tensor::{DType, HostTensor, Shape};
 
-use crate::context;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::TASK_ELEMENTS;
 

@@ -9,9 +9,9 @@ use nxla_expr::BinaryOp;
 
 use super::division::divided;
 use super::dtype::Compute;
-use super::lanes::{Kernel, kernel, map2_near, map2_over};
+use super::lanes::{Kernel, kernel, map2_near};
 use super::math::{Real, complex};
-use super::unary::narrow;
+use crate::kernels::number::{Number, match_number, narrow};
 
 /// The kernel of an op on two operands of a compute dtype. The result has the same dtype, except
 /// for comparisons, which return `pred`, and for `complex`. Logical ops expect operands of `pred`.
@@ -32,13 +32,49 @@ pub(crate) fn binary_kernel(op: BinaryOp, dtype: Compute) -> Kernel {
     }
 }
 
-macro_rules! integer_kernels {
-    ($name:ident, $t:ident, $unsigned:ident, pow: $pow:expr, divide: $divide:expr) => {
+/// Kernels that compute the same bits for signed and unsigned integers.
+macro_rules! bit_kernels {
+    ($name:ident, $t:ident) => {
+        bit_kernels!(
+            $name, $t; Pow Remainder Quotient Max Min RightShift Greater Less GreaterEqual LessEqual Divide Atan2 Complex
+        );
+    };
+    ($name:ident, $t:ident; $($other:ident)*) => {
         fn $name(op: BinaryOp) -> Kernel {
             match op {
                 BinaryOp::Add => kernel!(|x: $t, y: $t| -> $t { x.wrapping_add(y) }),
                 BinaryOp::Subtract => kernel!(|x: $t, y: $t| -> $t { x.wrapping_sub(y) }),
                 BinaryOp::Multiply => kernel!(|x: $t, y: $t| -> $t { x.wrapping_mul(y) }),
+                BinaryOp::BitwiseAnd | BinaryOp::LogicalAnd => {
+                    kernel!(|x: $t, y: $t| -> $t { x & y })
+                }
+                BinaryOp::BitwiseOr | BinaryOp::LogicalOr => {
+                    kernel!(|x: $t, y: $t| -> $t { x | y })
+                }
+                BinaryOp::BitwiseXor | BinaryOp::LogicalXor => {
+                    kernel!(|x: $t, y: $t| -> $t { x ^ y })
+                }
+                BinaryOp::LeftShift => {
+                    kernel!(|x: $t, y: $t| -> $t { if y < ($t::BITS as $t) { x << y } else { 0 } })
+                }
+                BinaryOp::Equal => kernel!(|x: $t, y: $t| -> u8 { u8::from(x == y) }),
+                BinaryOp::NotEqual => kernel!(|x: $t, y: $t| -> u8 { u8::from(x != y) }),
+                $(BinaryOp::$other)|* => {
+                    unreachable!("{} depends on signs or computes in floats", op.name())
+                }
+            }
+        }
+    };
+}
+bit_kernels!(bits_u8, u8);
+bit_kernels!(bits_u16, u16);
+bit_kernels!(bits_u32, u32);
+bit_kernels!(bits_u64, u64);
+
+macro_rules! integer_kernels {
+    ($name:ident, $t:ident, $unsigned:ident, $bits:ident, pow: $pow:expr, divide: $divide:expr) => {
+        fn $name(op: BinaryOp) -> Kernel {
+            match op {
                 BinaryOp::Pow => kernel!(|x: $t, y: $t| -> $t { $pow(x, y) }),
                 BinaryOp::Remainder => {
                     kernel!(|x: $t, y: $t| -> $t {
@@ -51,12 +87,6 @@ macro_rules! integer_kernels {
                 }
                 BinaryOp::Max => kernel!(|x: $t, y: $t| -> $t { x.max(y) }),
                 BinaryOp::Min => kernel!(|x: $t, y: $t| -> $t { x.min(y) }),
-                BinaryOp::BitwiseAnd => kernel!(|x: $t, y: $t| -> $t { x & y }),
-                BinaryOp::BitwiseOr => kernel!(|x: $t, y: $t| -> $t { x | y }),
-                BinaryOp::BitwiseXor => kernel!(|x: $t, y: $t| -> $t { x ^ y }),
-                BinaryOp::LeftShift => kernel!(|x: $t, y: $t| -> $t {
-                    if (y as $unsigned) < ($t::BITS as $unsigned) { x << y } else { 0 }
-                }),
                 BinaryOp::RightShift => kernel!(|x: $t, y: $t| -> $t {
                     if (y as $unsigned) < ($t::BITS as $unsigned) {
                         x >> y
@@ -65,18 +95,11 @@ macro_rules! integer_kernels {
                         (x >> ($t::BITS - 1)) >> 1
                     }
                 }),
-                BinaryOp::Equal => kernel!(|x: $t, y: $t| -> u8 { u8::from(x == y) }),
-                BinaryOp::NotEqual => kernel!(|x: $t, y: $t| -> u8 { u8::from(x != y) }),
                 BinaryOp::Greater => kernel!(|x: $t, y: $t| -> u8 { u8::from(x > y) }),
                 BinaryOp::Less => kernel!(|x: $t, y: $t| -> u8 { u8::from(x < y) }),
                 BinaryOp::GreaterEqual => kernel!(|x: $t, y: $t| -> u8 { u8::from(x >= y) }),
                 BinaryOp::LessEqual => kernel!(|x: $t, y: $t| -> u8 { u8::from(x <= y) }),
-                BinaryOp::LogicalAnd => kernel!(|x: $t, y: $t| -> $t { x & y }),
-                BinaryOp::LogicalOr => kernel!(|x: $t, y: $t| -> $t { x | y }),
-                BinaryOp::LogicalXor => kernel!(|x: $t, y: $t| -> $t { x ^ y }),
-                BinaryOp::Divide | BinaryOp::Atan2 | BinaryOp::Complex => {
-                    unreachable!("{} computes in floats", op.name())
-                }
+                op => $bits(op),
             }
         }
     };
@@ -98,23 +121,23 @@ macro_rules! power_by_squaring {
 }
 
 macro_rules! unsigned_kernels {
-    ($name:ident, $t:ident, $through:ident) => {
+    ($name:ident, $t:ident, $bits:ident, $through:ident) => {
         integer_kernels!(
-            $name, $t, $t,
+            $name, $t, $t, $bits,
             pow: |x: $t, y: $t| power_by_squaring!(x, y),
             divide: divided!($t through $through)
         );
     };
 }
-unsigned_kernels!(integer_u8, u8, f32);
-unsigned_kernels!(integer_u16, u16, f32);
-unsigned_kernels!(integer_u32, u32, f64);
-unsigned_kernels!(integer_u64, u64, integers);
+unsigned_kernels!(integer_u8, u8, bits_u8, f32);
+unsigned_kernels!(integer_u16, u16, bits_u16, f32);
+unsigned_kernels!(integer_u32, u32, bits_u32, f64);
+unsigned_kernels!(integer_u64, u64, bits_u64, integers);
 
 macro_rules! signed_kernels {
-    ($name:ident, $t:ident, $unsigned:ident, $through:ident) => {
+    ($name:ident, $t:ident, $unsigned:ident, $bits:ident, $through:ident) => {
         integer_kernels!(
-            $name, $t, $unsigned,
+            $name, $t, $unsigned, $bits,
             pow: |x: $t, y: $t| {
                 match x {
                     _ if y >= 0 => power_by_squaring!(x, y),
@@ -127,13 +150,18 @@ macro_rules! signed_kernels {
         );
     };
 }
-signed_kernels!(integer_i8, i8, u8, f32);
-signed_kernels!(integer_i16, i16, u16, f32);
-signed_kernels!(integer_i32, i32, u32, f64);
-signed_kernels!(integer_i64, i64, u64, integers);
+signed_kernels!(integer_i8, i8, u8, bits_u8, f32);
+signed_kernels!(integer_i16, i16, u16, bits_u16, f32);
+signed_kernels!(integer_i32, i32, u32, bits_u32, f64);
+signed_kernels!(integer_i64, i64, u64, bits_u64, integers);
 
 macro_rules! real_kernels {
     ($name:ident, $t:ident) => {
+        real_kernels!(
+            $name, $t; Quotient BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift LogicalAnd LogicalOr LogicalXor
+        );
+    };
+    ($name:ident, $t:ident; $($integer_op:ident)*) => {
         fn $name(op: BinaryOp) -> Kernel {
             match op {
                 BinaryOp::Add => kernel!(|x: $t, y: $t| -> $t { x + y }),
@@ -165,15 +193,7 @@ macro_rules! real_kernels {
                 BinaryOp::Complex => {
                     kernel!(|x: $t, y: $t| -> Complex<$t> { Complex::new(x, y) })
                 }
-                BinaryOp::Quotient
-                | BinaryOp::BitwiseAnd
-                | BinaryOp::BitwiseOr
-                | BinaryOp::BitwiseXor
-                | BinaryOp::LeftShift
-                | BinaryOp::RightShift
-                | BinaryOp::LogicalAnd
-                | BinaryOp::LogicalOr
-                | BinaryOp::LogicalXor => unreachable!("{} is not on floats", op.name()),
+                $(BinaryOp::$integer_op)|* => unreachable!("{} is not on floats", op.name()),
             }
         }
     };
@@ -183,6 +203,12 @@ real_kernels!(real_f64, f64);
 
 macro_rules! complex_kernels {
     ($name:ident, $t:ident, $narrow:expr) => {
+        complex_kernels!(
+            $name, $t, $narrow; Remainder Complex Quotient Max Min BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift
+                Greater Less GreaterEqual LessEqual LogicalAnd LogicalOr LogicalXor
+        );
+    };
+    ($name:ident, $t:ident, $narrow:expr; $($real_op:ident)*) => {
         fn $name(op: BinaryOp) -> Kernel {
             type C = Complex<$t>;
             // Products of `f32` parts are exact in `f64`, so that the result is rounded once.
@@ -204,23 +230,7 @@ macro_rules! complex_kernels {
                 BinaryOp::Atan2 => through!(complex::atan2),
                 BinaryOp::Equal => kernel!(|z: C, w: C| -> u8 { u8::from(z == w) }),
                 BinaryOp::NotEqual => kernel!(|z: C, w: C| -> u8 { u8::from(z != w) }),
-                BinaryOp::Remainder
-                | BinaryOp::Complex
-                | BinaryOp::Quotient
-                | BinaryOp::Max
-                | BinaryOp::Min
-                | BinaryOp::BitwiseAnd
-                | BinaryOp::BitwiseOr
-                | BinaryOp::BitwiseXor
-                | BinaryOp::LeftShift
-                | BinaryOp::RightShift
-                | BinaryOp::Greater
-                | BinaryOp::Less
-                | BinaryOp::GreaterEqual
-                | BinaryOp::LessEqual
-                | BinaryOp::LogicalAnd
-                | BinaryOp::LogicalOr
-                | BinaryOp::LogicalXor => unreachable!("{} is not on complex numbers", op.name()),
+                $(BinaryOp::$real_op)|* => unreachable!("{} is not on complex numbers", op.name()),
             }
         }
     };
@@ -228,51 +238,22 @@ macro_rules! complex_kernels {
 complex_kernels!(complex_c64, f32, narrow);
 complex_kernels!(complex_c128, f64, |z| z);
 
-/// The kernel for `x` to the power of a small integer, which is a product; `f32` is rounded once, and
-/// integers wrap.
+/// The kernel for the third or fourth power; `f32` is rounded once, and integers wrap.
 pub(crate) fn known_power_kernel(exponent: f64, dtype: Compute) -> Option<Kernel> {
-    macro_rules! float {
-        ($t:ty) => {
-            match exponent {
-                -1.0 => kernel!(|x: $t| -> $t { (1.0 / f64::from(x)) as $t }),
-                3.0 => kernel!(|x: $t| -> $t {
-                    let x = f64::from(x);
-                    (x * x * x) as $t
-                }),
-                4.0 => kernel!(|x: $t| -> $t {
-                    let x = f64::from(x);
-                    ((x * x) * (x * x)) as $t
-                }),
-                _ => return None,
-            }
-        };
+    fn power<T: Number>(is_fourth: bool) -> Kernel {
+        match is_fourth {
+            false => kernel!(|x: T| -> T {
+                let x = x.widen();
+                T::narrow(T::multiply(T::multiply(x, x), x))
+            }),
+            true => kernel!(|x: T| -> T {
+                let square = T::multiply(x.widen(), x.widen());
+                T::narrow(T::multiply(square, square))
+            }),
+        }
     }
-    macro_rules! integer {
-        ($t:ident) => {
-            match exponent {
-                3.0 => kernel!(|x: $t| -> $t { x.wrapping_mul(x).wrapping_mul(x) }),
-                4.0 => kernel!(|x: $t| -> $t {
-                    let square = x.wrapping_mul(x);
-                    square.wrapping_mul(square)
-                }),
-                _ => return None,
-            }
-        };
-    }
-    let kernel: Kernel = match dtype {
-        Compute::U8 => integer!(u8),
-        Compute::U16 => integer!(u16),
-        Compute::U32 => integer!(u32),
-        Compute::U64 => integer!(u64),
-        Compute::S8 => integer!(i8),
-        Compute::S16 => integer!(i16),
-        Compute::S32 => integer!(i32),
-        Compute::S64 => integer!(i64),
-        Compute::F32 => float!(f32),
-        Compute::F64 => float!(f64),
-        Compute::C64 | Compute::C128 => return None,
-    };
-    Some(kernel)
+    let is_known = (exponent == 3.0 || exponent == 4.0) && !dtype.dtype().is_complex();
+    is_known.then(|| match_number!(dtype.dtype(), T => power::<T>(exponent == 4.0)))
 }
 
 /// `predicate ? x : y` on elements of this many bytes; the predicate is a `pred`.
@@ -283,30 +264,6 @@ pub(crate) fn select_kernel(size: usize) -> Kernel {
         4 => kernel!(|p: u8, x: u32, y: u32| -> u32 { if p != 0 { x } else { y } }),
         8 => kernel!(|p: u8, x: u64, y: u64| -> u64 { if p != 0 { x } else { y } }),
         16 => kernel!(|p: u8, x: [u64; 2], y: [u64; 2]| -> [u64; 2] { if p != 0 { x } else { y } }),
-        size => unreachable!("no element has {size} bytes"),
-    }
-}
-
-/// The same where `y` is what the result holds before it is written.
-pub(crate) fn select_over_kernel(size: usize) -> Kernel {
-    macro_rules! over {
-        ($t:ty) => {
-            |srcs, out| {
-                map2_over(
-                    srcs,
-                    out,
-                    #[inline(always)]
-                    |p: u8, x: $t, y: $t| if p != 0 { x } else { y },
-                )
-            }
-        };
-    }
-    match size {
-        1 => over!(u8),
-        2 => over!(u16),
-        4 => over!(u32),
-        8 => over!(u64),
-        16 => over!([u64; 2]),
         size => unreachable!("no element has {size} bytes"),
     }
 }

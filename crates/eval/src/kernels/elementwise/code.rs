@@ -41,8 +41,6 @@ pub(crate) enum Target {
 #[derive(Clone)]
 pub(crate) struct Instruction {
     pub(crate) kernel: Kernel,
-    /// The kernel for a third operand that the target holds before it is written, if there is one.
-    pub(crate) over: Option<Kernel>,
     pub(crate) operands: [Loc; 3],
     pub(crate) target: Target,
     /// Bytes of an element of the result.
@@ -108,7 +106,6 @@ pub(crate) struct Constant {
 pub(crate) enum Zip {
     Product,
     SquaredDifference,
-    AbsoluteDifference,
 }
 
 /// The compiled form of a group.
@@ -140,16 +137,13 @@ impl Code {
     }
 
     /// Returns true if an input can share the memory of a result: all instructions read the input before the result
-    /// is written, or one kernel reads and overwrites it.
+    /// is written.
     pub(crate) fn is_read_in_time(&self, input: usize, result: usize) -> bool {
         let (input, result) = (Loc::Input(input as u16), Target::Result(result as u16));
         let reads = |instruction: &Instruction| instruction.operands.contains(&input);
         let writes = |instruction: &Instruction| instruction.target == result;
         let Some(writer) = self.instructions.iter().position(writes) else { return false };
-        let (last, later) = (&self.instructions[writer], &self.instructions[writer + 1..]);
-        let [first, second, third] = last.operands;
-        let is_over = last.over.is_some() && third == input && first != input && second != input;
-        (is_over || !reads(last)) && !later.iter().any(reads)
+        !self.instructions[writer..].iter().any(reads)
     }
 
     /// Converts the results that no step needs to registers.

@@ -44,19 +44,8 @@ impl Compute {
 
     /// The dtype of the values while they are computed.
     pub(crate) fn dtype(self) -> DType {
-        match self {
-            Compute::U8 => DType::U8,
-            Compute::U16 => DType::U16,
-            Compute::U32 => DType::U32,
-            Compute::U64 => DType::U64,
-            Compute::S8 => DType::S8,
-            Compute::S16 => DType::S16,
-            Compute::S32 => DType::S32,
-            Compute::S64 => DType::S64,
-            Compute::F32 => DType::F32,
-            Compute::F64 => DType::F64,
-            Compute::C64 => DType::C64,
-            Compute::C128 => DType::C128,
-        }
+        use DType::{C64, C128, F32, F64, S8, S16, S32, S64, U8, U16, U32, U64};
+        // In the order of the variants.
+        [U8, U16, U32, U64, S8, S16, S32, S64, F32, F64, C64, C128][self as usize]
     }
 }

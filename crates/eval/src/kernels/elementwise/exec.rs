@@ -4,7 +4,6 @@
 //! scalars allocates nothing but its result. An input that is overwritten by the result, and one
 //! that is broadcast, is first copied to a register block by block.
 
-use std::hint::black_box;
 use std::ops::Range;
 
 use bytemuck::Pod;
@@ -14,20 +13,12 @@ use smallvec::SmallVec;
 use super::code::{Access, Code, Instruction, Loc, Target};
 use super::grid::Grid;
 use super::lanes::{LANES, Src};
-use crate::context;
-use crate::context::Args;
-use crate::context::Fault;
-use crate::context::Results;
-use crate::context::{Cx, LINE};
+use crate::context::{self, Args, Cx, Fault, LINE, Results};
 use crate::kernels::limits::REGISTER_BYTES;
-use crate::kernels::reduce;
 use crate::kernels::strided::Strided;
 
 /// Elements that pieces for threads are multiples of: few, so that the last is as long as the others.
 const PIECE: usize = 1024;
-
-/// Cost per element, see [`Code::cost`], from which the processor overlaps few elements.
-const COSTLY: usize = 8;
 
 /// Bytes of the largest element.
 const MAX_SIZE: usize = 16;
@@ -47,18 +38,8 @@ pub(crate) enum Feed<'a> {
     Below(usize),
 }
 
-/// The place of the elements of an input that a block reads.
-#[derive(Clone, Copy)]
-enum Held<'a> {
-    /// From the beginning of these bytes on.
-    There(&'a [u8]),
-    /// One element, which is repeated in its place.
-    Repeated,
-    /// In its register.
-    Copied,
-    /// In a result that has not been written.
-    Below(usize),
-}
+/// For each input the elements of a block, if they are read where they are.
+type InPlace<'a> = SmallVec<[Option<&'a [u8]>; 4]>;
 
 pub(crate) type Feeds<'a> = SmallVec<[Feed<'a>; 4]>;
 
@@ -87,37 +68,18 @@ impl Code {
             }
         };
         let len = shape.size();
-        let (feeds, mut results) = self.begin(args, shape, |_| true)?;
+        let (mut reused, mut results) = (Reused::new(), Results::new());
+        for &dtype in &self.results {
+            let operand = self.reusable(args, dtype, len);
+            reused.push(operand);
+            results.push(match operand {
+                Some(operand) => context::reshaped(args.take(operand), shape),
+                None => context::fresh(dtype, shape)?,
+            });
+        }
+        let feeds = self.feeds(args, &reused, len);
         self.fill(cx, &feeds, len, results.iter_mut().map(context::bytes_mut).collect());
         Ok(results)
-    }
-
-    /// Computes the group into memory of others, which has the sizes of the results.
-    pub(crate) fn run_into(&self, cx: Cx<'_>, args: &Args<'_>, outs: Outs<'_>) {
-        let (len, none) = (self.shape.size(), Reused::new());
-        self.fill(cx, &self.feeds(args, &none, len), len, outs);
-    }
-
-    /// The inputs of a run, and tensors for the results, which may take the memory of operands.
-    pub(crate) fn begin<'a>(
-        &'a self,
-        args: &'a mut Args<'_>,
-        shape: &Shape,
-        is_kept: impl Fn(usize) -> bool,
-    ) -> Result<(Feeds<'a>, Results), Fault> {
-        let len = shape.size();
-        let (mut reused, mut results) = (Reused::new(), Results::new());
-        for (result, &dtype) in self.results.iter().enumerate() {
-            let kept = is_kept(result);
-            let operand = if kept { self.reusable(args, dtype, len) } else { None };
-            reused.push(operand);
-            match operand {
-                Some(operand) => results.push(context::reshaped(args.take(operand), shape)),
-                None if kept => results.push(context::fresh(dtype, shape)?),
-                None => {}
-            }
-        }
-        Ok((self.feeds(args, &reused, len), results))
     }
 
     /// The inputs of a run of `len` elements.
@@ -163,15 +125,7 @@ impl Code {
         let mut pieces = Vec::with_capacity(len.div_ceil(piece));
         for first in (0..len).step_by(piece) {
             let count = piece.min(len - first);
-            let part: Outs<'_> = outs
-                .iter_mut()
-                .zip(&self.results)
-                .map(|(out, dtype)| {
-                    let (part, rest) = std::mem::take(out).split_at_mut(count * dtype.size());
-                    *out = rest;
-                    part
-                })
-                .collect();
+            let part = split_off(&mut outs, self.results.iter().map(|dtype| count * dtype.size()));
             pieces.push((first, part));
         }
         cx.each(pieces, |(first, mut outs)| run(first, &mut outs));
@@ -232,35 +186,13 @@ impl Code {
         self.fill_splats(feeds, &layout, scratch);
         for begin in range.clone().step_by(layout.block) {
             let block = begin..(begin + layout.block).min(range.end);
-            if self.cost >= COSTLY {
-                self.fetch(feeds, &block);
-            }
             let is_first = begin == range.start;
             place(block.clone(), &mut |outs| {
-                let held = self.stage(feeds, &layout, &block, is_first, outs, scratch);
+                let in_place = self.stage(feeds, &layout, &block, is_first, outs, scratch);
                 for instruction in &self.instructions {
-                    self.step(instruction, &held, &layout, block.len(), outs, scratch);
+                    self.step(instruction, (feeds, &in_place), &layout, block.len(), outs, scratch);
                 }
             });
-        }
-    }
-
-    /// Reads a byte of each cache line of a block, so that they are fetched side by side. Code of many
-    /// instructions for an element waits for them one after the other.
-    fn fetch(&self, feeds: &[Feed<'_>], block: &Range<usize>) {
-        let end = |feed: &Feed<'_>| match feed {
-            Feed::Whole(bytes) => Some(bytes.as_ptr_range().end),
-            _ => None,
-        };
-        for (index, (feed, input)) in feeds.iter().zip(&self.inputs).enumerate() {
-            // Of windows of one tensor the first is enough.
-            if let Feed::Whole(bytes) = feed
-                && feeds[..index].iter().all(|before| end(before) != end(feed))
-            {
-                let size = input.dtype.size();
-                let lines = bytes[block.start * size..block.end * size].iter().step_by(LINE);
-                black_box(lines.fold(0, |all, byte| all ^ byte));
-            }
         }
     }
 
@@ -303,18 +235,18 @@ impl Code {
         is_first: bool,
         outs: &[&mut [u8]],
         scratch: &mut [u8],
-    ) -> SmallVec<[Held<'a>; 4]> {
-        let mut held = SmallVec::new();
+    ) -> InPlace<'a> {
+        let mut in_place = InPlace::new();
         for (index, feed) in feeds.iter().enumerate() {
             let size = self.inputs[index].dtype.size();
             let target = &mut scratch[layout.places[index]..];
-            held.push(match feed {
-                Feed::Whole(bytes) => Held::There(&bytes[range.start * size..]),
-                Feed::Single(_) => Held::Repeated,
+            in_place.push(match feed {
+                Feed::Whole(bytes) => Some(&bytes[range.start * size..]),
+                Feed::Single(_) | Feed::Below(_) => None,
                 Feed::Strided(bytes, rule, first) => {
                     let start = first + range.start;
                     match rule.neighbours(start, range.len()) {
-                        Some(at) => Held::There(&bytes[at * size..]),
+                        Some(at) => Some(&bytes[at * size..]),
                         None => {
                             let is_same =
                                 rule.period().is_some_and(|n| layout.block.is_multiple_of(n));
@@ -322,19 +254,18 @@ impl Code {
                                 let target = &mut target[..range.len() * size];
                                 rule.read_bytes(size, bytes, start, target);
                             }
-                            Held::Copied
+                            None
                         }
                     }
                 }
                 Feed::Overwritten(result) => {
                     let out = &*outs[*result];
                     target[..out.len()].copy_from_slice(out);
-                    Held::Copied
+                    None
                 }
-                Feed::Below(result) => Held::Below(*result),
             });
         }
-        held
+        in_place
     }
 
     /// Runs one instruction on one block.
@@ -342,7 +273,7 @@ impl Code {
     fn step(
         &self,
         instruction: &Instruction,
-        held: &[Held<'_>],
+        (feeds, in_place): (&[Feed<'_>], &[Option<&[u8]>]),
         layout: &Layout,
         len: usize,
         outs: &mut [&mut [u8]],
@@ -376,12 +307,13 @@ impl Code {
             Loc::Once(index) => Src { bytes: read(layout.once(usize::from(index))), splat: true },
             Loc::Input(index) => {
                 let index = usize::from(index);
-                match held[index] {
-                    Held::There(bytes) => Src { bytes, splat: false },
-                    Held::Repeated => Src { bytes: read(layout.places[index]), splat: true },
-                    Held::Copied => Src { bytes: read(layout.places[index]), splat: false },
-                    // A kernel that overwrites the result reads the input there.
-                    Held::Below(result) => Src { bytes: &*outs[result], splat: false },
+                match (in_place[index], feeds[index]) {
+                    (Some(bytes), _) => Src { bytes, splat: false },
+                    (None, Feed::Below(result)) => Src { bytes: &*outs[result], splat: false },
+                    (None, feed) => {
+                        let splat = matches!(feed, Feed::Single(_));
+                        Src { bytes: read(layout.places[index]), splat }
+                    }
                 }
             }
         };
@@ -390,14 +322,7 @@ impl Code {
         let sources = [resolve(x), resolve(y), resolve(z)];
         match result {
             Some((result, out)) => {
-                let is_below = |loc: Loc| match loc {
-                    Loc::Input(input) => {
-                        matches!(held[usize::from(input)], Held::Below(at) if at == result)
-                    }
-                    _ => false,
-                };
-                let over = instruction.over.filter(|_| is_below(instruction.operands[2]));
-                over.unwrap_or(instruction.kernel)(sources, out);
+                (instruction.kernel)(sources, out);
                 outs[result] = out;
             }
             None => {
@@ -408,6 +333,12 @@ impl Code {
     }
 }
 
+/// Splits bytes off the front of each result.
+pub(crate) fn split_off<'o>(outs: &mut Outs<'o>, bytes: impl Iterator<Item = usize>) -> Outs<'o> {
+    let parts = outs.iter_mut().zip(bytes);
+    parts.map(|(out, bytes)| out.split_off_mut(..bytes).expect("a part of a result")).collect()
+}
+
 /// The elements of a block of at most `block` in which inputs that come again and again do so a whole number of
 /// times, if there are several blocks: they are copied once then.
 fn whole_periods(feeds: &[Feed<'_>], block: usize, len: usize) -> usize {
@@ -416,8 +347,8 @@ fn whole_periods(feeds: &[Feed<'_>], block: usize, len: usize) -> usize {
         Feed::Whole(_) | Feed::Single(_) | Feed::Overwritten(_) | Feed::Below(_) => None,
     };
     let mut periods = feeds.iter().filter_map(period);
-    // A reduction consumes blocks of whole rounds.
-    let unit = periods.try_fold(reduce::ROUND, |unit, n| unit.checked_mul(n / gcd(unit, n)));
+    // A reduction consumes blocks of whole inner loops.
+    let unit = periods.try_fold(LANES, |unit, n| unit.checked_mul(n / gcd(unit, n)));
     match unit {
         Some(unit) if unit <= block && block < len => block / unit * unit,
         _ => block,

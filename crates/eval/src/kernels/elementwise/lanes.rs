@@ -70,53 +70,6 @@ impl<'a, T: Pod> Lanes<'a, T> {
     }
 }
 
-// The loops are functions of their own because references that are arguments are known not to
-// overlap, which spares a check per loop.
-
-#[inline(always)]
-fn chunk1<A: Pod, R, const N: usize>(out: &mut [R; N], a: &[A; N], f: &impl Fn(A) -> R) {
-    for i in 0..N {
-        out[i] = f(a[i]);
-    }
-}
-
-#[inline(always)]
-fn chunk2<A: Pod, B: Pod, R, const N: usize>(
-    out: &mut [R; N],
-    a: &[A; N],
-    b: &[B; N],
-    f: &impl Fn(A, B) -> R,
-) {
-    for i in 0..N {
-        out[i] = f(a[i], b[i]);
-    }
-}
-
-#[inline(always)]
-fn over2<A: Pod, B: Pod, R: Pod, const N: usize>(
-    out: &mut [R; N],
-    a: &[A; N],
-    b: &[B; N],
-    f: &impl Fn(A, B, R) -> R,
-) {
-    for i in 0..N {
-        out[i] = f(a[i], b[i], out[i]);
-    }
-}
-
-#[inline(always)]
-fn chunk3<A: Pod, B: Pod, C: Pod, R, const N: usize>(
-    out: &mut [R; N],
-    a: &[A; N],
-    b: &[B; N],
-    c: &[C; N],
-    f: &impl Fn(A, B, C) -> R,
-) {
-    for i in 0..N {
-        out[i] = f(a[i], b[i], c[i]);
-    }
-}
-
 /// The elements of a result in chunks: long ones, short ones, and what is left.
 #[inline(always)]
 fn in_chunks<R: Pod>(out: &mut [u8]) -> (&mut [[R; LANES]], &mut [[R; SHORT]], &mut [R]) {
@@ -126,7 +79,7 @@ fn in_chunks<R: Pod>(out: &mut [u8]) -> (&mut [[R; LANES]], &mut [[R; SHORT]], &
 }
 
 /// Computes the bytes `$bytes` chunk by chunk: `$chunk` gets the elements of a result, and of the operands,
-/// that belong to one inner loop. The last chunk has room for more elements than are wanted.
+/// that belong to one inner loop. The last chunk has room for more elements than the block.
 macro_rules! in_loops {
     ($bytes:expr, |$out:ident: $r:ty, $($x:ident),+| $chunk:expr) => {{
         let (long, short, rest) = in_chunks::<$r>($bytes);
@@ -138,121 +91,80 @@ macro_rules! in_loops {
                     $(let $x = $x.chunk(index);)+
                     $chunk;
                 }
-                for (index, $out) in short.iter_mut().enumerate() {
-                    $(let $x = $x.short(whole, index);)+
+                let mut padded = [<$r>::zeroed(); SHORT];
+                for index in 0..shorts + usize::from(!rest.is_empty()) {
+                    let is_last = index == shorts;
+                    $(
+                        let last;
+                        let $x = if is_last {
+                            last = $x.last(whole, shorts, rest.len());
+                            &last
+                        } else {
+                            $x.short(whole, index)
+                        };
+                    )+
+                    let $out = if is_last { &mut padded } else { &mut short[index] };
                     $chunk;
                 }
-                if !rest.is_empty() {
-                    $(let $x = &$x.last(whole, shorts, rest.len());)+
-                    let mut padded = [<$r>::zeroed(); SHORT];
-                    padded[..rest.len()].copy_from_slice(rest);
-                    let $out = &mut padded;
-                    $chunk;
-                    rest.copy_from_slice(&padded[..rest.len()]);
-                }
+                rest.copy_from_slice(&padded[..rest.len()]);
             },
         );
     }};
 }
 
-/// `out[i] = f(a[i])`.
-#[inline(always)]
-pub(crate) fn map1<A: Pod, R: Pod>(srcs: [Src<'_>; 3], out: &mut [u8], f: impl Fn(A) -> R) {
-    let a = srcs[0].lanes::<A>();
-    in_loops!(out, |out: R, a| chunk1(out, a, &f));
-}
-
-/// `out[i] = any(a[i])`, by the equal function `fast` without branches if all elements of a
-/// loop are `near`.
-#[inline(always)]
-pub(crate) fn map1_near<A: Pod, R: Pod>(
-    srcs: [Src<'_>; 3],
-    out: &mut [u8],
-    near: impl Fn(A) -> bool,
-    fast: impl Fn(A) -> R,
-    any: impl Fn(A) -> R,
-) {
-    let a = srcs[0].lanes::<A>();
-    in_loops!(out, |out: R, a| {
-        if a.iter().fold(true, |all, &a| all & near(a)) {
-            chunk1(out, a, &fast);
-        } else {
-            chunk1(out, a, &any);
+/// Defines for a number of operands: a loop, which is a function because references that are arguments are known not
+/// to overlap; a function that computes a block; and one that uses the equal and faster function `fast` for inner
+/// loops whose elements are all `near`.
+macro_rules! maps {
+    ($($chunk:ident $map:ident $map_near:ident ($($x:ident: $t:ident = $at:literal),+);)*) => {$(
+        #[inline(always)]
+        fn $chunk<$($t: Pod,)+ R, const N: usize>(
+            out: &mut [R; N],
+            $($x: &[$t; N],)+
+            f: &impl Fn($($t),+) -> R,
+        ) {
+            for i in 0..N {
+                out[i] = f($($x[i]),+);
+            }
         }
-    });
-}
 
-/// `out[i] = f(a[i], b[i])`.
-#[inline(always)]
-pub(crate) fn map2<A: Pod, B: Pod, R: Pod>(
-    srcs: [Src<'_>; 3],
-    out: &mut [u8],
-    f: impl Fn(A, B) -> R,
-) {
-    let (a, b) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>());
-    in_loops!(out, |out: R, a, b| chunk2(out, a, b, &f));
-}
-
-/// `out[i] = f(a[i], b[i], out[i])`.
-#[inline(always)]
-pub(crate) fn map2_over<A: Pod, B: Pod, R: Pod>(
-    srcs: [Src<'_>; 3],
-    out: &mut [u8],
-    f: impl Fn(A, B, R) -> R,
-) {
-    let (a, b) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>());
-    in_loops!(out, |out: R, a, b| over2(out, a, b, &f));
-}
-
-/// `out[i] = any(a[i], b[i])`, by the equal and faster function `fast` if all elements of a loop
-/// are `near`.
-#[inline(always)]
-pub(crate) fn map2_near<A: Pod, B: Pod, R: Pod>(
-    srcs: [Src<'_>; 3],
-    out: &mut [u8],
-    near: impl Fn(A, B) -> bool,
-    fast: impl Fn(A, B) -> R,
-    any: impl Fn(A, B) -> R,
-) {
-    let (a, b) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>());
-    in_loops!(out, |out: R, a, b| {
-        if a.iter().zip(b).fold(true, |all, (&a, &b)| all & near(a, b)) {
-            chunk2(out, a, b, &fast);
-        } else {
-            chunk2(out, a, b, &any);
+        #[inline(always)]
+        pub(crate) fn $map<$($t: Pod,)+ R: Pod>(
+            srcs: [Src<'_>; 3],
+            out: &mut [u8],
+            f: impl Fn($($t),+) -> R,
+        ) {
+            $(let $x = srcs[$at].lanes::<$t>();)+
+            in_loops!(out, |out: R, $($x),+| $chunk(out, $($x,)+ &f));
         }
-    });
-}
 
-/// `out[i] = f(a[i], b[i], c[i])`.
-#[inline(always)]
-pub(crate) fn map3<A: Pod, B: Pod, C: Pod, R: Pod>(
-    srcs: [Src<'_>; 3],
-    out: &mut [u8],
-    f: impl Fn(A, B, C) -> R,
-) {
-    let (a, b, c) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>(), srcs[2].lanes::<C>());
-    in_loops!(out, |out: R, a, b, c| chunk3(out, a, b, c, &f));
-}
-
-/// `out[i] = any(a[i], b[i], c[i])`, by the equal function `fast` without branches if all elements
-/// `a` of a loop are `near`.
-#[inline(always)]
-pub(crate) fn map3_near<A: Pod, B: Pod, C: Pod, R: Pod>(
-    srcs: [Src<'_>; 3],
-    out: &mut [u8],
-    near: impl Fn(A) -> bool,
-    fast: impl Fn(A, B, C) -> R,
-    any: impl Fn(A, B, C) -> R,
-) {
-    let (a, b, c) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>(), srcs[2].lanes::<C>());
-    in_loops!(out, |out: R, a, b, c| {
-        if a.iter().fold(true, |all, &a| all & near(a)) {
-            chunk3(out, a, b, c, &fast);
-        } else {
-            chunk3(out, a, b, c, &any);
+        #[inline(always)]
+        pub(crate) fn $map_near<$($t: Pod,)+ R: Pod>(
+            srcs: [Src<'_>; 3],
+            out: &mut [u8],
+            near: impl Fn($($t),+) -> bool,
+            fast: impl Fn($($t),+) -> R,
+            any: impl Fn($($t),+) -> R,
+        ) {
+            $(let $x = srcs[$at].lanes::<$t>();)+
+            in_loops!(out, |out: R, $($x),+| {
+                let mut all = true;
+                for i in 0..out.len() {
+                    all &= near($($x[i]),+);
+                }
+                if all {
+                    $chunk(out, $($x,)+ &fast);
+                } else {
+                    $chunk(out, $($x,)+ &any);
+                }
+            });
         }
-    });
+    )*};
+}
+maps! {
+    chunk1 map1 map1_near (a: A = 0);
+    chunk2 map2 map2_near (a: A = 0, b: B = 1);
+    chunk3 map3 map3_near (a: A = 0, b: B = 1, c: C = 2);
 }
 
 /// A [`Kernel`] from a function of elements: `kernel!(|x: f32| -> f32 { x.sqrt() })`.

@@ -14,13 +14,13 @@ mod unary;
 mod vectorize;
 
 pub(crate) use binary::{
-    binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel, select_over_kernel,
+    binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel,
 };
 pub(crate) use code::{Access, Broadcast, Code, Constant, Input, Instruction, Loc, Target, Zip};
 pub(crate) use convert::{convert, convert_kernel, count_from, owned};
 pub(crate) use division::known_divisor_kernel;
 pub(crate) use dtype::Compute;
-pub(crate) use exec::{Feed, Feeds, Outs, repeat};
+pub(crate) use exec::{Feed, Feeds, Outs, repeat, split_off};
 pub(crate) use lanes::{Kernel, LANES, SHORT, Src};
 pub(crate) use pairs::{Side, pair_kernel};
 pub(crate) use unary::{sign_kernel, unary_kernel};

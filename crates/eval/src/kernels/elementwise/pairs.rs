@@ -1,4 +1,4 @@
-//! Kernels of two operations: arithmetic, or a comparison and a logical operation.
+//! Kernels of two arithmetic operations.
 //!
 //! The value between the operations stays in a register of the processor. Each operation rounds as it does alone.
 
@@ -25,46 +25,7 @@ pub(crate) fn pair_kernel(
     match (compute, of) {
         (Compute::F32, Compute::F32) => pair_f32(first, second, side),
         (Compute::F64, Compute::F64) => pair_f64(first, second, side),
-        (_, Compute::U8) if side != Side::Both => compared_kernel(first, compute, second),
         _ => None,
-    }
-}
-
-/// The kernel of a comparison whose result is combined with another boolean.
-fn compared_kernel(first: BinaryOp, compute: Compute, second: BinaryOp) -> Option<Kernel> {
-    use BinaryOp::{Equal, Greater, Less, LogicalAnd, LogicalOr};
-    macro_rules! with {
-        ($t:ident) => {
-            Some(match (first, second) {
-                (Equal, LogicalOr) => kernel!(|x: $t, y: $t, z: u8| -> u8 { u8::from(x == y) | z }),
-                (Equal, LogicalAnd) => {
-                    kernel!(|x: $t, y: $t, z: u8| -> u8 { u8::from(x == y) & z })
-                }
-                (Less, LogicalOr) => kernel!(|x: $t, y: $t, z: u8| -> u8 { u8::from(x < y) | z }),
-                (Less, LogicalAnd) => kernel!(|x: $t, y: $t, z: u8| -> u8 { u8::from(x < y) & z }),
-                (Greater, LogicalOr) => {
-                    kernel!(|x: $t, y: $t, z: u8| -> u8 { u8::from(x > y) | z })
-                }
-                (Greater, LogicalAnd) => {
-                    kernel!(|x: $t, y: $t, z: u8| -> u8 { u8::from(x > y) & z })
-                }
-                _ => return None,
-            })
-        };
-    }
-    match compute {
-        Compute::F32 => with!(f32),
-        Compute::F64 => with!(f64),
-        Compute::S32 => with!(i32),
-        Compute::S64 => with!(i64),
-        Compute::U8
-        | Compute::U16
-        | Compute::U32
-        | Compute::U64
-        | Compute::S8
-        | Compute::S16
-        | Compute::C64
-        | Compute::C128 => None,
     }
 }
 

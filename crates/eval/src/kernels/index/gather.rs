@@ -7,8 +7,7 @@
 use nxla_expr::TensorType;
 use nxla_tensor::{DType, HostTensor};
 
-use crate::context;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
 use crate::kernels::strided::{Strided, match_size};
 

@@ -6,8 +6,7 @@
 use nxla_tensor::{DType, HostTensor, Shape};
 
 use super::sort::Keyed;
-use crate::context;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::limits::TASK_ELEMENTS;
 use crate::kernels::ordered::{match_ordered, widened_float};
@@ -102,54 +101,4 @@ fn candidates<T: Keyed>(part: &[T], first: usize, k: usize) -> Vec<T::Pair> {
         found.truncate(k);
     }
     found
-}
-
-#[cfg(test)]
-mod tests {
-    use nxla_expr::Sort;
-
-    use super::*;
-    use crate::kernels::index::sort::argsort;
-
-    #[test]
-    fn the_first_of_those_that_are_sorted() {
-        let cx = crate::context::test_context();
-        for dtype in
-            [DType::U8, DType::S16, DType::S64, DType::U64, DType::BF16, DType::F32, DType::F64]
-        {
-            for (rows, size, k) in
-                [(1, 400_000, 100), (5, 300, 7), (2, 1, 1), (3, 90, 90), (0, 9, 2)]
-            {
-                let numbers: Vec<i64> =
-                    (0..rows * size).map(|at| (at * 7919 % 10_007) as i64).collect();
-                let x = HostTensor::from_vec(numbers, [rows, size]).unwrap();
-                let x = convert(cx, &x, dtype).unwrap();
-                let [values, positions] = top_k(cx, &x, k).unwrap();
-                let sort = Sort { axis: 1, descending: true, stable: true };
-                let order = argsort(cx, sort, &x, DType::S32).unwrap();
-                for row in 0..rows {
-                    let order = &context::slice::<i32>(&order)[row * size..][..k];
-                    assert_eq!(
-                        &context::slice::<i32>(&positions)[row * k..][..k],
-                        order,
-                        "{dtype}"
-                    );
-                    for (at, &position) in order.iter().enumerate() {
-                        let expected = x.get(row * size + position as usize);
-                        assert_eq!(values.get(row * k + at), expected, "{dtype}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn not_a_number_comes_first_and_zeros_are_equal() {
-        let cx = crate::context::test_context();
-        let mut x = vec![-1.0_f32; 100];
-        (x[3], x[50], x[70], x[71]) = (0.0, f32::NAN, -0.0, f32::INFINITY);
-        let x = HostTensor::from_vec(x, [100]).unwrap();
-        let [_, positions] = top_k(cx, &x, 5).unwrap();
-        assert_eq!(context::slice::<i32>(&positions), [50, 71, 3, 70, 0]);
-    }
 }

@@ -15,8 +15,7 @@ pub(crate) use scatter::combined as scatter;
 pub(crate) use search::search;
 pub(crate) use slice::known_slice;
 
-use crate::context::Args;
-use crate::context::{Cx, Fault};
+use crate::context::{Args, Cx, Fault};
 
 pub(crate) fn evaluate(
     cx: Cx<'_>,

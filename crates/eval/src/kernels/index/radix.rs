@@ -11,8 +11,7 @@ use std::ops::Range;
 
 use nxla_tensor::{DType, HostTensor};
 
-use crate::context;
-use crate::context::Cx;
+use crate::context::{self, Cx};
 use crate::kernels::limits::{BLOCK_ELEMENTS, CACHE_BYTES};
 
 /// Bits of a digit: the counters of two digits fit into a first-level cache.
@@ -347,77 +346,5 @@ fn mend<K: Key>(keys: &mut [K], digits: Digits<K>) {
         let begin = at - keys[..at].iter().rev().take_while(|key| same(key)).count();
         at += keys[at..].iter().take_while(|key| same(key)).count();
         keys[begin..at].sort_unstable();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Pseudo-random numbers, the same in every run.
-    fn numbers(count: usize) -> impl Iterator<Item = u64> {
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        (0..count).map(move |_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        })
-    }
-
-    fn check<K: Key + std::fmt::Debug>(keys: &[K], low: u32) {
-        let cx = crate::context::test_context();
-        let mut expected = keys.to_vec();
-        expected.sort();
-        let mut sorted = vec![K::default(); keys.len()];
-        let read = |first: usize, out: &mut [K]| out.copy_from_slice(&keys[first..][..out.len()]);
-        sort(cx, &mut sorted, low, &read, &|_| {});
-        assert!(sorted == expected, "{} keys of {} bytes", keys.len(), size_of::<K>());
-    }
-
-    /// Lengths that are compared, counted in one bucket, and spread over several.
-    const COUNTS: [usize; 8] = [0, 1, 2, 1000, BLOCK_ELEMENTS, BLOCK_ELEMENTS + 1, 70_001, 300_003];
-
-    #[test]
-    fn runs_of_all_lengths_and_widths_are_sorted() {
-        for count in COUNTS {
-            check(&numbers(count).map(|x| x as u32).collect::<Vec<_>>(), 0);
-            check(&numbers(count).collect::<Vec<_>>(), 0);
-            check(&numbers(count).map(|x| u128::from(x) << 50).collect::<Vec<_>>(), 0);
-        }
-    }
-
-    #[test]
-    fn keys_that_are_distributed_unevenly_are_sorted() {
-        let shapes: [fn(u64) -> u64; 7] = [
-            |_| 5,
-            |x| x % 7,
-            |x| x % 3000,
-            // Everything but a few keys in one bin, with low bits that no digit sees.
-            |x| if x.is_multiple_of(9973) { x } else { 1 << 60 | x >> 34 },
-            // All orders of magnitude.
-            |x| x >> (x % 64),
-            |x| u64::MAX - (x >> (x % 64)),
-            // Equal but for the highest and the lowest bits.
-            |x| x & 0xc000_0000_0000_0fff,
-        ];
-        for shape in shapes {
-            for count in [BLOCK_ELEMENTS, 300_003] {
-                check(&numbers(count).map(shape).collect::<Vec<_>>(), 0);
-                check(&numbers(count).map(|x| shape(x) as u32).collect::<Vec<_>>(), 0);
-            }
-        }
-    }
-
-    #[test]
-    fn low_bits_that_are_in_order_need_no_sorting() {
-        for modulus in [1, 100, u64::from(u32::MAX)] {
-            for count in COUNTS {
-                let pairs = || numbers(count).map(|x| x % modulus);
-                check(&pairs().zip(0..).map(|(x, at)| x << 32 | at).collect::<Vec<_>>(), 32);
-                let wide = pairs().zip(0_u128..).map(|(x, at)| u128::from(x) << 64 | at);
-                check(&wide.collect::<Vec<_>>(), 64);
-            }
-        }
     }
 }

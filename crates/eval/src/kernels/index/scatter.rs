@@ -1,16 +1,14 @@
 //! Scatters: each update goes to the window at its coordinates, in order.
 
 use std::hint::select_unpredictable;
-use std::ops::{AddAssign, MulAssign};
 
 use nxla_expr::{Combine, TensorType};
-use nxla_tensor::{Complex, DType, HostTensor};
+use nxla_tensor::{DType, HostTensor};
 
 use super::gather::{Places, coordinates, lists};
-use crate::context;
-use crate::context::Args;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::{Compute, convert, owned};
+use crate::kernels::number::{Number, match_number};
 use crate::kernels::ordered::{Ordered, match_ordered};
 use crate::kernels::strided::match_size;
 
@@ -94,37 +92,6 @@ fn put_each<T: Copy, I: Copy + TryInto<usize>>(
     }
 }
 
-/// Scatters with a method of integers, or with a trait of other numbers.
-macro_rules! with_arithmetic {
-    ($cx:expr, $scatter:expr, $compute:expr, $wrapping:ident, $trait:ident::$assign:ident) => {{
-        let (cx, scatter) = ($cx, $scatter);
-        macro_rules! integer {
-            ($t:ty) => {
-                scatter.for_each(cx, |out: &mut $t, x| *out = out.$wrapping(x))
-            };
-        }
-        macro_rules! float {
-            ($t:ty) => {
-                scatter.for_each(cx, <$t as $trait>::$assign)
-            };
-        }
-        match $compute {
-            Compute::U8 => integer!(u8),
-            Compute::U16 => integer!(u16),
-            Compute::U32 => integer!(u32),
-            Compute::U64 => integer!(u64),
-            Compute::S8 => integer!(i8),
-            Compute::S16 => integer!(i16),
-            Compute::S32 => integer!(i32),
-            Compute::S64 => integer!(i64),
-            Compute::F32 => float!(f32),
-            Compute::F64 => float!(f64),
-            Compute::C64 => float!(Complex<f32>),
-            Compute::C128 => float!(Complex<f64>),
-        }
-    }};
-}
-
 /// Adds in order; floats narrower than `f32` are added in `f32` and rounded at the end.
 pub(super) fn indexed_add(
     cx: Cx<'_>,
@@ -134,11 +101,10 @@ pub(super) fn indexed_add(
 ) -> Result<HostTensor, Fault> {
     let compute = Compute::of(ty.dtype);
     let scatter = Scatter::new(cx, axes, args, ty, compute.dtype())?;
-    convert(
-        cx,
-        &with_arithmetic!(cx, scatter, compute, wrapping_add, AddAssign::add_assign)?,
-        ty.dtype,
-    )
+    let sums = match_number!(compute.dtype(), T => {
+        scatter.for_each(cx, |out: &mut T, x| *out = out.plus(x))
+    });
+    convert(cx, &sums?, ty.dtype)
 }
 
 /// Combines the elements of a vector with all updates of their places, in order; narrow floats like
@@ -152,9 +118,9 @@ pub(crate) fn combined(
     let compute = Compute::of(ty.dtype);
     let scatter = Scatter::new(cx, &[0], args, ty, compute.dtype())?;
     let result = match op {
-        Combine::Multiply => {
-            with_arithmetic!(cx, scatter, compute, wrapping_mul, MulAssign::mul_assign)
-        }
+        Combine::Multiply => match_number!(compute.dtype(), T => {
+            scatter.for_each(cx, |out: &mut T, x| *out = out.times(x))
+        }),
         // The larger operand is unpredictable, so that a selection is faster than a branch.
         Combine::Max => {
             match_ordered!(compute.dtype(), T => scatter.for_each(cx, |out: &mut T, x| {

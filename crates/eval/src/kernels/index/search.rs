@@ -5,8 +5,7 @@ use std::sync::OnceLock;
 use nxla_expr::Order;
 use nxla_tensor::{DType, Element, HostTensor};
 
-use crate::context;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::BLOCK_ELEMENTS;
 use crate::kernels::ordered::match_ordered;

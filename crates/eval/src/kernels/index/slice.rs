@@ -3,19 +3,18 @@
 use nxla_expr::{Slice, Start, TensorType};
 use nxla_tensor::{HostTensor, Shape};
 
-use crate::context;
-use crate::context::Args;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::{convert, owned};
-use crate::kernels::movement::Places;
+use crate::kernels::movement::{Places, read};
 use crate::kernels::strided::Strided;
 
-/// The start of each axis; `dynamic` returns the dynamic starts in order.
-fn starts(
+/// The offset of a slice; `dynamic` returns the dynamic starts in order.
+fn offset(
     starts: &[Start],
     mut dynamic: impl Iterator<Item = i64>,
     room: impl Fn(usize) -> usize,
-) -> Vec<usize> {
+    steps: &[isize],
+) -> usize {
     let start = |(axis, start): (usize, &Start)| {
         let start = match start {
             Start::Static(start) => *start,
@@ -23,7 +22,7 @@ fn starts(
         };
         start.clamp(0, i64::try_from(room(axis)).unwrap_or(i64::MAX)) as usize
     };
-    starts.iter().enumerate().map(start).collect()
+    starts.iter().enumerate().map(start).zip(steps).map(|(at, &step)| at * step as usize).sum()
 }
 
 pub(super) fn slice(
@@ -34,9 +33,7 @@ pub(super) fn slice(
 ) -> Result<HostTensor, Fault> {
     let x = args.get(0);
     let rule = places(x.shape(), attributes, operands(args, 1)).rule(&ty.shape);
-    context::build_bytes(ty.dtype, &ty.shape, |out| {
-        rule.read_all_bytes(cx, ty.dtype.size(), x.bytes(), out);
-    })
+    read(cx, x, &rule, ty)
 }
 
 /// The integers that are operands from `first` on.
@@ -51,9 +48,8 @@ pub(crate) fn known_slice(x: &Shape, attributes: &Slice) -> Places {
 
 fn places(x: &Shape, attributes: &Slice, dynamic: impl Iterator<Item = i64>) -> Places {
     let room = |axis: usize| x[axis] - attributes.lengths[axis];
-    let starts = starts(&attributes.starts, dynamic, room);
     let mut steps = Strided::row_major(x);
-    let offset = starts.iter().zip(&steps).map(|(&start, &step)| start * step as usize).sum();
+    let offset = offset(&attributes.starts, dynamic, room, &steps);
     for (step, &stride) in steps.iter_mut().zip(&attributes.strides) {
         *step *= stride as isize;
     }
@@ -69,11 +65,10 @@ pub(super) fn put_slice(
 ) -> Result<HostTensor, Fault> {
     let update = convert(cx, args.get(1), ty.dtype)?;
     let room = |axis: usize| ty.shape[axis] - update.shape()[axis];
-    let starts = starts(put, operands(args, 2), room);
-    let mut result = owned(cx, args.take(0), ty.dtype)?;
     let steps = Strided::row_major(&ty.shape);
-    let offset = starts.iter().zip(&steps).map(|(&start, &step)| start * step as usize).sum();
-    let rule = Strided::new(offset, update.shape().iter().copied().zip(steps));
+    let offset = offset(put, operands(args, 2), room, &steps);
+    let mut result = owned(cx, args.take(0), ty.dtype)?;
+    let rule = Places { offset, steps }.rule(update.shape());
     rule.write_bytes(ty.dtype.size(), update.bytes(), context::bytes_mut(&mut result));
     Ok(result)
 }

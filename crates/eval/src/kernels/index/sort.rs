@@ -8,8 +8,7 @@ use nxla_expr::Sort;
 use nxla_tensor::{DType, HostTensor};
 
 use super::radix::{self, Key};
-use crate::context;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
 use crate::kernels::ordered::{Ordered, match_ordered, widened_float};
 use crate::kernels::reduce::Plane;
@@ -226,99 +225,4 @@ fn each_run<R: Send>(
             }
         }
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ORDERED: [DType; 16] = [
-        DType::U2,
-        DType::U4,
-        DType::U8,
-        DType::U16,
-        DType::U32,
-        DType::U64,
-        DType::S4,
-        DType::S8,
-        DType::S16,
-        DType::S32,
-        DType::S64,
-        DType::F8E4M3FN,
-        DType::BF16,
-        DType::F16,
-        DType::F32,
-        DType::F64,
-    ];
-
-    /// Both directions, runs that are neighbours and runs that are not, lengths around multiples
-    /// of the width of keys.
-    #[test]
-    fn every_dtype_sorts_like_a_list_of_numbers() {
-        let cx = crate::context::test_context();
-        for dtype in ORDERED {
-            // Negative numbers become huge as `u64`, where `f64` cannot tell them apart.
-            let least = if dtype == DType::U64 { 0 } else { -3 };
-            for (count, inner) in [(1, 1), (4, 1), (7, 1), (8, 2), (5, 3)] {
-                let shape = [2, count, inner];
-                let numbers: Vec<i64> =
-                    (0..2 * count * inner).map(|at| at as i64 * 37 % 11 + least).collect();
-                let x = convert(cx, &HostTensor::from_vec(numbers, shape).unwrap(), dtype).unwrap();
-                for descending in [false, true] {
-                    let attributes = Sort { axis: 1, descending, stable: true };
-                    let sorted = sort(cx, attributes, &x).unwrap();
-                    let order = argsort(cx, attributes, &x, DType::S64).unwrap();
-                    check_runs(&x, &sorted, &order, (count, inner), descending);
-                }
-            }
-        }
-    }
-
-    fn check_runs(
-        x: &HostTensor,
-        sorted: &HostTensor,
-        order: &HostTensor,
-        (count, inner): (usize, usize),
-        descending: bool,
-    ) {
-        let order = context::slice::<i64>(order);
-        for run in 0..2 * inner {
-            let first = run / inner * count * inner + run % inner;
-            let mut expected: Vec<(f64, i64)> =
-                (0..count).map(|at| x.get(first + at * inner).as_f64()).zip(0..).collect();
-            let (dtype, direction) = (x.dtype(), if descending { -1.0 } else { 1.0 });
-            expected.sort_by(|a, b| (direction * a.0).total_cmp(&(direction * b.0)));
-            for (at, (number, position)) in expected.into_iter().enumerate() {
-                let place = first + at * inner;
-                assert_eq!(sorted.get(place).as_f64(), number, "{dtype} at {place}");
-                assert_eq!(order[place], position, "{dtype} at {place}");
-            }
-        }
-    }
-
-    #[test]
-    fn not_a_number_is_the_largest_and_zeros_keep_their_order() {
-        let cx = crate::context::test_context();
-        let x = [0.0_f32, f32::NAN, -0.0, f32::INFINITY, -1.0, -f32::NAN, 0.0];
-        let x = HostTensor::from_slice(&x, [7]).unwrap();
-        let order = |descending| {
-            let attributes = Sort { axis: 0, descending, stable: true };
-            context::slice::<i64>(&argsort(cx, attributes, &x, DType::S64).unwrap()).to_vec()
-        };
-        assert_eq!(order(false), [4, 0, 2, 6, 3, 1, 5]);
-        assert_eq!(order(true), [1, 5, 3, 0, 2, 6, 4]);
-        for (inner, shape) in [(1, [7, 1]), (2, [4, 2])] {
-            let column = [0.0_f32, 1.0, -0.0, 1.0, -1.0, 1.0, 0.0, 1.0];
-            let x = HostTensor::from_slice(&column[..shape[0] * shape[1]], shape).unwrap();
-            for descending in [false, true] {
-                let attributes = Sort { axis: 0, descending, stable: true };
-                let sorted = sort(cx, attributes, &x).unwrap();
-                let signs: Vec<bool> = (context::slice::<f32>(&sorted).iter().step_by(inner))
-                    .filter(|x| **x == 0.0)
-                    .map(|x| x.is_sign_negative())
-                    .collect();
-                assert_eq!(signs, [false, true, false], "{inner} {descending}");
-            }
-        }
-    }
 }

@@ -9,8 +9,7 @@ use nxla_tensor::{DType, HostTensor};
 
 use super::field::{Field, computed, match_field};
 use super::systems::{MOST_ROWS, eliminate};
-use crate::context;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
 
 /// The parts of a factorisation of `a`, which has one more than the axes of a batch of matrices;

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use nxla_expr::{Fft, TensorType};
+use nxla_fourier::Real;
 use nxla_tensor::{Complex, DType, Element, HostTensor};
 
-use crate::context;
-use crate::context::{Cx, Fault, Real};
+use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::reduce::Plane;
 
@@ -23,20 +23,20 @@ pub(super) fn fft(
 ) -> Result<HostTensor, Fault> {
     match (x.dtype(), ty.dtype) {
         (DType::F32, DType::C64) => {
-            let transform = Transform::new(cx, attributes, false);
+            let transform = Transform::new(attributes, false);
             lines::<f32, f32>(cx, &transform, x, ty, |x| Complex::new(x, 0.0))
         }
         (DType::C64, DType::C64) => {
-            let transform = Transform::new(cx, attributes, true);
+            let transform = Transform::new(attributes, true);
             lines::<Complex<f32>, f32>(cx, &transform, x, ty, |x| x)
         }
         (DType::C128, _) => {
-            let transform = Transform::new(cx, attributes, true);
+            let transform = Transform::new(attributes, true);
             lines::<Complex<f64>, f64>(cx, &transform, x, ty, |x| x)
         }
         _ => {
             // Narrow floats and integers. `f32` does not contain all integers.
-            let transform = Transform::new(cx, attributes, false);
+            let transform = Transform::new(attributes, false);
             let wide = TensorType::new(DType::C128, ty.shape.clone());
             let x = convert(cx, x, DType::F64)?;
             let spectra = lines::<f64, f64>(cx, &transform, &x, &wide, |x| Complex::new(x, 0.0))?;
@@ -48,22 +48,21 @@ pub(super) fn fft(
 /// The transform of a line.
 struct Transform<T> {
     attributes: Fft,
-    plan: Arc<dyn rustfft::Fft<T>>,
+    plan: Arc<dyn nxla_fourier::Fft<T>>,
     /// For lines of real numbers that are read as pairs.
     roots: Option<Arc<[Complex<T>]>>,
 }
 
 impl<T: Real> Transform<T> {
-    fn new(cx: Cx<'_>, attributes: Fft, is_complex: bool) -> Self {
+    fn new(attributes: Fft, is_complex: bool) -> Self {
         let Fft { inverse, length, .. } = attributes;
+        // A plan holds a few factors per element.
+        context::require::<Complex<T>>(length.saturating_mul(4));
         if is_complex || length % 2 == 1 {
-            return Transform { attributes, plan: cx.transform(length, inverse), roots: None };
+            return Transform { attributes, plan: T::plan(length, inverse), roots: None };
         }
-        Transform {
-            attributes,
-            plan: cx.transform(length / 2, false),
-            roots: Some(cx.roots(length)),
-        }
+        let (plan, roots) = (T::plan(length / 2, false), Some(T::roots(length)));
+        Transform { attributes, plan, roots }
     }
 
     /// Fills what the plan transforms from a line, and the rest with zeros.
@@ -289,112 +288,4 @@ fn columns<C>(
         }
     }
     tasks
-}
-
-#[cfg(test)]
-mod tests {
-    use std::f64::consts::TAU;
-
-    use super::*;
-
-    /// Straight from the definition, in double precision.
-    fn slow(line: &[f64], length: usize, inverse: bool) -> Vec<Complex<f64>> {
-        let sign = if inverse { TAU } else { -TAU };
-        let scale = if inverse { 1.0 / length as f64 } else { 1.0 };
-        (0..length)
-            .map(|k| {
-                let terms = line.iter().take(length).enumerate().map(|(j, &x)| {
-                    Complex::from_polar(x, sign * (j * k % length) as f64 / length as f64)
-                });
-                terms.sum::<Complex<f64>>() * scale
-            })
-            .collect()
-    }
-
-    #[test]
-    fn real_lines_of_any_length() {
-        let cx = crate::context::test_context();
-        for length in (1..=17).chain([64, 70, 100, 131, 132]) {
-            for inverse in [false, true] {
-                for size in [length, length + 2, 1] {
-                    let line: Vec<f64> = (0..size).map(|j| (j * j % 7) as f64 - 2.5).collect();
-                    let x = HostTensor::from_slice(&line, [size]).unwrap();
-                    let attributes = Fft { inverse, length, axis: 0 };
-                    let found = fft(cx, attributes, &x, &TensorType::new(DType::C128, [length]));
-                    let found = found.unwrap();
-                    let found = context::slice::<Complex<f64>>(&found);
-                    for (found, wanted) in found.iter().zip(slow(&line, length, inverse)) {
-                        assert!((found - wanted).norm() < 1e-12, "{length} {inverse} {size}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn narrow_lines_are_those_of_wide_ones() {
-        let cx = crate::context::test_context();
-        for length in [1, 2, 9, 36, 140, 1000] {
-            let line: Vec<f32> = (0..length).map(|j| (j * j % 23) as f32 / 11.0 - 1.0).collect();
-            let wide: Vec<f64> = line.iter().map(|&x| f64::from(x)).collect();
-            let x = HostTensor::from_slice(&line, [length]).unwrap();
-            let attributes = Fft { inverse: false, length, axis: 0 };
-            let found = fft(cx, attributes, &x, &TensorType::new(DType::C64, [length])).unwrap();
-            let found = context::slice::<Complex<f32>>(&found);
-            for (found, wanted) in found.iter().zip(slow(&wide, length, false)) {
-                let found = Complex::new(f64::from(found.re), f64::from(found.im));
-                assert!((found - wanted).norm() < 1e-6 * length as f64, "{length}");
-            }
-        }
-    }
-
-    #[test]
-    fn lines_stay_apart() {
-        let cx = crate::context::test_context();
-        let x = HostTensor::from_slice(&[1.0, f64::NAN, 2.0, 0.0, 3.0, 1e200, 4.0, 0.0], [4, 2]);
-        let attributes = Fft { inverse: false, length: 4, axis: 0 };
-        let found =
-            fft(cx, attributes, &x.unwrap(), &TensorType::new(DType::C128, [4, 2])).unwrap();
-        let found = context::slice::<Complex<f64>>(&found);
-        let first: Vec<Complex<f64>> = found.iter().step_by(2).copied().collect();
-        let whole = |re: f64, im: f64| Complex::new(re, im);
-        let wanted = [whole(10.0, 0.0), whole(-2.0, 2.0), whole(-2.0, 0.0), whole(-2.0, -2.0)];
-        assert_eq!(first, wanted);
-    }
-
-    #[test]
-    fn columns_are_transformed_as_lines_are() {
-        let cx = crate::context::test_context();
-        for (shape, length) in
-            [([2, 5, 40], 5), ([2, 5, 40], 3), ([3, 4, 1], 7), ([1, 64, 1100], 64)]
-        {
-            let [matrices, count, inner] = shape;
-            let numbers: Vec<f64> = (0..shape.iter().product())
-                .map(|at: usize| (at * at % 101) as f64 - 50.0)
-                .collect();
-            let turned: Vec<f64> = (0..matrices * inner)
-                .flat_map(|line| {
-                    let first = line / inner * count * inner + line % inner;
-                    numbers[first..].iter().step_by(inner).take(count)
-                })
-                .copied()
-                .collect();
-            for dtype in [DType::F32, DType::F64, DType::C64, DType::C128] {
-                let spectra = |numbers: &[f64], shape: [usize; 3], axis: usize| {
-                    let x = HostTensor::from_slice(numbers, shape).unwrap().cast(dtype);
-                    let mut ty = TensorType::new(dtype.to_complex(), shape);
-                    ty.shape.as_mut_slice()[axis] = length;
-                    let found = fft(cx, Fft { inverse: true, length, axis }, &x, &ty).unwrap();
-                    found.cast(DType::C128).to_vec::<Complex<f64>>().unwrap()
-                };
-                let columns = spectra(&numbers, shape, 1);
-                let lines = spectra(&turned, [matrices, inner, count], 2);
-                for (at, &found) in columns.iter().enumerate() {
-                    let (matrix, row, column) =
-                        (at / (length * inner), at / inner % length, at % inner);
-                    assert_eq!(found, lines[(matrix * inner + column) * length + row], "{shape:?}");
-                }
-            }
-        }
-    }
 }

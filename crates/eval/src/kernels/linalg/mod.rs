@@ -14,9 +14,7 @@ mod triangular;
 
 use nxla_expr::{Op, Type};
 
-use crate::context::Args;
-use crate::context::{Cx, Fault};
-use crate::context::{Results, one};
+use crate::context::{Args, Cx, Fault, Results, one};
 
 #[cfg(feature = "linalg")]
 pub use eigen::eigen;

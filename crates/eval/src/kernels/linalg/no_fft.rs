@@ -3,9 +3,9 @@
 use nxla_expr::{Fft, TensorType};
 use nxla_tensor::HostTensor;
 
-use crate::context::Fault;
+use crate::context::{Cx, Fault};
 
 /// Says which feature is missing.
-pub(super) fn fft(_: Fft, _: &HostTensor, _: &TensorType) -> Result<HostTensor, Fault> {
+pub(super) fn fft(_: Cx<'_>, _: Fft, _: &HostTensor, _: &TensorType) -> Result<HostTensor, Fault> {
     Err(Fault::Feature { name: "fft" })
 }

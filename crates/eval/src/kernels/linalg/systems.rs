@@ -7,8 +7,7 @@ use nxla_expr::Program;
 use nxla_tensor::{DType, HostTensor};
 
 use super::field::{Field, match_field};
-use crate::context;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Cx, Fault};
 
 /// Rows up to which going one by one is faster than blocks.
 pub(super) const MOST_ROWS: usize = 32;

@@ -7,9 +7,8 @@ use nxla_expr::{TensorType, Transform, TriangularSolve};
 use nxla_tensor::HostTensor;
 
 use super::field::{Field, computed, match_field};
-use crate::context;
-use crate::context::{Cx, Fault};
-use crate::kernels::elementwise::{convert, owned, vectorize};
+use crate::context::{self, Cx, Fault};
+use crate::kernels::elementwise::{convert, owned};
 use crate::kernels::limits::BLOCKED_SIDE;
 
 /// The lower-triangular `l` with `l l^H = a`. If the matrix is not positive definite, all
@@ -102,15 +101,14 @@ fn solutions<T: Field>(
         (false, true) => (systems, 1),
         (false, false) => (1, side),
     };
+    let place = |unknown: usize, system: usize| unknown * unknown_step + system * system_step;
     let elements = context::slice::<T>(a);
     let mut x = owned(cx, b, T::DTYPE)?;
     cx.rows(context::slice_mut::<T>(&mut x), size, size * side, |first, x| {
         let matrices = elements[first * side * side..].chunks_exact((side * side).max(1));
         for (x, a) in x.chunks_exact_mut(size).zip(matrices) {
-            let places = Places { systems, unknown_step, system_step };
             if let Some(substitute) = T::SUBSTITUTE
                 && systems >= FEW
-                && side >= BLOCKED_SIDE
             {
                 // Memory is contiguous along the systems or along the unknowns.
                 let pays = cx.pays(side * x.len() / 16);
@@ -118,38 +116,19 @@ fn solutions<T: Field>(
                 cx.install(|| substitute(a, system, x, unknown_step == 1, parts));
                 continue;
             }
-            if systems >= FEW {
-                system.solve_all(cx, a, x, places);
-                continue;
-            }
             let mut line = context::filled(T::default(), side);
             for index in 0..systems {
-                (0..side).for_each(|unknown| line[unknown] = x[places.at(unknown, index)]);
+                (0..side).for_each(|unknown| line[unknown] = x[place(unknown, index)]);
                 system.solve(a, &mut line);
-                (0..side).for_each(|unknown| x[places.at(unknown, index)] = line[unknown]);
+                (0..side).for_each(|unknown| x[place(unknown, index)] = line[unknown]);
             }
         }
     });
     Ok(x)
 }
 
-/// Systems of one matrix from which they are solved side by side, and how many of them.
+/// Systems of one matrix from which they are solved together.
 const FEW: usize = 8;
-const WIDTH: usize = 32;
-
-/// The strides of the unknowns of one matrix.
-#[derive(Clone, Copy)]
-struct Places {
-    systems: usize,
-    unknown_step: usize,
-    system_step: usize,
-}
-
-impl Places {
-    fn at(self, unknown: usize, system: usize) -> usize {
-        unknown * self.unknown_step + system * self.system_step
-    }
-}
 
 /// The orientation of a triangular matrix.
 #[derive(Clone, Copy)]
@@ -177,67 +156,4 @@ impl System {
             x[row] = (x[row] - rest) / self.at(a, row, row);
         }
     }
-
-    /// Solves many systems of one matrix, in groups that fill the registers.
-    fn solve_all<T: Field>(self, cx: Cx<'_>, a: &[T], x: &mut [T], places: Places) {
-        let side = self.side;
-        let row_of = |step: usize| if self.from_first { step } else { side - 1 - step };
-        // The factors in the order in which they are needed.
-        let mut factors = context::filled(T::default(), side * side);
-        for (step, factors) in factors.chunks_exact_mut(side).enumerate() {
-            for (known, factor) in factors[..=step].iter_mut().enumerate() {
-                *factor = self.at(a, row_of(step), row_of(known));
-            }
-        }
-        let solve = |group: usize| {
-            let first = group * WIDTH;
-            let count = WIDTH.min(places.systems - first);
-            let mut rows = context::filled([T::default(); WIDTH], side);
-            for (step, row) in rows.iter_mut().enumerate() {
-                for (lane, value) in row[..count].iter_mut().enumerate() {
-                    *value = x[places.at(row_of(step), first + lane)];
-                }
-            }
-            substitute(&factors, &mut rows);
-            rows
-        };
-        let groups = places.systems.div_ceil(WIDTH);
-        let solved: Vec<_> = if cx.pays(side * side * places.systems / 8) {
-            cx.collect(groups, &solve)
-        } else {
-            (0..groups).map(solve).collect()
-        };
-        for (group, rows) in solved.iter().enumerate() {
-            let first = group * WIDTH;
-            for (step, row) in rows.iter().enumerate() {
-                for (lane, &value) in row.iter().enumerate().take(places.systems - first) {
-                    x[places.at(row_of(step), first + lane)] = value;
-                }
-            }
-        }
-    }
-}
-
-/// Substitutes the unknowns of several systems. Each row is one equation of all systems.
-fn substitute<T: Field>(factors: &[T], rows: &mut [[T; WIDTH]]) {
-    let side = rows.len();
-    vectorize(
-        #[inline(always)]
-        || {
-            for step in 0..side {
-                let (known, rest) = rows.split_at_mut(step);
-                let factors = &factors[step * side..][..=step];
-                let mut row = rest[0];
-                for (&factor, known) in factors.iter().zip(&*known) {
-                    for lane in 0..WIDTH {
-                        row[lane] = row[lane] - factor * known[lane];
-                    }
-                }
-                for value in &mut row {
-                    *value = *value / factors[step];
-                }
-                rest[0] = row;
-            }
-        },
-    );
 }

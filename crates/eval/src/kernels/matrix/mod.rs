@@ -34,3 +34,9 @@ pub(crate) trait Kernels: Sized {
     const SUBSTITUTE: Option<Substitute<Self>> = None;
     const FACTORIZE: Option<Factorize<Self>> = None;
 }
+
+// Integers have no fast kernels.
+impl Kernels for u8 {}
+impl Kernels for u16 {}
+impl Kernels for u32 {}
+impl Kernels for u64 {}

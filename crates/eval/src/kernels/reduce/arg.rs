@@ -4,11 +4,8 @@ use nxla_expr::{ArgReduce, ArgReduceOp, TensorType};
 use nxla_tensor::{DType, Element, HostTensor};
 
 use super::Plane;
-use super::kernel::{
-    BYTE_LANES, FEW_LANES, GROUPS, Reducer, SHORT, add_chunks, narrowed, short_runs,
-};
-use crate::context;
-use crate::context::{Cx, Fault};
+use super::kernel::{GROUPS, SHORT, add_chunks, narrowed};
+use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::limits::{BLOCK_ELEMENTS, PART_ELEMENTS};
 use crate::kernels::ordered::{Ordered, match_ordered, widened_float};
@@ -89,11 +86,10 @@ fn search<T: Ordered>(
                 let x = &x[first * count..][..out.len() * count];
                 vectorize(
                     #[inline(always)]
-                    || match size_of::<T>() {
-                        1 if count >= BYTE_LANES => {
-                            in_rows::<T, BYTE_LANES>(x, count, search, out);
+                    || {
+                        for (row, out) in x.chunks_exact(count).zip(out) {
+                            *out = in_row(row, search);
                         }
-                        _ => in_rows::<T, FEW_LANES>(x, count, search, out),
                     },
                 );
             });
@@ -156,71 +152,8 @@ fn replace_in_row<T: Ordered>(
     }
 }
 
-/// The positions of the extrema of rows of `count` elements, with `LANES` lanes.
-#[inline(always)]
-fn in_rows<T: Ordered, const LANES: usize>(
-    x: &[T],
-    count: usize,
-    search: &Search<T, impl Fn(T, T) -> bool>,
-    out: &mut [i64],
-) {
-    let row = |index: usize| &x[index * count..][..count];
-    if !(LANES..SHORT).contains(&count) {
-        for (index, out) in out.iter_mut().enumerate() {
-            *out = in_row(row(index), search);
-        }
-        return;
-    }
-    let pick = |best, x| search.picked(best, x);
-    let reducer = Reducer { start: search.worst, step: pick, merge: pick };
-    short_runs::<T, T, _, _, LANES>(
-        x,
-        count,
-        reducer,
-        #[inline(always)]
-        |index, best| {
-            let row = row(index);
-            out[index] = match (best.is_not_a_number(), search.tie_high) {
-                (true, _) => in_row(row, search),
-                // Bytes have few values, so that the search ends soon.
-                _ if size_of::<T>() == 1 => {
-                    position(row, best, search.tie_high).expect("it is an element") as i64
-                }
-                (false, false) => place::<T, false>(row, best),
-                (false, true) => place::<T, true>(row, best),
-            };
-        },
-    );
-}
-
-/// Lanes in which a place is looked for.
-const PLACES: usize = 8;
-
-/// The place of a number in a short row, the last one if it `IS_LAST`, found without branches.
-#[inline(always)]
-fn place<T: Ordered, const IS_LAST: bool>(row: &[T], number: T) -> i64 {
-    let none = if IS_LAST { -1 } else { i32::MAX };
-    let better = |a: i32, b: i32| if IS_LAST { a.max(b) } else { a.min(b) };
-    let mut at: [i32; PLACES] = std::array::from_fn(|lane| lane as i32);
-    let mut found = [none; PLACES];
-    let (chunks, tail) = row.as_chunks::<PLACES>();
-    for chunk in chunks {
-        for lane in 0..PLACES {
-            let place = if chunk[lane] == number { at[lane] } else { none };
-            found[lane] = better(found[lane], place);
-            at[lane] += PLACES as i32;
-        }
-    }
-    let mut best = narrowed(found, &better);
-    for (&x, &at) in tail.iter().zip(&at) {
-        best = better(best, if x == number { at } else { none });
-    }
-    i64::from(best)
-}
-
-/// Elements that are searched together, and then parts of them.
+/// Elements that are searched together.
 const BLOCK: usize = 64;
-const PART: usize = 8;
 
 /// The position of the extremum of a row: first the extremum, then where it is.
 #[inline(always)]
@@ -262,7 +195,6 @@ fn position<T: Ordered>(piece: &[T], element: T, is_last: bool) -> Option<usize>
         return if is_last { all.rposition(is_it) } else { all.position(is_it) };
     };
     let is_in = |block: &[T; BLOCK]| block.iter().fold(false, |any, x| any | is_it(x));
-    let is_in_part = |part: &[T; PART]| part.iter().fold(false, |any, x| any | is_it(x));
     let blocks = piece.as_chunks::<BLOCK>().0;
     // The last block overlaps the block before it, which does not contain the element in that case.
     let at_end = || is_in(end).then_some((piece.len() - BLOCK, end));
@@ -272,18 +204,6 @@ fn position<T: Ordered>(piece: &[T], element: T, is_last: bool) -> Option<usize>
         Some((at * BLOCK, &blocks[at]))
     };
     let (start, block) = if is_last { at_end().or_else(before) } else { before().or_else(at_end) }?;
-    let parts = block.as_chunks::<PART>().0;
-    let part = wanted::<{ BLOCK / PART }>(|at| is_in_part(&parts[at]), is_last);
-    Some(start + part * PART + wanted::<PART>(|at| is_it(&parts[part][at]), is_last))
-}
-
-/// The first of `N` places that is wanted, or the last, without branches.
-#[inline(always)]
-fn wanted<const N: usize>(is_wanted: impl Fn(usize) -> bool, is_last: bool) -> usize {
-    let mut found = 0;
-    for at in 0..N {
-        let at = if is_last { at } else { N - 1 - at };
-        found = if is_wanted(at) { at } else { found };
-    }
-    found
+    let mut all = block.iter();
+    Some(start + if is_last { all.rposition(is_it) } else { all.position(is_it) }?)
 }

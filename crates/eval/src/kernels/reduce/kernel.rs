@@ -12,13 +12,12 @@ use nxla_expr::ReduceOp;
 use nxla_tensor::{DType, Element, Scalar};
 
 use super::plane::Plane;
-use crate::context;
-use crate::context::Cx;
+use crate::context::{self, Cx};
 use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::{BLOCK_ELEMENTS, PART_ELEMENTS};
 
 /// Independent partial results of a run, so that vector units are filled.
-pub(super) const LANES: usize = 16;
+const LANES: usize = 16;
 
 /// Groups of lanes that are accumulated in rotation, and the elements of a round.
 pub(super) const GROUPS: usize = 4;
@@ -28,9 +27,7 @@ pub(crate) const ROUND: usize = GROUPS * LANES;
 /// side. Runs that come in parts are longer.
 pub(super) const SHORT: usize = 1024;
 pub(crate) const FEW_LANES: usize = 8;
-/// The same for bytes, which fill a vector only if there are many.
-pub(super) const BYTE_LANES: usize = 32;
-pub(super) const SIDE_BY_SIDE: usize = 4;
+const SIDE_BY_SIDE: usize = 4;
 
 /// Accumulators that are worked on at a time: few enough to stay in the cache, and enough for a row
 /// of them to be worth fetching, since prefetching begins anew with each.
@@ -57,6 +54,14 @@ pub(super) struct Reducer<A, S, M> {
     pub(super) step: S,
     pub(super) merge: M,
 }
+
+/// How an element enters a partial result.
+pub(super) trait Step<A, T>: Fn(A, T) -> A + Copy + Sync {}
+impl<A, T, F: Fn(A, T) -> A + Copy + Sync> Step<A, T> for F {}
+
+/// A partial result.
+pub(super) trait Sum: bytemuck::Pod + Send + Sync {}
+impl<A: bytemuck::Pod + Send + Sync> Sum for A {}
 
 /// The value of an extremum of no elements, in the dtype of the operand, which may be narrower than the dtype
 /// that computes it. Other reductions do not use it.
@@ -93,41 +98,29 @@ pub(crate) fn is_in_pieces(count: usize, inner: usize) -> bool {
 }
 
 /// Reduces elements, to one result for each run of a plane.
-pub(super) fn reduce<T: Element, A, S, M, R: Element>(
+pub(super) fn reduce<T: Element, A: Sum, R: Element>(
     cx: Cx<'_>,
     x: Elements<'_>,
-    reducer: Reducer<A, S, M>,
+    reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>,
     finish: impl Fn(A) -> R + Sync,
     out: &mut [R],
-) where
-    A: Copy + Send + Sync,
-    S: Fn(A, T) -> A + Copy + Sync,
-    M: Fn(A, A) -> A + Copy + Sync,
-{
+) {
     match x {
         Elements::There(x, plane) => in_plane(cx, cast_slice(x), plane, reducer, finish, out),
-        Elements::Made(len, make) => {
-            let sums = made(cx, len, out.len(), make, reducer);
-            for (out, sum) in out.iter_mut().zip(sums) {
-                *out = finish(sum);
-            }
-        }
+        Elements::Made(len, make) => fill_made(cx, len, make, reducer, &finish, out),
     }
 }
 
-/// Reduces rows of `inner` elements that are made on the way, as they would be if they were there.
-fn made<T: Element, A, S, M>(
+/// Reduces rows of as many elements as there are results, piece by piece.
+fn fill_made<T: Element, A: Sum, R>(
     cx: Cx<'_>,
     len: usize,
-    inner: usize,
     make: &Make<'_>,
-    reducer: Reducer<A, S, M>,
-) -> Vec<A>
-where
-    A: Copy + Send + Sync,
-    S: Fn(A, T) -> A + Copy + Sync,
-    M: Fn(A, A) -> A + Copy + Sync,
-{
+    reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>,
+    finish: &impl Fn(A) -> R,
+    out: &mut [R],
+) {
+    let inner = out.len();
     let piece = piece(len, inner);
     let part = |index: usize| {
         let range = index * piece..len.min((index + 1) * piece);
@@ -143,10 +136,10 @@ where
         });
         sums
     };
-    if len == piece {
-        return part(0);
+    let parts = if len == piece { vec![part(0)] } else { cx.collect(len.div_ceil(piece), &part) };
+    for (out, sum) in out.iter_mut().zip(joined(parts, reducer.merge)) {
+        *out = finish(sum);
     }
-    joined(cx.collect(len.div_ceil(piece), &part), reducer.merge)
 }
 
 /// Adds elements to the accumulators of a row, from this column on, and returns the column behind them.
@@ -173,18 +166,14 @@ fn add_elements<T: Element, A: Copy>(
 }
 
 /// Reduces the middle part of a plane.
-fn in_plane<T: Element, A, S, M, R: Element>(
+fn in_plane<T: Element, A: Sum, R: Element>(
     cx: Cx<'_>,
     x: &[T],
     plane: Plane,
-    reducer: Reducer<A, S, M>,
+    reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>,
     finish: impl Fn(A) -> R + Sync,
     out: &mut [R],
-) where
-    A: Copy + Send + Sync,
-    S: Fn(A, T) -> A + Copy + Sync,
-    M: Fn(A, A) -> A + Copy + Sync,
-{
+) {
     let Plane { times, outer, count, inner } = plane;
     let block = count * inner;
     let by_rows = outer == 1 && is_in_pieces(count, inner);
@@ -196,7 +185,8 @@ fn in_plane<T: Element, A, S, M, R: Element>(
     } else if block >= 2 * PART_ELEMENTS && (outer * inner < 64 || by_rows) {
         // Few results of many elements: partial results of pieces of the reduced part.
         for (x, out) in x.chunks_exact(block).zip(out.chunks_exact_mut(inner)) {
-            long(cx, x, inner, reducer, &finish, out);
+            let read = |range: Range<usize>, add: &mut dyn FnMut(&[u8])| add(cast_slice(&x[range]));
+            fill_made(cx, block, &read, reducer, &finish, out);
         }
     } else if inner == 1 {
         cx.rows(out, 1, count, |first, out| {
@@ -204,7 +194,7 @@ fn in_plane<T: Element, A, S, M, R: Element>(
         });
     } else if outer == 1 && !is_narrow {
         cx.pieces(out, COLUMNS, count, |first, out| {
-            columns(x, inner, first, reducer, &finish, out)
+            columns(cx, x, inner, first, reducer, &finish, out)
         });
     } else {
         cx.rows(out, inner, block, |first, out| {
@@ -213,7 +203,7 @@ fn in_plane<T: Element, A, S, M, R: Element>(
                 if is_narrow {
                     narrow(x, inner, reducer, &finish, out);
                 } else {
-                    columns(x, inner, 0, reducer, &finish, out);
+                    columns(cx, x, inner, 0, reducer, &finish, out);
                 }
             }
         });
@@ -221,18 +211,14 @@ fn in_plane<T: Element, A, S, M, R: Element>(
 }
 
 /// Reduces the first part of a plane and the last one.
-fn at_both_ends<T: Element, A, S, M, R: Element>(
+fn at_both_ends<T: Element, A: Sum, R: Element>(
     cx: Cx<'_>,
     x: &[T],
     plane: Plane,
-    reducer: Reducer<A, S, M>,
+    reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>,
     finish: &(impl Fn(A) -> R + Sync),
     out: &mut [R],
-) where
-    A: Copy + Send + Sync,
-    S: Fn(A, T) -> A + Copy + Sync,
-    M: Fn(A, A) -> A + Copy + Sync,
-{
+) {
     let Plane { times, outer, count, .. } = plane;
     let part =
         |time: usize, index: usize| run(&x[(time * outer + index) * count..][..count], reducer);
@@ -255,37 +241,22 @@ fn at_both_ends<T: Element, A, S, M, R: Element>(
 }
 
 /// Runs of `count` neighbouring elements, one result for each.
-fn runs<T: Element, A, S, M, R>(
+fn runs<T: Element, A: Sum, R>(
     x: &[T],
     count: usize,
-    reducer: Reducer<A, S, M>,
+    reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>,
     finish: &impl Fn(A) -> R,
     out: &mut [R],
-) where
-    A: Copy,
-    S: Fn(A, T) -> A + Copy,
-    M: Fn(A, A) -> A + Copy,
-{
+) {
     match count {
-        2 => tiny_runs::<T, A, S, M, R, 2>(x, reducer, finish, out),
-        3 => tiny_runs::<T, A, S, M, R, 3>(x, reducer, finish, out),
-        4 => tiny_runs::<T, A, S, M, R, 4>(x, reducer, finish, out),
-        ..SHORT if size_of::<T>() == 1 => vectorize(
-            #[inline(always)]
-            || {
-                short_runs::<T, A, S, M, BYTE_LANES>(x, count, reducer, |index, sum| {
-                    out[index] = finish(sum)
-                })
-            },
-        ),
-        ..SHORT => vectorize(
-            #[inline(always)]
-            || {
-                short_runs::<T, A, S, M, FEW_LANES>(x, count, reducer, |index, sum| {
-                    out[index] = finish(sum)
-                })
-            },
-        ),
+        2 => tiny_runs::<T, A, R, 2>(x, reducer, finish, out),
+        3 => tiny_runs::<T, A, R, 3>(x, reducer, finish, out),
+        4 => tiny_runs::<T, A, R, 4>(x, reducer, finish, out),
+        // Bytes fill a vector only if there are many.
+        ..SHORT if size_of::<T>() > 1 => {
+            let row = |row: usize| &x[row * count..][..count];
+            short_runs(row, out.len(), reducer, |index, sum| out[index] = finish(sum));
+        }
         _ => {
             for (x, out) in x.chunks_exact(count).zip(out) {
                 *out = finish(run(x, reducer));
@@ -294,57 +265,70 @@ fn runs<T: Element, A, S, M, R>(
     }
 }
 
-/// Runs of fewer than [`SHORT`] elements, a few at a time, since each waits for its own additions. A run
-/// is reduced in the same order whatever its neighbours are. Loops instead of iterators, since a closure
-/// that is not inlined is not vectorized.
-#[inline(always)]
-pub(super) fn short_runs<T: Copy, A: Copy, S, M, const N: usize>(
-    x: &[T],
-    count: usize,
-    reducer: Reducer<A, S, M>,
-    mut put: impl FnMut(usize, A),
-) where
-    S: Fn(A, T) -> A,
-    M: Fn(A, A) -> A,
-{
-    let together = x.chunks_exact(SIDE_BY_SIDE * count);
-    let (rest, first) = (together.remainder(), together.len() * SIDE_BY_SIDE);
-    for (index, rows) in together.enumerate() {
-        let ((left, right), half) = (rows.split_at(2 * count), count);
-        let rows = [&left[..half], &left[half..], &right[..half], &right[half..]];
-        let sums = side_by_side::<T, A, S, M, SIDE_BY_SIDE, N>(rows, &reducer);
-        for (row, &sum) in sums.iter().enumerate() {
-            put(index * SIDE_BY_SIDE + row, sum);
-        }
+/// Elements that are reduced in order.
+pub(super) trait Run<T>: Copy {
+    fn len(self) -> usize;
+    /// `N` neighbours.
+    fn chunk<const N: usize>(self, at: usize) -> [T; N];
+}
+
+impl<T: Copy> Run<T> for &[T] {
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.len()
     }
-    for (index, row) in rest.chunks_exact(count).enumerate() {
-        let [sum] = side_by_side::<T, A, S, M, 1, N>([row], &reducer);
-        put(first + index, sum);
+
+    #[inline(always)]
+    fn chunk<const N: usize>(self, at: usize) -> [T; N] {
+        *self[at..].first_chunk().expect("a chunk is inside of a run")
     }
 }
 
-/// Reduces runs of one length in step, with `N` lanes each.
+/// Reduces `count` runs of one length of fewer than [`SHORT`] elements, a few at a time, because each run waits for its
+/// own additions. The order does not depend on the neighbours of a run. The last run fills the last group.
+pub(super) fn short_runs<T: Copy, U: Run<T>, A: Copy>(
+    run: impl Fn(usize) -> U,
+    count: usize,
+    reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>,
+    mut put: impl FnMut(usize, A),
+) {
+    vectorize(
+        #[inline(always)]
+        || {
+            for first in (0..count).step_by(SIDE_BY_SIDE) {
+                let mut runs = [run(first); SIDE_BY_SIDE];
+                for (at, next) in runs.iter_mut().enumerate() {
+                    *next = run((first + at).min(count - 1));
+                }
+                let sums = side_by_side(runs, &reducer);
+                for (at, &sum) in sums.iter().enumerate().take(count - first) {
+                    put(first + at, sum);
+                }
+            }
+        },
+    );
+}
+
+/// Reduces runs of one length in step. Loops instead of iterators, since a closure that is not inlined is not
+/// vectorized.
 #[inline(always)]
-fn side_by_side<T: Copy, A: Copy, S, M, const RUNS: usize, const N: usize>(
-    runs: [&[T]; RUNS],
-    Reducer { start, step, merge }: &Reducer<A, S, M>,
-) -> [A; RUNS]
-where
-    S: Fn(A, T) -> A,
-    M: Fn(A, A) -> A,
-{
-    let mut lanes = [[*start; N]; RUNS];
-    let whole = runs[0].len() / N * N;
-    for at in (0..whole).step_by(N) {
+fn side_by_side<T: Copy, U: Run<T>, A: Copy>(
+    runs: [U; SIDE_BY_SIDE],
+    Reducer { start, step, merge }: &Reducer<A, impl Step<A, T>, impl Step<A, A>>,
+) -> [A; SIDE_BY_SIDE] {
+    let mut lanes = [[*start; FEW_LANES]; SIDE_BY_SIDE];
+    let whole = runs[0].len() / FEW_LANES * FEW_LANES;
+    for at in (0..whole).step_by(FEW_LANES) {
         for (lanes, run) in lanes.iter_mut().zip(&runs) {
-            let chunk = run[at..at + N].first_chunk().expect("it has as many");
-            *lanes = add_lanes(*lanes, chunk, step);
+            let chunk = run.chunk::<FEW_LANES>(at);
+            *lanes = add_lanes(*lanes, &chunk, step);
         }
     }
-    let mut sums = [*start; RUNS];
+    let mut sums = [*start; SIDE_BY_SIDE];
     for ((sum, lanes), run) in sums.iter_mut().zip(kept_whole(lanes)).zip(&runs) {
         let mut ends = *start;
-        for &x in &run[whole..] {
+        for at in whole..run.len() {
+            let [x] = run.chunk::<1>(at);
             ends = step(ends, x);
         }
         *sum = merge(narrowed(lanes, merge), ends);
@@ -353,15 +337,12 @@ where
 }
 
 /// Runs of so few elements that each is written out.
-fn tiny_runs<T: Element, A, S, M, R, const N: usize>(
+fn tiny_runs<T: Element, A: Sum, R, const N: usize>(
     x: &[T],
-    reducer: Reducer<A, S, M>,
+    reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>,
     finish: &impl Fn(A) -> R,
     out: &mut [R],
-) where
-    A: Copy,
-    S: Fn(A, T) -> A,
-{
+) {
     let (runs, _) = x.as_chunks::<N>();
     vectorize(
         #[inline(always)]
@@ -375,12 +356,7 @@ fn tiny_runs<T: Element, A, S, M, R, const N: usize>(
 
 /// One run of neighbouring elements.
 #[inline(always)]
-pub(super) fn run<T: Element, A, S, M>(x: &[T], reducer: Reducer<A, S, M>) -> A
-where
-    A: Copy,
-    S: Fn(A, T) -> A,
-    M: Fn(A, A) -> A,
-{
+fn run<T: Element, A: Copy>(x: &[T], reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>) -> A {
     if x.len() < LANES {
         return x.iter().fold(reducer.start, |a, &x| (reducer.step)(a, x));
     }
@@ -453,7 +429,7 @@ pub(super) fn add_chunks<T: Element, A: Copy>(
 /// Ends a turn of a loop over groups of lanes. Where operations may be done in any order, the compiler would
 /// otherwise make a vector of one lane of several turns, and gather its elements.
 #[inline(always)]
-pub(super) fn keep_turns_apart() {
+fn keep_turns_apart() {
     black_box(());
 }
 
@@ -468,10 +444,7 @@ pub(crate) fn kept_whole<A, const N: usize, const RUNS: usize>(
 
 /// The groups as one.
 #[inline(always)]
-pub(super) fn merged<A: Copy>(
-    [a, b, c, d]: &[[A; LANES]; GROUPS],
-    merge: &impl Fn(A, A) -> A,
-) -> [A; LANES] {
+fn merged<A: Copy>([a, b, c, d]: &[[A; LANES]; GROUPS], merge: &impl Fn(A, A) -> A) -> [A; LANES] {
     from_fn(|lane| merge(merge(a[lane], b[lane]), merge(c[lane], d[lane])))
 }
 
@@ -501,18 +474,17 @@ fn add_lanes<T: Copy, A: Copy, const N: usize>(
 }
 
 /// The columns of a block of rows of `inner` elements, from the column `first` on.
-fn columns<T: Element, A, S, M, R>(
+fn columns<T: Element, A: Sum, R>(
+    cx: Cx<'_>,
     x: &[T],
     inner: usize,
     first: usize,
-    reducer: Reducer<A, S, M>,
+    reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>,
     finish: &impl Fn(A) -> R,
     out: &mut [R],
-) where
-    A: Copy,
-    S: Fn(A, T) -> A,
-{
-    let mut buffer = context::aligned(reducer.start, out.len().min(COLUMNS));
+) {
+    let mut scratch = cx.scratch();
+    let buffer = scratch.elements::<A>(out.len().min(COLUMNS));
     for (tile, out) in out.chunks_mut(COLUMNS).enumerate() {
         let sums = &mut buffer[..out.len()];
         sums.fill(reducer.start);
@@ -525,17 +497,13 @@ fn columns<T: Element, A, S, M, R>(
 }
 
 /// The columns of a block of rows of few elements: several rows are taken as a wide one.
-fn narrow<T: Element, A, S, M, R>(
+fn narrow<T: Element, A: Sum, R>(
     x: &[T],
     inner: usize,
-    reducer: Reducer<A, S, M>,
+    reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>,
     finish: &impl Fn(A) -> R,
     out: &mut [R],
-) where
-    A: Copy,
-    S: Fn(A, T) -> A,
-    M: Fn(A, A) -> A,
-{
+) {
     let wide = inner * TOGETHER;
     let mut buffer = [reducer.start; LANES * TOGETHER];
     let sums = &mut buffer[..wide];
@@ -591,36 +559,8 @@ fn add_rows<T: Copy, A: Copy>(
     }
 }
 
-/// Few results of very many elements each.
-fn long<T: Element, A, S, M, R>(
-    cx: Cx<'_>,
-    x: &[T],
-    inner: usize,
-    reducer: Reducer<A, S, M>,
-    finish: &impl Fn(A) -> R,
-    out: &mut [R],
-) where
-    A: Copy + Send + Sync,
-    S: Fn(A, T) -> A + Copy + Sync,
-    M: Fn(A, A) -> A + Copy + Sync,
-{
-    let part = |x: &[T]| -> Vec<A> {
-        if inner == 1 {
-            return vec![run(x, reducer)];
-        }
-        let mut sums = context::filled(reducer.start, inner);
-        accumulate(x, inner, 0, &mut sums, &reducer.step);
-        sums
-    };
-    let pieces: Vec<&[T]> = x.chunks(piece(x.len(), inner)).collect();
-    let parts = cx.collect(pieces.len(), &|index| part(pieces[index]));
-    for (out, sum) in out.iter_mut().zip(joined(parts, reducer.merge)) {
-        *out = finish(sum);
-    }
-}
-
 /// Joins partial results: neighbours pairwise, which keeps the error of long sums small.
-pub(super) fn joined<A: Copy>(mut parts: Vec<Vec<A>>, merge: impl Fn(A, A) -> A) -> Vec<A> {
+fn joined<A: Copy>(mut parts: Vec<Vec<A>>, merge: impl Fn(A, A) -> A) -> Vec<A> {
     while parts.len() > 1 {
         let pairs = parts.chunks(2).map(|pair| match pair {
             [a, b] => a.iter().zip(b).map(|(&a, &b)| merge(a, b)).collect(),

@@ -10,59 +10,16 @@ mod zip;
 
 use bytemuck::cast_slice_mut;
 use nxla_expr::{Op, Reduce, ReduceOp, TensorType};
-use nxla_tensor::{Complex, DType, Element, HostTensor, Scalar};
+use nxla_tensor::{DType, Element, HostTensor, Scalar};
 
-use crate::context;
-use crate::context::{Args, Cx, Fault};
+use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::convert;
-use crate::kernels::ordered::{larger, match_ordered, narrow, smaller, wide, widened_float};
-use kernel::{Elements, Reducer, neutral, reduce};
-pub(crate) use kernel::{FEW_LANES, Make, ROUND, is_in_pieces, kept_whole, narrowed, piece};
+use crate::kernels::number::{Number, match_aggregate};
+use crate::kernels::ordered::{larger, match_ordered, smaller, widened_float};
+use kernel::{Elements, Reducer, is_in_pieces, neutral, reduce};
+pub(crate) use kernel::{FEW_LANES, Make, ROUND, kept_whole, narrowed, piece};
 pub(crate) use plane::{Plane, reduced_first};
-pub(crate) use zip::{Zipped, ZippedRows};
-
-/// Expands to one arm per dtype that sums and products are computed in.
-macro_rules! accumulate {
-    ($cx:expr, $dtype:expr, $x:expr, $out:expr, $start:expr, $wrapping:ident, $operator:tt) => {{
-        let (cx, x, out) = ($cx, $x, $out);
-        macro_rules! with {
-            ($t:ty, $start_value:expr, $step:expr, $merge:expr, $finish:expr) => {{
-                let reducer = Reducer { start: $start_value, step: $step, merge: $merge };
-                reduce::<$t, _, _, _, $t>(cx, x, reducer, $finish, cast_slice_mut(out));
-            }};
-        }
-        macro_rules! integer {
-            ($t:ident) => {
-                with!($t, $start as $t, |a: $t, x| a.$wrapping(x), |a: $t, b| a.$wrapping(b), |a| a)
-            };
-        }
-        let start = f64::from($start);
-        match $dtype {
-            DType::U32 => integer!(u32),
-            DType::S32 => integer!(i32),
-            DType::S64 => integer!(i64),
-            DType::F32 => {
-                with!(f32, start, |a, x| a $operator f64::from(x), |a, b| a $operator b, |a| a as f32)
-            }
-            DType::F64 => with!(f64, start, |a, x| a $operator x, |a, b| a $operator b, |a| a),
-            DType::C64 => with!(
-                Complex<f32>,
-                Complex::from(start),
-                |a: Complex<f64>, x| a $operator wide(x),
-                |a, b| a $operator b,
-                narrow
-            ),
-            DType::C128 => with!(
-                Complex<f64>,
-                Complex::from(start),
-                |a: Complex<f64>, x| a $operator x,
-                |a, b| a $operator b,
-                |a| a
-            ),
-            dtype => unreachable!("{dtype} is widened before it is added up"),
-        }
-    }};
-}
+pub(crate) use zip::{ZippedRows, fill_by_zipped_row, has_zip_kernel};
 
 pub(crate) fn evaluate(
     cx: Cx<'_>,
@@ -93,10 +50,9 @@ fn reduced(
     let dtype = accepted(op, x.dtype());
     let x = convert(cx, x, dtype)?;
     let (x, plane) = Plane::of(cx, &x, |axis| is_reduced(attributes, axis))?;
-    let mut result = context::fresh(result_dtype(op, dtype), &ty.shape)?;
-    let neutral = neutral(op, ty.dtype);
-    let x = Elements::There(x.bytes(), plane);
-    fill(cx, op, neutral, dtype, x, context::bytes_mut(&mut result));
+    let reduction = InMemory { op, dtype, neutral: neutral(op, ty.dtype), plane };
+    let dtype = result_dtype(op, dtype);
+    let result = context::build_bytes(dtype, &ty.shape, |out| reduction.fill(cx, x.bytes(), out))?;
     convert(cx, &result, ty.dtype)
 }
 
@@ -196,8 +152,16 @@ fn fill(cx: Cx<'_>, op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>
             let counts = Reducer { start: 0, step, merge: u32::wrapping_add };
             reduce(cx, x, counts, |sum| sum, cast_slice_mut(out));
         }
-        ReduceOp::Sum => accumulate!(cx, dtype, x, out, 0_u8, wrapping_add, +),
-        ReduceOp::Product => accumulate!(cx, dtype, x, out, 1_u8, wrapping_mul, *),
+        ReduceOp::Sum => match_aggregate!(dtype, T => {
+            let step = |sum, x: T| T::add(sum, x.widen());
+            let sums = Reducer { start: T::EMPTY_SUM, step, merge: T::add };
+            reduce(cx, x, sums, T::narrow, cast_slice_mut(out));
+        }),
+        ReduceOp::Product => match_aggregate!(dtype, T => {
+            let step = |product, x: T| T::multiply(product, x.widen());
+            let products = Reducer { start: T::EMPTY_PRODUCT, step, merge: T::multiply };
+            reduce(cx, x, products, T::narrow, cast_slice_mut(out));
+        }),
         ReduceOp::All => {
             let all = Reducer { start: 1, step: |all: u8, x: u8| all & x, merge: |a, b| a & b };
             reduce(cx, x, all, |all| all, out);
@@ -209,12 +173,12 @@ fn fill(cx: Cx<'_>, op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>
         ReduceOp::Max => match_ordered!(dtype, T => {
             let start = T::from_scalar(neutral);
             let reducer = Reducer { start, step: larger::<T>, merge: larger::<T> };
-            reduce::<T, _, _, _, T>(cx, x, reducer, |a| a, cast_slice_mut(out));
+            reduce::<T, T, T>(cx, x, reducer, |a| a, cast_slice_mut(out));
         }),
         ReduceOp::Min => match_ordered!(dtype, T => {
             let start = T::from_scalar(neutral);
             let reducer = Reducer { start, step: smaller::<T>, merge: smaller::<T> };
-            reduce::<T, _, _, _, T>(cx, x, reducer, |a| a, cast_slice_mut(out));
+            reduce::<T, T, T>(cx, x, reducer, |a| a, cast_slice_mut(out));
         }),
     }
 }

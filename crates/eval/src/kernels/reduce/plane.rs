@@ -2,9 +2,8 @@
 
 use nxla_tensor::{HostTensor, Shape};
 
-use crate::context;
 use crate::context::{Cx, Fault};
-use crate::kernels::strided::Strided;
+use crate::kernels::movement::permuted;
 
 /// A row-major tensor as `[times][outer][count][inner]`. A reduction reduces `times` and `count`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +36,7 @@ impl Plane {
         if let Some(plane) = Self::in_memory(x.shape(), &is_reduced) {
             return Ok((x.clone(), plane));
         }
-        let moved = permuted(cx, x, |axis| !is_reduced(axis))?;
+        let moved = partitioned(cx, x, |axis| !is_reduced(axis))?;
         let product = |wanted: bool| -> usize {
             let axes = (0..x.rank()).filter(|&axis| is_reduced(axis) == wanted);
             axes.map(|axis| x.shape()[axis]).product()
@@ -83,7 +82,7 @@ pub(crate) fn reduced_first(
     x: &HostTensor,
     is_reduced: impl Fn(usize) -> bool,
 ) -> Result<(HostTensor, Plane), Fault> {
-    let moved = permuted(cx, x, &is_reduced)?;
+    let moved = partitioned(cx, x, &is_reduced)?;
     let kept: usize =
         (0..x.rank()).filter(|&axis| !is_reduced(axis)).map(|axis| x.shape()[axis]).product();
     let reduced = (0..x.rank()).filter(|&axis| is_reduced(axis));
@@ -91,21 +90,12 @@ pub(crate) fn reduced_first(
     Ok((moved, Plane { times: 1, outer: 1, count, inner: kept }))
 }
 
-/// A copy with some axes before the others, in order.
-fn permuted(
+/// The tensor with some axes before the others, in order.
+fn partitioned(
     cx: Cx<'_>,
     x: &HostTensor,
     is_first: impl Fn(usize) -> bool,
 ) -> Result<HostTensor, Fault> {
-    let steps = Strided::row_major(x.shape());
-    let mut axes: Vec<usize> = (0..x.rank()).filter(|&axis| is_first(axis)).collect();
-    axes.extend((0..x.rank()).filter(|&axis| !is_first(axis)));
-    let rule = Strided::new(0, axes.iter().map(|&axis| (x.shape()[axis], steps[axis])));
-    let shape: Shape = axes.iter().map(|&axis| x.shape()[axis]).collect();
-    if rule.is_contiguous() {
-        return Ok(context::reshaped(x.clone(), &shape));
-    }
-    context::build_bytes(x.dtype(), &shape, |out| {
-        rule.read_all_bytes(cx, x.dtype().size(), x.bytes(), out);
-    })
+    let (first, last): (Vec<_>, Vec<_>) = (0..x.rank()).partition(|&axis| is_first(axis));
+    permuted(cx, x, &[first, last].concat())
 }

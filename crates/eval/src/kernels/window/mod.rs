@@ -29,13 +29,13 @@ pub(crate) fn evaluate(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WindowAxis {
     /// Size of the operand.
-    size: usize,
+    pub(crate) size: usize,
     /// Number of windows.
-    count: usize,
-    taps: usize,
+    pub(crate) count: usize,
+    pub(crate) taps: usize,
     pub(crate) stride: usize,
-    dilation: usize,
-    low: i64,
+    pub(crate) dilation: usize,
+    pub(crate) low: i64,
 }
 
 impl WindowAxis {
@@ -45,7 +45,7 @@ impl WindowAxis {
     }
 
     /// The offset of a tap from the first window.
-    fn offset(&self, tap: usize) -> i64 {
+    pub(crate) fn offset(&self, tap: usize) -> i64 {
         (tap * self.dilation) as i64 - self.low
     }
 

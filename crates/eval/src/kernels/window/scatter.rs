@@ -3,13 +3,13 @@
 use std::convert::Infallible;
 
 use nxla_expr::{ScatterOp, TensorType, Window};
-use nxla_tensor::{Complex, DType, Element, HostTensor};
+use nxla_tensor::{DType, Element, HostTensor};
 
 use super::uniform::wide;
 use super::{WindowAxis, axes, for_each_tap};
-use crate::context;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
+use crate::kernels::number::{Number, match_number};
 use crate::kernels::ordered::{match_ordered, widened_float};
 use crate::kernels::strided::Strided;
 
@@ -39,30 +39,14 @@ pub(super) fn scatter(
     let source = convert(cx, &convert(cx, source, ty.dtype)?, sums)?;
     let initial = initial.get(0).cast(initial.dtype()).cast(ty.dtype);
     let mut result = HostTensor::full(initial, sums, ty.shape.clone())?;
-    macro_rules! add {
-        ($t:ty, $add:expr) => {{
-            let out = context::slice_mut::<$t>(&mut result);
-            for (&place, &x) in places.iter().zip(context::slice::<$t>(&source)) {
-                if let Some(out) = out.get_mut(place) {
-                    *out = $add(*out, x);
-                }
+    match_number!(sums, T => {
+        let out = context::slice_mut::<T>(&mut result);
+        for (&place, &x) in places.iter().zip(context::slice::<T>(&source)) {
+            if let Some(out) = out.get_mut(place) {
+                *out = out.plus(x);
             }
-        }};
-    }
-    match sums {
-        DType::U8 => add!(u8, u8::wrapping_add),
-        DType::U16 => add!(u16, u16::wrapping_add),
-        DType::U32 => add!(u32, u32::wrapping_add),
-        DType::U64 => add!(u64, u64::wrapping_add),
-        DType::S8 => add!(i8, i8::wrapping_add),
-        DType::S16 => add!(i16, i16::wrapping_add),
-        DType::S32 => add!(i32, i32::wrapping_add),
-        DType::S64 => add!(i64, i64::wrapping_add),
-        DType::F32 => add!(f32, |a: f32, b: f32| a + b),
-        DType::F64 => add!(f64, |a: f64, b: f64| a + b),
-        DType::C128 => add!(Complex<f64>, |a: Complex<f64>, b: Complex<f64>| a + b),
-        dtype => unreachable!("{dtype} is widened before it is added up"),
-    }
+        }
+    });
     convert(cx, &result, ty.dtype)
 }
 

@@ -5,13 +5,13 @@
 //! between the axes.
 
 use nxla_expr::{TensorType, Window, WindowOp};
-use nxla_tensor::{Complex, DType, Element, HostTensor, Scalar};
+use nxla_tensor::{DType, Element, HostTensor, Scalar};
 
 use super::lines::slide_rows;
 use super::{WindowAxis, axes};
-use crate::context;
-use crate::context::{Cx, Fault};
+use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{Compute, convert};
+use crate::kernels::number::{Number, match_number};
 use crate::kernels::ordered::{larger, match_ordered, smaller, widened_float};
 
 pub(super) fn windows(
@@ -46,17 +46,12 @@ pub(super) fn windows(
 
 /// The dtype in which sums and products of windows are kept between axes.
 pub(super) fn wide(dtype: DType) -> DType {
-    match Compute::of(dtype) {
-        Compute::F32 | Compute::F64 => DType::F64,
-        Compute::C64 | Compute::C128 => DType::C128,
-        integer @ (Compute::U8
-        | Compute::U16
-        | Compute::U32
-        | Compute::U64
-        | Compute::S8
-        | Compute::S16
-        | Compute::S32
-        | Compute::S64) => integer.dtype(),
+    if dtype.is_complex() {
+        DType::C128
+    } else if dtype.is_float() {
+        DType::F64
+    } else {
+        Compute::of(dtype).dtype()
     }
 }
 
@@ -68,37 +63,12 @@ fn accumulated(
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
     let x = convert(cx, x, wide(ty.dtype))?;
-    let is_sum = op == WindowOp::Sum;
-    macro_rules! with {
-        ($t:ty, $zero:expr, $one:expr, $add:expr, $multiply:expr) => {{
-            let elements = context::slice::<$t>(&x);
-            context::build(x.dtype(), &ty.shape, |out: &mut [$t]| {
-                if is_sum {
-                    slide(cx, axes, elements, $zero, $add, out);
-                } else {
-                    slide(cx, axes, elements, $one, $multiply, out);
-                }
-            })?
-        }};
-    }
-    macro_rules! integer {
-        ($t:ident) => {
-            with!($t, 0, 1, $t::wrapping_add, $t::wrapping_mul)
-        };
-    }
-    let complex = |re: f64| Complex::new(re, 0.0);
-    Ok(match x.dtype() {
-        DType::U8 => integer!(u8),
-        DType::U16 => integer!(u16),
-        DType::U32 => integer!(u32),
-        DType::U64 => integer!(u64),
-        DType::S8 => integer!(i8),
-        DType::S16 => integer!(i16),
-        DType::S32 => integer!(i32),
-        DType::S64 => integer!(i64),
-        DType::F64 => with!(f64, 0.0, 1.0, |a, b| a + b, |a, b| a * b),
-        DType::C128 => with!(Complex<f64>, complex(0.0), complex(1.0), |a, b| a + b, |a, b| a * b),
-        dtype => unreachable!("{dtype} is widened before it is added up"),
+    match_number!(x.dtype(), T => {
+        let elements = context::slice::<T>(&x);
+        context::build(x.dtype(), &ty.shape, |out: &mut [T]| match op == WindowOp::Sum {
+            true => slide(cx, axes, elements, T::narrow(T::EMPTY_SUM), T::plus, out),
+            false => slide(cx, axes, elements, T::narrow(T::EMPTY_PRODUCT), T::times, out),
+        })
     })
 }
 

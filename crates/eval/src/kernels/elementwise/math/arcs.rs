@@ -1,8 +1,7 @@
 //! Inverse trigonometric functions, without branches and tables, so that loops around them become vector
 //! code.
 //!
-//! Those of `f32` are computed in `f64` by short polynomials, off by 1e-10, and rounded once. Those of `f64`
-//! are off by less than two units in the last place, `atan2` by less than three. The polynomials are those through
+//! They are off by less than two units in the last place, `atan2` by less than three. The polynomials are those through
 //! the functions at the zeros of the Chebyshev polynomial of the interval.
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
@@ -35,23 +34,6 @@ fn asin_series(z: f64) -> f64 {
     )
 }
 
-/// The same, off by 6e-11 in `asin(x) / x`.
-#[inline(always)]
-fn asin_series_short(z: f64) -> f64 {
-    polynomial_in_pairs(
-        z,
-        [
-            0.030_974_540_371_355_073,
-            0.010_574_415_516_912_909,
-            0.023_611_817_008_891_752,
-            0.030_269_138_728_589_183,
-            0.044_647_663_888_134_85,
-            0.074_999_924_044_018_38,
-            0.166_666_666_860_856_43,
-        ],
-    )
-}
-
 /// `(atan(t) / t - 1) / t^2` of `z = t^2` for `|t| <= tan(pi/8)`.
 #[inline(always)]
 fn atan_series(z: f64) -> f64 {
@@ -73,22 +55,6 @@ fn atan_series(z: f64) -> f64 {
     )
 }
 
-/// The same, off by 8e-11 in `atan(t) / t`.
-#[inline(always)]
-fn atan_series_short(z: f64) -> f64 {
-    polynomial_in_pairs(
-        z,
-        [
-            0.050_481_385_120_797_445,
-            -0.086_246_761_452_494_94,
-            0.110_713_650_218_847_94,
-            -0.142_841_511_936_286_14,
-            0.199_999_772_586_883_87,
-            -0.333_333_332_792_548,
-        ],
-    )
-}
-
 /// `|x| <= 1/2`, and otherwise the sine of half of what is missing to `pi/2`, by `asin(x) = pi/2 - 2
 /// asin(sqrt((1 - x) / 2))`: whether it is that, its value, what that lacks, and its square.
 #[inline(always)]
@@ -102,19 +68,20 @@ fn halved(x: f64) -> (bool, f64, f64, f64) {
     if is_large { (true, root, lacks, z) } else { (false, magnitude, 0.0, z) }
 }
 
-/// `asin(x)` and `acos(x)` by the polynomial `series`; NaN beyond one.
+/// NaN beyond one.
 #[inline(always)]
-fn asin_by(series: impl Fn(f64) -> f64, x: f64) -> f64 {
+pub(super) fn asin(x: f64) -> f64 {
     let (is_large, s, lacks, z) = halved(x);
-    let rest = s * z * series(z) + lacks;
+    let rest = s * z * asin_series(z) + lacks;
     let large = (FRAC_PI_2 - 2.0 * s) - (2.0 * rest - FRAC_PI_2_LOW);
     (if is_large { large } else { s + rest }).copysign(x)
 }
 
+/// NaN beyond one.
 #[inline(always)]
-fn acos_by(series: impl Fn(f64) -> f64, x: f64) -> f64 {
+pub(super) fn acos(x: f64) -> f64 {
     let (is_large, s, lacks, z) = halved(x);
-    let rest = s * z * series(z) + lacks;
+    let rest = s * z * asin_series(z) + lacks;
     let is_negative = x < 0.0;
     let above = 2.0 * (s + rest);
     let below = 2.0 * (FRAC_PI_2 - (s + (rest - FRAC_PI_2_LOW)));
@@ -126,7 +93,7 @@ fn acos_by(series: impl Fn(f64) -> f64, x: f64) -> f64 {
 /// The angle of a point with coordinates that are not negative, by `atan(t)` with `|t| <= tan(pi/8)` of what is
 /// left of 0, `pi/4` or `pi/2`; NaN where either is.
 #[inline(always)]
-fn angle_by(series: impl Fn(f64) -> f64, y: f64, x: f64) -> f64 {
+fn angle_of(y: f64, x: f64) -> f64 {
     /// `tan(pi/8)` and `tan(3 pi/8)`.
     const FIRST: f64 = 0.414_213_562_373_095_03;
     const LAST: f64 = 2.414_213_562_373_095;
@@ -138,133 +105,30 @@ fn angle_by(series: impl Fn(f64) -> f64, y: f64, x: f64) -> f64 {
     let (base, base_low) = if is_low { (0.0, 0.0) } else { (base, base_low) };
     let t = above / below;
     let z = t * t;
-    base + (t + (t * z * series(z) + base_low))
+    base + (t + (t * z * atan_series(z) + base_low))
+}
+
+#[inline(always)]
+pub(super) fn atan(x: f64) -> f64 {
+    angle_of(x.abs(), 1.0).copysign(x)
 }
 
 /// `atan(y / x)` in the quadrant of the point `(x, y)`, as IEEE 754 has it for zeros and infinities.
 #[inline(always)]
-fn atan2_by(series: impl Fn(f64) -> f64, y: f64, x: f64) -> f64 {
+pub(super) fn atan2(y: f64, x: f64) -> f64 {
+    /// 2^-100.
+    const SMALL: f64 = 7.888_609_052_210_118e-31;
+    // Sums of larger numbers would be infinite.
+    let is_huge = (y.abs() > 1e300) | (x.abs() > 1e300);
+    let scale = if is_huge { SMALL } else { 1.0 };
+    let (y, x) = (y * scale, x * scale);
     let (height, width) = (y.abs(), x.abs());
     // The quotient of two zeros or two infinities is NaN.
     let is_zero = (height == 0.0) & (width == 0.0);
     let is_infinite = (height == f64::INFINITY) & (width == f64::INFINITY);
     let (height, width) = if is_zero { (0.0, 1.0) } else { (height, width) };
     let (height, width) = if is_infinite { (1.0, 1.0) } else { (height, width) };
-    let angle = angle_by(series, height, width);
+    let angle = angle_of(height, width);
     let angle = if x.is_sign_negative() { PI - (angle - 2.0 * FRAC_PI_2_LOW) } else { angle };
     angle.copysign(y)
-}
-
-pub(super) mod single {
-    use super::{acos_by, angle_by, asin_by, asin_series_short, atan_series_short, atan2_by};
-
-    #[inline(always)]
-    pub(in super::super) fn asin(x: f32) -> f32 {
-        asin_by(asin_series_short, f64::from(x)) as f32
-    }
-
-    #[inline(always)]
-    pub(in super::super) fn acos(x: f32) -> f32 {
-        acos_by(asin_series_short, f64::from(x)) as f32
-    }
-
-    #[inline(always)]
-    pub(in super::super) fn atan(x: f32) -> f32 {
-        let angle = angle_by(atan_series_short, f64::from(x).abs(), 1.0);
-        angle.copysign(f64::from(x)) as f32
-    }
-
-    #[inline(always)]
-    pub(in super::super) fn atan2(y: f32, x: f32) -> f32 {
-        atan2_by(atan_series_short, f64::from(y), f64::from(x)) as f32
-    }
-}
-
-pub(super) mod double {
-    use super::{acos_by, angle_by, asin_by, asin_series, atan_series, atan2_by};
-
-    #[inline(always)]
-    pub(in super::super) fn asin(x: f64) -> f64 {
-        asin_by(asin_series, x)
-    }
-
-    #[inline(always)]
-    pub(in super::super) fn acos(x: f64) -> f64 {
-        acos_by(asin_series, x)
-    }
-
-    #[inline(always)]
-    pub(in super::super) fn atan(x: f64) -> f64 {
-        angle_by(atan_series, x.abs(), 1.0).copysign(x)
-    }
-
-    #[inline(always)]
-    pub(in super::super) fn atan2(y: f64, x: f64) -> f64 {
-        // Sums of what is larger would be infinite.
-        /// 2^-100.
-        const SMALL: f64 = 7.888_609_052_210_118e-31;
-        let is_huge = (y.abs() > 1e300) | (x.abs() > 1e300);
-        let scale = if is_huge { SMALL } else { 1.0 };
-        atan2_by(atan_series, y * scale, x * scale)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Real;
-
-    /// Numbers of many sizes and both signs, zeros, infinities and no number.
-    fn numbers() -> Vec<f64> {
-        let special = [0.0, 1.0, 1e-310, 3e-45, 1e300, 1e308, f64::MAX, f64::INFINITY, f64::NAN];
-        let scattered = (0..150_u64).map(|n| f64::from_bits(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        let moderate = (1..150).map(|n| f64::from(n) * 0.173);
-        special.into_iter().chain(scattered).chain(moderate).flat_map(|x| [x, -x]).collect()
-    }
-
-    #[test]
-    fn angles_of_points_are_right_to_the_last_bits() {
-        for y in numbers() {
-            for x in numbers() {
-                let (found, expected) = (Real::atan2(y, x), f64::atan2(y, x));
-                let near = found.to_bits().abs_diff(expected.to_bits()) <= 2;
-                let both = found.is_nan() && expected.is_nan();
-                assert!(near || both, "atan2({y:e}, {x:e}) = {found:e}, expected {expected:e}");
-                let (y, x) = (y as f32, x as f32);
-                let expected = f64::atan2(y.into(), x.into()) as f32;
-                let found = Real::atan2(y, x);
-                let near = found.to_bits().abs_diff(expected.to_bits()) <= 1;
-                let both = found.is_nan() && expected.is_nan();
-                assert!(near || both, "atan2({y:e}, {x:e}) = {found:e}, expected {expected:e}");
-            }
-        }
-    }
-
-    #[test]
-    fn remainders_are_exact_where_they_are_plain() {
-        let mut plain = 0;
-        for x in numbers() {
-            for y in numbers() {
-                if x.is_plain_remainder(y) {
-                    plain += 1;
-                    assert_eq!(x.remainder_plain(y).to_bits(), (x % y).to_bits(), "{x:e} % {y:e}");
-                }
-                let (x, y) = (x as f32, y as f32);
-                if x.is_plain_remainder(y) {
-                    plain += 1;
-                    assert_eq!(x.remainder_plain(y).to_bits(), (x % y).to_bits(), "{x:e} % {y:e}");
-                }
-            }
-        }
-        assert!(plain > 100_000, "{plain}");
-        // Right below whole quotients.
-        for n in 1..2000 {
-            let y = 0.1 * f64::from(n);
-            for k in 1..50 {
-                let x = (y * f64::from(k)).next_down();
-                assert_eq!(x.remainder_plain(y).to_bits(), (x % y).to_bits(), "{x:e} % {y:e}");
-                let (x, y) = ((x as f32).next_down(), y as f32);
-                assert_eq!(x.remainder_plain(y).to_bits(), (x % y).to_bits(), "{x:e} % {y:e}");
-            }
-        }
-    }
 }

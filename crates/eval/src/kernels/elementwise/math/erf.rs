@@ -3,7 +3,6 @@
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use super::double::{exp_of_two, log, product_in_two};
-use super::single::{exp_wide, quotient};
 use super::{polynomial, polynomial_in_pairs};
 
 /// `erf(x)`, by a polynomial where `x` is small; off by less than two units in the last place.
@@ -84,33 +83,6 @@ fn erfc_above(x: f64) -> f64 {
     ) / (1.0 + 2.0 * x);
     let (square, lost) = product_in_two(x, x);
     exp_of_two(-square, -lost) * scaled
-}
-
-/// `1 - erf(x)` in the same way, off by 3e-9 before it is rounded.
-#[inline(always)]
-pub(super) fn erfc_single(x: f32) -> f32 {
-    let magnitude = f64::from(x).abs();
-    let magnitude = if magnitude > 11.0 { 11.0 } else { magnitude };
-    let t = quotient(magnitude - 3.0, magnitude + 3.0);
-    let scaled = polynomial_in_pairs(
-        t,
-        [
-            4.188_165_158_950_081e-5,
-            -0.000_165_138_854_995_802,
-            -0.000_730_318_118_808_006,
-            0.001_943_095_161_438_764_4,
-            0.002_520_801_145_510_911,
-            -0.023_787_735_988_358_233,
-            0.068_307_999_581_448_55,
-            -0.119_271_377_089_374_3,
-            0.129_645_243_395_199_87,
-            -0.047_562_404_406_535_41,
-            -0.135_621_108_743_091_4,
-            1.253_008_059_142_820_8,
-        ],
-    );
-    let above = exp_wide(-magnitude * magnitude) * quotient(scaled, 1.0 + 2.0 * magnitude);
-    (if x < 0.0 { 2.0 - above } else { above }) as f32
 }
 
 /// The `y` with `erf(y) = x`; infinite at ±1 and NaN beyond.
@@ -208,36 +180,3 @@ const FAR: [[f64; 8]; 2] = [
         1.0,
     ],
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::erf_inv;
-
-    #[test]
-    fn inverts_erf() {
-        for i in -2000..=2000 {
-            let y = f64::from(i) / 400.0;
-            let x = libm::erf(y);
-            let back = libm::erf(erf_inv(x));
-            assert!((back - x).abs() <= 4.0 * f64::EPSILON * x.abs(), "{y}: {x} {back}");
-        }
-    }
-
-    #[test]
-    fn keeps_digits_towards_one() {
-        let near_one = 1.0 - 2_f64.powi(-30);
-        let y = erf_inv(near_one);
-        let relative = libm::erfc(y) / 2_f64.powi(-30) - 1.0;
-        assert!(relative.abs() < 1e-13, "{relative}");
-        let small = erf_inv(1e-10);
-        assert!((small / 8.862_269_254_527_58e-11 - 1.0).abs() < 1e-14, "{small}");
-    }
-
-    #[test]
-    fn edges() {
-        assert_eq!(erf_inv(1.0), f64::INFINITY);
-        assert_eq!(erf_inv(-1.0), f64::NEG_INFINITY);
-        assert!(erf_inv(1.5).is_nan() && erf_inv(f64::NAN).is_nan());
-        assert!(erf_inv(0.0) == 0.0 && erf_inv(-0.0).is_sign_negative());
-    }
-}

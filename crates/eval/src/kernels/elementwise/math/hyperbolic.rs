@@ -1,141 +1,89 @@
 //! Hyperbolic functions and their inverses, without branches and tables.
 //!
-//! Those of `f32` are computed in `f64` and rounded once. Those of `f64` are off by less than two units in the
-//! last place, the inverse ones by less than four.
+//! They are off by less than two units in the last place, the inverse ones by less than four.
 
-pub(super) mod single {
-    use super::super::polynomial_in_pairs;
-    use super::super::single::{exp_wide, log_wide};
+use std::f64::consts::LN_2;
 
-    /// A Taylor series where both exponentials are near one, off by 3e-11.
-    #[inline(always)]
-    pub(in super::super) fn sinh(x: f32) -> f32 {
-        let x = f64::from(x);
-        let z = x * x;
-        let series =
-            polynomial_in_pairs(z, [1.0 / 362_880.0, 1.0 / 5040.0, 1.0 / 120.0, 1.0 / 6.0]);
-        let power = exp_wide(x.abs());
-        let large = 0.5 * (power - 1.0 / power);
-        (if x.abs() < 0.5 { x + x * z * series } else { large.copysign(x) }) as f32
-    }
+use super::double::{expm1_near, log, multiples_of_ln_2, power_of_2};
 
-    #[inline(always)]
-    pub(in super::super) fn cosh(x: f32) -> f32 {
-        let power = exp_wide(f64::from(x).abs());
-        (0.5 * (power + 1.0 / power)) as f32
-    }
+/// Beyond, hyperbolic functions are infinite.
+const MOST: f64 = 711.0;
 
-    /// `ln(x + sqrt(x^2 + 1))`, and the beginning of the series where that would cancel.
-    #[inline(always)]
-    pub(in super::super) fn asinh(x: f32) -> f32 {
-        let magnitude = f64::from(x).abs();
-        let square = magnitude * magnitude;
-        let small = magnitude * (1.0 - square / 6.0);
-        let large = log_wide(magnitude + (square + 1.0).sqrt());
-        (if magnitude < 1e-3 { small } else { large }).copysign(f64::from(x)) as f32
-    }
-
-    #[inline(always)]
-    pub(in super::super) fn acosh(x: f32) -> f32 {
-        let x = f64::from(x);
-        let log = log_wide(x + ((x - 1.0) * (x + 1.0)).sqrt()) as f32;
-        if x < 1.0 { f32::NAN } else { log }
-    }
-
-    /// `ln((1 + x) / (1 - x)) / 2`, and the beginning of the series where that would cancel.
-    #[inline(always)]
-    pub(in super::super) fn atanh(x: f32) -> f32 {
-        let x = f64::from(x);
-        let small = x * (1.0 + x * x / 3.0);
-        let large = 0.5 * log_wide((1.0 + x) / (1.0 - x));
-        (if x.abs() < 1e-3 { small } else { large }) as f32
-    }
+/// `e^x - 1`, which is right where `x <= 1`, and `e^x / 2`, of `0 <= x <= MOST`.
+#[inline(always)]
+fn less_one_and_half(x: f64) -> (f64, f64) {
+    let (k, r) = multiples_of_ln_2(x);
+    let rest = expm1_near(r);
+    let power = power_of_2(if k > 2.0 { 2.0 } else { k });
+    let less_one = power.mul_add(rest, power - 1.0);
+    (less_one, (1.0 + rest) * power_of_2(k - 2.0) * 2.0)
 }
 
-pub(super) mod double {
-    use std::f64::consts::LN_2;
+#[inline(always)]
+fn bounded(x: f64) -> f64 {
+    // A NaN passes the comparison.
+    if x.abs() > MOST { MOST } else { x.abs() }
+}
 
-    use super::super::double::{expm1_near, log, multiples_of_ln_2, power_of_2};
+#[inline(always)]
+pub(super) fn sinh(x: f64) -> f64 {
+    let magnitude = bounded(x);
+    let (t, half) = less_one_and_half(magnitude);
+    let small = 0.5 * (t + t / (t + 1.0));
+    (if magnitude < 1.0 { small } else { half - 0.25 / half }).copysign(x)
+}
 
-    /// Beyond, hyperbolic functions are infinite.
-    const MOST: f64 = 711.0;
+#[inline(always)]
+pub(super) fn cosh(x: f64) -> f64 {
+    let (_, half) = less_one_and_half(bounded(x));
+    half + 0.25 / half
+}
 
-    /// `e^x - 1`, which is right where `x <= 1`, and `e^x / 2`, of `0 <= x <= MOST`.
-    #[inline(always)]
-    fn less_one_and_half(x: f64) -> (f64, f64) {
-        let (k, r) = multiples_of_ln_2(x);
-        let rest = expm1_near(r);
-        let power = power_of_2(if k > 2.0 { 2.0 } else { k });
-        let less_one = power.mul_add(rest, power - 1.0);
-        (less_one, (1.0 + rest) * power_of_2(k - 2.0) * 2.0)
-    }
+/// `e^x - 1` by halves, so that no power of two is infinite where the result is not.
+#[inline(always)]
+pub(super) fn expm1(x: f64) -> f64 {
+    // Beyond these, the result is infinity or minus one. A NaN passes both comparisons.
+    let bounded = if x > 710.0 { 710.0 } else { x };
+    let bounded = if bounded < -50.0 { -50.0 } else { bounded };
+    let (k, r) = multiples_of_ln_2(bounded);
+    let half = power_of_2(k - 1.0);
+    (2.0 * half.mul_add(expm1_near(r), half - 0.5)).copysign(x)
+}
 
-    #[inline(always)]
-    fn bounded(x: f64) -> f64 {
-        // A NaN passes the comparison.
-        if x.abs() > MOST { MOST } else { x.abs() }
-    }
+/// `ln(1 + x)` as [`log1p`](super::double::log1p), and `ln(2 y)` of a `y` in place of `x` that is
+/// so large that its square may be infinite.
+#[inline(always)]
+fn log_of_sum(x: f64, y: f64) -> f64 {
+    let is_large = y > 268_435_456.0;
+    let u = 1.0 + x;
+    let y = log(if is_large { y } else { u });
+    let small = if u == 1.0 { x } else { y * (x / (u - 1.0)) };
+    if is_large { y + LN_2 } else { small }
+}
 
-    #[inline(always)]
-    pub(in super::super) fn sinh(x: f64) -> f64 {
-        let magnitude = bounded(x);
-        let (t, half) = less_one_and_half(magnitude);
-        let small = 0.5 * (t + t / (t + 1.0));
-        (if magnitude < 1.0 { small } else { half - 0.25 / half }).copysign(x)
-    }
+/// `ln(x + sqrt(x^2 + 1))`.
+#[inline(always)]
+pub(super) fn asinh(x: f64) -> f64 {
+    let magnitude = x.abs();
+    let square = magnitude * magnitude;
+    let above = magnitude + square / (1.0 + (1.0 + square).sqrt());
+    log_of_sum(above, magnitude).copysign(x)
+}
 
-    #[inline(always)]
-    pub(in super::super) fn cosh(x: f64) -> f64 {
-        let (_, half) = less_one_and_half(bounded(x));
-        half + 0.25 / half
-    }
+/// `ln(x + sqrt(x^2 - 1))`.
+#[inline(always)]
+pub(super) fn acosh(x: f64) -> f64 {
+    let above = x - 1.0;
+    let value = log_of_sum(above + (above * (above + 2.0)).sqrt(), x);
+    if x < 1.0 { f64::NAN } else { value }
+}
 
-    /// `e^x - 1` by halves, so that no power of two is infinite where the result is not.
-    #[inline(always)]
-    pub(in super::super) fn expm1(x: f64) -> f64 {
-        // Beyond these, the result is infinity or minus one. A NaN passes both comparisons.
-        let bounded = if x > 710.0 { 710.0 } else { x };
-        let bounded = if bounded < -50.0 { -50.0 } else { bounded };
-        let (k, r) = multiples_of_ln_2(bounded);
-        let half = power_of_2(k - 1.0);
-        (2.0 * half.mul_add(expm1_near(r), half - 0.5)).copysign(x)
-    }
-
-    /// `ln(1 + x)` as [`log1p`](super::super::double::log1p), and `ln(2 y)` of a `y` in place of `x` that is
-    /// so large that its square may be infinite.
-    #[inline(always)]
-    fn log_of_sum(x: f64, y: f64) -> f64 {
-        let is_large = y > 268_435_456.0;
-        let u = 1.0 + x;
-        let y = log(if is_large { y } else { u });
-        let small = if u == 1.0 { x } else { y * (x / (u - 1.0)) };
-        if is_large { y + LN_2 } else { small }
-    }
-
-    /// `ln(x + sqrt(x^2 + 1))`.
-    #[inline(always)]
-    pub(in super::super) fn asinh(x: f64) -> f64 {
-        let magnitude = x.abs();
-        let square = magnitude * magnitude;
-        let above = magnitude + square / (1.0 + (1.0 + square).sqrt());
-        log_of_sum(above, magnitude).copysign(x)
-    }
-
-    /// `ln(x + sqrt(x^2 - 1))`.
-    #[inline(always)]
-    pub(in super::super) fn acosh(x: f64) -> f64 {
-        let above = x - 1.0;
-        let value = log_of_sum(above + (above * (above + 2.0)).sqrt(), x);
-        if x < 1.0 { f64::NAN } else { value }
-    }
-
-    /// `ln(1 + 2 x / (1 - x)) / 2`.
-    #[inline(always)]
-    pub(in super::super) fn atanh(x: f64) -> f64 {
-        let magnitude = x.abs();
-        let quotient = 2.0 * magnitude / (1.0 - magnitude);
-        let value = 0.5 * log_of_sum(quotient, 0.0);
-        let value = if magnitude == 1.0 { f64::INFINITY } else { value };
-        value.copysign(x)
-    }
+/// `ln(1 + 2 x / (1 - x)) / 2`.
+#[inline(always)]
+pub(super) fn atanh(x: f64) -> f64 {
+    let magnitude = x.abs();
+    let quotient = 2.0 * magnitude / (1.0 - magnitude);
+    let value = 0.5 * log_of_sum(quotient, 0.0);
+    let value = if magnitude == 1.0 { f64::INFINITY } else { value };
+    value.copysign(x)
 }

@@ -10,7 +10,6 @@ mod double;
 mod erf;
 mod hyperbolic;
 mod native;
-mod roots;
 mod single;
 
 /// The value of a polynomial by Horner's rule, coefficients from the highest degree down, rounded once
@@ -56,19 +55,22 @@ use signed_power;
 
 /// Declares the trait of real functions, and implements it for `f32` and `f64` by the functions of one module each.
 macro_rules! real_functions {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident),*) -> $result:ty;)*) => {
-        /// The real functions of the op table.
+    ($($name:ident($($x:ident)?))*; $($test:ident($($y:ident)?))*) => {
+        /// The real functions of the op table. Functions whose names end in `near` and `plain` have no branches for rare
+        /// arguments; a test tells where they apply.
         pub(crate) trait Real: Copy {
             /// `self * factor + addend`, rounded once.
             fn mul_add(self, factor: Self, addend: Self) -> Self;
             /// Returns true if [`Real::pow_plain`] computes the power.
             fn is_plain_power(self, exponent: Self) -> bool;
-            $($(#[$doc])* fn $name(self $(, $argument: Self)*) -> $result;)*
+            $(fn $name(self $(, $x: Self)?) -> Self;)*
+            $(fn $test(self $(, $y: Self)?) -> bool;)*
         }
-        real_functions!(@implement f32 single $($name($($argument),*) -> $result;)*);
-        real_functions!(@implement f64 double $($name($($argument),*) -> $result;)*);
+        real_functions!(@implement f32 single $($name($($x)?))*; $($test($($y)?))*);
+        real_functions!(@implement f64 double $($name($($x)?))*; $($test($($y)?))*);
     };
-    (@implement $t:ident $module:ident $($name:ident($($argument:ident),*) -> $result:ty;)*) => {
+    (@implement $t:ident $module:ident
+        $($name:ident($($x:ident)?))*; $($test:ident($($y:ident)?))*) => {
         impl Real for $t {
             #[inline(always)]
             fn mul_add(self, factor: Self, addend: Self) -> Self {
@@ -81,50 +83,22 @@ macro_rules! real_functions {
             }
             $(
                 #[inline(always)]
-                fn $name(self $(, $argument: Self)*) -> $result {
-                    $module::$name(self $(, $argument)*)
+                fn $name(self $(, $x: Self)?) -> Self {
+                    $module::$name(self $(, $x)?)
+                }
+            )*
+            $(
+                #[inline(always)]
+                fn $test(self $(, $y: Self)?) -> bool {
+                    $module::$test(self $(, $y)?)
                 }
             )*
         }
     };
 }
 real_functions! {
-    exp() -> Self;
-    expm1() -> Self;
-    log() -> Self;
-    log1p() -> Self;
-    sigmoid() -> Self;
-    sin() -> Self;
-    cos() -> Self;
-    tan() -> Self;
-    asin() -> Self;
-    acos() -> Self;
-    atan() -> Self;
-    sinh() -> Self;
-    cosh() -> Self;
-    tanh() -> Self;
-    asinh() -> Self;
-    acosh() -> Self;
-    atanh() -> Self;
-    cbrt() -> Self;
-    erf() -> Self;
-    erfc() -> Self;
-    erf_inv() -> Self;
-    round() -> Self;
-    pow(exponent) -> Self;
-    /// The power of a positive normal number, without the cases of signs and infinities.
-    pow_plain(exponent) -> Self;
-    atan2(x) -> Self;
-    /// True if [`Real::remainder_plain`] computes the remainder.
-    is_plain_remainder(divisor) -> bool;
-    /// The remainder of a division whose quotient is not huge.
-    remainder_plain(divisor) -> Self;
-    /// True if the next three functions are accurate for this angle.
-    is_near() -> bool;
-    /// The sine without the branch for large angles.
-    sin_near() -> Self;
-    /// The cosine without the branch for large angles.
-    cos_near() -> Self;
-    /// The tangent without the branch for large angles.
-    tan_near() -> Self;
+    exp() expm1() log() log1p() sigmoid() sin() cos() tan() asin() acos() atan() sinh() cosh() tanh() asinh() acosh()
+        atanh() cbrt() erf() erfc() erf_inv() round() sin_near() cos_near() tan_near() pow(exponent) pow_plain(exponent)
+        atan2(x) remainder_plain(divisor);
+    is_near() is_plain_remainder(divisor)
 }

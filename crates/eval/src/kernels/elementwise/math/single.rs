@@ -6,16 +6,27 @@
 
 use std::f64::consts::{LN_2, LOG2_E};
 
-pub(super) use super::arcs::single::{acos, asin, atan, atan2};
 pub(super) use super::circular::single::{
     cos, cos_near, is_near, round, sin, sin_near, tan, tan_near,
 };
-pub(super) use super::erf::erfc_single as erfc;
-pub(super) use super::hyperbolic::single::{acosh, asinh, atanh, cosh, sinh};
 pub(super) use super::native::{erf, exp, log, sigmoid, tanh};
 use super::polynomial;
-pub(super) use super::roots::cbrt_single as cbrt;
 use crate::kernels::elementwise::ROUND_F64;
+
+/// Functions that programs use rarely: the function of `f64`, rounded once.
+macro_rules! rounded {
+    ($x:tt: $($name:ident)*) => {
+        $(rounded!(@define $name $x);)*
+    };
+    (@define $name:ident ($($x:ident),+)) => {
+        #[inline(always)]
+        pub(super) fn $name($($x: f32),+) -> f32 {
+            super::double::$name($(f64::from($x)),+) as f32
+        }
+    };
+}
+rounded!((x): acos acosh asin asinh atan atanh cbrt cosh erfc expm1 sinh);
+rounded!((y, x): atan2);
 
 /// `above / below`, off by 1e-13 of it, for a divisor that is a normal `f32`. Dividing `f32` and one
 /// step of Newton's method takes less than dividing `f64`.
@@ -25,64 +36,27 @@ pub(super) fn quotient(above: f64, below: f64) -> f64 {
     above * (inverse * (-below).mul_add(inverse, 2.0))
 }
 
-/// `e^x` as `2^k e^r` with `|r| <= ln(2) / 2`, where `near` computes `e^r`.
+/// `e^x`, off by 2e-9 of it, as `2^k e^r` with `|r| <= ln(2) / 2`: the polynomial of its degree that is nearest to `e^r`.
 #[inline(always)]
-fn exp_by(near: impl Fn(f64) -> f64, x: f64) -> f64 {
+fn exp_wide(x: f64) -> f64 {
     // Beyond these, the result is infinity or zero in `f32`. A NaN passes both comparisons.
     let x = if x > 130.0 { 130.0 } else { x };
     let x = if x < -150.0 { -150.0 } else { x };
     let shifted = x * LOG2_E + ROUND_F64;
     let r = x - (shifted - ROUND_F64) * LN_2;
-    f64::from_bits(near(r).to_bits().wrapping_add(shifted.to_bits() << 52))
-}
-
-/// `e^x`, off by 2e-9 of it: the polynomial of its degree that is nearest to `e^r`.
-#[inline(always)]
-pub(super) fn exp_wide(x: f64) -> f64 {
-    let near = |r| {
-        polynomial(
-            r,
-            [
-                1.383_684_602_393_782_5e-3,
-                8.374_815_894_693_492e-3,
-                4.166_822_557_439_778e-2,
-                1.666_642_016_877_905e-1,
-                4.999_999_207_977_036e-1,
-                1.000_000_036_323_433_6,
-                1.000_000_000_554_171_6,
-            ],
-        )
-    };
-    exp_by(near, x)
-}
-
-/// `e^x`, off by 2e-10 of it, and by less the nearer it is to one: a Taylor series.
-#[inline(always)]
-fn exp_near_one(x: f64) -> f64 {
-    let near = |r| {
-        polynomial(
-            r,
-            [
-                1.0 / 40320.0,
-                1.0 / 5040.0,
-                1.0 / 720.0,
-                1.0 / 120.0,
-                1.0 / 24.0,
-                1.0 / 6.0,
-                0.5,
-                1.0,
-                1.0,
-            ],
-        )
-    };
-    exp_by(near, x)
-}
-
-#[inline(always)]
-pub(super) fn expm1(x: f32) -> f32 {
-    let x = f64::from(x);
-    let small = x * (1.0 + 0.5 * x);
-    (if x.abs() < 1e-6 { small } else { exp_near_one(x) - 1.0 }) as f32
+    let near = polynomial(
+        r,
+        [
+            1.383_684_602_393_782_5e-3,
+            8.374_815_894_693_492e-3,
+            4.166_822_557_439_778e-2,
+            1.666_642_016_877_905e-1,
+            4.999_999_207_977_036e-1,
+            1.000_000_036_323_433_6,
+            1.000_000_000_554_171_6,
+        ],
+    );
+    f64::from_bits(near.to_bits().wrapping_add(shifted.to_bits() << 52))
 }
 
 /// `ln x`: `k ln 2 + ln m` with `m` near 1, and `ln m = 2 artanh((m - 1) / (m + 1))` by a
@@ -110,7 +84,7 @@ fn log_plain(x: f64) -> f64 {
 }
 
 #[inline(always)]
-pub(super) fn log_wide(x: f64) -> f64 {
+fn log_wide(x: f64) -> f64 {
     let finite = log_plain(x);
     let positive = if x < f64::INFINITY { finite } else { x };
     if x > 0.0 {
@@ -201,84 +175,4 @@ pub(super) fn remainder_plain(x: f32, y: f32) -> f32 {
     let rest = dividend - (dividend / divisor).trunc() * divisor;
     // A quotient right below a whole number has been rounded to that.
     (if rest < 0.0 { rest + divisor } else { rest } as f32).copysign(x)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Real;
-    use super::super::circular::single::NEAR;
-    use super::*;
-
-    /// All floats at a stride, of all exponents and signs, and the special ones.
-    fn floats() -> impl Iterator<Item = f32> {
-        let special = [0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
-        let special = special.into_iter().chain([f32::MAX, f32::MIN, f32::MIN_POSITIVE, 1e-45]);
-        (0..=u32::MAX).step_by(65_521).map(f32::from_bits).chain(special)
-    }
-
-    /// The distance to the rounded exact value is at most one unit in the last place.
-    fn check(name: &str, ours: fn(f32) -> f32, exact: fn(f64) -> f64, limit: f32) {
-        for x in floats().filter(|x| x.is_nan() || x.abs() <= limit) {
-            let (found, expected) = (ours(x), exact(f64::from(x)) as f32);
-            let same = found == expected || found.is_nan() && expected.is_nan();
-            let near = (i64::from(found.to_bits()) - i64::from(expected.to_bits())).abs() <= 1;
-            assert!(same || near, "{name}({x:e}) = {found:e}, expected {expected:e}");
-            let zero = expected == 0.0 && found == 0.0;
-            assert!(
-                !zero || found.is_sign_negative() == expected.is_sign_negative(),
-                "{name}({x})"
-            );
-        }
-    }
-
-    #[test]
-    fn powers_are_right_to_the_last_bit_or_its_neighbour() {
-        let special =
-            [0.0, 1.0, 0.5, 2.0, 3.0, 0.75, 1e-40, 2e9, f32::MAX, f32::INFINITY, f32::NAN];
-        let mut numbers: Vec<f32> = special.iter().flat_map(|&x| [x, -x]).collect();
-        numbers.extend((0..=u32::MAX).step_by(16_777_213).map(f32::from_bits));
-        numbers.extend((-60..60).map(|at| at as f32 * 0.173));
-        for &x in &numbers {
-            for &y in &numbers {
-                let (found, expected) = (pow(x, y), f64::from(x).powf(f64::from(y)) as f32);
-                let same = found == expected || found.is_nan() && expected.is_nan();
-                let near = (i64::from(found.to_bits()) - i64::from(expected.to_bits())).abs() <= 1;
-                assert!(same || near, "{x:e}^{y:e} = {found:e}, expected {expected:e}");
-                let zero =
-                    expected == 0.0 && found.is_sign_negative() != expected.is_sign_negative();
-                assert!(!zero, "{x:e}^{y:e} = {found}, expected {expected}");
-                if x.is_plain_power(y) {
-                    assert_eq!(found.to_bits(), pow_plain(x, y).to_bits(), "{x:e}^{y:e}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn functions_are_right_to_the_last_bit_or_its_neighbour() {
-        check("exp", exp, f64::exp, f32::INFINITY);
-        check("expm1", expm1, f64::exp_m1, f32::INFINITY);
-        check("log", log, f64::ln, f32::INFINITY);
-        check("log1p", log1p, f64::ln_1p, f32::INFINITY);
-        check("tanh", tanh, f64::tanh, f32::INFINITY);
-        check("sigmoid", sigmoid, |x| 1.0 / (1.0 + (-x).exp()), f32::INFINITY);
-        check("erf", erf, libm::erf, f32::INFINITY);
-        check("erf_inv", erf_inv, super::super::erf::erf_inv, f32::INFINITY);
-        check("sin", sin_near, f64::sin, NEAR);
-        check("cos", cos_near, f64::cos, NEAR);
-        check("tan", tan_near, f64::tan, NEAR);
-        check("tan", tan, f64::tan, f32::INFINITY);
-        check("sinh", sinh, f64::sinh, f32::INFINITY);
-        check("cosh", cosh, f64::cosh, f32::INFINITY);
-        check("asinh", asinh, libm::asinh, f32::INFINITY);
-        let acosh_of = |x: f64| if x < 1.0 { f64::NAN } else { libm::acosh(x) };
-        check("acosh", acosh, acosh_of, f32::INFINITY);
-        check("atanh", atanh, libm::atanh, f32::INFINITY);
-        check("asin", asin, f64::asin, f32::INFINITY);
-        check("acos", acos, f64::acos, f32::INFINITY);
-        check("atan", atan, f64::atan, f32::INFINITY);
-        check("cbrt", cbrt, f64::cbrt, f32::INFINITY);
-        check("erfc", erfc, libm::erfc, f32::INFINITY);
-        check("round", round, f64::round, f32::INFINITY);
-    }
 }

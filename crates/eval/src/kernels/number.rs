@@ -1,0 +1,170 @@
+//! The arithmetic of sums and products.
+//!
+//! Integers wrap, so signed integers are computed as unsigned ones, which have the same bits. Sums of `f32` accumulate
+//! in `f64`, and of `c64` in `c128`, and are rounded once.
+
+use nxla_tensor::{Complex, Element};
+
+/// Elements that can be multiplied and added.
+pub(crate) trait Number: Element {
+    /// The accumulator.
+    type Sum: bytemuck::Pod + Send + Sync;
+    const EMPTY_SUM: Self::Sum;
+    const EMPTY_PRODUCT: Self::Sum;
+    fn widen(self) -> Self::Sum;
+    fn narrow(sum: Self::Sum) -> Self;
+    fn add(a: Self::Sum, b: Self::Sum) -> Self::Sum;
+    fn multiply(a: Self::Sum, b: Self::Sum) -> Self::Sum;
+    /// Adds a product to a sum. One instruction does both if `is_fused`, and if the bits are the same because the
+    /// product is exact.
+    fn add_product(sum: Self::Sum, x: Self, y: Self::Sum, is_fused: bool) -> Self::Sum;
+    /// The sum in the precision of the elements.
+    fn plus(self, other: Self) -> Self;
+    /// The product in the precision of the elements.
+    fn times(self, other: Self) -> Self;
+}
+
+macro_rules! numbers {
+    ($($t:ty, $sum:ty: $zero:expr, $one:expr, $widen:expr, $narrow:expr,
+        $add:expr, $multiply:expr, $fused:expr, $plus:expr, $times:expr;)*) => {
+        $(impl Number for $t {
+            type Sum = $sum;
+            const EMPTY_SUM: $sum = $zero;
+            const EMPTY_PRODUCT: $sum = $one;
+            #[inline(always)]
+            fn widen(self) -> $sum {
+                $widen(self)
+            }
+            #[inline(always)]
+            fn narrow(sum: $sum) -> $t {
+                $narrow(sum)
+            }
+            #[inline(always)]
+            fn add(a: $sum, b: $sum) -> $sum {
+                $add(a, b)
+            }
+            #[inline(always)]
+            fn multiply(a: $sum, b: $sum) -> $sum {
+                $multiply(a, b)
+            }
+            #[inline(always)]
+            fn add_product(sum: $sum, x: $t, y: $sum, is_fused: bool) -> $sum {
+                let fused: Option<fn($sum, $sum, $sum) -> $sum> = $fused;
+                match fused {
+                    Some(fused) if is_fused => fused($widen(x), y, sum),
+                    _ => $add(sum, $multiply($widen(x), y)),
+                }
+            }
+            #[inline(always)]
+            fn plus(self, other: $t) -> $t {
+                $plus(self, other)
+            }
+            #[inline(always)]
+            fn times(self, other: $t) -> $t {
+                $times(self, other)
+            }
+        })*
+    };
+}
+
+macro_rules! integers {
+    ($($t:ident)*) => {
+        numbers! {
+            $($t, $t: 0, 1, |x| x, |x| x, $t::wrapping_add, $t::wrapping_mul, None,
+                $t::wrapping_add, $t::wrapping_mul;)*
+        }
+    };
+}
+integers!(u8 u16 u32 u64);
+
+macro_rules! floats {
+    ($($t:ty, $sum:ty: $zero:expr, $one:expr, $widen:expr, $narrow:expr, $fused:expr;)*) => {
+        numbers! {
+            $($t, $sum: $zero, $one, $widen, $narrow, |a: $sum, b: $sum| a + b,
+                |a: $sum, b: $sum| a * b, $fused, |a: $t, b: $t| a + b, |a: $t, b: $t| a * b;)*
+        }
+    };
+}
+floats! {
+    // The product of two significands of 24 bits has 48 bits, which fit into an `f64`.
+    f32, f64: 0.0, 1.0, f64::from, |sum| sum as f32, Some(f64::mul_add);
+    f64, f64: 0.0, 1.0, |x| x, |sum| sum, None;
+    Complex<f32>, Complex<f64>: Complex::ZERO, Complex::ONE, wide, narrow, None;
+    Complex<f64>, Complex<f64>: Complex::ZERO, Complex::ONE, |z| z, |z| z, None;
+}
+
+#[inline(always)]
+pub(crate) fn wide(z: Complex<f32>) -> Complex<f64> {
+    Complex::new(f64::from(z.re), f64::from(z.im))
+}
+
+#[inline(always)]
+pub(crate) fn narrow(z: Complex<f64>) -> Complex<f32> {
+    Complex::new(z.re as f32, z.im as f32)
+}
+
+/// Binds a type to the numbers of a dtype that computes sums and products, see
+/// [`Compute`](crate::kernels::elementwise::Compute).
+macro_rules! match_number {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            nxla_tensor::DType::U8 | nxla_tensor::DType::S8 => {
+                type $t = u8;
+                $body
+            }
+            nxla_tensor::DType::U16 | nxla_tensor::DType::S16 => {
+                type $t = u16;
+                $body
+            }
+            dtype => $crate::kernels::number::match_aggregate!(dtype, $t => $body),
+        }
+    };
+}
+pub(crate) use match_number;
+
+/// Binds a type to the numbers of a dtype that computes sums of whole tensors.
+macro_rules! match_aggregate {
+    ($dtype:expr, $t:ident => $body:expr) => {{
+        use nxla_tensor::DType;
+        match $dtype {
+            DType::U32 | DType::S32 => {
+                type $t = u32;
+                $body
+            }
+            DType::U64 | DType::S64 => {
+                type $t = u64;
+                $body
+            }
+            DType::F32 => {
+                type $t = f32;
+                $body
+            }
+            DType::F64 => {
+                type $t = f64;
+                $body
+            }
+            DType::C64 => {
+                type $t = nxla_tensor::Complex<f32>;
+                $body
+            }
+            DType::C128 => {
+                type $t = nxla_tensor::Complex<f64>;
+                $body
+            }
+            dtype @ (DType::Pred
+            | DType::U2
+            | DType::U4
+            | DType::U8
+            | DType::U16
+            | DType::S2
+            | DType::S4
+            | DType::S8
+            | DType::S16
+            | DType::F8E5M2
+            | DType::F8E4M3FN
+            | DType::BF16
+            | DType::F16) => unreachable!("{dtype} is widened before it is added up"),
+        }
+    }};
+}
+pub(crate) use match_aggregate;
