@@ -695,6 +695,9 @@ def stablehlo(
     embed: bool,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[str, list[int]]: ...
+def read_stablehlo(
+    text: str, weights: bool
+) -> tuple[Expression, list[str | None], list[str | None], list[Tensor]]: ...
 def disk_cache_report() -> dict[str, Any]: ...
 def disk_cache_entries(
     folder: str | os.PathLike[str],

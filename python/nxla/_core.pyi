@@ -1770,6 +1770,13 @@ def stablehlo(
     custom calls of the process; otherwise the module is for the device of the options.
     """
 
+def read_stablehlo(
+    text: str, weights: bool
+) -> tuple[Expression, list[str | None], list[str | None], list[Tensor]]:
+    """Returns the main function of a StableHLO module, the names of its inputs and outputs, and the
+    constants that become inputs with ``weights``.
+    """
+
 def disk_cache_report() -> dict[str, Any]:
     """Counts of the disk cache: ``hits``, ``misses``, ``stored``, ``failed``, and the reason of the
     last failure.

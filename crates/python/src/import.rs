@@ -14,8 +14,8 @@ use crate::tensor::PyTensor;
 /// were constants.
 type Imported = (PyExpression, Vec<Option<String>>, Vec<Option<String>>, Vec<Py<PyAny>>);
 
-/// Returns the main function of a StableHLO module. With ``weights``, constant tensors of floats become
-/// inputs after the other inputs.
+/// Returns the main function of a StableHLO module, the names of its inputs and outputs, and the
+/// constants that become inputs with ``weights``.
 #[pyfunction]
 fn read_stablehlo(py: Python<'_>, text: &str, weights: bool) -> PyResult<Imported> {
     let weights = if weights { Weights::Inputs } else { Weights::Constants };
