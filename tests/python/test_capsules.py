@@ -117,7 +117,7 @@ def test_only_a_copy_made_for_us_is_shared_without_being_asked():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"data": None}, "no data"),
+        ({"data": None}, "data: must not be null"),
         ({"shape": None}, "must have a size for each of 1 axes"),
         ({"dims": (-1,)}, "sizes must not be negative; got -1"),
         ({"ndim": -1}, "number of axes must not be negative; got -1"),
@@ -137,7 +137,7 @@ def test_a_broken_capsule_is_refused_and_given_back(fields, message, version, co
 
 def test_a_capsule_of_an_unknown_version_is_refused():
     exporter = Exporter(numbers(8), 2)
-    with pytest.raises(nx.ArgumentError, match="version 2"):
+    with pytest.raises(nx.ArgumentError, match="must have major version 1 of DLPack; got 2"):
         nx.from_dlpack(exporter)
     assert exporter.deleted == 1
 
@@ -155,6 +155,6 @@ def test_an_empty_capsule_is_an_empty_tensor(version, copy):
 def test_a_misaligned_capsule_is_copied():
     memory = np.frombuffer(bytearray(numbers(9).tobytes()), np.uint8)
     exporter = Exporter(numbers(8), data=memory.ctypes.data + 1)
-    with pytest.raises(nx.ArgumentError, match="cannot be shared"):
+    with pytest.raises(nx.ArgumentError, match="copy: must not be False for memory"):
         nx.from_dlpack(exporter, copy=False)
     assert nx.from_dlpack(exporter).tolist() == memory[1:33].view(np.float32).tolist()

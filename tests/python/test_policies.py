@@ -143,7 +143,7 @@ def test_marks_name_stages():
 
 def test_bad_policies_are_refused():
     expression = nx.debug_expr(lambda x: nx.sin(x))(nx.template((1000,)))
-    with pytest.raises(nx.ArgumentError, match=r"every_ops\(0\) cuts nothing"):
+    with pytest.raises(nx.ArgumentError, match=r"number must be positive; got every_ops\(0\)"):
         nx.graph.split(expression, Policy.every_ops(0))
     with pytest.raises(nx.ArgumentError, match="with its operands needs 8000 bytes"):
         nx.graph.split(expression, Policy.memory(4000))
@@ -218,7 +218,7 @@ def test_simulation_of_independent_branches():
     assert all(time > 0 for time in measured)
     with pytest.raises(nx.ArgumentError, match="workers: must be at least 1; got 0"):
         stages.simulate(0)
-    with pytest.raises(nx.ArgumentError, match="expected 3 times"):
+    with pytest.raises(nx.ArgumentError, match="seconds: must be 3"):
         stages.simulate(1, seconds=[1.0])
     with pytest.raises(
         nx.ArgumentError, match="bandwidth must be positive and latency must not be negative; got 0"

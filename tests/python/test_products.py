@@ -190,7 +190,7 @@ def test_subscripts_that_cannot_be(subscripts, shapes, why):
 def test_paths_that_cannot_be():
     x = nx.ones((2, 2))
     for path in ([(0, 3)], [(0, 0)], [(1,), (5, 6)]):
-        with pytest.raises(nx.ArgumentError, match="not positions"):
+        with pytest.raises(nx.ArgumentError, match="must be positions"):
             nx.einsum("ij,jk,kl", x, x, x, optimize=path)
     with pytest.raises(nx.ArgumentError, match="einsum"):
         nx.einsum("ij,jk,kl", x, x, x, optimize="nonsense")

@@ -82,7 +82,7 @@ def test_what_does_not_fit_is_named(compiler):
             run(PARAMS, x, x=x, scale=3.0, compiler=compiler)
         with pytest.raises(nx.ArgumentError, match="takes 4 arguments; got 1; x is missing"):
             run(PARAMS, compiler=compiler)
-        with pytest.raises(nx.ArgumentError, match="the template f32 has no data"):
+        with pytest.raises(nx.ArgumentError, match="got the template f32"):
             run(PARAMS, x, nx.template(()), compiler=compiler)
         with pytest.raises(nx.ArgumentError, match=r"params\['layer3'\]\.b is f32\[4\]\[2\]"):
             run(PARAMS["layer3"].w, x, 1.0, x, compiler=compiler)
@@ -181,7 +181,7 @@ def test_compiled_functions_take_names(compiler):
     compiled.check(y=1.0, x=7.0)
     with pytest.raises(nx.ArgumentError, match="y is s32, it was compiled for f32"):
         compiled(7.0, y=1)
-    with pytest.raises(nx.ArgumentError, match="f: has no argument 'mode'"):
+    with pytest.raises(nx.ArgumentError, match="f: got an unexpected keyword argument 'mode'"):
         compiled(7.0, 1.0, mode="minus")
     with pytest.raises(nx.ArgumentError, match="y is missing"):
         compiled(x=7.0)
