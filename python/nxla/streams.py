@@ -11,6 +11,7 @@ import contextlib
 from typing import Generic, TypeVar
 
 from nxla import _core, tree
+from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
     from concurrent.futures import Future
     from types import TracebackType
-    from typing import Any, Self
+    from typing import Any, Literal, Self
 
 __all__ = ["Stream"]
 
@@ -54,6 +55,7 @@ class Stream(Generic[R]):
         step = compile(function, [template, initial, *constants], **options)
         self._core = _core.Stream(step, template, initial, constants, bound)
         self._bound = bound
+        self._batch = _Batch(template)
 
     def send(self, chunk: Any, /, *, timeout: float | None = None) -> None:
         """Send the next chunk.
@@ -82,6 +84,8 @@ class Stream(Generic[R]):
     def recv(self, *, timeout: float | None = None) -> R:
         """Wait for the next result, in the order of the chunks, and return it.
 
+        The call also waits for a chunk that another thread has not sent yet.
+
         Parameters
         ----------
         timeout : float, optional
@@ -90,7 +94,7 @@ class Stream(Generic[R]):
         Raises
         ------
         ExecutionError
-            If no result is outstanding.
+            If the stream is done and every result has been received.
         TimeoutError
             If the result was not computed within the timeout.
         """
@@ -134,10 +138,27 @@ class Stream(Generic[R]):
         """
         self._core.cancel()
 
-    def over(self, chunks: Iterable[Any], /) -> Iterator[R]:
+    def over(
+        self, chunks: Iterable[Any], /, *, partial: Literal["raise", "drop", "pad"] = "raise"
+    ) -> Iterator[R]:
         """Send chunks and yield their results.
 
         A few chunks are sent before their results are received, up to the bound of the stream.
+
+        Parameters
+        ----------
+        chunks : iterable
+            Values with the type of the template.
+        partial : {"raise", "drop", "pad"}
+            The policy for a partial batch, whose first axes are shorter than in the template.
+            ``"raise"`` raises the error of `send`. ``"drop"`` skips the batch. ``"pad"`` adds rows
+            of zeros, which the step counts like other rows, and removes these rows from result
+            tensors with a row for each row of the batch.
+
+        Raises
+        ------
+        ArgumentError
+            If `partial` is another value, or a chunk does not have the type of the template.
 
         Examples
         --------
@@ -148,13 +169,27 @@ class Stream(Generic[R]):
         """
         ahead = 2 if self._bound is None else min(2, self._bound - 1)
         results: collections.deque[Future[R]] = collections.deque()
+        counts: collections.deque[int | None] = collections.deque()
+
+        def received() -> R:
+            result, count = results.popleft().result(), counts.popleft()
+            return result if count is None else self._batch.cut(result, count)
+
+        if partial not in ("raise", "drop", "pad"):
+            raise ArgumentError(
+                f"stream: partial: must be 'raise', 'drop' or 'pad'; got {partial!r}"
+            )
         for chunk in chunks:
-            self.send(chunk)
+            count = None if partial == "raise" else self._batch.count(chunk)
+            if count is not None and partial == "drop":
+                continue
+            self.send(chunk if count is None else self._batch.pad(chunk))
+            counts.append(count)
             results.append(self.recv_deferred())
             if len(results) > ahead:
-                yield results.popleft().result()
+                yield received()
         while results:
-            yield results.popleft().result()
+            yield received()
 
     def __iter__(self) -> Iterator[R]:
         """Yield the results of all chunks that have been sent, including chunks sent meanwhile."""
@@ -186,6 +221,38 @@ class Stream(Generic[R]):
         traceback: TracebackType | None,
     ) -> None:
         self.cancel()
+
+
+class _Batch:
+    """The rows of chunks: the entries of the first axis that all tensors of a template have."""
+
+    def __init__(self, template: Any) -> None:
+        self._shapes = [tuple(getattr(leaf, "shape", ())) for leaf in tree.leaves(template)]
+        sizes = {shape[0] if shape else None for shape in self._shapes}
+        self._rows = sizes.pop() if len(sizes) == 1 else None
+
+    def count(self, chunk: Any) -> int | None:
+        """Return the number of rows of a partial batch; None for any other chunk."""
+        shapes = [tuple(getattr(leaf, "shape", ())) for leaf in tree.leaves(chunk)]
+        counts = {shape[0] if shape else None for shape in shapes}
+        if self._rows is None or len(counts) != 1 or len(shapes) != len(self._shapes):
+            return None
+        count = counts.pop()
+        return count if count is not None and count < self._rows else None
+
+    def pad(self, chunk: Any) -> Any:
+        """Return a batch with rows of zeros at the end."""
+
+        def padded(leaf: Any) -> Any:
+            x = as_tensor(leaf)
+            ends = [(0, (self._rows or 0) - x.shape[0]), *[(0, 0)] * (x.ndim - 1)]
+            return _core.pad(x, _core.full((), 0, x.dtype), ends)
+
+        return tree.map(padded, chunk)
+
+    def cut(self, result: Any, count: int) -> Any:
+        """Return a result without the rows of padding."""
+        return tree.map(lambda x: x[:count] if x.ndim and x.shape[0] == self._rows else x, result)
 
 
 class _Waker:

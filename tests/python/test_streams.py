@@ -10,6 +10,7 @@ import weakref
 from concurrent.futures import CancelledError
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nxla as nx
@@ -110,8 +111,8 @@ def test_a_full_stream_makes_senders_wait():
 
 def test_mistakes_of_users():
     stream = sums()
-    with pytest.raises(nx.ExecutionError, match="all results have been received"):
-        stream.recv()
+    with pytest.raises(TimeoutError, match="not available yet"):
+        stream.recv(timeout=0.01)
     with pytest.raises(nx.ArgumentError, match="the chunk is f32, expected s32"):
         stream.send(1.5)
     stream.send(1)
@@ -119,6 +120,8 @@ def test_mistakes_of_users():
         stream.done()
     stream.recv()
     stream.done()
+    with pytest.raises(nx.ExecutionError, match="all results have been received"):
+        stream.recv()
     with pytest.raises(nx.ExecutionError, match="done"):
         stream.send(1)
     with pytest.raises(nx.ArgumentError, match="must return"):
@@ -343,3 +346,54 @@ def test_numbers_as_first_states_take_the_dtypes_of_a_step(compiler):
     # A tensor as a state keeps its dtype, so a step must return the dtype.
     with pytest.raises(nx.ArgumentError, match="must return a state like the old one"):
         nx.stream(lambda x, s: (s, s + x), nx.template((), "f32"), nx.tensor(0))
+
+
+def test_a_receiver_waits_for_a_chunk_that_is_not_sent_yet():
+    stream, found = sums(), []
+    receiver = threading.Thread(target=lambda: found.append(stream.recv(timeout=30).item()))
+    receiver.start()
+    time.sleep(0.05)
+    assert receiver.is_alive()
+    stream.send(5)
+    receiver.join(30)
+    assert found == [0]
+    # The end of the stream wakes a receiver.
+    errors = []
+
+    def receive():
+        try:
+            stream.recv(timeout=30)
+        except nx.ExecutionError as error:
+            errors.append(error)
+
+    receiver = threading.Thread(target=receive)
+    receiver.start()
+    time.sleep(0.05)
+    stream.done()
+    receiver.join(30)
+    assert "all results have been received" in str(errors[0])
+
+
+def test_policies_of_partial_batches(compiler):
+    def step(batch, total):
+        return (batch["x"] * 2, nx.sum(batch["x"])), total + nx.sum(batch["x"])
+
+    def start():
+        template = {"x": nx.template((4, 2), "f32"), "y": nx.template(4, "s32")}
+        return nx.stream(step, template, 0.0, compiler=compiler)
+
+    rows = np.arange(20, dtype="f4").reshape(10, 2)
+    batches = [{"x": rows[i : i + 4], "y": np.arange(4)[: 10 - i].astype("i4")} for i in (0, 4, 8)]
+    with pytest.raises(nx.ArgumentError, match="expected f32"):
+        list(start().over(batches))
+    with pytest.raises(nx.ArgumentError, match="partial: must be"):
+        list(start().over(batches, partial="skip"))
+    stream = start()
+    doubled = [result[0].numpy() for result in stream.over(batches, partial="drop")]
+    np.testing.assert_array_equal(np.concatenate(doubled), 2 * rows[:8])
+    assert stream.done().item() == rows[:8].sum()
+    stream = start()
+    results = list(stream.over(batches, partial="pad"))
+    np.testing.assert_array_equal(np.concatenate([x.numpy() for x, _ in results]), 2 * rows)
+    assert [total.item() for _, total in results] == [rows[i : i + 4].sum() for i in (0, 4, 8)]
+    assert stream.done().item() == rows.sum()

@@ -89,12 +89,12 @@ impl PyStream {
         })
     }
 
-    /// Waits for the next result, up to a timeout in seconds, and returns it.
+    /// Waits for the next result, also of a chunk that is sent later, up to a timeout in seconds.
     #[pyo3(signature = (timeout=None))]
     fn recv(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
         let time = seconds(timeout)?;
         let received = interruptible(py, |interrupt| {
-            self.stream.receive(false, &Wait::at_most(time, Some(interrupt)))
+            self.stream.receive(true, &Wait::at_most(time, Some(interrupt)))
         })?;
         let nothing = || Err(StreamError::Nothing);
         self.results.wrap_result(py, received.unwrap_or_else(nothing))

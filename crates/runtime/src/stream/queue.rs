@@ -34,7 +34,7 @@ pub enum StreamError {
     /// The result is not there in time; it can be received later.
     #[error("stream: the result is not available yet")]
     NotYet,
-    /// Everything that was sent has been received.
+    /// Everything that was sent has been received, and nothing more can be sent.
     #[error("stream: all results have been received")]
     Nothing,
     /// The stream was finished before all results were received.
