@@ -121,3 +121,33 @@ def test_a_hook_in_the_body_runs_once_for_each_iteration():
 
     nx.jit(nx.vmap(function))(nx.tensor(X))
     assert len(seen) == 3
+
+
+def folded_with_entries(a):
+    return nx.reduce(nx.tensor([1.0, 2.0, 3.0]), 0.5, lambda x, y: x * a + y)
+
+
+def folded_rows(a):
+    x = nx.tensor(np.arange(12, dtype="f4").reshape(2, 3, 2) / 7)
+    kept = nx.reduce(x * a, 1.0, lambda x, y: nx.maximum(x * a, y), axis=(0, 2), keepdims=True)
+    return kept, nx.reduce(x, a, lambda x, y: x + a * y, axis=-1), nx.reduce(x, 0.0, lambda x, y: a)
+
+
+@pytest.mark.parametrize("function", [folded_with_entries, folded_rows])
+@pytest.mark.parametrize("mode", ["eager", "jit"])
+def test_folds_whose_function_uses_entries(function, mode, compiler):
+    test_vmap_equals_a_loop_over_entries(function, mode, compiler)
+
+
+def test_folds_in_two_vmaps_and_their_gradients():
+    x = nx.tensor([1.0, 2.0, 3.0])
+    fold = lambda a, b: nx.reduce(x, 0.0, lambda v, total: total * b + v * a)  # noqa: E731
+    a, b = nx.tensor([0.5, 2.0]), nx.tensor([1.0, 3.0, -1.0])
+    both = nx.vmap(lambda a: nx.vmap(lambda b: fold(a, b))(b))
+    # The elements have the weights b**2, b and 1 in some order; the function is not associative.
+    found = both(a).numpy()
+    expected = np.array([[fold(one, other).item() for other in b] for one in a])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    slopes = nx.grad(lambda a: nx.sum(both(a)))(a).numpy()
+    each = [sum(nx.grad(lambda a: fold(a, other))(one).item() for other in b) for one in a]  # noqa: B023
+    np.testing.assert_allclose(slopes, each, rtol=1e-6)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from nxla import _core
+import itertools
+import math
+
+from nxla import _core, _hints
+from nxla._values import as_tensors
+from nxla.errors import ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,9 +61,66 @@ def reduce(
     def fold(x: Tensor, initial: Tensor) -> Tensor:
         if dtype is not None:
             x, initial = _core.astype(x, dtype), _core.astype(initial, dtype)
-        return _core.fold(x, initial, function, axis, keepdims)
+        result = _core.fold(x, initial, function, axis, keepdims)
+        if result is None:
+            return _fold_in_a_loop(x, initial, function, axis, keepdims)
+        return result
 
     return _traced(fold, "reduce", x, initial)
+
+
+def _fold_in_a_loop(
+    x: Tensor,
+    initial: Tensor,
+    function: Callable[[Tensor, Tensor], TensorLike],
+    axis: Axes | None,
+    keepdims: bool,
+) -> Tensor:
+    """Fold with a function that uses vectorized values, so that each entry has its own function.
+
+    One step of the loop folds one element of each row. The rows are vectorized, so that the
+    function sees scalars.
+    """
+    from nxla.ops.loops import _row, fori
+
+    x, initial = as_tensors("reduce", x, initial)
+    if initial.ndim:
+        raise ShapeError(f"reduce: initial: must be a scalar; got shape {initial.shape}")
+    dtype = _core.result_type(x, initial)
+    axes = _positions(x, axis)
+    kept = [position for position in range(x.ndim) if position not in axes]
+    sizes = [x.shape[position] for position in kept]
+    count = math.prod(x.shape[position] for position in axes)
+    rows = _core.reshape(_core.permute_dims(x, [*axes, *kept]), (count, *sizes))
+    number = next(_NUMBERS)
+    own = [(f"reduce:{number}.{position}", size) for position, size in enumerate(sizes)]
+
+    def step(index: Tensor, accumulator: Tensor) -> Tensor:
+        row = _row(rows, index)
+        element = _core.vectorize(row, own) if own else row
+        return _core.astype(function(element, accumulator), dtype)
+
+    result = fori(0, count, step, _core.astype(initial, dtype))
+    outer = [pair for pair in result.vectorized_axes if pair not in own]
+    shape = [1 if p in axes else x.shape[p] for p in range(x.ndim) if keepdims or p in kept]
+    if not own:
+        return _core.reshape(result, shape) if shape else result
+    # The axes of the rows follow the other vectorized axes.
+    zeros = _core.full([size for _, size in (*outer, *own)], 0, dtype)
+    result = _core.align_vectors([_core.vectorize(zeros, [*outer, *own]), result], False, True)[1]
+    return _core.revectorize(result, outer, shape, None)
+
+
+#: Numbers that tell the axes of nested folds apart.
+_NUMBERS = itertools.count()
+
+
+def _positions(x: Tensor, axis: Axes | None) -> list[int]:
+    """Return the positions of axes, which `_core.fold` has checked."""
+    if axis is None:
+        return list(range(x.ndim))
+    given = [axis] if isinstance(axis, int | str) else list(axis)
+    return [x.names.index(one) if isinstance(one, str) else one % x.ndim for one in given]
 
 
 def _traced(function: Callable[..., Tensor], name: str, *operands: TensorLike) -> Tensor:
@@ -75,3 +137,6 @@ def _traced(function: Callable[..., Tensor], name: str, *operands: TensorLike) -
 
     tensors = (x for x, is_plain in zip(operands, plain, strict=True) if not is_plain)
     return _core.Function(call, name)(*(_core.tensor(x) for x in tensors))
+
+
+_hints.install(globals())

@@ -424,7 +424,8 @@ functions! {
 }
 
 /// Folds elements with `function(element, accumulator)`. Only inside a trace; the Python package
-/// traces it otherwise.
+/// traces it otherwise. Returns None if the function uses vectorized values, so that its results
+/// differ between entries: a loop computes such a fold.
 #[pyfunction]
 #[pyo3(signature = (x, initial, function, axes=None, keep_axes=false))]
 fn fold(
@@ -433,15 +434,20 @@ fn fold(
     function: &Bound<'_, PyAny>,
     axes: Option<AxisList>,
     keep_axes: bool,
-) -> PyResult<Py<PyAny>> {
+) -> PyResult<Option<Py<PyAny>>> {
     let py = x.py();
     let (trace, values) = super::control::in_trace(py, "reduce", &[x, initial])?;
+    let start = trace.edit(|graph| graph.mark()).or_raise()?;
     let fold = trace.build(|graph| graph.open_fold(values[0].0, values[1].0)).or_raise()?;
-    let result = call_fold(&trace, function, fold.element(), fold.accumulator())?;
-    folded(function, trace, &fold, result, values, |graph, function, operands| {
+    let Some(result) = call_fold(&trace, function, fold.element(), fold.accumulator())? else {
+        trace.edit(|graph| graph.drop_effects(start)).or_raise()?;
+        return Ok(None);
+    };
+    let result = folded(function, trace, &fold, result, values, |graph, function, operands| {
         let axes = axes_of(&axes, graph, "reduce", operands[0])?;
         Ok(graph.reduce_with(function, operands, axes.as_deref(), keep_axes)?)
-    })
+    });
+    result.map(Some)
 }
 
 /// A fold of values by a function of Python, of each entry if they are vectorized.
@@ -468,26 +474,20 @@ pub(super) fn folded(
     PyExpr::wrap(py, Expr::with_vectors(trace, id, vectors))
 }
 
-/// Calls the function of a fold on its two parameters.
+/// Calls the function of a fold on its two parameters. Returns None for a vectorized result.
 pub(super) fn call_fold(
     trace: &Trace,
     function: &Bound<'_, PyAny>,
     element: ExprId,
     accumulator: ExprId,
-) -> PyResult<ExprId> {
+) -> PyResult<Option<ExprId>> {
     let py = function.py();
     let element = PyExpr::wrap(py, Expr::new(trace.clone(), element))?;
     let accumulator = PyExpr::wrap(py, Expr::new(trace.clone(), accumulator))?;
     let result = function.call1((element, accumulator))?;
     match crate::function::output(trace, &result)? {
-        Some(expr) if !expr.vectors().is_empty() => {
-            let why = format!(
-                "function: must return one scalar; got the vectorized axes {}",
-                expr.vectors()
-            );
-            Err(argument_error("reduce", why))
-        }
-        Some(expr) => trace.id(&expr).or_raise(),
+        Some(expr) if !expr.vectors().is_empty() => Ok(None),
+        Some(expr) => trace.id(&expr).or_raise().map(Some),
         None => Err(argument_error("reduce", "function: must return one scalar")),
     }
 }
