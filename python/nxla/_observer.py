@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 #: The values of `on_max_compiles`.
 ACTIONS = ("warn", "raise", "log")
+#: The functions for which the process has logged the hint that XLA may be faster: one at most.
+_HINTED: list[str] = []
+
 #: The values of `on_unusable_donation`.
 UNUSABLE = ("ignore", "warn", "raise")
 
@@ -73,8 +76,21 @@ class Observer:
             raise ArgumentError(message)
         warnings.warn(message, UserWarning, stacklevel=3)
 
-    def compiled(self, digest: str, nodes: int, seconds: tuple[float, float]) -> None:
-        """Log a compiled program if the module `logging` is loaded."""
+    def compiled(
+        self,
+        digest: str,
+        nodes: int,
+        seconds: tuple[float, float],
+        backend: str,
+        slow: float | None,
+    ) -> None:
+        """Log a compiled program and its backend.
+
+        `slow` is the estimated time of a call in seconds, if the default backend is slow. The log
+        gets one hint in a process.
+        """
+        if slow is not None:
+            self._hint_at_xla(slow)
         # Without `logging`, nothing receives the message.
         logging = sys.modules.get("logging")
         if logging is None:
@@ -83,9 +99,22 @@ class Observer:
         if logger.isEnabledFor(logging.DEBUG):
             traced, compiled = seconds
             logger.debug(
-                "%s: traced in %.1f ms, compiled in %.1f ms: %d nodes, digest %s",
-                self._name, traced * 1e3, compiled * 1e3, nodes, digest[:8],
+                "%s: traced in %.1f ms, compiled in %.1f ms for %s: %d nodes, digest %s",
+                self._name, traced * 1e3, compiled * 1e3, backend, nodes, digest[:8],
             )  # fmt: skip
+
+    def _hint_at_xla(self, seconds: float) -> None:
+        if _HINTED:
+            return
+        _HINTED.append(self._name)
+        import logging
+
+        logging.getLogger("nxla").warning(
+            "%s: a call takes the evaluator, the default backend, about %.2g s; "
+            'compiler="auto" runs programs of this size with XLA; nx.explain shows the backend of '
+            "a call (this hint appears once)",
+            self._name, seconds,
+        )  # fmt: skip
 
     def _warn_of_capture(self, ty: str, size: int, line: str | None) -> None:
         with self._lock:

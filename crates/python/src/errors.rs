@@ -189,6 +189,11 @@ fn class_exception(py: Python<'_>, class: ErrorClass, text: String) -> PyErr {
     }
 }
 
+/// Returns whether an exception is of a class of the package.
+pub(crate) fn is_of_nxla(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
+    Ok(error.is_instance(py, classes(py)?.base.bind(py)))
+}
+
 fn cancelled(py: Python<'_>) -> PyResult<PyErr> {
     let class = py.import("concurrent.futures")?.getattr("CancelledError")?;
     Ok(PyErr::from_value(class.call1((StreamError::Cancelled.to_string(),))?))

@@ -35,6 +35,7 @@ use crate::program::PyExpression;
 use crate::signature::{Arguments, StaticValue, is_leaf};
 use crate::source::{self, current_line};
 use crate::tensor::PyTensor;
+use crate::tracebacks;
 use crate::value::{FromPython, Value};
 
 /// A compiled function. ``nx.jit``, ``nx.compile`` and ``nx.defn`` return it.
@@ -255,30 +256,8 @@ impl PyFunction {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        ending::prepare();
-        let (py, this, call) = (slf.py(), slf.get(), Call { args, kwargs });
-        if this.core.call_mode().or_raise()? == CallMode::Inline {
-            return this.callable.call(py, args, kwargs);
-        }
-        let options = this.core.options_in_force();
-        let mut tensors = Inputs::new();
-        if !this.traces_anew && plain_tensors(call, &mut tensors) {
-            let inputs: Borrowings<'_> = tensors.iter().collect();
-            if let Some(entry) = this.core.recent(&inputs, &options) {
-                return this.run(py, &entry, &inputs, &options);
-            }
-        }
-        // A compiler in the options of the function was called when the function was created.
-        if this.core.options().compiler.is_none()
-            && let Some(function) = with_own_jit(slf, &options)?
-        {
-            return function.call(args, kwargs).map(Bound::unbind);
-        }
-        let (entry, inputs) = match this.traces_anew {
-            true => this.new_entry(py, call, &options)?,
-            false => this.entry(py, call, &options, Data::Needed, Purpose::Jit)?,
-        };
-        this.run(py, &entry, &inputs.iter().collect::<Borrowings<'_>>(), &options)
+        let py = slf.py();
+        Self::called(slf, args, kwargs).map_err(|error| tracebacks::filtered(py, error))
     }
 
     fn __get__<'py>(
@@ -292,8 +271,17 @@ impl PyFunction {
         slf.py().import("types")?.getattr("MethodType")?.call1((slf, instance))
     }
 
+    /// The name, and the backends of the next calls of its compiled programs.
     fn __repr__(&self) -> String {
-        format!("<nxla function {}>", self.core.name())
+        let mut backends = self.core.report().backends;
+        backends.sort();
+        backends.dedup();
+        match &backends[..] {
+            [] => format!("<nxla function {}>", self.core.name()),
+            backends => {
+                format!("<nxla function {} on {}>", self.core.name(), backends.join(" and "))
+            }
+        }
     }
 
     /// Traces and compiles for these arguments without a run; tensors may be templates.
@@ -407,6 +395,38 @@ impl PyFunction {
 }
 
 impl PyFunction {
+    /// Calls the function; errors have full tracebacks.
+    fn called<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        ending::prepare();
+        let (py, this, call) = (slf.py(), slf.get(), Call { args, kwargs });
+        if this.core.call_mode().or_raise()? == CallMode::Inline {
+            return this.callable.call(py, args, kwargs);
+        }
+        let options = this.core.options_in_force();
+        let mut tensors = Inputs::new();
+        if !this.traces_anew && plain_tensors(call, &mut tensors) {
+            let inputs: Borrowings<'_> = tensors.iter().collect();
+            if let Some(entry) = this.core.recent(&inputs, &options) {
+                return this.run(py, &entry, &inputs, &options);
+            }
+        }
+        // A compiler that the function names itself has been asked when the function was made.
+        if this.core.options().compiler.is_none()
+            && let Some(function) = with_own_jit(slf, &options)?
+        {
+            return function.call(args, kwargs).map(Bound::unbind);
+        }
+        let (entry, inputs) = match this.traces_anew {
+            true => this.new_entry(py, call, &options)?,
+            false => this.entry(py, call, &options, Data::Needed, Purpose::Jit)?,
+        };
+        this.run(py, &entry, &inputs.iter().collect::<Borrowings<'_>>(), &options)
+    }
+
     fn run(
         &self,
         py: Python<'_>,
@@ -518,7 +538,9 @@ impl PyFunction {
         if let Some(observer) = &self.observer {
             let all = begun.elapsed();
             let seconds = (took.as_secs_f64(), (all - took).as_secs_f64());
-            let about = (program.digest().to_string(), program.graph().len(), seconds);
+            let (backend, slow) = (entry.backend(), entry.slow_by_default());
+            let size = program.graph().len();
+            let about = (program.digest().to_string(), size, seconds, backend, slow);
             observer.call_method1(py, intern!(py, "compiled"), about)?;
         }
         Ok((entry, inputs))

@@ -50,6 +50,7 @@ mod spmd;
 mod stream;
 mod template;
 mod tensor;
+mod tracebacks;
 mod value;
 
 use pyo3::prelude::*;

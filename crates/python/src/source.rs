@@ -134,7 +134,8 @@ pub(crate) fn place(py: Python<'_>) -> PyResult<Option<(Bound<'_, PyAny>, i64)>>
     Ok(None)
 }
 
-fn is_internal(code: &Bound<'_, PyAny>) -> PyResult<bool> {
+/// Returns whether a code object is of the package.
+pub(crate) fn is_internal(code: &Bound<'_, PyAny>) -> PyResult<bool> {
     let address = code.as_ptr() as usize;
     let known = KNOWN.with_borrow(|known| known.internal.get(&address).map(|(_, is)| *is));
     if let Some(internal) = known {

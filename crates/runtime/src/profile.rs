@@ -71,7 +71,7 @@ impl Work {
                 debug_span!(target: "nxla", "compile", what = Empty, compiler = Empty, nodes = Empty)
             }
             Self::Transfer => trace_span!(target: "nxla", "transfer", what = Empty, bytes = Empty),
-            Self::Call => trace_span!(target: "nxla", "call", what = Empty),
+            Self::Call => trace_span!(target: "nxla", "call", what = Empty, backend = Empty),
             Self::Stage => trace_span!(target: "nxla", "stage", what = Empty),
             Self::Run => trace_span!(target: "nxla", "run", what = Empty),
         }

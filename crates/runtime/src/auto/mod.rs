@@ -46,6 +46,11 @@ pub struct Auto;
 
 const NAME: &str = "auto";
 
+/// Returns `true` if the evaluator takes so long that XLA should run the first call.
+pub(crate) fn is_slow(seconds: f64) -> bool {
+    seconds > thresholds::EVALUATED_FIRST
+}
+
 /// Returns `true` if a compiler is [`Auto`].
 pub(crate) fn is_auto(compiler: &dyn Compiler) -> bool {
     let compiler: &dyn Any = compiler;

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::call::Call;
 use crate::analysis::Analysis;
-use crate::auto::Explanation;
+use crate::auto::{Explanation, estimate, is_slow};
 use crate::compiler::{Purpose, RunContext};
 use crate::device::{Device, is_placed, place_of};
 use crate::donation::{Donated, Donations};
@@ -283,6 +283,17 @@ impl<R> Entry<R> {
         self.executable.backend()
     }
 
+    /// Returns the estimated seconds of a call if the options name no compiler, and the evaluator
+    /// takes so long that the compiler `auto` would choose XLA from the first call.
+    pub fn slow_by_default(&self) -> Option<f64> {
+        match self.place {
+            Place::OfArguments(None) => {
+                estimate(self.program()).filter(|&seconds| is_slow(seconds))
+            }
+            Place::OfArguments(Some(_)) | Place::Named => None,
+        }
+    }
+
     /// Returns the backend of the next call with these arguments, the reason, and the estimated time,
     /// without a run.
     ///
@@ -373,7 +384,7 @@ impl<R> Entry<R> {
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<Tensor>> {
-        let _span = profile::span_with(Work::Call, || format!("call {}", self.name).into());
+        let span = profile::span_with(Work::Call, || format!("call {}", self.name).into());
         let context =
             RunContext { hooks: Some(&options.hooks), interrupt, ..RunContext::default() };
         let inputs = self.inputs(arguments);
@@ -381,6 +392,7 @@ impl<R> Entry<R> {
             true => self.executable.clone(),
             false => self.for_place_of(&inputs, options, interrupt)?,
         };
+        let _span = span.detail("backend", || executable.backend());
         let results = match self.donated.is_empty() {
             true => executable.run(&inputs, &context)?,
             false => {
