@@ -67,7 +67,7 @@ if TYPE_CHECKING:  # `__getattr__` imports the module of a name when the name is
     )
     from nxla.linalg import cross
     from nxla.ops.calculus import gradient, nan_to_num, trapezoid
-    from nxla.ops.contract import einsum, tensordot
+    from nxla.ops.contract import einsum, tensordot, vdot
     from nxla.ops.control import (
         annotate, cond, hook, if_, print_expr, print_value, runtime_call,
     )
@@ -164,8 +164,8 @@ __all__ = [
     "testing", "to_backend", "to_batched", "to_binary", "to_heatmap", "to_safetensors",
     "track_tensors", "transfer_report", "trapezoid", "tree", "tri", "uint2", "uint4", "uint8",
     "uint16", "uint32", "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values",
-    "unstack", "value_and_grad", "vectorize", "view", "vjp", "vmap", "while_loop", "window_reduce",
-    "with_sharding_constraint", "zeros", "zeros_like",
+    "unstack", "value_and_grad", "vdot", "vectorize", "view", "vjp", "vmap", "while_loop",
+    "window_reduce", "with_sharding_constraint", "zeros", "zeros_like",
 ]
 __all__ += _core.__all__
 # fmt: on

@@ -7,7 +7,7 @@ Their parameters equal the parameters of the methods of NumPy arrays. Tensors do
 from __future__ import annotations
 
 import nxla as nx
-from nxla import _core
+from nxla import _core, _hints
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -505,3 +505,6 @@ def _correction(function: str, ddof: float, correction: float) -> float:
     if ddof and correction:
         raise ArgumentError(f"{function}: ddof, correction: must not be passed together")
     return ddof or correction
+
+
+_hints.install(globals())

@@ -233,6 +233,7 @@ MODULES = {
     "unique_values": "ops.search",
     "unstack": "ops.movement",
     "value_and_grad": "gradients",
+    "vdot": "ops.contract",
     "vectorize": "vectors",
     "vectors": "vectors",
     "view": "_explorer",

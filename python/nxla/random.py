@@ -17,7 +17,7 @@ up to rounding. Narrower floats are drawn in 32 bits and rounded. Samples have n
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._sample import Sample, is_shape
 from nxla.errors import ArgumentError
 from nxla.ops.counts import (
@@ -708,3 +708,6 @@ if not TYPE_CHECKING:  # With `__getattr__`, a type checker would accept every n
         from nxla._elsewhere import missing_name_error
 
         raise missing_name_error(name, __name__)
+
+
+_hints.install(globals())

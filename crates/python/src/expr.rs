@@ -369,7 +369,7 @@ operator_methods!(PyExpr {
     }
 
     fn __int__(slf: &Bound<'_, Self>) -> PyResult<i64> {
-        Err(no_value(slf.py(), "integer value", "nx.astype(x, nx.int32)"))
+        Err(no_value(slf.py(), "integer value", "a static argument (static_argnames=) for a size, or nx.astype(x, nx.int32)"))
     }
 
     fn __index__(slf: &Bound<'_, Self>) -> PyResult<i64> {
@@ -377,7 +377,7 @@ operator_methods!(PyExpr {
     }
 
     fn __float__(slf: &Bound<'_, Self>) -> PyResult<f64> {
-        Err(no_value(slf.py(), "float value", "nx.astype(x, nx.float32)"))
+        Err(no_value(slf.py(), "float value", "functions of nx, such as nx.exp for math.exp, or nx.astype(x, nx.float32)"))
     }
 
     /// Raises an error that names an alternative, because a traced value has no data.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensors
 from nxla.errors import ArgumentError
 
@@ -50,6 +50,35 @@ def tensordot(
         raise ArgumentError(f"tensordot: axes: must not be negative; got {axes}")
     last, first = list(range(-axes, 0)), list(range(axes))
     return _core.dot(x1, x2, x1_contract=last, x2_contract=first)
+
+
+def vdot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Return the sum of the products of all elements; the first operand is conjugated.
+
+    `nxla.vecdot` sums along one axis.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Tensors with the same number of elements, in any shapes.
+
+    Returns
+    -------
+    Tensor
+        A scalar.
+
+    Raises
+    ------
+    ShapeError
+        If the numbers of elements differ.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.vdot([[1, 2], [3, 4]], [1, 10, 100, 1000]).item()
+    4321
+    """
+    return _core.vecdot(_core.flatten(x1), _core.flatten(x2))
 
 
 def einsum(
@@ -160,3 +189,6 @@ def _path(
             return None
         raise ArgumentError(f"einsum: {cause}") from cause
     return [list(step) for step in path]
+
+
+_hints.install(globals())

@@ -6,7 +6,7 @@ concrete, they run as Python code.
 
 from __future__ import annotations
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 
@@ -351,10 +351,7 @@ def print_value(value: Any, /, *, label: str | None = None) -> Any:
     --------
     >>> import nxla as nx
     >>> nx.jit(lambda x: nx.print_value(x + 1, label="next") * 2)(1).item()
-    next: #nxla.Tensor<
-      s32
-      2
-    >
+    next: #nxla.Tensor<s32 2>
     4
     """
     prefix = "" if label is None else f"{label}: "
@@ -408,3 +405,6 @@ def annotate(value: Any, note: str, /) -> Any:
     2
     """
     return _core.annotate(value, note) if _core.is_tracing() else value
+
+
+_hints.install(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
 from nxla.placement import made_on
@@ -632,3 +632,6 @@ def meshgrid(*arrays: TensorLike, indexing: Literal["xy", "ij"] = "xy") -> tuple
         shape[axis] = vector.shape[0]
     pairs = zip(axes, vectors, strict=True)
     return tuple(_core.broadcast_to(vector, shape, axes=[axis]) for axis, vector in pairs)
+
+
+_hints.install(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor, as_tensors
 from nxla.errors import ArgumentError
 from nxla.ops.create import zeros_like
@@ -203,3 +203,6 @@ def astype(
     elif copy and isinstance(x, _core.Tensor):
         return x.to_device(x.device if device is None else device, copy=True)
     return x if device is None else x.to_device(device)
+
+
+_hints.install(globals())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._values import as_tensor, user_line
 from nxla.errors import ArgumentError, DTypeError, ShapeError
 from nxla.ops.control import _holds, _tensor, _tensors, _traced, _type_of
@@ -636,3 +636,6 @@ def _count_steps(leaves: list[Tensor], length: int | None) -> int:
 
 def _write(index: int, rows: Tensor, y: TensorLike) -> Tensor:
     return _core.put_slice(rows, [index, *[0] * (rows.ndim - 1)], _core.expand_dims(y))
+
+
+_hints.install(globals())

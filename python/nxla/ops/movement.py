@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from itertools import pairwise
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, TraceError
 from nxla.ops.metadata import axis_index, axis_size
@@ -439,3 +439,6 @@ def pad_outer(
     if any(len(width) != 2 for width in widths):
         raise ArgumentError(f"pad_outer: widths: must be pairs; got {list(widths)}")
     return _core.pad(x, rule, widths)
+
+
+_hints.install(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, _hints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,3 +117,6 @@ def dropout_split(key: TensorLike, x: TensorLike, /, rate: float = 0.5) -> Tenso
     [1.0, 1.0, 1.0]
     """
     return _core.dropout_with(key, x, rate, False)[0]
+
+
+_hints.install(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._sample import Sample, refuse_shape
 from nxla._values import as_tensor
 from nxla.errors import ShapeError
@@ -731,3 +731,6 @@ def permutation(
         x = _core.iota((x,), None, "s32")
     shuffled, following = _core.random_shuffle(key, x, axis, independent)
     return Sample(shuffled, following)
+
+
+_hints.install(globals())

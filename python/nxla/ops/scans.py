@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.control import cond
@@ -198,3 +198,6 @@ def _interleaved(even: Tensor, odd: Tensor, count: int) -> Tensor:
     pairs = _core.stack([even, odd], axis=1)
     rows = _core.reshape(pairs, (2 * even.shape[0], *even.shape[1:]))
     return _core.slice_along_axis(rows, 0, count)
+
+
+_hints.install(globals())

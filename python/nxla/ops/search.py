@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import NamedTuple
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor, as_tensors
 from nxla.errors import ArgumentError, DTypeError, ShapeError, TraceError
 
@@ -405,3 +405,6 @@ def argpartition(x: TensorLike, kth: int | Sequence[int], /, axis: int = -1) -> 
     1
     """
     return _core.argsort(_check_kth("argpartition", x, kth, axis), axis)
+
+
+_hints.install(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor, as_tensors
 from nxla.errors import ArgumentError, TraceError
 
@@ -226,3 +226,6 @@ def segment_min(
     [1.0, 2.0]
     """
     return _segments("min", data, segment_ids, num_segments)
+
+
+_hints.install(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla.ops.reduce import _traced
 
 TYPE_CHECKING = False
@@ -48,3 +48,6 @@ def window_reduce(
         return _core.window_reduce(x, initial, function, dimensions, strides, padding, dilations)
 
     return _traced(fold, "window_reduce", x, initial)
+
+
+_hints.install(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nxla import _hints
 from nxla.optim.transforms import (
     GradientTransformation,
     add_decayed_weights,
@@ -226,3 +227,6 @@ def rmsprop(
     own = scale_by_rms(decay, eps, initial_scale, eps_in_sqrt=eps_in_sqrt, centered=centered)
     last = identity() if momentum is None else trace(momentum, nesterov)
     return chain(own, scale_by_learning_rate(learning_rate), last)
+
+
+_hints.install(globals())

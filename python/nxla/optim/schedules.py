@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 
@@ -298,3 +298,6 @@ def piecewise_constant_schedule(
         return value
 
     return schedule
+
+
+_hints.install(globals())

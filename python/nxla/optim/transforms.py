@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 from nxla.ops.create import full_like
@@ -594,3 +594,6 @@ def apply_updates(params: Any, updates: Any) -> Any:
         return _core.astype(p + u, p.dtype)
 
     return tree.map(added, params, updates)
+
+
+_hints.install(globals())

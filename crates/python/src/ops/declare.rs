@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use nxla_runtime::graph::{ExprId, Graph};
 use nxla_runtime::host::Names;
 use nxla_runtime::{DType, Error, Result, Shape};
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
 use super::args::{Axis, AxisList, NamesArg, ShapeArg};
@@ -422,6 +422,21 @@ pub(crate) fn run<R: Results>(
     apply_all(py, operands, |graph, ids| -> Built { Ok(build(graph, ids)?.ids()) }).map(R::wrapped)
 }
 
+/// The `TypeError` for keywords that are not arguments of a function, with the equivalent of an
+/// argument of another library.
+pub(crate) fn unexpected_keyword(function: &str, keywords: &Bound<'_, PyDict>) -> PyErr {
+    let py = keywords.py();
+    let error = || {
+        let first = keywords.keys().get_item(0)?;
+        let module = py.import("nxla._hints")?;
+        let function = py.import("nxla._core")?.getattr(function)?;
+        let text: String =
+            module.getattr("keyword_message")?.call1((function, first))?.extract()?;
+        Ok(PyTypeError::new_err(text))
+    };
+    error().unwrap_or_else(|failed| failed)
+}
+
 /// The types of a function's arguments by name, and of its result.
 pub(crate) type Signature =
     (&'static str, Vec<(&'static str, Cow<'static, str>)>, Cow<'static, str>);
@@ -432,7 +447,8 @@ pub(crate) type Signature =
 /// `fn name(x, /, *, axis: Option<AxisList> = None) |graph| body;` follows Python's signatures: an
 /// argument without a type is an operand, and an argument with a default is optional. The body
 /// receives the nodes of the operands, and the other arguments as [`Argument::given`] converts them.
-/// It returns one node, unless an arrow declares another type. A name in quotes is the Python name of
+/// Each function accepts any keyword, to reject unknown ones with a hint ([`unexpected_keyword`]). The
+/// body returns one node, unless an arrow declares another type. A name in quotes is the Python name of
 /// a function whose name is reserved in Rust or used in the file.
 macro_rules! functions {
     ($(
@@ -478,6 +494,12 @@ macro_rules! function {
     ($about:tt [* , $($rest:tt)*] [$($sig:tt)*] $parameters:tt [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
             $about [$($rest)*] [$($sig)* *,] $parameters [$($text)* $comma, "*",] ", "
+        }
+    };
+    ($about:tt [* $name:ident : $item:ty , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
+        $crate::ops::declare::function! {
+            $about [$($rest)*] [$($sig)* *$name,] [$($parameters)* $name: Vec<$item>,]
+            [$($text)* $comma, "*", stringify!($name),] ", "
         }
     };
     ($about:tt [* $name:ident , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
@@ -532,16 +554,20 @@ macro_rules! function {
         #[allow(rustdoc::broken_intra_doc_links, reason = "a docstring of Python has no links")]
         #[pyo3::pyfunction]
         $(#[pyo3(name = $public)])?
-        #[pyo3(signature = ($($sig)*), text_signature = None)]
+        #[pyo3(signature = ($($sig)* **unexpected), text_signature = None)]
         fn $name(
             py: pyo3::Python<'_>,
-            $($parameter: $ty),*
+            $($parameter: $ty,)*
+            unexpected: Option<&pyo3::Bound<'_, pyo3::types::PyDict>>,
         ) -> pyo3::PyResult<
             <$crate::ops::declare::result!($($result)?) as $crate::ops::declare::Results>::Python
         > {
             use $crate::operands::Operands;
             use $crate::ops::declare::{Argument, Site, run};
             const NAME: &str = $crate::ops::declare::public!($name $($public)?);
+            if let Some(unexpected) = unexpected {
+                return Err($crate::ops::declare::unexpected_keyword(NAME, unexpected));
+            }
             let mut operands = Operands::default();
             $(Argument::operands(&$parameter, NAME, &mut operands)?;)*
             let operands = operands.values()?;
@@ -564,6 +590,9 @@ macro_rules! signature {
     };
     ($name:tt $result:tt [* , $($rest:tt)*] $done:tt) => {
         $crate::ops::declare::signature!($name $result [$($rest)*] $done)
+    };
+    ($name:tt $result:tt [* $argument:ident : $item:ty , $($rest:tt)*] $done:tt) => {
+        $crate::ops::declare::signature!($name $result [$argument: $item, $($rest)*] $done)
     };
     ($name:tt $result:tt [* $argument:ident , $($rest:tt)*] $done:tt) => {
         $crate::ops::declare::signature!($name $result [$argument, $($rest)*] $done)

@@ -14,6 +14,8 @@ use super::declare::{Argument, Site, functions};
 use super::window::PerAxis;
 use crate::apply::{apply, one};
 use crate::errors::{argument_error, user_error};
+use crate::expr::PyExpr;
+use crate::tensor::PyTensor;
 use crate::value::{FromPython, Value};
 
 /// The axes in reverse order.
@@ -41,15 +43,20 @@ impl Argument for Sizes {
     }
 
     fn given(self, site: &mut Site<'_>) -> Result<Self::Given> {
-        let size = |size: i64| match size {
-            -1 => Ok(None),
-            size => usize::try_from(size).map(Some).map_err(|_| {
-                let why = format!("sizes: must be at least -1; got {size}");
-                user_error(argument_error(site.function, why))
-            }),
-        };
-        self.0.into_iter().map(size).collect()
+        resolved(site.function, self.0)
     }
+}
+
+/// Converts sizes; -1 becomes `None`, a size that is inferred.
+fn resolved(function: &str, sizes: Vec<i64>) -> Result<Vec<Option<usize>>> {
+    let size = |size: i64| match size {
+        -1 => Ok(None),
+        size => usize::try_from(size).map(Some).map_err(|_| {
+            let why = format!("sizes: must be at least -1; got {size}");
+            user_error(argument_error(function, why))
+        }),
+    };
+    sizes.into_iter().map(size).collect()
 }
 
 /// The positions of new axes: one int, or a sequence.
@@ -81,6 +88,39 @@ impl Argument for NewAxes {
 
     fn given(self, _site: &mut Site<'_>) -> Result<Vec<i64>> {
         Ok(self.0)
+    }
+}
+
+/// The axis along which a list of tensors is joined.
+struct AxisOfList<T>(T);
+
+impl<T: From<i64>> From<i64> for AxisOfList<T> {
+    fn from(axis: i64) -> Self {
+        AxisOfList(axis.into())
+    }
+}
+
+impl<'a, 'py, T: FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'a, 'py> for AxisOfList<T> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if value.is_instance_of::<PyTensor>() || value.is_instance_of::<PyExpr>() {
+            let why = "must be an int; got a tensor; pass all tensors as one list, as in [x, y]";
+            return Err(argument_error("axis", why));
+        }
+        value.extract().map(AxisOfList)
+    }
+}
+
+impl<T: Argument> Argument for AxisOfList<T> {
+    type Given = T::Given;
+
+    fn annotation() -> Cow<'static, str> {
+        T::annotation()
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<Self::Given> {
+        self.0.given(site)
     }
 }
 
@@ -204,6 +244,8 @@ functions! {
     ///     Any tensor.
     /// shape : int or sequence of int
     ///     The new sizes; one of them may be -1, and is worked out.
+    /// *sizes : int
+    ///     Further sizes, if `shape` is an int.
     /// names : sequence of (str or None), optional
     ///     The names of the new axes.
     /// copy : bool, optional
@@ -220,8 +262,9 @@ functions! {
     /// >>> nx.reshape([1, 2, 3, 4], (2, -1)).tolist()
     /// [[1, 2], [3, 4]]
     fn reshape(
-        x, /, shape: Sizes, *, names: Option<NamesArg> = None, copy: Option<bool> = None
+        x, /, shape: Sizes, *sizes: i64, names: Option<NamesArg> = None, copy: Option<bool> = None
     ) |graph| {
+        let shape = [shape, resolved("reshape", sizes)?].concat();
         // Tensors are immutable, so `copy` has no observable effect.
         let _ = copy;
         let reshaped = graph.reshape_auto(x, &shape)?;
@@ -415,7 +458,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.concat([[1, 2], [3.5]]).tolist()
     /// [1.0, 2.0, 3.5]
-    fn concat(arrays: Vec<Bound<'_, PyAny>>, /, axis: AxisOrNone = 0) |graph|
+    fn concat(arrays: Vec<Bound<'_, PyAny>>, /, axis: AxisOfList<AxisOrNone> = 0) |graph|
         match axis {
             Some(axis) => graph.concatenate(&arrays, axis),
             None => {
@@ -447,7 +490,7 @@ functions! {
     /// >>> nx.stack([[1, 2], [3, 4]], axis=1).tolist()
     /// [[1, 3], [2, 4]]
     fn stack(
-        arrays: Vec<Bound<'_, PyAny>>, /, axis: i64 = 0, *, name: Option<String> = None
+        arrays: Vec<Bound<'_, PyAny>>, /, axis: AxisOfList<i64> = 0, *, name: Option<String> = None
     ) |graph| graph.stack(&arrays, axis, name.map(AxisName::from));
 
     /// Repeat a whole tensor along its axes.
@@ -491,7 +534,13 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.pad([1, 2], 0, [(1, 2)]).tolist(), nx.pad([1, 2, 3], 0, [(-1, 0, 1)]).tolist()
     /// ([0, 1, 2, 0, 0], [0, 2, 0, 3])
-    fn pad(x, value, config: Vec<PaddingOfAxis>, /) |graph| graph.pad(x, value, &config);
+    fn pad(x, value, config: Option<Vec<PaddingOfAxis>> = None, /) |graph| {
+        let Some(config) = config else {
+            let why = "config: must follow the fill value, as in nx.pad(x, 0, [(1, 1)])";
+            return Err(user_error(argument_error("pad", why)));
+        };
+        graph.pad(x, value, &config)
+    };
 }
 
 /// Pad a tensor with its own elements beyond the ends of each axis: `(low, high)` for each.

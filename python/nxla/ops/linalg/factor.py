@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
 
@@ -281,3 +281,6 @@ def eigvals(x: TensorLike, /) -> Tensor:
     [-1.0, 1.0]
     """
     return eig(x).eigenvalues
+
+
+_hints.install(globals())

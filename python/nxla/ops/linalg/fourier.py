@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 from nxla.ops.create import iota, tensor
@@ -130,3 +130,6 @@ def _all_axes(x: Tensor, axes: Axes | None) -> list[Axis]:
 
 def _size(x: Tensor, axis: Axis) -> int:
     return x.shape[x.names.index(axis) if isinstance(axis, str) else axis]
+
+
+_hints.install(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor
 
 TYPE_CHECKING = False
@@ -57,3 +57,6 @@ def _positions(x: Tensor, axis: Axes) -> tuple[int, ...]:
     rank = len(x.shape)
     found = [x.names.index(one) if isinstance(one, str) else one % rank for one in given]
     return tuple(sorted(found))
+
+
+_hints.install(globals())

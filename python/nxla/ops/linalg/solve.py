@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import NamedTuple
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensors, user_line
 from nxla.errors import ShapeError
 from nxla.ops.control import _type_of
@@ -130,3 +130,6 @@ def _broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, 
     """Return the shape that both broadcast to, or the larger one where they do not."""
     pairs = zip_longest(reversed(first), reversed(second), fillvalue=1)
     return tuple(reversed([y if x == 1 else x for x, y in pairs]))
+
+
+_hints.install(globals())

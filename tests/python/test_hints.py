@@ -1,0 +1,127 @@
+"""Hints of errors: names and arguments of NumPy, JAX and PyTorch."""
+
+import inspect
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import nxla as nx
+from nxla import _core, _hints
+
+X = nx.ones((2, 3))
+KEY = nx.random.key(0)
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (lambda: nx.sum(X, dim=0), "here it is axis="),
+        (lambda: nx.sum(X, axis=0, keepdim=True), "here it is keepdims="),
+        (lambda: nx.max(X, dim=0), "here it is axis="),
+        (lambda: nx.argmax(X, dim=0), "here it is axis="),
+        (lambda: nx.cumulative_sum(X, dim=0), "here it is axis="),
+        (lambda: nx.squeeze(X, dim=0), "here it is axis="),
+        (lambda: nx.concat([X, X], dim=0), "here it is axis="),
+        (lambda: nx.nn.softmax(X, dim=-1), "here it is axis="),
+        (lambda: nx.permute_dims(X, dims=(1, 0)), "here it is axes="),
+        (lambda: nx.std(X, unbiased=True), "here it is correction="),
+        (lambda: nx.optim.adam(lr=1e-3), "here it is learning_rate="),
+        (lambda: nx.optim.adam(0.1, beta1=0.9), "here it is b1="),
+        (lambda: nx.random.normal(KEY, size=(3,)), "here it is shape="),
+        (lambda: nx.einsum("ij->", X, out=X), "tensors do not change"),
+        (lambda: nx.tensor([1.0], requires_grad=True), "nx.grad"),
+        (lambda: nx.sum(X, axs=0), "did you mean axis="),
+        (lambda: nx.scan(lambda c, x: (c, c), 0, lengths=3), "did you mean length="),
+        (lambda: nx.sum(X, zzz=1), "its arguments are x, axis, dtype, keepdims$"),
+    ],
+)
+def test_arguments_of_other_libraries_have_hints(call, hint):
+    with pytest.raises(TypeError, match=hint):
+        call()
+
+
+def test_functions_of_the_package_do_not_have_the_arguments_of_other_libraries():
+    """An entry of the table names an argument that some function has."""
+    functions = [value for name, value in vars(_core).items() if not name.startswith("_")]
+    functions += [getattr(nx, name) for name in nx.__all__]
+    for module in (nx.random, nx.optim, nx.nn, nx.linalg):
+        functions += [getattr(module, name) for name in module.__all__]
+    names = set()
+    for function in functions:
+        try:
+            names |= set(inspect.signature(function).parameters)
+        except (TypeError, ValueError):
+            continue
+    missing = {here for names_here in _hints.ARGUMENTS.values() for here in names_here} - names
+    assert not missing
+
+
+def test_functions_with_hints_are_themselves():
+    for function in (nx.scan, nx.random.normal, nx.optim.adam, nx.einsum):
+        assert pickle.loads(pickle.dumps(function)) is function
+        assert inspect.signature(function).parameters
+        assert function.__doc__
+        assert function.__module__.startswith("nxla.")
+
+    def step(carry, x):
+        return carry.strange(), x
+
+    # Errors of the user's code are the user's.
+    with pytest.raises(AttributeError, match="strange"):
+        nx.scan(step, nx.tensor(0.0), nx.ones(2))
+    mine = lambda x: x  # noqa: E731
+    with pytest.raises(TypeError, match=r"<lambda>\(\) got an unexpected keyword argument 'dim'$"):
+        nx.fori(0, 2, lambda i, s: mine(s, dim=0), 1.0)
+
+
+def test_several_sizes_lists_of_tensors_and_padding():
+    assert nx.reshape(X, 3, 2).shape == nx.reshape(X, 3, -1).shape == (3, 2)
+    assert nx.jit(lambda x: nx.reshape(x, 3, 2))(X).shape == (3, 2)
+    with pytest.raises(nx.ArgumentError, match="at least -1"):
+        nx.reshape(X, 3, -2)
+    for join in (nx.stack, nx.concat):
+        with pytest.raises(nx.ArgumentError, match=r"pass all tensors as one list, as in \[x, y\]"):
+            join(X, X)
+        with pytest.raises(nx.ArgumentError, match="as one list"):
+            nx.jit(lambda x: join(x, x))(X)  # noqa: B023
+    with pytest.raises(nx.ArgumentError, match=r"nx.pad\(x, 0, \[\(1, 1\)\]\)"):
+        nx.pad(X, [(1, 1), (0, 0)])
+
+
+def test_values_that_are_not_known_while_tracing():
+    for call, hint in [
+        (lambda x: math.exp(x), "nx.exp"),
+        (lambda x: nx.arange(x), "static_argnames="),
+        (lambda x: nx.zeros(x), "static_argnames="),
+        (lambda x: range(x), "static_argnames="),
+        (lambda x: int(x), "static_argnames="),
+        (lambda x: float(x), r"nx.astype\(x, nx.float32\)"),
+        (lambda x: [1, 2][x], "static argument"),
+        (lambda x: bool(x), "nx.cond"),
+    ]:
+        with pytest.raises(nx.TraceError, match=hint):
+            nx.jit(call)(3)
+    assert nx.jit(lambda x: nx.tensor([len(f"{x} {x:.2f}")]))(1.0).item() > 0
+
+
+def test_an_integer_that_does_not_fit_names_a_dtype_that_does():
+    with pytest.raises(OverflowError, match=r'nx.tensor\(1099511627776, "s64"\)'):
+        nx.arange(3) + 2**40
+    assert (nx.arange(3) + nx.tensor(2**40, "s64")).tolist() == [2**40 + i for i in range(3)]
+
+
+@pytest.mark.parametrize("dtype", ["s32", "f32", "f64", "c64", "bf16", "pred"])
+def test_vdot_is_that_of_numpy(dtype, compiler):
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(0, 2 if dtype == "pred" else 5, (2, 3)) for _ in range(2))
+    x, y = (nx.astype(nx.tensor(z), dtype) * 1 for z in (x, y))
+    if dtype == "c64":
+        x, y = x * (1 + 2j), y * (3 - 1j)
+    found = nx.jit(nx.vdot, compiler=compiler)(x, nx.reshape(y, 6))
+    wide = [np.asarray(nx.astype(z, "c128" if dtype == "c64" else "f64")) for z in (x, y)]
+    assert found.shape == ()
+    assert complex(found.item()) == complex(np.vdot(*wide))
+    with pytest.raises(nx.ShapeError):
+        nx.vdot(nx.ones(2), nx.ones(3))
