@@ -84,7 +84,7 @@ class DeviceError(NxlaError, RuntimeError):
     """The plugin, its device or its compiler; also a RuntimeError."""
 
 class ExecutionError(NxlaError, RuntimeError):
-    """What went wrong while a program ran; also a RuntimeError."""
+    """A program failed while it ran; also a RuntimeError."""
 
 class FormatError(NxlaError, ValueError):
     """Bytes or a file that are damaged, or of another format; also a ValueError."""
@@ -328,9 +328,9 @@ class _Operators:
     ) -> Tensor:
         """Convert elements to another dtype.
 
-        Floats lose what is behind the point when they become integers; what an integer dtype does not
-        hold becomes the largest or smallest number that it holds, and NaN becomes zero. Integers that
-        become narrower wrap. Complex numbers lose their imaginary part.
+        A conversion from floats to integers truncates the fraction, clamps to the range of the integer
+        dtype, and maps NaN to zero. A conversion to narrower integers wraps around. A conversion from
+        complex numbers discards the imaginary part.
 
         Parameters
         ----------
@@ -339,7 +339,7 @@ class _Operators:
         dtype : dtype_like
             The dtype.
         copy : bool
-            False gives a tensor back that has the dtype already and is where it is wanted.
+            False returns the tensor itself if it has the dtype and is on the device.
         device : Device or str, optional
             The device of the result; by default the device of `x`.
 
@@ -621,7 +621,7 @@ class _Operators:
         x : tensor_like
             Any tensor.
         repeats : int, sequence of int or tensor
-            How often, for all elements of the axis or for each.
+            The number of copies, for all elements of the axis or for each.
         axis : int or str, optional
             The axis; None flattens the tensor first.
 
@@ -1337,7 +1337,7 @@ class Stream:
     def send(self, chunk: Any, timeout: float | None = None) -> None:
         """Sends a chunk; waits for room up to a timeout in seconds."""
     def recv(self, timeout: float | None = None) -> Any:
-        """Waits for the next result, up to a timeout in seconds, and returns it."""
+        """Waits for the next result, also of a chunk that is sent later, up to a timeout in seconds."""
     def poll(self, wake: Callable[[], object]) -> tuple[Any, ...] | None:
         """The next result in a tuple, if it is computed; an empty tuple if everything has been
         received; else ``None``, and ``wake`` is called once when a result is available.
@@ -1805,8 +1805,8 @@ def sharding_note(layout: Sequence[Sequence[str]], rank: int) -> str:
     """The attribute that sets the sharding of a value of this rank in XLA."""
 
 def memory_report() -> dict[str, dict[str, int]]:
-    """For each used device, by name: the bytes and the number of its live tensors, and the peak of the
-    bytes.
+    """For the host and each used device, by name: the bytes and the number of its live tensors, and the
+    peak of the bytes.
     """
 
 def plugin_report(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -2006,9 +2006,11 @@ def align_vectors(values: Sequence[TensorLike], align_ranks: bool, repeat: bool)
 
 # Operations
 
-def set_tensor_text(function: Callable[[Tensor, str], str] | None) -> None:
-    """Sets the function that formats tensors, which receives a tensor and its default string; None
-    resets it.
+def set_printing(
+    options: tuple[int | None, int, int, int, bool],
+) -> tuple[int | None, int, int, int, bool]:
+    """Sets the print options: precision, threshold, edgeitems, linewidth, device. Returns the previous
+    options.
     """
 
 def tensor_from_bytes(
@@ -2218,9 +2220,10 @@ def fold(
     function: Callable[[Tensor, Tensor], TensorLike],
     axes: Axes | None = None,
     keep_axes: bool = False,
-) -> Tensor:
+) -> Tensor | None:
     """Folds elements with `function(element, accumulator)`. Only inside a trace; the Python package
-    traces it otherwise.
+    traces it otherwise. Returns None if the function uses vectorized values, so that its results
+    differ between entries: a loop computes such a fold.
     """
 
 def result_type(*operands: TensorLike | DTypeLike) -> DType:
@@ -5986,7 +5989,10 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
 
 def pad(
-    x: TensorLike, value: TensorLike, config: Sequence[tuple[int, int] | tuple[int, int, int]], /
+    x: TensorLike,
+    value: TensorLike,
+    config: Sequence[tuple[int, int] | tuple[int, int, int]] | None = None,
+    /,
 ) -> Tensor:
     """Pad a tensor with a value, around and between the elements.
 
@@ -6402,7 +6408,12 @@ def rename(x: TensorLike, names: Names, /) -> Tensor:
     """
 
 def reshape(
-    x: TensorLike, /, shape: Shape, *, names: Names | None = None, copy: bool | None = None
+    x: TensorLike,
+    /,
+    shape: Shape,
+    *sizes: int,
+    names: Names | None = None,
+    copy: bool | None = None,
 ) -> Tensor:
     """Change the shape; the elements keep their row-major order.
 
@@ -6412,6 +6423,8 @@ def reshape(
         Any tensor.
     shape : int or sequence of int
         The new sizes; one of them may be -1, and is worked out.
+    *sizes : int
+        Further sizes, if `shape` is an int.
     names : sequence of (str or None), optional
         The names of the new axes.
     copy : bool, optional

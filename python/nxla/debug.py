@@ -344,12 +344,13 @@ def disk_cache_report() -> dict[str, Any]:
 
 
 def memory_report() -> dict[str, dict[str, int]]:
-    """Return the device memory of the process.
+    """Return the memory of live tensors in the process.
 
-    The report contains each used device by name: ``bytes`` and ``tensors`` are the live ones,
-    and ``peak`` is the maximum of the bytes. A tensor counts with the bytes of its elements
-    until it is freed or donated. `Device.memory_stats` returns the other memory of plugins if
-    they count it.
+    The report contains the host and each used device by name: ``bytes`` and ``tensors`` are the
+    live ones, and ``peak`` is the maximum of the bytes. A tensor counts with the bytes of its
+    elements until it is freed or donated. On the host, tensors that share memory count once, and
+    memory of other owners, such as NumPy arrays, does not count. `Device.memory_stats` returns the
+    other memory of plugins if they count it.
 
     Examples
     --------

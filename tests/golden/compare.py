@@ -178,7 +178,11 @@ def _own_text(expected: str, actual: Any) -> Any:
     text = expected.replace("#Nx.Tensor<", "#nxla.Tensor<").replace(
         "#Nx.Heatmap<", "#nxla.Heatmap<"
     )
-    return re.sub(r"\bf8\[", "f8_e5m2[", text)
+    text = re.sub(r"\bf8\[", "f8_e5m2[", text)
+    # Tensors are broken into other lines here, and Nx ends after 50 elements.
+    start = "".join(text.split("...")[0].split())
+    same = isinstance(actual, str) and "".join(actual.split()).startswith(start)
+    return actual if text.startswith("#nxla.Tensor<") and same else text
 
 
 def _sequence_mismatch(expected: Any, actual: Any, loose: Loose | None) -> str | None:

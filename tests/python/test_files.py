@@ -4,6 +4,7 @@ import collections
 import copy
 import json
 import pickle
+import re
 import struct
 
 import numpy as np
@@ -167,9 +168,9 @@ def test_unsupported_dtypes_of_safetensors_are_left_out():
     [
         (b"", "at least 8 bytes"),
         (struct.pack("<Q", 2**62), "header of"),
-        (written({}, text=b"[]"), "begin with"),
+        (written({}, text=b"[]"), "start with"),
         (written({}, text=b"{"), "must be valid JSON"),
-        (written({}, text=b'{"a": 1, "a": 2}'), "twice"),
+        (written({}, text=b'{"a": 1, "a": 2}'), "unique"),
         (written({}, text=b"\xff"), "must be valid JSON"),
         (written({"a": 1}), "header entry"),
         (written({"a": {**ENTRY, "more": 1}}), "header entry"),
@@ -251,7 +252,10 @@ def test_pickled_expressions():
 
 
 def body(x):
-    return [line.strip() for line in repr(x).split("\n")[2:-1]]
+    text = repr(x)
+    if "\n" not in text:
+        return [text.removeprefix("#nxla.Tensor<").removesuffix(">").split(" ", 1)[1]]
+    return [line.strip() for line in text.split("\n")[2:-1]]
 
 
 def test_print_options():
@@ -270,7 +274,7 @@ def test_print_options():
         assert body(nx.tensor(0.1, "f16")) == ["0.1"]
         assert body(nx.tensor([0.1, 1.5], "bf16")) == ["[0.1, 1.5]"]
         assert body(nx.zeros((0, 3))) == ["[]"]
-        assert body(nx.tensor([True, False])) == ["[1, 0]"]
+        assert body(nx.tensor([True, False])) == ["[true, false]"]
         assert body(nx.tensor([1 - 2j], "c64")) == ["[1.0-2.0i]"]
     nx.set_print_options(threshold=4, edgeitems=1)
     try:
@@ -287,10 +291,46 @@ def test_print_options():
         assert "vectorized[v: 3]" in repr(vectors)
     finally:
         nx.set_print_options()
-    assert body(nx.arange(100))[0].endswith("49, ...]")
+    assert "..." not in repr(nx.arange(1000))
+    assert body(nx.arange(1001)) == ["[0, 1, 2, ..., 998, 999, 1000]"]
     for options in ({"precision": -1}, {"edgeitems": 0}, {"threshold": 1.5}, {"linewidth": 0}):
         with pytest.raises(nx.ArgumentError, match=next(iter(options))):
             nx.set_print_options(**options)
+
+
+@pytest.mark.parametrize("backend", ["host", "xla"])
+def test_tensors_print_as_in_numpy(backend):
+    """NumPy prints the same elements and omits the same middles of axes."""
+    tokens = re.compile(r"-?[\d.]+(?<!\.)|\.\.\.|[\[\]]")
+    for shape in [
+        (7,),
+        (1001,),
+        (10, 101),
+        (40, 40),
+        (2, 600),
+        (7, 11, 13),
+        (3, 1, 400, 2),
+        (0, 3),
+    ]:
+        array = np.arange(np.prod(shape)).reshape(shape)
+        x = nx.astype(nx.tensor(array), "s32")
+        if backend == "xla":
+            x = nx.jit(lambda x: x + 0, compiler="xla")(x)
+        shown = "".join(body(x)) if backend == "host" else "".join(body(x)[1:])
+        expected = str(array) if array.size else "[]"
+        assert tokens.findall(shown) == tokens.findall(expected), shape
+        assert all(len(line) <= 80 for line in repr(x).split("\n"))
+
+
+def test_scalars_print_in_one_line():
+    assert repr(nx.tensor(1.5)) == str(nx.tensor(1.5)) == "#nxla.Tensor<f32 1.5>"
+    assert repr(nx.tensor(True)) == "#nxla.Tensor<pred true>"
+    assert repr(nx.tensor(-0.1, "f64")) == "#nxla.Tensor<f64 -0.1>"
+    assert repr(nx.tensor(1 - 2j)) == "#nxla.Tensor<c64 1.0-2.0i>"
+    on_device = repr(nx.jit(lambda x: x + 1, compiler="xla")(1))
+    assert re.fullmatch(r"#nxla\.Tensor<s32 cpu:0, buffer 0x[0-9a-f]+ 2>", on_device)
+    with nx.set_print_options(device=False):
+        assert repr(nx.jit(lambda x: x + 1, compiler="xla")(1)) == "#nxla.Tensor<s32 2>"
 
 
 @settings(max_examples=200, deadline=None)

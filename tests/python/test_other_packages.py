@@ -6,7 +6,7 @@ import pytest
 import nxla as nx
 from nxla import _core
 
-#: The dtypes of JAX and ml_dtypes by those of nxla; JAX narrows 64 bits by default.
+#: The names of dtypes in JAX, by the names in nxla. JAX narrows 64 bits by default.
 JAX = {
     "pred": "bool", "s8": "int8", "s16": "int16", "s32": "int32", "s64": "int32",
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint32",

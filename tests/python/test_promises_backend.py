@@ -124,7 +124,7 @@ def test_a_transfer_frees_the_source_even_if_the_copy_fails(device):
         broken(nx.tensor(1.0, device=device))
     x = nx.tensor([1.0, 2.0], device=device)
     x.deallocate()
-    with pytest.raises(nx.DeviceError, match=r"deleted|released"):
+    with pytest.raises(nx.DeviceError, match="deallocated or donated"):
         x.transfer_to("host").tolist()
     assert x.is_released()
 
@@ -139,7 +139,7 @@ def test_a_released_tensor_is_not_ready(device):
     x = nx.tensor([1.0, 2.0], device=device)
     x.deallocate()
     for ask in (x.is_ready, x.block_until_ready, x.tolist, x.numpy):
-        with pytest.raises(nx.DeviceError, match=r"deleted|released"):
+        with pytest.raises(nx.DeviceError, match="deallocated or donated"):
             ask()
 
 
@@ -178,7 +178,7 @@ def test_inspection_says_client_device_and_buffer_and_reads_what_it_prints(devic
     assert lines[1] == "  f32[10000]"
     assert re.fullmatch(rf"  {re.escape(device.name)}, buffer 0x[0-9a-f]+", lines[2])
     assert lines[3].startswith("  [0.0, 1.0, ")
-    assert lines[3].endswith(", 49.0, ...]")
+    assert lines[3].endswith(", ..., 9997.0, 9998.0, 9999.0]")
     assert repr(x) == text
     # The host needs no such line, and shows the same.
     assert [*lines[:2], *lines[3:]] == repr(x.to_device("host")).splitlines()

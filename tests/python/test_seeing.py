@@ -1,5 +1,6 @@
 """Profiles, notes of compilations, and the memory of devices."""
 
+import gc
 import json
 import logging
 import subprocess
@@ -256,3 +257,87 @@ def test_calls_in_flight_are_not_waited_for(device):
     for result in results:
         assert nx.sum(result).item() == pytest.approx(600, rel=1e-3)
         assert result.is_ready()
+
+
+# --- the backend that ran ---
+
+
+@pytest.mark.parametrize("name", ["evaluator", "xla", "auto"])
+def test_functions_profiles_and_logs_name_the_backend(name, tmp_path, caplog):
+    def work(x):
+        return nx.sin(x) * 0.40625
+
+    f = nx.jit(work, compiler=name)
+    assert repr(f) == "<nxla function work>"
+    caplog.set_level("DEBUG", logger="nxla")
+    file = tmp_path / "trace.json"
+    with nx.profile(file):
+        f(nx.ones(7))
+    backend = "xla" if name == "xla" else "evaluator"
+    assert repr(f) == f"<nxla function work on {backend}>"
+    assert f.cache_report()["backends"] == [backend]
+    assert f.explain(nx.ones(7)).backend == backend
+    assert any(f"for {backend}: " in record.getMessage() for record in caplog.records)
+    events = json.loads(file.read_text(encoding="utf-8"))["traceEvents"]
+    calls = [event for event in events if event["name"] == "call work"]
+    assert [event["args"]["backend"] for event in calls] == [backend]
+    if backend == "xla":
+        assert any(event["name"].endswith("on xla") for event in events)
+    nx.jit(work, compiler="xla")(nx.ones(3))
+    g = nx.jit(work)
+    with nx.default_options(compiler="xla"):
+        g(nx.ones(2))
+    g(nx.ones(2))
+    assert repr(g) == "<nxla function work on evaluator and xla>"
+
+
+def test_the_log_hints_once_at_xla_if_the_evaluator_is_slow():
+    program = (
+        "import nxla as nx\n"
+        "f = nx.jit(lambda x: nx.fori(0, 10_000, lambda i, y: nx.sin(y @ y), x))\n"
+        "t = nx.template((256, 256))\n"
+        "f.warm_up(t)\n"
+        "nx.jit(lambda x: f(x) + 1).warm_up(t)\n"
+        "nx.jit(lambda x: x + 1)(1.0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    (line,) = done.stderr.splitlines()
+    assert 'compiler="auto"' in line
+    assert "nx.explain" in line
+    quiet = program.splitlines()
+    quiet = "\n".join([*quiet[:1], quiet[1][:-1] + ', compiler="evaluator")', *quiet[2:4]])
+    done = subprocess.run([sys.executable, "-c", quiet], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+def test_host_tensors_count_as_memory():
+    before = nx.memory_report()["host"]
+    x = nx.ones((1000, 10))
+    y = nx.reshape(x, (10, 1000))  # It shares the memory.
+    held = nx.memory_report()["host"]
+    assert held["bytes"] - before["bytes"] == 40_000
+    assert held["tensors"] - before["tensors"] == 1
+    assert held["peak"] >= held["bytes"]
+    z = x * 2.5
+    assert nx.memory_report()["host"]["bytes"] - before["bytes"] >= 80_000
+    del x, y, z
+    gc.collect()
+    assert nx.memory_report()["host"]["bytes"] - before["bytes"] < 40_000
+
+
+def large(x):
+    rows = nx.broadcast_to(x, (1 << 21, 1 << 20))
+    return nx.sort(rows + nx.sin(rows), axis=0)
+
+
+@pytest.mark.parametrize("name", ["evaluator", "xla", "auto"])
+def test_a_program_without_enough_memory_names_the_operation_and_its_line(name):
+    rows = r"f32\[2097152\]\[1048576\].*test_seeing"
+    with pytest.raises(nx.OutOfMemoryError, match=rows) as e:
+        nx.jit(large, compiler=name)(1.0).block_until_ready()
+    assert isinstance(e.value, MemoryError)
+    wide = nx.ones((1 << 20, 1))
+    with pytest.raises(nx.OutOfMemoryError, match=r"f32\[1048576\]\[1048576\].*test_seeing"):
+        nx.jit(lambda x: nx.matmul(x, x.T), compiler=name)(wide).block_until_ready()

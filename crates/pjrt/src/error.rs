@@ -230,6 +230,8 @@ pub struct ErrorCode(pub i32);
 impl ErrorCode {
     /// An argument is wrong in every state of the system.
     pub const INVALID_ARGUMENT: ErrorCode = ErrorCode(3);
+    /// The memory of the device is full.
+    pub const RESOURCE_EXHAUSTED: ErrorCode = ErrorCode(8);
     /// The plugin does not do this.
     pub const UNIMPLEMENTED: ErrorCode = ErrorCode(12);
 }

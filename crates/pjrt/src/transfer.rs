@@ -9,6 +9,7 @@
 //! * The host reads memory of a CPU device in place, because a copy by the plugin would use another
 //!   thread.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use nxla_tensor::{DType, Frozen, HostTensor, Shape};
@@ -213,28 +214,40 @@ impl Buffer {
         Ok(())
     }
 
-    /// Waits for the data and copies the first `limit` elements, in row-major order, to a tensor
-    /// of one dimension.
+    /// Waits for the data and copies ranges of elements, in row-major order, to a tensor of one
+    /// dimension. Parts of ranges beyond the elements are ignored.
     ///
     /// # Errors
     /// As for [`wait`](Buffer::wait).
-    pub fn read(&self, limit: usize) -> Result<HostTensor, Error> {
-        let len = limit.min(self.shape().size());
-        let len_bytes = len * self.dtype().size();
+    pub fn read(&self, ranges: &[Range<usize>]) -> Result<HostTensor, Error> {
+        let (size, width) = (self.shape().size(), self.dtype().size());
+        let within = |range: &Range<usize>| range.start.min(size)..range.end.min(size);
+        let ranges: Vec<Range<usize>> = ranges.iter().map(within).collect();
+        let count = ranges.iter().map(Range::len).sum::<usize>();
+        let mut tensor = HostTensor::scratch(self.dtype(), [count])?;
+        let mut rest = tensor.try_unique_mut().expect(NEW_IS_UNIQUE);
+        let mut parts = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let (part, after) = rest.split_at_mut(range.len() * width);
+            parts.push((range.start * width, part));
+            rest = after;
+        }
+        let copy = |bytes: &[u8], parts: Vec<(usize, &mut [u8])>| {
+            for (offset, part) in parts {
+                part.copy_from_slice(&bytes[offset..offset + part.len()]);
+            }
+        };
         if let Some(tensor) = self.deferred_tensor()? {
-            count_read(len_bytes);
-            return Ok(HostTensor::from_bytes(self.dtype(), [len], &tensor.bytes()[..len_bytes])?);
+            count_read(count * width);
+            copy(tensor.bytes(), parts);
+        } else if let Some(memory) = self.map()? {
+            count_read(count * width);
+            copy(&memory, parts);
+        } else if !self.is_stored_as_on_host() || count == 0 {
+            copy(self.to_host()?.bytes(), parts);
+        } else {
+            parts.into_iter().try_for_each(|(offset, part)| self.read_raw(offset, part))?;
         }
-        if let Some(memory) = self.map()? {
-            count_read(len_bytes);
-            return Ok(HostTensor::from_bytes(self.dtype(), [len], &memory[..len_bytes])?);
-        }
-        if !self.is_stored_as_on_host() || len == 0 {
-            let whole = self.to_host()?;
-            return Ok(HostTensor::from_bytes(self.dtype(), [len], &whole.bytes()[..len_bytes])?);
-        }
-        let mut tensor = HostTensor::scratch(self.dtype(), [len])?;
-        self.read_raw(tensor.try_unique_mut().expect(NEW_IS_UNIQUE))?;
         Ok(tensor)
     }
 
@@ -245,17 +258,18 @@ impl Buffer {
         is_dense && self.dtype().bits() >= 8
     }
 
-    /// Copies the first bytes of the device memory.
-    fn read_raw(&self, out: &mut [u8]) -> Result<(), Error> {
+    /// Copies bytes of the device memory from an offset.
+    fn read_raw(&self, offset: usize, out: &mut [u8]) -> Result<(), Error> {
         let mut args = PJRT_Buffer_CopyRawToHost_Args::new();
         args.buffer = self.raw()?;
         args.dst = out.as_mut_ptr().cast();
+        args.offset = offset as i64;
         args.transfer_size = out.len() as i64;
         // The raw copy of some plugins does not look at the state of the buffer.
         self.wait()?;
         count_read(out.len());
-        // SAFETY: the buffer is alive and at least as long as `out`, which is borrowed until the
-        // copy is over, because the event is waited for.
+        // SAFETY: the buffer is alive and at least as long as the range, and `out` is borrowed until
+        // the copy is over, because the event is waited for.
         unsafe {
             self.call(&mut args)?;
             Event::from_raw(args.event, self.client()).map_or(Ok(()), |event| event.wait())
@@ -291,11 +305,13 @@ mod tests {
         buffer.transfer_into(&mut bytes).unwrap();
         assert_eq!(bytes, tensor.bytes());
         let mut bytes = vec![0; 10];
-        buffer.read_raw(&mut bytes).unwrap();
-        assert_eq!(bytes, tensor.bytes()[..10]);
+        buffer.read_raw(6, &mut bytes).unwrap();
+        assert_eq!(bytes, tensor.bytes()[6..16]);
+        let read = buffer.read(&[1..3, 20..99]).unwrap();
+        assert_eq!(read.to_vec::<i16>().unwrap(), [1, 2, 20, 21, 22, 23]);
         assert_eq!(buffer.delete(), Ok(true));
         assert!(buffer.transfer_into(&mut [0; 48]).is_err());
-        assert!(buffer.read_raw(&mut [0; 10]).is_err());
+        assert!(buffer.read_raw(0, &mut [0; 10]).is_err());
     }
 
     #[test]

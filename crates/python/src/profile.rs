@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use nxla_runtime::host::host_memory;
 use nxla_runtime::pjrt::{Client, Plugin, Value};
-use nxla_runtime::{finish_profile, known_devices};
+use nxla_runtime::{Device, finish_profile, known_devices};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{IntoPyDict, PyDict};
 
 use crate::errors::OrRaise;
 
@@ -22,19 +23,22 @@ fn finish(py: Python<'_>) -> Option<String> {
     py.detach(finish_profile)
 }
 
-/// For each used device, by name: the bytes and the number of its live tensors, and the peak of the
-/// bytes.
+/// For the host and each used device, by name: the bytes and the number of its live tensors, and the
+/// peak of the bytes.
 #[pyfunction]
 fn memory_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let report = PyDict::new(py);
+    let figures = |bytes: i64, tensors: i64, peak: i64| {
+        [("bytes", bytes), ("tensors", tensors), ("peak", peak)].into_py_dict(py)
+    };
+    let host = host_memory();
+    let [bytes, tensors, peak] =
+        [host.bytes, host.tensors, host.peak].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+    report.set_item(Device::HOST.to_string(), figures(bytes, tensors, peak)?)?;
     for device in known_devices() {
         let Some(description) = device.description() else { continue };
         let live = description.live_memory();
-        let figures = PyDict::new(py);
-        figures.set_item("bytes", live.bytes)?;
-        figures.set_item("tensors", live.buffers)?;
-        figures.set_item("peak", live.peak)?;
-        report.set_item(device.to_string(), figures)?;
+        report.set_item(device.to_string(), figures(live.bytes, live.buffers, live.peak)?)?;
     }
     Ok(report)
 }

@@ -3,10 +3,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nxla_runtime::host::{
-    DType, HostTensor, NumberError, Scalar, Shape, TensorError, promote_keep_pred,
+    DType, HostTensor, NumberError, PrintOptions, Scalar, Shape, TensorError, promote_keep_pred,
 };
 use nxla_runtime::vectors::NewVector;
-use nxla_runtime::{Number, Tensor, Vectors};
+use nxla_runtime::{DeviceText, Number, Tensor, Vectors};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -298,11 +298,9 @@ operator_methods!(PyTensor {
         if !released {
             wait_interruptible(py, tensor)?;
         }
-        let usual = py.detach(|| tensor.text_with_address());
-        match own_text(py) {
-            Some(function) if !released => function.call1(py, (slf, usual))?.extract(py),
-            _ => Ok(usual),
-        }
+        let (options, shown) = *PRINTING.lock().unwrap_or_else(PoisonError::into_inner);
+        let device = if shown { DeviceText::Buffer } else { DeviceText::Omitted };
+        Ok(py.detach(|| tensor.text(&options, device)))
     }
 
     /// A tensor with one element is formatted as a number, as in ``f"{loss:.3f}"``.
@@ -420,21 +418,23 @@ operator_methods!(PyTensor {
     }
 });
 
-/// The function that formats tensors, if print options are set.
-static TEXT: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
+/// The print options of the process, and whether the device is printed.
+static PRINTING: Mutex<(PrintOptions, bool)> = Mutex::new((PrintOptions::DEFAULT, true));
 
-/// Formats a tensor by the print options, if set. The lock is not held during the call.
-fn own_text(py: Python<'_>) -> Option<Py<PyAny>> {
-    let text = TEXT.lock().unwrap_or_else(PoisonError::into_inner);
-    text.as_ref().map(|function| function.clone_ref(py))
-}
-
-/// Sets the function that formats tensors, which receives a tensor and its default string; None
-/// resets it.
+/// Sets the print options: precision, threshold, edgeitems, linewidth, device. Returns the previous
+/// options.
 #[pyfunction]
-pub(crate) fn set_tensor_text(function: Option<Py<PyAny>>) {
-    *TEXT.lock().unwrap_or_else(PoisonError::into_inner) = function;
+pub(crate) fn set_printing(options: Printing) -> Printing {
+    let (precision, threshold, edge_items, line_width, device) = options;
+    let options = PrintOptions { precision, threshold, edge_items, line_width };
+    let mut current = PRINTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (before, shown) = std::mem::replace(&mut *current, (options, device));
+    let PrintOptions { precision, threshold, edge_items, line_width } = before;
+    (precision, threshold, edge_items, line_width, shown)
 }
+
+/// The print options as Python passes them.
+type Printing = (Option<usize>, usize, usize, usize, bool);
 
 /// The elements of a list, with a checked allocation.
 const LONG_LIST: usize = 1 << 12;
@@ -792,6 +792,6 @@ fn tensor_from_bytes(
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyTensor>()?;
     module.add_function(wrap_pyfunction!(tensor, module)?)?;
-    module.add_function(wrap_pyfunction!(set_tensor_text, module)?)?;
+    module.add_function(wrap_pyfunction!(set_printing, module)?)?;
     module.add_function(wrap_pyfunction!(tensor_from_bytes, module)?)
 }

@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 use nxla_eval::{EvalError, Fault};
 use nxla_expr::serialize::SerializeError;
-use nxla_expr::{Difference, Error as ExprError, ErrorKind, Graph, Line, Region};
+use nxla_expr::{Difference, Error as ExprError, ErrorKind, Graph, Line, Region, TensorType};
 use nxla_grad::GradError;
 use nxla_import::{ImportError, ImportErrorKind};
 use nxla_split::SplitError;
@@ -40,6 +40,23 @@ pub enum Error {
     /// XLA or its plugin failed.
     #[error(transparent)]
     Pjrt(#[from] pjrt::Error),
+    /// A device has no memory for a program.
+    #[error(
+        "{op}: cannot allocate {bytes} bytes for {ty}: {error}{}",
+        at_line(.line.as_ref())
+    )]
+    DeviceMemory {
+        /// The operation of the largest value, the likely cause.
+        op: String,
+        /// The type of the value.
+        ty: TensorType,
+        /// The bytes of the value.
+        bytes: usize,
+        /// The source line of the operation.
+        line: Option<Line>,
+        /// The error of the plugin.
+        error: pjrt::Error,
+    },
     /// Host data does not match its type.
     #[error(transparent)]
     Tensor(#[from] TensorError),
@@ -219,7 +236,9 @@ impl Error {
             | Error::Split(
                 SplitError::Bytes { .. } | SplitError::Format { .. } | SplitError::Program(_),
             ) => ErrorClass::Format,
-            Error::Tensor(TensorError::OutOfMemory { .. }) => ErrorClass::Memory,
+            Error::Tensor(TensorError::OutOfMemory { .. }) | Error::DeviceMemory { .. } => {
+                ErrorClass::Memory
+            }
             Error::Pjrt(error) => xla::class_of(error),
             Error::Eval(EvalError::Op { fault, .. }) => class_of_fault(fault),
             Error::Split(_) | Error::Arguments { .. } | Error::Tensor(_) => ErrorClass::Argument,
@@ -249,6 +268,14 @@ impl fmt::Debug for Error {
             Error::Eval(error) => f.debug_tuple("Eval").field(error).finish(),
             Error::Lower(error) => f.debug_tuple("Lower").field(error).finish(),
             Error::Pjrt(error) => f.debug_tuple("Pjrt").field(error).finish(),
+            Error::DeviceMemory { op, ty, bytes, line, error } => f
+                .debug_struct("DeviceMemory")
+                .field("op", op)
+                .field("ty", ty)
+                .field("bytes", bytes)
+                .field("line", line)
+                .field("error", error)
+                .finish(),
             Error::Tensor(error) => f.debug_tuple("Tensor").field(error).finish(),
             Error::Import(error) => f.debug_tuple("Import").field(error).finish(),
             Error::Bytes(error) => f.debug_tuple("Bytes").field(error).finish(),

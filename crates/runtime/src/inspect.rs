@@ -11,51 +11,55 @@
 //! >
 //! ```
 
-use nxla_tensor::{PrintOptions, type_text};
+use nxla_tensor::{PrintOptions, tensor_text, type_text};
 
 use crate::device::Device;
 use crate::error::Result;
 use crate::tensor::Tensor;
 
-/// Selects whether the string of a tensor on a device contains the address of its buffer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Address {
-    Shown,
-    Hidden,
+/// The description of the memory in the string of a tensor on a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DeviceText {
+    /// The device and the address of the buffer.
+    Buffer,
+    /// The device.
+    Name,
+    /// Nothing, as for a tensor on the host.
+    Omitted,
 }
 
 /// The string of a tensor. For a tensor whose memory was released, or whose computation failed, it
 /// names the reason.
-pub(crate) fn text(tensor: &Tensor, address: Address) -> String {
+pub(crate) fn text(tensor: &Tensor, options: &PrintOptions, how: DeviceText) -> String {
     let vectors = tensor.vectors();
-    let mut lines = Vec::new();
+    let mut header = Vec::new();
     if !vectors.is_empty() {
-        lines.push(vectors.to_string());
+        header.push(vectors.to_string());
     }
-    lines.push(type_text(tensor.dtype(), tensor.shape(), tensor.names()));
+    header.push(type_text(tensor.dtype(), tensor.shape(), tensor.names()));
     if let Some(buffer) = tensor.buffer() {
         let device = Device::of_buffer(buffer);
-        lines.push(match address {
-            Address::Shown => format!("{device}, buffer {:#x}", buffer.address()),
-            Address::Hidden => device.to_string(),
-        });
+        match how {
+            DeviceText::Buffer => header.push(format!("{device}, buffer {:#x}", buffer.address())),
+            DeviceText::Name => header.push(device.to_string()),
+            DeviceText::Omitted => {}
+        }
     }
-    lines.push(match body(tensor) {
-        Ok(body) => body,
-        Err(error) => format!("failed: {error}"),
-    });
-    format!("#nxla.Tensor<\n  {}\n>", lines.join("\n  "))
+    let body = body(tensor, options).unwrap_or_else(|error| format!("failed: {error}"));
+    tensor_text(&header, tensor.data().shape(), &body)
 }
 
-fn body(tensor: &Tensor) -> Result<String> {
+fn body(tensor: &Tensor, options: &PrintOptions) -> Result<String> {
     if tensor.is_released()? {
         return Ok("released".into());
     }
-    let options = PrintOptions::default();
     let data = tensor.data();
-    let start = match data {
-        Tensor::Host(host) => host.clone(),
-        device => device.first(options.limit.unwrap_or(usize::MAX))?,
-    };
-    Ok(start.start_text(data.shape(), &options, 2))
+    Ok(match data {
+        Tensor::Host(host) => host.body_text(options, 2),
+        Tensor::Device(device) => {
+            let shape = data.shape();
+            device.read(&options.printed_ranges(shape))?.printed_text(shape, options, 2)
+        }
+        Tensor::Vectorized(_) => unreachable!("the data of a tensor is not vectorized"),
+    })
 }

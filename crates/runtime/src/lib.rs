@@ -34,6 +34,7 @@ mod forks;
 mod function;
 mod grad;
 mod inspect;
+mod memory;
 mod mesh;
 #[cfg(not(feature = "xla"))]
 mod no_xla;
@@ -86,6 +87,7 @@ pub use function::{
 pub use function::{Conflict, FunctionReport};
 #[doc(hidden)]
 pub use grad::{Differentiated, values_and_gradients};
+pub use inspect::DeviceText;
 pub use mesh::{Along, Mesh, Sharding};
 #[cfg(not(feature = "xla"))]
 use no_xla as xla;

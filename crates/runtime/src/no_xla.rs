@@ -136,7 +136,7 @@ pub mod pjrt {
             fn to_host() -> Result<HostTensor, Error>;
             fn share() -> Result<HostTensor, Error>;
             fn is_deferred() -> bool;
-            fn read(usize) -> Result<HostTensor, Error>;
+            fn read(&[std::ops::Range<usize>]) -> Result<HostTensor, Error>;
             fn copy_to(&Device) -> Result<Buffer, Error>;
             fn delete() -> Result<bool, Error>;
             fn give_away(&str) -> Result<(), Error>;

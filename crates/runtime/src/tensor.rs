@@ -1,17 +1,21 @@
 //! Data, on the host or on a device.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use nxla_eval::Interrupt;
 use nxla_expr::{Graph, Program, TensorType};
-use nxla_tensor::{DType, Element, HostTensor, Names, NamesError, Scalar, Shape, TensorError};
+use nxla_tensor::{
+    DType, Element, HostTensor, Names, NamesError, PrintOptions, Scalar, Shape, TensorError,
+};
 
 use crate::background;
 use crate::device::Device;
-use crate::error::Result;
-use crate::inspect::{self, Address};
+use crate::error::{Error, Result};
+use crate::inspect::{self, DeviceText};
+use crate::memory::LargestValues;
 use crate::options::Options;
 use crate::pjrt;
 use crate::profile::{self, Span, Work};
@@ -46,6 +50,8 @@ pub enum Tensor {
 pub struct DeviceTensor {
     buffer: pjrt::Buffer,
     names: Option<Names>,
+    /// The largest values of the program that computes the buffer, for errors about memory.
+    values: Option<Arc<LargestValues>>,
 }
 
 impl fmt::Debug for DeviceTensor {
@@ -60,7 +66,32 @@ impl fmt::Debug for DeviceTensor {
 impl DeviceTensor {
     /// A tensor of a buffer's data whose axes have no names.
     pub fn new(buffer: pjrt::Buffer) -> Self {
-        Self { buffer, names: None }
+        Self { buffer, names: None, values: None }
+    }
+
+    /// Sets the largest values of the program that computes the buffer.
+    #[cfg(feature = "xla")]
+    pub(crate) fn computed_by(self, values: Arc<LargestValues>) -> Self {
+        Self { values: Some(values), ..self }
+    }
+
+    /// Copies ranges of elements, in row-major order, to a vector on the host. No other element is
+    /// read from the device.
+    ///
+    /// # Errors
+    /// As for [`Tensor::to_host`].
+    pub(crate) fn read(&self, ranges: &[Range<usize>]) -> Result<HostTensor> {
+        let _span = transfer("read from device", &self.buffer);
+        self.buffer.read(ranges).map_err(|error| self.explain(error))
+    }
+
+    /// Names the cause of an error of the buffer.
+    fn explain(&self, error: pjrt::Error) -> Error {
+        let error = self.buffer.cause(error);
+        match &self.values {
+            Some(values) => values.explain(error),
+            None => error.into(),
+        }
     }
 
     /// With names for its axes, one for each; `None` takes them away.
@@ -178,8 +209,8 @@ impl Tensor {
             Tensor::Host(tensor) => Ok(tensor.clone()),
             Tensor::Device(tensor) => {
                 let _span = transfer("read from device", &tensor.buffer);
-                let read = tensor.buffer.to_host().map_err(|error| tensor.buffer.cause(error));
-                Ok(read?.with_names(tensor.names.clone())?)
+                let read = tensor.buffer.to_host().map_err(|error| tensor.explain(error))?;
+                Ok(read.with_names(tensor.names.clone())?)
             }
             Tensor::Vectorized(tensor) => tensor.data().to_host(),
         }
@@ -194,8 +225,8 @@ impl Tensor {
         match self.data() {
             Tensor::Device(tensor) => {
                 let _span = transfer("read from device", &tensor.buffer);
-                let shared = tensor.buffer.share().map_err(|error| tensor.buffer.cause(error));
-                Ok(shared?.with_names(tensor.names.clone())?)
+                let shared = tensor.buffer.share().map_err(|error| tensor.explain(error))?;
+                Ok(shared.with_names(tensor.names.clone())?)
             }
             other => other.to_host(),
         }
@@ -208,10 +239,7 @@ impl Tensor {
     /// Returns the errors of [`Tensor::to_host`].
     pub fn first(&self, limit: usize) -> Result<HostTensor> {
         match self.data() {
-            Tensor::Device(tensor) => {
-                let _span = transfer("read from device", &tensor.buffer);
-                Ok(tensor.buffer.read(limit)?)
-            }
+            Tensor::Device(tensor) => tensor.read(&[0..limit]),
             other => {
                 let host = other.to_host()?;
                 let count = limit.min(host.shape().size());
@@ -302,9 +330,7 @@ impl Tensor {
     pub fn wait(&self) -> Result<()> {
         match self {
             Tensor::Host(_) => Ok(()),
-            Tensor::Device(tensor) => {
-                Ok(tensor.buffer.wait().map_err(|error| tensor.buffer.cause(error))?)
-            }
+            Tensor::Device(tensor) => tensor.buffer.wait().map_err(|error| tensor.explain(error)),
             Tensor::Vectorized(tensor) => tensor.data().wait(),
         }
     }
@@ -331,7 +357,7 @@ impl Tensor {
                 return Err(interrupted);
             }
         }
-        Ok(buffer.wait()?)
+        self.wait()
     }
 
     /// Copies the tensor to a device. The transfer may still be running when this returns.
@@ -356,7 +382,8 @@ impl Tensor {
             Tensor::Device(tensor) if device.holds(&tensor.buffer) => tensor.duplicate(device)?,
             _ => self.copy_in(client, device.index())?,
         };
-        Ok(Tensor::Device(DeviceTensor { buffer, names: self.names().cloned() }))
+        let names = self.names().cloned();
+        Ok(Tensor::Device(DeviceTensor { names, ..DeviceTensor::new(buffer) }))
     }
 
     /// The data as it is in memory, copied to a device of this very client.
@@ -381,7 +408,7 @@ impl Tensor {
             (Tensor::Host(tensor), Some(client)) => {
                 let buffer = client.adopt(tensor, &client.devices()[device.index()])?;
                 let names = tensor.names().cloned();
-                Ok(Tensor::Device(DeviceTensor { buffer, names }))
+                Ok(Tensor::Device(DeviceTensor { names, ..DeviceTensor::new(buffer) }))
             }
             _ => self.copy_to(device),
         }
@@ -466,9 +493,9 @@ impl From<HostTensor> for Tensor {
 }
 
 impl Tensor {
-    /// The string of a tensor, with the address of its buffer if it is on a device.
-    pub fn text_with_address(&self) -> String {
-        inspect::text(self, Address::Shown)
+    /// Formats the tensor by print options.
+    pub fn text(&self, options: &PrintOptions, device: DeviceText) -> String {
+        inspect::text(self, options, device)
     }
 }
 
@@ -483,9 +510,9 @@ impl fmt::Debug for Tensor {
 }
 
 impl fmt::Display for Tensor {
-    /// Type, device and first elements, waiting for them. Equal tensors have equal texts: the
-    /// address of a buffer is in [`Tensor::text_with_address`] only.
+    /// Writes the type, the device and the elements, and waits for them. Equal tensors have equal
+    /// strings: the address of a buffer is in [`Tensor::text`] only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&inspect::text(self, Address::Hidden))
+        f.write_str(&inspect::text(self, &PrintOptions::default(), DeviceText::Name))
     }
 }

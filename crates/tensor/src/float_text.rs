@@ -77,6 +77,23 @@ fn special(value: f64) -> Option<&'static str> {
     }
 }
 
+/// Returns a value with a number of digits after the decimal point, in the style of NumPy: values
+/// of at least 1e8, and values that would be rounded to zero, have an exponent.
+pub(crate) fn rounded(value: f64, digits: usize) -> String {
+    if let Some(text) = special(value) {
+        return text.to_owned();
+    }
+    let places = i32::try_from(digits).unwrap_or(i32::MAX);
+    let size = value.abs();
+    if size < 1e8 && (size == 0.0 || size >= 0.5 * 10.0_f64.powi(-places)) {
+        return format!("{value:.digits$}");
+    }
+    let text = format!("{value:.digits$e}");
+    let (mantissa, exponent) = split_exponent(&text);
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
+}
+
 /// Returns the shortest string that parses to the same `f64`, in Erlang's style.
 ///
 /// The exponent form is used only if it is shorter, and for integers from 2^53 on, whose plain

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::block::Block;
 use crate::pool;
@@ -47,6 +48,38 @@ impl fmt::Debug for Frozen {
     }
 }
 
+/// The memory of live host tensors in this process. Memory of other owners, such as NumPy arrays,
+/// does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostMemory {
+    /// The bytes of the elements. Tensors that share memory count once.
+    pub bytes: usize,
+    /// The number of allocations.
+    pub tensors: usize,
+    /// The maximum of the bytes.
+    pub peak: usize,
+}
+
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+static TENSORS: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns the memory of live host tensors.
+///
+/// ```
+/// use nxla_tensor::{HostTensor, host_memory};
+///
+/// let before = host_memory();
+/// let x = HostTensor::from_slice(&[1.0f32; 1000], [1000])?;
+/// assert_eq!(host_memory().bytes - before.bytes, 4000);
+/// # Ok::<(), nxla_tensor::TensorError>(())
+/// ```
+#[must_use]
+pub fn host_memory() -> HostMemory {
+    let read = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+    HostMemory { bytes: read(&BYTES), tensors: read(&TENSORS), peak: read(&PEAK) }
+}
+
 /// The start of a block, which returns to the pool when it is dropped.
 pub(crate) struct OwnedBytes {
     block: Block,
@@ -67,6 +100,8 @@ impl OwnedBytes {
 
 impl Drop for OwnedBytes {
     fn drop(&mut self) {
+        BYTES.fetch_sub(self.len, Ordering::Relaxed);
+        TENSORS.fetch_sub(1, Ordering::Relaxed);
         pool::give(std::mem::take(&mut self.block));
     }
 }
@@ -82,6 +117,11 @@ pub(crate) enum Storage {
 
 impl Storage {
     fn owned(block: Block, len: usize) -> Storage {
+        let bytes = BYTES.fetch_add(len, Ordering::Relaxed) + len;
+        TENSORS.fetch_add(1, Ordering::Relaxed);
+        if bytes > PEAK.load(Ordering::Relaxed) {
+            PEAK.fetch_max(bytes, Ordering::Relaxed);
+        }
         Storage::Owned(Arc::new(OwnedBytes { block, len }))
     }
 

@@ -170,7 +170,7 @@ fn inspection_names_the_place_and_reads_what_it_prints() {
     );
     let scalar = Tensor::from(1.5f32).on(&device).unwrap();
     assert_eq!(scalar.to_string(), format!("#nxla.Tensor<f32 {device} 1.5>"));
-    assert!(lines[3].starts_with("  [1.5, 1.5,") && lines[3].ends_with(", ...]"), "{text}");
+    assert!(lines[3].starts_with("  [1.5, 1.5,") && lines[3].contains(", ..., "), "{text}");
     x.deallocate().unwrap();
     assert!(x.to_string().ends_with("  released\n>"), "{x}");
 }

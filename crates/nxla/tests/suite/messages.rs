@@ -138,6 +138,6 @@ fn a_function_takes_up_to_twelve_arguments() {
 #[test]
 fn the_text_of_a_scalar_is_one_line() {
     assert_eq!(Tensor::from(1.5f64).to_string(), "#nxla.Tensor<f64 1.5>");
-    assert_eq!(Tensor::from(true).to_string(), "#nxla.Tensor<pred 1>");
+    assert_eq!(Tensor::from(true).to_string(), "#nxla.Tensor<pred true>");
     assert_eq!(Tensor::from([7]).to_string(), "#nxla.Tensor<\n  s32[1]\n  [7]\n>");
 }

@@ -20,6 +20,7 @@ use crate::background;
 use crate::compiler::{CompileRequest, Executable, RunContext};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::memory::LargestValues;
 use crate::profile::{self, Span, Work};
 use crate::tensor::{DeviceTensor, Tensor};
 
@@ -43,6 +44,8 @@ pub(super) struct What {
     has_long_loops: bool,
     /// For each output, the names of its axes, which the device does not know.
     names: Vec<Option<Names>>,
+    /// The largest values, for errors about memory; `None` for an imported module.
+    values: Option<Arc<LargestValues>>,
 }
 
 impl What {
@@ -56,6 +59,7 @@ impl What {
             host_calls: module.host_calls,
             has_long_loops: has_loops(program, |_| true) && !is_soon_over(program),
             names: program.output_types().map(|ty| ty.names.clone()).collect(),
+            values: Some(Arc::new(LargestValues::of(program))),
         }
     }
 
@@ -65,7 +69,8 @@ impl What {
         let inputs = inputs.to_vec();
         let (label, used_inputs) = ("imported".to_owned(), (0..inputs.len()).collect());
         let names = vec![None; outputs];
-        Self { label, inputs, used_inputs, host_calls: Vec::new(), has_long_loops, names }
+        let (host_calls, values) = (Vec::new(), None);
+        Self { label, inputs, used_inputs, host_calls, has_long_loops, names, values }
     }
 }
 
@@ -160,6 +165,14 @@ impl XlaExecutable {
         Ok(placed)
     }
 
+    /// Names the operation in an error about memory.
+    fn explain(&self, error: Error) -> Error {
+        match (error, &self.what.values) {
+            (Error::Pjrt(error), Some(values)) => values.explain(error),
+            (error, _) => error,
+        }
+    }
+
     fn execute(
         &self,
         place: &Placed,
@@ -227,7 +240,8 @@ impl Executable for XlaExecutable {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
         let place = self.place()?;
-        let span = profile::span_with(Work::Run, || format!("run {}", self.what.label).into());
+        let name = || format!("run {} on xla", self.what.label).into();
+        let span = profile::span_with(Work::Run, name);
         let used_inputs = &self.what.used_inputs;
         let mut uploaded: SmallVec<[Buffer; 8]> = SmallVec::new();
         for &input in used_inputs {
@@ -241,14 +255,18 @@ impl Executable for XlaExecutable {
             let buffer = place.resident(inputs[input]).or_else(|| fresh.next());
             buffers.push(buffer.expect("what was not there has been uploaded"));
         }
-        let results = self.execute(&place, &buffers, context)?;
+        let results =
+            self.execute(&place, &buffers, context).map_err(|error| self.explain(error))?;
         if profile::is_profiled() {
             show_on_device(&span, &results)?;
         }
         // Collecting results of `with_names` would not know their number, and grow step by step.
         let mut tensors = Vec::with_capacity(results.len());
         for (buffer, names) in results.into_iter().zip(&self.what.names) {
-            let tensor = DeviceTensor::new(buffer);
+            let tensor = match &self.what.values {
+                Some(values) => DeviceTensor::new(buffer).computed_by(values.clone()),
+                None => DeviceTensor::new(buffer),
+            };
             tensors.push(Tensor::Device(match names {
                 None => tensor,
                 names => tensor.with_names(names.clone())?,

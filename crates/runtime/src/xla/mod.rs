@@ -29,7 +29,7 @@ mod text;
 
 use std::sync::Arc;
 
-use nxla_pjrt::{self as pjrt, CompileOptions};
+use nxla_pjrt::{self as pjrt, CompileOptions, ErrorCode};
 use nxla_stablehlo::{LowerOptions, Module, lower};
 use nxla_tensor::TensorError;
 
@@ -87,7 +87,9 @@ pub(crate) fn compiler() -> Option<Arc<dyn Compiler>> {
 pub(crate) fn class_of(error: &pjrt::Error) -> ErrorClass {
     match error {
         pjrt::Error::SerializedDamaged { .. } => ErrorClass::Format,
-        pjrt::Error::Tensor(TensorError::OutOfMemory { .. }) => ErrorClass::Memory,
+        pjrt::Error::Tensor(TensorError::OutOfMemory { .. })
+        | pjrt::Error::Plugin { code: ErrorCode::RESOURCE_EXHAUSTED, .. }
+        | pjrt::Error::Compile { code: ErrorCode::RESOURCE_EXHAUSTED, .. } => ErrorClass::Memory,
         _ => ErrorClass::Device,
     }
 }
