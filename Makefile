@@ -188,6 +188,8 @@ check-rust: $(STAMPS)/tools
 	$(call section,clippy)
 	cargo clippy --workspace --exclude nxla-tidy --all-targets -- -D warnings
 	cargo clippy -p nxla-tidy --all-targets -- -D warnings
+	$(call section,without features)
+	cargo check -p nxla --no-default-features
 	$(call section,wasm)
 	@if rustup target list --installed 2>/dev/null | grep -qx wasm32-unknown-unknown; then \
 		cargo check -p nxla --no-default-features --target wasm32-unknown-unknown; \

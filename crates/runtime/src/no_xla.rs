@@ -135,6 +135,7 @@ pub mod pjrt {
             fn is(&Buffer) -> bool;
             fn to_host() -> Result<HostTensor, Error>;
             fn share() -> Result<HostTensor, Error>;
+            fn cause(Error) -> Error;
             fn is_deferred() -> bool;
             fn read(&[std::ops::Range<usize>]) -> Result<HostTensor, Error>;
             fn copy_to(&Device) -> Result<Buffer, Error>;
