@@ -77,6 +77,7 @@ if TYPE_CHECKING:  # `__getattr__` imports the module of a name when the name is
     )
     from nxla.ops.elementwise import astype, can_cast, conj, imag, log, positive, real
     from nxla.ops.loops import for_each, fori, map, scan, while_loop
+    from nxla._onnx import from_onnx
     from nxla.ops.files import from_safetensors, load, save, to_safetensors
     from nxla.ops.metadata import axis_index, axis_size, broadcast_shapes, compatible
     from nxla.ops.movement import (
@@ -147,11 +148,11 @@ __all__ = [
     "default_options", "defn", "deserialize", "devectorize", "device_put", "devices", "digitize",
     "disk_cache_report", "e", "einsum", "empty", "empty_like", "errors", "eval_shape", "explain",
     "export", "expr", "eye", "fft", "finfo", "float8_e4m3fn", "float8_e5m2", "float16", "float32",
-    "float64", "for_each", "foreign_call", "fori", "from_binary", "from_dlpack", "from_safetensors",
-    "full", "full_like", "global_default_options", "grad", "gradient", "graph", "hessian",
-    "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "imag", "import_stablehlo", "inf",
-    "int2", "int4", "int8", "int16", "int32", "int64", "iota", "is_tracing", "isdtype", "isin",
-    "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jit_partitions", "jvp", "linalg",
+    "float64", "for_each", "foreign_call", "fori", "from_binary", "from_dlpack", "from_onnx",
+    "from_safetensors", "full", "full_like", "global_default_options", "grad", "gradient", "graph",
+    "hessian", "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "imag", "import_stablehlo",
+    "inf", "int2", "int4", "int8", "int16", "int32", "int64", "iota", "is_tracing", "isdtype",
+    "isin", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jit_partitions", "jvp", "linalg",
     "linearize", "linspace", "load", "load_numpy", "load_numpy_archive", "log", "map",
     "matrix_transpose", "memory_report", "meshgrid", "moveaxis", "named_scope", "nan", "nan_to_num",
     "newaxis", "nn", "nonzero", "ones", "ones_like", "optim", "pad_outer", "partition",

@@ -1315,6 +1315,29 @@ class Module:
         """Compiles the module."""
 
 @final
+class OnnxModel:
+    """An ONNX model that was read; the base of ``from_onnx``."""
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> OnnxModel:
+        """Reads a file, and the files with weights beside it."""
+    @staticmethod
+    def read(data: bytes) -> OnnxModel:
+        """Reads bytes."""
+    @property
+    def name(self) -> str:
+        """The name of the graph."""
+    @property
+    def inputs(self) -> list[tuple[str, DType | None, list[str | None] | None]]:
+        """Name, dtype and shape of each input."""
+    @property
+    def outputs(self) -> list[tuple[str, DType | None, list[str | None] | None]]:
+        """Name, dtype and shape of each output."""
+    def weights(self) -> list[tuple[str, Tensor]]:
+        """Name and value of each weight."""
+    def apply(self, weights: list[Any], inputs: list[Any]) -> list[Tensor]:
+        """Applies the model to weights and inputs."""
+
+@final
 class TensorTracker:
     """Records of the tensors that were created while the tracker was active."""
     def __new__(cls) -> Self: ...

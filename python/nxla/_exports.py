@@ -104,6 +104,7 @@ MODULES = {
     "fori": "ops.loops",
     "from_binary": "ops.bytes",
     "from_dlpack": "ops.create",
+    "from_onnx": "_onnx",
     "from_safetensors": "ops.files",
     "full": "ops.create",
     "full_like": "ops.create",

@@ -37,6 +37,7 @@ mod node;
 mod notes;
 mod numbers;
 mod numpy;
+mod onnx;
 mod operands;
 mod ops;
 mod options;
@@ -81,6 +82,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     debug::register(module)?;
     ahead::register(module)?;
     import::register(module)?;
+    onnx::register(module)?;
     live::register(module)?;
     profile::register(module)?;
     spmd::register(module)?;

@@ -38,6 +38,7 @@ mod memory;
 mod mesh;
 #[cfg(not(feature = "xla"))]
 mod no_xla;
+mod onnx;
 mod operand;
 mod options;
 mod profile;
@@ -93,6 +94,7 @@ pub use mesh::{Along, Mesh, Sharding};
 use no_xla as xla;
 #[cfg(not(feature = "xla"))]
 pub use no_xla::pjrt;
+pub use onnx::{build_onnx, load_onnx, read_onnx};
 pub use operand::{Operand, Value, View, position};
 pub use options::{
     Engine, Options, OptionsGuard, Progress, Setting, Settings, default_options,

