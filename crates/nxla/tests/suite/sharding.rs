@@ -214,7 +214,7 @@ fn misuse_is_told() {
     );
     let twice = [devices[0].clone(), devices[0].clone()];
     refused(Mesh::new(axes(2), &twice), Options, "there twice");
-    refused(mesh.sharding(["rows"]), Options, "no axis \"rows\"; it has data, model");
+    refused(mesh.sharding(["rows"]), Options, "must be axes of the mesh (data, model); got \"rows\"");
     refused(mesh.sharding(["data", "data"]), Options, "named twice");
     refused(shard(Tensor::from(1), &rows), OfShape, "at least 1 axes");
     refused(shard(Tensor::from([1, 2, 3]), &rows), OfShape, "cannot be divided into 2");
