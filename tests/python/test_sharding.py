@@ -216,7 +216,7 @@ def test_misuse_is_told(mesh):
         nx.jit(lambda x: x, in_shardings=rows)(1.0)
     with pytest.raises(nx.ArgumentError, match="must be 2, one for each argument; got 1"):
         nx.jit(lambda x, y: x, in_shardings=(rows,))(np.ones(2), 1.0)
-    with pytest.raises(nx.OptionError, match='must be axes of the mesh .*; got "rows"'):
+    with pytest.raises(nx.OptionError, match=r'must be axes of the mesh .*; got "rows"'):
         mesh.sharding("rows")
     with pytest.raises(nx.OptionError, match="must be distinct; got"):
         mesh.sharding("data", "data")
