@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::ops::Range;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -90,17 +91,23 @@ fn stablehlo_name(dtype: DType) -> String {
 }
 
 #[test]
-fn a_part_is_read_in_row_major_order() {
+fn parts_are_read_in_row_major_order() {
     let x = buffer(&[1_i32, 2, 3, 4, 5, 6], [2, 3]);
-    for (limit, expected) in [(0, &[][..]), (4, &[1, 2, 3, 4]), (99, &[1, 2, 3, 4, 5, 6])] {
-        let part = x.read(limit).unwrap();
+    let parts: [(&[Range<usize>], &[i32]); 4] = [
+        (&[], &[]),
+        (&[0..4], &[1, 2, 3, 4]),
+        (&[0..99], &[1, 2, 3, 4, 5, 6]),
+        (&[0..1, 4..6], &[1, 5, 6]),
+    ];
+    for (ranges, expected) in parts {
+        let part = x.read(ranges).unwrap();
         assert_eq!(part.shape(), &Shape::from([expected.len()]));
         assert_eq!(part.to_vec::<i32>().unwrap(), expected);
     }
     let client = client();
     let packed = sample(DType::S4, [9]);
     let x = client.buffer_from_host(&packed, &client.devices()[0]).unwrap();
-    assert_eq!(x.read(5).unwrap().bytes(), &packed.bytes()[..5]);
+    assert_eq!(x.read(&[0..5]).unwrap().bytes(), &packed.bytes()[..5]);
 }
 
 #[test]

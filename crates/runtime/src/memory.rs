@@ -88,7 +88,7 @@ mod tests {
     fn the_value_of_the_reported_size_is_named() {
         let (mut graph, ty) = (Graph::new(), TensorType::new(DType::F32, [4]));
         let x = graph.parameter(0, ty.clone());
-        let wide = graph.broadcast_to(x, [100, 4]).unwrap();
+        let wide = graph.broadcast(x, [100, 4], None).unwrap();
         let sine = graph.sin(wide).unwrap();
         let total = graph.sum(sine, Some(&[0]), false).unwrap();
         let double = graph.as_type(sine, DType::F64).unwrap();

@@ -187,7 +187,11 @@ fn constraints_change_where_and_not_what() {
     let slope = jit(grad(f.clone())).over(&mesh).results(rows.clone()).call(&x).unwrap();
     assert_eq!(slope.parts()[0].shape()[..], [2, 6]);
     let wrong = jit(f).over(&mesh).call(grid(3, 2, 1.0));
-    refused(wrong, ErrorClass::Shape, "axis 0 of shape [3][2] must be divisible into 2 equal parts");
+    refused(
+        wrong,
+        ErrorClass::Shape,
+        "axis 0 of shape [3][2] must be divisible into 2 equal parts",
+    );
 }
 
 #[test]
@@ -214,7 +218,11 @@ fn misuse_is_told() {
     );
     let twice = [devices[0].clone(), devices[0].clone()];
     refused(Mesh::new(axes(2), &twice), Options, "there twice");
-    refused(mesh.sharding(["rows"]), Options, "must be axes of the mesh (data, model); got \"rows\"");
+    refused(
+        mesh.sharding(["rows"]),
+        Options,
+        "must be axes of the mesh (data, model); got \"rows\"",
+    );
     refused(mesh.sharding(["data", "data"]), Options, "must be distinct; got");
     refused(shard(Tensor::from(1), &rows), OfShape, "at least 1 axes");
     refused(shard(Tensor::from([1, 2, 3]), &rows), OfShape, "must be divisible into 2");
