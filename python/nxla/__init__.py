@@ -58,6 +58,7 @@ if TYPE_CHECKING:  # `__getattr__` imports the module of a name when the name is
         GradientError, InternalError, NxlaError, OptionError, OutOfMemoryError, RecompileWarning,
         ShapeError, TraceError,
     )
+    from nxla._import import from_jax, from_stablehlo
     from nxla.foreign import foreign_call
     from nxla.gradients import grad, safe_where, value_and_grad
     from nxla.heatmap import to_heatmap
@@ -148,8 +149,8 @@ __all__ = [
     "default_options", "defn", "deserialize", "devectorize", "device_put", "devices", "digitize",
     "disk_cache_report", "e", "einsum", "empty", "empty_like", "errors", "eval_shape", "explain",
     "export", "expr", "eye", "fft", "finfo", "float8_e4m3fn", "float8_e5m2", "float16", "float32",
-    "float64", "for_each", "foreign_call", "fori", "from_binary", "from_dlpack", "from_onnx",
-    "from_safetensors", "full", "full_like", "global_default_options", "grad", "gradient", "graph",
+    "float64", "for_each", "foreign_call", "fori", "from_binary", "from_dlpack", "from_jax", "from_onnx",
+    "from_safetensors", "from_stablehlo", "full", "full_like", "global_default_options", "grad", "gradient", "graph",
     "hessian", "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "imag", "import_stablehlo",
     "inf", "int2", "int4", "int8", "int16", "int32", "int64", "iota", "is_tracing", "isdtype",
     "isin", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jit_partitions", "jvp", "linalg",

@@ -2,4 +2,244 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+import os
+
+from nxla import _core
+from nxla._arguments import name_of, path_of
+from nxla.errors import ArgumentError, FormatError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal
+
+    from nxla._core import Expression, Function, Tensor
+
+__all__ = ["from_jax", "from_stablehlo"]
+
+
+def from_stablehlo(
+    source: str | bytes | os.PathLike[str],
+    /,
+    *,
+    weights: Literal["constants", "arguments"] = "constants",
+    **options: Any,
+) -> Function[..., Any]:
+    """Return a StableHLO module as a function of nxla.
+
+    The operations of the module become nodes of expressions. The function can be differentiated,
+    printed, drawn and split, and runs on every compiler. JAX, PyTorch/XLA and `nxla.export` write
+    such modules.
+
+    Parameters
+    ----------
+    source : path, str or bytes
+        A file, or the module in the textual form of MLIR. ``jax.jit(f).lower(...).as_text()`` and
+        ``jax.export.export(...)(...).mlir_module()`` return this form.
+    weights : {"constants", "arguments"}
+        With ``"arguments"``, the constant tensors of floats are values of the first argument, a
+        list. The attribute ``weights`` of the function is the list in the module.
+    **options
+        The options of `jit`.
+
+    Returns
+    -------
+    Function
+        A jitted function of one tensor for each input of the function ``@main``, or of the first
+        function. It returns one tensor, or a tuple. Its attribute ``expression`` is the module.
+
+    Raises
+    ------
+    FormatError
+        If the module is damaged; the error names the line.
+    ArgumentError
+        If the module has operations without a counterpart; the error lists all of them with their
+        lines.
+    OSError
+        If the file does not exist or cannot be read.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> f = nx.from_stablehlo('''
+    ... func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    ...   %0 = stablehlo.multiply %x, %x : tensor<2xf32>
+    ...   return %0 : tensor<2xf32>
+    ... }''')
+    >>> f(nx.tensor([1.0, 2.0])).tolist()
+    [1.0, 4.0]
+    >>> nx.grad(lambda x: nx.sum(f(x)))(nx.tensor([1.0, 2.0])).tolist()
+    [2.0, 4.0]
+    """
+    expression, names, values = _read(source, weights)
+    count = len(expression.inputs) - len(values)
+
+    def imported(*args: Any) -> Any:
+        given, rest = _weights_first(args, len(values), weights)
+        if len(rest) != count:
+            raise ArgumentError(
+                f"{imported.__name__}: arguments: must be {count} tensors; got {len(rest)}"
+            )
+        results = _call(expression, [*rest, *given], names)
+        return results[0] if len(results) == 1 else results
+
+    return _function(imported, expression, values, weights, options)
+
+
+def from_jax(
+    function: Callable[..., Any],
+    /,
+    *args: Any,
+    weights: Literal["constants", "arguments"] = "constants",
+    jit_options: dict[str, Any] | None = None,
+    **kwargs: Any,
+) -> Function[..., Any]:
+    """Return a function that is written for JAX as a function of nxla.
+
+    JAX traces the function for the types of the arguments. The result runs without JAX, except for
+    the pytrees of arguments and results.
+
+    Parameters
+    ----------
+    function : callable
+        A function of arrays and pytrees of arrays.
+    *args, **kwargs
+        Arguments, or tensors and templates of nxla with their shapes and dtypes.
+    weights : {"constants", "arguments"}
+        As for `from_stablehlo`: the arrays that the function captures.
+    jit_options : dict, optional
+        The options of `jit`.
+
+    Returns
+    -------
+    Function
+        A jitted function of the same arguments with the same result.
+
+    Raises
+    ------
+    ImportError
+        If JAX is not installed.
+    ArgumentError
+        If the function has operations without a counterpart, or if a call has arguments of another
+        structure.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp  # doctest: +SKIP
+    >>> f = nx.from_jax(lambda p, x: {"y": jnp.tanh(x @ p["w"])}, params, x)  # doctest: +SKIP
+    >>> nx.grad(lambda p: nx.sum(f(p, x)["y"]))(params)["w"]  # doctest: +SKIP
+    """
+    import jax
+
+    given, kwargs_given = jax.tree_util.tree_map(_abstract, (args, kwargs))
+    lowered = jax.jit(function, keep_unused=True).lower(*given, **kwargs_given)
+    expression, _, values = _read(lowered.as_text(), weights)
+    leaves, structure = jax.tree_util.tree_flatten_with_path((args, kwargs))
+    names = [jax.tree_util.keystr(path) for path, _ in leaves]
+
+    def imported(*args: Any, **kwargs: Any) -> Any:
+        given, rest = _weights_first(args, len(values), weights)
+        flat, found = jax.tree_util.tree_flatten((rest, kwargs))
+        if found != structure:
+            raise ArgumentError(
+                f"{imported.__name__}: arguments: must have the structure {structure}; got {found}"
+            )
+        results = _call(expression, [*flat, *given], names)
+        return jax.tree_util.tree_unflatten(lowered.out_tree, results)
+
+    imported.__name__ = name_of(function)
+    return _function(imported, expression, values, weights, jit_options or {})
+
+
+def _abstract(leaf: Any) -> Any:
+    """Return the shape and dtype of a tensor or template for JAX; other values are unchanged."""
+    import jax
+    import numpy as np
+
+    if isinstance(leaf, (_core.Tensor, _core.Template)):
+        return jax.ShapeDtypeStruct(leaf.shape, np.dtype(str(leaf.dtype.name)))
+    return leaf
+
+
+def _read(
+    source: str | bytes | os.PathLike[str], weights: str
+) -> tuple[Expression, list[str], list[Tensor]]:
+    """Return the expression of a module, the names of its inputs, and the extracted constants."""
+    if weights not in ("constants", "arguments"):
+        raise ArgumentError(
+            f"from_stablehlo: weights: must be 'constants' or 'arguments'; got {weights!r}"
+        )
+    expression, names, _, values = _core.read_stablehlo(_text(source), weights == "arguments")
+    named = [name or f"argument {at}" for at, name in enumerate(names)]
+    return expression, named, values
+
+
+def _text(source: str | bytes | os.PathLike[str]) -> str:
+    """Return the text of a module."""
+    is_text = isinstance(source, str) and ("\n" in source or "func" in source)
+    if is_text:
+        return str(source)
+    if isinstance(source, bytes):
+        data, where = source, "from_stablehlo: source"
+    else:
+        where = path_of("from_stablehlo", source)
+        with open(where, "rb") as file:
+            data = file.read()
+    if data.startswith(b"ML\xefR") or b"ML\xefR" in data[:4096]:
+        raise FormatError(
+            f"{where}: must be a module in textual form; got MLIR bytecode, which "
+            "jax.export.deserialize(data).mlir_module() converts"
+        )
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{where}: must be a module in textual form; {error}") from None
+
+
+def _weights_first(
+    args: tuple[Any, ...], count: int, weights: str
+) -> tuple[list[Any], tuple[Any, ...]]:
+    """Split the list of weights from the other arguments."""
+    if weights == "constants":
+        return [], args
+    if not args or len(args[0]) != count:
+        raise ArgumentError(f"weights: the first argument must be a list of {count} tensors")
+    return list(args[0]), args[1:]
+
+
+def _call(expression: Expression, values: list[Any], names: list[str]) -> tuple[Any, ...]:
+    """Add an expression to the trace, with values of the types of its inputs."""
+    converted = []
+    for at, (value, (shape, dtype)) in enumerate(zip(values, expression.inputs, strict=True)):
+        tensor = _core.tensor(value) if isinstance(value, (bool, int, float, complex)) else value
+        if tensor is not value:
+            tensor = _core.astype(tensor, dtype)
+        if tuple(tensor.shape) != tuple(shape) or tensor.dtype != dtype:
+            name = names[at] if at < len(names) else f"weight {at - len(names)}"
+            raise ArgumentError(
+                f"imported function: {name}: must be {dtype.name}{list(shape)}; "
+                f"got {tensor.dtype.name}{list(tensor.shape)}"
+            )
+        converted.append(tensor)
+    results: tuple[Any, ...] = _core.expr_call(expression, converted)
+    return results
+
+
+def _function(
+    imported: Callable[..., Any],
+    expression: Expression,
+    values: list[Tensor],
+    weights: str,
+    options: dict[str, Any],
+) -> Function[..., Any]:
+    """Return the jitted function with its expression and weights."""
+    from nxla.transform import jit
+
+    if expression.name and imported.__name__ == "imported":
+        imported.__name__ = expression.name
+    imported.__qualname__ = imported.__name__
+    function: Any = jit(imported, **options)
+    function.expression = expression
+    if weights == "arguments":
+        function.weights = values
+    return function  # type: ignore[no-any-return]

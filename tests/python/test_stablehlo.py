@@ -1,0 +1,148 @@
+"""Imported StableHLO modules: the golden exports of JAX on both compilers, and transformations."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+FOLDER = Path(__file__).parents[1] / "import/stablehlo"
+CASES = sorted(path.stem for path in FOLDER.glob("*.mlir"))
+
+SQUARES = """
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %w = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  %0 = stablehlo.multiply %x, %x : tensor<3xf32>
+  %1 = stablehlo.multiply %0, %w : tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+"""
+X = np.array([1.0, -2.0, 0.5], np.float32)
+
+
+def load(name):
+    data = nx.from_safetensors((FOLDER / f"{name}.safetensors").read_bytes())
+
+    def numbered(prefix):
+        at = 0
+        while f"{prefix}{at}" in data:
+            yield data[f"{prefix}{at}"]
+            at += 1
+
+    return list(numbered("in")), list(numbered("out")), data
+
+
+def close(found, expected):
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    finite = np.abs(expected[np.isfinite(expected)].astype(np.float64))
+    scale = max([1.0, *finite.ravel()])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-4 * scale)
+
+
+def test_there_are_enough_cases():
+    assert len(CASES) >= 50
+
+
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_those_of_jax(name, compiler):
+    inputs, expected, _ = load(name)
+    results = nx.from_stablehlo(FOLDER / f"{name}.mlir", compiler=compiler)(*inputs)
+    results = results if isinstance(results, tuple) else (results,)
+    assert len(results) == len(expected)
+    for found, other in zip(results, expected, strict=True):
+        close(found, other)
+
+
+def weighted(results):
+    total = 0.0
+    for leaf in nx.tree.leaves(results):
+        if leaf.dtype in (nx.float32, nx.float16):
+            weights = nx.cos(nx.iota(leaf.shape, dtype=nx.float32))
+            total = total + nx.sum(nx.astype(leaf, nx.float32) * weights)
+    return total
+
+
+@pytest.mark.parametrize("name", ["gpt", "lstm", "small_network", "attention", "mapped", "updates"])
+def test_gradients_are_those_of_jax(name):
+    inputs, _, data = load(name)
+    function = nx.from_stablehlo(FOLDER / f"{name}.mlir")
+    floats = [at for at, value in enumerate(inputs) if value.dtype == nx.float32]
+    gradients = nx.grad(lambda *args: weighted(function(*args)), floats)(*inputs)
+    for at, found in zip(floats, gradients, strict=True):
+        close(found, data[f"grad{at}"])
+
+
+def test_an_imported_function_is_a_function_like_others(tmp_path):
+    f = nx.from_stablehlo(SQUARES)
+    assert f(X).tolist() == [1.0, 8.0, 0.75]
+    assert nx.jit(lambda x: f(x) + 1)(X).tolist() == [2.0, 9.0, 1.75]
+    assert nx.grad(lambda x: nx.sum(f(x)))(X).tolist() == [2.0, -8.0, 3.0]
+    assert nx.vmap(f)(np.stack([X, X])).tolist() == [[1.0, 8.0, 0.75]] * 2
+    expression = nx.debug_expr(f)(X)
+    assert [node.op for node in expression.nodes].count("multiply") == 2
+    stages = nx.graph.split(expression, lambda node: "after" if node.op == "multiply" else "none")
+    assert nx.graph.run(stages, X).tolist() == [1.0, 8.0, 0.75]
+    (tmp_path / "squares.mlir").write_text(SQUARES, encoding="utf-8")
+    for source in (
+        tmp_path / "squares.mlir",
+        os.fspath(tmp_path / "squares.mlir"),
+        SQUARES.encode(),
+    ):
+        assert nx.from_stablehlo(source).expression.digest == f.expression.digest
+
+
+def test_weights_are_arguments_on_request():
+    f = nx.from_stablehlo(SQUARES, weights="arguments")
+    (weight,) = f.weights
+    assert weight.tolist() == [1.0, 2.0, 3.0]
+    assert f([2 * weight], X).tolist() == [2.0, 16.0, 1.5]
+    (slope,) = nx.grad(lambda w: nx.sum(f(w, X)))(f.weights)
+    assert slope.tolist() == [1.0, 4.0, 0.25]
+    with pytest.raises(nx.ArgumentError, match="a list of 1 tensors"):
+        f([], X)
+    with pytest.raises(nx.ArgumentError, match="must be 'constants' or 'arguments'"):
+        nx.from_stablehlo(SQUARES, weights="none")
+
+
+def test_errors_name_the_line_or_the_argument():
+    with pytest.raises(nx.FormatError, match="line 4: the value %z is not defined"):
+        nx.from_stablehlo(SQUARES.replace("%x, %x", "%z, %x"))
+    with pytest.raises(nx.ArgumentError, match=r"(?s)2 unsupported operations.*line 4.*line 5"):
+        nx.from_stablehlo(
+            SQUARES.replace("stablehlo.multiply", "stablehlo.fma").replace("%0, %w", "%x, %w")
+        )
+    with pytest.raises(nx.ArgumentError, match=r"argument 0: must be f32\[3\]; got s32\[2\]"):
+        nx.from_stablehlo(SQUARES)(nx.tensor([1, 2]))
+    with pytest.raises(nx.ArgumentError, match="must be 1 tensors; got 2"):
+        nx.from_stablehlo(SQUARES)(X, X)
+    with pytest.raises(nx.FormatError, match="bytecode"):
+        nx.from_stablehlo(b"ML\xefR\x06StableHLO")
+    with pytest.raises(FileNotFoundError):
+        nx.from_stablehlo("none.mlir")
+
+
+def test_functions_of_jax_keep_their_containers():
+    jax = pytest.importorskip("jax", exc_type=ImportError)
+    jnp = jax.numpy
+
+    def model(params, x, *, scale):
+        return {"y": jnp.tanh(x @ params["w"] + params["b"]) * scale, "parts": (x.sum(), [x[0]])}
+
+    params = {"b": np.ones(2, np.float32), "w": np.ones((3, 2), np.float32) / 4}
+    x = np.arange(6, dtype=np.float32).reshape(2, 3) / 8
+    f = nx.from_jax(model, params, x, scale=2.0)
+    assert f.__name__ == "model"
+    found, expected = f(params, x, scale=2.0), model(params, x, scale=2.0)
+    assert list(found) == ["parts", "y"]
+    assert isinstance(found["parts"], tuple)
+    for ours, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        close(ours, other)
+    slopes = nx.grad(lambda p: nx.sum(f(p, x, scale=2.0)["y"]))(params)
+    wanted = jax.grad(lambda p: model(p, x, scale=2.0)["y"].sum())(params)
+    close(slopes["w"], wanted["w"])
+    with pytest.raises(nx.ArgumentError, match="arguments: must have the structure"):
+        f(params, x)
