@@ -78,6 +78,65 @@ def test_integers(dtype):
     assert low.tolist()[0] == -5
 
 
+INTEGERS = ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"]
+
+
+def limits(dtype):
+    """Return the least and the largest integer of a dtype."""
+    bits = int(dtype[1:])
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if dtype[0] == "s" else (0, 2**bits - 1)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("bounds", [None, *INTEGERS])
+def test_integers_between_wide_bounds(bounds, dtype, compiler):
+    """The bounds are Python integers, or tensors of another dtype."""
+    ranges = [limits(dtype), limits(bounds or dtype)]
+    least, most = max(low for low, _ in ranges), min(high for _, high in ranges)
+    for low, high in [(least, most), (least // 2, most), (least, most // 3), (most - 5, most)]:
+        operands = [nx.tensor(bound, bounds) if bounds else bound for bound in (low, high)]
+
+        def draw(key, operands=operands):
+            return random.randint(key, *operands, shape=4000, dtype=dtype)[0]
+
+        x = [int(value) for value in nx.jit(draw, compiler=compiler)(random.key(3)).tolist()]
+        assert low <= min(x) <= max(x) < high
+        # The numbers of values in 5 parts of the range, and 5 of their standard deviations.
+        span = high - low
+        found = np.bincount([(value - low) * 5 // span for value in x], minlength=5)
+        starts = [-(-part * span // 5) for part in range(6)]
+        wanted = np.diff([4000 * (start / span) for start in starts])
+        assert np.abs(found - wanted).max() < 5 * np.sqrt(4000 * 0.2)
+
+
+def test_integers_outside_of_the_dtype():
+    for low, high, dtype in [(0, 257, "u8"), (-1, 5, "u16"), (0, 2**31 + 1, "s32")]:
+        with pytest.raises(nx.ArgumentError, match=f"from {low} to below {high}; got {dtype}"):
+            random.randint(random.key(1), low, high, dtype=dtype)
+    for dtype in ["u8", "s8", "s32", "s64"]:
+        low, high = limits(dtype)
+        x, _ = random.randint(random.key(1), low, high + 1, shape=2000, dtype=dtype)
+        x = np.asarray(x).astype(float) / (high - low + 1)
+        assert abs(x.mean() - (0.5 if low == 0 else 0.0)) < 0.03
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize("low", [-1.0, 0.125, 1.0, 3.0, 1024.0])
+def test_uniform_values_are_below_high(dtype, low, compiler):
+    """Between neighboring floats the last rounding would return `high`."""
+    low = nx.tensor(low, dtype)
+    high = low
+    for _ in range(3):
+        high = nx.nextafter(high, nx.tensor(np.inf, dtype))
+
+        def draw(key, high=high):
+            return random.uniform(key, low, high, shape=500, dtype=dtype)[0]
+
+        x = nx.jit(draw, compiler=compiler)(random.key(5))
+        assert nx.all(low <= x).item()
+        assert nx.all(x < high).item()
+
+
 def test_covariances():
     mean, covariance = np.array([1.0, -2.0]), np.array([[2.0, 0.8], [0.8, 1.0]])
     for method in ("cholesky", "eigh", "svd"):

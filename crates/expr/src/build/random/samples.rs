@@ -156,35 +156,34 @@ impl Graph {
         let op = "randint";
         self.check_key(op, key)?;
         self.check_spread(op, [("low", low), ("high", high)], &draw.shape)?;
-        if let (Some(least), Some(limit)) = (self.known_integer(low), self.known_integer(high))
-            && least >= limit
-        {
-            let why = format!("must exceed low = {least}; got {limit}");
-            return Err(self.invalid(op, "high", why));
-        }
         let dtype = draw.dtype.unwrap_or(promote(self.dtype(low), self.dtype(high)));
         if !dtype.is_integer() || dtype.bits() < 8 {
             return Err(self.not_a(op, dtype, "an integer dtype of at least 8 bits"));
         }
+        self.check_integer_bounds(op, low, high, dtype)?;
         let unsigned = unsigned(dtype.bits());
         let doubled: Shape = std::iter::once(2).chain(draw.shape.iter().copied()).collect();
         let bits = self.bits_of(key, unsigned, &doubled)?;
         let (upper, lower) = (self.row(bits, 0)?, self.row(bits, 1)?);
+        let (upper, lower) = (self.as_type(upper, DType::U64)?, self.as_type(lower, DType::U64)?);
+        // The difference wraps in the dtype of the result, and a full range has the span 0. In the
+        // dtype of the bounds it could wrap to a span that is too small or negative.
+        let (low, high) = (self.as_type(low, dtype)?, self.as_type(high, dtype)?);
         let span = self.subtract(high, low)?;
         let span = self.as_type(span, unsigned)?;
         let span = self.as_type(span, DType::U64)?;
-        // `2^bits` modulo the span; squaring the root modulo the span avoids overflow.
-        let root = Scalar::UInt(1 << (dtype.bits() / 2));
-        let root = self.scalar_constant(root, DType::U64)?;
-        let root = self.remainder(root, span)?;
-        let square = self.multiply(root, root)?;
-        let factor = self.remainder(square, span)?;
-        let (upper, lower) = (self.as_type(upper, DType::U64)?, self.as_type(lower, DType::U64)?);
-        let (upper, lower) = (self.remainder(upper, span)?, self.remainder(lower, span)?);
-        let upper = self.multiply(upper, factor)?;
-        let sum = self.add(upper, lower)?;
-        let offset = self.remainder(sum, span)?;
-        let (offset, low) = (self.as_type(offset, dtype)?, self.as_type(low, dtype)?);
+        let offset = self.offset_by_remainder(upper, lower, span, dtype.bits())?;
+        let offset = match dtype.bits() {
+            64 => {
+                // The products of the remainders overflow for larger spans.
+                let limit = self.scalar_constant(Scalar::UInt(1 << 32), DType::U64)?;
+                let is_large = self.greater(span, limit)?;
+                let scaled = self.upper_product(upper, span)?;
+                self.select(is_large, scaled, offset)?
+            }
+            _ => offset,
+        };
+        let offset = self.as_type(offset, dtype)?;
         let x = self.add(low, offset)?;
         self.drawn(op, x, draw)
     }
@@ -403,8 +402,76 @@ impl Graph {
         Ok(())
     }
 
-    /// Draws uniform real values in `[low, high)`. Narrow floats are rounded from draws in 32 bits,
-    /// and values that would round to `high` become the preceding value.
+    /// Rejects constant bounds without integers between them, or outside of the dtype.
+    fn check_integer_bounds(
+        &self,
+        op: &'static str,
+        low: ExprId,
+        high: ExprId,
+        dtype: DType,
+    ) -> Result<()> {
+        let (Some(least), Some(limit)) = (self.known_integer(low), self.known_integer(high)) else {
+            return Ok(());
+        };
+        if least >= limit {
+            let why = format!("must exceed low = {least}; got {limit}");
+            return Err(self.invalid(op, "high", why));
+        }
+        let (min, max) = (dtype.min_value().as_i128(), dtype.max_value().as_i128());
+        if min.is_some_and(|min| least < min) || max.is_some_and(|max| limit - 1 > max) {
+            let why =
+                format!("must contain all integers from {least} to below {limit}; got {dtype}");
+            return Err(self.invalid(op, "dtype", why));
+        }
+        Ok(())
+    }
+
+    /// Returns `(2^bits upper + lower) mod span`, for spans up to `2^32` in 64 bits.
+    fn offset_by_remainder(
+        &mut self,
+        upper: ExprId,
+        lower: ExprId,
+        span: ExprId,
+        bits: u32,
+    ) -> Result<ExprId> {
+        // `2^bits` modulo the span; squaring the root modulo the span avoids overflow.
+        let root = self.scalar_constant(Scalar::UInt(1 << (bits / 2)), DType::U64)?;
+        let root = self.remainder(root, span)?;
+        let square = self.multiply(root, root)?;
+        let factor = self.remainder(square, span)?;
+        let (upper, lower) = (self.remainder(upper, span)?, self.remainder(lower, span)?);
+        let upper = self.multiply(upper, factor)?;
+        let sum = self.add(upper, lower)?;
+        self.remainder(sum, span)
+    }
+
+    /// Returns the upper half of the 128-bit product of `u64` values, from products of their
+    /// halves. For random `x` the result is uniform below `y`.
+    fn upper_product(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let (low_x, high_x) = self.halves(x)?;
+        let (low_y, high_y) = self.halves(y)?;
+        let low = self.multiply(low_x, low_y)?;
+        let (_, carry) = self.halves(low)?;
+        let first = self.multiply(high_x, low_y)?;
+        let first = self.add(first, carry)?;
+        let (low, first_carry) = self.halves(first)?;
+        let second = self.multiply(low_x, high_y)?;
+        let second = self.add(second, low)?;
+        let (_, second_carry) = self.halves(second)?;
+        let high = self.multiply(high_x, high_y)?;
+        let high = self.add(high, first_carry)?;
+        self.add(high, second_carry)
+    }
+
+    /// Returns the lower and the upper 32 bits of `u64` values.
+    fn halves(&mut self, x: ExprId) -> Result<(ExprId, ExprId)> {
+        let mask = self.scalar_constant(Scalar::UInt(u64::from(u32::MAX)), DType::U64)?;
+        let distance = self.scalar_constant(Scalar::UInt(32), DType::U64)?;
+        Ok((self.bitwise_and(x, mask)?, self.right_shift(x, distance)?))
+    }
+
+    /// Draws uniform real values in `[low, high)`. Narrow floats are rounded from draws in 32 bits.
+    /// The last addition and this conversion may round to `high`, which becomes the preceding value.
     pub(super) fn uniform_in(
         &mut self,
         key: ExprId,
@@ -413,12 +480,8 @@ impl Graph {
         dtype: DType,
         shape: &Shape,
     ) -> Result<ExprId> {
-        let wide = dtype.at_least_f32();
-        if wide == dtype {
-            return self.uniform_bits(key, low, high, dtype, shape);
-        }
         let (low, high) = (self.as_type(low, dtype)?, self.as_type(high, dtype)?);
-        let x = self.uniform_bits(key, low, high, wide, shape)?;
+        let x = self.uniform_bits(key, low, high, dtype.at_least_f32(), shape)?;
         let x = self.as_type(x, dtype)?;
         let last = self.next_after(high, low)?;
         self.min(x, last)
