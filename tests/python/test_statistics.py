@@ -76,6 +76,36 @@ def test_methods_of_quantiles(compiler):
         assert nx.quantile(nx.tensor([1.0, 2.0], "f16"), 0.5).dtype == nx.float16
 
 
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
+def test_quantiles_between_extreme_elements(dtype, compiler):
+    inf = np.inf
+    most = nx.finfo(dtype).max
+    cases = [
+        ([-inf, 0.0], 0.25, -inf),
+        ([-inf, 0.0], 0.5, -inf),
+        ([-inf, 0.0], 1.0, 0.0),
+        ([0.0, inf], 0.0, 0.0),
+        ([0.0, inf], 0.25, inf),
+        ([-inf, -inf, inf], 0.25, -inf),
+        ([-inf, inf], 0.5, np.nan),
+        ([-most, most], 0.5, 0.0),
+        ([-most, most], 0.75, most / 2),
+        ([most, most], 0.25, most),
+    ]
+    for elements, q, wanted in cases:
+        x = nx.tensor(elements, dtype)
+
+        def both(x, q=q):
+            functions = (nx.quantile, nx.nanquantile)
+            return [f(x, q, method=m) for f in functions for m in ("linear", "midpoint")]
+
+        linear, midpoint, *ignoring = [y.item() for y in nx.jit(both, compiler=compiler)(x)]
+        np.testing.assert_allclose([linear, ignoring[0]], wanted, rtol=1e-2)
+        if q == 0.5:
+            np.testing.assert_equal([midpoint, ignoring[1]], wanted)
+            np.testing.assert_equal(nx.nanmedian(x).item(), wanted)
+
+
 def test_quantiles_that_cannot_be():
     with pytest.raises(nx.ArgumentError, match="0 elements"):
         nx.quantile(nx.zeros((2, 0)), 0.5, axis=1)

@@ -169,21 +169,24 @@ impl Graph {
             Between::Midpoint | Between::Linear => {
                 let (floor, ceil) = (self.floor(place)?, self.ceil(place)?);
                 let (low, high) = (element(self, floor)?, element(self, ceil)?);
-                let share = self.subtract(place, floor)?;
-                let zero = self.zero_like(share)?;
-                let exact = self.equal(share, zero)?;
+                let wide = dtype.at_least_f32();
+                let (low, high) = (self.as_type(low, wide)?, self.as_type(high, wide)?);
                 let share = match between {
-                    Between::Midpoint => self.scalar_constant(Scalar::Float(0.5), dtype)?,
-                    _ => self.as_type(share, dtype)?,
+                    Between::Midpoint => self.near(place, 0.5)?,
+                    _ => self.subtract(place, floor)?,
                 };
-                // Equal infinities have no difference, and none is needed.
-                let same = self.equal(low, high)?;
-                let exact = self.logical_or(exact, same)?;
-                let width = self.subtract(high, low)?;
-                let zero = self.zero_like(width)?;
-                let width = self.select(exact, zero, width)?;
-                let step = self.multiply(width, share)?;
-                self.add(low, step)
+                let one = self.one_like(share)?;
+                let rest = self.subtract(one, share)?;
+                let (share, rest) = (self.as_type(share, wide)?, self.as_type(rest, wide)?);
+                // The difference of the elements would overflow, or be infinite as the lower one.
+                let (low_part, high_part) =
+                    (self.multiply(low, rest)?, self.multiply(high, share)?);
+                let blend = self.add(low_part, high_part)?;
+                // The factor of an infinite element may be zero.
+                let (whole, same) = (self.equal(place, floor)?, self.equal(low, high)?);
+                let exact = self.logical_or(whole, same)?;
+                let value = self.select(exact, low, blend)?;
+                self.as_type(value, dtype)
             }
         }
     }
