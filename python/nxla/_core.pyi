@@ -5659,7 +5659,7 @@ def nancumsum(x: TensorLike, /, axis: Axis | None = None) -> Tensor:
     Parameters
     ----------
     x : tensor_like
-        Numbers.
+        Numbers; narrow integers are added up in 32 bits.
     axis : int or str, optional
         The axis; by default the elements in row-major order.
 

@@ -106,6 +106,16 @@ def test_quantiles_between_extreme_elements(dtype, compiler):
             np.testing.assert_equal(nx.nanmedian(x).item(), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "s4", "u8", "s16", "u32", "s64", "f16", "f32", "c64"])
+def test_cumulative_functions_agree_on_dtypes(dtype, compiler):
+    x = nx.astype(nx.ones(300), dtype)
+    for name, other in [("nancumsum", "cumulative_sum"), ("nancumprod", "cumulative_prod")]:
+        found = nx.jit(getattr(nx, name), compiler=compiler)(x)
+        assert found.dtype == getattr(nx, other)(x).dtype
+        wanted = np.arange(1, 301) if name == "nancumsum" else np.ones(300)
+        np.testing.assert_array_equal(np.asarray(found), wanted)
+
+
 def test_quantiles_that_cannot_be():
     with pytest.raises(nx.ArgumentError, match="0 elements"):
         nx.quantile(nx.zeros((2, 0)), 0.5, axis=1)

@@ -10,6 +10,7 @@ use super::add_functions;
 use super::args::{Axis, AxisList, count};
 use super::declare::{Choice, Choices, functions};
 use super::reduce::correction_or_ddof;
+use super::window::summed;
 use crate::apply::{apply, one};
 use crate::errors::argument_error;
 use crate::operands::{Role, pair};
@@ -301,7 +302,7 @@ functions! {
     /// Parameters
     /// ----------
     /// x : tensor_like
-    ///     Numbers.
+    ///     Numbers; narrow integers are added up in 32 bits.
     /// axis : int or str, optional
     ///     The axis; by default the elements in row-major order.
     ///
@@ -366,6 +367,7 @@ fn nan_cumulative(
     axis: Option<i64>,
 ) -> Result<ExprId> {
     let x = if axis.is_none() { graph.flatten(x, None)? } else { x };
+    let x = summed(graph, x).map_or(Ok(x), |dtype| graph.as_type(x, dtype))?;
     Ok(graph.nan_cumulative(op, x, axis.unwrap_or(0))?)
 }
 

@@ -187,7 +187,7 @@ fn with_initial(
 }
 
 /// The dtype of cumulative sums and products, the same as for sums and products.
-fn summed(graph: &Graph, x: ExprId) -> Option<DType> {
+pub(super) fn summed(graph: &Graph, x: ExprId) -> Option<DType> {
     let dtype = graph.dtype(x);
     (dtype != DType::U64).then(|| dtype.to_aggregate())
 }
