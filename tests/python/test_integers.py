@@ -124,3 +124,47 @@ def test_what_is_one_of_some(jit):
     found = jit(lambda x: nx.isin(x, numbers))(numbers)
     np.testing.assert_array_equal(found, [True, False, True, True])
     assert jit(lambda x: nx.isin(x, [1j, 2j]))(np.array([1j, 3])).tolist() == [True, False]
+
+
+#: Functions of a matrix whose intermediate results do not fit into its dtype, and NumPy's.
+FLOAT_RESULTS = {
+    **{
+        f"vector_norm {order}": (
+            lambda x, order=order: nx.linalg.vector_norm(x, axis=1, ord=order),
+            lambda x, order=order: np.linalg.norm(x, axis=1, ord=order),
+        )
+        for order in (0, 1, 2, 3, np.inf, -np.inf)
+    },
+    **{
+        f"matrix_norm {order}": (
+            lambda x, order=order: nx.linalg.matrix_norm(x, ord=order),
+            lambda x, order=order: np.linalg.norm(x, ord=order),
+        )
+        for order in ("fro", "nuc", 1, -1, 2, np.inf, -np.inf)
+    },
+    "window_mean": (
+        lambda x: nx.window_mean(x, (1, 4)),
+        lambda x: np.lib.stride_tricks.sliding_window_view(x, 4, axis=1).mean(axis=-1),
+    ),
+    "mean": (lambda x: nx.mean(x, axis=1), lambda x: x.mean(axis=1)),
+    "std": (lambda x: nx.std(x, axis=1), lambda x: x.std(axis=1)),
+    "nanmean": (lambda x: nx.nanmean(x, axis=0), lambda x: x.mean(axis=0)),
+    "median": (lambda x: nx.median(x, axis=1), lambda x: np.median(x, axis=1)),
+    "hypot": (lambda x: nx.hypot(x, x), lambda x: np.hypot(x, x)),
+    "huber_loss": (
+        lambda x: nx.nn.huber_loss(x, x[::-1]),
+        lambda x: np.where(x == x[::-1], 0.0, np.abs(x - x[::-1]) - 0.5),
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FLOAT_RESULTS)
+def test_float_functions_of_extreme_integers(jit, name, dtype):
+    function, expected = FLOAT_RESULTS[name]
+    ends = np.iinfo(dtype)
+    x = np.array([[ends.max] * 6, [ends.min] * 6, [0, ends.max, 64, ends.min, 7, ends.max]], dtype)
+    wanted = expected(x.astype(np.float64))
+    # Differences of large numbers are rounded relative to the numbers.
+    slack = 1e-6 * float(np.abs(wanted).max())
+    np.testing.assert_allclose(jit(function)(x), wanted, rtol=1e-5, atol=slack)

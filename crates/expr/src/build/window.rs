@@ -170,7 +170,7 @@ impl Graph {
         options: &WindowOptions,
     ) -> Result<ExprId> {
         let dtype = self.dtype(x);
-        let x = self.countable(x, dtype)?;
+        let x = self.as_type(x, dtype.to_floating().to_counting())?;
         let sum = self.window_sum(x, dimensions, options).map_err(of_op("window_mean"))?;
         let size = nxla_tensor::Shape::from(dimensions).size();
         let mean = self.divide_by(sum, i128::try_from(size).expect("a size fits in 128 bits"))?;

@@ -47,6 +47,8 @@ impl Graph {
         let signed = |&axis: &usize| i64::try_from(axis).expect("an axis is small");
         let axes: Vec<i64> = axes.iter().map(signed).collect();
         let dtype = self.dtype(x).to_real();
+        // Sums and the absolute value of the least integer would wrap.
+        let x = self.as_type(x, self.dtype(x).to_floating())?;
         let size = self.abs(x)?;
         let result = match (norm, &axes[..]) {
             (Norm::Euclid, [_] | [_, _]) => self.power_norm(size, 2.0, &axes)?,
