@@ -345,6 +345,22 @@ def modes(function, *operands):
     yield "vmap", [x[1] for x in mapped]
 
 
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "c64", "c128"])
+def test_powers_of_eager_calls_have_the_bits_of_traced_calls(dtype):
+    rng = np.random.default_rng(0)
+    x = nx.astype(nx.tensor(np.abs(rng.normal(size=2000)) + 0.1), dtype)
+    for exponent in (-3, -2, -1, 0, 1, 2, 3, 4, 7, 65, 0.5, -0.5, 1.0, 2.0, 1.5):
+
+        def power(x, exponent=exponent):
+            return x**exponent
+
+        traced = nx.jit(power, compiler="evaluator")(x)
+        with nx.default_options(compiler="evaluator"):
+            eager = power(x)
+        assert nx.to_binary(eager) == nx.to_binary(traced), exponent
+    assert nx.to_binary(x**1) == nx.to_binary(x)
+
+
 def test_integers_of_any_two_dtypes_are_compared_exactly():
     pairs = [(a, b) for a in INTEGERS for b in INTEGERS if "u64" in (a, b)]
     pairs += [("u8", "s8"), ("s64", "bool"), ("u32", "s64")]

@@ -5,7 +5,7 @@
 //! the operation runs [eagerly](crate::EagerOp).
 
 use nxla_expr::{ErrorKind, ExprId, Graph};
-use nxla_tensor::{DType, Number, NumberError, promote_keep_pred};
+use nxla_tensor::{DType, Number, NumberError, Scalar, promote_keep_pred};
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
@@ -168,10 +168,18 @@ pub fn either([left, right]: [Value; 2]) -> Result<[Value; 2]> {
 /// # Errors
 /// Returns an error if the number fits no dtype.
 pub fn number_tensor(number: Number, next_to: Option<DType>) -> Result<Tensor> {
+    let (scalar, dtype) = number_scalar(number, next_to)?;
+    Ok(Tensor::scalar(scalar, dtype))
+}
+
+/// Converts a number to a scalar, as [`number_tensor`] does.
+///
+/// # Errors
+/// Returns an error if the number fits no dtype.
+pub(crate) fn number_scalar(number: Number, next_to: Option<DType>) -> Result<(Scalar, DType)> {
     let refused =
         |error: NumberError| Error::Arguments { function: "number".into(), why: error.to_string() };
-    let (scalar, dtype) = number.beside(next_to).map_err(refused)?;
-    Ok(Tensor::scalar(scalar, dtype))
+    number.beside(next_to).map_err(refused)
 }
 
 /// Returns the promoted dtype of all operands that are not scalars, with which the scalars are

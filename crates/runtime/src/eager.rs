@@ -1,20 +1,20 @@
 //! Eager operations: ops applied to data outside a trace.
 //!
-//! An eager operation is a small program whose operands (also numbers) are inputs. It is compiled
-//! once for its types. Each thread builds its operations in one graph, its workshop. A graph stores
-//! equal nodes once, so a repeated operation has the same nodes, and these are the key of its
-//! executable: a repetition builds no program and no digest.
+//! An eager operation is a small program whose operands are inputs, also numbers except exponents.
+//! It is compiled once for its types. Each thread builds its operations in one graph, its workshop.
+//! A graph stores equal nodes once, so a repeated operation has the same nodes, and these are the
+//! key of its executable: a repetition builds no program and no digest.
 
 use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use nxla_eval::Interrupt;
-use nxla_expr::{ExprId, Graph, Op, Program, Source};
+use nxla_expr::{BinaryOp, ExprId, Graph, Op, Program, Source};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::apply::{Ids, build_entries, common_dtype, number_tensor};
+use crate::apply::{Ids, build_entries, common_dtype, number_scalar, number_tensor};
 use crate::auto::thresholds::EAGER_NODES;
 use crate::compiler::{Purpose, registry_generation};
 use crate::donation::Donations;
@@ -78,6 +78,18 @@ impl EagerOp {
     /// # Panics
     /// Returns the errors of [`EagerOp::new`].
     pub fn of<O: Operand>(op: &Op, operands: &[O], source: fn() -> Source) -> Result<Self> {
+        if let (Op::Binary(BinaryOp::Pow), [base, exponent]) = (op, operands)
+            && let View::Number(number) = exponent.view()
+        {
+            // A constant exponent selects a formula, such as products for small integers. With an
+            // input, eager and traced calls would return different bits.
+            let base = std::slice::from_ref(base);
+            let (scalar, dtype) = number_scalar(number, common_dtype(base))?;
+            return Self::new(base, source, |graph, ids| {
+                let exponent = graph.scalar_constant(scalar, dtype)?;
+                Ok(Ids::from_slice(&[graph.make(op.clone(), &[ids[0], exponent])?]))
+            });
+        }
         let build = |graph: &mut Graph, ids: &[ExprId]| {
             Ok(Ids::from_slice(&[graph.make(op.clone(), ids)?]))
         };
@@ -264,7 +276,6 @@ impl Workshop {
 
 #[cfg(test)]
 mod tests {
-    use nxla_expr::BinaryOp;
     use nxla_tensor::Number;
 
     use super::*;
