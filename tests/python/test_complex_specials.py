@@ -3,6 +3,9 @@
 Annex G of the C standard defines the results. NumPy follows it, except for unspecified signs.
 """
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -68,6 +71,38 @@ def test_both_sides_of_branch_cuts(compiler):
     f = nx.jit(lambda z: (nx.atan(z), nx.asinh(z)), compiler=compiler)
     for right, left in map(np.asarray, f(nx.tensor(z))):
         assert right == -np.conj(left) != left
+
+
+LOGARITHMS = {"log": 1.0, "log1p": 1.0, "log2": math.log(2), "log10": math.log(10)}
+
+
+def exact_logarithms(z, shift):
+    """Return `log(z + shift)` by exact sums of squares, for sums near 1."""
+    squares = [(Fraction(w.real) + shift) ** 2 + Fraction(w.imag) ** 2 for w in z.tolist()]
+    real = [math.log1p(float(square - 1)) / 2 for square in squares]
+    return np.array(real), np.angle(z + shift)
+
+
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_logarithms_near_the_unit_circle(name, compiler):
+    angles = np.linspace(0.0, 2 * np.pi, 40)
+    near_one = 1 + 2.0**-26 * np.arange(-3, 4) * (1 + 2j)
+    z = np.concatenate([np.exp(1j * angles), near_one, [2j, 0.6 + 0.8j, -1.5 - 0.25j]])
+    # The differences of these numbers and 1 have few bits.
+    z, shift = (np.round(z * 2**26) / 2**26 - 1, 1) if name == "log1p" else (z, 0)
+    z = np.append(z, 0.8j - 0.4) if name == "log1p" else z
+    real, imaginary = exact_logarithms(z, shift)
+    found = np.asarray(nx.jit(getattr(nx, name), compiler=compiler)(nx.tensor(z)))
+    np.testing.assert_allclose(found.real, real / LOGARITHMS[name], rtol=1e-14)
+    np.testing.assert_allclose(found.imag, imaginary / LOGARITHMS[name], rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_logarithms_of_huge_numbers(name, compiler):
+    z = np.array([1.5e308 + 1.2e308j, -1.5e308 + 1e308j, 1.7e308 + 0j, 1e300 - 1.7e308j])
+    wanted = (np.log(z / 4) + math.log(4)) / LOGARITHMS[name]
+    found = nx.jit(getattr(nx, name), compiler=compiler)(nx.tensor(z))
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-14)
 
 
 INF, NAN, RIGHT = np.inf, np.nan, np.pi / 2

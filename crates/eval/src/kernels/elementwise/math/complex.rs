@@ -4,7 +4,7 @@
 //! near zero, overflow of an intermediate value, zero to a power, and what functions are at
 //! infinity and of NaN, which is what annex G of the C standard says.
 
-use std::f64::consts::FRAC_PI_2;
+use std::f64::consts::{FRAC_PI_2, LN_2};
 
 use num_complex::Complex;
 
@@ -50,10 +50,6 @@ pub(crate) fn cos(z: C) -> C {
     cosh(C::new(-z.im, z.re))
 }
 
-pub(crate) fn log(z: C) -> C {
-    z.ln()
-}
-
 /// `e^z - 1` without cancellation near zero.
 pub(crate) fn expm1(z: C) -> C {
     // e^a cos b - 1 = (e^a - 1) cos b + (cos b - 1), and cos b - 1 = -2 sin^2(b/2).
@@ -68,12 +64,44 @@ pub(crate) fn expm1(z: C) -> C {
     C::new(re, im)
 }
 
-/// `log(1 + z)` without cancellation near zero.
+/// Natural logarithm. A norm near one is rounded, and its logarithm would lose the digits of
+/// `|z| - 1`; the norm of huge parts overflows.
+pub(crate) fn log(z: C) -> C {
+    let (x, y) = (z.re.abs(), z.im.abs());
+    let (small, large) = if x < y { (x, y) } else { (y, x) };
+    C::new(log_of_norm(z, large - 1.0, small, 0.0), z.im.atan2(z.re))
+}
+
+/// `log(1 + z)` without cancellation where `|1 + z|` is near one.
 pub(crate) fn log1p(z: C) -> C {
-    // |1+z|^2 = 1 + (2a + a^2 + b^2), small where z is small.
-    let growth = z.re * (2.0 + z.re) + z.im * z.im;
-    let re = if growth.abs() < 0.5 { 0.5 * growth.ln_1p() } else { (1.0 + z).norm().ln() };
-    C::new(re, z.im.atan2(1.0 + z.re))
+    let sum = C::new(1.0 + z.re, z.im);
+    let re = if sum.re.abs() < z.im.abs() {
+        log_of_norm(sum, z.im.abs() - 1.0, sum.re, z.re - (sum.re - 1.0))
+    } else {
+        let excess = if sum.re < 0.0 { -2.0 - z.re } else { z.re };
+        log_of_norm(sum, excess, z.im, 0.0)
+    };
+    C::new(re, z.im.atan2(sum.re))
+}
+
+/// `log |z|`, where `|z|^2 = (1 + a)^2 + (b + low)^2`. Near one it follows from `2a + a^2 + b^2`,
+/// summed with the rounding errors of its terms, because the terms cancel on the unit circle.
+fn log_of_norm(z: C, a: f64, b: f64, low: f64) -> f64 {
+    let (a_squared, b_squared) = (a * a, b * b);
+    let (sum, first) = sum_with_error(2.0 * a, b_squared);
+    let (sum, second) = sum_with_error(sum, a_squared);
+    if sum.abs() < 0.5 {
+        let rounding = a.mul_add(a, -a_squared) + b.mul_add(b, -b_squared) + 2.0 * b * low;
+        return 0.5 * (sum + (first + second + rounding)).ln_1p();
+    }
+    if is_huge(z) { log_of_double(z) - LN_2 } else { z.norm().ln() }
+}
+
+/// The rounded sum and its rounding error (Knuth's two-sum).
+fn sum_with_error(x: f64, y: f64) -> (f64, f64) {
+    let sum = x + y;
+    let added = sum - x;
+    (sum, (x - (sum - added)) + (y - added))
 }
 
 /// `1 / (1 + e^-z)`.
@@ -195,7 +223,7 @@ pub(crate) fn pow(z: C, w: C) -> C {
     }
     let power = z.powc(w);
     // Its factors may be infinite and zero where the sum of their logarithms is neither.
-    if power.is_nan() { exp(w * z.ln()) } else { power }
+    if power.is_nan() { exp(w * log(z)) } else { power }
 }
 
 /// Inverse sine. This and the next ones are Kahan's formulas ("Branch cuts for complex elementary
@@ -228,7 +256,7 @@ fn is_huge(z: C) -> bool {
     z.re.abs().max(z.im.abs()) > 1e100
 }
 
-/// `log(2|z|)`, which `asin`, `acos` and `acosh` tend to.
+/// `log(2|z|)` of a huge `z`, which `asin`, `acos` and `acosh` tend to.
 fn log_of_double(z: C) -> f64 {
     (z.re / 4.0).hypot(z.im / 4.0).ln() + 8_f64.ln()
 }
@@ -289,6 +317,6 @@ pub(crate) fn atan2(y: C, x: C) -> C {
     if y.im == 0.0 && x.im == 0.0 {
         return C::new(y.re.atan2(x.re), 0.0);
     }
-    let log = divide(x + C::I * y, (x * x + y * y).sqrt()).ln();
+    let log = log(divide(x + C::I * y, (x * x + y * y).sqrt()));
     C::new(log.im, -log.re)
 }
