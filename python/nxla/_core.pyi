@@ -1684,7 +1684,8 @@ def get_default_options() -> dict[str, Any]:
 
 def replace_default_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
     """Sets the options of this thread, or resets them to those of the process for None, and returns the
-    old options."""
+    old options.
+    """
 
 def get_global_default_options() -> dict[str, Any]:
     """Returns the options of the process."""
