@@ -80,7 +80,10 @@ pub fn run(_: &str) -> nxla::Result<f32> {
     let error = small.call(1f32).expect_err("the program has three nodes");
     assert_eq!(error.to_string(), "counting: a program of 3 nodes");
     let options = Options::new().compiler(counting).set("colour", 3);
-    assert_eq!(options.backend().unwrap_err().to_string(), "counting: no setting \"colour\"");
+    assert_eq!(
+        options.backend().expect_err("colour is no setting").to_string(),
+        "counting: no setting \"colour\""
+    );
     Ok((compiler.runs.load(Ordering::Relaxed) as f32 - 3.0).abs())
 }
 

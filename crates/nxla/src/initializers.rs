@@ -348,7 +348,7 @@ impl Initializer {
     /// Returns the axes of inputs and outputs.
     fn resolve_axes(self, draw: &Draw) -> Result<[usize; 2]> {
         let rank = draw.shape.rank();
-        let invalid = |why: String| ErrorKind::invalid("shape", why).of("initialize").into();
+        let invalid = |why: String| ErrorKind::invalid("shape", why).of("initialize");
         if rank < 2 {
             let why = format!("must have axes of inputs and outputs; got {:?}", draw.shape);
             return Err(invalid(why));

@@ -27,7 +27,7 @@ fn everything_but_a_program_does_without_the_plugin() {
     assert_eq!(receiver.recv().unwrap(), Ok(()));
     assert!(std::ptr::eq(x.to_host().unwrap().bytes(), host.bytes()));
     assert!(std::ptr::eq(x.share().unwrap().bytes(), host.bytes()));
-    assert_eq!(x.read(3).unwrap().to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
+    assert_eq!(x.read(&[0..1, 1..3]).unwrap().to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
     let copy = x.copy_to(x.device()).unwrap();
     assert!(x.is_deferred() && copy.is_deferred());
     let held = x.share().unwrap();

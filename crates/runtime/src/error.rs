@@ -49,13 +49,13 @@ pub enum Error {
         /// The operation of the largest value, the likely cause.
         op: String,
         /// The type of the value.
-        ty: TensorType,
+        ty: Box<TensorType>,
         /// The bytes of the value.
         bytes: usize,
         /// The source line of the operation.
         line: Option<Line>,
         /// The error of the plugin.
-        error: pjrt::Error,
+        error: Box<pjrt::Error>,
     },
     /// Host data does not match its type.
     #[error(transparent)]

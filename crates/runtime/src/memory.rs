@@ -11,9 +11,6 @@ use crate::error::{Error, ErrorClass};
 use crate::pjrt;
 use crate::xla;
 
-/// The number of values that are kept of a program.
-const KEPT: usize = 8;
-
 /// The largest values of a program, in order of decreasing size.
 #[derive(Debug)]
 pub(crate) struct LargestValues(Vec<Value>);
@@ -42,7 +39,8 @@ impl LargestValues {
             }
         }
         values.sort_by_key(|value| Reverse(value.0));
-        values.truncate(KEPT);
+        // An error that no value explains is rarely explained by the ninth.
+        values.truncate(8);
         let described = values.into_iter().map(|(bytes, graph, id, ty)| Value {
             op: graph.op(id).name().to_string(),
             ty: ty.clone(),
@@ -62,6 +60,7 @@ impl LargestValues {
         let is_reported = |value: &&Value| text.contains(&format!(" {} bytes", value.bytes));
         match self.0.iter().find(is_reported).or(self.0.first()).cloned() {
             Some(Value { op, ty, bytes, line }) => {
+                let (ty, error) = (Box::new(ty), Box::new(error));
                 Error::DeviceMemory { op, ty, bytes, line, error }
             }
             None => Error::Pjrt(error),

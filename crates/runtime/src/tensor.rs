@@ -239,7 +239,7 @@ impl Tensor {
     /// Returns the errors of [`Tensor::to_host`].
     pub fn first(&self, limit: usize) -> Result<HostTensor> {
         match self.data() {
-            Tensor::Device(tensor) => tensor.read(&[0..limit]),
+            Tensor::Device(tensor) => tensor.read(std::slice::from_ref(&(0..limit))),
             other => {
                 let host = other.to_host()?;
                 let count = limit.min(host.shape().size());

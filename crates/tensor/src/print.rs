@@ -80,7 +80,7 @@ impl PrintOptions {
             return Vec::new();
         }
         let shortens = self.shortens(shape);
-        let mut ranges = vec![0..1];
+        let mut ranges: Vec<Range<usize>> = std::iter::once(0..1).collect();
         for &dim in shape.iter() {
             let all = |range: Range<usize>| range.start * dim..range.end * dim;
             ranges = match self.ends(dim, shortens) {

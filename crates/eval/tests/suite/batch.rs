@@ -1,8 +1,6 @@
 //! Batching a program gives what running it for one entry after the other gives: for every op,
 //! for every choice of which inputs differ between entries.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! The edges of every family: nothing at all, a single number, NaN, and every dtype.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use nxla_eval::evaluate;
 use nxla_expr::build::{ConvOptions, Cumulative, SliceStart, WindowOptions};

@@ -1,5 +1,4 @@
 //! Factorisations multiply back to the matrix they came from.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use nxla_eval::evaluate;
 use nxla_expr::{ExprId, Factorization, Graph, Op, Program, Result, TensorType, decompose};

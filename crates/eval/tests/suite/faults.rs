@@ -1,5 +1,4 @@
 //! Runs that fail or end early, and elements that are not finite.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,5 +1,4 @@
 //! Quotients, remainders and conversions of integers. Kernels compute them through floats where that is faster.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::slice::from_ref;
 

@@ -1,6 +1,5 @@
 //! Steps that a plan puts together, reductions and the code around them, against the same operations
 //! one by one: not a bit may differ.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::Arc;
 

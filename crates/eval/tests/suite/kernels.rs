@@ -1,5 +1,4 @@
 //! Ways of computing that are chosen by size give what the definition gives.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! Steps that compute several results, and large runs that several threads share.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::Arc;
 use std::thread;

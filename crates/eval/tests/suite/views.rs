@@ -1,5 +1,4 @@
 //! Elements that move: index maps, alone and as operands of element-wise ops, and writes by them.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::slice::from_ref;
 

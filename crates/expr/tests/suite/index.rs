@@ -1,5 +1,4 @@
 //! Slices, gathers, scatters and sorts: shapes, dtypes, names and errors.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::outcome;
 use nxla_expr::build::SliceStart;

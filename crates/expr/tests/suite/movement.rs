@@ -1,5 +1,4 @@
 //! Movement ops: shapes, dtypes, names, removed nodes and errors.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::outcome;
 use nxla_expr::{Graph, Op, Padding, TensorType};

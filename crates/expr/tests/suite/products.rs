@@ -1,5 +1,4 @@
 //! Products that read the sources of transposed and broadcast operands.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use nxla_expr::verify::verify_program;
 use nxla_expr::{ExprId, Graph, Op, Program, Result, TensorType, direct_products};

@@ -1,5 +1,4 @@
 //! Reductions: shapes, dtypes, names, compositions and errors.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::outcome;
 use nxla_expr::{Graph, Op, TensorType};

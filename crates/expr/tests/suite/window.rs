@@ -1,5 +1,4 @@
 //! Window functions: shapes, dtypes, padding and errors.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! Gradients of conditionals, loops, composites, hooks and annotations.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,4 @@
 //! Compares the derivatives of every element-wise op with finite differences.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{check, check_twice, check_with, number, run, samples, tensor};
 use nxla_expr::{BinaryOp, Graph, TensorType, UnaryClass, UnaryOp};

@@ -1,5 +1,4 @@
 //! Derivatives of matrix factorizations and of functions that use them.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{check, check_twice, check_with, samples};
 use nxla_expr::build::Norm;

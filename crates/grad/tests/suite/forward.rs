@@ -1,6 +1,5 @@
 //! Forward mode: costs, structure, hooks and errors. All gradient tests check the rules of both
 //! modes.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

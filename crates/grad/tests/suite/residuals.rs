@@ -1,5 +1,4 @@
 //! Stored and recomputed values: checkpoints, loops and folds have equal derivatives in every mode.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{check, check_twice, integers, number, samples, tensor};
 use nxla_expr::{ExprId, Graph, Keep, Op, Replay, ReplayMethod, Result};

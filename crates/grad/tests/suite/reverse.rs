@@ -1,5 +1,4 @@
 //! The reverse pass: types of results, number of nodes, and errors.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::time::Instant;
 

@@ -1,5 +1,4 @@
 //! Compares the derivatives of structured ops with finite differences.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{check, check_twice, f64s, integers, samples, tensor};
 use nxla_expr::build::{ConvOptions, SliceStart, WindowOptions, WindowPadding};

@@ -64,7 +64,7 @@ pub fn from_npz(data: &[u8]) -> Result<BTreeMap<String, Tensor>> {
     let mut found = BTreeMap::new();
     for index in 0..archive.len() {
         let mut member = archive.by_index(index).map_err(|error| broken(error.to_string()))?;
-        let name = member.name().map_err(|error| broken(error.to_string()))?.into_owned();
+        let name = member.name().to_owned();
         let name = name.strip_suffix(SUFFIX).unwrap_or(&name).to_owned();
         // The buffer grows with the data, so a wrong size in the archive allocates nothing.
         let mut npy = Vec::new();

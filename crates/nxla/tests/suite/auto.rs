@@ -1,7 +1,6 @@
 //! Calls by the compiler `auto` on both sides of each of its limits: values, device, donation, hooks, errors
 //! and deallocation are the same on both backends. The tests need a plugin, and do nothing where
 //! none is named by `NXLA_PJRT_PLUGIN`.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::{Arc, Mutex};
 

@@ -1,6 +1,5 @@
 //! Guarantees of a backend: placement of data, transfers and reports. These tests need a plugin,
 //! and do nothing unless `NXLA_PJRT_PLUGIN` names one.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,4 @@
 //! Calls: errors of traced functions, nested functions, and donation.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{compilers, numbers};
 use nxla::{Conflict, Expr, HostTensor, Tensor, jit};

@@ -1,5 +1,4 @@
 //! Functions of parts: the results on one device and on a mesh are equal.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{assert_close, compilers, numbers};
 use nxla::sharding::collectives::{

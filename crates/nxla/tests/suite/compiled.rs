@@ -1,5 +1,4 @@
 //! Functions compiled for fixed argument types.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{compilers, numbers};
 use nxla::host::{AxisName, Names};

@@ -1,5 +1,4 @@
 //! User-defined containers: the derive macro, and functions over leaves.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
 //! Conditionals, loops and hooks, on every available compiler.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::{Arc, Mutex};
 

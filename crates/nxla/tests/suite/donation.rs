@@ -1,5 +1,4 @@
 //! Donations: their arguments and parts of arguments, and the contract of a call.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::{Arc, Mutex};
 

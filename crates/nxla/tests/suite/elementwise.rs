@@ -1,5 +1,4 @@
 //! Element-wise functions and functions without operands, eager and traced.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{agree, numbers};
 use nxla::host::Scalar;

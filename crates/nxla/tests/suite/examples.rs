@@ -1,5 +1,4 @@
 //! The programs in `examples`, run on every compiler.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::process::{Command, Stdio};
 

@@ -1,5 +1,4 @@
 //! Initializers: moments and bounds from the papers that define them.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::compilers;
 use nxla::initializers::{

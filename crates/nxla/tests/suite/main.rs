@@ -1,5 +1,6 @@
 //! Tests of the public functions, in one binary, since linking takes longer than running them.
 //! Tests that change settings of the process have binaries of their own.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod aliases;
 mod auto;

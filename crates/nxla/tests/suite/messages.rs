@@ -1,5 +1,4 @@
 //! Error messages: function, requirement, value and source line.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::cell::RefCell;
 

@@ -1,5 +1,4 @@
 //! Errors of users: each is reported with its cause.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::error::Error as _;
 use std::sync::Arc;

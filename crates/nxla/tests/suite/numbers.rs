@@ -1,5 +1,4 @@
 //! Scalars, arrays and names of Rust as tensors and expressions.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{compilers, numbers};
 use nxla::ndarray::{Array2, Array3, array, s};

@@ -1,5 +1,4 @@
 //! Optimizers and schedules, compared with their formulas in scalar arithmetic.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{assert_close, compilers, numbers};
 use nxla::optim::{Optimizer, Schedule, State, adam, adamw, lion, sgd};

@@ -1,5 +1,4 @@
 //! Awaiting results in any executor.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
 //! Functions that move, reduce, window and index, eager and traced.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{agree, compilers, numbers};
 use nxla::{

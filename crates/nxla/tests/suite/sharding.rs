@@ -1,6 +1,5 @@
 //! Functions over several devices: results equal the results of one device, and data has the
 //! requested shardings.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{assert_close, compilers, numbers};
 use nxla::sharding::{shard, with_sharding_constraint};

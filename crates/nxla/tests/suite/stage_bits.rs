@@ -1,5 +1,4 @@
 //! Stages on the evaluator compute the bits that the whole program computes, wherever it is cut.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::Arc;
 

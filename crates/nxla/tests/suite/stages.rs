@@ -1,5 +1,4 @@
 //! Functions split into stages, on every available compiler and on executors.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::Arc;
 use std::sync::Mutex;

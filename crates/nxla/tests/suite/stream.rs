@@ -1,5 +1,4 @@
 //! Streams, on every available compiler.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::VecDeque;
 use std::pin::Pin;

@@ -1,5 +1,4 @@
 //! Vectorized axes in Rust: eager and traced functions, control flow, and gradients.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use nxla::vectors::Target;
 use nxla::{

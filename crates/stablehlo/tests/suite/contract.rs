@@ -1,5 +1,4 @@
 //! Contractions, transforms and factorisations.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{assert_lines, body, lines, module, program, ty};
 use nxla_expr::build::{ConvOptions, WindowPadding};

@@ -1,5 +1,4 @@
 //! Loops, conditionals and hooks.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! Tensors that are made by a formula.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{assert_lines, body};
 use nxla_expr::TensorType;

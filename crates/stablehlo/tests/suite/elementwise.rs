@@ -1,5 +1,4 @@
 //! Element-wise ops: implicit conversions and broadcasts, and what XLA needs spelled out.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{assert_lines, body, module, scalar, ty};
 use nxla_expr::{BinaryOp, ExprId, Graph, Op, UnaryOp};

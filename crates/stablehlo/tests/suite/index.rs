@@ -1,5 +1,4 @@
 //! Slices, gathers, scatters and sorts.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{assert_lines, body, program, scalar, ty};
 use nxla_expr::Op;

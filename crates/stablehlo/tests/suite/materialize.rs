@@ -1,5 +1,4 @@
 //! Values whose elements are compared with each other.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{assert_lines, program, ty};
 use nxla_expr::{ExprId, Graph, Result};

@@ -1,5 +1,4 @@
 //! Whole modules: signatures, donation, locations, blocks, size.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

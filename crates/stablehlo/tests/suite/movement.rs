@@ -1,5 +1,4 @@
 //! Creation and movement.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use crate::common::{assert_lines, body, scalar, ty};
 use nxla_expr::Padding;

@@ -1,5 +1,4 @@
 //! Programs that are divided over several devices.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use nxla_expr::{Graph, Program, TensorType};
 use nxla_stablehlo::{LowerOptions, Partition, lower};

@@ -1,7 +1,6 @@
 //! Compares gradients with central finite differences in `f64`, and forward mode with reverse mode:
 //! the tangent of a sum in a direction is the dot product of its gradient with the direction.
 #![allow(dead_code, reason = "each test binary uses a part of this")]
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::Arc;
 

@@ -188,7 +188,7 @@ fn top_k(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 fn one_hot(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [indices, depth, values] = call.inputs()?;
     let depth = match call.numbers(depth, "depth")?[..] {
-        [depth] if depth >= 0.0 && depth <= 1e15 => depth,
+        [depth] if (0.0..=1e15).contains(&depth) => depth,
         ref other => return Err(Fault(format!("depth: must be a size; got {other:?}"))),
     };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was checked")]

@@ -225,9 +225,9 @@ fn max_unpool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let sizes = spatial_sizes(call, x)?;
     let windows = Windows::read(call, &window, &sizes)?;
     let mut natural = vec![shape[0], shape[1]];
-    for axis in 0..sizes.len() {
+    for (axis, size) in sizes.iter().enumerate() {
         let (low, high) = windows.padding[axis];
-        let full = (sizes[axis].saturating_sub(1)) * windows.strides[axis] + windows.sizes[axis];
+        let full = size.saturating_sub(1) * windows.strides[axis] + windows.sizes[axis];
         let full = i64::try_from(full).unwrap_or(i64::MAX).saturating_sub(low).saturating_sub(high);
         natural.push(usize::try_from(full).map_err(|_| Fault("pads: are too large".into()))?);
     }
