@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 from types import FunctionType
-from typing import TypeVar, cast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
-F = TypeVar("F", bound="Callable[..., Any]")
+    F = TypeVar("F", bound="Callable[..., Any]")
 
 #: The possible names of an argument here, by its name in another library.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -99,7 +98,8 @@ def with_hints(function: F) -> F:
     # The globals tell `doctest` the module of a function.
     name, closure = function.__name__, call.__closure__
     made = FunctionType(call.__code__, function.__globals__, name, None, closure)
-    return cast("F", functools.update_wrapper(made, function))
+    functools.update_wrapper(made, function)
+    return made  # type: ignore[return-value]
 
 
 def install(module: dict[str, Any]) -> None:

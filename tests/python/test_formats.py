@@ -46,7 +46,7 @@ def nested(depth):
         (serialized({"tensor": ["f32", [2**70], None, []]}), "expected 47223664828696"),
         (serialized({"tensor": ["f32", [3], None, []]}, b"12345678"), "12 bytes of the elements"),
         (serialized({"tensor": ["f77", [1], None, []]}), "f77"),
-        (serialized({"tensor": ["pred", [1], None, []]}, b"\7"), "byte 0x07"),
+        (serialized({"tensor": ["pred", [1], None, []]}, b"\7"), "got 0x07 at index 0"),
         (serialized({"tensor": ["f32", [0], [3], []]}), "expected a name or null"),
         (serialized({"dict": [1]}), "head.dict: expected an object"),
         (serialized({"set": []}), "expected a kind of value, found 'set'"),
@@ -198,5 +198,5 @@ def test_programs_and_stages_say_where():
     with pytest.raises(nx.FormatError, match="cannot be read"):
         nx.Stage.from_bytes(stage.to_bytes()[:100] + bytes(200))
     pickled = pickle.dumps(nx.tensor([True, False]))
-    with pytest.raises(nx.FormatError, match="byte 0x07"):
+    with pytest.raises(nx.FormatError, match="got 0x07 at index 0"):
         pickle.loads(pickled.replace(b"\x01\x00", b"\x07\x00"))

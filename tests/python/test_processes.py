@@ -111,7 +111,7 @@ def test_streams_stay_with_the_parent():
                 stream.send(2)
                 stream.recv()
             except Exception as refused:
-                sys.exit(3 if "forked" in str(refused) else 4)
+                sys.exit(3 if "this process is a fork" in str(refused) else 4)
             sys.exit(5)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         stream.send(2)

@@ -24,7 +24,7 @@ def test_an_expression_iterates_over_its_outputs():
     assert len(several) == len(list(several)) == len(several.output_nodes) == 3
     assert several[0] == several.output_nodes[0]
     assert several[-1].op == "add"
-    with pytest.raises(IndexError, match="index 3 of 3 outputs"):
+    with pytest.raises(IndexError, match="must be below 3, the number of outputs; got 3"):
         several[3]
 
 

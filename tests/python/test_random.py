@@ -278,7 +278,7 @@ def test_what_is_refused(call, error, text):
 
 def test_parameters_that_make_no_sense_are_refused(compiler):
     key = nx.random.key(1)
-    list_as_bound = r"low: expected a shape that broadcasts to shape=\[\]; got \[1\]"
+    list_as_bound = r"low: expected a shape that broadcasts to shape=\[\], .*; got \[1\]"
     for draw in (nx.random.uniform, lambda key, low: nx.random.randint(key, low, 9)):
         with pytest.raises(nx.ShapeError, match=list_as_bound):
             nx.jit(lambda k, draw=draw: draw(k, [5]), compiler=compiler)(key)

@@ -95,6 +95,9 @@ def test_every_draw_returns_a_sample_that_unpacks():
     calls["permutation"] = lambda: nx.random.permutation(KEY, 4)
     calls["shuffle"] = lambda: nx.random.shuffle(KEY, [1, 2, 3])
     calls["choice"] = lambda: nx.random.choice(KEY, [1, 2, 3])
+    calls["binomial"] = lambda: nx.random.binomial(KEY, 4, 0.5)
+    calls["multinomial"] = lambda: nx.random.multinomial(KEY, 4, [0.5, 0.5])
+    calls["student_t"] = lambda: nx.random.student_t(KEY, 3.0)
     returns_pairs = {
         name
         for name in nx.random.__all__

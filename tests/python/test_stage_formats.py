@@ -23,7 +23,7 @@ sys.path.pop(0)
 
 #: The earliest format of programs that is read.
 OLDEST = 5
-FILES = sorted(path.name for path in FOLDER.glob("*.bin"))
+FILES = sorted(path.name for path in FOLDER.glob("[ps]*.bin"))
 
 
 def read(name):

@@ -102,7 +102,7 @@ def test_quantiles_between_extreme_elements(dtype, compiler):
         linear, midpoint, *ignoring = [y.item() for y in nx.jit(both, compiler=compiler)(x)]
         np.testing.assert_allclose([linear, ignoring[0]], wanted, rtol=1e-2)
         if q == 0.5:
-            np.testing.assert_equal([midpoint, ignoring[1]], wanted)
+            np.testing.assert_equal([midpoint, ignoring[1]], [wanted] * 2)
             np.testing.assert_equal(nx.nanmedian(x).item(), wanted)
 
 
@@ -117,7 +117,7 @@ def test_cumulative_functions_agree_on_dtypes(dtype, compiler):
 
 
 def test_quantiles_that_cannot_be():
-    with pytest.raises(nx.ArgumentError, match="0 elements"):
+    with pytest.raises(nx.ArgumentError, match="must have at least one element"):
         nx.quantile(nx.zeros((2, 0)), 0.5, axis=1)
     with pytest.raises(nx.ShapeError, match="scalar or a vector"):
         nx.quantile([1.0], [[0.5]])

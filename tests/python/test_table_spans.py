@@ -48,12 +48,15 @@ def values_for(page, folder):
         },
         "learn/jax.md": {
             "body": lambda i, x: x + i, "carry": x[0], "step": lambda c, x: (c + x, c),
-            "f": lambda x, power=2: x**power,
+            "f": lambda x, power=2: x**power, "a": nx.ones((2, 2)), "shape": (4, 4),
         },
         "learn/numpy.md": {"y": x[0]},
         "learn/pytorch.md": {
             "loss": lambda p: example(p["x"]), "params": {"x": x}, "gradients": {"x": x},
-            "update": lambda p, g: p - g,
+            "update": lambda p, g: p - g, "x": nx.ones((1, 2)), "y": x, "mask": nx.tensor([[True, False]]),
+            "index": nx.tensor([0, 0]), "indices": nx.tensor([[0]]), "logits": x, "labels": nx.tensor([0, 1]),
+            "q": nx.ones((1, 2, 1, 3)), "k": nx.ones((1, 2, 1, 3)), "v": nx.ones((1, 2, 1, 3)),
+            "a": nx.ones((1, 2)), "data": x,
         },
     }.get(page, {})  # fmt: skip
     return values

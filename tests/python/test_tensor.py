@@ -123,7 +123,7 @@ def test_more_memory_than_there_is_is_refused() -> None:
 
 def test_tensors_of_endless_lists_without_elements_print_and_refuse_to_be_lists():
     x = nx.zeros((2**40, 0))
-    assert repr(x).count("[]") == 50
+    assert repr(x).count("[]") == 6
     with pytest.raises(MemoryError, match="tolist"):
         x.tolist()
     assert nx.zeros((2, 0)).tolist() == [[], []]
@@ -143,7 +143,7 @@ def test_what_is_made_has_a_name_for_each_axis(make, compiler):
     with nx.default_options(compiler=compiler):
         assert make(["a", None]).names == ["a", None]
         for names in (["a"], ["a", "b", "c"]):
-            with pytest.raises(nx.ShapeError, match="names needs 2 entries"):
+            with pytest.raises(nx.ShapeError, match="names: expected 2 entries"):
                 make(names)
-            with pytest.raises(nx.ShapeError, match="names needs 2 entries"):
+            with pytest.raises(nx.ShapeError, match="names: expected 2 entries"):
                 nx.jit(lambda names=names: make(names))()

@@ -14,12 +14,19 @@ if TYPE_CHECKING:
 __all__ = ["gru_cell", "lstm_cell"]
 
 
+def _units(op: str, h: Tensor) -> int:
+    """Return the number of units of a state."""
+    if h.ndim == 0:
+        raise ShapeError(f"{op}: h: must have an axis of units; got a scalar")
+    return h.shape[-1]
+
+
 def _gates(
     op: str, count: int, x: TensorLike, w: TensorLike, b: TensorLike | None, size: int, name: str
 ) -> list[Tensor]:
     """Return the products of an input with the weights of all gates."""
     x, w = as_tensor(x), as_tensor(w)
-    if w.ndim != 2 or w.shape[1] != count * size or w.shape[0] != x.shape[-1]:
+    if w.ndim != 2 or w.shape[1] != count * size or w.shape[:1] != x.shape[-1:]:
         raise ShapeError(
             f"{op}: {name}: must have the shape ({x.shape[-1]}, {count * size}), {count} gates of "
             f"{size} units; got {w.shape}"
@@ -81,7 +88,7 @@ def lstm_cell(
     (5, 2)
     """
     h, c = as_tensor(carry[0]), as_tensor(carry[1])
-    size = h.shape[-1]
+    size = _units("lstm_cell", h)
     from_x = _gates("lstm_cell", 4, x, w_x, b, size, "w_x")
     from_h = _gates("lstm_cell", 4, h, w_h, None, size, "w_h")
     i, f, g, o = (left + right for left, right in zip(from_x, from_h, strict=True))
@@ -140,7 +147,7 @@ def gru_cell(
     [0.5, 0.5]
     """
     h = as_tensor(h)
-    size = h.shape[-1]
+    size = _units("gru_cell", h)
     from_x = _gates("gru_cell", 3, x, w_x, b_x, size, "w_x")
     from_h = _gates("gru_cell", 3, h, w_h, b_h, size, "w_h")
     reset, update = (_core.sigmoid(from_x[k] + from_h[k]) for k in range(2))

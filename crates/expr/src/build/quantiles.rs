@@ -277,21 +277,10 @@ impl Graph {
         keep_axes: bool,
         correction: f64,
     ) -> Result<ExprId> {
-        let variance = self.wide_nan_variance(x, axes, keep_axes, correction)?;
-        self.as_type(variance, self.dtype(x).to_floating().to_real())
-    }
-
-    /// Returns [`Graph::nan_variance`] in `f64`.
-    fn wide_nan_variance(
-        &mut self,
-        x: ExprId,
-        axes: Option<&[i64]>,
-        keep_axes: bool,
-        correction: f64,
-    ) -> Result<ExprId> {
-        let wide = nxla_tensor::promote(self.dtype(x), DType::F64);
-        let x = self.as_type(x, wide)?;
+        let dtype = self.dtype(x).to_floating();
         let count = self.count_of_known(x, axes, keep_axes)?;
+        let wide = nxla_tensor::promote(dtype, self.dtype(count));
+        let x = self.as_type(x, wide)?;
         let all: Vec<i64> = (0..).take(self.shape(x).rank()).collect();
         let mean = self.nan_mean(x, Some(axes.unwrap_or(&all)), true)?;
         // NaN is replaced before the computation, so that derivatives are finite.
@@ -299,8 +288,9 @@ impl Graph {
         let distance = self.subtract(known, mean)?;
         let zero = self.zero_like(distance)?;
         let distance = self.select(is_known, distance, zero)?;
-        let squares = self.wide_squares(distance)?;
-        let sum = self.sum(squares, axes, keep_axes)?;
+        let magnitude = self.abs(distance)?;
+        let squared = self.multiply(magnitude, magnitude)?;
+        let sum = self.sum(squared, axes, keep_axes)?;
         let correction = self.weak_number(Number::Float(correction), count)?;
         let freedom = self.subtract(count, correction)?;
         let zero = self.zero_like(freedom)?;
@@ -310,7 +300,8 @@ impl Graph {
         let variance = self.divide(sum, divisor)?;
         let real = self.dtype(variance);
         let nan = self.scalar_constant(Scalar::Float(f64::NAN), real)?;
-        self.select(enough, variance, nan)
+        let variance = self.select(enough, variance, nan)?;
+        self.as_type(variance, dtype.to_real())
     }
 
     /// Returns the square root of [`Graph::nan_variance`], also if the variance overflows the
@@ -325,7 +316,8 @@ impl Graph {
         keep_axes: bool,
         correction: f64,
     ) -> Result<ExprId> {
-        let variance = self.wide_nan_variance(x, axes, keep_axes, correction)?;
+        let wide = self.widen(x)?;
+        let variance = self.nan_variance(wide, axes, keep_axes, correction)?;
         let deviation = self.sqrt(variance)?;
         self.as_type(deviation, self.dtype(x).to_floating().to_real())
     }

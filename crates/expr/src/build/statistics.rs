@@ -86,8 +86,8 @@ impl Graph {
     }
 
     /// Returns the sum of squared distances from the mean, divided by the number of elements minus
-    /// `correction`. The result is real, also for complex numbers. It is computed
-    /// in `f64`.
+    /// `correction`. The result is real, also for complex numbers. Narrow floats are summed in 32
+    /// bits.
     ///
     /// # Errors
     /// Returns an error for an axis out of range or repeated.
@@ -98,11 +98,34 @@ impl Graph {
         keep_axes: bool,
         correction: f64,
     ) -> Result<ExprId> {
-        let variance = self.wide_variance(x, axes, keep_axes, correction)?;
-        self.as_type(variance, self.dtype(x).to_floating().to_real())
+        let count = self.reduced_size("variance", x, axes)?;
+        let dtype = self.dtype(x);
+        let x = if dtype.is_float() { self.as_type(x, dtype_of_sum(dtype, count))? } else { x };
+        let all = self.all_axes(x);
+        let mean = self.mean(x, Some(axes.unwrap_or(&all)), true)?;
+        let distance = self.subtract(x, mean)?;
+        let squared = self.squared_magnitude(distance)?;
+        let sum = self.sum(squared, axes, keep_axes)?;
+        #[expect(clippy::cast_precision_loss, reason = "a count of elements has at most 53 bits")]
+        let divisor = count as f64 - correction;
+        let divisor = self.weak_number(number(divisor), sum)?;
+        let variance = self.divide(sum, divisor)?;
+        self.as_type(variance, dtype.to_floating().to_real())
     }
 
-    /// Returns the square root of [`Graph::variance`], also if the variance overflows the dtype.
+    /// Returns `|x|²`.
+    fn squared_magnitude(&mut self, x: ExprId) -> Result<ExprId> {
+        if self.dtype(x).is_complex() {
+            let (real, imag) = (self.real(x)?, self.imag(x)?);
+            let (real, imag) = (self.multiply(real, real)?, self.multiply(imag, imag)?);
+            return self.add(real, imag);
+        }
+        let two = self.weak_number(Number::Int(2), x)?;
+        self.pow(x, two)
+    }
+
+    /// Returns the square root of [`Graph::variance`] of the elements in `f64`, also if the variance
+    /// overflows their dtype.
     ///
     /// # Errors
     /// Returns the errors of [`Graph::variance`].
@@ -113,43 +136,16 @@ impl Graph {
         keep_axes: bool,
         correction: f64,
     ) -> Result<ExprId> {
-        let variance = self.wide_variance(x, axes, keep_axes, correction)?;
+        let wide = self.widen(x)?;
+        let variance = self.variance(wide, axes, keep_axes, correction)?;
         let deviation = self.sqrt(variance)?;
         self.as_type(deviation, self.dtype(x).to_floating().to_real())
     }
 
-    /// Returns the variance in `f64`.
-    fn wide_variance(
-        &mut self,
-        x: ExprId,
-        axes: Option<&[i64]>,
-        keep_axes: bool,
-        correction: f64,
-    ) -> Result<ExprId> {
-        let count = self.reduced_size("variance", x, axes)?;
-        let x = self.as_type(x, promote(self.dtype(x), DType::F64))?;
-        let all = self.all_axes(x);
-        let mean = self.mean(x, Some(axes.unwrap_or(&all)), true)?;
-        let distance = self.subtract(x, mean)?;
-        let squares = self.wide_squares(distance)?;
-        let sum = self.sum(squares, axes, keep_axes)?;
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a number of elements has fewer than 53 bits"
-        )]
-        let divisor = self.weak_number(Number::Float(count as f64 - correction), sum)?;
-        self.divide(sum, divisor)
-    }
-
-    /// Returns `|x|²` in `f64`, which contains the squares of all numbers of narrower dtypes.
-    pub(super) fn wide_squares(&mut self, x: ExprId) -> Result<ExprId> {
-        let x = self.as_type(x, promote(self.dtype(x), DType::F64))?;
-        if self.dtype(x).is_complex() {
-            let (real, imag) = (self.real(x)?, self.imag(x)?);
-            let (real, imag) = (self.square(real)?, self.square(imag)?);
-            return self.add(real, imag);
-        }
-        self.square(x)
+    /// Converts to 64-bit floats, which contain the squares of all narrower numbers.
+    pub(super) fn widen(&mut self, x: ExprId) -> Result<ExprId> {
+        let wide = if self.dtype(x).is_complex() { DType::C128 } else { DType::F64 };
+        self.as_type(x, wide)
     }
 
     /// Returns `log(sum(scale * exp(x)))` without overflow, by subtracting the maximum, through
@@ -366,4 +362,10 @@ fn dtype_of_sum(dtype: DType, count: i128) -> DType {
         _ if dtype.is_signed() => DType::S64,
         _ => DType::U64,
     }
+}
+
+/// Returns a number as an integer if it is one.
+#[expect(clippy::cast_possible_truncation, reason = "the limit is below that of the integer")]
+fn number(x: f64) -> Number {
+    if x.fract() == 0.0 && x.abs() < 1e15 { Number::Int(x as i128) } else { Number::Float(x) }
 }

@@ -130,7 +130,7 @@ fn donated_arguments_are_gone_and_results_can_be_freed() {
             side.check(&result, &device);
             assert!(result.deallocate().unwrap() && !result.deallocate().unwrap());
             let error = result.to_vec::<f32>().unwrap_err().to_string();
-            assert!(error.contains("released"), "{}: {error}", side.name);
+            assert!(error.contains("deallocated or donated"), "{}: {error}", side.name);
         }
     }
 }

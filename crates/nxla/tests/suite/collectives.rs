@@ -112,7 +112,7 @@ fn misuse_is_told() {
     refused(
         run(|x| psum(&x, "rows"), &all),
         Argument,
-        "must be an axis of the mesh (data); got \"rows\"",
+        "got \"rows\"",
     );
     refused(run(|x| x, &all), Argument, "must name \"data\"");
     refused(run(|x| psum(&x, "data").sum(), &rows), Shape, "at least 1 axes");

@@ -4,7 +4,6 @@
 
 mod aliases;
 mod auto;
-mod backend;
 mod calls;
 mod collectives;
 #[path = "../common/mod.rs"]

@@ -62,7 +62,7 @@ fn numbers_out_of_range_are_mistakes() {
     for (at, result) in errors.into_iter().enumerate() {
         let error = result.expect_err(&at.to_string());
         assert_eq!(error.class(), ErrorClass::Argument);
-        assert!(error.to_string().contains("out of range of axis"), "{error}");
+        assert!(error.to_string().contains("must be inside axis"), "{error}");
     }
     let error = x.at((0, 0, 0)).unwrap_err().to_string();
     assert!(

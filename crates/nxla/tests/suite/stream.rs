@@ -70,7 +70,7 @@ fn a_full_stream_says_so_and_a_sender_waits() {
     alone.send(1).unwrap();
     alone.send(2).unwrap();
     let error = alone.send(3).unwrap_err().to_string();
-    assert!(error.contains("2 results have not been received"), "{error}");
+    assert!(error.contains("the buffer is full with 2 results"), "{error}");
     alone.recv().unwrap();
     alone.send(3).unwrap();
 
