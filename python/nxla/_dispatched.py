@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
-    from nxla._core import DType, Tensor
+    from nxla._core import Tensor
     from nxla._types import Axes, Axis, DTypeLike, TensorLike
 
 #: NumPy's names of sorting algorithms. nxla has one algorithm, which is stable.
@@ -402,8 +402,7 @@ def std(
     x = _in(x, dtype)
     if where is None:
         return _core.std(x, axis, correction=correction, keepdims=keepdims)
-    variance = _wide_variance_of(x, axis, where, correction, keepdims=keepdims)
-    return _core.astype(_core.sqrt(variance), _real_float(x))
+    return _core.sqrt(_variance_of(x, axis, where, correction, keepdims=keepdims))
 
 
 def sum(
@@ -460,8 +459,7 @@ def var(
     x = _in(x, dtype)
     if where is None:
         return _core.var(x, axis, correction=correction, keepdims=keepdims)
-    variance = _wide_variance_of(x, axis, where, correction, keepdims=keepdims)
-    return _core.astype(variance, _real_float(x))
+    return _variance_of(x, axis, where, correction, keepdims=keepdims)
 
 
 def _mean_of(
@@ -481,7 +479,7 @@ def _mean_of(
     return _core.divide(total, _core.maximum(_core.subtract(count, correction), 0))
 
 
-def _wide_variance_of(
+def _variance_of(
     x: Tensor,
     axis: Axes | None,
     where: TensorLike,
@@ -489,15 +487,8 @@ def _wide_variance_of(
     *,
     keepdims: bool,
 ) -> Tensor:
-    """Return the variance in f64, which contains the squares of narrower floats."""
-    x = _core.astype(x, _core.result_type(x.dtype, "f64"))
     size = _core.abs(_core.subtract(x, _mean_of(x, axis, where, keepdims=True)))
     return _mean_of(_core.multiply(size, size), axis, where, correction, keepdims=keepdims)
-
-
-def _real_float(x: Tensor) -> DType:
-    """Return the dtype of statistics of `x`: real, and a float."""
-    return _core.real(_core.multiply(x, 1.0)).dtype
 
 
 def _correction(function: str, ddof: float, correction: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 
 from nxla import _core
@@ -221,8 +222,31 @@ def _call(expression: Expression, values: list[Any], names: list[str]) -> tuple[
                 f"got {tensor.dtype.name}{list(tensor.shape)}"
             )
         converted.append(tensor)
+    if any(tensor.vectorized_axes for tensor in converted):
+        return _call_entries(expression, converted)
     results: tuple[Any, ...] = _core.expr_call(expression, converted)
     return results
+
+
+def _call_entries(expression: Expression, values: list[Tensor]) -> tuple[Any, ...]:
+    """Add a loop over the entries of vectorized values to the trace."""
+    import nxla as nx
+
+    aligned = nx.broadcast_vectors(values)
+    axes = aligned[0].vectorized_axes
+    sizes = [size for _, size in axes]
+    flat = [
+        nx.reshape(nx.devectorize(tensor), (math.prod(sizes), *tensor.shape)) for tensor in aligned
+    ]
+    results = nx.map(lambda *entry: tuple(_core.expr_call(expression, list(entry))), *flat)
+
+    def restored(result: Tensor) -> Tensor:
+        result = nx.reshape(result, (*sizes, *result.shape[1:]))
+        for name, _ in axes:
+            result = nx.vectorize(result, name)
+        return result
+
+    return tuple(restored(result) for result in results)
 
 
 def _function(

@@ -250,7 +250,7 @@ def test_dtypes_stay(mesh):
         (
             lambda x: collectives.psum(x, "rows"),
             nx.ArgumentError,
-            'must be an axis of the mesh .*data.*; got "rows"',
+            "must be an axis of the mesh .*data.*; got 'rows'",
         ),
         (lambda x: collectives.all_gather(x, "data", axis=9), nx.ShapeError, "got 9"),
         (

@@ -127,7 +127,10 @@ def test_every_program_has_a_page():
     pages = {path.stem for path in PAGES.glob("*.md")} - {"index", "pictures"}
     # The example of sentences requires weights from a separate package, and that of an ONNX model
     # reads a file beside it.
-    assert pages == {path.stem for path in (ROOT / "examples").glob("*.py")} - {"import_onnx", "sentences"}
+    assert pages == {path.stem for path in (ROOT / "examples").glob("*.py")} - {
+        "import_onnx",
+        "sentences",
+    }
 
 
 @pytest.mark.parametrize("page", sorted(PAGES.glob("[!i]*.md")), ids=lambda page: page.stem)

@@ -56,7 +56,8 @@ def values_for(page, folder):
             "update": lambda p, g: p - g, "x": nx.ones((1, 2)), "y": x, "mask": nx.tensor([[True, False]]),
             "index": nx.tensor([0, 0]), "indices": nx.tensor([[0]]), "logits": x, "labels": nx.tensor([0, 1]),
             "q": nx.ones((1, 2, 1, 3)), "k": nx.ones((1, 2, 1, 3)), "v": nx.ones((1, 2, 1, 3)),
-            "a": nx.ones((1, 2)), "data": x,
+            "a": nx.ones((1, 2)), "data": x, "updates": {"x": x},
+            "images": nx.ones((1, 2, 4, 4)), "weights": nx.ones((2, 3, 2, 2)),
         },
     }.get(page, {})  # fmt: skip
     return values
@@ -78,7 +79,7 @@ def prepared(span, values):
     """Return the values for a span whose names mean something else than in the other spans."""
     if "while_loop" in span:
         return values | {"condition": lambda x: nx.sum(x) < 9, "body": lambda x: x + 1}
-    if "data" in span:
+    if re.search(r"[^.]\bdata\b(?!\.)", span) and "nx.data" not in span:
         x, stage, expression = (values[name] for name in ("x", "stage", "expression"))
         data = {
             "nx.from_safetensors": lambda: nx.to_safetensors({"x": x}),
@@ -94,7 +95,8 @@ def prepared(span, values):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_code_in_tables_runs(page, tmp_path, capsys):
+def test_code_in_tables_runs(page, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # Some spans write files.
     values, ran, wrong = values_for(page, tmp_path), 0, []
     for span in spans(page, PAGES[page]):
         if not is_code_of_ours(span):

@@ -26,9 +26,10 @@ def _gates(
 ) -> list[Tensor]:
     """Return the products of an input with the weights of all gates."""
     x, w = as_tensor(x), as_tensor(w)
-    if w.ndim != 2 or w.shape[1] != count * size or w.shape[:1] != x.shape[-1:]:
+    inputs = x.shape[-1] if x.ndim else 0
+    if w.shape != (inputs, count * size):
         raise ShapeError(
-            f"{op}: {name}: must have the shape ({x.shape[-1]}, {count * size}), {count} gates of "
+            f"{op}: {name}: must have the shape ({inputs}, {count * size}), {count} gates of "
             f"{size} units; got {w.shape}"
         )
     product = _core.matmul(x, w)

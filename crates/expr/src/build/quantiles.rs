@@ -304,8 +304,8 @@ impl Graph {
         self.as_type(variance, dtype.to_real())
     }
 
-    /// Returns the square root of [`Graph::nan_variance`], also if the variance overflows the
-    /// dtype.
+    /// Returns the square root of [`Graph::nan_variance`], also if the variance overflows a narrow
+    /// float.
     ///
     /// # Errors
     /// Returns an error for an axis out of range or repeated.
@@ -316,7 +316,7 @@ impl Graph {
         keep_axes: bool,
         correction: f64,
     ) -> Result<ExprId> {
-        let wide = self.widen(x)?;
+        let wide = self.as_type(x, self.dtype(x).at_least_f32())?;
         let variance = self.nan_variance(wide, axes, keep_axes, correction)?;
         let deviation = self.sqrt(variance)?;
         self.as_type(deviation, self.dtype(x).to_floating().to_real())

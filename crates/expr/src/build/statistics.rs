@@ -124,8 +124,8 @@ impl Graph {
         self.pow(x, two)
     }
 
-    /// Returns the square root of [`Graph::variance`] of the elements in `f64`, also if the variance
-    /// overflows their dtype.
+    /// Returns the square root of [`Graph::variance`], also if the variance overflows a narrow
+    /// float.
     ///
     /// # Errors
     /// Returns the errors of [`Graph::variance`].
@@ -136,16 +136,10 @@ impl Graph {
         keep_axes: bool,
         correction: f64,
     ) -> Result<ExprId> {
-        let wide = self.widen(x)?;
+        let wide = self.as_type(x, self.dtype(x).at_least_f32())?;
         let variance = self.variance(wide, axes, keep_axes, correction)?;
         let deviation = self.sqrt(variance)?;
         self.as_type(deviation, self.dtype(x).to_floating().to_real())
-    }
-
-    /// Converts to 64-bit floats, which contain the squares of all narrower numbers.
-    pub(super) fn widen(&mut self, x: ExprId) -> Result<ExprId> {
-        let wide = if self.dtype(x).is_complex() { DType::C128 } else { DType::F64 };
-        self.as_type(x, wide)
     }
 
     /// Returns `log(sum(scale * exp(x)))` without overflow, by subtracting the maximum, through

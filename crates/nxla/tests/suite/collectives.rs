@@ -109,11 +109,7 @@ fn misuse_is_told() {
         jit(shard_map(f, &mesh, rows.clone(), output.clone())).call(&x)
     };
     refused(jit(|x: Expr| psum(&x, "data")).call(&x), Argument, "outside shard_map");
-    refused(
-        run(|x| psum(&x, "rows"), &all),
-        Argument,
-        "got \"rows\"",
-    );
+    refused(run(|x| psum(&x, "rows"), &all), Argument, "got \"rows\"");
     refused(run(|x| x, &all), Argument, "must name \"data\"");
     refused(run(|x| psum(&x, "data").sum(), &rows), Shape, "at least 1 axes");
     refused(run(|x| all_gather(&x, "data", 3, true), &all), Shape, "axes; got 3");

@@ -202,7 +202,7 @@ fn misuse_is_told() {
     let double = || jit(|x: Expr| x * 2).over(&mesh);
     refused(Mesh::of([("a b", 1)]), Options, "must consist of letters, digits and _; got \"a b\"");
     refused(Mesh::of([("a", 1), ("a", 1)]), Options, "names must be distinct");
-    refused(Mesh::of([("a", 0)]), Options, "no device");
+    refused(Mesh::of([("a", 0)]), Options, "must be at least 1; got 0");
     refused(Mesh::of([("a", usize::MAX), ("b", 2)]), Options, "the product of the sizes");
     let axes = |size| vec![("a".to_owned(), size)];
     refused(

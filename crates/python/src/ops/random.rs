@@ -92,19 +92,30 @@ fn draw_of(shape: ShapeArg, dtype: Option<DTypeArg>, names: Option<NamesArg>) ->
 
 /// Any two parameters.
 #[expect(clippy::unnecessary_wraps, reason = "it stands where a check may")]
-fn any(_: &Value, _: &Value) -> PyResult<()> {
+fn any(_: &Value, _: &Value, _: Option<DType>) -> PyResult<()> {
     Ok(())
 }
 
-/// Rejects plain bounds with an empty range; computed bounds are checked at run time.
-fn between(low: &Value, high: &Value) -> PyResult<()> {
-    match (low, high) {
-        (Value::Number(Number::Int(low)), Value::Number(Number::Int(high))) if low >= high => {
-            let why = format!("high: must exceed low = {low}; got {high}");
-            Err(argument_error("randint", why))
-        }
-        _ => Ok(()),
+/// Rejects plain bounds with an empty range, or outside of the dtype, to which they are converted
+/// before the draw.
+fn between(low: &Value, high: &Value, dtype: Option<DType>) -> PyResult<()> {
+    let (&Value::Number(Number::Int(low)), &Value::Number(Number::Int(high))) = (low, high) else {
+        return Ok(());
+    };
+    if low >= high {
+        let why = format!("high: must exceed low = {low}; got {high}");
+        return Err(argument_error("randint", why));
     }
+    let limits = dtype.map(|dtype| [dtype.min_value(), dtype.max_value()].map(|limit| limit.as_i128()));
+    if let Some([Some(min), Some(max)]) = limits
+        && (low < min || high - 1 > max)
+    {
+        let dtype = dtype.expect("it has limits");
+        let why =
+            format!("dtype: must contain all integers from {low} to below {high}; got {dtype}");
+        return Err(argument_error("randint", why));
+    }
+    Ok(())
 }
 
 macro_rules! distributions {
@@ -121,8 +132,8 @@ macro_rules! distributions {
                 names: Option<NamesArg>,
                 advance: bool,
             ) -> PyResult<Parts> {
-                $check(&Value::of($first, $name)?, &Value::of($second, $name)?)?;
                 let attributes = draw_of(shape, dtype, names);
+                $check(&Value::of($first, $name)?, &Value::of($second, $name)?, attributes.dtype)?;
                 let parameters = [$first.clone(), $second.clone()];
                 let operands = key_and_parameters($name, key, &parameters, attributes.dtype)?;
                 draw(key.py(), &operands, advance, |graph, key, ids| {

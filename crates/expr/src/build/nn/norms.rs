@@ -173,7 +173,7 @@ impl Graph {
     /// Returns `x / √(mean(x²) + epsilon)`.
     fn over_root_mean_square(&mut self, x: ExprId, axes: &[i64], epsilon: f64) -> Result<ExprId> {
         // Squares of large elements overflow in 32 bits.
-        let wide = self.widen(x)?;
+        let wide = self.as_type(x, DType::F64)?;
         let squares = self.square(wide)?;
         let power = self.mean(squares, Some(axes), true)?;
         self.over_root(x, power, epsilon)
