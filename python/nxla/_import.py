@@ -177,7 +177,7 @@ def _read(
 
 def _text(source: str | bytes | os.PathLike[str]) -> str:
     """Return the text of a module."""
-    is_text = isinstance(source, str) and ("\n" in source or "func" in source)
+    is_text = isinstance(source, str) and ("\n" in source or "func.func" in source)
     if is_text:
         return str(source)
     if isinstance(source, bytes):
@@ -210,10 +210,10 @@ def _weights_first(
 
 def _call(expression: Expression, values: list[Any], names: list[str]) -> tuple[Any, ...]:
     """Add an expression to the trace, with values of the types of its inputs."""
-    converted = []
+    converted: list[Any] = []
     for at, (value, (shape, dtype)) in enumerate(zip(values, expression.inputs, strict=True)):
-        tensor = _core.tensor(value) if isinstance(value, (bool, int, float, complex)) else value
-        if tensor is not value:
+        tensor = value if isinstance(value, (_core.Tensor, _core.Expr)) else _core.tensor(value)
+        if isinstance(value, (bool, int, float, complex)):
             tensor = _core.astype(tensor, dtype)
         if tuple(tensor.shape) != tuple(shape) or tensor.dtype != dtype:
             name = names[at] if at < len(names) else f"weight {at - len(names)}"

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    from nxla._core import Tensor
-    from nxla.transform import Function
+    from nxla._core import Function, Tensor
 
 __all__ = ["OnnxFunction", "from_onnx"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -85,14 +86,16 @@ def _call(
 
 
 def _output_mismatch(expected: str, actual: str) -> str | None:
-    """Compare printed text: expressions as graphs, everything else letter by letter."""
+    """Compare printed text: expressions as graphs, everything else except for white space."""
     if "Nx.Defn.Expr" in expected:
         label, _, rest = expected.partition("#")
         if not actual.startswith(label.rstrip("{")):
             return f"printed {actual!r}, expected {expected!r}"
         return text.mismatch("#" + rest, actual[len(label) :])
-    wanted = " ".join(expected.replace("#Nx.", "#nxla.").split())
-    found = " ".join(actual.split())
+    wanted, found = (
+        re.sub(r" ?([<>]) ?", r"\1", " ".join(output.split()))
+        for output in (expected.replace("#Nx.", "#nxla."), actual)
+    )
     return None if wanted == found else f"printed {found!r}, expected {wanted!r}"
 
 

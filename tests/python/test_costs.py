@@ -17,7 +17,7 @@ FEW, MANY = 100, 100_000
 TYPE = re.compile(r"tensor<((?:\d+x)*)[a-z]")
 #: Results that have a line for each entry, or an element for each pair of entries.
 BY_NATURE = {
-    "broadcast_vectors", "from_jax", "kron", "multinomial", "make_diagonal", "meshgrid", "outer", "reshape_vectors", "stack",
+    "broadcast_vectors", "from_jax", "kron", "multinomial", "multinomial_split", "make_diagonal", "meshgrid", "outer", "reshape_vectors", "stack",
     "unstack",
 }  # fmt: skip
 

@@ -86,7 +86,7 @@ fn long_rows_are_broken_into_lines() {
     for width in 1..40 {
         let options = PrintOptions { line_width: width, ..PrintOptions::DEFAULT };
         let text = iota([2, 12]).body_text(&options, 0);
-        assert!(text.lines().all(|line| line.len() <= width.max(6)), "{text}");
+        assert!(text.lines().all(|line| line.len() <= width.max(7)), "{text}");
         let whole: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let usual: String = body(&iota([2, 12])).split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(whole, usual);

@@ -437,7 +437,7 @@ fn notes_of_other_nodes_are_refused() {
         let mut other = bytes.clone();
         other[at + 1] = place;
         let error = from_bytes(&sealed(other)).unwrap_err().to_string();
-        assert!(error.contains(&format!("node {place} cannot have any")), "{error}");
+        assert!(error.contains(&format!("node {place} must not have notes")), "{error}");
     }
 }
 
@@ -454,8 +454,8 @@ fn ill_formed_programs_are_refused() {
     };
     assert!(hostile(&[(input(), &[]), (exp(), &[1])], &[1]).is_ok());
     let malformed = refused(&[], &[]);
-    assert!(malformed.starts_with("the nodes cannot be read before byte "), "{malformed}");
-    assert!(malformed.ends_with(": 0 nodes cannot hold 1 inputs"), "{malformed}");
+    assert!(malformed.starts_with("the nodes cannot be read; at byte "), "{malformed}");
+    assert!(malformed.ends_with(", 0 nodes cannot hold 1 inputs"), "{malformed}");
     let operand = "%1 uses a node 0 places before it, which does not exist";
     assert_eq!(refused(&[(input(), &[]), (exp(), &[0])], &[]), operand);
     let operand = "%1 uses a node 2 places before it, which does not exist";
