@@ -77,7 +77,8 @@ def test_errors_of_branches_name_branch_leaf_and_shapes():
     never, maybe = (False, lambda: {"loss": [wide]}), lambda: {"loss": [x]}
     with pytest.raises(
         nx.ShapeError,
-        match=r"cond: branch 2, result\['loss'\]\[0\]: must broadcast with f32\[2\] .*; got f32\[3\].*\.py:",
+        match=r"cond: branch 2, result\['loss'\]\[0\]: must broadcast with f32\[2\] .*"
+        r"; got f32\[3\].*\.py:",
     ):
         nx.jit(lambda p: nx.cond([never, (p, maybe)], otherwise=never[1]))(True)
     entries = nx.vectorize(nx.tensor([True, False]), "entry")

@@ -17,8 +17,9 @@ FEW, MANY = 100, 100_000
 TYPE = re.compile(r"tensor<((?:\d+x)*)[a-z]")
 #: Results that have a line for each entry, or an element for each pair of entries.
 BY_NATURE = {
-    "broadcast_vectors", "from_jax", "kron", "multinomial", "multinomial_split", "make_diagonal", "meshgrid", "outer", "reshape_vectors", "stack",
-    "unstack",
+    "broadcast_vectors", "kron", "make_diagonal", "meshgrid", "multinomial", "multinomial_split",
+    "outer", "reshape_vectors", "stack", "unstack",
+    "from_jax",  # It needs JAX.
 }  # fmt: skip
 
 

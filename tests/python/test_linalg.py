@@ -100,7 +100,7 @@ def test_norms_of_vectors_of_one_number_are_its_size():
 
 def test_wrong_norms():
     x = matrices(2, 3, 4)
-    with pytest.raises(nx.ShapeError, match="axis: must be in range for .*; got 3"):
+    with pytest.raises(nx.ShapeError, match=r"axis: must be in range for .*; got 3"):
         nx.linalg.vector_norm(x, axis=3)
 
 

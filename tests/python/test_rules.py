@@ -295,7 +295,7 @@ def test_wrong_derivatives_are_found():
 
     with pytest.raises(AssertionError, match="fwd: derivative must match"):
         nx.testing.check_grads(wrong, (0.5,))
-    with pytest.raises(AssertionError, match="rev: derivative must match .* along one direction"):
+    with pytest.raises(AssertionError, match=r"rev: .* along one direction"):
         nx.testing.check_grads(wrong, (0.5,), modes=("rev",))
 
     # The first derivative is correct, and the second one is wrong.

@@ -53,8 +53,9 @@ def values_for(page, folder):
         "learn/numpy.md": {"y": x[0]},
         "learn/pytorch.md": {
             "loss": lambda p: example(p["x"]), "params": {"x": x}, "gradients": {"x": x},
-            "update": lambda p, g: p - g, "x": nx.ones((1, 2)), "y": x, "mask": nx.tensor([[True, False]]),
-            "index": nx.tensor([0, 0]), "indices": nx.tensor([[0]]), "logits": x, "labels": nx.tensor([0, 1]),
+            "update": lambda p, g: p - g, "x": nx.ones((1, 2)), "y": x,
+            "mask": nx.tensor([[True, False]]), "index": nx.tensor([0, 0]),
+            "indices": nx.tensor([[0]]), "logits": x, "labels": nx.tensor([0, 1]),
             "q": nx.ones((1, 2, 1, 3)), "k": nx.ones((1, 2, 1, 3)), "v": nx.ones((1, 2, 1, 3)),
             "a": nx.ones((1, 2)), "data": x, "updates": {"x": x},
             "images": nx.ones((1, 2, 4, 4)), "weights": nx.ones((2, 3, 2, 2)),
