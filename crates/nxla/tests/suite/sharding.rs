@@ -203,7 +203,7 @@ fn misuse_is_told() {
     refused(Mesh::of([("a b", 1)]), Options, "must consist of letters, digits and _; got \"a b\"");
     refused(Mesh::of([("a", 1), ("a", 1)]), Options, "names must be distinct");
     refused(Mesh::of([("a", 0)]), Options, "must be at least 1; got 0");
-    refused(Mesh::of([("a", usize::MAX), ("b", 2)]), Options, "the product of the sizes");
+    refused(Mesh::of([("a", usize::MAX), ("b", 2)]), Options, "product of the sizes must fit");
     let axes = |size| vec![("a".to_owned(), size)];
     refused(
         Mesh::new(axes(3), &devices),
@@ -216,7 +216,7 @@ fn misuse_is_told() {
         "must be devices of XLA, as in nx.devices(); got the host",
     );
     let twice = [devices[0].clone(), devices[0].clone()];
-    refused(Mesh::new(axes(2), &twice), Options, "there twice");
+    refused(Mesh::new(axes(2), &twice), Options, "devices: must be distinct");
     refused(
         mesh.sharding(["rows"]),
         Options,
@@ -230,9 +230,9 @@ fn misuse_is_told() {
     refused(double().results(rows.clone()).call(1), OfShape, "at least 1 axes");
     let other = Mesh::new(axes(2), &devices[..2]).unwrap();
     let elsewhere = shard(Tensor::from([1, 2]), other.sharding(["a"]).unwrap()).unwrap();
-    refused(double().call(&elsewhere), Argument, "another mesh");
+    refused(double().call(&elsewhere), Argument, "must use the mesh");
     let evaluator = jit(|x: Expr| x).compiler("evaluator").over(&mesh);
-    refused(evaluator.call(1), Options, "not by \"evaluator\"");
+    refused(evaluator.call(1), Options, "must be \"xla\" for a program over several devices");
     refused(jit(|x: Expr| x).device(Device::HOST).over(&mesh).call(1), Options, "\"device\"");
     for name in ["compile_after", "compile_above"] {
         let evaluated = jit(|x: Expr| x).set(name, 1).over(&mesh);
@@ -245,7 +245,7 @@ fn misuse_is_told() {
     let noisy = jit(|x: Expr| nxla::hook(x, |_| Ok::<(), nxla::Error>(()))).over(&mesh);
     refused(noisy.call(1), OfDevice, "hook");
     let part = Shape::from([2]);
-    refused(rows.gather(&[], &part), OfShape, "4 parts");
+    refused(rows.gather(&[], &part), OfShape, "parts: must be 4");
 }
 
 #[test]

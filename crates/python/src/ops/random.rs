@@ -106,7 +106,8 @@ fn between(low: &Value, high: &Value, dtype: Option<DType>) -> PyResult<()> {
         let why = format!("high: must exceed low = {low}; got {high}");
         return Err(argument_error("randint", why));
     }
-    let limits = dtype.map(|dtype| [dtype.min_value(), dtype.max_value()].map(|limit| limit.as_i128()));
+    let limits =
+        dtype.map(|dtype| [dtype.min_value(), dtype.max_value()].map(|limit| limit.as_i128()));
     if let Some([Some(min), Some(max)]) = limits
         && (low < min || high - 1 > max)
     {
