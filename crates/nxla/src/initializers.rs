@@ -14,7 +14,7 @@
 //!
 //! let keys = Tensor::random_key(0)?.random_split(2)?;
 //! let weights = keys.at(0)?.initialize(he_normal(), Draw::new([300, 20]))?;
-//! let deviation = weights.standard_deviation()?.item::<f64>()?;
+//! let deviation = weights.standard_deviation((), 0)?.item::<f64>()?;
 //! assert!((deviation - (2f64 / 300.0).sqrt()).abs() < 0.003);
 //! # Ok::<(), nxla::Error>(())
 //! ```
@@ -154,7 +154,7 @@ pub fn uniform(scale: f64) -> Initializer {
 /// use nxla::{Draw, Tensor, initializers::normal};
 ///
 /// let x = Tensor::random_key(0)?.initialize(normal(0.1), Draw::new([1000]))?;
-/// assert!((x.standard_deviation()?.item::<f64>()? - 0.1).abs() < 0.01);
+/// assert!((x.standard_deviation((), 0)?.item::<f64>()? - 0.1).abs() < 0.01);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub fn normal(deviation: f64) -> Initializer {
@@ -293,7 +293,7 @@ impl Initializer {
     /// let stack = Tensor::random_key(0)?.initialize(init, Draw::new([10, 400, 5]))?;
     /// // The stack counts as positions of a kernel.
     /// let expected = (2f64 / (400.0 * 10.0)).sqrt();
-    /// assert!((stack.standard_deviation()?.item::<f64>()? - expected).abs() < 0.001);
+    /// assert!((stack.standard_deviation((), 0)?.item::<f64>()? - expected).abs() < 0.001);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]

@@ -79,7 +79,7 @@
 //!
 //! let error = jit(|x: Expr| x.at(3).sum()).call(Tensor::from([1, 2])).unwrap_err();
 //! assert_eq!(error.class(), ErrorClass::Argument);
-//! assert!(error.to_string().contains("element 3 is out of range of axis 0, which has 2"));
+//! assert!(error.to_string().contains("must be inside axis 0 of size 2; got 3"));
 //! ```
 //!
 //! # Threads and asynchronous code

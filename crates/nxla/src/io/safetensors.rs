@@ -60,8 +60,8 @@ pub fn to_safetensors<C: Tree<Tensor>>(
 ///
 /// use nxla::{Tensor, io};
 ///
-/// let data = io::to_safetensors(&[Tensor::from([true, false])], &BTreeMap::new())?;
-/// assert_eq!(io::from_safetensors(&data)?["0"].to_vec::<bool>()?, [true, false]);
+/// let data = io::to_safetensors(&[Tensor::from([1.0f32, 2.0])], &BTreeMap::new())?;
+/// assert_eq!(io::from_safetensors(&data)?["0"].to_vec::<f32>()?, [1.0, 2.0]);
 /// assert!(io::from_safetensors(&data[..data.len() - 1]).is_err());
 /// # Ok::<(), nxla::Error>(())
 /// ```
