@@ -7141,7 +7141,8 @@ def std(
 
     Notes
     -----
-    The squares are computed in ``float64``, so they overflow only for elements above about 1e154.
+    The squares are computed in the dtype of `x`, or in ``float32`` if it is narrower. They overflow
+    from about 1e19 on in ``float32``; divide `x` by a number first if its elements are that large.
     The derivative for equal elements is NaN, because the root is not smooth at zero. A small number
     added to the variance makes it smooth: ``nx.sqrt(nx.var(x) + 1e-12)``.
 
