@@ -147,7 +147,11 @@ FLOAT_RESULTS = {
         lambda x: np.lib.stride_tricks.sliding_window_view(x, 4, axis=1).mean(axis=-1),
     ),
     "mean": (lambda x: nx.mean(x, axis=1), lambda x: x.mean(axis=1)),
-    "std": (lambda x: nx.std(x, axis=1), lambda x: x.std(axis=1)),
+    # Like Nx, deviations of integers square in f32, which does not hold the squares of 64 bits.
+    "std": (
+        lambda x: nx.std(nx.astype(x, "f64"), axis=1),
+        lambda x: x.std(axis=1),
+    ),
     "nanmean": (lambda x: nx.nanmean(x, axis=0), lambda x: x.mean(axis=0)),
     "median": (lambda x: nx.median(x, axis=1), lambda x: np.median(x, axis=1)),
     "hypot": (lambda x: nx.hypot(x, x), lambda x: np.hypot(x, x)),
