@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "crates/nxla/src/names.md"
 
-#: The items to which names in the table are relative, other than those of the crate's root.
+#: The paths of items of the table that the root of the crate does not export.
 RELATIVE = {"Graph": "crate::graph::Graph"}
 
 #: The methods of `Tensor` and `Expr` that belong to the types to which these dereference.

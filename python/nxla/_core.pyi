@@ -1319,7 +1319,7 @@ class OnnxModel:
     """An ONNX model that was read; the base of ``from_onnx``."""
     @staticmethod
     def load(path: str | os.PathLike[str]) -> OnnxModel:
-        """Reads a file, and the files with weights beside it."""
+        """Reads a file, and the files with weights in the same folder."""
     @staticmethod
     def read(data: bytes) -> OnnxModel:
         """Reads bytes."""

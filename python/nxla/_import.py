@@ -176,7 +176,7 @@ def _read(
 
 
 def _text(source: str | bytes | os.PathLike[str]) -> str:
-    """Return the text of a module."""
+    """Return a module in textual form."""
     is_text = isinstance(source, str) and ("\n" in source or "func.func" in source)
     if is_text:
         return str(source)

@@ -32,8 +32,7 @@ def from_onnx(
     Parameters
     ----------
     source : path or bytes
-        A file, or its contents. Files with weights beside the model are read with it; they need a
-        path.
+        A file, or its contents. A model with weights in other files of its folder needs a path.
     weights : {"constants", "arguments"}, optional
         ``"arguments"`` makes the weights the first argument of the function, a dictionary like
         `OnnxFunction.weights`, so that gradients with respect to the weights can be computed.
@@ -158,7 +157,7 @@ class OnnxFunction:
 
 
 def _converted(value: Any, dtype: Any) -> Any:
-    """Give Python numbers and lists the declared dtype; arrays keep their own."""
+    """Convert Python numbers and lists to the declared dtype; arrays keep their dtype."""
     if isinstance(value, (bool, int, float, complex, list, tuple)):
         return _core.tensor(value, dtype=dtype)
     return value

@@ -90,8 +90,8 @@ class named_scope(ContextDecorator):  # noqa: N801  # called like a function
                 f"named_scope: name: must be a nonempty string without a slash; got {name!r}"
             )
         self._name = name
-        #: Whether each entered block is traced, the innermost last; a decorator enters one object
-        #: once for each call.
+        #: For each block that was entered, true if it is traced; the innermost block is last. A
+        #: decorator enters the same object for each call.
         self._entered: list[bool] = []
 
     def __enter__(self) -> Self:

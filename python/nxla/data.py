@@ -189,7 +189,8 @@ class _Prefetched:
 def _fill(items: Iterator[Any], results: queue.Queue[Any], stopped: threading.Event) -> None:
     """Put items into a queue until the reader stops.
 
-    A function of its own: a method would keep the iterator alive, and it would never stop.
+    This is not a method, because a thread that runs a method would keep the iterator alive, and
+    the iterator would never stop the thread.
     """
 
     def put(entry: tuple[Any, BaseException | None]) -> bool:

@@ -41,7 +41,7 @@ def outcomes(group: str) -> list[report.Outcome]:
 
 @pytest.mark.parametrize("group", sorted(groups()))
 def test_evaluator(group: str) -> None:
-    """Results, prints, expressions, derivatives and stages equal those of Nx."""
+    """Nx returns the same results, prints, expressions, derivatives and stages."""
     assert not report.failures(outcomes(group))
 
 

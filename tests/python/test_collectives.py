@@ -1,4 +1,4 @@
-"""Functions of parts: the combined results of devices equal those of one device, on any backend."""
+"""Functions of parts: several devices together compute what one device computes, on any backend."""
 
 import collections
 import re
@@ -38,7 +38,7 @@ def compiled(tmp_path):
 
 
 def both(function, mesh, inputs, outputs, *args):
-    """Return the results on the mesh, which must equal those of the evaluator."""
+    """Return the results on the mesh; the evaluator must return the same."""
     found = nx.shard_map(function, mesh, inputs, outputs)(*args)
     alone = nx.shard_map(function, mesh, inputs, outputs, compiler="evaluator")(*args)
     np.testing.assert_allclose(np.asarray(found), np.asarray(alone), rtol=1e-5)

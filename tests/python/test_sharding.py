@@ -1,4 +1,4 @@
-"""Functions over several devices: results equal those of one device, and shardings place data."""
+"""Functions over several devices: one device computes the same, and shardings place data."""
 
 import pickle
 

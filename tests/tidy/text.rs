@@ -1,4 +1,4 @@
-//! Rules for references in texts: no references outside the project, and no paths of missing files.
+//! Rules for references in comments and docs: no references outside the project, and no paths of missing files.
 
 use crate::dependencies::code_spans;
 use crate::source::{File, Tree};

@@ -137,8 +137,8 @@ mod handler {
         previous: *mut Buffer,
     }
 
-    // SAFETY: the declarations equal those of glibc. All versions define the functions, for programs
-    // that were compiled before `pthread_cleanup_push` was a macro.
+    // SAFETY: glibc declares the functions with these types. All of its versions define them, for
+    // programs that were compiled before `pthread_cleanup_push` was a macro.
     unsafe extern "C" {
         fn _pthread_cleanup_push(buffer: *mut Buffer, routine: Routine, argument: *mut c_void);
         fn _pthread_cleanup_pop(buffer: *mut Buffer, execute: c_int);

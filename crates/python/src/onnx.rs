@@ -34,7 +34,7 @@ fn described(values: &[Declared]) -> Vec<Described> {
 
 #[pymethods]
 impl PyOnnxModel {
-    /// Reads a file, and the files with weights beside it.
+    /// Reads a file, and the files with weights in the same folder.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| load_onnx(&path)).or_raise().map(Self)

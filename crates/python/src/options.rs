@@ -229,8 +229,8 @@ fn has_own_options() -> bool {
     nxla_runtime::has_own_options()
 }
 
-/// Sets the options of this thread, or resets them to those of the process for None, and returns the
-/// old options.
+/// Sets the options of this thread and returns its old options. For None, the thread uses the options
+/// of the process.
 #[pyfunction]
 #[pyo3(signature = (options))]
 fn replace_default_options<'py>(

@@ -232,7 +232,7 @@ pub fn comparison_scalar(number: Number, common: Option<DType>) -> Value {
     Value::Tensor(Tensor::scalar(scalar, dtype))
 }
 
-/// An operand of a comparison with elements of a dtype; see [`compared`].
+/// An operand of a comparison with elements of a dtype; see [`comparison_scalar`].
 pub fn compared_with(operand: &impl Operand, dtype: DType) -> Value {
     match operand.to_value() {
         Value::Number(number) => comparison_scalar(number, Some(dtype)),

@@ -93,7 +93,7 @@ pub enum Error {
         /// The difference.
         why: String,
     },
-    /// Vectorized axes are invalid, or do not match those of other operands.
+    /// Vectorized axes are invalid, or do not match the vectorized axes of other operands.
     #[error("{function}: {why}")]
     Vectors {
         /// The function as the user knows it.

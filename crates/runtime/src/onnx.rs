@@ -52,7 +52,7 @@ pub fn load_onnx(path: &Path) -> Result<Model> {
     Ok(Model::read(&bytes, &mut Folder { path: folder, last: None })?)
 }
 
-/// Reads an ONNX model without files beside it.
+/// Reads an ONNX model whose weights are all in these bytes.
 ///
 /// # Errors
 /// Returns an error if the model cannot be imported.

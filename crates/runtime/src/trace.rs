@@ -323,7 +323,7 @@ impl Trace {
         self.lock().captured.iter().map(|captured| captured.tensor.clone()).collect()
     }
 
-    /// The source line of the first use of each tensor of [`Trace::captured`], if known.
+    /// The source line of the first use of each tensor of [`Trace::captured_tensors`], if known.
     pub fn captured_lines(&self) -> Vec<Option<Line>> {
         self.lock().captured.iter().map(|captured| captured.source.line()).collect()
     }

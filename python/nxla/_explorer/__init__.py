@@ -103,8 +103,8 @@ def view(
     file : path, optional
         The file to write.
     group_by : {"scope", "line", "none"}, optional
-        The groups of nodes: those of `named_scope`, runs of nodes of one source line, or none. By
-        default scopes if there are any, else lines.
+        How to group nodes: by the scopes of `named_scope`, by runs of nodes from one source line,
+        or not at all. By default scopes if there are any, else lines.
     timeline : Timeline or path, optional
         A simulation of the stages, or the profile of a run, shown below the graph.
     seconds : sequence of float, optional

@@ -103,7 +103,7 @@ class Model:
             self.edges[name].append(value)
 
     def input_group(self, parent: int, count: int) -> int:
-        """Return the group of the inputs of a program, which is a group of its own for many."""
+        """Return the group for the inputs of a program: a separate group if there are many."""
         if parent >= 0 or count <= _FEW_INPUTS:
             return parent
         if self._inputs is None:

@@ -1,6 +1,6 @@
 """Functions for neural networks: activations, norms, attention, losses, pooling.
 
-All functions are pure. There are no layers and no modules: parameters are in containers of the user
+All functions are pure. Layers and modules do not exist: users keep parameters in containers
 (dicts, tuples, dataclasses), and a model is a function of its parameters. Therefore derivatives,
 `nxla.optim`, serialization and devices do not depend on models. The reasons are in
 ``docs/decisions/0015-functions-not-layers.md``.

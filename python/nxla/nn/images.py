@@ -328,7 +328,7 @@ def interpolate(
         If the mode is unknown or has another number of axes, or not exactly one of `size` and
         `scale_factor` is passed.
     ShapeError
-        If there is no spatial axis, or a size is not positive.
+        If the tensor has no spatial axis, or a size is not positive.
 
     Examples
     --------

@@ -66,8 +66,8 @@ def gradient(
 
     Notes
     -----
-    The differences are those of ``numpy.gradient``, second-order accurate inside. For the
-    derivative of a function use `nxla.grad`.
+    The differences equal ``numpy.gradient``, and are second-order accurate inside. `nxla.grad`
+    computes the derivative of a function.
 
     Examples
     --------

@@ -100,7 +100,7 @@ def _binomial(key: Tensor, n: Tensor, p: Tensor) -> Tensor:
     rare = _core.where(valid, _core.where(is_high, 1.0 - p, p), 0.0)
     is_large = n * rare >= _LARGE_MEAN
     is_some = (n * rare > 0.0) & ~is_large
-    # Each method runs on parameters of its own range.
+    # Both methods run for all elements, so each gets valid parameters where the other one counts.
     few = _by_waiting(
         _core.random_fold_in(key, 0), _core.where(is_some, n, 0.0), _core.where(is_some, rare, 0.5)
     )

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 class FactoredState(NamedTuple):
     """The number of steps, and for each tensor running means of squares.
 
-    A factored tensor has the means over rows and over columns, another one those of its elements.
+    A factored tensor has the means over rows and over columns. Another tensor has the means of its
+    elements.
     """
 
     count: Tensor  # type: ignore[assignment]  # which is a method of tuples

@@ -185,9 +185,9 @@ def lbfgs(
     Parameters
     ----------
     learning_rate : float or callable, optional
-        The length of a step relative to that of Newton's method. By default a line search finds it;
-        then ``update`` takes two more arguments: the ``value`` of the function, and the function
-        ``value_fn`` of the parameters.
+        The length of a step relative to a step of Newton's method. By default a line search finds
+        the length; then ``update`` takes two more arguments: the ``value`` of the function, and the
+        function ``value_fn`` of the parameters.
     memory_size, scale_init_precond
         As for `scale_by_lbfgs`.
     max_linesearch_steps : int

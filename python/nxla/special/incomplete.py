@@ -162,7 +162,7 @@ class _Gamma:
     def __init__(self, a: Tensor, x: Tensor) -> None:
         self.a, self.x = a, x
         self.is_low = x < a + 1.0
-        # Each form runs on arguments of its own region.
+        # Both forms run for all elements, so each gets valid arguments where the other one counts.
         self.valid = (a > 0.0) & (x > 0.0) & _core.isfinite(a) & _core.isfinite(x)
         self.safe_a = safe = _core.where(self.valid, a, 1.0)
         self.low_x = _core.where(self.valid & self.is_low, x, safe * 0.5)
@@ -198,7 +198,10 @@ class _Gamma:
 def _fraction_slope(
     step: Callable[..., Any], params: Any, first: tuple[Tensor, Tensor], tangents: Any
 ) -> tuple[Tensor, Tensor]:
-    """Return a continued fraction and its derivative; `first` has those of the first entry."""
+    """Return a continued fraction and its derivative.
+
+    `first` is the value and the derivative of the first entry.
+    """
     value, slope = first
     zero = value * 0.0
     state, still = _fraction_start(value), (zero, slope, zero, slope, _core.tensor(0.0, "f64"))

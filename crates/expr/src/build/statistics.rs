@@ -359,7 +359,10 @@ fn dtype_of_sum(dtype: DType, count: i128) -> DType {
 }
 
 /// Returns a number as an integer if it is one.
-#[expect(clippy::cast_possible_truncation, reason = "the limit is below that of the integer")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "every number below the limit fits the integer"
+)]
 fn number(x: f64) -> Number {
     if x.fract() == 0.0 && x.abs() < 1e15 { Number::Int(x as i128) } else { Number::Float(x) }
 }

@@ -261,8 +261,8 @@ impl<'a> Lexer<'a> {
         malformed_line(self.line, format!("expected {expected}; got {found}"))
     }
 
-    /// Moves over a bracketed text, whose opening bracket is next. Brackets inside of strings do
-    /// not count.
+    /// Skips everything from the next opening bracket to its closing bracket. Brackets inside of
+    /// strings do not count.
     pub(super) fn skip_brackets(&mut self) -> Result<()> {
         let line = self.line;
         let mut open = Vec::new();

@@ -8,7 +8,7 @@ use super::malformed_line;
 use super::syntax::Dense;
 use crate::Result;
 
-/// Reads the text between the angle brackets of a dense constant.
+/// Reads the elements between the angle brackets of a dense constant.
 pub(super) fn read(lexer: &mut Lexer<'_>, ty: &TensorType) -> Result<Dense> {
     let line = lexer.line();
     lexer.skip_space();

@@ -62,11 +62,11 @@ pub enum Weights {
 }
 
 impl Module {
-    /// Reads the text of a module, and builds the function `@main`, or the first function.
+    /// Reads a module in textual form, and builds the function `@main`, or the first function.
     ///
     /// # Errors
-    /// Returns an error with a line for damaged text, and an error that lists all operations that are not
-    /// supported.
+    /// Returns an error with a line for a damaged module, and an error that lists all unsupported
+    /// operations.
     pub fn from_text(text: &str) -> Result<Self> {
         Self::from_text_with(text, Weights::Constants)
     }

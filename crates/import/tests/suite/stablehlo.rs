@@ -169,8 +169,8 @@ fn damaged_modules_are_read_or_refused() {
     }
 }
 
-/// The text of this project is read as a program that computes the same. Ops that the text writes as
-/// compositions come back as compositions; other programs come back with the same digest.
+/// A module that this project writes is read as a program with the same results. The writer composes
+/// some ops of others, and these stay composed; other programs keep their digest.
 #[test]
 fn own_text_is_read() {
     let (mut failed, mut equal) = (Vec::new(), 0);

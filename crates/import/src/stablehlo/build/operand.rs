@@ -138,7 +138,7 @@ impl Operation {
     pub(super) fn result(&self, index: usize) -> Result<&TensorType, Fail> {
         match self.result_types.get(index) {
             Some(Type::Tensor(ty)) => Ok(ty),
-            Some(Type::Other(text)) => unsupported(format!("the type {text} is not supported")),
+            Some(Type::Other(name)) => unsupported(format!("the type {name} is not supported")),
             _ => malformed("a result must be a tensor"),
         }
     }
@@ -150,7 +150,7 @@ impl Operation {
     }
 }
 
-/// Returns the operands, of which there must be a fixed number.
+/// Returns the operands as an array. Another number of operands is an error.
 pub(super) fn fixed<T: Copy, const N: usize>(operands: &[T]) -> Result<[T; N], Fail> {
     let count = operands.len();
     let array = operands.try_into();

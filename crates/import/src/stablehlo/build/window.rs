@@ -8,7 +8,7 @@ use super::reduce::Combine;
 use super::{Builder, Fail, Slot, Values, malformed, nodes_of, unsupported};
 use crate::stablehlo::syntax::{Operation, Region};
 
-/// The most positions in a window of several operands, each of which becomes a slice.
+/// The largest number of positions in a window of several operands. Each position becomes a slice.
 const MAX_POSITIONS: usize = 1024;
 
 /// The attributes of a window, one entry per axis.
