@@ -59,16 +59,7 @@ fn derivatives(function: &Program) -> Outcome<Vec<(&'static str, Program)>> {
 
 /// The nodes of a program and of all of its regions.
 fn nodes(program: &Program) -> usize {
-    let mut pending = vec![program];
-    let mut total = 0;
-    while let Some(program) = pending.pop() {
-        let graph = program.graph();
-        total += graph.len();
-        for id in graph.ids() {
-            pending.extend(graph.op(id).regions().into_iter().map(AsRef::as_ref));
-        }
-    }
-    total
+    program.programs().map(|program| program.graph().len()).sum()
 }
 
 /// Returns the time of a derivative relative to the function.

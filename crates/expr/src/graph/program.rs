@@ -119,6 +119,18 @@ impl Program {
         &self.graph
     }
 
+    /// Iterates over the program and the programs of all nested regions.
+    pub fn programs(&self) -> impl Iterator<Item = &Program> {
+        let mut pending = vec![self];
+        std::iter::from_fn(move || {
+            let program = pending.pop()?;
+            let graph = program.graph();
+            let regions = graph.ids().flat_map(|id| graph.op(id).regions());
+            pending.extend(regions.map(|region| &**region));
+            Some(program)
+        })
+    }
+
     /// Returns the types of the inputs.
     pub fn inputs(&self) -> &[TensorType] {
         &self.inputs
