@@ -3,12 +3,13 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use nxla_tensor::{Live, LiveMemory};
+
 use crate::error::Error;
 use crate::event::Event;
 use crate::faults;
 use crate::in_flight::{self, ForeignThread, InFlight};
 use crate::malloc;
-use crate::memory::{Live, LiveMemory};
 use crate::plugin::Plugin;
 use crate::sys::*;
 use crate::value::{self, Value};

@@ -83,7 +83,7 @@ pub use host::{
 };
 pub use in_flight::{wait_until_all_idle, wait_until_all_idle_for};
 pub use malloc::THRESHOLDS_VARIABLE;
-pub use memory::{DeviceMemory, LiveMemory};
+pub use memory::DeviceMemory;
 pub use options::{CompileOptions, ExecuteOptions};
 pub use plugin::Plugin;
 pub use private::{PrivateFolder, read_bounded};

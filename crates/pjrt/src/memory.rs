@@ -1,7 +1,5 @@
 //! Memory statistics of devices.
 
-use std::sync::atomic::{AtomicI64, Ordering};
-
 use crate::client::{Client, Device};
 use crate::error::{Error, ErrorCode};
 use crate::sys::*;
@@ -19,53 +17,6 @@ pub struct DeviceMemory {
     pub pool: Option<i64>,
     /// The largest block that was requested.
     pub largest_block: Option<i64>,
-}
-
-/// The buffers of this process in the memory of a device. Memory that the plugin needs itself is
-/// not included.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LiveMemory {
-    /// Bytes of buffers that have not been freed.
-    pub bytes: i64,
-    /// The number of these buffers.
-    pub buffers: i64,
-    /// The most bytes at a time.
-    pub peak: i64,
-}
-
-/// Counts buffers as they come and go.
-#[derive(Debug, Default)]
-pub(crate) struct Live {
-    bytes: AtomicI64,
-    buffers: AtomicI64,
-    peak: AtomicI64,
-}
-
-impl Live {
-    #[inline]
-    pub(crate) fn add(&self, bytes: usize) {
-        let bytes = bytes as i64;
-        let now = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.buffers.fetch_add(1, Ordering::Relaxed);
-        if now > self.peak.load(Ordering::Relaxed) {
-            self.peak.fetch_max(now, Ordering::Relaxed);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn remove(&self, bytes: usize) {
-        self.bytes.fetch_sub(bytes as i64, Ordering::Relaxed);
-        self.buffers.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn now(&self) -> LiveMemory {
-        let load = |figure: &AtomicI64| figure.load(Ordering::Relaxed);
-        LiveMemory {
-            bytes: load(&self.bytes),
-            buffers: load(&self.buffers),
-            peak: load(&self.peak),
-        }
-    }
 }
 
 impl Client {

@@ -75,7 +75,7 @@ fn every_type_is_told_as_it_is() {
 fn memory_is_counted_until_it_is_freed() {
     let client = Client::new(&plugin(), &[]).unwrap();
     let device = &client.devices()[0];
-    let live = || (device.live_memory().bytes, device.live_memory().buffers);
+    let live = || (device.live_memory().bytes, device.live_memory().tensors);
     let x = client.adopt(&HostTensor::zeros(DType::U8, [5000]).unwrap(), device).unwrap();
     assert_eq!(live(), (5000, 1));
     x.delete().unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nxla_runtime::host::host_memory;
+use nxla_runtime::host::{LiveMemory, host_memory};
 use nxla_runtime::pjrt::{Client, Plugin, Value};
 use nxla_runtime::{Device, finish_profile, known_devices};
 use pyo3::prelude::*;
@@ -28,17 +28,13 @@ fn finish(py: Python<'_>) -> Option<String> {
 #[pyfunction]
 fn memory_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let report = PyDict::new(py);
-    let figures = |bytes: i64, tensors: i64, peak: i64| {
-        [("bytes", bytes), ("tensors", tensors), ("peak", peak)].into_py_dict(py)
+    let figures = |live: LiveMemory| {
+        [("bytes", live.bytes), ("tensors", live.tensors), ("peak", live.peak)].into_py_dict(py)
     };
-    let host = host_memory();
-    let [bytes, tensors, peak] =
-        [host.bytes, host.tensors, host.peak].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
-    report.set_item(Device::HOST.to_string(), figures(bytes, tensors, peak)?)?;
+    report.set_item(Device::HOST.to_string(), figures(host_memory())?)?;
     for device in known_devices() {
         let Some(description) = device.description() else { continue };
-        let live = description.live_memory();
-        report.set_item(device.to_string(), figures(live.bytes, live.buffers, live.peak)?)?;
+        report.set_item(device.to_string(), figures(description.live_memory())?)?;
     }
     Ok(report)
 }

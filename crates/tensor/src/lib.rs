@@ -28,6 +28,7 @@ mod float_text;
 mod heatmap;
 mod host;
 mod limits;
+mod live;
 mod names;
 mod pool;
 mod print;
@@ -44,13 +45,14 @@ pub use error::TensorError;
 pub use heatmap::Heatmap;
 pub use host::HostTensor;
 pub use limits::FloatLimits;
+pub use live::{Live, LiveMemory};
 pub use names::{AxisName, Names, NamesError, merge_names, type_text};
 pub use pool::{held_memory, release_held_memory};
 pub use print::{PrintOptions, element_text, tensor_text};
 pub use promote::{Number, NumberError, promote, promote_keep_pred, weak_dtype};
 pub use scalar::Scalar;
 pub use shape::{MAX_RANK, Shape, ShapeError, broadcast_shapes, normalize_axes, normalize_axis};
-pub use storage::{Frozen, HostMemory, host_memory};
+pub use storage::{Frozen, host_memory};
 
 /// The Rust types of narrow floats and complex numbers, so that users need no other crate.
 pub use float8::{F8E4M3, F8E5M2};

@@ -5,9 +5,9 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::block::Block;
+use crate::live::{Live, LiveMemory};
 use crate::pool;
 
 /// The contents of [`Storage::scratch`] in debug builds, so that tests detect bytes that were not
@@ -48,21 +48,8 @@ impl fmt::Debug for Frozen {
     }
 }
 
-/// The memory of live host tensors in this process. Memory of other owners, such as NumPy arrays,
-/// does not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostMemory {
-    /// The bytes of the elements. Tensors that share memory count once.
-    pub bytes: usize,
-    /// The number of allocations.
-    pub tensors: usize,
-    /// The maximum of the bytes.
-    pub peak: usize,
-}
-
-static BYTES: AtomicUsize = AtomicUsize::new(0);
-static TENSORS: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
+/// The host tensors of this process.
+static LIVE: Live = Live::new();
 
 /// Returns the memory of live host tensors.
 ///
@@ -75,9 +62,8 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 /// # Ok::<(), nxla_tensor::TensorError>(())
 /// ```
 #[must_use]
-pub fn host_memory() -> HostMemory {
-    let read = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
-    HostMemory { bytes: read(&BYTES), tensors: read(&TENSORS), peak: read(&PEAK) }
+pub fn host_memory() -> LiveMemory {
+    LIVE.now()
 }
 
 /// The start of a block, which returns to the pool when it is dropped.
@@ -100,8 +86,7 @@ impl OwnedBytes {
 
 impl Drop for OwnedBytes {
     fn drop(&mut self) {
-        BYTES.fetch_sub(self.len, Ordering::Relaxed);
-        TENSORS.fetch_sub(1, Ordering::Relaxed);
+        LIVE.remove(self.len);
         pool::give(std::mem::take(&mut self.block));
     }
 }
@@ -117,11 +102,7 @@ pub(crate) enum Storage {
 
 impl Storage {
     fn owned(block: Block, len: usize) -> Storage {
-        let bytes = BYTES.fetch_add(len, Ordering::Relaxed) + len;
-        TENSORS.fetch_add(1, Ordering::Relaxed);
-        if bytes > PEAK.load(Ordering::Relaxed) {
-            PEAK.fetch_max(bytes, Ordering::Relaxed);
-        }
+        LIVE.add(len);
         Storage::Owned(Arc::new(OwnedBytes { block, len }))
     }
 
