@@ -1,6 +1,6 @@
 //! Random numbers from keys.
 
-use nxla_runtime::graph::build::{Choice, Covariance, Draw};
+use nxla_runtime::graph::build::{Choice, Covariance, Draw, check_integer_range};
 use nxla_runtime::graph::{ErrorKind, ExprId, Graph};
 use nxla_runtime::{DType, Number};
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use crate::apply::{Ids, apply, apply_parts, many, number_tensor, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
 use crate::operands::{Operands, Role};
-use crate::value::{FromPython, Value};
+use crate::value::{FromPython, Value, number_of};
 
 type Parts = Vec<Py<PyAny>>;
 
@@ -90,37 +90,22 @@ fn draw_of(shape: ShapeArg, dtype: Option<DTypeArg>, names: Option<NamesArg>) ->
     Draw { shape: shape.0, dtype: dtype.map(|dtype| dtype.0), names }
 }
 
-/// Any two parameters.
-#[expect(clippy::unnecessary_wraps, reason = "it stands where a check may")]
-fn any(_: &Value, _: &Value, _: Option<DType>) -> PyResult<()> {
-    Ok(())
-}
+/// A check of two parameters and the dtype of the result.
+type Check = fn(&Bound<'_, PyAny>, &Bound<'_, PyAny>, Option<DType>) -> PyResult<()>;
+
+/// Accepts any two parameters.
+const ANY: Check = |_, _, _| Ok(());
 
 /// Rejects plain bounds with an empty range, or outside of the dtype, to which they are converted
-/// before the draw.
-fn between(low: &Value, high: &Value, dtype: Option<DType>) -> PyResult<()> {
-    let (&Value::Number(Number::Int(low)), &Value::Number(Number::Int(high))) = (low, high) else {
-        return Ok(());
-    };
-    if low >= high {
-        let why = format!("high: must exceed low = {low}; got {high}");
-        return Err(argument_error("randint", why));
-    }
-    let limits =
-        dtype.map(|dtype| [dtype.min_value(), dtype.max_value()].map(|limit| limit.as_i128()));
-    if let Some([Some(min), Some(max)]) = limits
-        && (low < min || high - 1 > max)
-    {
-        let dtype = dtype.expect("it has limits");
-        let why =
-            format!("dtype: must contain all integers from {low} to below {high}; got {dtype}");
-        return Err(argument_error("randint", why));
-    }
-    Ok(())
-}
+/// before the draw. Other bounds are not read here.
+const BETWEEN: Check = |low, high, dtype| match (number_of(low)?, number_of(high)?) {
+    (Some(Number::Int(low)), Some(Number::Int(high))) => check_integer_range(low, high, dtype)
+        .map_err(|(argument, why)| argument_error("randint", format!("{argument}: {why}"))),
+    _ => Ok(()),
+};
 
 macro_rules! distributions {
-    ($($(#[$doc:meta])* $function:ident as $name:literal ($first:ident, $second:ident) $check:ident;)*) => {
+    ($($(#[$doc:meta])* $function:ident as $name:literal ($first:ident, $second:ident) $check:expr;)*) => {
         $(
             $(#[$doc])*
             #[pyfunction]
@@ -134,7 +119,8 @@ macro_rules! distributions {
                 advance: bool,
             ) -> PyResult<Parts> {
                 let attributes = draw_of(shape, dtype, names);
-                $check(&Value::of($first, $name)?, &Value::of($second, $name)?, attributes.dtype)?;
+                let check: Check = $check;
+                check($first, $second, attributes.dtype)?;
                 let parameters = [$first.clone(), $second.clone()];
                 let operands = key_and_parameters($name, key, &parameters, attributes.dtype)?;
                 draw(key.py(), &operands, advance, |graph, key, ids| {
@@ -147,11 +133,11 @@ macro_rules! distributions {
 
 distributions! {
     /// Uniform floats between two bounds.
-    random_uniform as "uniform" (low, high) any;
+    random_uniform as "uniform" (low, high) ANY;
     /// Normal floats.
-    random_normal as "normal" (mean, deviation) any;
+    random_normal as "normal" (mean, deviation) ANY;
     /// Uniform integers between two bounds.
-    random_integers as "randint" (low, high) between;
+    random_integers as "randint" (low, high) BETWEEN;
 }
 
 /// Gumbel floats.

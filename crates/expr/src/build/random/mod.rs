@@ -15,7 +15,7 @@ mod distributions;
 mod samples;
 mod truncated;
 
-pub use samples::{Choice, Covariance, Draw};
+pub use samples::{Choice, Covariance, Draw, check_integer_range};
 
 use nxla_tensor::{DType, Scalar};
 

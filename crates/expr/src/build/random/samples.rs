@@ -413,17 +413,8 @@ impl Graph {
         let (Some(least), Some(limit)) = (self.known_integer(low), self.known_integer(high)) else {
             return Ok(());
         };
-        if least >= limit {
-            let why = format!("must exceed low = {least}; got {limit}");
-            return Err(self.invalid(op, "high", why));
-        }
-        let (min, max) = (dtype.min_value().as_i128(), dtype.max_value().as_i128());
-        if min.is_some_and(|min| least < min) || max.is_some_and(|max| limit - 1 > max) {
-            let why =
-                format!("must contain all integers from {least} to below {limit}; got {dtype}");
-            return Err(self.invalid(op, "dtype", why));
-        }
-        Ok(())
+        check_integer_range(least, limit, Some(dtype))
+            .map_err(|(argument, why)| self.invalid(op, argument, why))
     }
 
     /// Returns `(2^bits upper + lower) mod span`, for spans up to `2^32` in 64 bits.
@@ -578,6 +569,27 @@ fn limits(dtype: DType) -> FloatLimits {
 fn bits_of_one(dtype: DType) -> u64 {
     let one = HostTensor::scalar(Scalar::Float(1.0), dtype);
     one.bytes().iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte))
+}
+
+/// Checks that integers lie between two bounds, and that a dtype contains all of them.
+///
+/// # Errors
+/// Returns the name of the wrong argument of a draw and the reason.
+pub fn check_integer_range(
+    low: i128,
+    high: i128,
+    dtype: Option<DType>,
+) -> std::result::Result<(), (&'static str, String)> {
+    if low >= high {
+        return Err(("high", format!("must exceed low = {low}; got {high}")));
+    }
+    let Some(dtype) = dtype else { return Ok(()) };
+    let (min, max) = (dtype.min_value().as_i128(), dtype.max_value().as_i128());
+    if min.is_some_and(|min| low < min) || max.is_some_and(|max| high - 1 > max) {
+        let why = format!("must contain all integers from {low} to below {high}; got {dtype}");
+        return Err(("dtype", why));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
