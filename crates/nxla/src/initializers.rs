@@ -21,7 +21,7 @@
 
 use nxla_expr::build::Draw;
 use nxla_expr::{ErrorKind, ExprId, Graph, Result};
-use nxla_tensor::{DType, Number};
+use nxla_tensor::{DType, Number, normalize_axis};
 
 /// The standard deviation of the standard normal distribution between -2 and 2.
 const TRUNCATED: f64 = 0.879_625_661_034_239_8;
@@ -303,11 +303,12 @@ impl Initializer {
 
     /// Builds the nodes of a draw with a key.
     pub(crate) fn build(self, graph: &mut Graph, key: ExprId, draw: &Draw) -> Result<ExprId> {
-        let draw = Draw { dtype: Some(draw.dtype.unwrap_or(DType::F32)), ..draw.clone() };
+        let dtype = draw.dtype.unwrap_or(DType::F32);
+        let draw = Draw { dtype: Some(dtype), ..draw.clone() };
         match self.rule {
             Rule::Constant(value) => {
                 let value = bound(graph, value, &draw)?;
-                let x = graph.as_type(value, draw.dtype.unwrap_or(DType::F32))?;
+                let x = graph.as_type(value, dtype)?;
                 graph.broadcast_and_name(x, draw.shape, None, draw.names)
             }
             Rule::Uniform { low, high } => uniform_in(graph, key, [low, high], &draw),
@@ -357,11 +358,8 @@ impl Initializer {
             return Ok(if rank == 2 { [0, 1] } else { [1, 0] });
         };
         let resolve = |axis: i64| {
-            let from_start = if axis < 0 { axis + rank as i64 } else { axis };
-            usize::try_from(from_start)
-                .ok()
-                .filter(|&axis| axis < rank)
-                .ok_or_else(|| invalid(format!("must have the axis {axis}; got {:?}", draw.shape)))
+            normalize_axis(axis, rank)
+                .map_err(|_| invalid(format!("must have the axis {axis}; got {:?}", draw.shape)))
         };
         Ok([resolve(axes[0])?, resolve(axes[1])?])
     }

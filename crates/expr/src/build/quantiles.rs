@@ -281,7 +281,7 @@ impl Graph {
         let count = self.count_of_known(x, axes, keep_axes)?;
         let wide = nxla_tensor::promote(dtype, self.dtype(count));
         let x = self.as_type(x, wide)?;
-        let all: Vec<i64> = (0..).take(self.shape(x).rank()).collect();
+        let all = self.all_axes(x);
         let mean = self.nan_mean(x, Some(axes.unwrap_or(&all)), true)?;
         // NaN is replaced before the computation, so that derivatives are finite.
         let (known, is_known) = (self.without_nan(x, Scalar::zero(wide))?, self.equal(x, x)?);

@@ -335,7 +335,7 @@ impl Graph {
         self.rename(spread, names)
     }
 
-    fn all_axes(&self, x: ExprId) -> Vec<i64> {
+    pub(super) fn all_axes(&self, x: ExprId) -> Vec<i64> {
         (0..).take(self.shape(x).rank()).collect()
     }
 
@@ -358,7 +358,8 @@ fn dtype_of_sum(dtype: DType, count: i128) -> DType {
     }
 }
 
-/// Returns a number as an integer if it is one.
+/// Returns a number as an integer if it is one, which prints without a point and equals the count of
+/// the mean.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "every number below the limit fits the integer"

@@ -5,7 +5,7 @@ use std::panic::Location;
 
 use nxla_expr::{ExprId, Graph, Layout, Metadata, sharding_note};
 use nxla_runtime::{Error, Mesh, Result, VectorAxis, Vectors};
-use nxla_tensor::AxisName;
+use nxla_tensor::{AxisName, normalize_axis};
 
 use crate::expr::Expr;
 
@@ -173,13 +173,10 @@ pub(super) fn number(axis: usize) -> i64 {
 
 /// Resolves an axis of the elements that may be negative.
 pub(super) fn element_axis(function: &str, axis: i64, rank: usize) -> Result<usize> {
-    let from_start = if axis < 0 { axis + number(rank) } else { axis };
-    match usize::try_from(from_start) {
-        Ok(at) if at < rank => Ok(at),
-        _ => Err(Error::Layout(format!(
-            "{function}: axis: must be an axis of a tensor with {rank} axes; got {axis}"
-        ))),
-    }
+    normalize_axis(axis, rank).map_err(|_| {
+        let why = format!("axis: must be an axis of a tensor with {rank} axes; got {axis}");
+        Error::Layout(format!("{function}: {why}"))
+    })
 }
 
 /// Divides an axis into one part for each device; the parts become the first axis of the elements.

@@ -48,7 +48,7 @@ impl Argument for Sizes {
 }
 
 /// Converts sizes; -1 becomes `None`, a size that is inferred.
-fn resolved(function: &str, sizes: Vec<i64>) -> Result<Vec<Option<usize>>> {
+pub(super) fn resolved(function: &str, sizes: Vec<i64>) -> Result<Vec<Option<usize>>> {
     let size = |size: i64| match size {
         -1 => Ok(None),
         size => usize::try_from(size).map(Some).map_err(|_| {

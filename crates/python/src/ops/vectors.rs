@@ -8,9 +8,10 @@ use pyo3::types::PyTuple;
 
 use super::add_functions;
 use super::args::{NamesArg, sizes};
+use super::movement::resolved;
 use crate::apply::{capture, number_tensor};
 use crate::derivative::{Values, leaves, wrap};
-use crate::errors::{OrRaise, argument_error, trace_error, user_error};
+use crate::errors::{OrRaise, trace_error, user_error};
 use crate::expr::PyExpr;
 use crate::source;
 use crate::tensor::PyTensor;
@@ -88,14 +89,8 @@ fn revectorize(
     shape: Option<&Bound<'_, PyAny>>,
     names: Option<NamesArg>,
 ) -> PyResult<Py<PyAny>> {
-    let size = |size: i64| match size {
-        -1 => Ok(None),
-        size => usize::try_from(size).map(Some).map_err(|_| {
-            argument_error("revectorize", format!("sizes: must be at least -1; got {size}"))
-        }),
-    };
     let shape = match shape {
-        Some(shape) => Some(sizes(shape)?.into_iter().map(size).collect::<PyResult<_>>()?),
+        Some(shape) => Some(resolved("revectorize", sizes(shape)?).or_raise()?),
         None => None,
     };
     let names =
