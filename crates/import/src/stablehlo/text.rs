@@ -66,7 +66,7 @@ impl<'a> Parser<'a> {
                     let module = self.operation(0)?;
                     syntax.name = symbol_name(&module);
                     for operation in module.regions.into_iter().flat_map(|body| body.operations) {
-                        syntax.functions.extend(self.generic_function(operation));
+                        syntax.functions.extend(Self::generic_function(operation));
                     }
                 }
                 _ => self.declaration(syntax)?,
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
             }
             Token::String("func.func") => {
                 let operation = self.operation(0)?;
-                syntax.functions.extend(self.generic_function(operation));
+                syntax.functions.extend(Self::generic_function(operation));
                 Ok(())
             }
             Token::Word("sdy.mesh") => {
@@ -239,7 +239,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Converts an operation `func.func` in the generic form.
-    fn generic_function(&mut self, operation: Operation) -> Option<Function> {
+    fn generic_function(operation: Operation) -> Option<Function> {
         if operation.name != "func.func" {
             return None;
         }
@@ -252,7 +252,7 @@ impl<'a> Parser<'a> {
         let body =
             operation.regions.into_iter().next().filter(|body| !body.operations.is_empty())?;
         let (input_names, output_names) = (vec![None; inputs.len()], vec![None; outputs.len()]);
-        let (values, line) = (self.values, operation.line);
+        let (values, line) = (operation.first_result, operation.line);
         Some(Function { name, inputs, input_names, outputs, output_names, body, values, line })
     }
 
@@ -356,6 +356,7 @@ impl<'a> Parser<'a> {
         self.lexer.skip_space();
         let line = self.lexer.line();
         let mut operation = match self.lexer.next()? {
+            Token::String("func.func") => return self.function_operation(&names, line, depth),
             Token::String(name) => self.generic(name, line, depth)?,
             Token::Word("stablehlo.reduce" | "mhlo.reduce") => self.reduce(line, depth)?,
             Token::Word("stablehlo.while" | "mhlo.while") => self.while_loop(line, depth)?,
@@ -379,6 +380,25 @@ impl<'a> Parser<'a> {
         if count == 0 {
             self.values += operation.result_types.len();
         }
+        Ok(operation)
+    }
+
+    /// Reads the generic form of a function after the name. Values are numbered within a function;
+    /// `first_result` of the operation is their number.
+    fn function_operation(
+        &mut self,
+        results: &[(&'a str, usize)],
+        line: usize,
+        depth: usize,
+    ) -> Result<Operation> {
+        if !results.is_empty() {
+            return Err(malformed_line(line, "func.func must not have results"));
+        }
+        let outer = (std::mem::take(&mut self.names), std::mem::take(&mut self.values));
+        let mut operation = self.generic("func.func", line, depth)?;
+        operation.first_result = self.values;
+        (self.names, self.values) = outer;
+        self.location()?;
         Ok(operation)
     }
 

@@ -51,6 +51,9 @@ impl Builder<'_> {
         if name == "topk" {
             let attributes = "mhlo.attributes";
             let k = operation.entry_sizes(&[attributes], "k")?;
+            if operation.entry_sizes(&[attributes], "largest")? == [0] {
+                return unsupported("largest: must be true; got false");
+            }
             let (&[x], &[k]) = (x, &k[..]) else { return Ok(None) };
             let (values, indices) = self.graph.top_k(x, k)?;
             return Ok(Some(vec![values, indices]));

@@ -93,11 +93,9 @@ impl Builder<'_> {
         if batch.iter().chain(contract).any(|&axis| axis >= rank) {
             return malformed("an axis is out of range");
         }
-        let rest = (0..rank).filter(|axis| !batch.contains(axis));
-        let order: Vec<usize> = batch.iter().copied().chain(rest).collect();
+        let (x, order) = self.axes_to_front(x, batch)?;
         let place = |axis: &usize| order.iter().position(|at| at == axis).unwrap_or(0);
-        let contract = contract.iter().map(place).collect();
-        Ok((self.axes_to_front(x, batch)?, contract))
+        Ok((x, contract.iter().map(place).collect()))
     }
 
     fn convolution(&mut self, operation: &Operation, x: ExprId, y: ExprId) -> Result<ExprId, Fail> {

@@ -10,6 +10,7 @@ impl Builder<'_> {
         &mut self,
         name: &str,
         operation: &Operation,
+        _: &[ExprId],
     ) -> Result<Option<ExprId>, Fail> {
         Ok(Some(match name {
             "constant" | "chlo.constant" => match operation.attribute(&["value"]) {
@@ -21,7 +22,7 @@ impl Builder<'_> {
                         let ty = TensorType::new(tensor.dtype(), tensor.shape().clone());
                         self.graph.constant(value, ty)?
                     }
-                    _ => self.constant(tensor, operation.line)?,
+                    _ => self.constant(tensor)?,
                 },
                 Some(Attribute::Dense(Dense::Other(ty))) => {
                     return unsupported(format!("the type {ty} is not supported"));

@@ -3,7 +3,7 @@
 use nxla_expr::{BinaryOp, ExprId, Lowering, Op, UnaryOp};
 use nxla_tensor::{DType, Scalar};
 
-use super::operand::fixed;
+use super::operand::{fixed, sizes_of};
 use super::{Builder, Fail, malformed, unsupported};
 use crate::stablehlo::syntax::Operation;
 
@@ -68,6 +68,9 @@ impl Builder<'_> {
         operation: &Operation,
         x: &[ExprId],
     ) -> Result<Option<ExprId>, Fail> {
+        if name.starts_with("chlo.broadcast_") {
+            self.check_broadcast(operation, x)?;
+        }
         if let Some(op) = unary_op(name) {
             let [x] = fixed(x)?;
             return Ok(Some(self.graph.unary(op, x)?));
@@ -127,6 +130,17 @@ impl Builder<'_> {
             _ => return Ok(None),
         };
         Ok(Some(result))
+    }
+
+    /// Checks that the operand of lower rank has the last axes of the result, as in NumPy.
+    fn check_broadcast(&self, operation: &Operation, x: &[ExprId]) -> Result<(), Fail> {
+        let Some(found) = operation.optional(&["broadcast_dimensions"])? else { return Ok(()) };
+        let ranks = || x.iter().map(|&id| self.graph.shape(id).rank());
+        let (low, high) = (ranks().min().unwrap_or(0), ranks().max().unwrap_or(0));
+        if sizes_of(&found)?.into_iter().eq(high - low..high) {
+            return Ok(());
+        }
+        unsupported(format!("broadcast_dimensions: must be the last {low} axes; got {found:?}"))
     }
 
     /// Builds a binary operation with the semantics of StableHLO for booleans and integers.
@@ -273,7 +287,8 @@ impl Builder<'_> {
             ("e11m52", _) => DType::F64,
             _ => return unsupported(format!("the format {format} has no dtype")),
         };
-        if narrow.bits() >= dtype.bits() {
+        // Formats of equal width, such as e5m10 and e8m7, do not contain each other.
+        if narrow == dtype || narrow.bits() > dtype.bits() {
             return Ok(x);
         }
         let rounded = self.graph.as_type(x, narrow)?;

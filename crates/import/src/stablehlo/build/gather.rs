@@ -4,7 +4,7 @@ use nxla_expr::build::SliceStart;
 use nxla_expr::{ExprId, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
 
-use super::operand::{axes, sizes_of};
+use super::operand::axes;
 use super::{Builder, Fail, malformed};
 use crate::stablehlo::syntax::Operation;
 
@@ -84,7 +84,7 @@ impl Dimensions {
     }
 }
 
-fn distinct(axes: &[usize]) -> bool {
+pub(super) fn distinct(axes: &[usize]) -> bool {
     axes.iter().enumerate().all(|(at, axis)| !axes[..at].contains(axis))
 }
 
@@ -158,8 +158,7 @@ impl Builder<'_> {
         if !fits {
             return malformed("slice_sizes must fit the operand, with 1 for collapsed axes");
         }
-        let Starts { axes: indexed, values, batch } = self.starts(&dims, indices)?;
-        let starts = Starts { axes: indexed, values, batch };
+        let starts = self.starts(&dims, indices)?;
         self.gather_windows(x, &dims, &starts, &windows, &window_axes)
     }
 
@@ -263,7 +262,6 @@ impl Builder<'_> {
         let Some(permutation) = permutation else {
             return malformed("the offset axes do not fit the result");
         };
-        let permutation = sizes_of(&axes(&permutation))?;
         Ok(self.graph.transpose(x, Some(&axes(&permutation)))?)
     }
 }

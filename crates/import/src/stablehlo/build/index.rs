@@ -4,7 +4,7 @@ use nxla_expr::ExprId;
 use nxla_expr::build::SliceStart;
 
 use super::operand::{fixed, numbers, sizes_of};
-use super::{Builder, Fail, malformed};
+use super::{Builder, Fail, malformed, unsupported};
 use crate::stablehlo::syntax::{Attribute, Operation};
 
 impl Builder<'_> {
@@ -44,7 +44,7 @@ impl Builder<'_> {
             "torch_index_select" => {
                 let [x, indices] = fixed(x)?;
                 if operation.integer(&["batch_dims"])? != 0 {
-                    return malformed("batch axes are not supported");
+                    return unsupported("batch axes are not supported");
                 }
                 self.graph.take(x, indices, operation.integer(&["dim"])?)?
             }

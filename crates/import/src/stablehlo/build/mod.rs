@@ -81,18 +81,20 @@ pub(super) enum Slot {
 /// The values of one call of a function.
 pub(super) type Values = Vec<Slot>;
 
+/// The scalar parameters and the results of a traced region.
+pub(super) type TracedElements = (Vec<ExprId>, Vec<ExprId>);
+
 /// The state of an import.
 pub(super) struct Builder<'a> {
     pub(super) graph: Graph,
     functions: BTreeMap<&'a str, &'a Function>,
     unsupported: Vec<Unsupported>,
-    /// The lines of the operations in `unsupported`.
-    reported: BTreeSet<usize>,
+    /// The line, the name and the reason of each operation in `unsupported`.
+    reported: BTreeSet<(usize, String, String)>,
     operations: usize,
     depth: usize,
-    /// The inputs that were constants, if constants become inputs: their number among the inputs, by the
-    /// line of the constant, and their values.
-    weights: Option<BTreeMap<usize, ExprId>>,
+    /// The inputs that were constants, by the constant in the syntax tree, if constants become inputs.
+    weights: Option<BTreeMap<*const HostTensor, ExprId>>,
     weight_values: Vec<HostTensor>,
     inputs: Vec<TensorType>,
 }
@@ -173,24 +175,25 @@ fn name_of(ty: &Type) -> String {
 
 impl<'a> Builder<'a> {
     /// Returns a constant tensor, as an input if constants become inputs.
-    pub(super) fn constant(&mut self, tensor: &HostTensor, line: usize) -> Result<ExprId, Fail> {
+    pub(super) fn constant(&mut self, tensor: &HostTensor) -> Result<ExprId, Fail> {
         let is_weight = tensor.dtype().is_float() || tensor.dtype().is_complex();
         let Some(weights) = self.weights.as_mut().filter(|_| is_weight) else {
             return Ok(self.graph.tensor(tensor.clone())?);
         };
-        if let Some(&known) = weights.get(&line) {
+        let key = std::ptr::from_ref(tensor);
+        if let Some(&known) = weights.get(&key) {
             return Ok(known);
         }
         let ty = TensorType::new(tensor.dtype(), tensor.shape().clone());
         let input = self.graph.parameter(self.inputs.len(), ty.clone());
-        weights.insert(line, input);
+        weights.insert(key, input);
         self.inputs.push(ty);
         self.weight_values.push(tensor.clone());
         Ok(input)
     }
 
     fn report(&mut self, op: &str, line: usize, why: String) {
-        if self.reported.insert(line) {
+        if self.reported.insert((line, op.to_owned(), why.clone())) {
             self.unsupported.push(Unsupported { op: op.to_owned(), place: Place::Line(line), why });
         }
     }
@@ -339,21 +342,12 @@ impl<'a> Builder<'a> {
         let name = operation.name.as_str();
         let short = ["stablehlo.", "mhlo."].iter().find_map(|dialect| name.strip_prefix(dialect));
         let short = short.unwrap_or(name);
-        if let Some(id) = self.elementwise(short, operation, &nodes)? {
-            return Ok(Some(vec![Slot::Node(id)]));
-        }
-        let single = match self.create(short, operation)? {
-            Some(id) => Some(id),
-            None => match self.movement(short, operation, &nodes)? {
-                Some(id) => Some(id),
-                None => match self.contract(short, operation, &nodes)? {
-                    Some(id) => Some(id),
-                    None => self.index(short, operation, &nodes)?,
-                },
-            },
-        };
-        if let Some(id) = single {
-            return Ok(Some(vec![Slot::Node(id)]));
+        let families =
+            [Self::elementwise, Self::create, Self::movement, Self::contract, Self::index];
+        for family in families {
+            if let Some(id) = family(self, short, operation, &nodes)? {
+                return Ok(Some(vec![Slot::Node(id)]));
+            }
         }
         if let Some(results) = self.linalg(short, operation, &nodes)? {
             return Ok(Some(results.into_iter().map(Slot::Node).collect()));
@@ -389,14 +383,24 @@ impl<'a> Builder<'a> {
         values: &mut Values,
         tensors: &[ExprId],
     ) -> Result<Option<Vec<ExprId>>, Fail> {
-        let Some(traced) = self.trace_elements(region, values, tensors)? else { return Ok(None) };
-        let (parameters, outputs) = traced;
+        match self.trace_elements(region, values, tensors)? {
+            Some(traced) => self.applied(&traced, tensors).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Applies a traced region over scalars to tensors of one shape.
+    pub(super) fn applied(
+        &mut self,
+        (parameters, outputs): &TracedElements,
+        tensors: &[ExprId],
+    ) -> Result<Vec<ExprId>, Fail> {
         let shape = match tensors.first() {
             Some(&first) => self.graph.shape(first).clone(),
             None => return malformed("needs at least one operand"),
         };
         let mut results = Vec::new();
-        for result in self.substituted(&outputs, &parameters, tensors)? {
+        for result in self.substituted(outputs, parameters, tensors)? {
             let scalar_result = self.graph.shape(result) != &shape;
             results.push(if scalar_result {
                 self.graph.broadcast(result, shape.clone(), None)?
@@ -404,7 +408,7 @@ impl<'a> Builder<'a> {
                 result
             });
         }
-        Ok(Some(results))
+        Ok(results)
     }
 
     /// Traces a region on scalar parameters with the dtypes of tensors. Returns the parameters and the
@@ -414,7 +418,7 @@ impl<'a> Builder<'a> {
         region: &Region,
         values: &mut Values,
         tensors: &[ExprId],
-    ) -> Result<Option<(Vec<ExprId>, Vec<ExprId>)>, Fail> {
+    ) -> Result<Option<TracedElements>, Fail> {
         if region.parameters.len() != tensors.len() {
             return malformed(format!(
                 "the region has {} parameters; got {} operands",

@@ -83,12 +83,17 @@ impl Builder<'_> {
         Ok(self.graph.broadcast(x, shape, Some(&axes(&sorted)))?)
     }
 
-    /// Moves the axes `first` of a tensor to the front, in this order.
-    pub(super) fn axes_to_front(&mut self, x: ExprId, first: &[usize]) -> Result<ExprId, Fail> {
+    /// Moves the axes `first` of a tensor to the front, in this order. Returns the tensor and the
+    /// old position of each of its axes.
+    pub(super) fn axes_to_front(
+        &mut self,
+        x: ExprId,
+        first: &[usize],
+    ) -> Result<(ExprId, Vec<usize>), Fail> {
         let rank = self.graph.shape(x).rank();
         let rest = (0..rank).filter(|axis| !first.contains(axis));
         let order: Vec<usize> = first.iter().copied().chain(rest).collect();
-        Ok(self.graph.transpose(x, Some(&axes(&order)))?)
+        Ok((self.graph.transpose(x, Some(&axes(&order)))?, order))
     }
 
     /// Returns a list of sizes with one entry per axis of a tensor.

@@ -3,6 +3,7 @@
 use nxla_expr::{BinaryOp, ExprId, Op, ReduceOp};
 use nxla_tensor::{DType, Scalar};
 
+use super::gather::distinct;
 use super::operand::{axes, fixed};
 use super::{Builder, Fail, Slot, Values, elementwise, malformed, nodes_of};
 use crate::stablehlo::syntax::{Operation, Region};
@@ -95,6 +96,9 @@ impl Builder<'_> {
         let rank = self.graph.shape(tensors[0]).rank();
         if dimensions.iter().any(|&axis| axis >= rank) {
             return malformed("a dimension is out of range");
+        }
+        if !distinct(&dimensions) {
+            return malformed(format!("dimensions: must be distinct; got {dimensions:?}"));
         }
         if let (&[x], &[initial]) = (tensors, initial) {
             return self.reduce_one(x, initial, &dimensions, (region, values));
@@ -203,7 +207,13 @@ impl Builder<'_> {
         (region, values): (&Region, &mut Values),
     ) -> Result<Option<Vec<ExprId>>, Fail> {
         let shape = self.graph.shape(tensors[0]).clone();
-        let count: usize = dimensions.iter().map(|&axis| shape[axis]).product();
+        // A tensor without elements may have axes whose product is too large for a size.
+        let count = dimensions.iter().try_fold(1_i64, |count, &axis| {
+            i64::try_from(shape[axis]).ok().and_then(|size| count.checked_mul(size))
+        });
+        let Some(count) = count.and_then(|count| usize::try_from(count).ok()) else {
+            return malformed("the reduced axes have too many elements");
+        };
         let rest: Vec<usize> = (0..shape.rank())
             .filter(|axis| !dimensions.contains(axis))
             .map(|axis| shape[axis])
@@ -211,8 +221,15 @@ impl Builder<'_> {
         let flat: Vec<usize> = std::iter::once(count).chain(rest.iter().copied()).collect();
         let mut current = Vec::new();
         for &tensor in tensors {
-            let front = self.axes_to_front(tensor, dimensions)?;
+            let (front, _) = self.axes_to_front(tensor, dimensions)?;
             current.push(self.graph.reshape(front, flat.clone())?);
+        }
+        let elements: Vec<ExprId> = current.iter().chain(&current).copied().collect();
+        let Some(traced) = self.trace_elements(region, values, &elements)? else {
+            return Ok(None);
+        };
+        if traced.1.len() != tensors.len() {
+            return malformed("the region must return one value per operand");
         }
         let mut length = count;
         while length > 1 {
@@ -225,12 +242,7 @@ impl Builder<'_> {
                     pairs.push(self.graph.slice_along_axis(tensor, start, range, 0, 2)?);
                 }
             }
-            let Some(mut combined) = self.apply_to_elements(region, values, &pairs)? else {
-                return Ok(None);
-            };
-            if combined.len() != current.len() {
-                return malformed("the region must return one value per operand");
-            }
+            let mut combined = self.applied(&traced, &pairs)?;
             if length % 2 == 1 {
                 for (result, &tensor) in combined.iter_mut().zip(&current) {
                     let last = nxla_expr::build::SliceStart::at(length - 1);
@@ -251,7 +263,7 @@ impl Builder<'_> {
         for &tensor in &current {
             operands.push(self.graph.reshape(tensor, rest.clone())?);
         }
-        self.apply_to_elements(region, values, &operands)
+        self.applied(&traced, &operands).map(Some)
     }
 
     /// Returns a scalar constant.

@@ -136,6 +136,10 @@ impl Builder<'_> {
             ));
         };
         let shape = operation.result(0)?.shape.clone();
+        if shape.rank() != geometry.sizes.len() {
+            let (expected, found) = (geometry.sizes.len(), shape.rank());
+            return malformed(format!("the result must have {expected} axes; got {found}"));
+        }
         let mut padded = Vec::new();
         for (&tensor, &initial) in tensors.iter().zip(initial) {
             let padding: Vec<Padding> = geometry
@@ -159,6 +163,14 @@ impl Builder<'_> {
         for &value in initial {
             current.push(self.graph.broadcast(value, shape.clone(), None)?);
         }
+        let region = operation.region(0)?;
+        let elements: Vec<ExprId> = current.iter().chain(&padded).copied().collect();
+        let Some(traced) = self.trace_elements(region, values, &elements)? else {
+            return Ok(None);
+        };
+        if traced.1.len() != padded.len() {
+            return malformed("the region must return one value per operand");
+        }
         for position in 0..count {
             let mut rest = position;
             let mut starts = vec![SliceStart::at(0); shape.rank()];
@@ -171,11 +183,7 @@ impl Builder<'_> {
                 let part = self.graph.slice(tensor, &starts, &lengths, Some(&geometry.strides))?;
                 current.push(part);
             }
-            match self.apply_to_elements(operation.region(0)?, values, &current)? {
-                Some(next) if next.len() == padded.len() => current = next,
-                Some(_) => return malformed("the region must return one value per operand"),
-                None => return Ok(None),
-            }
+            current = self.applied(&traced, &current)?;
         }
         Ok(Some(current))
     }
