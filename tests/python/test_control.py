@@ -570,3 +570,17 @@ def test_eager_loops_check_what_traced_ones_check(count):
     for body in (lambda i, s: nx.ones(3), lambda i, s: (s, s), lambda i, s: s + i):
         loop = lambda x: nx.fori(0, count, body, x)  # noqa: B023, E731
         assert outcome(lambda: loop(nx.ones(2))) == outcome(lambda: nx.jit(loop)(nx.ones(2)))  # noqa: B023
+
+
+@pytest.mark.parametrize("pred", [False, True])
+def test_if_with_a_constant_predicate_in_a_trace(compiler, pred):
+    seen = []
+
+    def f(x):
+        return nx.if_(pred, lambda: (nx.hook(x * 2, seen.append), 1))
+
+    for function in (f, nx.jit(f, compiler=compiler)):
+        seen.clear()
+        found, number = function(nx.tensor([3.0]))
+        assert (found.tolist(), number.item(), number.dtype) == ([6.0 * pred], pred, nx.int32)
+        assert len(seen) == pred

@@ -70,6 +70,12 @@ def test_multinomials_in_batches():
     assert nx.sum(drawn, axis=-1).tolist() == [[5, 7]] * 3
     assert drawn[:, 1].tolist() == [[7, 0]] * 3
     assert nx.random.multinomial_split(KEY, 4, [1.0]).tolist() == [4]
+    with pytest.raises(
+        nx.ShapeError, match=r"multinomial: shape: parameters \(2,\) must broadcast"
+    ):
+        nx.random.multinomial(KEY, [5, 7], p, shape=())
+    with pytest.raises(nx.ShapeError, match="multinomial: parameters: must broadcast"):
+        nx.random.multinomial(KEY, [5, 7], p, shape=3)
     with pytest.raises(nx.ShapeError, match="multinomial: p: must have categories"):
         nx.random.multinomial(KEY, 4, 0.5)
 
@@ -95,3 +101,36 @@ def test_draws_of_several_keys(compiler):
         together = nx.vmap(lambda key: nx.random.binomial_split(key, 100, 0.3))(keys)
         alone = [nx.random.binomial_split(key, 100, 0.3).item() for key in keys]
     assert together.tolist() == alone
+
+
+def test_draws_are_traced_once_for_equal_shapes(monkeypatch):
+    from nxla.ops import counts, reduce
+
+    traced = []
+    draw = counts._binomial
+
+    def counted(key, n, p):
+        traced.append(n.shape)
+        return draw(key, n, p)
+
+    monkeypatch.setattr(reduce, "_compiled", {})
+    monkeypatch.setattr(counts, "_binomial", counted)
+    random = nx.random
+    for seed in range(3):
+        key = random.key(seed)
+        for shape, dtype in ((4, "s32"), (5, "s32"), (5, "u8")):
+            drawn, _ = random.binomial(key, 9, [0.25], shape, dtype)
+            assert drawn.shape == (shape,)
+            assert drawn.dtype == dtype
+            jitted = nx.jit(lambda key, s=shape, d=dtype: random.binomial(key, 9, [0.25], s, d))
+            if seed == 2:
+                assert nx.all(jitted(key).value == drawn).item()
+    assert traced == [(4,), (5,), (5,)] * 2  # Once eagerly, and once in `jit`.
+    for categories in (2, 3, 2):
+        value = random.multinomial_split(key, 9, nx.ones(categories), 4)
+        assert value.shape == (4, categories)
+        assert nx.sum(value, axis=1).tolist() == [9] * 4
+    assert len(traced) == 8
+    for dtype in ("f32", "f64", "f32"):
+        assert random.student_t_split(key, 5.0, 3, dtype).dtype == dtype
+    assert len(reduce._compiled) == 3 + 1 + 2

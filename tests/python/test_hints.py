@@ -32,6 +32,16 @@ KEY = nx.random.key(0)
         (lambda: nx.random.normal(KEY, size=(3,)), "here it is shape="),
         (lambda: nx.einsum("ij->", X, out=X), "tensors do not change"),
         (lambda: nx.tensor([1.0], requires_grad=True), "nx.grad"),
+        (lambda: nx.gradient(X, dim=0), "here it is axis="),
+        (lambda: nx.random.binomial(KEY, 3, 0.5, size=(3,)), "here it is shape="),
+        (lambda: nx.nn.conv_transpose(X, X, stride=2), "here it is strides="),
+        (lambda: nx.nn.gru_cell(X, X, X, X, b_y=X), "did you mean b_[xh]="),
+        (lambda: nx.nn.ctc_loss(X, X, X, X, blank=1), "did you mean blank_id="),
+        (lambda: nx.linalg.expm(X, out=X), "tensors do not change"),
+        (lambda: nx.special.i0(X, out=X), "tensors do not change"),
+        (lambda: nx.special.logit(X, out=X), "tensors do not change"),
+        (lambda: nx.special.gammainc(X, X, out=X), "tensors do not change"),
+        (lambda: nx.special.zeta(X, out=X), "tensors do not change"),
         (lambda: nx.sum(X, axs=0), "did you mean axis="),
         (lambda: nx.scan(lambda c, x: (c, c), 0, lengths=3), "did you mean length="),
         (lambda: nx.sum(X, zzz=1), "its arguments are x, axis, dtype, keepdims$"),
@@ -125,3 +135,35 @@ def test_vdot_is_that_of_numpy(dtype, compiler):
     assert complex(found.item()) == complex(np.vdot(*wide))
     with pytest.raises(nx.ShapeError):
         nx.vdot(nx.ones(2), nx.ones(3))
+
+
+#: Modules whose functions have no hints, by the reason.
+WITHOUT_HINTS = {
+    "functions that take functions, and that often decorate them": (
+        "nxla.collectives nxla.custom nxla.derivatives nxla.gradients nxla.partitions "
+        "nxla.recompute nxla.sharding nxla.transform nxla.vectors nxla._tracing"
+    ),
+    "properties of shapes and dtypes, which `import nxla` needs": "nxla.ops.metadata nxla.limits",
+    "options, devices and reports, whose arguments are those of this package only": (
+        "nxla._versions nxla.compiler nxla.debug nxla.options nxla.placement nxla.printing"
+    ),
+    "bytes, files and other tools, whose arguments are paths, objects and settings": (
+        "nxla._explorer nxla._import nxla._onnx nxla.foreign nxla.heatmap nxla.ops.bytes "
+        "nxla.ops.files nxla.streams"
+    ),
+}
+
+
+def test_public_functions_have_hints():
+    excepted = {name for names in WITHOUT_HINTS.values() for name in names.split()}
+    missing, used = [], set()
+    for module in (nx, nx.nn, nx.optim, nx.random, nx.special, nx.data, nx.linalg):
+        for name in module.__all__:
+            function = getattr(module, name)
+            if not inspect.isfunction(function) or hasattr(function, "__wrapped__"):
+                continue
+            used.add(function.__module__)
+            if function.__module__ not in excepted:
+                missing.append(f"{module.__name__}.{name} of {function.__module__}")
+    assert not missing
+    assert used == excepted

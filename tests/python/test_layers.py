@@ -49,6 +49,37 @@ def test_conv_transpose_with_same_padding_multiplies_sizes(stride, window):
     assert out.shape == (1, 2, 5 * stride)
 
 
+def test_conv_transpose_refuses_output_padding_with_same_padding():
+    x, kernel = nx.ones((1, 1, 5)), nx.ones((1, 1, 3))
+    with pytest.raises(
+        nx.ArgumentError,
+        match=r'^conv_transpose: output_padding: must be 0 with padding="same"; got 1$',
+    ):
+        nn.conv_transpose(x, kernel, strides=2, padding="same", output_padding=1)
+    same = nn.conv_transpose(x, kernel, strides=2, padding="same", output_padding=[0])
+    assert same.shape == (1, 1, 10)
+    pairs = nn.conv_transpose(x, kernel, strides=2, padding=[(1, 0)], output_padding=1)
+    assert pairs.shape == (1, 1, 11)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "nearest", "align_corners": True}, "align_corners: must be False for mode 'near"),
+        ({"mode": "nearest-exact", "align_corners": True}, "align_corners: must be False for mode"),
+        ({"antialias": True}, "antialias: must be False for mode 'nearest'; got True"),
+        ({"mode": "nearest-exact", "antialias": True}, "antialias: must be False for mode"),
+        (
+            {"mode": "linear", "align_corners": True, "antialias": True},
+            "antialias: must be False with align_corners; got True",
+        ),
+    ],
+)
+def test_interpolate_refuses_options_that_do_not_apply(options, message):
+    with pytest.raises(nx.ArgumentError, match=f"^interpolate: {message}"):
+        nn.interpolate(nx.ones((1, 1, 4)), size=2, **options)
+
+
 def test_conv_transpose_by_hand():
     out = nn.conv_transpose([[[1.0, 2.0]]], [[[1.0, 10.0]]], strides=2, output_padding=1)
     assert out.tolist() == [[[1.0, 10.0, 2.0, 20.0, 0.0]]]
@@ -260,3 +291,27 @@ def test_ctc_loss_of_other_dtypes_and_shapes():
     assert one.item() == pytest.approx(4 * np.log(3), rel=1e-6)
     with pytest.raises(nx.ShapeError, match="ctc_loss: operands: must have the shapes"):
         nn.ctc_loss(nx.zeros((2, 3)), nx.zeros((1, 2)), [[1]], [[0]])
+
+
+def test_ctc_is_traced_once_for_equal_shapes_and_blanks(monkeypatch):
+    from nxla.nn import sequences
+    from nxla.ops import reduce
+
+    traced = []
+    loss_of = sequences._ctc
+
+    def counted(x, x_pads, y, y_pads, blank_id):
+        traced.append(blank_id)
+        return loss_of(x, x_pads, y, y_pads, blank_id)
+
+    monkeypatch.setattr(reduce, "_compiled", {})
+    monkeypatch.setattr(sequences, "_ctc", counted)
+    x, pads = nx.tensor(RNG.normal(size=(2, 6, 4)), dtype="f32"), nx.zeros((2, 6))
+    operands = pads, nx.tensor([[1, 2], [3, 1]]), nx.zeros((2, 2))
+    losses = [nn.ctc_loss(x, *operands, blank_id=blank) for blank in (0, 3, 0, 3)]
+    assert traced == [0, 3]
+    assert losses[0].tolist() == losses[2].tolist() != losses[1].tolist() == losses[3].tolist()
+    for blank, loss in ((0, losses[0]), (3, losses[1]), (np.int32(3), losses[1])):
+        call = lambda x, blank=blank: nn.ctc_loss(x, *operands, blank_id=blank)  # noqa: E731
+        assert nx.all_close(nx.jit(call)(x), loss, rtol=1e-5).item()
+        assert nx.all_close(call(x), loss, rtol=1e-5).item()

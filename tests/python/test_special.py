@@ -192,3 +192,31 @@ def test_derivatives_of_many_elements_converge():
             for s in (1, -1)
         )
         np.testing.assert_allclose(slope.numpy(), (up - down) / 2e-4, rtol=1e-3, atol=1e-7)
+
+
+def test_functions_are_traced_once_for_equal_types(monkeypatch):
+    from nxla.ops import reduce
+    from nxla.special import elementary
+
+    traced = []
+    logit_of = elementary._logit
+
+    def counted(x):
+        traced.append(x.shape)
+        return logit_of(x)
+
+    monkeypatch.setattr(reduce, "_compiled", {})
+    monkeypatch.setattr(elementary, "_logit", counted)
+    for shape in ((2,), (3,), (2,), (3,)):
+        found = nx.special.logit(nx.full(shape, 0.5))
+        assert found.tolist() == [0.0] * shape[0]
+    assert traced == [(2,), (3,)]
+    assert list(reduce._compiled) == [("logit", (None,))]
+    x = nx.tensor([0.25, 0.5])
+    assert nx.vmap(nx.special.logit)(x).tolist() == nx.special.logit(x).tolist()
+    assert nx.grad(lambda x: nx.sum(nx.special.logit(x)))(x)[1].item() == pytest.approx(4.0)
+
+
+def test_names_of_other_libraries_have_hints():
+    with pytest.raises(AttributeError, match=r"nx\.abs"):
+        nx.special.absolute  # noqa: B018

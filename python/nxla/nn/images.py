@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
 
@@ -71,7 +71,8 @@ def conv_transpose(
     ShapeError
         If the ranks or the channels do not match.
     ArgumentError
-        If an argument has another number of entries.
+        If an argument has another number of entries, or ``output_padding`` is passed with
+        ``"same"``.
 
     Examples
     --------
@@ -94,10 +95,14 @@ def conv_transpose(
     added = _per_axis(op, "output_padding", output_padding, count)
     gaps = _per_axis(op, "kernel_dilation", kernel_dilation, count)
     reach = [gap * (size - 1) for gap, size in zip(gaps, kernel.shape[2:], strict=True)]
-    pairs = _removed(op, padding, steps, reach, added)
+    if padding == "same" and any(added):
+        raise ArgumentError(
+            f'{op}: output_padding: must be 0 with padding="same"; got {output_padding}'
+        )
+    removed = _removed(op, padding, steps, reach, added)
     around = [
         (far - low, far - high + more)
-        for far, (low, high), more in zip(reach, pairs, added, strict=True)
+        for far, (low, high, more) in zip(reach, removed, strict=True)
     ]
     return _core.conv(
         x,
@@ -111,25 +116,21 @@ def conv_transpose(
 
 def _removed(
     op: str, padding: Padding, steps: list[int], reach: list[int], added: list[int]
-) -> list[tuple[int, int]]:
-    """Return the padding of the convolution that is transposed.
-
-    `added` receives the elements that are missing at the ends.
-    """
+) -> list[tuple[int, int, int]]:
+    """Return the elements that are removed at both ends and added at the end of each axis."""
     if padding == "valid":
-        return [(0, 0)] * len(steps)
+        return [(0, 0, more) for more in added]
     if padding == "same":
-        pairs = []
-        for axis, (step, far) in enumerate(zip(steps, reach, strict=True)):
-            total = max(far + 1 - step, 0)
-            added[axis] = step - far - 1 + total
-            pairs.append((total // 2, total - total // 2))
-        return pairs
+        totals = [max(far + 1 - step, 0) for step, far in zip(steps, reach, strict=True)]
+        return [
+            (total // 2, total - total // 2, step - far - 1 + total)
+            for step, far, total in zip(steps, reach, totals, strict=True)
+        ]
     if isinstance(padding, str):
         raise ArgumentError(f'{op}: padding: must be "valid", "same" or pairs; got {padding!r}')
     if len(padding) != len(steps):
         raise ArgumentError(f"{op}: padding: must have {len(steps)} pairs; got {len(padding)}")
-    return [(low, high) for low, high in padding]
+    return [(low, high, more) for (low, high), more in zip(padding, added, strict=True)]
 
 
 def _turned(kernel: Tensor, groups: int) -> Tensor:
@@ -318,15 +319,17 @@ def interpolate(
         at the center), ``"linear"``, ``"bilinear"`` or ``"trilinear"`` by the number of axes, or
         ``"bicubic"`` (Keys' kernel with -0.75, and with -0.5 if `antialias` is True).
     align_corners : bool
-        If True, the first and the last elements of operand and result are at the same positions.
+        If True, the first and the last elements of operand and result are at the same positions;
+        not for the nearest neighbor.
     antialias : bool
-        If True, the kernel is as wide as an element of the result where an axis shrinks.
+        If True, the kernel is as wide as an element of the result where an axis shrinks; not for
+        the nearest neighbor, and not with `align_corners`.
 
     Raises
     ------
     ArgumentError
-        If the mode is unknown or has another number of axes, or not exactly one of `size` and
-        `scale_factor` is passed.
+        If the mode is unknown or has another number of axes, an option does not apply, or not
+        exactly one of `size` and `scale_factor` is passed.
     ShapeError
         If the tensor has no spatial axis, or a size is not positive.
 
@@ -347,6 +350,12 @@ def interpolate(
             f"{op}: mode: must be a method for {count} spatial axes, such as "
             f"{['nearest', *(name for name, n in axes.items() if n == count)]}; got {mode!r}"
         )
+    if mode.startswith("nearest"):
+        for name, value in (("align_corners", align_corners), ("antialias", antialias)):
+            if value:
+                raise ArgumentError(f"{op}: {name}: must be False for mode {mode!r}; got {value}")
+    elif align_corners and antialias:
+        raise ArgumentError(f"{op}: antialias: must be False with align_corners; got {antialias}")
     if (size is None) == (scale_factor is None):
         raise ArgumentError(f"{op}: size, scale_factor: exactly one must be passed")
     factors: list[float | None] = [None] * count
@@ -372,14 +381,16 @@ def interpolate(
             starts = [i * old // new if factor is None else int(i / factor) for i in range(new)]
             result = _nearest(result, axis, [float(start) for start in starts])
             continue
-        corners = align_corners and mode != "nearest-exact"
-        places = _positions(old, new, align_corners=corners, factor=factor)
+        places = _positions(old, new, align_corners=align_corners, factor=factor)
         if mode == "nearest-exact":
             result = _nearest(result, axis, places)
             continue
         cubic = "cubic" if antialias else "sharp"
         kernel, radius = _KERNELS[cubic if mode == "bicubic" else "linear"]
         shrink = old / new if factor is None else 1.0 / factor
-        widen = max(shrink, 1.0) if antialias and not align_corners else 1.0
+        widen = max(shrink, 1.0) if antialias else 1.0
         result = _resample(result, axis, kernel, radius, places, widen=widen, clamp=widen == 1.0)
     return result if mode.startswith("nearest") else _rounded(result, x)
+
+
+_hints.install(globals())

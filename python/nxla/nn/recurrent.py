@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor
 from nxla.errors import ShapeError
 
@@ -155,3 +155,6 @@ def gru_cell(
     new = _core.tanh(from_x[2] + reset * from_h[2])
     h = (1.0 - update) * new + update * h
     return h, h
+
+
+_hints.install(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor
 from nxla.errors import ShapeError
 from nxla.ops.loops import scan
@@ -84,15 +84,17 @@ def ctc_loss(
             f"ctc_loss: labels: must be {x.shape[0]} sequences, as logits; got {y.shape[0]}"
         )
 
-    def loss(x: Tensor, x_pads: Tensor, y: Tensor, y_pads: Tensor) -> Tensor:
-        dtype = x.dtype if x.dtype.kind == "float" else _core.f32
-        wide = _core.astype(x, dtype if dtype.bits >= 32 else _core.f32)
-        return _core.astype(_ctc(wide, x_pads, y, y_pads, blank_id), dtype)
-
-    return _traced(loss, "ctc_loss", *operands)
+    return _traced(_rounded, "ctc_loss", *operands, blank_id, key="ctc_loss")
 
 
-def _ctc(x: Tensor, x_pads: Tensor, y: Tensor, y_pads: Tensor, blank_id: int) -> Tensor:
+def _rounded(x: Tensor, x_pads: Tensor, y: Tensor, y_pads: Tensor, blank_id: TensorLike) -> Tensor:
+    """Return the loss in the dtype of the logits, computed in at least 32 bits."""
+    dtype = x.dtype if x.dtype.kind == "float" else _core.f32
+    wide = _core.astype(x, dtype if dtype.bits >= 32 else _core.f32)
+    return _core.astype(_ctc(wide, x_pads, y, y_pads, blank_id), dtype)
+
+
+def _ctc(x: Tensor, x_pads: Tensor, y: Tensor, y_pads: Tensor, blank_id: TensorLike) -> Tensor:
     batch, length = y.shape
     log_p = _core.log_softmax(x, -1)
     # Blanks before, between and after the labels.
@@ -141,3 +143,6 @@ def _shifted(alpha: Tensor, by: int) -> Tensor:
     if by >= size:
         return _core.multiply(alpha, 0.0) + _NEVER
     return _core.pad(alpha[:, : size - by], _NEVER, [(0, 0, 0), (by, 0, 0)])
+
+
+_hints.install(globals())

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor, as_tensors
 from nxla.errors import ArgumentError, ShapeError
+from nxla.ops.reduce import _position
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from nxla._core import Tensor
-    from nxla._types import TensorLike
+    from nxla._types import Axes, Axis, TensorLike
 
 
 def _floats(x: TensorLike) -> Tensor:
     """Return an operand whose integers are `float32`."""
     x = as_tensor(x)
     return x if x.dtype.kind in ("float", "complex") else _core.astype(x, _core.f32)
-
-
-def _axis(op: str, axis: int, ndim: int) -> int:
-    if not -ndim <= axis < ndim:
-        raise ShapeError(f"{op}: axis: must be one of {ndim} axes; got {axis}")
-    return axis % ndim
 
 
 def _along(values: Tensor, ndim: int, axis: int) -> Tensor:
@@ -35,7 +28,7 @@ def gradient(
     f: TensorLike,
     /,
     *varargs: TensorLike,
-    axis: int | Sequence[int] | None = None,
+    axis: Axes | None = None,
     edge_order: int = 1,
 ) -> Tensor | tuple[Tensor, ...]:
     """Return the gradient of samples on a grid by central differences.
@@ -47,7 +40,7 @@ def gradient(
     *varargs : tensor_like
         The spacing: nothing for 1, one number for all axes, or for each axis a number or a vector
         of coordinates.
-    axis : int or sequence of int, optional
+    axis : int or str, or a sequence, optional
         The axes; all by default.
     edge_order : {1, 2}
         The order of the differences at both ends.
@@ -80,8 +73,8 @@ def gradient(
     f = _floats(f)
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order: must be 1 or 2; got {edge_order!r}")
-    listed = range(f.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
-    axes = [_axis("gradient", one, f.ndim) for one in listed]
+    given = [axis] if isinstance(axis, int | str) else range(f.ndim) if axis is None else axis
+    axes = [_position("gradient", f, one) for one in given]
     if len(varargs) not in (0, 1, len(axes)):
         raise ArgumentError(
             f"gradient: varargs: must be nothing, one spacing or {len(axes)}; got {len(varargs)}"
@@ -133,7 +126,7 @@ def _gradient(f: Tensor, spacing: TensorLike, axis: int, edge_order: int) -> Ten
 
 
 def trapezoid(
-    y: TensorLike, x: TensorLike | None = None, /, dx: TensorLike = 1.0, axis: int = -1
+    y: TensorLike, x: TensorLike | None = None, /, dx: TensorLike = 1.0, axis: Axis = -1
 ) -> Tensor:
     """Integrate samples along an axis by the trapezoidal rule.
 
@@ -145,7 +138,7 @@ def trapezoid(
         The coordinates: a vector, or a tensor that broadcasts with `y`.
     dx : float
         The spacing without `x`.
-    axis : int
+    axis : int or str
         The axis.
 
     Raises
@@ -160,7 +153,7 @@ def trapezoid(
     (4.0, 8.0)
     """
     y = _floats(y)
-    axis = _axis("trapezoid", axis, y.ndim)
+    axis = _position("trapezoid", y, axis)
     size = y.shape[axis]
     if x is None:
         widths = as_tensors("trapezoid", y, dx)[1]
@@ -222,3 +215,6 @@ def nan_to_num(
     infinite = _core.isinf(x)
     x = _core.where(infinite & (x > 0), above, x)
     return _core.where(infinite & (x < 0), below, x)
+
+
+_hints.install(globals())

@@ -182,11 +182,22 @@ def if_(
 
     def zeros() -> Any:
         # Return zeros with the type of the other branch, which is traced first.
+        if not results:
+            # A constant predicate excluded the other branch; `stop_grad` hides the constant.
+            return _run([_core.stop_grad(as_tensor(pred))], [remembered, zeros])
         return tree.map(_zero_like, results[0])
 
+    return _cond_unchecked(pred, remembered, zeros)
+
+
+def _cond_unchecked(pred: TensorLike, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    """Run one of two functions, whose results have the same types.
+
+    It is `cond`, but outside a trace the other function is not traced to compare the results.
+    """
     if _core.is_tracing() or as_tensor(pred).vectorized_axes:
-        return cond(pred, remembered, zeros)
-    return _tensors(then()) if _holds(pred) else _run([pred], [remembered, zeros])
+        return cond(pred, then, otherwise)
+    return _tensors(then() if _holds(pred) else otherwise())
 
 
 def _zero_like(leaf: Any) -> Tensor:

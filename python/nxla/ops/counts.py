@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._sample import Sample, refuse_shape
 from nxla._values import as_tensor, as_tensors
 from nxla.errors import DTypeError, ShapeError
 from nxla.ops.loops import scan, while_loop
+from nxla.ops.movement import moveaxis
 from nxla.ops.random import _together
 from nxla.ops.reduce import _traced
 
@@ -122,20 +123,25 @@ def _reals(op: str, *parameters: TensorLike) -> list[Tensor]:
     return tensors
 
 
-def _draws(name: str, key: TensorLike, draw: Any, *operands: Tensor) -> Sample:
-    """Draw with one half of a key, and return the other half as the next key."""
+def _draws(
+    name: str, static: tuple[Any, ...], key: TensorLike, draw: Any, *operands: Tensor
+) -> Sample:
+    """Draw with one half of a key, and return the other half as the next key.
+
+    `static` has the values that `draw` uses besides its arguments.
+    """
 
     def both(key: Tensor, *operands: Tensor) -> Any:
         keys = _core.random_split(key, 2)
         return draw(keys[1], *operands), keys[0]
 
-    found: Any = _traced(both, name, as_tensor(key), *operands)
+    found = _traced(both, name, as_tensor(key), *operands, key=(name, *static))
     return Sample(*found)
 
 
-def _shape_of(name: str, shape: Shape | None, parameters: list[Tensor]) -> tuple[int, ...]:
-    """Return the shape of the result, to which the parameters must broadcast."""
-    own = _together(name, [x.shape for x in parameters])
+def _shape_of(name: str, shape: Shape | None, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the result, to which the shapes of the parameters must broadcast."""
+    own = _together(name, list(shapes))
     if shape is None:
         return own
     wanted = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -206,13 +212,14 @@ def binomial(
     """
     refuse_shape("binomial", "p", p)
     parameters = _reals("binomial", n, p)
-    wanted, kind = _shape_of("binomial", shape, parameters), _count_dtype("binomial", dtype)
+    wanted = _shape_of("binomial", shape, *(x.shape for x in parameters))
+    kind = _count_dtype("binomial", dtype)
 
     def draw(key: Tensor, *parameters: Tensor) -> Tensor:
         wide = [_core.broadcast_to(_core.astype(x, "f64"), wanted) for x in parameters]
         return _counts(_binomial(key, *wide), kind)
 
-    return _draws("binomial", key, draw, *parameters)
+    return _draws("binomial", (wanted, kind), key, draw, *parameters)
 
 
 def binomial_split(
@@ -280,14 +287,11 @@ def multinomial(
     trials, shares = _reals("multinomial", n, p)
     if shares.ndim == 0 or shares.shape[-1] == 0:
         raise ShapeError(f"multinomial: p: must have categories; got shape {shares.shape}")
-    count, kind = shares.shape[-1], _count_dtype("multinomial", dtype)
-    batch = shares.shape[:-1]
-    own = _together("multinomial", [trials.shape, batch])
-    wanted = own if shape is None else _shape_of("multinomial", shape, [trials])
-    if _together("multinomial", [own, wanted]) != wanted:
-        raise ShapeError(f"multinomial: shape: parameters {own} must broadcast to {wanted}")
+    kind = _count_dtype("multinomial", dtype)
+    wanted = _shape_of("multinomial", shape, trials.shape, shares.shape[:-1])
 
     def draw(key: Tensor, trials: Tensor, shares: Tensor) -> Tensor:
+        count = shares.shape[-1]
         left = _core.broadcast_to(_core.astype(trials, "f64"), wanted)
         wide = _core.broadcast_to(_core.astype(shares, "f64"), (*wanted, count))
         # The share of each category among the following ones.
@@ -299,20 +303,12 @@ def multinomial(
             drawn = _binomial(_core.random_fold_in(key, index), left, ratio)
             return left - drawn, drawn
 
-        inputs = (
-            _core.iota((count - 1,), 0),
-            _core.permute_dims(ratio, [ratio.ndim - 1, *range(ratio.ndim - 1)])[: count - 1],
-        )
+        inputs = _core.iota((count - 1,), 0), moveaxis(ratio, -1, 0)[: count - 1]
         left, drawn = scan(step, left, inputs)
         counts = _core.concat([drawn, _core.expand_dims(left, 0)], 0)
-        return _counts(_to_last(counts), kind)
+        return _counts(moveaxis(counts, 0, -1), kind)
 
-    return _draws("multinomial", key, draw, trials, shares)
-
-
-def _to_last(x: Tensor) -> Tensor:
-    """Move the first axis to the end."""
-    return _core.permute_dims(x, [*range(1, x.ndim), 0])
+    return _draws("multinomial", (wanted, kind), key, draw, trials, shares)
 
 
 def multinomial_split(
@@ -375,7 +371,7 @@ def student_t(
     """
     refuse_shape("student_t", "df", df)
     (freedom,) = _reals("student_t", df)
-    wanted = _shape_of("student_t", shape, [freedom])
+    wanted = _shape_of("student_t", shape, freedom.shape)
     if dtype is None:
         kind = freedom.dtype if freedom.dtype.kind == "float" else _core.f32
     else:
@@ -392,7 +388,7 @@ def student_t(
         gamma = _core.random_from("gamma", keys[1], (half,), wanted, wide, None, False)[0]
         return _core.astype(normal * _core.sqrt(half / gamma), kind)
 
-    return _draws("student_t", key, draw, freedom)
+    return _draws("student_t", (wanted, kind), key, draw, freedom)
 
 
 def student_t_split(
@@ -411,3 +407,6 @@ def student_t_split(
     (3,)
     """
     return student_t(key, df, shape, dtype).value
+
+
+_hints.install(globals())

@@ -8,13 +8,17 @@ import math
 from nxla import _core, _hints
 from nxla._values import as_tensors
 from nxla.errors import ShapeError
+from nxla.ops.metadata import axis_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
+    from typing import Any, TypeVar
 
     from nxla._core import Tensor
-    from nxla._types import Axes, DTypeLike, TensorLike
+    from nxla._types import Axes, Axis, DTypeLike, TensorLike
+
+    R = TypeVar("R")
 
 
 def reduce(
@@ -115,28 +119,59 @@ def _fold_in_a_loop(
 _NUMBERS = itertools.count()
 
 
+def _position(op: str, x: Tensor, axis: Axis) -> int:
+    """Return the position of an axis; errors name the function."""
+    try:
+        return axis_index(x, axis)
+    except ShapeError as error:
+        raise ShapeError(f"{op}: {error}") from None
+
+
 def _positions(x: Tensor, axis: Axes | None) -> list[int]:
-    """Return the positions of axes, which `_core.fold` has checked."""
+    """Return the positions of axes that the caller has checked; all axes by default."""
     if axis is None:
         return list(range(x.ndim))
     given = [axis] if isinstance(axis, int | str) else list(axis)
-    return [x.names.index(one) if isinstance(one, str) else one % x.ndim for one in given]
+    return [axis_index(x, one) for one in given]
 
 
-def _traced(function: Callable[..., Tensor], name: str, *operands: TensorLike) -> Tensor:
-    """Run a function that needs a trace, in the current trace or in a new one."""
+#: Compiled functions, by the key of `_traced` and the Python scalars among the operands.
+_compiled: dict[tuple[Hashable, tuple[str | None, ...]], Any] = {}
+#: The number of compiled functions at which all of them are dropped.
+_MAX_COMPILED = 256
+
+
+def _traced(
+    function: Callable[..., R], name: str, *operands: TensorLike, key: Hashable = None
+) -> R:
+    """Run a function that needs a trace, in the current trace or in a new one.
+
+    With a `key` the compiled function is stored, and later calls with equal keys and Python scalars
+    run it. All other values that the function uses must follow from the key and its arguments.
+    """
     if _core.is_tracing():
         return function(*operands)
     # Keep Python scalars, which take the dtype of the other operands.
-    plain = [isinstance(operand, bool | int | float | complex) for operand in operands]
+    is_plain = [isinstance(operand, bool | int | float | complex) for operand in operands]
+    tensors = [_core.tensor(x) for x, plain in zip(operands, is_plain, strict=True) if not plain]
+    # The stored function must not keep tensors alive.
+    scalars = [x if plain else None for x, plain in zip(operands, is_plain, strict=True)]
 
-    def call(*tensors: Tensor) -> Tensor:
+    def call(*tensors: Tensor) -> R:
         given = iter(tensors)
-        pairs = zip(operands, plain, strict=True)
-        return function(*(operand if is_plain else next(given) for operand, is_plain in pairs))
+        pairs = zip(scalars, is_plain, strict=True)
+        return function(*(scalar if plain else next(given) for scalar, plain in pairs))
 
-    tensors = (x for x, is_plain in zip(operands, plain, strict=True) if not is_plain)
-    return _core.Function(call, name)(*(_core.tensor(x) for x in tensors))
+    if key is None:
+        return _core.Function(call, name)(*tensors)
+    # Numbers such as 1, 1.0 and True are equal, and their texts differ.
+    stored = key, tuple(None if x is None else repr(x) for x in scalars)
+    compiled: Callable[..., R] | None = _compiled.get(stored)
+    if compiled is None:
+        if len(_compiled) >= _MAX_COMPILED:
+            _compiled.clear()
+        compiled = _compiled[stored] = _core.Function(call, name)
+    return compiled(*tensors)
 
 
 _hints.install(globals())

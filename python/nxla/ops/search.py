@@ -12,6 +12,7 @@ from typing import NamedTuple
 from nxla import _core, _hints
 from nxla._values import as_tensor, as_tensors
 from nxla.errors import ArgumentError, DTypeError, ShapeError, TraceError
+from nxla.ops.reduce import _position
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from nxla._core import Tensor
-    from nxla._types import TensorLike
+    from nxla._types import Axis, TensorLike
 
 
 class UniqueAllResult(NamedTuple):
@@ -340,27 +341,28 @@ def digitize(x: TensorLike, bins: TensorLike, /, right: bool = False) -> Tensor:
     size = edges.shape[0]
     if size == 0:
         return _core.broadcast_to(_core.tensor(0, "s32"), x.shape)
-    rising = searchsorted(edges, x, side="left" if right else "right")
-    if size == 1:
-        return rising
-    # Counted from the other end, the edges of decreasing order increase.
-    falling = size - searchsorted(_core.flip(edges), x, side="left" if right else "right")
-    return _core.where(edges[0] <= edges[-1], rising, falling)
+    # Counted from the other end, the edges of decreasing order increase. One edge is in increasing
+    # order even if it is NaN.
+    rises = (size == 1) | (edges[0] <= edges[-1])
+    ordered = _core.where(rises, edges, _core.flip(edges))
+    place = searchsorted(ordered, x, side="left" if right else "right")
+    return _core.where(rises, place, size - place)
 
 
-def _check_kth(op: str, x: TensorLike, kth: int | Sequence[int], axis: int) -> Tensor:
-    """Return the tensor to partition if the positions exist."""
+def _to_partition(
+    op: str, x: TensorLike, kth: int | Sequence[int], axis: Axis
+) -> tuple[Tensor, int]:
+    """Return the tensor to partition and the position of the axis if the positions exist."""
     x = as_tensor(x)
-    if not -x.ndim <= axis < x.ndim:
-        raise ShapeError(f"{op}: axis: must be one of {x.ndim} axes; got {axis}")
+    axis = _position(op, x, axis)
     size = x.shape[axis]
     for position in [kth] if isinstance(kth, int) else kth:
         if not -size <= position < size:
             raise ArgumentError(f"{op}: kth: must be one of {size} positions; got {position}")
-    return x
+    return x, axis
 
 
-def partition(x: TensorLike, kth: int | Sequence[int], /, axis: int = -1) -> Tensor:
+def partition(x: TensorLike, kth: int | Sequence[int], /, axis: Axis = -1) -> Tensor:
     """Return the elements with the sorted element at a position, and smaller ones before it.
 
     Parameters
@@ -369,7 +371,7 @@ def partition(x: TensorLike, kth: int | Sequence[int], /, axis: int = -1) -> Ten
         Real numbers; NaN is the largest.
     kth : int or sequence of int
         The positions.
-    axis : int
+    axis : int or str
         The axis.
 
     Returns
@@ -390,10 +392,10 @@ def partition(x: TensorLike, kth: int | Sequence[int], /, axis: int = -1) -> Ten
     >>> nx.partition([3, 1, 2, 0], 1)[1].item()
     1
     """
-    return _core.sort(_check_kth("partition", x, kth, axis), axis)
+    return _core.sort(*_to_partition("partition", x, kth, axis))
 
 
-def argpartition(x: TensorLike, kth: int | Sequence[int], /, axis: int = -1) -> Tensor:
+def argpartition(x: TensorLike, kth: int | Sequence[int], /, axis: Axis = -1) -> Tensor:
     """Return the ``int32`` indices of the elements in the order of `partition`.
 
     Parameters and errors are the same as for `partition`.
@@ -404,7 +406,7 @@ def argpartition(x: TensorLike, kth: int | Sequence[int], /, axis: int = -1) -> 
     >>> nx.argpartition([3, 1, 2, 0], 1)[1].item()
     1
     """
-    return _core.argsort(_check_kth("argpartition", x, kth, axis), axis)
+    return _core.argsort(*_to_partition("argpartition", x, kth, axis))
 
 
 _hints.install(globals())

@@ -52,3 +52,15 @@ __all__ = [
     "y1",
     "zeta",
 ]
+
+TYPE_CHECKING = False
+if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.
+
+    def __getattr__(name: str) -> object:
+        """Raise an error with the equivalent of a name of another library."""
+        from nxla._elsewhere import missing_name_error
+
+        raise missing_name_error(name, __name__)
+
+
+del TYPE_CHECKING

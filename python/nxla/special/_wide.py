@@ -8,11 +8,11 @@ from nxla import _core
 from nxla._values import as_tensors
 from nxla.custom import custom_jvp
 from nxla.errors import DTypeError
+from nxla.ops.reduce import _traced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from nxla._core import Tensor
     from nxla._types import TensorLike
@@ -34,10 +34,6 @@ def custom_rule(function: Callable[..., Tensor]) -> Ruled:
     return found
 
 
-#: The compiled forms of functions, for calls outside a trace.
-_compiled: dict[str, Any] = {}
-
-
 def elementwise(name: str, function: Callable[..., Tensor], *operands: TensorLike) -> Tensor:
     """Call a function of `float64` tensors on operands that broadcast.
 
@@ -54,9 +50,4 @@ def elementwise(name: str, function: Callable[..., Tensor], *operands: TensorLik
         wide = _core.broadcast_arrays(*(_core.astype(x, _core.f64) for x in tensors))
         return _core.astype(function(*wide), dtype)
 
-    if _core.is_tracing():
-        return rounded(*tensors)
-    if name not in _compiled:
-        _compiled[name] = _core.Function(rounded, name)
-    found: Tensor = _compiled[name](*tensors)
-    return found
+    return _traced(rounded, name, *tensors, key=name)

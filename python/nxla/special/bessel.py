@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla.special import _tables as tables
 from nxla.special._wide import custom_rule, elementwise
 
@@ -396,3 +396,6 @@ def y1(x: TensorLike, /) -> Tensor:
     -0.78121
     """
     return elementwise("y1", _y1, x)
+
+
+_hints.install(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla.special._wide import elementwise
 
 TYPE_CHECKING = False
@@ -115,3 +115,6 @@ def logit(x: TensorLike, /) -> Tensor:
     [0.0, -inf]
     """
     return elementwise("logit", _logit, x)
+
+
+_hints.install(globals())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla.derivatives import jvp
 from nxla.ops.loops import while_loop
 from nxla.special._wide import custom_rule, elementwise
@@ -462,3 +462,6 @@ def betaln(a: TensorLike, b: TensorLike, /) -> Tensor:
     -2.48491
     """
     return elementwise("betaln", _betaln, a, b)
+
+
+_hints.install(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla.special._wide import elementwise
 
 TYPE_CHECKING = False
@@ -104,3 +104,6 @@ def zeta(s: TensorLike, q: TensorLike = 1.0, /) -> Tensor:
     1.64493
     """
     return elementwise("zeta", _zeta, s, q)
+
+
+_hints.install(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor
 from nxla.errors import ShapeError
 from nxla.ops.loops import fori
@@ -67,6 +67,13 @@ def _exponential(a: Tensor) -> Tensor:
     return found
 
 
+def _rounded(a: Tensor) -> Tensor:
+    """Return the exponential in the dtype of the operand, computed in at least 32 bits."""
+    dtype = a.dtype if a.dtype.kind in ("float", "complex") else _core.f32
+    wide = _core.f64 if dtype.bits < 32 else dtype
+    return _core.astype(_exponential(_core.astype(a, wide)), dtype)
+
+
 def expm(x: TensorLike, /) -> Tensor:
     """Return the matrix exponential.
 
@@ -101,10 +108,7 @@ def expm(x: TensorLike, /) -> Tensor:
         raise ShapeError(
             f"expm: x: must be square matrices in the last two axes; got shape {a.shape}"
         )
-    dtype = a.dtype if a.dtype.kind in ("float", "complex") else _core.f32
-    wide = _core.f64 if dtype.bits < 32 else dtype
+    return _traced(_rounded, "expm", a, key="expm")
 
-    def rounded(a: Tensor) -> Tensor:
-        return _core.astype(_exponential(_core.astype(a, wide)), dtype)
 
-    return _traced(rounded, "expm", a)
+_hints.install(globals())

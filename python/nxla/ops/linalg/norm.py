@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nxla import _core, _hints
 from nxla._values import as_tensor
+from nxla.ops.reduce import _positions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ def vector_norm(
     """
     x = as_tensor(x)
     rank = len(x.shape)
-    axes = tuple(range(rank)) if axis is None else _positions(x, axis)
+    if axis is not None:
+        _core.sum(x, axis=axis)  # Refuses axes that are not there.
+    axes = tuple(sorted(_positions(x, axis)))
     kept = [at for at in range(rank) if at not in axes]
     rows = _core.permute_dims(x, [*kept, *axes]) if axes != tuple(range(rank))[-len(axes) :] else x
     rows = _core.reshape(rows, [*(x.shape[at] for at in kept), -1])
@@ -48,15 +51,6 @@ def vector_norm(
     if not keepdims:
         return result
     return _core.reshape(result, [1 if at in axes else x.shape[at] for at in range(rank)])
-
-
-def _positions(x: Tensor, axis: Axes) -> tuple[int, ...]:
-    """Return where axes are, counted from the front."""
-    _core.sum(x, axis=axis)  # Refuses axes that are not there.
-    given = (axis,) if isinstance(axis, int | str) else tuple(axis)
-    rank = len(x.shape)
-    found = [x.names.index(one) if isinstance(one, str) else one % rank for one in given]
-    return tuple(sorted(found))
 
 
 _hints.install(globals())
