@@ -239,3 +239,80 @@ def test_errors_of_lbfgs():
         optimizer.update(nx.ones(2), state)
     with pytest.raises(nx.ArgumentError, match="scale_by_lbfgs: memory_size: must be positive"):
         optim.lbfgs(memory_size=0)
+
+
+def test_norms_do_not_overflow_or_underflow(compiler):
+    trust = nx.jit(optim.scale_by_trust_ratio().update, compiler=compiler)
+    muon = optim.scale_by_muon(nesterov=False)
+    lbfgs = optim.scale_by_lbfgs()
+    for scale in (1e30, 1e-30):
+        w = scale * nx.tensor([3.0, 4.0])
+        found, _ = trust(w[::-1], (), w)
+        np.testing.assert_allclose(found.numpy() / scale, [4.0, 3.0], rtol=1e-6)
+    with nx.default_options(compiler=compiler):
+        expected, _ = muon.update(nx.eye(2), muon.init(nx.eye(2)))
+        found, _ = muon.update(1e25 * nx.eye(2), muon.init(nx.eye(2)))
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4)
+        # The first step of L-BFGS has the norm 1.
+        w = nx.zeros(2)
+        found, _ = lbfgs.update(1e30 * nx.tensor([3.0, 4.0]), lbfgs.init(w), w)
+        np.testing.assert_allclose(found.numpy(), [0.6, 0.8], rtol=1e-6)
+
+
+def test_an_eager_multi_step_runs_one_branch():
+    calls = []
+
+    def update(grads, state, params=None):
+        calls.append(params)
+        return grads, state
+
+    optimizer = optim.MultiSteps(optim.GradientTransformation(lambda _: (), update), 3)
+    state = optimizer.init(nx.zeros(2))
+    for step in range(1, 7):
+        updates, state = optimizer.update(nx.ones(2), state)
+        assert len(calls) == step // 3
+        assert updates.tolist() == [float(step % 3 == 0)] * 2
+    # Entries of a vectorized step select different branches.
+    many = optim.MultiSteps(optim.sgd(1.0), lambda _: nx.vectorize(nx.tensor([1, 2]), "entry"))
+    updates, _ = many.update(nx.tensor(2.0), many.init(nx.tensor(0.0)))
+    assert nx.devectorize(updates).tolist() == [-2.0, 0.0]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, nx.jit])
+def test_infinite_gradients_of_one_multi_step_do_not_reach_the_next(wrap):
+    optimizer = optim.MultiSteps(optim.sgd(1.0), 2)
+    state, update = optimizer.init(nx.tensor(0.0)), wrap(optimizer.update)
+    found = []
+    for g in (1.0, float("inf"), 2.0, 4.0):
+        updates, state = update(nx.tensor(g), state)
+        found.append(updates.item())
+    assert not np.isfinite(found[1])
+    assert found[2:] == [0.0, -3.0]
+
+
+def test_errors_of_masks_and_missing_parameters():
+    params = [nx.eye(2), nx.ones(2)]
+    with pytest.raises(nx.ArgumentError, match="muon: mask: must have a boolean for each of 2"):
+        optim.muon(0.1, mask=[True]).init(params)
+    with pytest.raises(nx.ArgumentError, match="masked: mask: must have a boolean for each of 2"):
+        optim.masked(optim.scale(1.0), [True]).init(params)
+    for mask in ([True], [True, False, True]):
+        decay = optim.add_decayed_weights(0.1, mask)
+        with pytest.raises(nx.ArgumentError, match="add_decayed_weights: mask: must have a bool"):
+            decay.update(params, decay.init(params), params)
+    for name in ("scale_by_trust_ratio", "scale_by_param_block_rms"):
+        with pytest.raises(nx.ArgumentError, match=f"{name}: params: must be passed to update"):
+            getattr(optim, name)().update(params, ())
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (lambda: optim.lamb(lr=0.1), "here it is learning_rate="),
+        (lambda: optim.lbfgs(lr=0.1), "here it is learning_rate="),
+        (lambda: optim.ema(0.9, debiased=True), "did you mean debias="),
+    ],
+)
+def test_arguments_have_hints(call, hint):
+    with pytest.raises(TypeError, match=hint):
+        call()

@@ -6,22 +6,24 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._values import as_tensor
-from nxla.errors import ArgumentError
 from nxla.ops.create import full_like
 from nxla.optim.optimisers import adamw
 from nxla.optim.transforms import (
     GradientTransformation,
+    _chosen,
     _map_wide,
+    _momentum,
+    _require_params,
     _running,
     _state_dtype,
     _stateless,
-    _unbiased,
     _wide,
     _zeros,
     add_decayed_weights,
     chain,
+    global_norm,
     scale,
     scale_by_adam,
     scale_by_learning_rate,
@@ -50,15 +52,6 @@ class MuonState(NamedTuple):
 
     count: Tensor  # type: ignore[assignment]  # which is a method of tuples
     mu: Any
-
-
-def _needs_params(op: str, params: Any) -> None:
-    if params is None:
-        raise ArgumentError(f"{op}: params: must be passed to update; got None")
-
-
-def _norm(x: Tensor) -> Tensor:
-    return _core.sqrt(_core.sum(_core.square(_core.abs(_wide(x)))))
 
 
 def _root_mean_square(x: Tensor) -> Tensor:
@@ -90,10 +83,11 @@ def scale_by_trust_ratio(
     """
 
     def update(grads: Any, params: Any) -> Any:
-        _needs_params("scale_by_trust_ratio", params)
+        _require_params("scale_by_trust_ratio", params)
 
         def scaled(g: Tensor, p: Tensor) -> Tensor:
-            of_p, of_g = _core.maximum(_norm(p), min_norm), _core.maximum(_norm(g), min_norm)
+            of_p = _core.maximum(global_norm(p), min_norm)
+            of_g = _core.maximum(global_norm(g), min_norm)
             is_zero = _core.logical_or(_core.equal(of_p, 0), _core.equal(of_g, 0))
             divisor = _core.where(is_zero, 1.0, of_g + eps)
             return g * _core.where(is_zero, 1.0, of_p / divisor * trust_coefficient)
@@ -248,7 +242,7 @@ def scale_by_param_block_rms(min_scale: float = 1e-3) -> GradientTransformation:
     """
 
     def update(grads: Any, params: Any) -> Any:
-        _needs_params("scale_by_param_block_rms", params)
+        _require_params("scale_by_param_block_rms", params)
 
         def scaled(g: Tensor, p: Tensor) -> Tensor:
             return g * _core.maximum(_root_mean_square(p), min_scale)
@@ -316,7 +310,7 @@ def _orthogonal(x: Tensor, coefficients: tuple[float, float, float], steps: int)
     a, b, c = coefficients
     is_tall = x.shape[-2] > x.shape[-1]
     x = _core.swapaxes(x, -1, -2) if is_tall else x
-    x = x / (_norm(x) + 1e-8)
+    x = x / (global_norm(x) + 1e-8)
     for _ in range(steps):
         square = x @ _core.swapaxes(x, -1, -2)
         x = a * x + (b * square + c * (square @ square)) @ x
@@ -355,11 +349,7 @@ def scale_by_muon(
     def update(grads: Any, state: MuonState, params: Any = None) -> tuple[Any, MuonState]:
         del params
         mu, count = _running(beta, state.mu, grads), state.count + 1
-        if nesterov:
-            ahead = _unbiased(mu, beta, count + 1)
-            means = _running(beta, ahead, _unbiased(tree.map(_wide, grads), beta, count))
-        else:
-            means = _unbiased(mu, beta, count)
+        means = _momentum(beta, mu, grads, count, nesterov=nesterov)
 
         def scaled(_: Tensor, mean: Tensor) -> Tensor:
             rows, columns = mean.shape[-2:]
@@ -416,8 +406,7 @@ def muon(
     def is_matrix(params: Any) -> list[bool]:
         if mask is None:
             return [as_tensor(leaf).ndim == 2 for leaf in tree.leaves(params)]
-        marks, _ = tree.flatten(mask(params) if callable(mask) else mask)
-        return [bool(mark) for mark in marks]
+        return _chosen("muon", mask, params)
 
     of_matrices = chain(
         scale_by_muon(ns_coeffs, ns_steps, beta, nesterov=nesterov),
@@ -435,3 +424,6 @@ def muon(
         masked(of_matrices, is_matrix),
         masked(of_others, lambda params: [not mark for mark in is_matrix(params)]),
     )
+
+
+_hints.install(globals())

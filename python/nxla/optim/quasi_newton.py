@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 from nxla.gradients import value_and_grad
-from nxla.ops.create import full_like, zeros
+from nxla.ops.create import zeros
 from nxla.ops.loops import while_loop
-from nxla.optim.transforms import GradientTransformation, _map_wide, _wide, _zeros
+from nxla.optim.transforms import (
+    GradientTransformation,
+    _map_wide,
+    _require_params,
+    _wide,
+    _zeros,
+    global_norm,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,13 +80,12 @@ def scale_by_lbfgs(
 
     def init(params: Any) -> LbfgsState:
         start = _zeros(params)
-        memory = tree.map(lambda x: full_like(_repeated(x, memory_size), 0.0), start)
+        memory = tree.map(lambda x: _repeated(x, memory_size), start)
         weights = zeros(memory_size, _weight_dtype(params))
         return LbfgsState(_core.tensor(0, "s32"), start, start, memory, memory, weights)
 
     def update(grads: Any, state: LbfgsState, params: Any = None) -> tuple[Any, LbfgsState]:
-        if params is None:
-            raise ArgumentError("scale_by_lbfgs: params: must be passed to update; got None")
+        _require_params("scale_by_lbfgs", params)
         wide, now = tree.map(_wide, grads), tree.map(_wide, params)
         state = _remember(state, now, wide, memory_size)
         direction = _direction(state, wide, memory_size, scale=scale_init_precond)
@@ -132,8 +138,7 @@ def _direction(state: LbfgsState, grads: Any, memory_size: int, *, scale: bool) 
     if scale:
         slope, weight = entry(state.slopes, order[0]), entry(state.weights, order[0])
         squares = weight * _inner(slope, slope)
-        norm = _core.sqrt(_inner(grads, grads))
-        first = 1.0 / _core.maximum(norm, 1.0)
+        first = 1.0 / _core.maximum(global_norm(grads), 1.0)
         factor = _core.where(squares > 0, 1.0 / _core.where(squares > 0, squares, 1.0), first)
         direction = tree.map(lambda x: x * _core.astype(factor, x.dtype), direction)
     for place, share in zip(reversed(order), reversed(shares), strict=True):
@@ -240,3 +245,6 @@ def lbfgs(
         return _map_wide(scaled, grads, direction), state
 
     return GradientTransformation(inner.init, update)
+
+
+_hints.install(globals())

@@ -150,6 +150,40 @@ def _unbiased(means: Any, decay: float, count: Tensor) -> Any:
     return tree.map(corrected, means)
 
 
+def _momentum(decay: float, mu: Any, grads: Any, count: Tensor, *, nesterov: bool) -> Any:
+    """Return the unbiased running means of gradients, or Nesterov's momentum.
+
+    Parameters
+    ----------
+    mu : container
+        The running means, which contain the gradients of this step.
+    count : Tensor
+        The number of steps, including this one.
+    """
+    if not nesterov:
+        return _unbiased(mu, decay, count)
+    ahead = _unbiased(mu, decay, count + 1)
+    return _running(decay, ahead, _unbiased(tree.map(_wide, grads), decay, count))
+
+
+def _require_params(op: str, params: Any) -> None:
+    """Raise an error if an update has no parameters."""
+    if params is None:
+        raise ArgumentError(f"{op}: params: must be passed to update; got None")
+
+
+def _chosen(op: str, mask: Any, container: Any) -> list[bool]:
+    """Return the booleans of a mask for the leaves of a container."""
+    # Booleans are leaves here and are not converted to tensors.
+    marks, _ = tree.flatten(mask(container) if callable(mask) else mask)
+    count = len(tree.leaves(container))
+    if len(marks) != count:
+        raise ArgumentError(
+            f"{op}: mask: must have a boolean for each of {count} tensors; got {len(marks)}"
+        )
+    return [bool(mark) for mark in marks]
+
+
 def identity() -> GradientTransformation:
     """Return a transformation that does not change gradients.
 
@@ -295,11 +329,7 @@ def scale_by_adam(
         mu = _running(b1, state.mu, grads)
         nu = _running(b2, state.nu, _squares(grads))
         count = state.count + 1
-        if nesterov:
-            ahead = _unbiased(mu, b1, count + 1)
-            means = _running(b1, ahead, _unbiased(tree.map(_wide, grads), b1, count))
-        else:
-            means = _unbiased(mu, b1, count)
+        means = _momentum(b1, mu, grads, count, nesterov=nesterov)
 
         def scaled(_: Tensor, m: Tensor, v: Tensor) -> Tensor:
             return m / (_core.sqrt(v + eps_root) + eps)
@@ -427,26 +457,17 @@ def add_decayed_weights(
     """
 
     def update(grads: Any, params: Any) -> Any:
-        if params is None:
-            raise ArgumentError("add_decayed_weights: params: must be passed to update; got None")
+        _require_params("add_decayed_weights", params)
 
         def decayed(g: Tensor, p: Tensor) -> Tensor:
             return g + p * weight_decay
 
         if mask is None:
             return _map_wide(decayed, grads, params)
-        chosen = mask(params) if callable(mask) else mask
-        # Booleans are leaves here and are not converted to tensors.
-        marks = iter(_marks(chosen))
+        marks = iter(_chosen("add_decayed_weights", mask, params))
         return _map_wide(lambda g, p: decayed(g, p) if next(marks) else g, grads, params)
 
     return _stateless(update)
-
-
-def _marks(chosen: Any) -> list[bool]:
-    """Return the booleans of a container, in the order of its leaves."""
-    marks, _ = tree.flatten(chosen)
-    return [bool(mark) for mark in marks]
 
 
 def clip(max_delta: float) -> GradientTransformation:

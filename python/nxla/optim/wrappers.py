@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
-from nxla.ops.control import cond
+from nxla.ops.control import _cond_unchecked
 from nxla.ops.create import zeros_like
-from nxla.optim.transforms import GradientTransformation, _map_wide, _running, _unbiased, _zeros
+from nxla.optim.transforms import (
+    GradientTransformation,
+    _chosen,
+    _map_wide,
+    _running,
+    _unbiased,
+    _zeros,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,17 +38,6 @@ class MultiStepsState(NamedTuple):
     gradient_step: Tensor
     inner: Any
     acc_grads: Any
-
-
-def _chosen(mask: Any, container: Any) -> list[bool]:
-    """Return the booleans of a mask for the leaves of a container."""
-    marks, _ = tree.flatten(mask(container) if callable(mask) else mask)
-    count = len(tree.leaves(container))
-    if len(marks) != count:
-        raise ArgumentError(
-            f"masked: mask: must have a boolean for each of {count} tensors; got {len(marks)}"
-        )
-    return [bool(mark) for mark in marks]
 
 
 def masked(
@@ -76,11 +72,11 @@ def masked(
         return tuple(leaf for leaf, mark in pairs if mark)
 
     def init(params: Any) -> Any:
-        return inner.init(part(params, _chosen(mask, params)))
+        return inner.init(part(params, _chosen("masked", mask, params)))
 
     def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
         leaves, structure = tree.flatten(grads)
-        marks = _chosen(mask, grads)
+        marks = _chosen("masked", mask, grads)
         own = None if params is None else part(params, marks)
         updates, state = inner.update(part(grads, marks), state, own)
         changed = iter(updates)
@@ -220,12 +216,13 @@ class MultiSteps:
 
         def last() -> tuple[Any, Any, Any]:
             wide, inner = self._opt.update(totals, state.inner, params)
-            return typed(wide), inner, tree.map(lambda x: x * 0.0, totals)
+            return typed(wide), inner, tree.map(zeros_like, totals)
 
         def other() -> tuple[Any, Any, Any]:
             return tree.map(lambda g: zeros_like(as_tensor(g)), grads), state.inner, totals
 
-        updates, inner, totals = cond(is_last, last, other)
+        # The branches have equal types, so an eager step need not trace the other branch.
+        updates, inner, totals = _cond_unchecked(is_last, last, other)
         done = _core.astype(is_last, "s32")
         following = MultiStepsState(count * (1 - done), state.gradient_step + done, inner, totals)
         return updates, following
@@ -239,3 +236,6 @@ class MultiSteps:
     def gradient_transformation(self) -> GradientTransformation:
         """Return the functions `init` and `update`, for `chain`."""
         return GradientTransformation(self.init, self.update)
+
+
+_hints.install(globals())
