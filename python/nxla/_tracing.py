@@ -89,15 +89,11 @@ class named_scope(ContextDecorator):  # noqa: N801  # called like a function
             raise ArgumentError(
                 f"named_scope: name: must be a nonempty string without a slash; got {name!r}"
             )
+        # A decorator enters one object for each call, in several threads too: there is no state.
         self._name = name
-        #: For each block that was entered, true if it is traced; the innermost block is last. A
-        #: decorator enters the same object for each call.
-        self._entered: list[bool] = []
 
     def __enter__(self) -> Self:
-        is_traced = _core.is_tracing()
-        self._entered.append(is_traced)
-        if is_traced:
+        if _core.is_tracing():
             _core.enter_scope(self._name)
         return self
 
@@ -107,5 +103,5 @@ class named_scope(ContextDecorator):  # noqa: N801  # called like a function
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._entered.pop():
+        if _core.is_tracing():
             _core.exit_scope()

@@ -16,7 +16,7 @@ import queue
 import threading
 from collections.abc import Iterable, Iterator
 
-from nxla import tree
+from nxla import _hints, tree
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from nxla._core import Tensor
     from nxla._types import DeviceLike
 
 __all__ = ["Batches", "batches"]
@@ -34,16 +35,23 @@ class Batches:
     """An iterable of batches, which starts anew for each loop; made by `batches`."""
 
     def __init__(
-        self, source: Any, size: int, options: dict[str, Any], collate: Callable[[Any], Any]
+        self,
+        source: _Arrays | _Stream,
+        size: int,
+        *,
+        shuffle: bool,
+        seed: int,
+        drop_last: bool,
+        prefetch: int,
+        device: DeviceLike | None,
     ) -> None:
         self._source = source
         self._size = size
-        self._shuffle: bool = options["shuffle"]
-        self._seed: int = options["seed"]
-        self._drop_last: bool = options["drop_last"]
-        self._prefetch: int = options["prefetch"]
-        self._device = options["device"]
-        self._collate = collate
+        self._shuffle = shuffle
+        self._seed = seed
+        self._drop_last = drop_last
+        self._prefetch = prefetch
+        self._device = device
         self._epoch = 0
 
     def __len__(self) -> int:
@@ -63,17 +71,16 @@ class Batches:
         for chosen in self._source.parts(self._order(epoch), self._size):
             if len(chosen) < self._size and self._drop_last:
                 return
-            yield self._placed(self._source.batch(chosen, self._collate))
+            yield self._placed(self._source.batch(chosen))
 
-    def _order(self, epoch: int) -> list[int] | None:
+    def _order(self, epoch: int) -> Tensor | None:
         """Return the order of the examples; None for their own order."""
-        if not self._shuffle:
+        count = self._source.count
+        if not self._shuffle or count is None:
             return None
         from nxla.random import fold_in, key, permutation
 
-        order = permutation(fold_in(key(self._seed), epoch), self._source.count)
-        found: list[int] = order.value.tolist()
-        return found
+        return permutation(fold_in(key(self._seed), epoch), count).value
 
     def _placed(self, batch: Any) -> Any:
         if self._device is None:
@@ -97,32 +104,33 @@ class _Arrays:
             )
         self.count: int | None = shapes[0][0]
 
-    def parts(self, order: list[int] | None, size: int) -> Iterator[Any]:
+    def parts(self, order: Tensor | None, size: int) -> Iterator[Any]:
+        """Return the indices of each batch: a range, or a part of the order."""
         indices = range(self.count or 0) if order is None else order
         for start in range(0, len(indices), size):
             yield indices[start : start + size]
 
-    def batch(self, chosen: Any, collate: Callable[[Any], Any]) -> Any:
-        del collate
+    def batch(self, chosen: Any) -> Any:
         from nxla import _core
 
         if isinstance(chosen, range):
             taken = [leaf[chosen.start : chosen.stop] for leaf in self._leaves]
         else:
-            index = _core.tensor(chosen, "s32")
-            taken = [_core.take(leaf, index, 0) for leaf in self._leaves]
+            taken = [_core.take(leaf, chosen, 0) for leaf in self._leaves]
         return self._structure.unflatten(taken)
 
 
 class _Dataset(_Arrays):
     """An object with a length and examples by index."""
 
-    def __init__(self, examples: Any) -> None:
+    def __init__(self, examples: Any, collate: Callable[[list[Any]], Any]) -> None:
         self._examples = examples
+        self._collate = collate
         self.count = len(examples)
 
-    def batch(self, chosen: Any, collate: Callable[[Any], Any]) -> Any:
-        return collate([self._examples[index] for index in chosen])
+    def batch(self, chosen: Any) -> Any:
+        indices = chosen if isinstance(chosen, range) else chosen.tolist()
+        return self._collate([self._examples[index] for index in indices])
 
 
 class _Stream:
@@ -130,17 +138,18 @@ class _Stream:
 
     count = None
 
-    def __init__(self, examples: Iterable[Any]) -> None:
+    def __init__(self, examples: Iterable[Any], collate: Callable[[list[Any]], Any]) -> None:
         self._examples = examples
+        self._collate = collate
 
-    def parts(self, order: list[int] | None, size: int) -> Iterator[Any]:
+    def parts(self, order: Tensor | None, size: int) -> Iterator[Any]:
         del order
         examples = iter(self._examples)
         while chosen := list(itertools.islice(examples, size)):
             yield chosen
 
-    def batch(self, chosen: Any, collate: Callable[[Any], Any]) -> Any:
-        return collate(chosen)
+    def batch(self, chosen: Any) -> Any:
+        return self._collate(chosen)
 
 
 def _stacked(examples: list[Any]) -> Any:
@@ -247,7 +256,8 @@ def batches(
     device : Device or str, optional
         The device to which batches are copied, in the thread.
     collate : callable, optional
-        A function from a list of examples to a batch; by default it stacks their arrays.
+        A function from a list of examples to a batch; by default it stacks their arrays. A dict or
+        a tuple of arrays is sliced and has no such function.
 
     Returns
     -------
@@ -257,7 +267,8 @@ def batches(
     Raises
     ------
     ArgumentError
-        If the batch size is not positive, `prefetch` is negative, or an iterable is to be shuffled.
+        If the batch size is not positive, `prefetch` is negative, an iterable is to be shuffled, or
+        `collate` is passed with a dict or a tuple of arrays.
     ShapeError
         If the arrays have different first axes.
 
@@ -275,29 +286,40 @@ def batches(
         raise ArgumentError(f"batches: batch_size: must be a positive integer; got {batch_size!r}")
     if prefetch < 0:
         raise ArgumentError(f"batches: prefetch: must not be negative; got {prefetch}")
-    found = _source_of(source, collate)
-    if shuffle and found.count is None:
+    examples = _source_of(source, collate)
+    if shuffle and examples.count is None:
         raise ArgumentError(
             "batches: shuffle: must be False for an iterable without a length; pass a list or an "
             "array"
         )
-    options = {
-        "shuffle": shuffle,
-        "seed": seed,
-        "drop_last": drop_last,
-        "prefetch": prefetch,
-        "device": device,
-    }
-    return Batches(found, batch_size, options, _stacked if collate is None else collate)
+    return Batches(
+        examples,
+        batch_size,
+        shuffle=shuffle,
+        seed=seed,
+        drop_last=drop_last,
+        prefetch=prefetch,
+        device=device,
+    )
 
 
-def _source_of(source: Any, collate: Any) -> _Arrays | _Stream:
-    """Return the kind of a source."""
+def _source_of(source: Any, collate: Callable[[list[Any]], Any] | None) -> _Arrays | _Stream:
+    """Return the examples of a source, with their function from examples to a batch."""
     is_container = isinstance(source, (tuple, dict)) or hasattr(source, "__dlpack__")
     if is_container and collate is None:
         return _Arrays(source)
+    has_arrays = isinstance(source, tuple) and any(hasattr(x, "__dlpack__") for x in source)
+    if isinstance(source, dict) or has_arrays:
+        raise ArgumentError(
+            "batches: collate: must be None for a container of arrays, which are not collated; got "
+            f"a {type(source).__name__}; pass a list of examples, or a dataset"
+        )
+    collate = _stacked if collate is None else collate
     if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
-        return _Dataset(source)
+        return _Dataset(source, collate)
     if isinstance(source, Iterable):
-        return _Stream(source)
+        return _Stream(source, collate)
     return _Arrays(source)
+
+
+_hints.install(globals())

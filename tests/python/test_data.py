@@ -133,3 +133,31 @@ def test_mistakes():
         nx.ShapeError, match="batches: source: arrays must have the same first axis"
     ):
         nx.data.batches((X, Y[:3]), 2)
+    with pytest.raises(TypeError, match="did you mean shuffle="):
+        nx.data.batches(X, 1, shufle=True)
+
+
+@pytest.mark.parametrize("source", [{"x": X, "y": Y}, {"x": [1, 2]}, (X, Y), (X, (X, Y))])
+def test_containers_of_arrays_are_not_collated(source):
+    with pytest.raises(nx.ArgumentError, match="batches: collate: must be None for a container"):
+        nx.data.batches(source, 2, collate=list)
+
+
+def test_tuples_of_examples_and_rows_of_arrays_are_collated():
+    (batch,) = nx.data.batches(((X, 0), (Y, 1)), 2, collate=lambda rows: [y for _, y in rows])
+    assert batch == [0, 1]
+    (rows,) = nx.data.batches(X, 10, collate=np.stack)
+    np.testing.assert_array_equal(rows, X)
+
+
+def test_datasets_receive_python_integers():
+    seen = []
+
+    class Dataset(Squares):
+        def __getitem__(self, index):
+            seen.append(index)
+            return index
+
+    assert len(list(nx.data.batches(Dataset(), 2, shuffle=True))) == 3
+    assert sorted(seen) == [0, 1, 2, 3, 4]
+    assert {type(index) for index in seen} == {int}

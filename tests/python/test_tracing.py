@@ -1,5 +1,7 @@
 """Types of results, and scopes of nodes."""
 
+import threading
+
 import pytest
 
 import nxla as nx
@@ -112,3 +114,34 @@ def test_scopes_end_after_errors_and_outside_of_traces():
 def test_nodes_tell_their_operations():
     nodes = nx.debug_expr(lambda x, y: nx.sum(x @ y))(nx.ones((2, 3)), nx.ones((3, 5))).nodes
     assert {node.op: node.flops for node in nodes} == {"parameter": 0, "dot": 60, "sum": 10}
+
+
+def test_threads_share_a_decorator():
+    """An eager call in another thread does not change the scopes of a trace."""
+    waits, may_return = threading.Event(), threading.Event()
+
+    @nx.named_scope("decoder")
+    def decode(x, is_traced):
+        if is_traced:
+            thread.start()
+            assert waits.wait(10)
+            return nx.sin(x)
+        waits.set()
+        assert may_return.wait(10)
+        return x
+
+    thread = threading.Thread(target=decode, args=(1.0, False))
+    assert scopes(lambda x: nx.cos(decode(x, True)), 1.0) == {"sin": "decoder", "cos": None}
+    may_return.set()
+    thread.join()
+    assert scopes(nx.cos, 1.0) == {"cos": None}
+
+
+def test_a_scope_around_a_compiled_call():
+    @nx.named_scope("outer")
+    def model(x):
+        return nx.exp(nx.jit(nx.sin)(x))
+
+    assert model(0.0).item() == 1.0
+    assert scopes(model, 1.0)["exp"] == "outer"
+    assert scopes(nx.cos, 1.0) == {"cos": None}
