@@ -18,7 +18,7 @@ pub(crate) fn lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
     if side <= FEW_ROWS {
         return plain_lu(a, side, out);
     }
-    // Working by columns takes half of the time of working by rows.
+    // Processing columns takes half of the time of processing rows.
     let stride = side + GAP;
     let mut factors = vec![T::from_real(0.0); side * stride];
     squares(side, side, |column, rows| {

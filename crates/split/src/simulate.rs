@@ -136,7 +136,8 @@ impl StageGraph {
             left[stage] = after + seconds[stage];
         }
         let mut order: Vec<usize> = (0..count).collect();
-        // For stages without time, the order of numbers decides, in which stages can run.
+        // Among stages without time, the stage with the smallest number runs first, because a stage
+        // depends only on earlier stages.
         order.sort_by(|&one, &other| left[other].total_cmp(&left[one]).then(one.cmp(&other)));
         order
     }
@@ -167,7 +168,8 @@ impl Simulation<'_> {
             let arrived = arguments.iter().map(|&slot| self.arrival(slot, worker).0);
             arrived.fold(self.free[worker].max(self.earliest(stage)), f64::max)
         };
-        // Of equal workers, the one with most of the arguments, to reduce transfers.
+        // Among equal workers, choose the worker that has most of the arguments, to reduce
+        // transfers.
         let (start, Reverse(_), worker) = workers
             .map(|worker| {
                 let here = arguments.iter().filter(|&&slot| self.arrival(slot, worker).1 == 0);

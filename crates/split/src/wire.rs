@@ -133,7 +133,8 @@ impl Wiring {
         if let Op::Parameter(parameter) = graph.op(value.node) {
             return Some(Source::input(parameter.index as usize));
         }
-        // A stage with a constant as an input could not simplify as the whole program does.
+        // If a stage received the constant as an input, it could not simplify as the whole program
+        // does.
         if is_constant(graph, value.node) || cut.owner(value.node) == Some(stage) {
             return None;
         }

@@ -100,7 +100,7 @@ impl Cx<'_> {
             let attributes = format_args!("broadcast_dimensions = {}", I64s(axes));
             cx.writer.operation("stablehlo.broadcast_in_dim", &[value], attributes, ty)
         };
-        // Other axes than the last ones are not worth remembering.
+        // Broadcasts to the last axes are reused; other broadcasts are rare.
         let from_right = axes.iter().rev().zip((0..shape.rank()).rev()).all(|(&a, b)| a == b);
         if from_right { self.once(value, ty, write) } else { write(self) }
     }

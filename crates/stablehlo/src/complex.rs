@@ -202,8 +202,7 @@ impl<'a, 'g> Complex<'a, 'g> {
         let u = self.cx.select(flat, x, u);
         let v = self.cx.select(x_is_nan, x, v);
         let v = self.cx.select(y_is_nan, y, v);
-        // For an infinite imaginary part the angle is a right one and does not depend on the real
-        // part.
+        // For an infinite imaginary part, the angle is pi/2, whatever the real part is.
         let (up, zero) = (self.is(y, f64::INFINITY), self.number(0.0));
         let right = self.number(std::f64::consts::FRAC_PI_2);
         (self.cx.select(up, zero, u), self.cx.select(up, right, v))
@@ -234,7 +233,7 @@ impl<'a, 'g> Complex<'a, 'g> {
         let (cos, sin) = self.angle(y);
         let (u, v) = (self.multiply(sinh, cos), self.multiply(cosh, sin));
         let (is_imaginary, is_real) = (self.is(x, 0.0), self.is(y, 0.0));
-        // The product with a zero has a sign, unless the angle is not finite.
+        // If the real part is zero, the product is a signed zero, unless the angle is not finite.
         let wild = self.is_not_finite(y);
         let lost = self.and(is_imaginary, wild);
         let u = self.grown(x, y, u);
@@ -248,7 +247,7 @@ impl<'a, 'g> Complex<'a, 'g> {
         let (u, v) = (self.multiply(cosh, cos), self.multiply(sinh, sin));
         let (zero, is_imaginary, is_real) = (self.number(0.0), self.is(x, 0.0), self.is(y, 0.0));
         let either = self.cx.uniform("stablehlo.or", &[is_imaginary, is_real]);
-        // The product with a zero has a sign, unless the other factor is not finite.
+        // If a part is zero, the product is a signed zero, unless the other factor is not finite.
         let unsigned = self.is_not_finite(v);
         let lost = self.and(either, unsigned);
         (self.grown(x, y, u), self.cx.select(lost, zero, v))
@@ -276,7 +275,8 @@ impl<'a, 'g> Complex<'a, 'g> {
                 let infinity = self.number(f64::INFINITY);
                 (self.cx.select(right, infinity, u), self.cx.select(left, infinity, v))
             }
-            // A zero, or a right angle, holds although the other part is NaN.
+            // If the real part is zero, the real part of the result is known, even if the other
+            // part is NaN.
             UnaryOp::Asin | UnaryOp::Acos => {
                 let axis = match op {
                     UnaryOp::Acos => self.number(std::f64::consts::FRAC_PI_2),
@@ -286,7 +286,7 @@ impl<'a, 'g> Complex<'a, 'g> {
                 let known = self.and(is_imaginary, beside);
                 (self.cx.select(known, axis, u), v)
             }
-            // A zero part stays zero if the angle is not finite.
+            // A zero part stays zero even if the angle is not finite.
             UnaryOp::Tanh | UnaryOp::Tan => {
                 let (size, angle) = if op == UnaryOp::Tanh { (a, b) } else { (b, a) };
                 let (is_zero, wild) = (self.is(size, 0.0), self.is_not_finite(angle));
@@ -295,7 +295,7 @@ impl<'a, 'g> Complex<'a, 'g> {
                 let known_parts = if op == UnaryOp::Tanh { (size, nan) } else { (nan, size) };
                 (self.cx.select(known, known_parts.0, u), self.cx.select(known, known_parts.1, v))
             }
-            // On the imaginary axis the angle is a right one, for every size.
+            // On the imaginary axis, the angle is pi/2 for every magnitude.
             UnaryOp::Acosh => {
                 let (is_imaginary, beside) = (self.is(a, 0.0), self.is_nan(b));
                 let known = self.and(is_imaginary, beside);

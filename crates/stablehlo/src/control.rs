@@ -30,7 +30,7 @@ pub(crate) fn lower<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, node: &Node<'a>) -> 
         }
         Op::Tensor(literal) => Ok(one(tensor(cx, &literal.0))),
         Op::Metadata(metadata) => {
-            // Operands beyond the results belong to a derivative.
+            // Operands after the results are used only by a derivative.
             let shown = &node.operands[..node.ty.parts().len()];
             if cx.options.partition.is_none() || shown.len() != 1 {
                 return Ok(shown.iter().map(|&id| frame.tensor(id)).collect());
@@ -222,7 +222,7 @@ fn while_loop<'a>(
     let has_hooks = asks_hooks || cx.is_active(&op.body);
     let with_captures =
         |state: &[Source]| -> Sources { state.iter().chain(captures).copied().collect() };
-    // The state is the user's, then the answer, then the order.
+    // The loop carries the user's state, then the result of the condition, then the order value.
     let mut start: Values = initial.iter().map(|&x| cx.value(x)).collect();
     start.iter_mut().for_each(|state| *state = carried(cx, *state));
     if asks_hooks {

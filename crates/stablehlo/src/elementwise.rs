@@ -83,7 +83,7 @@ fn binary(cx: &mut Cx<'_>, op: BinaryOp, x: Source, y: Source, ty: &TensorType) 
         BinaryClass::Equality | BinaryClass::Order => {
             promote_keep_pred(cx.dtype(x.ty()), cx.dtype(y.ty()))
         }
-        // The results of these are `pred`, and so are their operands.
+        // Logical ops have `pred` results and `pred` operands.
         BinaryClass::Logical => DType::Pred,
         BinaryClass::Parts => ty.dtype.to_real(),
         BinaryClass::Arithmetic
@@ -96,7 +96,7 @@ fn binary(cx: &mut Cx<'_>, op: BinaryOp, x: Source, y: Source, ty: &TensorType) 
         return power::integer(cx, x, y, ty);
     }
     let may_be_zero = !matches!(y, Source::Splat(number, _) if !number.cast(compute).is_zero());
-    // Operands are rounded to the dtype they promote to, and only then computed with.
+    // Operands are rounded to the promoted dtype before the computation.
     let x = cx.coerce(x, compute, &ty.shape);
     let y = cx.coerce(y, compute, &ty.shape);
     let compute = widen::arithmetic(compute);
@@ -279,7 +279,7 @@ fn is_infinity(cx: &mut Cx<'_>, x: Value) -> Value {
     let shape = cx.shape(x.ty).clone();
     let dtype = cx.dtype(x.ty);
     if dtype == DType::F8E4M3FN {
-        // It has no infinities.
+        // This dtype has no infinities.
         return cx.splat(Scalar::UInt(0), DType::Pred, &shape);
     }
     let magnitude = cx.uniform("stablehlo.abs", &[x]);

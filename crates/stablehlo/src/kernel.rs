@@ -35,7 +35,7 @@ pub(crate) fn lower(
     }
     let operands = operands(cx, frame, node);
     let inputs = match node.op {
-        // The block and not its body: the host may have an algorithm for the whole block.
+        // Call the block instead of its body: the host may have an algorithm for the whole block.
         Op::Block(block) => block.body.inputs().to_vec(),
         _ => {
             let ty = |x: &Value| TensorType::new(cx.dtype(x.ty), cx.shape(x.ty).clone());

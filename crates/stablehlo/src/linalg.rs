@@ -32,7 +32,7 @@ fn fft(cx: &mut Cx<'_>, Fft { inverse, length, axis }: Fft, x: Source, ty: &Tens
     let is_real = !cx.dtype(x.ty()).is_complex() && length > 1;
     let x = cx.cast(x, if is_real { ty.dtype.to_real() } else { ty.dtype });
     let x = fit(cx, x, axis, length);
-    // Exchanging two axes undoes itself.
+    // The exchange of two axes is its own inverse.
     let mut exchange: SmallVec<[usize; 8]> = (0..ty.rank()).collect();
     exchange.swap(axis, ty.rank() - 1);
     let x = cx.transpose(x, &exchange);
@@ -60,8 +60,8 @@ fn real_fft(cx: &mut Cx<'_>, x: Value, inverse: bool, dtype: DType) -> Value {
     let ty = cx.ty(dtype, &shape);
     let mut half = one_fft(cx, "RFFT", x, length, ty);
     if inverse {
-        // The inverse of real numbers is the conjugate of their transform. Its parts are scaled by
-        // themselves, since an infinite one would make the other NaN.
+        // The inverse transform of real numbers is the conjugate of their forward transform. Its
+        // parts are scaled separately, because an infinite part would make the other part NaN.
         let part = cx.ty(dtype.to_real(), &shape);
         let mut scaled = |name: &str, scale: f64| {
             let scale = cx.splat(Scalar::Float(scale), dtype.to_real(), &shape);
@@ -120,7 +120,7 @@ fn triangular_solve(
         Transform::None | Transform::Conjugate => "NO_TRANSPOSE",
         Transform::Transpose => "TRANSPOSE",
     };
-    // A vector is a matrix of one column, or of one row where it stands on the left.
+    // A vector is a matrix with one column, or with one row if it is the left operand.
     let mut matrix = ty.shape.clone();
     if ty.rank() < cx.shape(a.ty).rank() {
         matrix.insert(if left_side { ty.rank() } else { ty.rank() - 1 }, 1);

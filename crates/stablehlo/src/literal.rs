@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn every_f32_text_leads_back() {
-        // A spread of bit patterns, denormal numbers among them.
+        // Regularly spaced bit patterns, including subnormal numbers.
         for bits in (0..0x7F80_0000_u32).step_by(104_729) {
             let value = f32::from_bits(bits);
             let text = text(Scalar::Float(f64::from(value)), DType::F32);

@@ -81,7 +81,7 @@ fn arg_reduce(
         ArgReduceOp::Argmax => compute.min_value(),
         ArgReduceOp::Argmin => compute.max_value(),
     };
-    // A position that loses every tie.
+    // This initial position loses every tie.
     let nowhere = if attributes.tie_high { Scalar::Int(-1) } else { index.max_value() };
     let initial =
         [cx.splat(worst, compute, &Shape::scalar()), cx.splat(nowhere, index, &Shape::scalar())];
@@ -115,7 +115,7 @@ fn better(
         ties = cx.uniform("stablehlo.or", &[ties, both_nan]);
     }
     let before = cx.compare(if tie_high { "GT" } else { "LT" }, left[1], right[1]);
-    // With a tie, only the positions count.
+    // In a tie, the position decides.
     let takes_left = cx.select(ties, before, left_wins);
     let value = cx.select(takes_left, left[0], right[0]);
     let position = cx.select(takes_left, left[1], right[1]);

@@ -179,7 +179,8 @@ fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, id: ExprId, node: &Node<'a>) -> 
     let (operands, stored) = if computes {
         (operands, ty.clone())
     } else {
-        // These move whole elements about, which XLA cannot always do with packed ones.
+        // These ops move elements without computing, which XLA does not always support for packed
+        // elements.
         let operands = operands.iter().map(|&operand| cx.unpacked(operand)).collect();
         (operands, ty.with_dtype(widen::stored(ty.dtype)))
     };

@@ -111,7 +111,7 @@ impl Writer {
         self.text.push_str(" : ");
         self.ty(ty);
         if name.starts_with("chlo.") {
-            // CHLO spells out the result, even where it can only be one type.
+            // CHLO requires the result type, even if it follows from the operands.
             let arrow = if operands.len() > 1 {
                 format!(", {}", self.types.text(ty))
             } else {

@@ -127,8 +127,8 @@ narrow_float_element!(
     |value| F8E4M3::from_bits(small_float::F8_E4M3FN.encode(value) as u8)
 );
 narrow_float_element!(bf16, BF16, bf16::to_f64, |value| {
-    // If the `f32` is exact, which is never true for NaN, the faster conversion rounds only once
-    // too.
+    // A number that `f32` represents exactly is rounded only once, by the faster conversion. NaN
+    // never passes the comparison.
     let single = value as f32;
     if f64::from(single) == value {
         bf16::from_f32(single)

@@ -404,7 +404,7 @@ impl HostTensor {
         match_dtype!(self.dtype, T => {
             let elements = bytemuck::cast_slice::<u8, T>(self.bytes());
             let value = elements.first()?.to_scalar();
-            // A scalar may have less information than the bits, as for NaN.
+            // A scalar may contain less information than the bits, for example for NaN.
             let same = T::from_scalar(value.cast(self.dtype));
             let same = bytemuck::bytes_of(&same);
             elements.iter().all(|element| bytemuck::bytes_of(element) == same).then_some(value)

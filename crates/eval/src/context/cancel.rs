@@ -57,7 +57,8 @@ pub(crate) fn run_cancellable<R: Send>(
 ) -> Result<R, EvalError> {
     let token = CancelToken::default();
     let (done, over) = mpsc::channel::<()>();
-    // Outside of the closure, so that the work is still there if no thread can be spawned.
+    // `work` is declared outside of the closure, so that it still exists if no thread can be
+    // spawned.
     let mut work = Some(work);
     let result = thread::scope(|scope| {
         let task = || {

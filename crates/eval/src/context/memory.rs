@@ -130,7 +130,7 @@ fn reserve<T>(elements: &mut Vec<T>, len: usize) {
 
 /// Runs a step, and returns an error if one of its allocations is refused.
 pub(crate) fn guarded<R>(step: impl FnOnce() -> Result<R, Stop>) -> Result<R, Stop> {
-    // After the unwinding, only the operands of the step are visible, as after an error.
+    // After a panic is caught, only the operands of the step are visible, as after an error.
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(result) => result,
         Err(payload) => match payload.downcast::<Refused>() {

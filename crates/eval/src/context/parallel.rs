@@ -30,8 +30,8 @@ impl ExecContext<'_> {
         if cost < self.limit(MIN_COST) {
             return None;
         }
-        // Two tasks per thread unless they are long: each thread then meets the same elements in every
-        // iteration of a loop, which are in its cache.
+        // Two tasks for each thread unless the tasks are long. Each thread then processes the same
+        // elements in every iteration of a loop, and finds them in its cache.
         let most = (2 * self.threads()).max(cost / (16 * TASK_COST));
         let tasks = (cost / self.limit(TASK_COST)).min(most);
         Some(elements.div_ceil(tasks).next_multiple_of(block).max(block))

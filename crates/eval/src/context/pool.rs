@@ -48,15 +48,17 @@ fn current() -> Option<&'static Pool> {
                 let named = ThreadPoolBuilder::new().thread_name(|index| format!("nxla {index}"));
                 let pool = Pool {
                     process,
-                    // Runs nest as deep as on the first thread of a process, whose stack has this size.
+                    // Worker threads need the stack size of the main thread, so that runs can nest
+                    // equally deep.
                     threads: named.stack_size(8 << 20).build().ok()?,
                     is_occupied: AtomicBool::new(false),
                     polling: AtomicUsize::new(0),
                     is_waking: AtomicBool::new(false),
                     next: OnceLock::new(),
                 };
-                // The threads are spawned first, so that a fork finds the cell empty or filled. If two
-                // threads create a pool at once, one of the pools is dropped.
+                // The threads are spawned before the cell is set, so that a fork finds the cell
+                // either empty or complete. If two threads create a pool at once, one of the pools
+                // is dropped.
                 let _ = place.set(Box::new(pool));
             }
         }
@@ -139,9 +141,9 @@ impl Pool {
                 });
             }
             front();
-            // Sleeping and waking usually takes longer than the rest of the tasks. Threads that have not begun
-            // find no tasks any more; if other programs occupy their processors, they need the processor of
-            // this thread, so the wait for them is shorter.
+            // Poll, because sleeping and waking usually takes longer than the remaining tasks.
+            // Threads that have not begun will find no tasks; they may be waiting for the processor
+            // of this thread, so the wait for them is shorter.
             let since = Instant::now();
             loop {
                 let ended = ended.load(Ordering::Relaxed);

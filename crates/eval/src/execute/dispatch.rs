@@ -55,7 +55,8 @@ pub(crate) fn evaluate(cx: Cx<'_>, site: Site<'_>, args: &mut Args<'_>) -> Resul
 pub(super) fn empty_results(site: Site<'_>) -> Result<Option<Results>, Fault> {
     let types = site.graph.ty(site.id).parts();
     if types.iter().all(|ty| ty.shape.size() == 0) && !site.op().has_effects() {
-        // The kernel would read operands and windows of any size for nothing.
+        // An empty result needs no kernel, which would read operands and windows without using
+        // them.
         let empty = types.iter().map(|ty| HostTensor::zeros(ty.dtype, ty.shape.clone()));
         return Ok(Some(empty.collect::<Result<_, _>>()?));
     }

@@ -101,7 +101,7 @@ impl Fold<'_> {
         let mut accumulator = repeated(initial, count)?;
         let (steps, target_steps) = (Strided::row_major(x.shape()), Strided::row_major(&ty.shape));
         for_each_tap(&axes, |taps| {
-            // The element of each window at this tap, from the operand or from the padding.
+            // The element of each window at this position, from the operand or from the padding.
             let mut element = repeated(initial, count)?;
             let seen: Vec<_> = axes.iter().zip(taps).map(|(axis, &tap)| axis.seen(tap)).collect();
             if seen.iter().all(|seen| !seen.is_empty()) {

@@ -54,7 +54,8 @@ impl Bytecode {
         let mut scratch = cx.scratch();
         let arena = scratch.bytes(self.arena);
         if cfg!(debug_assertions) {
-            // The code must not read memory that it has not written. Contents of earlier runs would hide it.
+            // Bytecode must not read memory that it has not written. Values left by earlier runs
+            // would hide such a read.
             arena.fill(u8::MAX);
         }
         let mut machine = Machine { code: self, arena, slots: &mut slots, cx, lanes };

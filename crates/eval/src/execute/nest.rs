@@ -106,7 +106,7 @@ impl TiledNest {
                 None => context::fresh(output.dtype, &output.shape)?,
             });
         }
-        // Taken inputs are read from the memory of the results.
+        // An input whose memory became a result is no longer in `args`; it is read from the result.
         let bytes = |index| if args.is_present(index) { args.get(index).bytes() } else { &[] };
         let inputs = (0..args.len()).map(bytes).collect();
         Run { cx, nest: self, inputs, taken }.fill(&mut results);
@@ -162,7 +162,7 @@ impl Run<'_> {
 
     /// Runs a stage for the tile of `rows` rows that begins at the row `first`.
     fn stage(&self, stage: &Stage, first: usize, rows: usize, tiles: &mut [&mut [u8]]) {
-        // The results are taken out, so that the other tiles can be read.
+        // Move the results out of the list, so that the other tiles can be borrowed.
         let take = |&tile: &u16| match tile {
             NO_TILE => &mut [][..],
             tile => std::mem::take(&mut tiles[usize::from(tile)]),
@@ -269,7 +269,7 @@ impl Fold {
         sink: &mut dyn FnMut(&[u8]),
     ) {
         let (code, first) = (&self.code, range.start);
-        // Half of a block, so that the processor continues to prefetch the inputs.
+        // With blocks of full size, the processor would stop prefetching the inputs.
         let block = code.block(usize::MAX) / 2;
         debug_assert!(block.is_multiple_of(reduce::ROUND));
         let block = block.min(range.len());

@@ -20,12 +20,12 @@ pub(crate) fn is_native(block: &Block) -> bool {
     match block.kind {
         // The body of a scan rounds to a narrow float after each of its steps.
         BlockKind::Cumulative { .. } => !is_narrow_float(),
-        // The body sorts, which is as native as can be where many are wanted.
+        // For a large `k`, the body is as fast: it sorts.
         BlockKind::TopK { k } => {
             let shape = &block.body.inputs()[0].shape;
             shape.last().is_some_and(|&size| top_k_pays(k, size))
         }
-        // The entries of a batch may have different vectors.
+        // The kernel searches a single sorted vector; a batch may have one for each entry.
         BlockKind::Search(_) => {
             let counts = block.body.output_types().all(|ty| ty.dtype == DType::S32);
             block.batch_axes == 0 && counts && !is_narrow_float()
@@ -93,7 +93,7 @@ impl Run<'_> {
         let (size, inner) = (shape[self.axis], shape[self.axis + 1..].iter().product::<usize>());
         let (source, block) = (context::slice::<T>(self.x), size * inner);
         context::build(self.x.dtype(), shape, |out: &mut [T]| {
-            // Each element waits for the one before it.
+            // An element depends on the element before it, so threads divide rows only.
             cx.rows(out, block, 4 * block, |first, out| {
                 let blocks = source[first * block..].chunks_exact(block);
                 for (out, x) in out.chunks_exact_mut(block).zip(blocks) {

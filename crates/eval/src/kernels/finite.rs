@@ -11,7 +11,7 @@ pub fn first_not_finite(tensor: &HostTensor) -> Option<(Vec<usize>, String)> {
 
 /// The first element that is NaN, or has a part that is: its position, and its value as text.
 pub fn first_nan(tensor: &HostTensor) -> Option<(Vec<usize>, String)> {
-    // Without any that is not finite there is no need to look again.
+    // A tensor whose elements are all finite has no NaN, and needs no second search.
     let first = position(tensor)?;
     let is_nan = |at: &usize| {
         let (re, im) = tensor.get(*at).parts();

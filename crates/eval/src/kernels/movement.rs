@@ -94,7 +94,7 @@ pub(crate) fn reversed(x: &Shape, axes: &[usize]) -> Places {
         offset += x[axis].saturating_sub(1) * steps[axis] as usize;
         steps[axis] = -steps[axis];
     }
-    // An empty tensor has no last element to begin with.
+    // The last element of an empty tensor does not exist, so the offset is 0.
     Places { offset: if x.size() == 0 { 0 } else { offset }, steps }
 }
 

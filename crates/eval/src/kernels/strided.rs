@@ -60,8 +60,8 @@ impl Strided {
                 continue;
             }
             match loops.last_mut() {
-                // The outer loop moves as far as the inner one does in all: they are one loop.
-                // Larger counts do not occur, because no memory holds such a tensor.
+                // One step of the outer loop equals the whole distance of the inner loop, so both
+                // are one loop. The count cannot overflow, because no memory holds such a tensor.
                 Some(outer) if Some(outer.step) == step.checked_mul(count as isize) => {
                     *outer = Loop { count: outer.count.saturating_mul(count), step };
                 }
@@ -128,7 +128,7 @@ impl Strided {
     /// Where these rows begin, from the element `start` of the row-major order on.
     pub(crate) fn row_starts(&self, start: usize, rows: usize, columns: usize) -> Vec<usize> {
         debug_assert!(self.has_rows(columns) && start.is_multiple_of(columns));
-        // The rule of the first elements.
+        // The access rule of the first element of each row.
         let mut firsts = self.clone();
         let inner = firsts.loops.pop().expect("there is at least one loop");
         if inner.count > columns || firsts.loops.is_empty() {
@@ -197,7 +197,7 @@ impl Strided {
             && inner.count <= SHORT
             && len > 0
         {
-            // A separate loop over short runs, because a run takes less time than its start.
+            // Short runs have a separate loop, because starting a run takes longer than reading it.
             let mut rows = Self { offset: self.offset, loops: around.into() };
             rows.loops.push(Loop { count: outer.count * inner.count, step: 0 });
             let mut skip = start % rows.inner().count;
@@ -239,7 +239,7 @@ impl Strided {
     pub(crate) fn read_all<T: Pod + Send + Sync>(&self, cx: Cx<'_>, source: &[T], out: &mut [T]) {
         match self.swapped_axes() {
             Some((unit, steps)) => {
-                // Threads take ranges of the outermost loop, which lie side by side in the result.
+                // Threads divide the outermost loop, whose iterations are contiguous in the result.
                 let (row, first) = (steps[0] as usize, self.loops[0].step);
                 // Parts of equal length, so that no thread waits for the last part of another one.
                 let fair = self.loops[0].count.div_ceil(2 * cx.threads());
@@ -274,7 +274,7 @@ impl Strided {
         let last = self.loops.len() - 1;
         let mut others = self.clone();
         let mut places = Self { offset: 0, loops: SmallVec::new() };
-        // The remaining loops surround the two axes on both sides.
+        // The remaining loops enclose the loops over the two exchanged axes.
         others.loops.remove(last);
         others.loops.remove(unit);
         for (axis, a) in self.loops.iter().enumerate() {
@@ -349,11 +349,11 @@ fn read_short_runs<T: Pod>(
         return;
     }
     match (outer.step, inner.step, inner.count) {
-        // Each element several times.
+        // Each element is repeated `count` times.
         (1, 0, 2) => repeat_each::<T, 2>(&source[place(begin) as usize..], out),
         (1, 0, 3) => repeat_each::<T, 3>(&source[place(begin) as usize..], out),
         (1, 0, 4) => repeat_each::<T, 4>(&source[place(begin) as usize..], out),
-        // The same run again and again: what is written is copied behind itself.
+        // The same run is repeated: copy the written elements again.
         (0, _, count) => {
             let done = count.min(out.len());
             read_run(source, at, inner.step, &mut out[..done]);

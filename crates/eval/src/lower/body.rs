@@ -48,7 +48,7 @@ impl Builder {
         if !site.types.iter().all(|ty| self.is_small(ty)) {
             return None;
         }
-        // Kernels compute whole loops, see [`padded`].
+        // Kernels compute whole vectors, so values are padded, see [`padded`].
         let len = code.shape.size();
         let padded = padded(len, 1);
         let is_block = code.block(padded) == padded;
@@ -106,7 +106,7 @@ impl Builder {
         let is_inside = level == self.depth();
         let at = match values.places[register].filter(|_| is_inside) {
             Some(at) => at,
-            // Values of other sizes use the register later.
+            // A later value of another size may use the register.
             None if is_inside => {
                 let at = self.scratch(padded(values.len, values.widest), level).at;
                 values.places[register] = Some(at);

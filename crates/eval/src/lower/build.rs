@@ -351,7 +351,7 @@ impl Builder {
     /// The repeated element of a value with one element, for a kernel of `len` elements.
     pub(super) fn splat(&mut self, held: &Held, len: usize) -> Source {
         if len <= SHORT {
-            // The padding repeats the element often enough.
+            // The copy in the arena is padded with repetitions of the element.
             return Source { at: self.arena_copy(held).at, splat: true };
         }
         let size = held.ty.dtype.size() as u8;

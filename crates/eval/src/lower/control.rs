@@ -79,7 +79,8 @@ impl Builder {
     /// Moves the results of an iteration to the places of the state.
     fn next_state(&mut self, state: &[Held], results: Vec<Held>) {
         let mut results = results;
-        // A result in the place of another state moves away before that place is written.
+        // A result that occupies the place of another state is moved before that place is
+        // overwritten.
         for (held, result) in state.iter().zip(&mut results) {
             let is_elsewhere = result.at != held.at;
             if is_elsewhere && state.iter().any(|other| other.at == result.at) {

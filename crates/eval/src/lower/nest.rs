@@ -190,7 +190,8 @@ impl Lowering<'_> {
             let is_repeated = |&(_, broadcast): &(Place, Broadcast)| {
                 matches!(broadcast, Broadcast::PerRow | Broadcast::PerColumn)
             };
-            // In a single row, these operands are a scalar and a vector, which need no copy.
+            // With a single row, these operands are a scalar and a vector, which are used without a
+            // copy.
             let by_row = width >= WIDE_ROW && operands.iter().any(is_repeated);
             return Stage { work: StageWork::Body(code.clone()), width, operands, results, by_row };
         }

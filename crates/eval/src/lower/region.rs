@@ -30,7 +30,7 @@ impl Site<'_> {
         for slot in self.operands.iter().filter_map(Held::slot) {
             *holders.entry(slot).or_insert(0_usize) += 1;
         }
-        // A region may move an input that it owns, so another input must not lie in the same slot.
+        // A region may overwrite an input that it owns, so no other input may use the same slot.
         let is_alone = |held: &Held| held.slot().is_none_or(|slot| holders[&slot] == 1);
         let operands = self.operands.iter().zip(self.lasts);
         let input = |(held, &last): (&Held, &bool)| match last && is_alone(held) {
@@ -90,7 +90,7 @@ impl Builder {
         let mut region = Region::new(schedule);
         for (value, input) in schedule.inputs.iter().zip(inputs) {
             if let Some(value) = value {
-                // The place belongs to the caller, also after the region has released the value.
+                // The slot belongs to the caller even after the region has released the value.
                 self.hold(input);
                 region.held[*value as usize] = Some(input.clone());
             }

@@ -244,7 +244,7 @@ impl Writer {
         let is_normal = |number: f64| {
             if y.dtype == DType::F32 { (number as f32).is_normal() } else { number.is_normal() }
         };
-        // The bits of a power of two consist of its exponent.
+        // The significand of a power of two is zero.
         let is_power = value.to_bits().trailing_zeros() >= f64::MANTISSA_DIGITS - 1;
         (is_power && is_normal(value) && is_normal(inverse))
             .then(|| self.constant(Scalar::Float(inverse), y.dtype))
@@ -454,7 +454,7 @@ fn assign_registers(instructions: &mut [Instruction]) -> u16 {
         for position in 0..instruction.operands.len() {
             let Loc::Register(register) = instruction.operands[position] else { continue };
             let register = usize::from(register);
-            // An instruction may read a register twice, but the register is freed once.
+            // An instruction may read a register twice, but frees it only once.
             let again = instruction.operands[position + 1..]
                 .contains(&Loc::Register(u16::try_from(register).expect("registers have 16 bits")));
             if last_use[register] == at && !again {

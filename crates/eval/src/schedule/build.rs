@@ -114,7 +114,8 @@ impl<'a, 'p> Builder<'a, 'p> {
                 self.first_part[operands[0].index()] + index
             }
             op => match self.groups.passed_on(self.graph, id) {
-                // The operand may be inside of a group, and then the alias is as well.
+                // The operand may be the result of a fused group; the alias then refers to the same
+                // result.
                 Some(&[x]) => self.first_part[x.index()],
                 Some(operands) => self.alias_each(operands),
                 None => unreachable!("{} computes its results", op.name()),
@@ -158,7 +159,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         }
         let in_loop = self.schedule.uses_arena;
         let work = match op {
-            // Checks apply to single operations, which the body contains.
+            // Checks run after each op, and a block that runs natively has no separate ops.
             Op::Block(block) if !self.scheduler.checks && is_native(block) => Work::Op,
             Op::While(op) => Work::Loop(self.loop_work(id, op)),
             op if op.regions().is_empty() => Work::Op,
@@ -196,7 +197,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         let read = self.read.get_or_insert_with(|| Read::new(graph));
         let live = if checks { None } else { read.body(graph, id, op) };
         let condition = self.scheduler.region(&op.condition, true);
-        // A body without its dead states belongs to this loop alone.
+        // A body from which unused states were removed is not shared with other loops.
         let body = match live {
             Some(live) => Arc::new(self.scheduler.program(live, true)),
             None => self.scheduler.region(&op.body, true),
@@ -298,7 +299,7 @@ fn drop_unread_results(schedule: &mut Schedule) {
         let Work::Body(code) = &mut step.work else { continue };
         let is_read: Vec<bool> =
             step.results.iter().map(|&value| uses[value as usize] > 0).collect();
-        // A body without any read result keeps its results.
+        // If no result of the body is read, the body is unchanged.
         if is_read.contains(&false) && is_read.contains(&true) {
             code.keep(&is_read);
             step.results.retain(|value| uses[*value as usize] > 0);

@@ -198,7 +198,8 @@ impl Groups {
             && match graph.op(id) {
                 Op::Broadcast(_) | Op::Reverse(_) | Op::Reshape(_) | Op::Squeeze(_) => true,
                 Op::Slice(slice) => {
-                    // Several groups read a strided slice faster from a copy, and a single element is broadcast.
+                    // If several groups read a strided slice, a copy is faster. A slice of one
+                    // element becomes a broadcast operand.
                     let is_run = slice.strides.last() == Some(&1);
                     let is_known = |start: &Start| matches!(start, Start::Static(_));
                     slice.starts.iter().all(is_known)

@@ -47,7 +47,7 @@ const FUNCTIONS: [Function; 26] = [
 fn doubles() -> Vec<f64> {
     let special = [0.0, -0.0, 1.0, -1.0, INFINITE, -INFINITE, f64::NAN];
     let largest = [f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, -5e-324];
-    // Results leave the normal numbers near these numbers.
+    // Near these arguments, results overflow or become subnormal.
     let edges = [709.78, 709.79, -708.39, -708.4, -745.13, -745.14, 19.0, 19.1, 22.0];
     let angles = (0..2000).map(|k| f64::from(k) * FRAC_PI_2);
     let all = (0..200_000_u64).map(|n| f64::from_bits(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
@@ -126,7 +126,7 @@ fn inverse_of_erf(x: f64) -> f64 {
     let (mut low, mut high) = (0.0, 6.0);
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
-        // Half of what is missing to one is exact.
+        // Half of the distance to one is exact.
         let is_below = match magnitude < 0.5 {
             true => libm::erf(middle) < magnitude,
             false => libm::erfc(middle) > 1.0 - magnitude,

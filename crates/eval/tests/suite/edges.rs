@@ -68,7 +68,7 @@ fn elements_wrap_saturate_and_stay_nan() {
     assert_eq!(numbers(&one(&[bytes], |g, p| g.add(p[0], p[0]))), [254.0, 0.0]);
     let floats = tensor(&[NAN, 300.0, -1.0, f32::INFINITY], [4]);
     let cast = |dtype| numbers(&one(std::slice::from_ref(&floats), |g, p| g.as_type(p[0], dtype)));
-    // What is out of range gives the limit.
+    // A conversion of an out-of-range number saturates.
     assert_eq!(cast(DType::U8), [0.0, 255.0, 0.0, 255.0]);
     assert_eq!(cast(DType::Pred), [1.0, 1.0, 1.0, 1.0]);
     let pair = [tensor(&[NAN, 1.0], [2]), tensor(&[1.0, NAN], [2])];

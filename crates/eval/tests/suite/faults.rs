@@ -69,7 +69,8 @@ fn looped(returned: &[usize], size: usize) -> Program {
 /// The interrupt is called before each step on tensors, so that its calls count the steps.
 #[test]
 fn dead_states_are_not_computed() {
-    // Too large for the arena, and too small for the thread pool, from which the interrupt is not called.
+    // Too large for the arena, and too small for the thread pool, whose threads do not call the
+    // interrupt function.
     let size = 2100;
     let mut steps = Vec::new();
     for (returned, expected) in [
@@ -94,7 +95,7 @@ fn dead_states_are_not_computed() {
         }
         steps.push(calls.into_inner());
     }
-    // Of three iterations, each has fewer steps without the states that nothing reads.
+    // Each of the three iterations has fewer steps if unused states are removed.
     let [x, y, all_but_w, all] = steps[..] else { unreachable!("four programs") };
     assert!(x < all_but_w && y < all_but_w, "{steps:?}");
     assert_eq!(all_but_w, all, "the exchanged states depend on each other");

@@ -14,7 +14,7 @@ fn quotients_and_remainders_are_those_of_integers() {
     macro_rules! check {
         ($t:ident, $numbers:expr) => {{
             let mut numbers: Vec<$t> = $numbers;
-            // Elements are left over when all whole loops are done.
+            // Some elements remain after the last full vector.
             numbers.extend([1, 2, 3]);
             let x = HostTensor::from_slice(&numbers, [numbers.len()]).unwrap();
             for &y in numbers.iter().step_by(numbers.len().div_ceil(256)) {
@@ -46,7 +46,7 @@ fn quotients_and_remainders_are_those_of_integers() {
     }
     macro_rules! around {
         ($t:ident) => {{
-            // Powers of two and of three, and their neighbours, up to both ends.
+            // Powers of two and of three and their neighbors, up to both ends of the range.
             let powers = (0..$t::BITS).map(|bit| (1 as $t).wrapping_shl(bit));
             let others = (0..).map_while(|power| (3 as $t).checked_pow(power));
             let centres = powers.chain(others).chain([$t::MIN, $t::MAX, 0]);
@@ -120,7 +120,7 @@ fn conversions_follow_the_scalar_rule() {
             check(found.get(at), value);
         }
         for &value in &values[..SAMPLES.len()] {
-            // The body repeats a single value.
+            // The body receives a single value, which is broadcast.
             let x = HostTensor::scalar(value, from);
             let found = evaluated(&[x], |g, x| {
                 let repeated = g.broadcast(x[0], [70], None)?;
@@ -135,7 +135,7 @@ fn conversions_follow_the_scalar_rule() {
 #[test]
 fn integers_are_those_of_the_language() {
     let all = (0..=u32::MAX).step_by(997);
-    // The ranges of the ways of computing integers end at these numbers.
+    // The implementation of integer operations changes at these numbers.
     let edges = [0.0_f32, 32768.0, 65536.0, 4_194_304.0, 8_388_608.0, 2_147_483_648.0];
     let edges = edges.iter().flat_map(|x| [x.to_bits(), (-x).to_bits()]);
     let edges = edges.flat_map(|bits| (-3..4).map(move |at| bits.wrapping_add_signed(at)));

@@ -138,7 +138,7 @@ fn a_loss_is_one_step_and_the_division() {
                 vec![graph.mean(square, None, false).unwrap()]
             });
             assert_eq!(check(loss, &inputs), 2);
-            // What others read as well is written.
+            // A value with other consumers is materialized.
             let with_errors = program(&types, |graph, ids| {
                 let error = graph.subtract(ids[0], ids[1]).unwrap();
                 let square = graph.multiply(error, error).unwrap();
@@ -190,7 +190,7 @@ fn distances(dtype: DType, columns: usize, which: usize, reversed: bool) -> Prog
         let least = graph.reduce_min(made, Some(&[-1]), false).unwrap();
         let sum = graph.sum(made, Some(&[-1]), false).unwrap();
         let root = graph.sqrt(sum).unwrap();
-        // Alone, each is reduced while it is computed.
+        // Alone, each reduction is fused with its producer.
         vec![if columns.is_multiple_of(2) { root } else { least }]
     })
 }
@@ -200,7 +200,7 @@ fn distances_of_points_are_one_step() {
     for dtype in [DType::F32, DType::F64] {
         for columns in [2, 8, 9, 31, 64, 101, 1023, 1024] {
             let mut inputs = [[37, columns], [13, columns]].map(|shape| numbers(dtype, &shape, 3));
-            // Nobody is near to what is no number, or infinite.
+            // NaN and infinity have no finite distance to other elements.
             inputs[1] = with_extremes(&inputs[1]);
             for which in 0..5 {
                 assert_eq!(check(distances(dtype, columns, which, false), &inputs), 1);
@@ -280,7 +280,7 @@ fn drawn(
                 graph.slice_along_axis(x, draw(size) as i64, 1, axis, 1).unwrap()
             }
             10 => {
-                // What is cut off at one end comes back at the other.
+                // Elements that leave the axis at one end enter it at the other end.
                 let size = graph.shape(x)[1];
                 let cut = draw(size);
                 let before = graph.slice_along_axis(x, 0, cut, 1, 1).unwrap();

@@ -119,10 +119,10 @@ fn sums_of_nothing_are_zero() {
 
 #[test]
 fn windows_send_their_source_to_the_last_of_equal_extrema() {
-    // Windows of three by two that overlap, and padding that never receives anything.
+    // Windows of shape 3 x 2 that overlap, with padding that never receives an element.
     let mut numbers = samples(&[2, 40, 30]);
     for x in numbers.make_mut::<f64>().unwrap() {
-        // No zero with a sign, which `total_cmp` would tell from another.
+        // `total_cmp` distinguishes -0 from 0, so -0 is removed.
         *x = (*x * 3.0).round() + 0.0;
     }
     let options = WindowOptions {
@@ -142,7 +142,7 @@ fn windows_send_their_source_to_the_last_of_equal_extrema() {
         let taps = (0..6).map(|tap| (row * 2 + tap / 2, column + tap % 2));
         let inside = taps.filter(|&(i, j)| (1..=40).contains(&i) && j < 30);
         let places = inside.map(|(i, j)| (image * 40 + i - 1) * 30 + j);
-        // Of equal numbers `max_by` takes the last one as well.
+        // Of equal elements, `max_by` returns the last one too.
         let best = places.max_by(|&a, &b| x[a].total_cmp(&x[b])).unwrap();
         expected[best] += value;
     }
@@ -303,7 +303,7 @@ fn windows_of_all_kinds_see_what_they_are_said_to_see() {
         (3, 3, 2, (2, 5)),
         (2, 5, 1, (4, 9)),
     ];
-    // Rows that are shorter than a vector, as long as some, and longer; and none.
+    // Rows that are shorter than a vector, equal to several vectors, longer, and empty.
     for shape in [[2, 9, 9], [1, 12, 16], [2, 10, 57], [1, 33, 80], [2, 0, 70], [1, 9, 150]] {
         let x = samples(&shape);
         let numbers: Vec<f64> =
@@ -363,7 +363,7 @@ fn scatter_blocks_are_what_their_bodies_are() {
         });
         let block = block.expect("all updates are one block");
         let [x, indices, updates] = inputs;
-        // The block is asked to drop what the subscript would bring into range.
+        // The out-of-range index must be dropped, although subscripts clamp such an index.
         let index = block.body.inputs()[1].clone();
         let indices = indices.reshape(index.shape).unwrap().cast(index.dtype);
         let inputs = [x, indices, updates];
@@ -441,7 +441,7 @@ fn quotients_by_known_powers_of_two_are_those_of_a_division() {
 
 #[test]
 fn slices_and_reversals_are_read_where_they_are() {
-    // Starts, lengths and strides of each axis, and the axes that are reversed.
+    // Start, length and stride of each axis, and the reversed axes.
     type Cut<'a> = (&'a [(usize, usize, usize)], &'a [i64]);
     let cuts: [(&[usize], Cut<'_>); 8] = [
         (&[9], (&[(2, 5, 1)], &[])),
@@ -462,7 +462,7 @@ fn slices_and_reversals_are_read_where_they_are() {
             let x = g.slice(x, &starts, &lengths, Some(&strides))?;
             if reversed.is_empty() { Ok(x) } else { g.reverse(x, Some(reversed)) }
         };
-        // As an output it is copied.
+        // As an output of the program, the view is copied.
         let expected: Vec<f64> = run(std::slice::from_ref(&x), |g, x| moved(g, x[0]))
             .into_iter()
             .map(|x| -3.0 * x)
@@ -499,7 +499,7 @@ fn reductions_of_short_rows_are_those_of_their_elements() {
                 elements.chunks(count).map(reduce).collect()
             };
             for dtype in [DType::F32, DType::F64] {
-                // Sixteenths, so that sums are exact.
+                // Multiples of 1/16, so that sums are exact.
                 let whole: Vec<f64> = elements.iter().map(|x| (x * 16.0).round() / 16.0).collect();
                 let x = HostTensor::from_slice(&whole, [rows, count]).unwrap().cast(dtype);
                 let sums: Vec<f64> = whole.chunks(count).map(|row| row.iter().sum()).collect();
@@ -526,7 +526,7 @@ fn reductions_of_short_rows_are_those_of_their_elements() {
 fn extrema_of_short_rows_are_where_they_are() {
     for count in [1, 2, 7, 8, 9, 16, 31, 64, 100, 1023, 1024] {
         for rows in [1, 4, 7] {
-            // Few values, so that there are ties, and NaN in some rows.
+            // Few distinct values, so that there are ties, and NaN in some rows.
             let number = |at: usize| match (at / count % 3, at * 7919 % 13) {
                 (2, 5) => f64::NAN,
                 (_, value) => value as f64,

@@ -44,7 +44,7 @@ fn tensor<T: Element>(elements: &[T], shape: &[usize]) -> HostTensor {
 #[test]
 fn every_dtype_sorts_like_a_list_of_numbers() {
     for dtype in ORDERED {
-        // Negative numbers become huge as `u64`, where `f64` cannot tell them apart.
+        // Negative numbers become huge as `u64`, where `f64` cannot represent their differences.
         let least = if dtype == DType::U64 { 0 } else { -3 };
         for (count, inner) in [(1, 1), (4, 1), (7, 1), (8, 2), (5, 3)] {
             let numbers: Vec<i64> =
@@ -117,7 +117,7 @@ fn unevenly_distributed_elements_are_sorted() {
         |x| x % 3000,
         // All elements but a few in one bin, with low bits that no digit contains.
         |x| if x.is_multiple_of(9973) { x } else { 1 << 60 | x >> 34 },
-        // All orders of magnitude.
+        // Keys of all magnitudes.
         |x| x >> (x % 64),
         |x| u64::MAX - (x >> (x % 64)),
         // Equal except for the highest and the lowest bits.

@@ -34,7 +34,7 @@ fn results_of_one_shape_take_one_step() {
         let larger = graph.greater(product, sum).unwrap();
         let chosen = graph.select(larger, product, sum).unwrap();
         let rounded = graph.as_type(sum, DType::S16).unwrap();
-        // One result twice, an input and a constant among the results.
+        // The results contain one value twice, an input and a constant.
         vec![chosen, rounded, sum, chosen, ids[0]]
     }));
     let plan = Plan::new(program.clone());
@@ -46,7 +46,8 @@ fn results_of_one_shape_take_one_step() {
 
 #[test]
 fn windows_of_a_grid_are_computed_together() {
-    // Some too narrow for it, some of several blocks, some for several threads.
+    // Some shapes are too narrow for fusion, some need several blocks, and some use several
+    // threads.
     for (rows, columns) in [(4, 4), (9, 34), (50, 60), (316, 316), (7, 9000), (1100, 900)] {
         let grid = TensorType::new(DType::F32, [rows, columns]);
         let types =
@@ -148,7 +149,7 @@ fn large_runs_are_broken_off() {
     let plan = Plan::new(large());
     let input = || vec![numbers(25_600, &[160, 160])];
     let stopped = plan.run_with(input(), &Hooks::new(), Some(&|| true));
-    // A run may end before anybody asks.
+    // A run may end before the first check for cancellation.
     assert!(stopped.map_or_else(|error| error == EvalError::Interrupted, |_| true));
     let finished = plan.run_with(input(), &Hooks::new(), Some(&|| false)).unwrap();
     assert_eq!(contents(&finished), contents(&plan.run(input(), &Hooks::new()).unwrap()));
@@ -195,7 +196,7 @@ fn pairs_of_operations_are_those_one_by_one() {
             }
             results
         }));
-        // Numbers that are rounded in all dtypes.
+        // Numbers that no dtype represents exactly.
         let convert = |x: HostTensor| {
             let ty = TensorType::new(DType::F64, [1000]);
             let converted = crate::common::program(&[ty], |graph, ids| {

@@ -66,7 +66,7 @@ impl Graph {
         let x = self.as_type(last, dtype)?;
         let sorted = self.sort(x, -1, false, false)?;
         let is_nan = self.is_nan(sorted)?;
-        // The index of the last valid element, and where there is none.
+        // The index of the last valid element, and the rows without a valid element.
         let (limit, missing) = self.last_position(is_nan, options.ignore_nan)?;
         let several = self.shape(q).rank() == 1;
         let q = self.as_type(q, DType::F64)?;
@@ -178,7 +178,8 @@ impl Graph {
                 let one = self.one_like(share)?;
                 let rest = self.subtract(one, share)?;
                 let (share, rest) = (self.as_type(share, wide)?, self.as_type(rest, wide)?);
-                // The difference of the elements would overflow, or be infinite as the lower one.
+                // The difference of the elements would overflow, or be infinite if the lower
+                // element is.
                 let (low_part, high_part) =
                     (self.multiply(low, rest)?, self.multiply(high, share)?);
                 let blend = self.add(low_part, high_part)?;

@@ -34,7 +34,7 @@ impl Graph {
     ) -> Result<ExprId> {
         let weights = self.aligned_weights(x, weights, axes)?;
         let dtype = promote(self.dtype(x), self.dtype(weights));
-        // Products of integers may be none of their dtype.
+        // The dtype of the integers may not represent their products.
         let wide = dtype.to_floating();
         let (x, weights) = (self.as_type(x, wide)?, self.as_type(weights, wide)?);
         let (x, weights) = (self.countable(x, wide)?, self.countable(weights, wide)?);
@@ -194,7 +194,7 @@ impl Graph {
         let (rank, [rows, _]) = self.matrix(op, x)?;
         let dtype = mean.map_or(self.dtype(x), |mean| promote(self.dtype(x), self.dtype(mean)));
         let x = self.rename(x, None)?;
-        // The distance of two integers, and its square, may be none of their dtype.
+        // The dtype of two integers may not represent their difference or its square.
         let x = if mean.is_some() { self.as_type(x, dtype.to_floating())? } else { x };
         let x = self.countable(x, dtype)?;
         let mean = match mean {

@@ -246,7 +246,7 @@ impl<'m, 'e> Importer<'m, 'e> {
     pub(super) fn resolve(&self, attribute: &'m Attribute) -> Option<&'m proto::Value> {
         match &attribute.reference {
             None => Some(&attribute.value),
-            // The last entry counts: attributes of the call come after the defaults.
+            // The last entry wins: attributes of the call come after the defaults.
             Some(name) => {
                 let found = self.attributes.iter().rev().find(|(own, _)| own == name);
                 found.map(|(_, value)| *value)

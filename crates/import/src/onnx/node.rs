@@ -218,7 +218,7 @@ impl<'m> Call<'_, 'm, '_> {
         self.ints(name)?.map(|values| to_sizes(&values, name)).transpose()
     }
 
-    // --- numbers beside tensors ---
+    // --- numbers with the dtype of a tensor ---
 
     /// Creates a scalar of the dtype of a tensor.
     pub(super) fn scalar(&mut self, value: f64, beside: ExprId) -> Built<ExprId> {

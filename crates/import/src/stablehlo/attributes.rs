@@ -101,7 +101,8 @@ fn typed(lexer: &mut Lexer<'_>, depth: usize) -> Result<Option<Type>> {
 fn number(lexer: &mut Lexer<'_>, text: &str, depth: usize) -> Result<Attribute> {
     let line = lexer.line();
     let bad = || malformed_line(line, format!("expected a number; got {text}"));
-    // A type follows in attribute dictionaries. In short forms, `:` begins the type of the operation.
+    // In an attribute dictionary, `:` and a type follow the value. In short forms, `:` begins the
+    // type of the operation.
     let before = lexer.position();
     if lexer.eat(b':')? {
         let is_scalar = matches!(lexer.peek()?, Token::Word(name) if name != "tensor");

@@ -89,7 +89,7 @@ pub(super) fn divide(z: C, w: C) -> C {
     if size.is_nan() || size == 0.0 {
         return C::new(f64::NAN, f64::NAN);
     }
-    // In steps, because the power itself may overflow.
+    // Two factors, because the power itself may overflow.
     let exponent = libm::ilogb(size);
     let scaled = |z: C| C::new(libm::scalbn(z.re, -exponent), libm::scalbn(z.im, -exponent));
     let (z, w) = (scaled(z), scaled(w));

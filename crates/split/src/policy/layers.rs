@@ -98,7 +98,7 @@ impl Text<'_> {
             let (start, same) = longest_run(text, length)?;
             Some((same + length, length, start))
         });
-        // The shortest of several lengths with equal coverage, which is the layer itself.
+        // Of several lengths with equal coverage, the shortest is the layer itself.
         let (covered, length, start) =
             candidates.max_by_key(|&(covered, length, _)| (covered, usize::MAX - length))?;
         let length = length * self.shortest.div_ceil(length);

@@ -31,7 +31,7 @@ pub(super) fn at_most(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
     let mut first = 0;
     while ops.len() - first > count {
         let shortest = first + count.div_ceil(2);
-        // The last of equally good positions, so that stages are as large as possible.
+        // Of equally good positions, take the last, so that stages are as large as possible.
         let best = (shortest..=first + count)
             .rev()
             .min_by_key(|&next| crossing[ops[next]])

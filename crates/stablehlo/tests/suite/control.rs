@@ -171,7 +171,7 @@ fn a_hook_without_a_listener_leaves_nothing_behind() {
     assert!(module.host_calls.is_empty());
     assert_lines(&lines(&module.text), "%1 = stablehlo.exponential %0 : tensor<f32>");
 
-    // Without a choice, hooks with their own function are active.
+    // By default, hooks with their own function are active.
     let module = with_hooks(&program);
     assert_eq!(module.used_inputs, [0]);
     assert_eq!(module.host_calls.len(), 1);
@@ -231,7 +231,8 @@ fn a_condition_with_hooks_is_evaluated_in_the_body() {
         )
     });
     let module = with_hooks(&program);
-    // One call before the loop and one in its body; the state is count, sum, answer and order.
+    // One call before the loop and one in its body; the loop carries the count, the sum, the result
+    // of the condition and the order value.
     assert_eq!(module.host_calls.len(), 2);
     assert!(module.text.contains("%5:4 = \"stablehlo.while\""), "{}", module.text);
     assert!(module.text.contains("stablehlo.return %8 : tensor<i1>"), "{}", module.text);

@@ -11,7 +11,7 @@ fn counting() {
         &text,
         r#"%0 = "stablehlo.iota"() {iota_dimension = 1 : i64} : () -> tensor<2x3xf32>"#,
     );
-    // Through all elements: one axis is counted, then reshaped.
+    // Iota over all elements counts one axis, then reshapes it.
     let text = body(&[], |g, _| Ok(vec![g.iota([2, 3], None, DType::S32)?]));
     assert!(text.contains("() -> tensor<6xi32>"), "{text}");
     assert!(text.ends_with("(tensor<6xi32>) -> tensor<2x3xi32>"), "{text}");

@@ -56,7 +56,7 @@ fn a_call_materializes_a_value_on_a_cpu_and_a_barrier_elsewhere() {
 #[test]
 fn compared_values_are_materialized() {
     assert_eq!(materialized(|graph, x| Ok(vec![mask(graph, x)?])), 1);
-    // Elements that were moved, or changed their sign, are the same elements.
+    // Moving elements or changing their sign does not change which elements are compared.
     let moved = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
         let away = graph.transpose(y, None)?;
@@ -73,7 +73,7 @@ fn compared_values_are_materialized() {
         Ok(vec![graph.less(y, third)?])
     };
     assert_eq!(materialized(sorted), 1);
-    // The caller may compare a tensor with its extremum if the program returns both.
+    // If the program returns both, the caller may compare a tensor with its extremum.
     let given = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
         Ok(vec![graph.reduce_min(y, Some(&[1]), false)?, y])
@@ -96,7 +96,7 @@ fn other_values_are_not_materialized() {
         Ok(vec![graph.select(mask, y, largest)?])
     };
     assert_eq!(materialized(relu), 0);
-    // A value is equal to itself, wherever it is computed.
+    // A value is equal to itself even if it is computed twice.
     let is_number = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
         Ok(vec![graph.equal(y, y)?, graph.reduce_max(y, None, false)?])

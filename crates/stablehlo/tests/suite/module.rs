@@ -186,7 +186,7 @@ fn a_long_chain_takes_linear_time_and_no_stack() {
             Ok(vec![x])
         })
     };
-    // A thread with little stack shows recursion sooner than a long chain would.
+    // With a small stack, recursion overflows without a very long chain.
     let small = std::thread::Builder::new().stack_size(256 * 1024);
     let work = move || {
         let program = program(50_000);

@@ -161,13 +161,13 @@ fn a_window_fold_pads_before_it_folds() {
 
 #[test]
 fn scattered_windows_are_positions_of_extrema() {
-    // The windows have elements in common, and gaps.
+    // The windows overlap and have gaps.
     let inputs = [ty(DType::S32, [6]), ty(DType::F16, [4]), scalar(DType::F16)];
     let text = body(&inputs, |g, p| {
         let options = options(&[1], &[(0, 0)], &[2]);
         Ok(vec![g.window_scatter_max(p[0], p[1], p[2], &[2], &options)?])
     });
-    // Elements are compared in their own dtype, and added in the accumulator of the result.
+    // Elements are compared in their own dtype, and summed in the dtype of the accumulator.
     for part in [
         "\"stablehlo.iota\"() {iota_dimension = 0 : i64} : () -> tensor<6xi32>",
         "window_dilations = array<i64: 2>",

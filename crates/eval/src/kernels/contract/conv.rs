@@ -48,7 +48,8 @@ pub(super) fn conv(
             }
         })
     })?;
-    // Canonical axis i is found at output_permutation[i], so the inverse puts it there.
+    // Axis `i` of the canonical layout is axis `output_permutation[i]` of the result; the
+    // transposition needs the inverse permutation.
     let mut inverse = vec![0; shape.rank()];
     for (canonical, &axis) in attributes.output_permutation.iter().enumerate() {
         inverse[axis] = canonical;
@@ -155,7 +156,7 @@ impl Geometry {
         let block = self.group_outputs * self.out_size;
         let inner = self.group_channels * self.kernel_size;
         if block == 0 || inner == 0 {
-            // Sums of nothing.
+            // Each result is an empty sum.
             return out.fill(T::default());
         }
         let last = self.axes.last().expect("there is a spatial axis");
@@ -250,8 +251,8 @@ impl Geometry {
         let mut patches = Vec::new();
         let mut product = Vec::new();
         let last = self.axes.last().expect("there is a spatial axis");
-        // Patches lie along the longer side, so that few long runs are read: the kernel is large
-        // in the derivative of another one.
+        // The contiguous axis of a patch is the longer one, so that reads are long. A kernel is
+        // longer than the output in the derivative of another convolution.
         let by_position = last.taps > last.count;
         let most = 2 * CACHE_BYTES / (inner * size_of::<T>()) / TILE_STEP * TILE_STEP;
         let tile = most.clamp(LEAST_TILE, TILE);

@@ -66,7 +66,7 @@ pub(super) fn matmul<T: Number + Kernels>(
 ) {
     let Sizes { rows, inner, columns, .. } = sizes;
     if inner == 0 || out.is_empty() {
-        // Sums of nothing.
+        // Each result is an empty sum.
         out.fill(T::default());
         return;
     }
@@ -96,7 +96,7 @@ fn product<T: Number + Kernels>(
     if inner == 1 {
         return outer(cx, left.elements, right.elements, out);
     }
-    // A vector has the same elements in the same order in both orders of its axes.
+    // A vector is contiguous in either memory order of its matrix.
     match (rows, columns) {
         (_, 1) if !left.inner_first || rows == 1 => {
             return runs(cx, left.elements, right.elements, inner, out);
@@ -202,7 +202,7 @@ fn runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T], inner: usize, out: &m
         *out = T::narrow(one_run(cx, matrix, vector));
         return;
     }
-    // All rows meet the same numbers.
+    // Convert the vector once, because all rows use it.
     let vector = context::collected(vector.iter().map(|&y| T::widen(y)));
     if inner <= SHORT_ROW && out.len() >= BLOCK {
         return short_runs(cx, matrix, &vector, out);
@@ -214,7 +214,8 @@ fn runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T], inner: usize, out: &m
         vectorize_fused(
             #[inline(always)]
             |is_fused| {
-                // Loops, since what is called in a closure may miss the vectors.
+                // Loops instead of iterator methods: the closure of a method may not be compiled
+                // with the vector instructions.
                 for (out, rows) in several.iter_mut().zip(rows.chunks_exact(TOGETHER * inner)) {
                     let sums: [T::Sum; TOGETHER] = few_rows(rows, inner, &vector, is_fused);
                     for row in 0..TOGETHER {
@@ -413,7 +414,8 @@ fn combined_short_rows<T: Number>(
         let weights = &weights[index * BLOCK_ELEMENTS..];
         let weights = &weights[..BLOCK_ELEMENTS.min(weights.len())];
         let matrix = &matrix[index * BLOCK_ELEMENTS * columns..];
-        // These rows have enough elements behind them. Two rows are accumulated at a time.
+        // The matrix continues for at least `SHORT_ROW` elements after the start of these rows, so
+        // a vector load stays inside it. Two rows are accumulated at a time.
         let whole = (matrix.len() + columns).saturating_sub(SHORT_ROW) / columns;
         let (pairs, _) = weights[..whole.min(weights.len())].as_chunks::<2>();
         let mut sums = [T::EMPTY_SUM; SHORT_ROW];
@@ -464,7 +466,7 @@ fn add_rows<T: Number>(
     first: usize,
     sums: &mut [T::Sum],
 ) {
-    // Sums are read and written once for several rows.
+    // Process several rows at once, so that the sums are read and written once for them.
     let (groups, rest) = weights.as_chunks::<DEEP>();
     let (matrix, last) = matrix.split_at(groups.len() * DEEP * columns);
     vectorize_fused(
@@ -504,15 +506,15 @@ fn blocked<T: Number + Kernels>(
 ) -> bool {
     let Some(multiply) = T::PRODUCT else { return false };
     let Sizes { rows, inner, columns, .. } = sizes;
-    // A multiplication takes far less than moving an element. More tiles than threads, so that a
-    // thread that is held up does not hold up all.
+    // A multiplication is much cheaper than a copy of an element. More tiles than threads, so that
+    // one delayed thread does not delay the whole product.
     let pays = cx.pays(out.len().saturating_mul(inner.div_ceil(16)));
     if !pays {
         multiply(sizes, left, right, 1, out);
         return true;
     }
     let tiles = 4 * cx.threads();
-    // Between strips of rows it can be broken off.
+    // Cancellation is checked between strips of rows.
     let checked = CHECKED_PRODUCT / inner.saturating_mul(columns) as u64;
     let height = match usize::try_from(checked).unwrap_or(usize::MAX).max(64) {
         height if height < rows && !left.inner_first => height,

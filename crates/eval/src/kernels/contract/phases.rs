@@ -41,7 +41,7 @@ pub(super) fn run<T: Number + Kernels>(
     (kernel, kernel_shape): (&[T], &[usize]),
     (out, out_shape): (&mut [T], &[usize]),
 ) {
-    // Where no tap sees anything.
+    // Positions that no tap reaches stay zero.
     out.fill(T::default());
     let axes: Vec<Vec<Phase>> = (0..conv.input_dilation.len())
         .map(|axis| phases(conv, axis, kernel_shape[axis + 2], out_shape[axis + 2]))
@@ -79,15 +79,15 @@ fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
     let (gap, dilation, low) =
         (conv.input_dilation[axis], conv.kernel_dilation[axis], conv.padding[axis].0);
     let stride = conv.strides[axis];
-    // From a position, tap `k` sees the input at `(position * stride + k * dilation - low) / gap` if nothing is
-    // left.
+    // At a position, tap `k` reads the input at `(position * stride + k * dilation - low) / gap` if
+    // the division has no remainder.
     let place = |first: usize, tap: usize| (first * stride + tap * dilation) as i64 - low;
     let sees = |first: usize, tap: usize| place(first, tap) % gap as i64 == 0;
     let step = (1..gap).find(|step| (step * stride).is_multiple_of(gap)).unwrap_or(gap);
     let phase = |first: usize| {
         let mut seen = (0..kernel).filter(|&tap| sees(first, tap));
         let first_tap = seen.next().unwrap_or(kernel);
-        // The tap after a single tap would be behind the kernel.
+        // A phase with a single tap gets a step that leads behind the kernel.
         let tap_step = seen.next().map_or(kernel.max(1), |second| second - first_tap);
         Phase {
             first,

@@ -31,7 +31,7 @@ pub(crate) fn random_words(
     context::build(DType::U32, &words_of(keys, count), |out: &mut [u32]| {
         for (words, keys) in out.chunks_exact_mut(count.max(1)).zip(keys_of) {
             let (firsts, seconds) = words.split_at_mut(half);
-            // The last first word of an odd count has no room for its partner.
+            // If the count is odd, the last first word has no second word.
             let (paired, odd) = firsts.split_at_mut(seconds.len());
             let pieces = paired.chunks_mut(PIECE).zip(seconds.chunks_mut(PIECE)).enumerate();
             let fill = |(piece, (firsts, seconds)): (usize, (&mut [u32], &mut [u32]))| {

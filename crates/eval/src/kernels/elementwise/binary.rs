@@ -91,7 +91,7 @@ macro_rules! integer_kernels {
                     if (y as $unsigned) < ($t::BITS as $unsigned) {
                         x >> y
                     } else {
-                        // Two steps, for a shift by the whole width is not allowed.
+                        // Two shifts, because a shift by the whole width is not allowed.
                         (x >> ($t::BITS - 1)) >> 1
                     }
                 }),
@@ -177,7 +177,7 @@ macro_rules! real_kernels {
                     map2_near::<$t, $t, $t>(srcs, out, near, fast, <$t as Real>::pow);
                 },
                 BinaryOp::Atan2 => kernel!(|x: $t, y: $t| -> $t { Real::atan2(x, y) }),
-                // Written so that NaN on either side comes out, and to become vector code.
+                // This form returns NaN if either operand is NaN, and compiles to vector code.
                 BinaryOp::Max => {
                     kernel!(|x: $t, y: $t| -> $t { if (x > y) | x.is_nan() { x } else { y } })
                 }

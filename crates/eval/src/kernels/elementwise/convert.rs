@@ -257,7 +257,7 @@ fn near_to_i64(x: f64) -> i64 {
 fn f32_to_bf16(x: f32) -> u16 {
     let bits = x.to_bits();
     let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
-    // Rounding could turn a NaN into infinity; keep it one, and quiet.
+    // Rounding could change a NaN to infinity, so a quiet NaN is returned instead.
     let nan = (bits >> 16) | 0x40;
     (if x.is_nan() { nan } else { rounded }) as u16
 }

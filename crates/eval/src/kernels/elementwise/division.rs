@@ -73,8 +73,8 @@ const NEAR: u64 = 1 << 49;
 
 #[inline(always)]
 fn quotient_of_near(x: i64, inverse: f64) -> i64 {
-    // Half of one more than `x` is at least half of `1 / x` away from where the quotient changes, which is more than
-    // both roundings.
+    // Adding one half to `x` keeps the product at least half of `1 / divisor` away from an integer,
+    // which is more than the error of both roundings.
     let x = x as f64;
     let rounded = ((x + 0.5_f64.copysign(x)) * inverse).trunc() + ROUND_F64;
     rounded.to_bits().wrapping_sub(ROUND_F64.to_bits()) as i64

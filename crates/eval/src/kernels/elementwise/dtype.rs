@@ -45,7 +45,7 @@ impl Compute {
     /// The dtype of the values while they are computed.
     pub(crate) fn dtype(self) -> DType {
         use DType::{C64, C128, F32, F64, S8, S16, S32, S64, U8, U16, U32, U64};
-        // In the order of the variants.
+        // The entries are in the order of the variants.
         [U8, U16, U32, U64, S8, S16, S32, S64, F32, F64, C64, C128][self as usize]
     }
 }

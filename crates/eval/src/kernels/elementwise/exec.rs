@@ -92,7 +92,7 @@ impl Code {
             }
             let operand = args.get(index);
             feeds.push(match &input.access {
-                // A number among vectors counts for all lanes.
+                // A scalar operand is used for all elements.
                 Access::Same if operand.size() != len => Feed::Single(operand.bytes()),
                 Access::Same => Feed::Whole(operand.bytes()),
                 Access::Single => Feed::Single(operand.bytes()),
@@ -279,8 +279,8 @@ impl Code {
         outs: &mut [&mut [u8]],
         scratch: &mut [u8],
     ) {
-        // The target lies between two parts of the scratch memory that can be read, or it is a
-        // result, and the others can be read.
+        // The target is a result, or a range of the scratch memory. The other ranges of the scratch
+        // memory can be read.
         let (result, hole) = match instruction.target {
             Target::Result(result) => {
                 let out = std::mem::take(&mut outs[usize::from(result)]);
@@ -317,7 +317,7 @@ impl Code {
                 }
             }
         };
-        // One by one, since `map` calls a function for each.
+        // Written out, because `map` on the array would call a function for each operand.
         let [x, y, z] = instruction.operands;
         let sources = [resolve(x), resolve(y), resolve(z)];
         match result {
@@ -347,7 +347,7 @@ fn whole_periods(feeds: &[Feed<'_>], block: usize, len: usize) -> usize {
         Feed::Whole(_) | Feed::Single(_) | Feed::Overwritten(_) | Feed::Below(_) => None,
     };
     let mut periods = feeds.iter().filter_map(period);
-    // A reduction consumes blocks of whole inner loops.
+    // A reduction needs blocks that contain whole iterations of the inner loops.
     let unit = periods.try_fold(LANES, |unit, n| unit.checked_mul(n / gcd(unit, n)));
     match unit {
         Some(unit) if unit <= block && block < len => block / unit * unit,

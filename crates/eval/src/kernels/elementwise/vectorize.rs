@@ -15,7 +15,7 @@ impl<F: FnOnce(bool)> pulp::WithSimd for Vectorized<F> {
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
-        // AVX2, AVX-512 and Neon have instructions for a product and a sum.
+        // AVX2, AVX-512 and Neon have instructions for a fused multiply-add.
         let is_fused = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
         (self.0)(is_fused && !S::IS_SCALAR);
     }

@@ -250,7 +250,8 @@ impl<K: Key> Digits<K> {
     fn new(pieces: &[&[K]], len: usize, low: u32) -> Option<Self> {
         let extents = pieces.iter().map(|piece| extent(piece));
         let (least, most) = extents.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
-        // The low bits must not carry into the digits.
+        // `least` is subtracted from keys: without its low bits, the subtraction cannot borrow from
+        // the digits.
         let least = least.without(low);
         let top = most.width_above(least);
         // Few keys share all of these digits if the keys are spread evenly.
@@ -284,7 +285,7 @@ fn sort_bucket<K: Key>(pieces: &[&[K]], out: &mut [K], low: u32, work: &mut Work
             let to = rest.split_off_mut(..piece.len()).expect("the pieces fill their room");
             to.copy_from_slice(piece);
         }
-        // In one run where all keys are equal, which takes no time.
+        // All keys are equal except for low bits; sorting an ordered run takes linear time.
         return out.sort_unstable();
     };
     count_digits(pieces, digits, &mut work.counts);
@@ -319,7 +320,7 @@ fn count_digits<K: Key>(pieces: &[&[K]], digits: Digits<K>, counts: &mut Vec<[u3
     counts.clear();
     counts.resize(digits.count as usize, [0; COUNTERS]);
     for piece in pieces {
-        // Nearly always there are two.
+        // Two digits are by far the most frequent case.
         if let [first, second] = &mut counts[..] {
             for &key in *piece {
                 first[digits.digit(key, 0)] += 1;

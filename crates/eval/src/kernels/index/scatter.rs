@@ -121,7 +121,7 @@ pub(crate) fn combined(
         Combine::Multiply => match_number!(compute.dtype(), T => {
             scatter.for_each(cx, |out: &mut T, x| *out = out.times(x))
         }),
-        // The larger operand is unpredictable, so that a selection is faster than a branch.
+        // The comparison is unpredictable, so a selection is faster than a branch.
         Combine::Max => {
             match_ordered!(compute.dtype(), T => scatter.for_each(cx, |out: &mut T, x| {
                 *out = select_unpredictable((*out > x) | out.is_not_a_number(), *out, x);

@@ -50,7 +50,8 @@ fn counts<T: Element>(
             let xs = &xs[first..first + out.len()];
             vectorize(|| {
                 for (out, xs) in out.chunks_mut(TOGETHER).zip(xs.chunks(TOGETHER)) {
-                    // The last ones of a piece are searched for along with others.
+                    // A group at the end of the piece may be incomplete; its other elements are
+                    // placeholders.
                     let mut group = [xs[0]; TOGETHER];
                     group[..xs.len()].copy_from_slice(xs);
                     out.copy_from_slice(&bisected(sorted, &group, precedes)[..xs.len()]);
@@ -76,7 +77,7 @@ fn bisected<T: Element>(
     let mut left = sorted.len();
     while left > 0 {
         let half = (left / 2).max(1);
-        // All are read before any is compared, or each comparison would be a branch.
+        // Read all elements before comparing any, otherwise each comparison becomes a branch.
         let elements = before.map(|before: i32| sorted[before as usize + half - 1]);
         for ((before, &element), &x) in before.iter_mut().zip(&elements).zip(xs) {
             *before += if precedes(element, x) { half as i32 } else { 0 };

@@ -93,7 +93,7 @@ keyed! {
     i16, u32, u64: |x| i32::from(x) as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i16, |x| x, None;
     i32, u32, u64: |x| x as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i32, |x| x, None;
     i64, u64, u128: |x| x as u64 ^ 1 << 63, |key| (key ^ 1 << 63) as i64, |x| x, None;
-    // Adding zero makes one zero of the two.
+    // Adding zero converts -0 to 0, so that both have the same key.
     f32, u32, u64: key_f32, f32_of_key, |x| x + 0.0, Some([u32::MAX >> 1, 1 << 31]);
     f64, u64, u128: key_f64, f64_of_key, |x| x + 0.0, Some([u64::MAX >> 1, 1 << 63]);
 }
@@ -140,7 +140,8 @@ fn sort_run<T: Keyed>(cx: Cx<'_>, x: &[T], inner: usize, descending: bool, out: 
     let element = |key: T::Key| T::of_key(if descending { !key } else { key });
     let read = |first: usize, keys: &mut [T::Key]| read_run(x, inner, first, keys, |_, x| key(x));
     if inner == 1 && size_of::<T>() == size_of::<T::Key>() {
-        // Keys as wide as the elements take their place for a while.
+        // Keys as wide as the elements are stored in the memory of the result while they are
+        // sorted.
         let keys = bytemuck::cast_slice_mut::<T, T::Key>(out);
         radix::sort(cx, keys, 0, &read, &|keys| {
             keys.iter_mut().for_each(|key| *key = bytemuck::cast(element(*key)));

@@ -46,7 +46,7 @@ fn parts<T: Field + 'static>(
             if cx.is_cancelled() || !a.iter().all(|x| x.is_finite()) {
                 continue;
             }
-            // The kernel allocates some copies of the matrix and of the parts.
+            // The kernel allocates several copies of the matrix and of its factors.
             context::require::<T>(3 * (a.len() + total));
             if factorization == Factorization::Lu && rows == columns && rows <= MOST_ROWS {
                 let (factors, order) = out.split_at_mut(a.len());

@@ -35,7 +35,7 @@ pub(super) fn fft(
             lines::<Complex<f64>, f64>(cx, &transform, x, ty, |x| x)
         }
         _ => {
-            // Narrow floats and integers. `f32` does not contain all integers.
+            // The other dtypes are narrow floats and integers. `f32` cannot represent all integers.
             let transform = Transform::new(attributes, false);
             let wide = TensorType::new(DType::C128, ty.shape.clone());
             let x = convert(cx, x, DType::F64)?;
@@ -149,7 +149,7 @@ impl<T: Real> Transform<T> {
     /// Converts a spectrum to the result of the inverse transform.
     fn invert(&self, spectrum: &mut [Complex<T>]) {
         let scale = T::of(1.0 / self.attributes.length as f64);
-        // The inverse of real numbers is the conjugate of their transform.
+        // The inverse transform of real numbers is the conjugate of their forward transform.
         let sign = if self.roots.is_some() { -scale } else { scale };
         vectorize(
             #[inline(always)]
@@ -256,7 +256,7 @@ where
             });
         }
         let run = |(first, rows): (usize, Vec<&mut [Complex<T>]>)| {
-            // There is nothing of what is padded only.
+            // Rows that consist only of padding have no elements.
             let x = x.get(first..).unwrap_or_default();
             transform.run_columns(x, (count, inner), rows, &read);
         };

@@ -14,7 +14,7 @@ pub(super) const MOST_ROWS: usize = 32;
 
 /// Returns true if [`solve`] computes the results of a program on `[factors, order, b]`.
 pub(crate) fn is_small(program: &Program) -> bool {
-    // Numbers that the body has from outside follow them.
+    // Captured values of the body follow these three inputs.
     let [factors, order, b, ..] = program.inputs() else { return false };
     let [batch @ .., rows, columns] = &factors.shape[..] else { return false };
     let [of_order @ .., places] = &order.shape[..] else { return false };

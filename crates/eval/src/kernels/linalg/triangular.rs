@@ -52,7 +52,7 @@ fn factor<T: Field>(a: &[T], l: &mut [T], side: usize) -> bool {
         }
         let norm: f64 = current[..row].iter().map(|&x| x.square()).sum();
         let square = a[row * side + row].real() - norm;
-        // NaN is not positive either.
+        // This also rejects NaN.
         if square.is_nan() || square <= 0.0 {
             return false;
         }
@@ -110,7 +110,8 @@ fn solutions<T: Field>(
             if let Some(substitute) = T::SUBSTITUTE
                 && systems >= FEW
             {
-                // Memory is contiguous along the systems or along the unknowns.
+                // The kernel handles both memory orders: contiguous along the systems, or along the
+                // unknowns.
                 let pays = cx.pays(side * x.len() / 16);
                 let parts = if pays { cx.threads() } else { 1 };
                 cx.install(|| substitute(a, system, x, unknown_step == 1, parts));

@@ -80,7 +80,7 @@ fn search<T: Ordered>(
     let Plane { count, inner, .. } = plane;
     if inner == 1 {
         return context::build(DType::S64, &ty.shape, |out: &mut [i64]| {
-            // Elements of long rows are passed over in vectors.
+            // The estimate is lower for long rows, which are compared with vector instructions.
             let steps = if count < SHORT { count } else { count / 8 };
             cx.rows(out, 1, steps, |first, out| {
                 let x = &x[first * count..][..out.len() * count];

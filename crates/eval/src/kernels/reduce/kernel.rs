@@ -183,7 +183,8 @@ fn in_plane<T: Element, A: Sum, R: Element>(
     } else if times > 1 {
         at_both_ends(cx, x, plane, reducer, &finish, out);
     } else if block >= 2 * PART_ELEMENTS && (outer * inner < 64 || by_rows) {
-        // Few results of many elements: partial results of pieces of the reduced part.
+        // Few results of many elements: reduce pieces in parallel, then combine the partial
+        // results.
         for (x, out) in x.chunks_exact(block).zip(out.chunks_exact_mut(inner)) {
             let read = |range: Range<usize>, add: &mut dyn FnMut(&[u8])| add(cast_slice(&x[range]));
             fill_made(cx, block, &read, reducer, &finish, out);
@@ -252,7 +253,7 @@ fn runs<T: Element, A: Sum, R>(
         2 => tiny_runs::<T, A, R, 2>(x, reducer, finish, out),
         3 => tiny_runs::<T, A, R, 3>(x, reducer, finish, out),
         4 => tiny_runs::<T, A, R, 4>(x, reducer, finish, out),
-        // Bytes fill a vector only if there are many.
+        // A short row of bytes does not fill a vector.
         ..SHORT if size_of::<T>() > 1 => {
             let row = |row: usize| &x[row * count..][..count];
             short_runs(row, out.len(), reducer, |index, sum| out[index] = finish(sum));
@@ -411,7 +412,7 @@ pub(super) fn add_chunks<T: Element, A: Copy>(
     step: &impl Fn(A, T) -> A,
 ) -> [[A; LANES]; GROUPS] {
     let (turns, rest) = chunks.as_chunks::<GROUPS>();
-    // Variables of their own stay in registers.
+    // Separate local variables stay in registers, unlike elements of the array.
     let [mut a, mut b, mut c, mut d] = groups;
     for [x, y, z, w] in turns {
         a = add_lanes(a, x, step);

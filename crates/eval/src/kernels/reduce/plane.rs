@@ -47,7 +47,7 @@ impl Plane {
 
     /// The plane of a set of axes that lie together or at both ends.
     pub(super) fn in_memory(shape: &Shape, is_reduced: impl Fn(usize) -> bool) -> Option<Self> {
-        // Axes of size 1 are on either side.
+        // Axes of size 1 may count as reduced or as kept.
         let mut reduced = (0..shape.rank()).filter(|&axis| is_reduced(axis) && shape[axis] != 1);
         let Some(first) = reduced.next() else {
             return Some(Self { times: 1, outer: shape.size(), count: 1, inner: 1 });

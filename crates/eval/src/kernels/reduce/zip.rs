@@ -38,7 +38,7 @@ pub(crate) fn fill_by_zipped_row(
     count: usize,
     out: &mut [u8],
 ) {
-    // The functions are symmetric.
+    // The functions are symmetric, so the operands can be exchanged.
     let rows = if left.is_single { [right, left] } else { [left, right] };
     match dtype {
         DType::F32 => fill_rows::<f32>(zip, rows, count, cast_slice_mut(out)),

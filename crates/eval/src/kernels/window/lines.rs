@@ -49,12 +49,13 @@ pub(super) fn slide_rows<T: Copy>(
 ) {
     let whole = axis.whole();
     let all = Taps::of(axis, whole.start, 0..axis.taps, inner);
-    // Windows at the edges are folded by themselves.
+    // Windows that extend into the padding are folded separately.
     let at_edge = (0..whole.start).chain(whole.end..axis.count);
     let edges: SmallVec<[(usize, Taps); 8]> = at_edge
         .map(|window| (window * inner, Taps::of(axis, window, axis.seeing(window), inner)))
         .collect();
-    // Where windows go on from row to row as they do in a row, all rows are one.
+    // If the last window of a row and the first window of the next row have the usual distance, all
+    // rows are processed as one row.
     let is_one = edges.is_empty() && axis.size == axis.count * axis.stride;
     let rows = if is_one { 1 } else { out.len() / (axis.count * inner) };
     let (row, source_row) = (out.len() / rows, source.len() / rows);
@@ -87,7 +88,7 @@ fn fold_whole<T: Copy>(
     cx: Cx<'_>,
 ) {
     let (piece, skip) = match (axis.stride, inner) {
-        // Windows that begin side by side are one long row.
+        // Neighboring windows are contiguous, so they are processed as one long row.
         (1, _) => (BLOCK_ELEMENTS, BLOCK_ELEMENTS),
         // A stride may exceed the tensor, which then has a single window.
         (stride, 1) => (BLOCK_ELEMENTS, stride.saturating_mul(BLOCK_ELEMENTS)),
@@ -192,7 +193,7 @@ fn fold_pairs<T: Copy>(
 ) {
     let source = &source[taps.first..];
     let (pairs, _) = source.as_chunks::<2>();
-    // The element behind the last tap of an odd number may not be there.
+    // For an odd number of taps, the element after the last tap may not exist.
     let most = (pairs.len() + 1).saturating_sub(taps.count.div_ceil(2)).min(out.len());
     let (paired, rest) = out.split_at_mut(if most < NARROW { 0 } else { most });
     let done = paired.len();

@@ -33,7 +33,8 @@ pub(super) fn scatter(
             ScatterOp::Min => extrema(cx, &axes, x_elements, source, x.shape(), |a: T, b: T| a < b),
         }
     });
-    // Where windows lie side by side, there is at most one sum for each place, which is as exact.
+    // If windows do not overlap, each position receives at most one value, so a wide accumulator is
+    // not needed.
     let is_apart = axes.iter().all(|axis| axis.stride > (axis.taps - 1) * axis.dilation);
     let sums = if is_apart && ty.dtype == DType::F32 { ty.dtype } else { wide(ty.dtype) };
     let source = convert(cx, &convert(cx, source, ty.dtype)?, sums)?;
@@ -79,7 +80,7 @@ fn extrema<T: Element>(
                 *index = rest % axis.count;
                 rest /= axis.count;
             }
-            // Each window meets its elements in row-major order.
+            // A window is searched in row-major order, which decides ties.
             let visited: Result<(), Infallible> = for_each_tap(outer, |taps| {
                 let row = (0..outer.len()).try_fold(0, |row, axis| {
                     Some(row + outer[axis].place(window[axis], taps[axis])? * steps[axis] as usize)

@@ -124,7 +124,8 @@ fn slide_piece<T: Element>(
     };
     let mut is_first = true;
     for (index, axis) in axes.iter().enumerate().filter(|(_, axis)| !axis.is_trivial()) {
-        // Axes before this one have their windows already, those after it not yet.
+        // Axes before this one have been reduced to windows; axes after it have their original
+        // sizes.
         let inner: usize = axes[index + 1..].iter().map(|axis| axis.size).product();
         let outer: usize = axes[..index].iter().map(|axis| axis.count).product();
         let (row, source_row) = (axis.count * inner, axis.size * inner);

@@ -102,7 +102,7 @@ impl Windows {
             let rest = size.saturating_add(low).saturating_add(high).saturating_sub(reach);
             let partial = if rest > 0 { rest % stride } else { 0 };
             let mut more = 0;
-            // A window that would start in the padding at the end does not count.
+            // A window that would start in the padding at the end is not counted.
             if is_ceil && partial != 0 && (rest / stride + 1) * stride < size.saturating_add(low) {
                 more = stride - partial;
             }

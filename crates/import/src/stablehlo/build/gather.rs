@@ -106,7 +106,8 @@ impl Builder<'_> {
         }
         let batch = Shape::from(batch);
         let wide = if self.graph.dtype(indices).bits() > 32 { DType::S64 } else { DType::S32 };
-        // Unsigned numbers beyond the signed range are beyond every axis, and must stay so.
+        // Unsigned indices above the signed range are out of range for every axis, and must remain
+        // so.
         let indices = if self.graph.dtype(indices).is_unsigned() {
             let dtype = self.graph.dtype(indices);
             let limit = self.graph.scalar_constant(wide.max_value(), dtype)?;

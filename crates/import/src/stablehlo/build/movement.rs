@@ -72,7 +72,7 @@ impl Builder<'_> {
         if dims.len() != self.graph.shape(x).rank() {
             return malformed("broadcast_dimensions must have one entry per axis");
         }
-        // The axes of graphs are increasing.
+        // nxla requires increasing axes.
         let mut order: Vec<usize> = (0..dims.len()).collect();
         order.sort_by_key(|&axis| dims[axis]);
         let sorted: Vec<usize> = order.iter().map(|&axis| dims[axis]).collect();

@@ -132,7 +132,7 @@ impl Builder<'_> {
             return Ok(Some(vec![self.binary(op, reduced, initial)?]));
         }
         let fold = self.graph.open_fold(x, initial)?;
-        // The parameters of the format are the accumulator and the element.
+        // The parameters of the StableHLO region are the accumulator and the element.
         let arguments = [Slot::Node(fold.accumulator()), Slot::Node(fold.element())];
         let outputs = self.region(region, values, &arguments)?;
         let Some(outputs) = nodes_of(&outputs) else { return Ok(None) };

@@ -243,8 +243,9 @@ impl Builder<'_> {
                 &geometry,
             )?]));
         }
-        // Of equal elements the first is selected, but graphs select the last: everything is reversed.
-        // The last window then starts at the edge if the padding ends with it.
+        // StableHLO selects the first of equal elements, but nxla selects the last, so the operands
+        // are reversed. The last window then starts at the edge if the padding ends with the
+        // window.
         let shape = self.graph.shape(x).clone();
         for axis in 0..shape.rank() {
             let windows = self.graph.shape(source).get(axis).copied().unwrap_or(0);

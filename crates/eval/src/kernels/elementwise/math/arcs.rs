@@ -118,7 +118,7 @@ pub(super) fn atan(x: f64) -> f64 {
 pub(super) fn atan2(y: f64, x: f64) -> f64 {
     /// 2^-100.
     const SMALL: f64 = 7.888_609_052_210_118e-31;
-    // Sums of larger numbers would be infinite.
+    // The steps below add the operands, which would overflow for larger numbers.
     let is_huge = (y.abs() > 1e300) | (x.abs() > 1e300);
     let scale = if is_huge { SMALL } else { 1.0 };
     let (y, x) = (y * scale, x * scale);

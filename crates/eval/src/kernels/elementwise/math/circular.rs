@@ -139,7 +139,8 @@ macro_rules! circular_functions {
             /// The nearest whole number, halves away from zero.
             #[inline(always)]
             pub(in super::super) fn round(x: $t) -> $t {
-                // The number before one half leaves fractions below a half below one.
+                // The largest number below one half: with one half itself, the number just below
+                // one half would be rounded to one.
                 const HALF: $t = (0.5 as $t).next_down();
                 (x + HALF.copysign(x)).trunc()
             }

@@ -222,7 +222,7 @@ pub(crate) fn pow(z: C, w: C) -> C {
         return factor.powi(w.re.abs() as i32);
     }
     let power = z.powc(w);
-    // Its factors may be infinite and zero where the sum of their logarithms is neither.
+    // The factors may be infinite and zero although the sum of their logarithms is finite.
     if power.is_nan() { exp(w * log(z)) } else { power }
 }
 
@@ -275,7 +275,7 @@ pub(crate) fn asinh(z: C) -> C {
 
 /// Inverse hyperbolic cosine.
 pub(crate) fn acosh(z: C) -> C {
-    // On the imaginary axis, the angle is `pi/2` for every size.
+    // On the imaginary axis, the angle is `pi/2` for every magnitude.
     if z.re == 0.0 && z.im.is_nan() {
         return C::new(f64::NAN, FRAC_PI_2.copysign(z.im));
     }

@@ -64,12 +64,12 @@ pub(super) fn exp(x: f64) -> f64 {
 /// `e^(x + rest)`, where `rest` is small beside one.
 #[inline(always)]
 pub(super) fn exp_of_two(x: f64, rest: f64) -> f64 {
-    // Beyond these, the result is infinity or zero. A NaN passes both comparisons.
+    // Outside of this range, the result is infinity or zero. NaN passes both comparisons.
     let x = if x > 720.0 { 720.0 } else { x };
     let x = if x < -750.0 { -750.0 } else { x };
     let (k, r) = multiples_of_ln_2(x);
     let scaled = 1.0 + expm1_near(r + rest);
-    // In two steps, since `2^k` alone may be infinite, or zero, where the result is not.
+    // Two factors, because `2^k` may be infinite or zero although the result is not.
     let half = 0.5_f64.mul_add(k, ROUND_F64) - ROUND_F64;
     scaled * power_of_2(half) * power_of_2(k - half)
 }
@@ -198,7 +198,7 @@ pub(super) fn pow_plain(x: f64, y: f64) -> f64 {
 #[inline(always)]
 fn exp_of_product(y: f64, log: f64, log_low: f64) -> f64 {
     let (product, lost) = product_in_two(y, log);
-    // Beyond, the result is infinity or zero, and what is lost may be anything.
+    // For larger products, the result is infinity or zero, and the low part may be inaccurate.
     let low = if product.abs() < 1000.0 { lost + y * log_low } else { 0.0 };
     exp_of_two(product, low)
 }
@@ -223,12 +223,12 @@ pub(super) fn sigmoid(x: f64) -> f64 {
 #[inline(always)]
 pub(super) fn tanh(x: f64) -> f64 {
     let doubled = 2.0 * x.abs();
-    // From here on, the result is one. A NaN passes the comparison.
+    // From this value on, the result rounds to one. NaN passes the comparison.
     let doubled = if doubled > 44.0 { 44.0 } else { doubled };
     let (k, r) = multiples_of_ln_2(doubled);
     let power = power_of_2(k);
     let t = power * expm1_near(r) + (power - 1.0);
-    // One division does for both.
+    // A single division serves both formulas.
     let above = if t < 1.0 { t } else { 2.0 };
     let quotient = above / (t + 2.0);
     (if t < 1.0 { quotient } else { 1.0 - quotient }).copysign(x)
@@ -246,7 +246,7 @@ pub(super) fn is_plain_remainder(x: f64, y: f64) -> bool {
 pub(super) fn remainder_plain(x: f64, y: f64) -> f64 {
     let (dividend, divisor) = (x.abs(), y.abs());
     let rest = (-(dividend / divisor).trunc()).mul_add(divisor, dividend);
-    // A quotient right below a whole number has been rounded to that.
+    // A quotient just below an integer may have been rounded up to the integer.
     (if rest < 0.0 { rest + divisor } else { rest }).copysign(x)
 }
 

@@ -50,7 +50,7 @@ fn erf_near(x: f64) -> f64 {
 /// `t = (x - 3) / (x + 3)`.
 #[inline(always)]
 fn erfc_above(x: f64) -> f64 {
-    // From here on, the result is zero. A NaN passes the comparison.
+    // From this value on, the result rounds to zero. NaN passes the comparison.
     let x = if x > 28.0 { 28.0 } else { x };
     let t = (x - 3.0) / (x + 3.0);
     let scaled = polynomial_in_pairs(
@@ -96,7 +96,7 @@ pub(super) fn erf_inv(x: f64) -> f64 {
     let magnitude = x.abs();
     let centre = 0.180_625 - 0.25 * x * x;
     let centre = magnitude * (0.5 * rational(centre, CENTRE));
-    // Half of what is missing is exact.
+    // `0.5 - 0.5 * magnitude` is exact.
     let w = (-log(0.5 - 0.5 * magnitude)).sqrt();
     let near = rational(w - 1.6, NEAR);
     let far = rational(w - 5.0, FAR);

@@ -21,7 +21,7 @@ fn less_one_and_half(x: f64) -> (f64, f64) {
 
 #[inline(always)]
 fn bounded(x: f64) -> f64 {
-    // A NaN passes the comparison.
+    // NaN passes the comparison.
     if x.abs() > MOST { MOST } else { x.abs() }
 }
 
@@ -42,7 +42,7 @@ pub(super) fn cosh(x: f64) -> f64 {
 /// `e^x - 1` by halves, so that no power of two is infinite where the result is not.
 #[inline(always)]
 pub(super) fn expm1(x: f64) -> f64 {
-    // Beyond these, the result is infinity or minus one. A NaN passes both comparisons.
+    // Outside of this range, the result is infinity or minus one. NaN passes both comparisons.
     let bounded = if x > 710.0 { 710.0 } else { x };
     let bounded = if bounded < -50.0 { -50.0 } else { bounded };
     let (k, r) = multiples_of_ln_2(bounded);

@@ -40,13 +40,13 @@ fn polynomial_in_pairs<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
 macro_rules! signed_power {
     ($t:ident, $x:ident, $y:ident, $power:expr) => {{
         let power: $t = $power;
-        // Large numbers are even, and infinity counts as such.
+        // Large floats are even integers, and infinity is treated as one.
         let (whole, halves) = ($y == $y.floor(), 0.5 * $y == (0.5 * $y).floor());
         let no_number = ($x < 0.0) & !whole & ($x.abs() < $t::INFINITY);
         let power = if no_number { $t::NAN } else { power };
         let odd = whole & !halves;
         let power = if odd { power.copysign($x) } else { power };
-        // Here the product is zero times infinity, or should not depend on NaN.
+        // In these cases the product is zero times infinity, or must not depend on NaN.
         let is_one = ($y == 0.0) | ($x == 1.0) | (($x == -1.0) & $y.is_infinite());
         if is_one { 1.0 } else { power }
     }};

@@ -35,12 +35,12 @@ fn expm1_near(r: f32) -> f32 {
 
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
-    // Beyond these, the result is infinity or zero. A NaN passes both comparisons.
+    // Outside of this range, the result is infinity or zero. NaN passes both comparisons.
     let x = if x > 89.0 { 89.0 } else { x };
     let x = if x < -105.0 { -105.0 } else { x };
     let (k, r) = multiples_of_ln_2(x);
     let scaled = 1.0 + expm1_near(r);
-    // In two steps, since `2^k` alone may be infinite, or zero, where the result is not.
+    // Two factors, because `2^k` may be infinite or zero although the result is not.
     let half = 0.5_f32.mul_add(k, ROUND_F32) - ROUND_F32;
     scaled * power_of_2(half) * power_of_2(k - half)
 }
@@ -102,7 +102,7 @@ pub(super) fn tanh(x: f32) -> f32 {
         ],
     );
     let small = (square * series).mul_add(magnitude, magnitude);
-    // From here on, the result is one. A NaN passes the comparison.
+    // From this value on, the result rounds to one. NaN passes the comparison.
     let doubled = if magnitude > 10.0 { 20.0 } else { 2.0 * magnitude };
     let (k, r) = multiples_of_ln_2(doubled);
     let power = power_of_2(k);
@@ -115,7 +115,7 @@ pub(super) fn tanh(x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn sigmoid(x: f32) -> f32 {
     let magnitude = x.abs();
-    // A NaN passes the comparison.
+    // NaN passes the comparison.
     let (k, r) = multiples_of_ln_2(if magnitude > 105.0 { -105.0 } else { -magnitude });
     let above_one = expm1_near(r);
     let scaled = 1.0 + above_one;
@@ -150,7 +150,7 @@ pub(super) fn erf(x: f32) -> f32 {
         ],
     );
     let small = series.mul_add(magnitude, magnitude);
-    // From here on, the result is one. A NaN passes the comparison.
+    // From this value on, the result rounds to one. NaN passes the comparison.
     let bounded = if magnitude > 4.0 { 4.0 } else { magnitude };
     let above_one = polynomial(
         bounded,

@@ -39,7 +39,7 @@ pub(super) fn quotient(above: f64, below: f64) -> f64 {
 /// `e^x`, off by 2e-9 of it, as `2^k e^r` with `|r| <= ln(2) / 2`: the polynomial of its degree that is nearest to `e^r`.
 #[inline(always)]
 fn exp_wide(x: f64) -> f64 {
-    // Beyond these, the result is infinity or zero in `f32`. A NaN passes both comparisons.
+    // Outside of this range, the result is infinity or zero in `f32`. NaN passes both comparisons.
     let x = if x > 130.0 { 130.0 } else { x };
     let x = if x < -150.0 { -150.0 } else { x };
     let shifted = x * LOG2_E + ROUND_F64;
@@ -173,6 +173,6 @@ pub(super) fn is_plain_remainder(x: f32, y: f32) -> bool {
 pub(super) fn remainder_plain(x: f32, y: f32) -> f32 {
     let (dividend, divisor) = (f64::from(x).abs(), f64::from(y).abs());
     let rest = dividend - (dividend / divisor).trunc() * divisor;
-    // A quotient right below a whole number has been rounded to that.
+    // A quotient just below an integer may have been rounded up to the integer.
     (if rest < 0.0 { rest + divisor } else { rest } as f32).copysign(x)
 }
