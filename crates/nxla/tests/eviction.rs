@@ -46,7 +46,7 @@ fn what_is_dropped_is_compiled_again() {
         executables().clear();
         assert!(!executable.is_loaded());
         assert_eq!(numbers(&function.call(0.0f32).unwrap()), [1.0]);
-        // An equal program has restored it.
+        // The call above compiled an equal program, so this run needs no compilation.
         let misses = executables().report().misses;
         executable.run(&[&zero], &Default::default()).unwrap();
         assert_eq!(executables().report().misses, misses);

@@ -60,7 +60,8 @@ fn is_tracing_tells_whether_a_function_is_traced() {
 fn on_conflict_has_three_values_and_a_default() {
     for compiler in compilers() {
         let double = |x: Expr| x * 2;
-        // Without options a function joins a trace, and refuses with some, which joining would lose.
+        // A function without options joins a trace. A function with options refuses, because
+        // joining would ignore them.
         let joins = jit(double);
         let outer = jit(move |x: Expr| joins.join(x).map(|x| x + 1)).compiler(compiler);
         assert_eq!(numbers(&outer.call(3).unwrap()), [7.0]);
@@ -73,7 +74,7 @@ fn on_conflict_has_three_values_and_a_default() {
         let forced = jit(double).compiler(compiler).on_conflict(Conflict::Force);
         let outer = jit(move |x: Expr| Ok::<_, Error>(x + Expr::of(&forced.call(4)?)));
         assert_eq!(numbers(&outer.call(3).unwrap()), [11.0]);
-        // The choice outlives options that are set after it.
+        // The choice takes precedence over options that are set later.
         let forced = jit(double).on_conflict(Conflict::Force).compiler(compiler);
         let outer = jit(move |x: Expr| Ok::<_, Error>(x + Expr::of(&forced.call(4)?)));
         assert_eq!(numbers(&outer.call(3).unwrap()), [11.0]);

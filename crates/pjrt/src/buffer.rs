@@ -170,7 +170,7 @@ impl Buffer {
         }
         let mut args = PJRT_Buffer_ReadyEvent_Args::new();
         args.buffer = self.raw()?;
-        // SAFETY: the buffer is alive, and the event is ours.
+        // SAFETY: the buffer is alive, and this function owns the event.
         unsafe {
             self.call(&mut args)?;
             Ok(Event::from_raw(args.event, &self.inner.client))
@@ -189,13 +189,14 @@ impl Buffer {
             if let Some(tensor) = self.deferred_tensor()? {
                 return Ok(Buffer::deferred(tensor, client.clone(), index));
             }
-            // PJRT copies between devices only.
+            // PJRT only copies between devices, not to the host.
             return client.put(&self.to_host()?, device);
         }
         let mut args = PJRT_Buffer_CopyToDevice_Args::new();
         args.buffer = self.raw()?;
         args.dst_device = device.as_ptr();
-        // SAFETY: the buffer is alive and the device belongs to its client. The new buffer is ours.
+        // SAFETY: the buffer is alive and the device belongs to its client. This function owns the
+        // new buffer.
         unsafe {
             self.call(&mut args)?;
             let function = PJRT_Buffer_CopyToDevice_Args::FUNCTION;
@@ -298,7 +299,7 @@ impl Buffer {
     /// As for [`Plugin::call`](crate::Plugin).
     pub(crate) unsafe fn call<A: Args>(&self, args: &mut A) -> Result<(), Error> {
         self.check_taken()?;
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller guarantees the requirements of `call`.
         unsafe { self.inner.client.plugin().call(args) }
     }
 }

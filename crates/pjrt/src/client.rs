@@ -325,8 +325,8 @@ impl End {
         self.running.wait_until(None);
         let mut args = PJRT_Client_Destroy_Args::new();
         args.client = self.raw.as_ptr();
-        // SAFETY: everything made with the client held it, so nothing is left that uses it, and
-        // no program runs. An error cannot be reported from here.
+        // SAFETY: every object of the client holds a reference to it, so no object uses it any
+        // more, and no program runs. An error cannot be reported from here.
         let _ = unsafe { self.plugin.call(&mut args) };
     }
 }
@@ -398,7 +398,8 @@ fn fingerprint(client: &Inner) -> String {
         .collect();
     parts.sort();
     parts.push(format!("api={major}.{minor}"));
-    // Builds of one version differ, and plugins do not tell their source revision.
+    // Builds with the same version number differ, and plugins do not report their source revision,
+    // so the length of the file identifies the build.
     let len = std::fs::metadata(client.plugin.path()).map_or(0, |file| file.len());
     parts.push(format!("file={len}"));
     parts.extend(client.devices.first().map(|device| format!("device={}", device.kind)));
@@ -411,6 +412,7 @@ pub(crate) fn non_null<T>(
     function: &'static str,
     plugin: &Plugin,
 ) -> Result<NonNull<T>, Error> {
-    // A plugin that returns null with success is broken; saying so beats crashing later.
+    // A plugin that returns success and a null pointer is broken; an error is better than a later
+    // crash.
     NonNull::new(raw).ok_or_else(|| plugin.unsupported(function))
 }

@@ -49,10 +49,10 @@ impl Driver {
     fn load(name: &str) -> Result<Driver, String> {
         let missing =
             |error: libloading::Error| format!("the CUDA driver {name}: {}", reason(&error));
-        // SAFETY: the driver is loaded already where a plugin runs programs on such a device;
-        // loading it again runs nothing.
+        // SAFETY: a plugin that runs programs on CUDA has loaded the driver already, so loading it
+        // again runs no initializers.
         let library = unsafe { Library::new(name) }.map_err(missing)?;
-        // SAFETY: the driver keeps the signatures of the functions that it has under these names.
+        // SAFETY: the driver never changes the signatures of its exported functions.
         let driver = unsafe {
             Driver {
                 stream_context: *library.get(b"cuStreamGetCtx\0").map_err(missing)?,
@@ -74,8 +74,8 @@ impl Driver {
             return Ok(());
         }
         let mut name = null();
-        // SAFETY: the name of a status is a constant of the driver, and stays null for none that it
-        // knows.
+        // SAFETY: the name of a status is a constant string of the driver, and stays null for an
+        // unknown status.
         let name = unsafe {
             (self.error_name)(status, &raw mut name);
             if name.is_null() { c"an unknown error" } else { CStr::from_ptr(name) }
@@ -98,7 +98,8 @@ impl Stream {
     pub(crate) unsafe fn enter(raw: RawStream) -> Result<Stream, String> {
         let driver = Driver::get()?;
         let mut context = null_mut();
-        // SAFETY: the caller vouches for the stream, and the driver returns its context.
+        // SAFETY: the caller guarantees that the stream is valid, and the driver returns its
+        // context.
         unsafe {
             let status = (driver.stream_context)(raw, &raw mut context);
             driver.check("tell the context of a stream", status)?;
@@ -117,8 +118,8 @@ impl Stream {
             return Ok(());
         }
         let (address, length) = (from.addr() as DeviceAddress, to.len());
-        // SAFETY: the caller vouches for the source; the target is ours, and is not touched before
-        // the copy is over.
+        // SAFETY: the caller guarantees that the source is valid; the target is owned here, and is
+        // not used before the copy is complete.
         let status =
             unsafe { (self.driver.to_host)(to.as_mut_ptr().cast(), address, length, self.raw) };
         self.driver.check("copy to the host", status)?;
@@ -134,8 +135,8 @@ impl Stream {
             return Ok(());
         }
         let (address, length) = (to.addr() as DeviceAddress, from.len());
-        // SAFETY: the caller vouches for the target; the source does not change before the copy is
-        // over.
+        // SAFETY: the caller guarantees that the target is valid; the source does not change before
+        // the copy is complete.
         let status =
             unsafe { (self.driver.to_device)(address, from.as_ptr().cast(), length, self.raw) };
         self.driver.check("copy to the device", status)?;
@@ -143,7 +144,7 @@ impl Stream {
     }
 
     fn wait(&self) -> Result<(), String> {
-        // SAFETY: the caller of `enter` vouches for the stream.
+        // SAFETY: the caller of `enter` guarantees that the stream is valid.
         let status = unsafe { (self.driver.synchronize)(self.raw) };
         self.driver.check("wait for a stream", status)
     }
@@ -152,7 +153,8 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         let mut context = null_mut();
-        // SAFETY: the context was entered on this thread, and all that came after it has left.
+        // SAFETY: this thread entered the context, and has left every context that it entered
+        // later.
         unsafe { (self.driver.pop_context)(&raw mut context) };
     }
 }

@@ -80,7 +80,7 @@ fn discover_in(
         }
     }
     let above = current.ancestors().map(|dir| dir.join(".venv")).filter(|dir| dir.is_dir());
-    // The user's packages come last: an environment is the more deliberate choice.
+    // The packages of the user come last, because an environment is a more deliberate choice.
     let user = usize::from(variable("HOME").is_some());
     prefixes.splice(prefixes.len() - user..prefixes.len() - user, above);
     for prefix in prefixes {
@@ -212,7 +212,7 @@ mod tests {
         let active = scratch.install("env");
         assert_eq!(find(&scratch, &everywhere[..2]), Ok(active));
         let chosen = scratch.0.join("chosen.so");
-        // A variable that is set and wrong is an error, not a reason to look further.
+        // If the variable is set to a wrong path, return an error instead of searching further.
         let missing = Error::PluginMissing { path: chosen.clone() };
         assert_eq!(find(&scratch, &everywhere), Err(missing));
         std::fs::write(&chosen, "").unwrap();

@@ -26,8 +26,8 @@ struct Inner {
 
 // SAFETY: PJRT objects may be used and destroyed on any thread.
 unsafe impl Send for Inner {}
-// SAFETY: PJRT functions may be called on one object from several threads at once, and events do
-// not change visibly apart from becoming ready.
+// SAFETY: PJRT functions may be called on one object from several threads at once, and becoming
+// ready is the only change of an event.
 unsafe impl Sync for Inner {}
 
 impl Event {
@@ -109,16 +109,15 @@ impl Event {
         let mut args = PJRT_Event_OnReady_Args::new();
         args.event = self.inner.raw.as_ptr();
         args.callback = Some(on_ready);
-        // The event lives until its callback has run: plugins differ in whether an event may be
+        // The event is dropped after its callback: plugins differ in whether an event may be
         // destroyed while a callback waits for it.
         let waiting =
             Box::into_raw(Box::new(Waiting { event: self.clone(), callback: Box::new(callback) }));
         args.user_arg = waiting.cast();
-        // SAFETY: the event is alive. The plugin calls `on_ready` exactly once, with the pointer
-        // it is given here.
+        // SAFETY: the event is alive. The plugin calls `on_ready` exactly once, with this pointer.
         let registered = unsafe { plugin.call(&mut args) };
         if registered.is_err() {
-            // SAFETY: a failed registration keeps no callback, so the box is still ours alone.
+            // SAFETY: a failed registration keeps no callback, so nothing else refers to the box.
             drop(unsafe { Box::from_raw(waiting) });
         }
         registered
@@ -130,7 +129,7 @@ impl Drop for Inner {
         let mut args = PJRT_Event_Destroy_Args::new();
         args.event = self.raw.as_ptr();
         // SAFETY: the event is alive, and this is its last use. An error cannot be reported from
-        // here, and the event is gone all the same.
+        // here, and the event is destroyed in any case.
         let _ = unsafe { self.client.plugin().call(&mut args) };
     }
 }
@@ -154,10 +153,11 @@ struct Waiting {
 /// that the callee owns.
 unsafe extern "C" fn on_ready(error: *mut PJRT_Error, waiting: *mut c_void) {
     let _foreign = ForeignThread::enter();
-    // SAFETY: the pointer was made by `Box::into_raw` and is given back once.
+    // SAFETY: the pointer was made by `Box::into_raw` and is converted back once.
     let Waiting { event, callback } = *unsafe { Box::from_raw(waiting.cast::<Waiting>()) };
-    // SAFETY: the error is ours.
+    // SAFETY: this function owns the error.
     let outcome = unsafe { event.plugin().check("PJRT_Event_OnReady", error) };
-    // Unwinding into C++ is undefined. The closure is consumed, so nothing broken stays visible.
+    // Unwinding into C++ is undefined behavior. The closure is consumed, so its broken state is not
+    // visible.
     let _ = catch_unwind(AssertUnwindSafe(move || callback(outcome)));
 }

@@ -28,7 +28,7 @@ pub struct Executable {
 
 /// A program, and everything about it that never changes.
 pub(crate) struct Compiled {
-    // Dropped in this order.
+    // The fields are dropped in this order.
     program: Program,
     loaded: Loaded,
     pub(crate) client: Client,
@@ -103,7 +103,7 @@ impl Client {
         traffic::count_compiled();
         let function = PJRT_Client_Compile_Args::FUNCTION;
         let loaded = non_null(args.executable, function, &self.plugin())?;
-        // SAFETY: the executable was just made with this client and is ours.
+        // SAFETY: this client has just created the executable, and this function owns it.
         unsafe { Executable::new(loaded, self, facts_of(stablehlo)) }
     }
 
@@ -123,7 +123,7 @@ impl Client {
         unsafe { self.plugin().call(&mut args)? };
         let function = PJRT_Executable_DeserializeAndLoad_Args::FUNCTION;
         let loaded = non_null(args.loaded_executable, function, &self.plugin())?;
-        // SAFETY: the executable was just loaded with this client and is ours.
+        // SAFETY: this client has just loaded the executable, and this function owns it.
         let executable = unsafe { Executable::new(loaded, self, facts)? };
         executable.inner.serialized.get_or_init(|| bytes.len());
         Ok(executable)
@@ -143,7 +143,7 @@ impl Executable {
         let loaded = Loaded { raw: loaded, client: client.clone() };
         let mut args = PJRT_LoadedExecutable_GetExecutable_Args::new();
         args.loaded_executable = loaded.raw.as_ptr();
-        // SAFETY: the loaded executable is alive. The executable is ours.
+        // SAFETY: the loaded executable is alive. This function owns the executable.
         unsafe { client.plugin().call(&mut args)? };
         let function = PJRT_LoadedExecutable_GetExecutable_Args::FUNCTION;
         let program = non_null(args.executable, function, &client.plugin())?;
@@ -258,7 +258,7 @@ impl Executable {
         if let Ok(told @ 1..) = usize::try_from(told) {
             return told;
         }
-        // Serializing takes about as long as loading, so it is not done again.
+        // Serializing takes about as long as loading, so a known length is not computed again.
         let known = self.inner.serialized.get().copied();
         known.unwrap_or_else(|| self.serialize().map_or(0, |bytes| bytes.len()))
     }
@@ -321,7 +321,7 @@ impl Compiled {
     /// As for [`Plugin::call`](crate::Plugin).
     #[inline]
     pub(crate) unsafe fn call<A: Args>(&self, args: &mut A) -> Result<(), Error> {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller guarantees the requirements of `call`.
         unsafe { self.client.plugin().call(args) }
     }
 }

@@ -35,7 +35,7 @@ impl Executable {
         options: &ExecuteOptions<'_>,
     ) -> Result<Vec<Buffer>, Error> {
         let (outputs, Started { event, context }) = self.execute_on_one(args, options)?;
-        // SAFETY: the event was just given to us.
+        // SAFETY: the plugin has just passed ownership of the event.
         if let Some(event) = unsafe { Event::from_raw_if_pending(event, self.client()) } {
             self.client().track(&event, context)?;
         }
@@ -53,7 +53,7 @@ impl Executable {
         options: &ExecuteOptions<'_>,
     ) -> Result<(Vec<Buffer>, Event), Error> {
         let (outputs, Started { event, context }) = self.execute_on_one(args, options)?;
-        // SAFETY: the event was just given to us.
+        // SAFETY: the plugin has just passed ownership of the event.
         let event = unsafe { Event::from_raw(event, self.client()) };
         let function = PJRT_LoadedExecutable_Execute_Args::FUNCTION;
         let event = event.ok_or_else(|| self.client().plugin().unsupported(function))?;
@@ -82,9 +82,9 @@ impl Executable {
             events: &raw mut event,
             context: context.as_ref().map_or(null_mut(), ExecutionContext::as_ptr),
         };
-        // SAFETY: the lists have the lengths the program expects, on one device.
+        // SAFETY: the lists have the lengths that the program expects, on one device.
         unsafe { inner.launch(&launch, options) }.map_err(|error| cause(error, args))?;
-        // SAFETY: the buffers are ours.
+        // SAFETY: this function owns the buffers.
         let outputs = unsafe { inner.take_outputs(&outputs, device) };
         Ok((outputs, Started { event, context }))
     }
@@ -124,18 +124,19 @@ impl Executable {
             events: events.as_mut_ptr(),
             context: context.as_ref().map_or(null_mut(), ExecutionContext::as_ptr),
         };
-        // SAFETY: there is one list of each kind per device, with the lengths the program expects.
+        // SAFETY: there is one list of each kind per device, with the lengths that the program
+        // expects.
         unsafe { inner.launch(&launch, options)? };
         let devices = inner.devices.iter();
         let outputs = outputs
             .iter()
             .zip(devices)
-            // SAFETY: the buffers are ours.
+            // SAFETY: this function owns the buffers.
             .map(|(raw, &device)| unsafe { inner.take_outputs(raw, device) })
             .collect();
         let context = context.map(Arc::new);
         for event in events {
-            // SAFETY: the events are ours.
+            // SAFETY: this function owns the events.
             if let Some(event) = unsafe { Event::from_raw_if_pending(event, &inner.client) } {
                 inner.client.track(&event, context.clone())?;
             }
@@ -212,7 +213,8 @@ impl Compiled {
         args.output_lists = launch.output_lists.as_ptr();
         args.device_complete_events = launch.events;
         // SAFETY: the executable is alive, the lists are as the caller vouches, and everything
-        // that is pointed to outlives the call.
+        // SAFETY: the executable is alive, the caller guarantees the lists, and all memory that
+        // they refer to outlives the call.
         unsafe { self.call(&mut args)? };
         traffic::count_started();
         Ok(())
@@ -240,7 +242,7 @@ impl Compiled {
     unsafe fn take_outputs(&self, raw: &[*mut PJRT_Buffer], device: usize) -> Vec<Buffer> {
         let wrap = |(&raw, (dtype, shape)): (&*mut PJRT_Buffer, &(DType, Shape))| {
             let raw = NonNull::new(raw).expect("a successful execution fills the output list");
-            // SAFETY: the caller vouches for the buffer; its type was read from the program.
+            // SAFETY: the caller guarantees the buffer; its type was read from the program.
             unsafe { Buffer::new(raw, self.client.clone(), device, *dtype, shape.clone()) }
         };
         raw.iter().zip(&self.outputs).map(wrap).collect()

@@ -79,7 +79,7 @@ impl HostCalls {
             check("PJRT_FFI_Type_Register", unsafe { register(&mut args) })?;
         }
         REGISTERING.set(Some(args.type_id));
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller guarantees the requirements.
         let registered = unsafe {
             register_handler(table, "Host", handle, &check).and_then(|()| match on_cuda {
                 true => register_handler(table, "CUDA", handle_on_cuda, &check),
@@ -112,13 +112,13 @@ unsafe fn register_handler(
     short.handler = Some(handler);
     short.platform_name = platform.as_ptr();
     short.platform_name_size = platform.len();
-    // SAFETY: names outlive the call. A plugin that expects the longer layout refuses the size
-    // before it looks at any field.
+    // SAFETY: the names outlive the call. A plugin that expects the longer layout rejects the size
+    // before it reads another field.
     let result = check(FUNCTION, unsafe { register((&raw mut short).cast()) });
     let long_size = PJRT_FFI_Register_Handler_Args_Long::STRUCT_SIZE;
     match result {
-        // Any other error comes from a plugin with the short layout, which would misread the
-        // long one.
+        // All other errors are from plugins with the short layout, which would misread the long
+        // one.
         Err(Error::Plugin { message, .. })
             if message.contains(&format!("expected {long_size}")) =>
         {
@@ -128,7 +128,8 @@ unsafe fn register_handler(
             long.handler = short.handler;
             long.platform_name = short.platform_name;
             long.platform_name_size = short.platform_name_size;
-            // SAFETY: names outlive the call, and the plugin said that it takes this layout.
+            // SAFETY: the names outlive the call, and the plugin has reported that it expects this
+            // layout.
             check(FUNCTION, unsafe { register((&raw mut long).cast()) })
         }
         other => other,
@@ -160,7 +161,7 @@ impl ExecutionContext {
         let host_calls = plugin.host_calls()?;
         let add = host_calls.add_user_data.ok_or_else(|| plugin.unsupported(FUNCTION))?;
         let mut create = PJRT_ExecuteContext_Create_Args::new();
-        // SAFETY: the struct has outputs only. The context is ours.
+        // SAFETY: the struct has only outputs. This function owns the context.
         unsafe { plugin.call(&mut create)? };
         let raw = non_null(create.context, PJRT_ExecuteContext_Create_Args::FUNCTION, &plugin)?;
         let mut args = PJRT_FFI_UserData_Add_Args::new();
@@ -182,7 +183,7 @@ impl Drop for ExecutionContext {
     fn drop(&mut self) {
         let mut args = PJRT_ExecuteContext_Destroy_Args::new();
         args.context = self.raw.as_ptr();
-        // SAFETY: the context is alive, and this is its last use: its execution is over or was
+        // SAFETY: the context is alive, and this is its last use: its execution has ended or was
         // never started. An error cannot be reported from here.
         let _ = unsafe { self.client.plugin().call(&mut args) };
     }
@@ -194,7 +195,7 @@ impl Drop for ExecutionContext {
 /// # Safety
 /// `frame` is a call frame of XLA FFI.
 unsafe extern "C" fn handle(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller guarantees the requirements.
     unsafe {
         answer(frame, |frame| {
             let mut call = decode(frame)?;
@@ -209,9 +210,9 @@ unsafe extern "C" fn handle(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error
 /// # Safety
 /// `frame` is a call frame of XLA FFI.
 unsafe extern "C" fn handle_on_cuda(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error {
-    // SAFETY: the stream belongs to the frame and is left before the call returns; a frame has as
-    // many buffers as it says, in the memory of the stream's device, and all that uses them comes
-    // before or after this call in the order of the stream.
+    // SAFETY: the stream belongs to the frame and is left before the call returns. A frame has as
+    // many buffers as it declares, in the memory of the device of the stream. All other uses of the
+    // buffers are ordered before or after this call in the stream.
     unsafe {
         answer(frame, |frame| {
             let stream = Stream::enter(raw_stream(frame)?)?;
@@ -246,10 +247,10 @@ unsafe fn answer(
 ) -> *mut XLA_FFI_Error {
     let _foreign = ForeignThread::enter();
     let _ordinary = OrdinaryFloats::enter();
-    // Unwinding into C++ is undefined, so a panic becomes an error. State that a function leaves
-    // half changed belongs to the function.
+    // Unwinding into C++ is undefined behavior, so a panic becomes an error. The user's function is
+    // responsible for its own state.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller guarantees the requirements.
         unsafe {
             let frame = &*frame;
             if answer_metadata(frame) || frame.stage != XLA_FFI_STAGE_EXECUTE {
@@ -263,7 +264,7 @@ unsafe fn answer(
         Ok(Err(message)) => (XLA_FFI_ERROR_UNKNOWN, message),
         Err(panic) => (XLA_FFI_ERROR_INTERNAL, panic_message(panic)),
     };
-    // SAFETY: the table of XLA is alive as long as XLA.
+    // SAFETY: the function table of XLA lives as long as XLA.
     unsafe { create_error((*frame).api, code, message) }
 }
 
@@ -274,8 +275,8 @@ unsafe fn answer(
 unsafe fn answer_metadata(frame: &XLA_FFI_CallFrame) -> bool {
     let mut link = frame.extension_start;
     while !link.is_null() {
-        // SAFETY: the links live as long as the call, each starts with the base, and the one of
-        // this kind is a metadata extension, whose struct is there to be written.
+        // SAFETY: the links live as long as the call, and each starts with the base struct. The
+        // link of this kind is a metadata extension, whose struct may be written.
         unsafe {
             if (*link).kind == XLA_FFI_EXTENSION_METADATA {
                 let metadata = (*link.cast::<XLA_FFI_Metadata_Extension>()).metadata;
@@ -301,7 +302,8 @@ unsafe fn answer_metadata(frame: &XLA_FFI_CallFrame) -> bool {
 unsafe fn raw_stream(frame: &XLA_FFI_CallFrame) -> Result<RawStream, String> {
     let mut args = XLA_FFI_Stream_Get_Args::new();
     args.ctx = frame.ctx;
-    // SAFETY: the function table and the context belong to the frame. An error is ours to destroy.
+    // SAFETY: the function table and the context belong to the frame. This function destroys the
+    // error.
     unsafe {
         let get = (*frame.api).XLA_FFI_Stream_Get.ok_or("this XLA does not tell its streams")?;
         match get(&mut args) {
@@ -319,10 +321,10 @@ unsafe fn raw_stream(frame: &XLA_FFI_CallFrame) -> Result<RawStream, String> {
 /// # Safety
 /// `frame` is a call frame of the execute stage, which outlives `'a`.
 unsafe fn decode<'a>(frame: &'a XLA_FFI_CallFrame) -> Result<HostCall<'a>, String> {
-    // SAFETY: a frame has as many types and values as it says, a value of type buffer is one,
-    // buffers hold the elements that their type and shape say, and XLA neither frees nor uses
-    // them during the call. Results are distinct from each other by construction; that they are
-    // distinct from arguments is checked below, before any reference to them is used.
+    // SAFETY: a frame has as many types and values as it declares, and a value of type buffer
+    // points to a buffer with the declared type and shape. XLA neither frees nor uses the buffers
+    // during the call. Results do not overlap each other by construction; the check below ensures
+    // that they do not overlap arguments, before any reference to them is used.
     unsafe {
         let args = buffers(&frame.args)?;
         let results = buffers(&frame.rets)?;
@@ -367,7 +369,7 @@ impl RawBuffer {
     /// # Safety
     /// The memory is valid for `'a`.
     unsafe fn view<'a>(self) -> HostView<'a> {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller guarantees the requirements.
         let bytes = unsafe { slice(self.data.cast_const(), self.len) };
         HostView { dtype: self.dtype, shape: self.shape, bytes }
     }
@@ -378,7 +380,7 @@ impl RawBuffer {
         let bytes: &mut [u8] = if self.len == 0 {
             &mut []
         } else {
-            // SAFETY: passed on to the caller.
+            // SAFETY: the caller guarantees the requirements.
             unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }
         };
         HostViewMut { dtype: self.dtype, shape: self.shape, bytes }
@@ -389,8 +391,8 @@ impl RawBuffer {
 /// `values` is the list of arguments or results of a living call frame.
 unsafe fn buffers(values: &XLA_FFI_Values) -> Result<Vec<RawBuffer>, String> {
     let len = usize::try_from(values.size).unwrap_or_default();
-    // SAFETY: there are `size` types and values; a value of type buffer points to one, with `rank`
-    // dimensions.
+    // SAFETY: there are `size` types and values; a value of type buffer points to a buffer, with
+    // `rank` dimensions.
     unsafe {
         let (types, values) = (slice(values.types, len), slice(values.values, len));
         let each = types.iter().zip(values).map(|(&kind, &value)| {
@@ -432,7 +434,7 @@ unsafe fn attributes<'a>(attrs: &'a XLA_FFI_Attrs) -> Vec<(&'a str, HostAttribut
 /// # Safety
 /// `span` is a span that outlives `'a`.
 unsafe fn span<'a>(span: *const XLA_FFI_ByteSpan) -> Option<&'a str> {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller guarantees the requirements.
     unsafe { std::str::from_utf8(slice((*span).ptr, (*span).len)).ok() }
 }
 
@@ -440,7 +442,7 @@ unsafe fn span<'a>(span: *const XLA_FFI_ByteSpan) -> Option<&'a str> {
 /// `scalar.value` points to a value of the type that `scalar` names.
 unsafe fn scalar<'a>(scalar: &XLA_FFI_Scalar) -> Option<HostAttribute<'a>> {
     let value = scalar.value;
-    // SAFETY: the caller vouches for the type; alignment is not relied on.
+    // SAFETY: the caller guarantees the type; the read does not rely on alignment.
     unsafe {
         Some(match dtype::from_xla(scalar.dtype).ok()? {
             DType::Pred => HostAttribute::Bool(value.cast::<u8>().read() != 0),
@@ -481,7 +483,7 @@ unsafe fn find_function(
     let Some(HostAttribute::Int(id)) = call.attribute("id") else {
         return Err(format!("a call of {HOST_CALL_TARGET} has no integer attribute `id`"));
     };
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller guarantees the requirements.
     let own = unsafe { execution_table(frame)? }.and_then(|table| table.get(id));
     own.or_else(|| PROCESS_WIDE.get(id))
         .ok_or_else(|| format!("no host function is registered with id {id}"))
@@ -501,10 +503,10 @@ unsafe fn execution_table(frame: &XLA_FFI_CallFrame) -> Result<Option<&HostCallT
     let mut args = XLA_FFI_ExecutionContext_Get_Args::new();
     args.ctx = frame.ctx;
     args.type_id = &raw mut type_id;
-    // SAFETY: the function table and the context belong to the frame, and programs that get
-    // here are never executed without a context. Data of this type is only ever added by
-    // `ExecutionContext`, which keeps the table alive until the execution is over. An error says
-    // that there is none; it is ours to destroy.
+    // SAFETY: the function table and the context belong to the frame, and programs that call this
+    // function are never executed without a context. Only `ExecutionContext` adds data of this
+    // type, and it keeps the table alive until the execution has ended. An error reports that there
+    // is no such data; this function destroys it.
     unsafe {
         let get = (*frame.api).XLA_FFI_ExecutionContext_Get;
         let error = get.ok_or("this XLA has no execution contexts")?(&mut args);
@@ -533,7 +535,7 @@ fn panic_message(panic: Box<dyn Any + Send>) -> String {
 unsafe fn destroy_error(api: *const XLA_FFI_Api, error: *mut XLA_FFI_Error) {
     let mut destroy = XLA_FFI_Error_Destroy_Args::new();
     destroy.error = error;
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller guarantees the requirements.
     unsafe {
         if let Some(destroy_error) = (*api).XLA_FFI_Error_Destroy {
             destroy_error(&mut destroy);
@@ -554,9 +556,9 @@ unsafe fn create_error(
     let mut args = XLA_FFI_Error_Create_Args::new();
     args.message = message.as_ptr();
     args.errc = code;
-    // SAFETY: the table is alive, and XLA copies the message during the call. Without the
-    // function, which every version has, an error could only be passed off as success; the
-    // process ends instead, as a panic does that reaches a C function.
+    // SAFETY: the table is alive, and XLA copies the message during the call. Every version has the
+    // function. Without it, an error could only be returned as success, so the process ends
+    // instead, as for a panic that reaches a C function.
     unsafe {
         let create = (*api).XLA_FFI_Error_Create.expect("XLA FFI has had errors from the start");
         create(&mut args)

@@ -51,7 +51,7 @@ impl Drop for OrdinaryFloats {
 #[cfg(target_arch = "x86_64")]
 fn control() -> u32 {
     let mut control = 0u32;
-    // SAFETY: writes the register, which every processor of this kind has, to a variable of ours.
+    // SAFETY: writes the register, which every processor of this kind has, to a local variable.
     unsafe {
         std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut control, options(nostack, preserves_flags));
     }
@@ -60,8 +60,8 @@ fn control() -> u32 {
 
 #[cfg(target_arch = "x86_64")]
 fn set_control(control: u32) {
-    // SAFETY: the value comes from the register, with or without the flushing of small numbers,
-    // which changes no more than the results of arithmetic on them.
+    // SAFETY: the value comes from the register, except for the flush-to-zero bits, which only
+    // affect results of arithmetic on subnormal numbers.
     unsafe {
         std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const control, options(nostack, preserves_flags));
     }
@@ -69,8 +69,8 @@ fn set_control(control: u32) {
 
 #[cfg(target_arch = "aarch64")]
 fn set_control(control: u64) {
-    // SAFETY: the value comes from the register, with or without the flushing of small numbers,
-    // which changes no more than the results of arithmetic on them.
+    // SAFETY: the value comes from the register, except for the flush-to-zero bits, which only
+    // affect results of arithmetic on subnormal numbers.
     unsafe { std::arch::asm!("msr fpcr, {}", in(reg) control, options(nomem, nostack)) };
 }
 

@@ -10,7 +10,7 @@ use crate::error::Error;
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-// SAFETY: POSIX declares the function so; every function without arguments may be passed.
+// SAFETY: this is the declaration in POSIX; any function without arguments may be passed.
 #[cfg(unix)]
 unsafe extern "C" {
     safe fn pthread_atfork(
@@ -28,7 +28,7 @@ extern "C" fn in_child() {
 /// Has forks noticed from now on.
 pub(crate) fn watch() {
     static WATCHING: Once = Once::new();
-    // The registration fails only without memory; then a child is not distinguished from its parent.
+    // The registration fails only if memory is exhausted; a forked process is then not detected.
     #[cfg(unix)]
     WATCHING.call_once(|| {
         let _ = pthread_atfork(None, None, Some(in_child));

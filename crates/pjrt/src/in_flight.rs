@@ -151,7 +151,7 @@ fn wait_at_exit_once() {
     DONE.call_once(wait_at_exit);
 }
 
-// SAFETY: the C standard and the C library of Linux declare the functions so. Every function
+// SAFETY: these are the declarations in the C standard and in the C library of Linux. Any function
 // without arguments may be passed; the pointer is passed on and not read.
 unsafe extern "C" {
     #[cfg(not(target_os = "linux"))]
@@ -184,7 +184,7 @@ extern "C" fn at_exit() {
         return;
     }
     let deadline = Instant::now() + EXIT_PATIENCE;
-    // A callback that is just returning may be about to drop the last handle of a client.
+    // A callback that is about to return may drop the last handle of a client.
     while FOREIGN.load(Ordering::Acquire) > 0 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -33,7 +33,7 @@ impl Buffer {
         let mut hold = PJRT_Buffer_IncreaseExternalReferenceCount_Args::new();
         hold.buffer = raw;
         // SAFETY: the buffer is alive. The reference is taken before the pointer is read, so that
-        // it stays valid, and given back by `Reference`.
+        // the pointer stays valid; `Reference` releases it.
         unsafe { self.call(&mut hold)? };
         let reference = Reference { buffer: self.clone(), raw };
         let mut pointer = PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args::new();
@@ -111,8 +111,8 @@ impl Drop for Reference {
     fn drop(&mut self) {
         let mut args = PJRT_Buffer_DecreaseExternalReferenceCount_Args::new();
         args.buffer = self.raw;
-        // SAFETY: the buffer is alive, and the reference was taken in `map`. It is given back even
-        // if the buffer has been given away. An error cannot be reported from here.
+        // SAFETY: the buffer is alive, and `map` took the reference. The reference is released even
+        // if the buffer has been donated. An error cannot be reported from here.
         let _ = unsafe { self.buffer.client().plugin().call(&mut args) };
     }
 }

@@ -39,8 +39,8 @@ struct Table {
     api: PJRT_Api,
 }
 
-// SAFETY: after construction nothing in it changes, and the plugin's functions may be called from
-// any thread: PJRT requires its implementations to be thread safe.
+// SAFETY: no field changes after construction, and PJRT requires that the functions of a plugin can
+// be called from any thread.
 unsafe impl Send for Inner {}
 // SAFETY: see `Send`.
 unsafe impl Sync for Inner {}
@@ -82,8 +82,8 @@ impl Plugin {
     }
 
     fn open(path: PathBuf) -> Result<Plugin, Error> {
-        // SAFETY: loading runs the library's initializers. That the file is one whose code may
-        // run is the caller's choice, as with any program they start.
+        // SAFETY: loading runs the library's initializers. The caller decides to run the code of
+        // this file, as for any program that the caller starts.
         let library = unsafe { Library::new(&path) }
             .map_err(|error| Error::NotALibrary { path: path.clone(), reason: reason(&error) })?;
         let not_a_plugin = || Error::NotAPlugin { path: path.clone() };
@@ -97,8 +97,8 @@ impl Plugin {
         if table.is_null() {
             return Err(not_a_plugin());
         }
-        // SAFETY: the version lies at the same place in the tables of all versions. It is read
-        // before anything else, so that a table of another layout is not interpreted.
+        // SAFETY: the version has the same offset in the tables of all versions. It is read first,
+        // so that a table with another layout is not interpreted.
         let (major, minor) = unsafe {
             let version = &raw const (*table).pjrt_api_version;
             ((*version).major_version, (*version).minor_version)
@@ -110,7 +110,7 @@ impl Plugin {
         std::mem::forget(library);
         // SAFETY: the table has a version with the layout declared here.
         let table = Table { path, api: unsafe { PJRT_Api::copy_from(table) } };
-        // SAFETY: the function takes no arguments but its own struct, and this is the first call.
+        // SAFETY: the function has no arguments except its own struct, and this is the first call.
         unsafe { table.call(&mut PJRT_Plugin_Initialize_Args::new())? };
         let attributes = table.read_attributes()?;
         let is_for_cuda = attributes.iter().any(|(name, _)| name == "cuda_version");
@@ -155,7 +155,7 @@ impl Plugin {
     /// memory that is valid for as long as the header says.
     #[inline]
     pub(crate) unsafe fn call<A: Args>(self, args: &mut A) -> Result<(), Error> {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller guarantees the requirements.
         unsafe { self.inner.table.call(args) }
     }
 
@@ -173,7 +173,7 @@ impl Plugin {
         function: &'static str,
         error: *mut PJRT_Error,
     ) -> Result<(), Error> {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller guarantees the requirements.
         unsafe { self.inner.table.check(function, error) }
     }
 }
@@ -189,8 +189,8 @@ impl Table {
             return Err(self.unsupported(A::FUNCTION));
         };
         forked::check_not_forked()?;
-        // SAFETY: the slot takes these arguments, and the caller vouches for their contents. The
-        // error, if any, is passed on at once and nowhere else.
+        // SAFETY: the slot accepts these arguments, and the caller guarantees their contents. The
+        // error, if any, is passed only to `check`.
         unsafe { self.check(A::FUNCTION, function(args)) }
     }
 
@@ -203,7 +203,7 @@ impl Table {
         if error.is_null() {
             return Ok(());
         }
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller guarantees the requirements.
         Err(unsafe { self.take_error(function, error) })
     }
 
@@ -219,9 +219,9 @@ impl Table {
         message.error = error;
         let mut destroy = PJRT_Error_Destroy_Args::new();
         destroy.error = error;
-        // SAFETY: `error` is alive until the last call. The message lives as long as the error
-        // and is copied before. `PJRT_Error_GetCode` fails only for a null error; an error it
-        // returned could not be read either.
+        // SAFETY: `error` is alive until the last call. The message lives as long as the error, and
+        // is copied before. `PJRT_Error_GetCode` fails only for a null error, so the error that it
+        // returns is not read.
         unsafe {
             if let Some(get_code) = self.api.PJRT_Error_GetCode {
                 get_code(&mut code);
@@ -246,7 +246,8 @@ impl Table {
 
     fn read_attributes(&self) -> Result<Vec<(String, Value)>, Error> {
         let mut args = PJRT_Plugin_Attributes_Args::new();
-        // SAFETY: the struct has outputs only; what they point to lives as long as the process.
+        // SAFETY: the struct has only outputs; the memory that they point to lives as long as the
+        // process.
         unsafe {
             self.call(&mut args)?;
             Ok(value::from_raw(args.attributes, args.num_attributes))
@@ -258,8 +259,8 @@ impl Table {
         let mut link = self.api.extension_start;
         while !link.is_null() {
             // SAFETY: the links of the chain live as long as the plugin, and each starts with the
-            // base. The FFI table is longer than the base; its `struct_size` says whether all its
-            // functions are there. Its functions return errors of the plugin.
+            // base struct. The FFI table is longer than the base; its `struct_size` tells whether
+            // it contains all functions. The functions return errors of the plugin.
             unsafe {
                 let is_whole = (*link).struct_size >= size_of::<PJRT_FFI_Extension>();
                 if (*link).kind == PJRT_EXTENSION_TYPE_FFI && is_whole {
@@ -301,8 +302,8 @@ fn quiet_the_log() {
         return;
     }
     // SAFETY: this runs at most once, before the first plugin is loaded and under the lock of
-    // `LOADED`. Rust code reads the environment under a lock of the standard library; C code of
-    // another thread that reads it at this very moment is the remaining risk, which libraries
-    // that set variables at import share. XLA has no other way to set its level.
+    // `LOADED`. Rust code reads the environment under a lock of the standard library. The remaining
+    // risk is C code on another thread that reads the environment at the same time; other libraries
+    // that set variables at import have the same risk. XLA has no other way to set its log level.
     unsafe { std::env::set_var(LEVEL, "3") };
 }

@@ -36,13 +36,13 @@ pub(crate) fn check(path: &Path, initialize: fn(&Path)) -> Result<(), Error> {
         child::Outcome::Dies(signal) => {
             return Err(Error::Deadly { path: path.to_owned(), signal });
         }
-        // The child process could not be created, or took too long, so the result is unknown.
+        // The child process could not be created, or timed out, so the result is unknown.
         child::Outcome::Unknown => return Ok(()),
     }
     #[cfg(not(target_os = "linux"))]
     let _ = initialize;
     if let Some(folder) = folder {
-        // Without the list the plugin is tried again by the next process.
+        // If the list cannot be written, the next process tests the plugin again.
         let _ = add_to_list(&folder, &key);
     }
     Ok(())
@@ -172,7 +172,7 @@ mod child {
     const SIGKILL: c_int = 9;
     const O_RDWR: c_int = 2;
 
-    // SAFETY: POSIX and the C library of Linux declare the functions so.
+    // SAFETY: these are the declarations in POSIX and in the C library of Linux.
     unsafe extern "C" {
         fn fork() -> c_int;
         fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
@@ -184,10 +184,10 @@ mod child {
 
     /// Loads the plugin in a child process, and returns the outcome.
     pub(super) fn outcome(path: &Path, initialize: fn(&Path)) -> Outcome {
-        // SAFETY: the child goes on with one thread, and does nothing but to load the library,
-        // which allocates: the C library keeps its allocator and its linker usable in a child. It
-        // ends without running anything that others have left to be run. Should a lock have been
-        // held by another thread all the same, the parent loses its patience.
+        // SAFETY: the child has one thread, and only loads the library, which allocates memory: the
+        // C library keeps its allocator and its linker usable in a child. The child exits without
+        // running exit handlers. If another thread held a lock at the fork, the child may hang; the
+        // parent then stops waiting for it.
         match unsafe { fork() } {
             -1 => Outcome::Unknown,
             0 => {
@@ -206,14 +206,14 @@ mod child {
         let begun = Instant::now();
         loop {
             let mut status = 0;
-            // SAFETY: the status is written to a variable of ours.
+            // SAFETY: the status is written to a local variable.
             let ended = unsafe { waitpid(child, &raw mut status, WNOHANG) };
             // The lowest bits are the signal.
             match (ended, status & 0x7f) {
                 (0, _) if begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(2)),
                 (0, _) => {
                     kill(child, SIGKILL);
-                    // SAFETY: as above. It ends soon.
+                    // SAFETY: as above. The child ends soon.
                     unsafe { waitpid(child, &raw mut status, 0) };
                     return Outcome::Unknown;
                 }

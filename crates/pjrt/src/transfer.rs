@@ -43,7 +43,7 @@ impl Client {
         let (index, dtype) = (self.index_of(device)?, tensor.dtype());
         let raw = self.send(tensor, index)?;
         count_sent(tensor.byte_size());
-        // SAFETY: the plugin's object was made just now, of this type and shape.
+        // SAFETY: the plugin has just created the object, with this type and shape.
         Ok(unsafe { Buffer::new(raw, self.clone(), index, dtype, tensor.shape().clone()) })
     }
 
@@ -97,7 +97,7 @@ impl Client {
         device: usize,
     ) -> Result<NonNull<PJRT_Buffer>, Error> {
         let during_call = host_buffer_semantics::IMMUTABLE_ONLY_DURING_CALL;
-        // SAFETY: `bytes` is borrowed for the whole call, and the semantics ask for no more.
+        // SAFETY: `bytes` is borrowed for the whole call, and these semantics do not require more.
         let (raw, _done) = unsafe { self.upload(dtype, shape, bytes, during_call, device)? };
         Ok(raw)
     }
@@ -112,8 +112,8 @@ impl Client {
         device: usize,
     ) -> Result<NonNull<PJRT_Buffer>, Error> {
         let zero_copy = host_buffer_semantics::IMMUTABLE_ZERO_COPY;
-        // SAFETY: frozen memory neither moves nor changes while a handle to it lives, and the
-        // callback below keeps one until the plugin has no more use for the bytes.
+        // SAFETY: frozen memory neither moves nor changes while a handle to it exists. The callback
+        // below owns a handle until the plugin no longer needs the bytes.
         let (raw, done) = unsafe { self.upload(dtype, shape, memory.bytes(), zero_copy, device)? };
         if let Some(done) = done {
             let kept = memory.clone();
@@ -149,8 +149,8 @@ impl Client {
         args.num_dims = dims.len();
         args.host_buffer_semantics = semantics;
         args.device = self.devices()[device].as_ptr();
-        // SAFETY: client and device are alive, `dims` outlives the call, and the caller
-        // vouches for `bytes`. Buffer and event are ours now.
+        // SAFETY: client and device are alive, `dims` outlives the call, and the caller guarantees
+        // `bytes`. This function owns the returned buffer and event.
         unsafe {
             self.plugin().call(&mut args)?;
             let done = Event::from_raw(args.done_with_host_buffer, self);
@@ -175,14 +175,15 @@ impl Buffer {
             return Ok(tensor);
         }
         if let Some(memory) = self.map()? {
-            // One pass over the memory. The copy by the plugin takes two and two changes of thread.
+            // This copy reads the memory once. A copy by the plugin reads it twice and switches
+            // threads twice.
             count_read(memory.len());
             return Ok(HostTensor::from_bytes(self.dtype(), self.shape(), &memory)?);
         }
         let mut tensor = HostTensor::scratch(self.dtype(), self.shape())?;
         let out = tensor.try_unique_mut().expect(NEW_IS_UNIQUE);
         match out.is_empty() {
-            // There is nothing to copy, but a failed operation must not pass unnoticed.
+            // An empty buffer needs no copy, but the error of a failed operation must be returned.
             true => self.wait()?,
             false => self.transfer_into(out)?,
         }
@@ -203,8 +204,8 @@ impl Buffer {
         args.host_layout = &raw mut layout;
         args.dst = out.as_mut_ptr().cast();
         args.dst_size = out.len();
-        // SAFETY: the buffer is alive, and the layout and what it points to outlive the call.
-        // `out` is borrowed until the copy is over, because the event is waited for.
+        // SAFETY: the buffer is alive, and the layout and its arrays outlive the call. `out` is
+        // borrowed until the copy is complete, because the event is waited for.
         unsafe {
             self.call(&mut args)?;
             Event::from_raw(args.event, self.client()).map_or(Ok(()), |event| event.wait())?;
@@ -265,11 +266,11 @@ impl Buffer {
         args.dst = out.as_mut_ptr().cast();
         args.offset = offset as i64;
         args.transfer_size = out.len() as i64;
-        // The raw copy of some plugins does not look at the state of the buffer.
+        // The raw copy of some plugins ignores the state of the buffer.
         self.wait()?;
         count_read(out.len());
-        // SAFETY: the buffer is alive and at least as long as the range, and `out` is borrowed until
-        // the copy is over, because the event is waited for.
+        // SAFETY: the buffer is alive and at least as long as the range. `out` is borrowed until
+        // the copy is complete, because the event is waited for.
         unsafe {
             self.call(&mut args)?;
             Event::from_raw(args.event, self.client()).map_or(Ok(()), |event| event.wait())

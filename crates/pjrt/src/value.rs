@@ -69,8 +69,8 @@ pub(crate) unsafe fn from_raw(values: *const PJRT_NamedValue, len: usize) -> Vec
     let mut attributes = Vec::with_capacity(len);
     let mut next = values;
     for _ in 0..len {
-        // SAFETY: `next` is at one of the `len` values. Each pointer and union field is read with
-        // the length and kind that the value itself declares.
+        // SAFETY: `next` points to one of the `len` values. Each pointer and union field is read
+        // with the length and kind that the value itself declares.
         unsafe {
             let raw = &*next;
             let value = match raw.kind {
@@ -95,7 +95,7 @@ pub(crate) unsafe fn from_raw(values: *const PJRT_NamedValue, len: usize) -> Vec
 /// # Safety
 /// `data` points to `len` readable bytes, or `len` is 0.
 pub(crate) unsafe fn text(data: *const u8, len: usize) -> String {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller guarantees the requirements.
     String::from_utf8_lossy(unsafe { slice(data, len) }).into_owned()
 }
 
@@ -107,7 +107,7 @@ pub(crate) unsafe fn slice<'a, T>(data: *const T, len: usize) -> &'a [T] {
     if len == 0 || data.is_null() {
         return &[];
     }
-    // SAFETY: not null, and the caller vouches for the rest.
+    // SAFETY: the pointer is not null, and the caller guarantees the other requirements.
     unsafe { std::slice::from_raw_parts(data, len) }
 }
 
@@ -126,7 +126,7 @@ mod tests {
             ("bool", Value::from(true)),
         ];
         let raw: Vec<_> = values.iter().map(|(name, value)| to_raw(name, value)).collect();
-        // SAFETY: `raw` and what it points into are alive.
+        // SAFETY: `raw` and the memory that it refers to are alive.
         let back = unsafe { from_raw(raw.as_ptr(), raw.len()) };
         let expected: Vec<_> =
             values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();

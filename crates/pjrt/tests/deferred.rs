@@ -60,7 +60,7 @@ fn every_type_is_told_as_it_is() {
     for dtype in DType::ALL {
         let host = HostTensor::full(Scalar::Int(1), dtype, [70]).unwrap();
         let x = adopted(&host);
-        // A copy to another device is the plugin's.
+        // The plugin performs a copy to another device.
         let other = Client::new(&plugin(), &[("cpu_device_count", Value::Int64(2))]).unwrap();
         let y = other.adopt(&host, &other.devices()[0]).unwrap();
         let z = y.copy_to(&other.devices()[1]).unwrap();

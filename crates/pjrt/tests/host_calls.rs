@@ -67,7 +67,7 @@ fn the_error_of_a_function_reaches_the_reader() {
     let program = calling(101, "");
     let text = failure(&program).to_string();
     assert!(text.contains("grün  and bad"), "{text}");
-    // The program is usable afterwards.
+    // The program is still usable afterwards.
     register_host_fn(101, adding(1.0));
     assert_eq!(values::<f32>(&run(&program, &[&buffer(&[0.0_f32; 4], [4])])[0]), [1.0; 4]);
 }
@@ -126,7 +126,7 @@ fn every_type_passes_through_a_function() {
         let arg = call.args[0].to_tensor();
         assert_eq!((arg.dtype(), arg.shape()), (call.args[0].dtype, &call.args[0].shape));
         call.results[0].write(&arg)?;
-        // The size of the first argument, from one that is empty.
+        // The size of the first argument. The second argument is empty.
         assert!(call.args[1].bytes.is_empty() && call.args[1].shape == [2, 0]);
         let size = call.args[0].shape.size() as i64;
         call.results[1].bytes.copy_from_slice(&size.to_ne_bytes());
@@ -149,7 +149,7 @@ fn every_type_passes_through_a_function() {
         (DType::C64, "complex<f32>"),
         (DType::C128, "complex<f64>"),
     ] {
-        // The subtraction of nothing makes the compiler store the argument its own way.
+        // Reversing the elements makes the compiler store the argument in its own layout.
         let program = compile(&format!(
             "func.func @main(%x: tensor<7x{name}>, %e: tensor<2x0xf32>)
                  -> (tensor<7x{name}>, tensor<i64>) {{
@@ -266,7 +266,7 @@ fn the_functions_of_an_execution_live_until_it_is_over() {
     drop(table);
     event.wait().unwrap();
     assert_eq!(calls.load(Ordering::SeqCst), 1);
-    // The end of the execution is announced to all who wait in some order.
+    // The end of the execution is reported to several waiters, in any order.
     for _ in 0..1000 {
         if ends.load(Ordering::SeqCst) == 1 {
             return;

@@ -25,7 +25,7 @@ fn a_program_runs_and_describes_itself() {
     let y = run(&program, &[&buffer(&[41.0_f32], [])]);
     assert_eq!(y.len(), 1);
     assert_eq!(values::<f32>(&y[0]), [42.0]);
-    // Results are arguments.
+    // A result is passed as an argument.
     let z = run(&program, &[&y[0]]);
     assert_eq!(values::<f32>(&z[0]), [43.0]);
 }
@@ -185,8 +185,8 @@ fn identity() -> HostTensor {
 
 #[test]
 fn execution_returns_before_the_result_is_there() {
-    // A program that cannot end before it is allowed to: its host function waits for a message.
-    // It keeps one thread of its client busy, so it must not use the client of the other tests.
+    // The program must not end before the test allows it, so its host function waits for a message.
+    // It blocks a thread of its client, so the test creates a separate client.
     let waiting = LONG.replacen(
         "%zero =",
         "%x = stablehlo.custom_call @nxla_host_call(%given) {
@@ -211,7 +211,8 @@ fn execution_returns_before_the_result_is_there() {
     let options = ExecuteOptions { host_calls: Some(&table), ..ExecuteOptions::default() };
     let y = program.execute(&[&x], &options).unwrap().remove(0);
     assert!(!y.is_ready().unwrap());
-    // Arguments and program may be dropped meanwhile, and results be used before they are there.
+    // Arguments and the program may be dropped during the run, and results may be used before they
+    // are ready.
     x.delete().unwrap();
     drop((x, program));
     let z = run(&next, &[&y]).remove(0);
@@ -239,7 +240,7 @@ fn the_last_handle_may_be_dropped_by_a_callback() {
     drop((x, program));
     let (sender, receiver) = mpsc::channel();
     let held = y.clone();
-    // The client's own thread is left with the last handle.
+    // The callback on a thread of the client drops the last handle.
     y.on_ready(move |_| sender.send(held.client().clone() == client).unwrap()).unwrap();
     drop(y);
     assert!(receiver.recv_timeout(Duration::from_secs(20)).unwrap());
@@ -252,7 +253,8 @@ fn end_the_process_while_a_program_runs() {
     let client = client();
     let program = compile(LONG);
     let x = client.buffer_from_host(&identity(), &client.devices()[0]).unwrap();
-    // XLA makes objects when it first runs a program, and they are the first to be destroyed.
+    // XLA creates global objects when it first runs a program, and exit handlers destroy them
+    // first.
     run(&program, &[&x])[0].wait().unwrap();
     let results = run(&program, &[&x]);
     assert!(!results[0].is_ready().unwrap());
@@ -300,7 +302,7 @@ fn many_threads_share_a_program() {
 fn a_serialized_program_runs_without_compiling() {
     let program = compile(INCREMENT);
     let bytes = program.serialize().unwrap();
-    // In another client, as in another process.
+    // A new client, as in another process.
     let client = Client::new(&plugin(), &[]).unwrap();
     let loaded = client.deserialize(&bytes).unwrap();
     assert_eq!(loaded.outputs(), program.outputs());
@@ -331,7 +333,7 @@ fn a_program_can_be_analysed() {
             let Some(Value::Float(flops)) = flops else { panic!("{cost:?}") };
             assert!(*flops >= 2.0 * 400.0_f32.powi(3), "{flops}");
         }
-        // Newer CPU plugins have given it up.
+        // Newer CPU plugins do not support the cost analysis.
         Err(error) => {
             assert!(
                 matches!(error, Error::Plugin { code: ErrorCode::UNIMPLEMENTED, .. }),

@@ -34,7 +34,8 @@ fn sample(dtype: DType, shape: impl Into<Shape>) -> HostTensor {
 #[test]
 fn every_type_survives_the_round_trip() {
     let client = client();
-    // One more element than fits whole bytes of packed types, and one shape that is not copied.
+    // Includes one more element than fits in whole bytes of packed types, and a shape that needs no
+    // copy.
     for shape in [&[][..], &[0], &[3, 0, 2], &[17], &[2, 3, 4], &[1, 1, 1, 1, 1, 1], &[65, 129]] {
         for dtype in DType::ALL {
             let tensor = sample(dtype, shape);
@@ -187,7 +188,7 @@ fn readiness_is_announced() {
     let (sender, receiver) = mpsc::channel();
     x.on_ready(move |outcome| sender.send(outcome).unwrap()).unwrap();
     assert_eq!(receiver.recv_timeout(Duration::from_secs(10)).unwrap(), Ok(()));
-    // A panic in a callback must not tear the process down.
+    // A panic in a callback must not end the process.
     x.on_ready(|_| panic!("not to be seen outside")).unwrap();
     assert_eq!(values::<f32>(&x), [1.0]);
 }

@@ -43,7 +43,7 @@ pub(crate) fn check_results(
             py.detach(|| check_finite(program, inputs)).or_raise()?;
         }
         let Some((index, value)) = first_nan(&result) else { continue };
-        // Every operation returned finite values on the evaluator, so the inputs were not finite.
+        // The evaluator found only finite results, so the inputs contain the NaN.
         let which = |input: &&Tensor| input.to_host().is_ok_and(|x| first_nan(&x).is_some());
         let why = match py.detach(|| inputs.iter().position(which)) {
             Some(input) => format!("argument leaf {input} contains NaN"),

@@ -169,7 +169,7 @@ pub(crate) fn buffer_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Buffer>> {
     let shape = buffer.shape()?;
     if !buffer.is_contiguous() {
         let gather = |out: &mut [u8]| buffer.gather(value.py(), out).map_err(user_error);
-        // Every byte but 0 is true, see `arrays`.
+        // Every byte except 0 is true, see `arrays`.
         let read_as = if dtype.is_pred() { DType::U8 } else { dtype };
         let tensor = HostTensor::from_writer(read_as, shape, gather).or_raise()?;
         let tensor = if dtype.is_pred() { tensor.cast(dtype) } else { tensor };
@@ -260,7 +260,7 @@ unsafe fn entries<'a, T>(data: *const T, count: i32, what: &str) -> PyResult<&'a
         Ok(count) if count > MOST_AXES => {
             Err(argument_error(what, format!("must have at most {MOST_AXES} axes; got {count}")))
         }
-        // SAFETY: not null, and the caller vouches for the rest.
+        // SAFETY: the pointer is not null, and the caller guarantees the other requirements.
         Ok(count) if !data.is_null() => Ok(unsafe { std::slice::from_raw_parts(data, count) }),
         Ok(count) => Err(argument_error(
             what,
@@ -411,7 +411,7 @@ fn dlpack_type(dtype: DType) -> Option<(u8, u8)> {
         DType::C64 | DType::C128 => (5, bits),
         DType::F8E4M3FN => (10, 8),
         DType::F8E5M2 => (12, 8),
-        // DLPack packs these elements; tensors store one in each byte.
+        // DLPack packs these elements; nxla stores one element in each byte.
         DType::U2 | DType::U4 | DType::S2 | DType::S4 => return None,
     })
 }
@@ -502,8 +502,8 @@ unsafe extern "C" fn delete_versioned(managed: *mut DlVersioned) {
 
 /// Frees the content of a capsule that no consumer has renamed.
 unsafe extern "C" fn drop_managed(capsule: *mut ffi::PyObject) {
-    // SAFETY: called by the interpreter with the capsule being destroyed; the pointer is taken
-    // only while the name is still ours.
+    // SAFETY: the interpreter calls this function with the capsule that it destroys. The pointer is
+    // taken only if no consumer has renamed the capsule.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, MANAGED.as_ptr()) == 1 {
             delete_managed(ffi::PyCapsule_GetPointer(capsule, MANAGED.as_ptr()).cast());
@@ -549,8 +549,8 @@ impl Managed {
 
     /// The tensor, if the version is known.
     fn tensor(&self) -> PyResult<&DlTensor> {
-        // SAFETY: a valid capsule holds a filled structure, which is there until the deleter is
-        // called. Of other major versions only what is before the tensor is in its place.
+        // SAFETY: a valid capsule holds an initialized structure, which exists until the deleter is
+        // called. For another major version, only the fields before the tensor have known offsets.
         unsafe {
             match self {
                 Managed::Old(managed) => Ok(&(**managed).tensor),
@@ -577,9 +577,9 @@ impl Managed {
 
 impl Drop for Managed {
     fn drop(&mut self) {
-        // As for buffers, nothing is released after the interpreter has ended.
-        // SAFETY: the structure came out of a capsule that we marked as used; its deleter, which
-        // may need the interpreter, is called once.
+        // As for buffers, nothing is released after the interpreter has ended. SAFETY: the
+        // structure came from a capsule that was marked as used; its deleter, which may need the
+        // interpreter, is called once.
         Python::try_attach(|_| unsafe {
             match *self {
                 Managed::Old(managed) => {

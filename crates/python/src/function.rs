@@ -414,7 +414,7 @@ impl PyFunction {
                 return this.run(py, &entry, &inputs, &options);
             }
         }
-        // A compiler that the function names itself has been asked when the function was made.
+        // A compiler that the function itself names was queried when the function was created.
         if this.core.options().compiler.is_none()
             && let Some(function) = with_own_jit(slf, &options)?
         {

@@ -43,7 +43,7 @@ pub(crate) struct PyLazy {
 
 impl Drop for PyLazy {
     fn drop(&mut self) {
-        // The function may hold anything, and ends with this.
+        // Dropping this value drops the function, which may hold any Python object.
         ending::prepare();
     }
 }
@@ -133,7 +133,8 @@ fn made_by(lazy: &Bound<'_, PyLazy>) -> PyResult<Tensor> {
     }
     match Value::of(&made, "lazy")? {
         Value::Tensor(tensor) => Ok(tensor),
-        // A number takes the dtype of the template, unless it would change.
+        // A number is converted to the dtype of the template, unless the conversion would change
+        // its value.
         Value::Number(number) => {
             let own = crate::apply::number_tensor(number, None).or_raise()?;
             let dtype = lazy.get().template.get().ty.dtype;

@@ -74,7 +74,7 @@ impl HostValue for PyNote {
 
 impl Drop for PyNote {
     fn drop(&mut self) {
-        // The last reference may go away on a thread without the interpreter.
+        // The last reference may be dropped on a thread that is not attached to the interpreter.
         ending::prepare();
     }
 }

@@ -147,7 +147,7 @@ pub(crate) fn simulate(
     if workers == 0 {
         return refuse("workers: must be at least 1; got 0".into());
     }
-    // Neither is a comparison with NaN true.
+    // The negated form also rejects NaN.
     if !(bandwidth > 0.0 && latency >= 0.0) {
         let why = format!(
             "bandwidth, latency: bandwidth must be positive and latency must not be negative; \

@@ -149,7 +149,7 @@ impl PyStream {
 
 impl Drop for PyStream {
     fn drop(&mut self) {
-        // Futures receive the result of the running step.
+        // Cancelling lets futures receive the result of the running step.
         self.stream.cancel();
     }
 }

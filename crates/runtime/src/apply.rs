@@ -79,7 +79,8 @@ impl Captured {
                 View::Tensor(_) => captured.next().expect("all data has been captured"),
                 View::Number(_) => {
                     has_numbers = true;
-                    // It depends on the others and comes last.
+                    // A number is converted last, because its dtype depends on the other operands;
+                    // this entry is a placeholder.
                     nodes.push(ExprId::from_index(0));
                     continue;
                 }

@@ -122,7 +122,8 @@ impl Differentiable {
             let sizes = further.sizes();
             let found = graph.batch(whole.graph(), whole.outputs(), &arguments, &sizes)?;
             let (values, changes) = found.split_at(self.outputs.len());
-            // A loop may have computed a value once for each entry; all are the same.
+            // If a loop has computed a value once for each entry, all copies are equal, so the
+            // first is used.
             let mut shared = Vec::with_capacity(values.len());
             for (value, ty) in values.iter().zip(whole.output_types()) {
                 let mut id = value.id;
@@ -173,8 +174,9 @@ impl Differentiable {
             Mode::Forward => nxla_grad::pushforward(&quiet, self.sides)?,
             Mode::Reverse => nxla_grad::pullback(&quiet, self.sides)?,
         };
-        // The values come first in either. Forwards they may come out of a loop that carries
-        // tangents too; with hooks, they come from the program that has them.
+        // Outputs begin with the values in both modes. In forward mode, the values may be results
+        // of a loop that also computes tangents. If the program has hooks, it computes the values
+        // itself.
         let count = self.outputs.len();
         let outputs: Vec<usize> = (count..whole.outputs().len()).collect();
         let split = nxla_grad::partial_eval(&whole, self.operands.len(), &outputs)?;
@@ -291,7 +293,7 @@ impl Differentiable {
         let mut rows = Vec::with_capacity(results.len());
         for (&change, slot) in changes.iter().zip(results) {
             let change = graph.lift(change, &[total])?;
-            // The directions come behind the axes of the result.
+            // The axis of directions moves behind the axes of the result.
             let rank = graph.shape(change).rank();
             let order: Axes = (1..rank).chain([0]).collect();
             let change = unnamed(graph, change)?;
@@ -313,7 +315,7 @@ impl Differentiable {
         for output in outputs {
             shared.push(match output.batched {
                 false => output.id,
-                // A loop may have computed it once for each direction; all are the same.
+                // If a loop has computed the value once for each direction, all copies are equal.
                 true => {
                     let first = range(graph, output.id, 0, 0, 1)?;
                     let shape: Shape = graph.shape(first)[1..].into();
@@ -334,7 +336,7 @@ impl Differentiable {
         let whole = nxla_grad::pullback(&self.program, self.sides)?;
         let (total, found) = self.in_all_directions(graph, &whole, results)?;
         let (shared, found) = found.split_at(self.outputs.len());
-        // Hooks have run in the function itself.
+        // The function itself has already called the hooks.
         let outputs = match self.program.effects().is_empty() {
             true => shared.iter().map(|output| output.id).collect(),
             false => self.program.inline(graph, &self.operands)?,
@@ -343,7 +345,7 @@ impl Differentiable {
         for (&cotangent, value) in found.iter().zip(values) {
             let cotangent = graph.lift(cotangent, &[total])?;
             let cotangent = unnamed(graph, cotangent)?;
-            // The directions come behind the vectorized axes.
+            // The axis of directions moves behind the vectorized axes.
             let (depth, rank) = (self.vectors.len(), graph.shape(cotangent).rank());
             let order: Axes = (1..=depth).chain([0]).chain(depth + 1..rank).collect();
             let cotangent = graph.make(Op::Transpose(order), &[cotangent])?;
@@ -548,7 +550,7 @@ fn fit(
                 )));
             }
             let id = vectors::spread(graph, id, own, &to)?;
-            // A program takes exactly the types that it was made for.
+            // A program accepts exactly the types for which it was created, including axis names.
             let names = to.full_type(&slot.entry).names;
             fitted.push(graph.rename(id, names)?);
         }

@@ -56,7 +56,7 @@ impl Donated {
         for (input, tensor) in inputs.iter().enumerate() {
             let Some(buffer) = tensor.buffer() else { continue };
             if self.needed[input] && buffer.is_deleted()? {
-                // Asking for its state returns the error that names the owner of the memory.
+                // The state of a deleted buffer is an error that names the owner of the memory.
                 buffer.is_ready()?;
             }
             let first = *first_uses.entry(buffer.address()).or_insert(input);

@@ -216,7 +216,7 @@ impl Workshop {
         let mut workshop = kept.unwrap_or_else(|| Box::new(Self::new(source)));
         let result = work(&mut workshop);
         if workshop.is_in_order() {
-            // The value replaced belongs to an operation within this one.
+            // The replaced value belongs to a nested operation.
             let _ = WORKSHOP.try_with(|place| place.set(Some(workshop)));
         }
         result
@@ -297,7 +297,7 @@ mod tests {
             of(BinaryOp::Add, single(), Value::Tensor(Tensor::new(vec![-3.0_f32], []).unwrap()));
         assert!(Arc::ptr_eq(&program, &again), "a number is an operand like others");
         assert_eq!(difference.as_slice::<f32>().unwrap(), [-1.5, -5.0]);
-        // Another dtype, another shape, another op.
+        // Three other keys: another dtype, another shape and another op.
         let double = Tensor::new(vec![1.5_f64, -2.0], [2]).unwrap();
         let (_, sum) = of(BinaryOp::Add, double, one());
         assert_eq!(sum.as_slice::<f64>().unwrap(), [2.5, -1.0]);

@@ -87,7 +87,7 @@ impl Executable for Plan {
                 input.wait_watched(interrupt)?;
             }
             let host = input.share()?;
-            // Meanwhile the plugin may have received the tensor.
+            // The plugin may have used the memory of the tensor in the meantime.
             if !input.is_readable() {
                 borrowed.push(host.bytes().as_ptr_range());
             }

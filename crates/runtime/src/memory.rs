@@ -39,7 +39,7 @@ impl LargestValues {
             }
         }
         values.sort_by_key(|value| Reverse(value.0));
-        // An error that no value explains is rarely explained by the ninth.
+        // Eight values are enough to explain the error; more would only lengthen the message.
         values.truncate(8);
         let described = values.into_iter().map(|(bytes, graph, id, ty)| Value {
             op: graph.op(id).name().to_string(),

@@ -426,7 +426,7 @@ fn runs<'a>(
     part: &'a Shape,
     start: &'a [usize],
 ) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + 'a {
-    // The last axis that is divided: what comes after it is in one piece.
+    // The last divided axis; the axes after it are contiguous in the part.
     let inner = (0..part.rank()).rev().find(|&axis| part[axis] != whole[axis]).unwrap_or(0);
     let length: usize = part[inner..].iter().product();
     let count: usize = part[..inner].iter().product();

@@ -347,7 +347,7 @@ impl Tensor {
         if !buffer.is_ready()? {
             let (done, is_done) = sync_channel(1);
             buffer.on_ready(move |_| {
-                // The waiting side may have been interrupted.
+                // Sending fails if the waiting thread was interrupted.
                 let _ = done.try_send(());
             })?;
             if let Err(interrupted) = background::wait(&is_done, interrupt) {

@@ -185,7 +185,7 @@ impl Trace {
     }
 
     fn lock(&self) -> MutexGuard<'_, Building> {
-        // A panic while building leaves the graph whole: nodes are pushed last, in one piece.
+        // A panic during building leaves the graph valid, because a node is added in a single step.
         self.0.building.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -304,7 +304,7 @@ impl Trace {
 
     fn capture_input(&self, tensor: &Tensor) -> Result<ExprId> {
         let mut building = self.lock();
-        // The same data under other names of its axes is another input: names are part of its type.
+        // Axis names are part of the type, so the same data with other names is another input.
         let known = building.captured.iter().find(|captured| {
             captured.tensor.is(tensor) && captured.tensor.names() == tensor.names()
         });

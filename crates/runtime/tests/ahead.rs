@@ -153,14 +153,16 @@ impl Subscriber for Shared {
 #[test]
 fn subscribers_hear_of_traces_compilations_and_calls() {
     let _alone = executables_alone();
-    // A subscriber of one thread may miss what other threads meet at the moment when it comes.
+    // A global subscriber, because a subscriber of one thread can miss events that other threads
+    // register at the same time.
     let heard = Arc::new(Heard::default());
     tracing::subscriber::set_global_default(Shared(heard.clone())).unwrap();
     let f = jit(|x: Expr| x.tan() - 7.25).compiler("xla");
     f.call(3.0_f32).unwrap();
     f.call(4.0_f32).unwrap();
     let this = thread::current().id();
-    // A failure must not poison what other tests go on to write to.
+    // Copy the list before the assertions, so that a failure does not poison the lock, which other
+    // tests use.
     let all = heard.spans.lock().unwrap().clone();
     let spans: Vec<&String> =
         all.iter().filter(|(thread, _)| *thread == this).map(|(_, span)| span).collect();

@@ -221,7 +221,7 @@ impl<L: Clone> Leaves<L> {
     pub fn leaf(&mut self) -> L {
         self.taken.0 += 1;
         match self.without_structure {
-            // One leaf too many is noticed by the count.
+            // If a leaf is missing, repeat the last one; the check of the count reports the error later.
             true => self.items[(self.taken.0 - 1).min(self.items.len() - 1)].clone(),
             false => self.items[self.taken.0 - 1].clone(),
         }

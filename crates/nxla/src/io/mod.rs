@@ -94,7 +94,7 @@ pub fn save<C: Tree<Tensor>>(file: impl AsRef<Path>, container: &C) -> Result<()
     let beside = PathBuf::from(beside);
     let written = fs::write(&beside, data).and_then(|()| fs::rename(&beside, file));
     written.map_err(|error| {
-        // The error of the write is the one to report, and the part may not exist.
+        // Ignore this error: the failed write is reported, and the partial file may not exist.
         let _ = fs::remove_file(&beside);
         in_file("save", file, error)
     })

@@ -44,7 +44,7 @@ pub(super) fn write_npy(context: &str, x: &HostTensor) -> Result<Vec<u8>> {
     let end = (PREFIX + header.len() + 1).next_multiple_of(ALIGNMENT);
     header.extend(std::iter::repeat_n(' ', end - PREFIX - header.len() - 1));
     header.push('\n');
-    // The header of a tensor of 64 axes, the most that there are, is shorter than 64 KiB.
+    // The header of a tensor with 64 axes, the largest rank, is shorter than 64 KiB.
     let length = u16::try_from(header.len()).expect("a short header");
     let mut data = Vec::with_capacity(end + x.byte_size());
     data.extend_from_slice(MAGIC);

@@ -54,7 +54,7 @@ impl Tensor {
         let rest = length % size;
         let count = length / size + usize::from(rest > 0 && leftover == Leftover::Repeat);
         let x = self.clone();
-        // A tensor and not a constant of the program, so that one program serves all starts.
+        // A tensor instead of a constant of the program, so that one program serves all starts.
         let part =
             move |start: usize, size| x.slice_along_axis(Tensor::from(start as u64), size, 0);
         Ok((0..count).map(move |batch| {

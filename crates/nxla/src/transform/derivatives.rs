@@ -206,7 +206,7 @@ fn matrix<A: Container, R: Container>(
     };
     let blocks: Vec<runtime::Expr> = match found {
         Some((_, rows)) => rows.into_iter().flatten().collect(),
-        // The same number of leaves if the trace has an error.
+        // If the trace has an error, return any blocks of the right number.
         None => leaves_of(&result).items.iter().flat_map(|_| inner(&arguments.items)).collect(),
     };
     rebuilt(blocks, &arguments.structure.in_each_leaf_of(&result))

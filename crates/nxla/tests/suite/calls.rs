@@ -7,7 +7,7 @@ use nxla::{Conflict, Expr, HostTensor, Tensor, jit};
 fn a_panic_after_a_mistake_does_not_hide_the_mistake() {
     let f = jit(|x: Expr| {
         let product = x.dot(Tensor::from(vec![1.0f32, 2.0, 3.0, 4.0, 5.0]));
-        // The axis does not exist: a failed expression has no axes.
+        // Indexing would panic, because a failed expression has no axes.
         let rows = product.shape()[0];
         x * rows as i32
     });

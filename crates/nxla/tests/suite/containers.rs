@@ -193,7 +193,7 @@ fn jacobians_of_containers_are_containers_of_containers() {
     let dense = dense(1.0, true, Activation::Tanh);
     let x = Tensor::from([0.5f32, -1.0]);
     for compiler in compilers() {
-        // Two results in a list, of a struct with an optional leaf and a constant.
+        // Two results in a list: each is a struct with an optional leaf and a constant.
         let function = |dense: Dense<Expr>| {
             let bias = dense.bias.expect("there is one");
             vec![&dense.weights * 2 + &bias, bias.pow(2)]

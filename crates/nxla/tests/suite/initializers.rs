@@ -41,8 +41,8 @@ fn scaled_initializers_have_the_variance_of_their_papers() {
             let tolerance = 5.0 * expected / (x.shape().size() as f64).sqrt();
             assert!(mean.abs() < tolerance, "{initializer:?}: {mean}");
             assert!((deviation - expected).abs() < tolerance, "{initializer:?}: {deviation}");
-            // The standard deviation of a normal distribution that is truncated at two of its
-            // deviations is 0.8796 of them.
+            // Truncation at two standard deviations multiplies the standard deviation of a normal
+            // distribution by 0.8796.
             let bound = match initializer {
                 one if one == variance_scaling(3.0, Fan::Out, Spread::Normal) => f64::INFINITY,
                 one if [glorot_uniform(), he_uniform(), lecun_uniform()].contains(&one) => {

@@ -112,7 +112,7 @@ fn indexing() {
     agree!((x) => x.slice(&Slice::of([0, 1], [2, 2])), [2, 2], [2, 3, 5, 6]);
     agree!((x) => x.slice(&Slice::of([0, 0], [2, 3]).strides([1, 2])), [2, 2], [1, 3, 4, 6]);
     agree!((x, at) => x.slice_along_axis(at, 2, 1), [2, 2], [2, 3, 5, 6]);
-    // A start that does not fit is clamped if it is computed, and an error if it is a constant.
+    // An out-of-range start is clamped if it is computed, and an error if it is a constant.
     let far = Tensor::from(9);
     agree!((x, far) => x.slice_along_axis(far, 2, 1), [2, 2], [2, 3, 5, 6]);
     agree!((x) => x.slice_along_axis(-2, 2, 1), [2, 2], [2, 3, 5, 6]);

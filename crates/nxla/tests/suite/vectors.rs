@@ -104,7 +104,7 @@ fn maps_nest() {
 #[test]
 fn branches_not_taken_stay_out_of_derivatives() {
     let logarithms = |[w, x]: [Expr; 2]| cond(x.greater(0), || &w * x.log(), || &w * &x);
-    // The body is not defined for a finished entry, and the last entry has no iterations.
+    // The body must not run for an entry that has finished, and the last entry has no iterations.
     let roots = |[w, x]: [Expr; 2]| {
         let step = |[total, at]: [Expr; 2]| [total + &w * (4 - &at).sqrt(), at + 1.0];
         let [total, _] = while_loop([&x * 0.0, x.clone()], |[_, at]: [Expr; 2]| at.less(4), step);

@@ -136,8 +136,8 @@ impl PJRT_Api {
     /// `table` points to a function table of a plugin whose `struct_size` is right.
     pub(crate) unsafe fn copy_from(table: *const PJRT_Api) -> PJRT_Api {
         let mut copy = PJRT_Api::new();
-        // SAFETY: the caller vouches that at least `struct_size` bytes can be read, and no more
-        // than the size of the destination are copied. Source and destination are distinct.
+        // SAFETY: the caller guarantees that at least `struct_size` bytes can be read. At most the
+        // size of the destination is copied, and source and destination do not overlap.
         unsafe {
             let available = (&raw const (*table).struct_size).read();
             let len = available.min(size_of::<PJRT_Api>());

@@ -21,7 +21,8 @@ macro_rules! args {
     )* };
 }
 
-// Errors. Destroying one and reading its message return nothing, so they lack `Args`.
+// Errors. The functions that destroy an error or read its message return nothing, so these structs
+// do not implement `Args`.
 c_struct! {
     PJRT_Error_Destroy_Args { error: *mut PJRT_Error }
     PJRT_Error_Message_Args {
@@ -417,7 +418,7 @@ mod tests {
         table.PJRT_LoadedExecutable_Execute = Some(execute);
         table.PJRT_ExecuteContext_Create = Some(create);
         table.struct_size = std::mem::offset_of!(PJRT_Api, PJRT_ExecuteContext_Create);
-        // SAFETY: `table` is a whole table; the size it claims is smaller.
+        // SAFETY: `table` is a complete table; the size that it declares is smaller.
         let copy = unsafe { PJRT_Api::copy_from(&raw const table) };
         assert!(PJRT_LoadedExecutable_Execute_Args::slot(&copy).is_some());
         assert!(PJRT_ExecuteContext_Create_Args::slot(&copy).is_none());

@@ -49,7 +49,7 @@ c_struct! {
         platform_name_size: usize,
         traits: c_enum,
     }
-    // The last field is unknown to older plugins, which do not read that far.
+    // Older plugins do not know the last field, and do not read it.
     PJRT_FFI_Type_Register_Args {
         type_name: *const u8,
         type_name_size: usize,

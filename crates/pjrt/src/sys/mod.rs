@@ -100,7 +100,7 @@ macro_rules! opaque {
         #[repr(C)]
         pub(crate) struct $name {
             opaque: [u8; 0],
-            // Neither `Send`, `Sync` nor `Unpin`: what C does with the object is unknown here.
+            // Not `Send`, `Sync` or `Unpin`, because it is unknown how C uses the object.
             marker: std::marker::PhantomData<(*mut u8, std::marker::PhantomPinned)>,
         }
     )* };

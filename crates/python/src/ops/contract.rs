@@ -155,7 +155,7 @@ functions! {
     fn vecdot(x1, x2, /, axis: AxisOfResult = -1) |graph| {
         let axis = match axis {
             Axis::Number(axis) => axis,
-            // The result of multiplying has the names of both.
+            // The product has the axis names of both operands.
             Axis::Name(_) => {
                 let products = graph.multiply(x1, x2)?;
                 axis.of(graph, "vecdot", products)?

@@ -121,7 +121,7 @@ impl AutoExecutable {
 
     fn start_compilation(&self) -> Result<()> {
         let xla = self.xla.as_ref().expect(CHOSEN).clone();
-        // The next call compiles again what could not be compiled, and raises the error.
+        // If the compilation fails, the next call compiles again and returns the error.
         background::start("nxla compile", move || {
             let _ = xla.load(None);
         })

@@ -129,7 +129,7 @@ impl ExecutableCache {
         let Some(interrupt) = interrupt else { return make() };
         let (give, given) = mpsc::channel();
         background::start("nxla compile", move || {
-            // A caller that has left does not take it.
+            // Sending fails if the caller has stopped waiting.
             let _ = give.send(make());
         })?;
         let panicked = || Error::Internal("the compiler panicked".into());

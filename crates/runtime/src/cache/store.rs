@@ -65,7 +65,7 @@ impl<V: Clone> Slot<V> {
             };
             let waited = self.changed.wait_timeout(state, ASK_EVERY);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
-            // Asking may run the user's signal handlers: not under the lock.
+            // `interrupt` may run the user's signal handlers, so the lock must not be held.
             if interrupt() {
                 return Err(interrupted());
             }
@@ -248,13 +248,13 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     /// Notes the size of a new value and drops the oldest ones if there are too many bytes.
     fn account(&self, key: &K, slot: &Arc<Slot<V>>, bytes: usize) {
         let mut held = self.held();
-        // Without an entry it was forgotten while it was made.
+        // The entry may have been removed while the value was made.
         let Some(entry) = held.own(key, slot) else { return };
         entry.bytes = bytes;
         held.bytes += bytes;
         let dropped = self.evict(&mut held, Some(key));
         drop(held);
-        // Dropping a value may take some time: not under the lock.
+        // Dropping a value may take long, so the lock must not be held.
         drop(dropped);
     }
 

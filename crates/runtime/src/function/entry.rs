@@ -74,7 +74,7 @@ impl Tracing {
             let id = trace.parameter(ty)?.id()?;
             parameters.push(Expr::with_vectors(trace.clone(), id, vectors));
         }
-        // Where large tensors live that the function is going to mention is not known yet.
+        // The devices of captured tensors are not known yet.
         let place = place_of("jit", call.inputs()).unwrap_or_default();
         let entered = trace.enter(options.engine(place.as_ref())?.compiler.name());
         let (name, entered) = (name.map(Arc::from), Some(entered));

@@ -130,7 +130,7 @@ impl<S, R> Entries<S, R> {
     fn count(&mut self, entry: &Entry<R>) {
         match entry.is_loaded() {
             true => self.hits += 1,
-            // It is compiled again.
+            // The executable was evicted, so the program is compiled again.
             false => self.misses += 1,
         }
     }

@@ -118,7 +118,7 @@ mod tests {
         }
         assert_eq!(donations.kept(first), [1]);
         assert!(donations.kept(second).is_empty() && donations.kept(third).is_empty());
-        // A donated input goes as well, but never one that three stages take.
+        // A donated input is donated to its stage too, unless several stages use it.
         let donations = StageDonations::of(&graph, &[true, true]);
         assert_eq!(donations.donated(first), [false, true]);
         assert!(donations.kept(first).is_empty());

@@ -103,7 +103,7 @@ pub(super) fn drive<V: Clone + Send + 'static>(
     let mut schedule = Schedule::by_urgency(graph, inputs).map_err(misfit)?;
     let (give, given) = channel();
     let mut failure = None;
-    // Each stage that was started makes one report.
+    // Each started stage sends one report.
     let mut running = 0_usize;
     loop {
         let ready = if failure.is_none() { schedule.next_ready() } else { None };

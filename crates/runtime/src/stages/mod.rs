@@ -170,7 +170,7 @@ impl Stages {
                 }
                 Ok::<_, Error>((begin.elapsed(), results))
             };
-            // The first run compiles.
+            // The first run includes compilation and is not measured.
             let (_, mut results) = once()?;
             for _ in 0..repeat.max(1) {
                 let (time, again) = once()?;
@@ -223,7 +223,7 @@ fn run_all(
     let stop = Stop::new(interrupt);
     let stops = || if threads == 0 { stop.ask() } else { stop.is_set() };
     let run = |stage: StageId, values: Vec<Tensor>| {
-        // It may have waited for a thread while another one failed.
+        // Another stage may have failed while this one waited for a thread.
         if stops() {
             return Err(interrupted());
         }

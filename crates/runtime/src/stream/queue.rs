@@ -246,7 +246,7 @@ impl Stream {
                 }
             };
             if let Some(interrupt) = wait.interrupt {
-                // Asking may run the user's signal handlers: not under the lock.
+                // `interrupt` may run the user's signal handlers, so the lock must not be held.
                 drop(inner);
                 if interrupt() {
                     return Err(interrupted());

@@ -122,8 +122,9 @@ impl<R: Send + Sync + 'static> Step<R> {
         while let Some((number, chunk)) = stream.next_chunk() {
             match self.run_caught(stream, &chunk, &state) {
                 Ok(mut given) => {
-                    // A device computes at most one step ahead. The outputs of a step become ready
-                    // together, and only the stream can free its state.
+                    // Wait for the previous step, so that a device computes at most one step ahead.
+                    // The outputs of a step become ready together, and only the stream can free its
+                    // state.
                     if let Err(error) = before.iter().try_for_each(Tensor::wait) {
                         return stream.end(Err(Arc::new(error)));
                     }

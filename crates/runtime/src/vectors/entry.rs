@@ -67,7 +67,7 @@ pub fn fold_per_entry(
     build: impl FnOnce(&mut Graph, Arc<Program>, &[ExprId]) -> Result<ExprId>,
 ) -> Result<(ExprId, Vectors)> {
     let (function, operands) = graph.close_fold(fold, result)?;
-    // Captured values follow the operands, and are equal for all entries.
+    // Captured values follow the operands and have no vectorized axes.
     let vectors = vectors.into_iter().chain(std::iter::repeat(Vectors::NONE));
     let operands: SmallVec<[(ExprId, Vectors); 4]> = operands.into_iter().zip(vectors).collect();
     if operands.iter().all(|(_, own)| own.is_empty()) {
@@ -115,7 +115,7 @@ pub fn spread(graph: &mut Graph, x: ExprId, own: &Vectors, to: &Vectors) -> Resu
     let positions: Vec<usize> = own.iter().filter_map(|axis| to.position(&axis.name)).collect();
     let depth = positions.len();
     let rank = graph.shape(x).rank();
-    // Axes must come in the order that they are to have before they can be spread.
+    // The existing axes must be in their final order before new axes are inserted.
     let mut order: Vec<usize> = (0..depth).collect();
     order.sort_by_key(|&axis| positions[axis]);
     let x = graph.make(Op::Transpose(order.iter().copied().chain(depth..rank).collect()), &[x])?;

@@ -109,7 +109,8 @@ impl<C, T, E, L> Calls<C, T, E, L> {
             }
         }
         if state.stopped {
-            // The program is ending; later hooks stay silent, as they would in program order.
+            // The program is stopping after an error. Later hooks are not called, as in program
+            // order.
             return Err("a hook before has failed".into());
         }
         state.bytes += bytes;
@@ -143,7 +144,7 @@ impl<C, T, E, L> Calls<C, T, E, L> {
             let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             state = guard;
             if timeout.timed_out() {
-                // Asking may run the user's signal handlers: not under the lock.
+                // `interrupt` may run the user's signal handlers, so the lock must not be held.
                 drop(state);
                 if interrupt() {
                     return Err(interrupted());

@@ -241,7 +241,7 @@ fn clients() -> MutexGuard<'static, HashMap<Key, Client>> {
 fn client(key: Key) -> Result<Client> {
     // Before a fork, a thread of the parent may have been creating the client.
     pjrt::check_not_forked()?;
-    // Held while the client is made, so that two threads do not make two.
+    // The lock is held while the client is created, so that two threads do not create two clients.
     let mut clients = clients();
     if let Some(client) = clients.get(&key) {
         return Ok(client.clone());

@@ -18,7 +18,7 @@ use crate::auto::thresholds::{LEAST_SORTED, TRANSFORMED};
 /// Returns `true` if a node of a program for a CPU is a custom call.
 pub(super) fn is_custom_call(graph: &Graph, id: ExprId) -> bool {
     let operand = || graph.operands(id)[0];
-    // Elements that share a byte are not worth unpacking.
+    // Dtypes with several elements per byte are not worth unpacking.
     let has = |elements: usize| {
         graph.dtype(operand()).bits() >= 8 && graph.shape(operand()).size() >= elements
     };
@@ -34,7 +34,7 @@ pub(super) fn is_custom_call(graph: &Graph, id: ExprId) -> bool {
         }
         Op::Block(block) => match block.kind {
             BlockKind::Solve { .. } => block.body.effects().is_empty(),
-            // Bodies with operands from outside are not the algorithm alone.
+            // The kernel does not support bodies with captured values or hooks.
             BlockKind::Cumulative { .. } | BlockKind::TopK { .. } => {
                 let is_plain = block.body.inputs().len() == 1 && block.body.effects().is_empty();
                 is_plain && has(LEAST_SORTED)

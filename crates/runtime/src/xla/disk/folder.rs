@@ -75,7 +75,7 @@ pub(super) fn read(folder: &Path, key: &Key, limit: u64) -> Result<Option<Vec<u8
     let bytes = read_bounded(&file, limit).map_err(said)?;
     let secret = read_secret(&folder).map_err(said)?.ok_or("the folder has no secret")?;
     let payload = entry::decode(&secret, key, bytes).map_err(|why| {
-        // A full folder would not let the file be replaced.
+        // Remove the file first, because a full folder does not allow replacing it.
         let _ = fs::remove_file(path_of(folder.path(), key));
         why.to_owned()
     })?;
@@ -150,7 +150,7 @@ fn write_then(
     let name = format!("{}-{number}{UNFINISHED}", std::process::id());
     let path = folder.path().join(&name);
     let write = || {
-        // A process with the same number may have ended while it wrote.
+        // A process with the same id may have ended while it wrote this file.
         let _ = fs::remove_file(&path);
         folder.create_file(&name)?.write_all(bytes)?;
         finish(&path)
@@ -208,7 +208,7 @@ fn files(folder: &Path) -> io::Result<Vec<Known>> {
         if !is_unfinished && !stem.is_some_and(is_key) {
             continue;
         }
-        // It may be gone by now.
+        // The file may have been removed since.
         let Ok(data) = file.metadata() else { continue };
         let last_used = data.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         known.push(Known { path: file.path(), name, is_unfinished, bytes: data.len(), last_used });
@@ -257,7 +257,7 @@ pub fn clear_disk_cache(folder: &Path) -> io::Result<(usize, u64)> {
             bytes += file.bytes;
         }
     }
-    // Without executables the secret has no use; the next one to be written creates another.
+    // Without executables the secret has no use; the next write creates another secret.
     remove_if_present(&folder.join(SECRET))?;
     Ok((count, bytes))
 }
