@@ -33,7 +33,7 @@ def lbfgs(f, x, count, memory):
         x, g, steps, changes = state
         d = direction(g, steps, changes)
         slope = nx.dot(d, g)
-        # Armijo's rule: halve the step until it goes down far enough.
+        # Armijo's rule: halve the step until the value decreases enough.
         enough = lambda t: f(x + t * d) <= f(x) + 1e-4 * t * slope  # noqa: E731
         t = nx.while_loop(lambda t: ~enough(t) & (t > 1e-8), lambda t: t * 0.5, 1.0)
         new = x + t * d

@@ -2,7 +2,7 @@
 
 import nxla as nx
 
-# The method of Bogacki and Shampine, of third order with an estimate of the error.
+# The coefficients of the Bogacki-Shampine method of order 3, with an error estimate.
 ERROR = (-5 / 72, 1 / 12, 1 / 9, -1 / 8)
 
 

@@ -206,7 +206,7 @@ def encode(p, tokens, mask, away):
     return mean / nx.sqrt(nx.sum(mean * mean, axis=-1, keepdims=True))
 
 
-# --- the same in plain numpy, one sentence after the other ---
+# --- the same in plain NumPy, one sentence at a time ---
 
 
 def encode_by_numpy(texts):

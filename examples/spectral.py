@@ -5,7 +5,7 @@ import nxla as nx
 
 def step(u, dt, viscosity):
     waves = nx.fft.rfftfreq(len(u), d=1.0 / len(u))
-    # The upper third of the waves would come back as others.
+    # Products of the upper third of the waves would alias to lower frequencies.
     kept = waves < len(u) / 3
     slope = lambda u: nx.fft.irfft(-0.5j * waves * kept * nx.fft.rfft(u**2))  # noqa: E731
     decay = nx.exp(-viscosity * waves**2 * dt)

@@ -52,7 +52,7 @@ fn a_new_variant_asks_for_the_arms_that_the_recipe_names() -> io::Result<()> {
         family,
         &format!("{family} | $crate::Op::Roll(_)"),
     )?;
-    // The layers above cannot be checked before the crate they rest on compiles.
+    // Crates that depend on `expr` cannot be checked before `expr` compiles.
     let own = promised_files("## A structured op", "crates/expr/")?;
     assert_eq!(files_without_arm(&copy)?, own);
     for file in &own {
@@ -87,8 +87,8 @@ fn copy_crates(name: &str) -> io::Result<PathBuf> {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("add-op-{name}"));
     let version = format!(r#""{}+{name}""#, env!("CARGO_PKG_VERSION"));
     let mut manifest = fs::read_to_string(root().join("Cargo.toml"))?;
-    // Cargo tells packages apart by their place in the workspace, which is the same here and
-    // there. Another version keeps it from taking one crate for the other.
+    // Cargo identifies a package by its path in the workspace, which is the same for the copy. A
+    // different version keeps Cargo from using files of the original crate.
     for (key, value) in [("members", r#"["crates/*"]"#), ("version", &version)] {
         let line = manifest
             .lines()

@@ -180,8 +180,8 @@ fn singular_matrices() {
 
 #[test]
 fn kernels_in_loops_and_functions() {
-    // The program calls the same kernel in a region and outside, and the kernel's operand is a
-    // transposed one, for which XLA likes other layouts.
+    // The program calls the same kernel inside and outside of a region. The kernel's operand is a
+    // transposed matrix, for which XLA prefers another layout.
     compare(DType::F64, &[3, 4], |graph, a| {
         let turned = graph.transpose(a, Some(&[1, 0]))?;
         let (q, r) = graph.qr(turned, false)?;
@@ -196,7 +196,7 @@ fn kernels_in_loops_and_functions() {
 
 #[test]
 fn sorts_and_scans() {
-    // Enough elements for kernels.
+    // Enough elements, so that XLA calls the kernels.
     for dtype in [DType::F32, DType::F64] {
         compare(dtype, &[3, 700], |graph, x| {
             let (largest, places) = graph.top_k(x, 5)?;

@@ -165,7 +165,8 @@ def main() -> int:
         else:
             time.sleep(0.2)
         usage = Usage.now()
-        # Compilations come and go, so the most of a while is compared with the most of a while.
+        # Memory fluctuates with compilations, so the maximum of a period is compared with the
+        # maximum of another period.
         if seconds / 4 < now - start <= seconds / 2:
             settled = Usage(*map(max, usage, settled or usage))
         elif now - start > 3 * seconds / 4:

@@ -19,7 +19,7 @@ import traceback
 
 import nxla as nx
 
-#: A thread without progress for so long is stuck.
+#: A thread without progress for this time is stuck.
 STUCK_SECONDS = 120
 
 #: The allowed growth of memory while caches fill.

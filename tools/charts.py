@@ -31,7 +31,7 @@ class Chart:
     log: bool = False
 
 
-#: One chart for each file of ``benches/results``, by the name of the file.
+#: One drawing function for each file of ``benches/results``, by the name of the file.
 DRAWN = {
     "models": Chart("Models on a CPU: one step", "ms", log=True),
     "first_results": Chart("Models on a CPU: from definition to first result", "ms", log=True),

@@ -68,7 +68,7 @@ def measure(features: str, crate: Path) -> str:
             features=", ".join(f'"{feature}"' for feature in named.split(",") if feature),
         )
         (folder / "Cargo.toml").write_text(manifest)
-        # The versions that the workspace is tested with.
+        # Use the versions with which the workspace is tested.
         shutil.copy(crate.parent.parent / "Cargo.lock", folder)
         environment = {**os.environ, "CARGO_TARGET_DIR": str(folder / "target")}
         environment.pop("CARGO_ENCODED_RUSTFLAGS", None)

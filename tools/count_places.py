@@ -38,7 +38,7 @@ LEFT_OUT = re.compile(
     r"(?:^|/)(?:target|\.venv|\.git|\.cargo|benches|examples|tools|README\.md|docs/names\.md"
     r"|docs/ops\.md|docs/decisions|docs/performance\.md|tests/golden|tests/python/public_api\.txt)(?:/|$)"
 )
-#: A hand-written stub counted; the header of a generated one says that it is.
+#: Only hand-written stubs are counted; generated stubs contain this text in their header.
 GENERATED = "`make stubs` writes them"
 #: The maximum distance of two arguments of one list, in lines.
 REACH = 12

@@ -56,7 +56,7 @@ def llvm_tool(name: str) -> str:
 def environment() -> dict[str, str]:
     """Return the environment in which crates of the workspace are compiled with counters."""
     wrapper = HOME / "rustc"
-    # The tools of PyPI are built without zlib.
+    # The tools from PyPI do not support zlib.
     flags = "-C instrument-coverage -C llvm-args=-enable-name-compression=false"
     wrapper.write_text(f'#!/bin/sh\nexec "$@" {flags}\n', encoding="utf-8")
     wrapper.chmod(0o755)
@@ -66,7 +66,8 @@ def environment() -> dict[str, str]:
         "CARGO_PROFILE_DEV_DEBUG": "false",
         "CARGO_TARGET_DIR": str(BUILD),
         "RUSTC_WORKSPACE_WRAPPER": str(wrapper),
-        # All processes of a binary share four files, so that thousands of them need little space.
+        # All processes of a binary share four files, so that thousands of processes need little
+        # space.
         "LLVM_PROFILE_FILE": str(PROFILES / "%4m.profraw"),
         "COVERAGE_FILE": str(HOME / "python/data"),
     }

@@ -10,10 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "crates/nxla/src/names.md"
 
-#: The paths of items of the table that the root of the crate does not export.
+#: Table entries that the root of the crate does not export, with their paths.
 RELATIVE = {"Graph": "crate::graph::Graph"}
 
-#: The methods of `Tensor` and `Expr` that belong to the types to which these dereference.
+#: Methods of `Tensor` and `Expr` that belong to the types to which these types dereference.
 DEREFERENCED = {
     "Tensor": {"deallocate", "device", "first", "names", "to_vec", "ty"},
     "Expr": {"dtype", "id", "shape"},

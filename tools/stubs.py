@@ -29,9 +29,9 @@ HEADER = """\
 # Types of the compiled module. `make stubs` writes them, from the module and `tools/stubs.pyi`.
 
 """
-#: Where methods go that are listed in the package.
+#: The line of the stub after which methods of the package are inserted.
 HERE = "    # Methods of `nxla._methods`."
-#: Between these lines stands what a module exports.
+#: The marked section that lists the exports of a module.
 EXPORTS = re.compile(
     r"# The names that are imported above\..*?(?=\n# fmt: on|\n\nTYPE_CHECKING|\Z)", re.DOTALL
 )
@@ -41,7 +41,7 @@ def stub() -> str:
     """Return the stub of the compiled module."""
     written = (Path(__file__).parent / "stubs.pyi").read_text(encoding="utf-8")
     types: dict[str, dict[str, str]] = _core._signatures()
-    # Special methods are written out.
+    # Special methods are listed explicitly in the stub.
     public = {name: value for name, value in METHODS.items() if not name.startswith("_")}
     listed = [method(name, function, types) for name, function in public.items()]
     written = written.replace(HERE, HERE + "\n" + textwrap.indent("\n".join(listed), "    "))

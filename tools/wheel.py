@@ -84,7 +84,7 @@ def check_installed(archive: Path, extra: str) -> str:
             venv.create(environment, with_pip=False, clear=True)
         python = next(environment.glob("[bS]*/python*"))
         pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q"]
-        # Some examples are of numpy and of XLA, though the package needs neither.
+        # Some examples need NumPy and XLA, although the package needs neither.
         package = f"nxla[{extra}] @ {archive.resolve().as_uri()}"
         subprocess.run([*pip, package, "numpy"], check=True, cwd=folder, timeout=1800)
         ran = subprocess.run(

@@ -70,7 +70,7 @@ def measure(name):
             leaf.block_until_ready()
         return time.perf_counter() - begun
 
-    # glibc adapts its thresholds to the first blocks that a process frees.
+    # glibc sets its thresholds according to the first blocks that a process frees.
     single = nx.jit(lambda x: x * 2.5, compiler="xla")
     for _ in range(CALLS):
         single(arguments[0]).block_until_ready()

@@ -21,7 +21,7 @@ from libraries import library
 from zoo import MODELS
 
 TURNS = 2
-#: The required speedup of the start of a second process by the folder.
+#: The required speedup of starting a second process that uses the disk cache.
 AIM = 10.0
 
 

@@ -89,7 +89,7 @@ def figures_of(model: str, folder: Path) -> list[float | None]:
     text = folder / "jax.mlir"
     for way in WAYS:
         (folder / way).mkdir(parents=True, exist_ok=True)
-    # Writing dumps takes time: these runs are not counted.
+    # Runs that write dumps are slower, so they are not timed.
     for way in reversed(WAYS):
         turn(way, model, text, folder / way)
     best: dict[str, float | None] = dict.fromkeys(WAYS)

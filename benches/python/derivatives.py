@@ -28,7 +28,7 @@ from zoo import attention_block, block_parameters, layer_norm, log_softmax, norm
 LIBRARIES = ("xla", "evaluator", "jax")
 SECONDS = 1.0
 
-#: The most that each derivative may take of the time of the forward pass.
+#: The maximum time of each derivative, relative to the forward pass.
 AIMS = {"gradient": 3.0, "jvp": 2.0}
 
 METHODS = ("store", "recompute", "sqrt", "log", "auto")
@@ -221,10 +221,10 @@ def measure_scan(method, name, steps):
     function = derivatives(name, loss, arguments)["forward" if method == "forward" else "gradient"][
         0
     ]
-    # The memory for compilation is not counted.
+    # Allocate the memory for compilation first, so that it is not counted.
     lib.wait(lib.jit(loss)(*arguments))
     before = held("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # The peak begins anew.
+    Path("/proc/self/clear_refs").write_text("5")  # Reset the peak memory of the process.
     lib.wait(lib.jit(function)(*arguments))
     memory = held("VmHWM") - before
     nodes = nodes_of(name, function, arguments)

@@ -28,7 +28,8 @@ from models import difference
 from zoo import minilm_training, mlp
 
 TRAINED = {"MLP": mlp, "MiniLM": minilm_training}
-#: So large that new weights are gradients more than they are old weights, since they are compared.
+#: A learning rate so large that new weights consist mainly of gradients, because the new weights
+#: are compared.
 RATE = 1e3
 #: The allowed difference from the results of one device, relative to the largest number.
 ROUNDING = 1e-3

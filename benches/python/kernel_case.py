@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from libraries import Library
 
-#: As many numbers as the largest kernel takes for all of its operands, which begin so far apart.
+#: The number of elements for all operands of the largest kernel, and the distance between the
+#: starts of operands.
 MOST, APART = 10_500_000, 4096
 
 

@@ -39,7 +39,8 @@ DTYPES = {"f32": "float32", "f64": "float64", "s32": "int32", "s64": "int64"}
 TOLERANCES = {"float32": 2e-3, "float64": 1e-8, "int32": 1e-6, "int64": 1e-6}
 TURNS = 2
 SECONDS = 0.04
-#: Calls are timed together until they last this long, which no clock disturbs.
+#: Calls are timed together until they take this long, so that the resolution of the clock does not
+#: matter.
 ROUND = 1e-4
 SAMPLES = 64
 
@@ -139,7 +140,7 @@ def work(name: str) -> None:
 def start(name: str) -> subprocess.Popen[str]:
     """Start the process of one library."""
     command = [sys.executable, __file__, "--worker", name]
-    # Without it JAX has no double precision.
+    # JAX needs this setting for double precision.
     environment = {**os.environ, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)

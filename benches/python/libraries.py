@@ -21,7 +21,7 @@ class Library:
     #: The functions of the Array API standard.
     xp: Any
     jit: Callable[[Callable[..., Any]], Callable[..., Any]]
-    #: Puts a container of arrays where functions run.
+    #: Moves a container of arrays to the device on which functions run.
     put: Callable[[Any], Any]
     #: Wait for a container of results, and return it.
     wait: Callable[[Any], Any]
@@ -37,9 +37,10 @@ class Library:
     #: Solves ``l x = b`` or, transposed, ``l^T x = b``, for a lower-triangular ``l``.
     solve_lower: Callable[..., Any]
     value_and_grad: Callable[..., Any] | None = None
-    #: A convolution of as many outputs as inputs: batch and channels first.
+    #: A convolution with equal input and output sizes; the axes are batch, channels, then
+    #: positions.
     conv_same: Callable[[Any, Any], Any] | None = None
-    #: The largest of each square of two by two.
+    #: The maximum of each 2 x 2 window.
     pool: Callable[[Any], Any] | None = None
 
 

@@ -32,7 +32,7 @@ LIBRARIES = ("evaluator", "xla", "auto", "jax", "numpy")
 TURNS = 2
 SECONDS = 1.5
 
-# Each aim: the figure, the library, and the most that its share of JAX's may be.
+# Each target: the figure, the library, and its maximum ratio to JAX.
 AIMS = (
     ("step", "xla", 1.25, 0.95),
     ("first", "xla", 0.6, 0.6),

@@ -90,7 +90,7 @@ def compile_time(name, how):
         return {"seconds": seconds(lambda: expression.run(*arguments, compiler="xla"))}
     stages = nx.graph.split(expression, decide)
     threads = int(how)
-    # Without equal ones, as the cache of executables does it, too.
+    # Equal stages are compiled once, as by the executable cache.
     distinct = list({stage.digest: stage for stage in stages.stages}.values())
     work = [(stage, zeros(stage)) for stage in distinct]
 
@@ -155,7 +155,7 @@ def cluster():
     )
 
 
-# --- side by side ---
+# --- concurrent stages ---
 
 
 def branches():

@@ -66,7 +66,7 @@ def chain(sin, length=CHAIN):
     return function
 
 
-#: Compile small programs with XLA too, which the evaluator would finish before a call of XLA.
+#: Force XLA, because `auto` would run small programs on the evaluator.
 COMPILED = {"compiler": "xla"}
 
 

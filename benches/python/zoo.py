@@ -365,7 +365,7 @@ def mandelbrot(lib: Library) -> Model:
             a, b, rounds, count = state
             a2, b2 = a * a, b * b
             inside = a2 + b2 <= 4.0
-            # Points outside do not move.
+            # Points that have escaped do not move.
             a, b = xp.where(inside, a2 - b2 + x, a), xp.where(inside, 2.0 * a * b + y, b)
             return a, b, rounds + xp.where(inside, np.float32(1.0), np.float32(0.0)), count + 1.0
 
@@ -374,7 +374,7 @@ def mandelbrot(lib: Library) -> Model:
 
         zero = 0.0 * x
         rounds = lib.while_loop(goes_on, body, (zero, zero, zero, zero[0, 0]))[2]
-        # Single points near the edge escape sooner or later by how numbers are rounded.
+        # Rounding decides when single points near the edge escape.
         return xp.mean(rounds, axis=0)
 
     return Model(escape, (x, y), 1e-2)

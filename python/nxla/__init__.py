@@ -22,7 +22,7 @@ from nxla import _core, _pickling
 from nxla._core import *  # noqa: F403
 from nxla._exports import MODULES as _MODULES
 
-# Packed: one name to a line would make this file five times as long.
+# Several names per line: one name per line would make this file five times as long.
 # isort: off
 # fmt: off
 TYPE_CHECKING = False
@@ -117,9 +117,9 @@ if TYPE_CHECKING:  # `__getattr__` imports the module of a name when the name is
 __version__ = _core.__version__
 
 _pickling.register()
-# Frames of the package itself are not what an error should point at.
+# Errors should point at the user's code, so frames of the package are skipped.
 _core.set_package_directory(_os.path.dirname(__file__) + _os.sep)
-# XLA must not be left running while the process takes itself apart.
+# XLA must not run while the process exits.
 _atexit.register(_core.wait_until_idle)
 if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(
@@ -172,7 +172,7 @@ __all__ = [
 __all__ += _core.__all__
 # fmt: on
 
-if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.
+if not TYPE_CHECKING:  # Type checkers would accept every name of a module with `__getattr__`.
 
     def __getattr__(name: str) -> object:
         """Import the module of a name, or name the equivalent of another library's function."""
@@ -184,7 +184,7 @@ if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to
             value = module if home == name else getattr(module, name)
             globals()[name] = value
             return value
-        if name.startswith("_"):  # Python asks for a private module before it imports the module.
+        if name.startswith("_"):  # Python looks up a private submodule before it imports it.
             raise AttributeError(f"module 'nxla' has no attribute {name!r}", name=name)
         from nxla._elsewhere import missing_name_error
 

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     doctor.add_argument("--plugin", action="append", default=[], help="look at this plugin as well")
     doctor.add_argument("--quick", action="store_true", help="leave the smoke tests out")
-    # For the processes in which plugins are looked at.
+    # Hidden option: the command starts itself in a separate process for each plugin.
     doctor.add_argument("--probe", help=argparse.SUPPRESS)
     cache = commands.add_parser("cache", help="list or clear the executables on the disk")
     cache.add_argument("action", nargs="?", choices=("list", "clear"), default="list")

@@ -93,7 +93,7 @@ def _names_of_signature(function: Callable[..., Any], count: int) -> list[tuple[
     parameters: Iterable[Parameter]
     try:
         parameters = signature(function).parameters.values()
-    except (TypeError, ValueError):  # Not every function of C tells its arguments.
+    except (TypeError, ValueError):  # Some C functions have no signature.
         parameters = ()
     names: list[tuple[str, bool]] = []
     for parameter in parameters:

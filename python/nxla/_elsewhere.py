@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: By the name elsewhere: how to write it here, after ``import nxla as nx``.
+#: Names of other libraries, with the nxla code that replaces each, after ``import nxla as nx``.
 NAMES: dict[str, str] = {
     "Array": "nx.Tensor",
     "Constants": "nx.constants",

@@ -77,7 +77,7 @@ def _refused(function: Callable[..., Any], error: TypeError) -> str | None:
     """Return the message for a call that failed because of a keyword; None for other errors."""
     trace = error.__traceback__
     if trace is None or trace.tb_next is not None:
-        return None  # Code of the function ran.
+        return None  # The function itself raised the error, so the call was valid.
     before, found, keyword = str(error).rpartition("got an unexpected keyword argument '")
     return keyword_message(function, keyword.rstrip("'")) if found and before else None
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 #: The values of `on_max_compiles`.
 ACTIONS = ("warn", "raise", "log")
-#: The functions for which the process has logged the hint that XLA may be faster: one at most.
+#: The functions for which the process has logged the hint that XLA may be faster; it has at most
+#: one entry.
 _HINTED: list[str] = []
 
 #: The values of `on_unusable_donation`.
@@ -140,7 +141,7 @@ class Observer:
             if last.get(path) != found.get(path)
         ]
         if not differences:
-            # The arguments look alike: another compiler, its settings, or names of hooks.
+            # The arguments are equal, so the compiler, its settings or the names of hooks differ.
             differences = ["the options differ"]
         return f"{text}; since the call before, " + ", ".join(differences)
 

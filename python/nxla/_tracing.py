@@ -89,7 +89,7 @@ class named_scope(ContextDecorator):  # noqa: N801  # called like a function
             raise ArgumentError(
                 f"named_scope: name: must be a nonempty string without a slash; got {name!r}"
             )
-        # A decorator enters one object for each call, in several threads too: there is no state.
+        # One decorator object serves all calls on all threads, so it has no state.
         self._name = name
 
     def __enter__(self) -> Self:

@@ -31,7 +31,7 @@ Shape: TypeAlias = int | Sequence[int]
 Names: TypeAlias = Sequence[str | None]
 #: The padding before and after the elements of each axis, or the name of a rule.
 Padding: TypeAlias = str | Sequence[tuple[int, int]]
-#: One number for all axes, or one for each.
+#: One integer for all axes, or one integer for each axis.
 PerAxis: TypeAlias = int | Sequence[int]
-#: A function over tensors, containers of them, or values that stay as they are.
+#: A function of tensors, of containers of tensors, or of static values.
 Function: TypeAlias = Callable[..., Any]

@@ -250,7 +250,7 @@ def jitted_by_compiler(
     jit = own_jit(compiler)
     if jit is None:
         return None
-    # The last one is kept: hooks are among the settings, and may be others at every call.
+    # Only the last set of settings is stored, because its hooks may change at every call.
     known: tuple[Any, dict[str, Any], Callable[..., Any]] | None
     known = function.__dict__.get("_by_compiler")
     if known is not None and known[0] is compiler and known[1] == settings:

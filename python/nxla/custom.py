@@ -99,7 +99,8 @@ class _Custom:
             nondiff_argnums = [nondiff_argnums]
         #: Positions and names of the arguments that are not differentiated.
         self._constant: list[int | str] = list(nondiff_argnums)
-        #: The number of rules running on a thread; a call inside a rule calls the function itself.
+        #: The number of running rules of each thread. Inside a rule, a call runs the function
+        #: without the rule.
         self._rules_run = threading.local()
         self.__name__ = name_of(function)
         self.__doc__ = getattr(function, "__doc__", None)

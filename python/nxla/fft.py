@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 TYPE_CHECKING = False
-if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.
+if not TYPE_CHECKING:  # Type checkers would accept every name of a module with `__getattr__`.
 
     def __getattr__(name: str) -> object:
         """Raise an error with the equivalent of a name of another library."""

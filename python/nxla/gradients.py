@@ -26,7 +26,7 @@ __all__ = ["grad", "safe_where", "value_and_grad"]
 
 if TYPE_CHECKING:
     # The gradient of a scalar is a tensor, and the gradient of a container has its structure. Types
-    # that the checker cannot follow are `Any`.
+    # that a type checker cannot infer are `Any`.
 
     @overload
     def grad(variables: A, function: Callable[[A], Any], /) -> A: ...

@@ -25,7 +25,7 @@ class Heatmap:
     def __repr__(self) -> str:
         """Return the picture."""
         ansi = sys.stdout.isatty() if self._ansi is None else self._ansi
-        # Vectorized axes have a separate line.
+        # The representation of a tensor with vectorized axes starts with an additional line.
         lines = repr(self._tensor).split("\n")[1:]
         kind = "\n".join(lines[: 2 if self._tensor.vectorized_axes else 1]).strip()
         return self._tensor._heatmap(kind, self._whitespace if ansi else None)

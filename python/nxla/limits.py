@@ -26,7 +26,7 @@ _KINDS = {
 class FloatLimits(NamedTuple):
     """The result of `finfo`."""
 
-    #: Bits of one number.
+    #: The number of bits of a number.
     bits: int
     #: The distance from 1 to the next larger number.
     eps: float
@@ -36,14 +36,14 @@ class FloatLimits(NamedTuple):
     min: float
     #: The smallest positive number that has full precision.
     smallest_normal: float
-    #: The dtype; of the parts, for a complex one.
+    #: The dtype. For a complex dtype, the dtype of its parts.
     dtype: DType
 
 
 class IntegerLimits(NamedTuple):
     """The result of `iinfo`."""
 
-    #: Bits of one number.
+    #: The number of bits of a number.
     bits: int
     #: The largest number.
     max: int

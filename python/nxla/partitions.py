@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["jit_partitions"]
 
-#: Options of `jit` itself, which compilers do not get.
+#: Options of `jit` itself, which are not passed to compilers.
 _OF_JIT = ("compiler", "on_conflict")
 
 
@@ -263,7 +263,7 @@ def _options(compiler: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options that a callback gets."""
     defaults = dict(_core.get_default_options())
     if defaults.get("compiler") not in (None, compiler):
-        # Settings belong to the compiler that they were written for.
+        # Settings belong to the compiler for which they were written.
         defaults = {"hooks": defaults.get("hooks", {})}
     hooks = {**defaults.get("hooks", {}), **(options.get("hooks") or {})}
     merged = {**defaults, **options, "hooks": hooks}

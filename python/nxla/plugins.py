@@ -22,9 +22,9 @@ __all__ = ["announce", "find"]
 VARIABLE = "NXLA_PJRT_PLUGIN"
 GROUPS = ("xla_plugins", "jax_plugins")
 
-#: The modules with a plugin for the CPU, and the file of the plugin. ``nxla[xla]`` installs the
-#: first one. The last one has a known fault, and is found so that its error can describe the fix.
-#: ``crates/pjrt/src/discover.rs`` contains the same table, and a test compares the tables.
+#: The Python modules with a CPU plugin, and the file of the plugin. ``nxla[xla]`` installs the
+#: first module. The last module has a known fault; it is listed so that its error can describe the
+#: fix. ``crates/pjrt/src/discover.rs`` contains the same table, and a test compares the tables.
 CPU_PACKAGES = (
     ("fastatomstruct_xla_cpu", "libpjrt_cpu.so"),
     ("lammps_jax_pjrt_cpu", "pjrt_c_api_cpu_plugin.so"),

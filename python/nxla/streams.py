@@ -291,7 +291,7 @@ def _settled(
         expression = debug_expr(function, **options)(template, initial, *constants)
         results = expression.outputs[-len(leaves) :]
         if len(results) != len(leaves):
-            return initial  # The compilation reports errors in the state.
+            return initial  # The compilation will report errors in the state.
         settled = [
             _core.tensor(number, dtype) if is_plain and shape == () else leaf
             for number, leaf, is_plain, (shape, dtype) in zip(

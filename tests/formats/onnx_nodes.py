@@ -21,7 +21,7 @@ from onnx.backend.test.case.node import collect_testcases
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: The size of a case in bytes that is too large for a sample.
+#: Cases of more bytes than this are not stored.
 LARGEST = 30_000
 
 #: The inputs of an operator that determine shapes, by position.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Functions that read input, depend on the machine, or change global state.
 SKIPPED = frozenset(
     {
-        # Numbers are addresses of code, which it calls.
+        # Its numbers are addresses of code, which it calls.
         "foreign_call",
         "set_default_options",
         "set_global_default_options",
@@ -117,7 +117,7 @@ ALLOWED = (
     KeyError,
     AttributeError,
     BufferError,
-    # Of functions that read files.
+    # Raised by functions that read files.
     FileNotFoundError,
     ZeroDivisionError,
     NotImplementedError,
@@ -168,7 +168,7 @@ def generate(rng: random.Random) -> Any:
         rng.choice(tensors) if at == 0 and rng.random() < 0.6 else rng.choice(list(ARGUMENTS))
         for at in range(count)
     ]
-    # A condition that always holds asks for an endless loop, and gets one.
+    # A condition that is always true is an endless loop.
     if name == "while_loop" and args and callable(ARGUMENTS[args[0]]()):
         args[0] = "None"
     chosen = rng.sample(keywords, min(len(keywords), rng.choice([0, 0, 1, 1, 2])))

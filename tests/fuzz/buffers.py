@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
-#: Bytes of the memory that capsules point at.
+#: The size in bytes of the memory to which capsules point.
 MEMORY = 1 << 20
 _MEMORY = (ctypes.c_uint8 * MEMORY)()
 _ADDRESS = ctypes.addressof(_MEMORY)
@@ -91,7 +91,7 @@ class Exporter:
         tensor.type = _Type(*case["type"])
         for name in ("shape", "strides"):
             if case[name] is not None:
-                # As long as any number of axes that is believed.
+                # The array has as many entries as the largest number of axes that is accepted.
                 array = (ctypes.c_int64 * 1100)(*case[name])
                 self.kept.append(array)
                 setattr(tensor, name, array)

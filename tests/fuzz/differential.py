@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 #: The largest allowed difference of results, relative to their magnitude.
 CLOSE = {"f16": 2e-2, "f32": 2e-4, "f64": 1e-9}
-#: Smaller numbers may be 0 on one side, because XLA flushes denormal numbers.
+#: Smaller numbers may be 0 in one of the results, because XLA flushes subnormal numbers.
 TINY = {"f32": 1e-36, "f64": 1e-300}
 
 
 def generate(rng: random.Random) -> Any:
     mode = rng.choice(["steps", "steps", "fused", "xla", "auto"])
     if mode == "steps":
-        # Each step starts from the same operands, so that any operation may come after any other.
+        # Each step starts from the same operands, so that operations can be combined in any order.
         return {"mode": rng.choice(["numpy", "xla-steps"]), **programs.generate(rng, steps=4)}
     kinds = rng.choice(["f", "ip"])
     dtypes = programs.FLOATS if kinds == "f" else ("s32", "u8", "s64", "pred", "s8", "u64")
@@ -106,7 +106,7 @@ def on_steps(case: Any) -> None:
         values.append(ours)
 
 
-#: Operations whose results have another dtype here than in numpy, and why.
+#: Operations whose results have another dtype than in NumPy, with the reason.
 KNOWN_DTYPES = {
     "argsort": "positions are int32",
     "sum": "sums of small integers",
@@ -122,7 +122,7 @@ def skipped(name: str, operands: list[Any], engine: str) -> bool:
             (np.abs(x)[(x != 0) & np.isfinite(x)] < np.finfo(x.dtype).tiny).any() for x in floats
         )
     if tiny and engine == "XLA":
-        return True  # It takes denormal numbers for zeros.
+        return True  # XLA treats subnormal numbers as zeros.
     if floats and overflows_in_some_order(name, floats):
         return True
     has_nan = any(np.isnan(x).any() for x in floats)

@@ -36,7 +36,7 @@ FUZZERS = (
 )
 CORPUS = Path(__file__).parent / "corpus"
 
-#: Seconds that one case may compute, or sleep, before it counts as hanging.
+#: The seconds that a case may compute or sleep before it counts as hanging.
 PATIENCE = 120
 #: The factor between the allowed elapsed time and the allowed computing time.
 LOAD = 10
@@ -44,7 +44,7 @@ LOAD = 10
 TRIES = 80
 
 
-#: The exit status of a process that has found something.
+#: The exit status of a process that has found a fault.
 FOUND = 3
 
 
@@ -176,9 +176,9 @@ def child(*arguments: str, output: int | None = None) -> subprocess.Popen[bytes]
 class Use(NamedTuple):
     """The activity of the processes of a session."""
 
-    #: Their computing time in seconds.
+    #: The computing time of the processes in seconds.
     seconds: float
-    #: True if one of their threads is running or runnable.
+    #: True if a thread of the processes is running or runnable.
     awake: bool
 
 
@@ -195,7 +195,7 @@ def use_of(session: int) -> Use | None:
                 for stat in process.glob("task/*/stat")
             ]
         except (OSError, IndexError):
-            continue  # It has just ended.
+            continue  # The process has just ended.
         shown = True
         ticks += sum(map(int, fields[11:15]))
         awake |= any(state in "RD" for state in states)
@@ -258,7 +258,7 @@ def ask_for_stacks(process: subprocess.Popen[bytes], journal: Path) -> None:
         time.sleep(0.1)
         if path.exists() and path.stat().st_size:
             break
-    # The threads write their stacks a little later than the rest.
+    # Threads write their stacks with a short delay.
     time.sleep(0.2)
 
 
@@ -381,7 +381,7 @@ def show_stacks(journal: Path | None) -> None:
     if journal is None:
         faulthandler.enable()
         return
-    # Open until the process ends.
+    # The file stays open until the process ends.
     file = os.open(stacks_beside(journal), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     faulthandler.enable(file)
     faulthandler.register(signal.SIGUSR1, file)
@@ -406,7 +406,7 @@ def command(what: str, name: str, *arguments: str) -> int:
 
 
 if __name__ == "__main__":
-    # As the module that the fuzzers know.
+    # Import this module under the name that the fuzzers use.
     from fuzz import driver  # noqa: PLW0406
 
     raise SystemExit(driver.command(*sys.argv[1:]))

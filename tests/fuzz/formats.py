@@ -18,7 +18,7 @@ from fuzz.driver import Failure, main
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-#: Damaged inputs for each case.
+#: The number of damaged inputs for each case.
 EACH = 200
 
 
@@ -84,7 +84,7 @@ def _deserialize_resealed(data: bytes) -> Any:
     return nx.deserialize(data[:8] + blake2b(body, digest_size=16).digest() + body)
 
 
-#: Whole bytes of each format, and how they are read.
+#: A function that makes valid bytes of each format, and the function that reads them.
 FORMATS: dict[str, tuple[Callable[[], bytes], Callable[[bytes], Any]]] = {
     "container": (lambda: nx.serialize(_container()), nx.deserialize),
     "container resealed": (lambda: nx.serialize(_container()), _deserialize_resealed),
@@ -168,7 +168,7 @@ def check(case: Any) -> int:
             if not str(refused):
                 raise Failure(f"an error without a text for {data!r}") from refused
         except (nx.ArgumentError, nx.DTypeError) as refused:
-            # A dtype that is none of ours, or a class that is not known here.
+            # The dtype does not exist, or the class is unknown.
             text = str(refused)
             if not any(why in text for why in ("not supported", "unsupported", "no class")):
                 raise _failed(data, refused) from refused

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 STEP = 1e-6
-#: Beyond this, products of derivatives may overflow that results do not.
+#: Above this value, products of derivatives may overflow although results do not.
 HUGE = 1e100
 
-#: Errors that finite differences cannot judge: kinks and jumps nearby, and sums that cancel.
+#: Operations for which finite differences are accurate. Others have kinks or jumps nearby, or sums
+#: that cancel.
 SMOOTH = frozenset(
     {
         "sin",
@@ -89,12 +90,11 @@ def check(case: Any) -> int:
     if not np.isfinite(difference) or abs(middle) > 1e5 or abs(difference) > 1e5:
         return 0
     if abs(difference - coarse) > 1e-5 * (1 + abs(difference)):
-        return 0  # The quotient itself is not to be trusted here.
+        return 0  # The finite difference itself is inaccurate here.
     tensors = [nx.tensor(array) for array in arrays]
     if not all(np.all(np.abs(np.asarray(value)) < HUGE) for value in programs.run(case, tensors)):
-        return (
-            0  # A constant function of an infinite value has no slope by the chain rule: 0 * inf.
-        )
+        # At infinity, the chain rule returns NaN for a constant function: 0 * inf.
+        return 0
     every = tuple(range(len(arrays)))
     try:
         gradient = nx.grad(function, argnums=every)

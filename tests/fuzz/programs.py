@@ -357,13 +357,13 @@ add(
     other_dtype,
     ours=lambda x, dtype: nx.astype(x, dtype),
     theirs=lambda x, dtype: x.astype(NUMPY[dtype]),
-    # Smooth programs are compared in double precision, which a cast to fewer bits would spoil.
+    # Smooth programs are compared in double precision, which a cast to a narrower dtype would lose.
     smooth=False,
 )
 
 KIND = {"f": "f", "i": "i", "u": "i", "b": "p"}
 
-#: Numbers at the edges, and ordinary ones.
+#: Special values and ordinary numbers.
 EDGES = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e-40, 3e38, 0.5, 2.0, -3.0)
 
 

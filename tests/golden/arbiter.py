@@ -15,7 +15,7 @@ import nxla as nx
 from golden import compare
 from golden.values import SPECIAL, Data
 
-#: The dtypes of numpy for ours; narrow floats are wider there.
+#: NumPy dtypes by the dtypes of nxla; narrow floats map to wider floats.
 DTYPES = {
     **{f"s{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
     **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},

@@ -25,7 +25,7 @@ class Tolerance:
     absolute: float
 
 
-#: One unit in the last place of narrow floats; a few of wide ones.
+#: One unit in the last place for narrow floats, and several units for wide floats.
 TOLERANCES = {
     "f8_e5m2": Tolerance(2.0**-2, 2.0**-16),
     "f8_e4m3fn": Tolerance(2.0**-3, 2.0**-9),
@@ -47,7 +47,7 @@ LOOSE: dict[str, dict[str, Tolerance]] = {
         "f64": Tolerance(1e-5, 1e-7),
         "c64": Tolerance(1e-3, 1e-5),
     },
-    # Rounding errors of factors add up once more where their derivatives are zero.
+    # Where derivatives are zero, rounding errors of the factors accumulate once more.
     "gradients": {"f32": Tolerance(1e-3, 2e-5), "f64": Tolerance(1e-5, 1e-7)},
     "fft": {"f32": Tolerance(1e-4, 1e-5), "c64": Tolerance(1e-4, 1e-5)},
     "Nx.Random": {
@@ -171,7 +171,7 @@ def mismatch(expected: Any, actual: Any, loose: Loose | None = None) -> str | No
 def _own_text(expected: str, actual: Any) -> Any:
     """Convert a string of Nx to the notation of nxla, or to the value that it denotes."""
     if isinstance(actual, bytes):
-        # A binary that happens to be text.
+        # A binary that is valid UTF-8 was stored as a string.
         return expected.encode()
     if isinstance(actual, float) and expected in SPECIAL:
         return actual if close(SPECIAL[expected], actual, EXACT) else expected
@@ -179,7 +179,7 @@ def _own_text(expected: str, actual: Any) -> Any:
         "#Nx.Heatmap<", "#nxla.Heatmap<"
     )
     text = re.sub(r"\bf8\[", "f8_e5m2[", text)
-    # Tensors are broken into other lines here, and Nx ends after 50 elements.
+    # nxla breaks the lines of tensors differently, and Nx prints only 50 elements.
     start = "".join(text.split("...")[0].split())
     same = isinstance(actual, str) and "".join(actual.split()).startswith(start)
     return actual if "#nxla.Tensor<" in text and same else text

@@ -37,7 +37,7 @@ class Verdict:
 
     aspect: str
     why: str | None
-    #: True if an error was raised.
+    #: True if the case recorded an error.
     refused: bool = False
 
 
@@ -173,7 +173,7 @@ def judge(expected: Any, actual: Any, tolerance: compare.Loose | None = None) ->
     if isinstance(actual, BaseException):
         return f"{type(actual).__name__}: {actual}"
     if isinstance(actual, nx.Expression):
-        # Ours is one for all tensors of a container, and prints as that.
+        # nxla prints one value for all tensors of a container.
         parts = expected if isinstance(expected, tuple) else (expected,)
         return text.mismatch(", ".join(part.text for part in parts), str(actual))
     return compare.mismatch(expected, actual, tolerance)

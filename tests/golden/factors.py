@@ -22,13 +22,13 @@ DEFAULT_TOLERANCE = 1e-4
 def _array(x: nx.Tensor) -> Any:
     if x.vectorized_axes:
         x = nx.devectorize(x)
-    # numpy has no bf16.
+    # NumPy has no bf16.
     wide = nx.astype(x, "f32") if str(x.dtype) in ("bf16", "f8_e5m2", "f8_e4m3fn") else x
     return wide.numpy()
 
 
 def _recorded(x: Data) -> Any:
-    # Vectorized axes come first, and numpy's functions take them for batches.
+    # Vectorized axes come first, and NumPy's functions treat them as batch axes.
     return np.array(x.data).reshape((*(size for _, size in x.vectorized), *x.shape))
 
 

@@ -19,10 +19,10 @@ class Outcome:
     group: str
     engine: str
     status: Literal["passed", "failed", "skipped"]
-    #: Why it failed or was skipped.
+    #: The reason of the failure or skip.
     why: str = ""
     call: str = ""
-    #: The rule for which it was skipped.
+    #: The rule that skips the case.
     rule: Skip | None = None
 
 

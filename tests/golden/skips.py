@@ -30,7 +30,7 @@ class Skip:
     args: str = ""
     #: A regular expression found in the source of a numerical case: the code, and the split points.
     source: str = ""
-    #: A regular expression found in the recorded texts of expressions.
+    #: A regular expression found in the recorded printed expressions.
     text: str = ""
     #: A regular expression found in the recorded error.
     error: str = ""

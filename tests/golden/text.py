@@ -31,13 +31,13 @@ from dataclasses import dataclass, field
 
 #: Options for the iteration of Nx's reference kernels, which do not change the value.
 ITERATION = ("eps", "max_iter")
-#: Blocks of Nx that are ops here.
+#: Blocks of Nx that are ops in nxla.
 OPS = ("logical_not", "cholesky", "eigh")
 
-#: Factorisations: blocks in Nx, and ops here, which have their options at the end.
+#: Factorizations are blocks in Nx, and ops in nxla, which print their options at the end.
 _FACTORS = re.compile(r"\bblock (qr|svd)\{([^}]+)\}, ([a-z]+)")
 
-#: Notes that Nx makes itself, and prints.
+#: Notes that Nx creates itself, and prints.
 NOTES = (":stop_grad", ":custom_grad")
 
 _TENSOR = re.compile(r"#(?:Nx\.Tensor|nxla\.Expr)<")
@@ -57,7 +57,7 @@ class Graph:
     """A graph that was parsed from a printed expression."""
 
     type: str
-    #: For each name: the words of its line, its type, and a flag for entries before the operations.
+    #: For each name: the words of its line, its type, and whether the line precedes the operations.
     lines: dict[str, tuple[str, str, bool]] = field(default_factory=dict)
     root: str = ""
 
@@ -90,7 +90,7 @@ def _blocks(text: str) -> list[list[str]]:
                 current = []
         elif stripped.startswith(">"):
             blocks.append(current)
-            # The next tensor of a tuple begins on the line that ends this one.
+            # The next tensor of a tuple may begin on the last line of this tensor.
             current = [] if _TENSOR.search(line) else None
         else:
             current.append(stripped)

@@ -16,7 +16,7 @@ import nxla as nx
 
 SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
-#: Nx's names of dtypes where ours differ.
+#: Nx's names of dtypes that differ from the names in nxla.
 DTYPES = {"f8": "f8_e5m2"}
 
 
@@ -137,11 +137,12 @@ def _scalar(value: dict[str, Any]) -> Any:
 
 
 def _keyword(pairs: Any) -> Keyword:
-    # A value of a keyword list is a plain int, atom or tuple, or an encoded value.
+    # A value of a keyword list is a plain integer, atom or tuple, or an encoded value.
     return Keyword(tuple((key, decode(item)) for key, item in pairs))
 
 
-#: The keys that identify the kind of a JSON object, with their decoders. The first match counts.
+#: Keys that identify the kind of a JSON object, with their decoders. The first matching key
+#: decides.
 _KINDS: list[tuple[str, Callable[[dict[str, Any]], Any]]] = [
     ("error", lambda v: Failure(v["error"], v["exception"], v.get("native", False))),
     ("template", lambda v: Template(dtype_name(v["type"]), tuple(v["shape"]), _names(v))),

@@ -125,7 +125,7 @@ fn a_panic_leaves_the_place_to_others() {
         let claimed = catch_unwind(AssertUnwindSafe(|| {
             match Store::claim(cache.clone(), &7, None).unwrap() {
                 Claim::Found(_) => {}
-                // As a panic would, but without its message for each order.
+                // Unwinds like a panic, but without printing a message for each interleaving.
                 Claim::Make(_duty) => std::panic::resume_unwind(Box::new(())),
             }
         }));
@@ -163,7 +163,7 @@ fn bytes_are_those_of_what_is_held_whatever_is_forgotten_meanwhile() {
 #[test]
 fn what_is_being_made_is_not_dropped() {
     model(2, || {
-        // Room for one of ten bytes.
+        // The limit allows one value of ten bytes.
         let cache: Cache = Arc::new(Store::new(15));
         let Claim::Make(duty) = Store::claim(cache.clone(), &2, None).unwrap() else {
             panic!("nobody has made it");
@@ -190,7 +190,7 @@ fn what_is_being_made_is_not_dropped() {
 #[test]
 fn what_is_too_much_is_dropped_and_what_is_being_made_is_not() {
     model(2, || {
-        // Room for one of ten bytes.
+        // The limit allows one value of ten bytes.
         let (cache, made) = (Arc::new(Store::new(15)), Made::new());
         ask(&cache, 1, &made, false);
         let others = [2, 3].map(|key| {

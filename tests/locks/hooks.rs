@@ -131,7 +131,7 @@ fn what_is_kept_for_a_program_is_let_go_when_it_is_over() {
                     }
                 }
             });
-            // Twice, as by two who were interrupted.
+            // Twice, as after two interrupted runs.
             run.leave_behind(|| Kept::new(&count));
             run.leave_behind(|| Kept::new(&count));
             program.join().unwrap();

@@ -52,7 +52,7 @@ fn a_sender_and_a_receiver_wait_for_each_other() {
         let sender = thread::spawn({
             let stream = stream.clone();
             move || {
-                // There is room for one.
+                // The queue has room for one chunk.
                 (1..=2).for_each(|number| send(&stream, number).unwrap());
                 stream.close();
             }
@@ -95,7 +95,7 @@ fn a_step_that_fails_is_told_to_all_who_wait() {
         let sender = thread::spawn({
             let stream = stream.clone();
             move || {
-                // The second chunk waits for room, and may be rejected.
+                // The second chunk waits for room in the queue, and may be rejected.
                 send(&stream, 13).unwrap();
                 send(&stream, 1).is_err()
             }
@@ -126,7 +126,7 @@ fn cancelling_wakes_whoever_waits() {
                 true => stream.abandon(),
             }
             let (sent, results) = other.join().unwrap();
-            // The receiver got a result, an error or nothing; and the stream has ended.
+            // The receiver got a result, an error or nothing, and the stream has ended.
             assert!(results.len() <= usize::from(sent), "{results:?}");
             assert!(abandons || results.len() == usize::from(sent), "{results:?}");
             assert!(matches!(

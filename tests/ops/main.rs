@@ -92,7 +92,7 @@ fn every_op_has_a_sample() {
         .collect();
     let mut sampled = BTreeSet::new();
     for sample in samples::all() {
-        // An op that does nothing to some dtype is left out there.
+        // A dtype for which the op is the identity is skipped.
         let shown = DType::ALL.iter().find_map(|&dtype| {
             let mut draft = Draft::new(dtype);
             (sample.build)(&mut draft).ok()?;
@@ -215,7 +215,7 @@ fn words(dtypes: &[DType]) -> String {
 fn python_names() -> BTreeMap<String, String> {
     let text = fs::read_to_string(root().join("docs/names.md")).unwrap();
     let mut names = BTreeMap::new();
-    // Functions of EXLA's modules are not ops, even where they have the name of one.
+    // Functions of EXLA's modules are not ops, even if an op has the same name.
     let is_row = |line: &&str| line.starts_with("| `") && !line.starts_with("| `EXLA.");
     for line in text.lines().filter(is_row) {
         let mut cells = line.trim_matches('|').split('|').map(str::trim);

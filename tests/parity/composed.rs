@@ -87,7 +87,8 @@ fn products_and_transforms() {
 fn transforms_of_planes() {
     for dtype in [DType::F32, DType::F64] {
         check(vec![numbers(dtype, [3, 4])], |graph, x| {
-            // Sums of all of them are near 1, and so are errors then.
+            // The sums of the unscaled values are near 1, where relative errors of `1 - x` are
+            // large.
             let sixteenth = graph.weak_number(Number::Float(0.0625), x[0])?;
             let x = graph.multiply(x[0], sixteenth)?;
             let lines = graph.fft(x, None, -1)?;

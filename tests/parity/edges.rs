@@ -104,7 +104,7 @@ fn unary_ops() {
 fn binary_ops() {
     let mut found = Vec::new();
     for &op in BinaryOp::ALL {
-        // The complex angle of such numbers is on a cut, where rounding decides.
+        // The angle of such complex numbers is on a branch cut, where rounding selects the side.
         let is_cut = |dtype: DType| op == BinaryOp::Atan2 && dtype.is_complex();
         let takes = |&dtype: &DType| accepts(&Op::Binary(op), &[dtype, dtype]) && !is_cut(dtype);
         for dtype in DType::ALL.into_iter().filter(takes) {
@@ -124,7 +124,7 @@ fn conversions() {
     let mut found = Vec::new();
     for (from, to) in DType::ALL.into_iter().flat_map(|from| DType::ALL.map(|to| (from, to))) {
         let x = all(from, 16).unwrap_or_else(|| special(from));
-        // One NaN is as good as another, but they have different bits.
+        // NaN has several bit patterns, which need not be equal.
         let x = if from.is_float() { x.cast(DType::F64).cast(from) } else { x };
         for op in [Op::AsType(to), Op::Bitcast(to)] {
             if accepts(&op, &[from]) {

@@ -138,7 +138,7 @@ fn qr(dtype: DType) -> BoxedStrategy<Case> {
             let [.., rows, columns] = *a.shape().as_slice() else { panic!("matrices") };
             Case::of_many(vec![a], complete, move |graph, a| {
                 let (q, r) = graph.qr(a[0], complete)?;
-                // Further columns of a square `q` are free.
+                // The matrix does not determine the additional columns of a square `q`.
                 let kept = i64::try_from(rows.min(columns)).unwrap();
                 let q = if complete {
                     graph.slice_along_axis(q, 0, usize::try_from(kept).unwrap(), -1, 1)?

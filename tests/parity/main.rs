@@ -148,7 +148,7 @@ fn check_batch(batch: &mut [Drawn<'_>]) -> Vec<String> {
     let other = batch[0].other;
     let found = match differences(&together, other) {
         Ok(found) => found,
-        // One of them is to blame.
+        // At least one case of the batch is rejected.
         Err(refused) => vec![Some(refused); batch.len()],
     };
     let suspects = batch.iter_mut().zip(found);

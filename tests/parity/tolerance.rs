@@ -49,7 +49,7 @@ pub(crate) fn of(op: &Op, dtype: DType) -> Tolerance {
     match op {
         Op::Unary(op) => unary(*op, dtype),
         Op::Binary(op) => binary(*op, dtype),
-        // Of as many factors as a tensor has elements each rounds the product once.
+        // The product is rounded once for each factor, and a tensor has this many elements.
         Op::Reduce(ReduceOp::Product, _) if is_widest(dtype) => Tolerance { ulps: 96.0, ..SUMMED },
         Op::Reduce(ReduceOp::Sum | ReduceOp::Product, _)
         | Op::ReduceFun(_)
@@ -59,11 +59,11 @@ pub(crate) fn of(op: &Op, dtype: DType) -> Tolerance {
         | Op::Dot(_)
         | Op::Conv(_)
         | Op::IndexedAdd(_) => SUMMED,
-        // Both engines round in between, in another order.
+        // Both backends round intermediate results, in different orders.
         Op::Fft(_) => Tolerance { ulps: 16.0, ..SUMMED },
-        // Matrices are well conditioned, but each element results from a chain of operations.
-        // Factors and their errors are as large as the diagonal of the matrix. Factors of narrower
-        // floats are rounded `f32` factors.
+        // The matrices are well conditioned, but each element is the result of a chain of
+        // operations. Factors and their errors are as large as the diagonal of the matrix. Factors
+        // of narrower floats are rounded from `f32`.
         Op::Factorize(_) if is_computed(dtype) => Tolerance { ulps: 16.0, floor: 9.0, ..SUMMED },
         Op::TriangularSolve(_) | Op::Cholesky | Op::Factorize(_) => {
             Tolerance { ulps: 16.0, ..SUMMED }
@@ -120,22 +120,22 @@ fn unary(op: UnaryOp, dtype: DType) -> Tolerance {
         | UnaryOp::Real
         | UnaryOp::Imag
         | UnaryOp::Conjugate => EXACT,
-        // The absolute value of a complex number is a square root, its sign a quotient.
+        // The absolute value of a complex number is a square root, and its sign is a quotient.
         UnaryOp::Sign | UnaryOp::Abs if !dtype.is_complex() => EXACT,
         // Some functions use the logarithm of `1 + x` below.
         _ if dtype == DType::C128 => Tolerance { ulps: 160.0, ..COMPLEX },
         _ if dtype.is_complex() => COMPLEX,
-        // XLA's approximation of `log(1 + x)` in `f64` ends with 14 digits where `|x|` is near
-        // 0.41: 121 units in the last place there are the most of 40,000 numbers.
+        // XLA's approximation of `log(1 + x)` in `f64` has only 14 digits near `|x| = 0.41`: the
+        // largest error among 40,000 numbers is 121 units in the last place.
         UnaryOp::Log1p | UnaryOp::Atanh if dtype == DType::F64 => {
             Tolerance { ulps: 160.0, ..ROUNDED }
         }
-        // Written as `exp(x + log(1/2))`: the rounding of the sum, which may be as large as the
-        // logarithm of the largest number, becomes a relative error of the result.
+        // XLA computes `exp(x + log(1/2))`. The absolute rounding error of the sum, which may be as
+        // large as the logarithm of the largest number, becomes a relative error of the result.
         UnaryOp::Sinh | UnaryOp::Cosh => Tolerance { ulps: largest_log(dtype) / 2.0, ..ROUNDED },
-        // Has a factor `exp(-x^2)`, in which the same happens.
+        // The factor `exp(-x^2)` has the same error.
         UnaryOp::Erfc => Tolerance { ulps: largest_log(dtype) / 2.0, ..ROUNDED },
-        // Raised to a third that is rounded.
+        // XLA raises to the power of a rounded third.
         UnaryOp::Cbrt => Tolerance { ulps: largest_log(dtype) / 8.0, ..ROUNDED },
         UnaryOp::Exp
         | UnaryOp::Expm1
@@ -244,7 +244,7 @@ impl Tolerance {
             let same = |a: f64, c: f64| a.to_bits() == c.to_bits() || a.is_nan() && c.is_nan();
             return same(a, c) && same(b, d);
         }
-        // An error of a complex number is as large as the number, not as its part.
+        // The error of a complex result is relative to its magnitude, not to the part.
         let size = [c, d].into_iter().filter(|x| x.is_finite()).fold(0.0, f64::hypot);
         let tiny = if self.flushes { smallest(dtype) } else { smallest(dtype) * epsilon(dtype) };
         let allowed = self.ulps * epsilon(dtype) * size.max(self.floor) + tiny;

@@ -45,7 +45,7 @@ def pytest_configure():
     if PLATFORM not in {"cpu", "none"}:
         os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
         os.environ.setdefault("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=false")
-        # JAX would take most of the memory there.
+        # By default, JAX would reserve most of the memory of the device.
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 
@@ -98,7 +98,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(mark)
 
 
-#: Errors of functions that need a plugin where there is none.
+#: Errors of functions that need a plugin on a platform without a plugin.
 NO_PLUGIN = re.compile(
     r'no PJRT plugin found|device: name: must be one of host; got "cpu:0"$', re.M
 )

@@ -251,7 +251,7 @@ def test_complex_nan_is_that_of_annex_g(name, z, expected):
         assert math.isnan(part) if math.isnan(wanted) else part == wanted
 
 
-# --- zeros with signs ---
+# --- signed zeros ---
 
 
 @pytest.mark.parametrize("dtype", ["f16", "f32", "f64"])
@@ -276,7 +276,7 @@ def test_remainders_are_pythons(compiler):
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
 def test_the_sign_of_zeros_is_zero(compiler, dtype):
     found = run(compiler, nx.sign, nx.tensor([-0.0, 0.0, -2.0, 3.0, -inf], dtype))
-    # numpy has not all of these dtypes.
+    # NumPy does not have all of these dtypes.
     assert bits(nx.astype(found, "f64")) == [(0, 1), (0, 1), (-1, -1), (1, 1), (-1, -1)]
     assert math.isnan(run(compiler, nx.sign, nx.tensor(nan, dtype)).item())
     assert run(compiler, nx.sign, nx.tensor(0j)).item() == 0
@@ -404,7 +404,8 @@ def test_eigenvalues_of_matrices_without_symmetry(compiler, dtype):
             w, v = values.numpy(), vectors.numpy()
             assert np.allclose(a.numpy() @ v, v * w[:, None, :], atol=tolerance)
             assert np.allclose(np.linalg.norm(v, axis=-2), 1, atol=tolerance)
-            # Each of numpy's is among ours; sorting would exchange conjugates by a rounding error.
+            # Each eigenvalue of NumPy is among the results of nxla. Sorting is not used, because a
+            # rounding error would exchange conjugates.
             distances = np.abs(np.linalg.eigvals(a.numpy())[..., None] - w[:, None, :])
             assert (distances.min(-1) < tolerance).all()
         assert nx.linalg.eigvals(nx.zeros((2, 0, 0))).shape == (2, 0)
@@ -498,7 +499,7 @@ def test_ranges_have_as_many_numbers_as_those_of_numpy(limits):
     found, expected = nx.arange(*limits), np.arange(*limits)
     assert found.shape == expected.shape
     assert found.dtype == ("s32" if expected.dtype.kind == "i" else "f32")
-    # In f32, and modulo 2^32.
+    # The expected value in f32, or modulo 2^32.
     last = expected.astype(found.numpy().dtype)[-1:]
     np.testing.assert_allclose(found.numpy()[-1:], last, rtol=1e-5)
 

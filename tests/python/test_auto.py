@@ -14,7 +14,7 @@ from where import DEVICE, PLATFORM, on_cpu
 pytestmark = on_cpu
 
 SMALL = np.linspace(-3.0, 3.0, 1000, dtype=np.float32)
-#: Estimated at more than `compile_above` and less than what XLA runs from the first call.
+#: A cost above `compile_above`, and below the cost at which `auto` runs XLA from the first call.
 MIDDLE = np.linspace(-3.0, 3.0, 1_000_000, dtype=np.float32)
 
 
@@ -42,8 +42,8 @@ def test_backends_round_in_different_ways():
         np.testing.assert_allclose(by("evaluator", x=x), by("xla", x=x), rtol=1e-5)
 
 
-#: Programs of every size, counted at the plugin. They run in a separate process, since
-#: compilations of earlier tests may still be in progress in this one.
+#: Programs of every size, with the number of compilations that the plugin counts. They run in a
+#: separate process, because compilations of earlier tests may still be in progress in this one.
 COUNT_PROGRAMS = """
 import numpy as np
 import nxla as nx

@@ -105,7 +105,7 @@ def test_what_the_cache_drops_is_gone_at_once(compiler):
     (digest,) = f.cache_report()["digests"]
     before = nx.cache_report()
     try:
-        # Nothing is compiled or called in between.
+        # Nothing is compiled or called between the two lines.
         nx.set_cache_limit(0)
         for function in (f, g):
             report = function.cache_report()
@@ -197,13 +197,13 @@ def test_large_captured_tensors_become_inputs_with_a_warning(compiler):
     before = misses()
     for fill in (2.0, 3.0):
         check_captured(compiler, fill)
-    # The program does not contain the numbers.
+    # The numbers are inputs of the program.
     assert misses() - before <= 1
 
 
 def check_captured(compiler, fill):
     filled = np.full((1 << 16,), fill, dtype=np.float32)
-    # All the same, they would be one number and no input.
+    # Equal elements would be stored as one number of the program instead of an input.
     filled[-1] = 0.0
     other = nx.tensor(filled)
     with pytest.warns(nx.CaptureWarning):

@@ -222,7 +222,7 @@ def test_expm_is_traced_once_for_equal_types(monkeypatch):
         assert nx.all(found[0] == found[2]).item()
         assert found[1].dtype == dtype
         assert nx.all_close(nx.jit(nx.linalg.expm)(a * 2.0), found[1], rtol=1e-5).item()
-    assert traced == ["f32", "f32", "f64", "f64"]  # Once eagerly, and once in `jit`.
+    assert traced == ["f32", "f32", "f64", "f64"]  # Traced by eager calls and by `jit`.
 
 
 def test_stored_functions_tell_equal_scalars_apart_and_are_bounded(monkeypatch):

@@ -84,11 +84,11 @@ def count(expression, op):
 @pytest.mark.parametrize(
     ("policy", "tanh", "dots"),
     [
-        # Two layers with a tanh and two products each. Going back there are two products for each
-        # of them, but for one that the constant argument would need.
+        # Two layers with a tanh and two products each. The reverse pass has two products for each
+        # of these, except for the product that only the constant argument would need.
         (None, 2, 4 + 7),
-        # The second product of a layer is only needed for its cosine.
-        # The last layer is only run for its gradient.
+        # The second product of a layer is needed only for its cosine. The last layer runs only for
+        # its gradient.
         ("nothing", 3, 2 + 7 + 4),
         ("products", 4, 4 + 7),
         (["hidden"], 2, 4 + 7 + 2),
@@ -139,7 +139,8 @@ print((held("VmHWM") - before) / (int(rows) / 2))
 def test_memory_is_that_of_what_is_kept(compiler):
     if compiler == "xla" and PLATFORM != "cpu":
         pytest.skip("the memory of the process is that of the host")
-    # Compiling takes memory too, which must not matter; the evaluator is not optimised in tests.
+    # The operands are large compared with the memory of compilation. The evaluator is not optimized
+    # in tests.
     rows = "8192" if compiler == "xla" else "2048"
 
     def held(wrap):
@@ -147,7 +148,8 @@ def test_memory_is_that_of_what_is_kept(compiler):
         run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         return float(run.stdout)
 
-    # In tensors of that size: a chain of 16 layers, or four of its values and one segment of four.
+    # The limits in tensors of that size: a chain of 16 layers, or four stored values and one
+    # segment of four layers.
     plain, kept = held("plain"), held("checkpoint")
     assert kept < plain - 4, (plain, kept)
 

@@ -174,13 +174,13 @@ def test_default_options_of_the_caller_hold_in_workers(executor):
         pytest.raises(nx.NxlaError, match="xla_no_such_flag") as raised,
     ):
         nx.graph.run(stages, x, ws, executor=executor)
-    # The error names the stage, and where it comes from.
+    # The error names the stage and its source line.
     (note,) = raised.value.__notes__
     assert note.startswith("while running stage 0, which is of ")
     assert "test_cluster.py:" in note
 
 
-# --- where values are ---
+# --- locations of values ---
 
 
 def test_values_between_stages_do_not_cross_the_caller(client, monkeypatch):
@@ -226,7 +226,7 @@ def test_values_between_stages_are_in_shared_memory(pool):
     nx.graph.run(stages, x, ws, executor=pool)
     now = nx.graph.traffic()
     assert now["received"] - before["received"] == 4
-    # At most the program goes again, to the process that did not get it the first time.
+    # At most the program is sent again, to the process that did not receive it the first time.
     assert now["sent"] - before["sent"] < LARGE
     assert len(shared_memory()) == others + 9, "the arguments, once"
     del x, ws
@@ -284,7 +284,7 @@ def test_pickling_takes_the_memory_of_tensors_as_it_is():
         assert bool(nx.all(pickle.loads(pickle.dumps(x, protocol=protocol)) == x).item())
 
 
-# --- what goes wrong ---
+# --- failures ---
 
 
 def workers_of(client):
@@ -320,7 +320,7 @@ def test_what_a_dead_worker_held_is_sent_again_and_functions_are_called_once(cli
     assert nx.graph.run(stages, x, ws, executor=client).item() == expected
     for pid in workers_of(client).values():
         os.kill(pid, signal.SIGKILL)
-    # Every tensor and every program is lost.
+    # All tensors and programs on the workers are lost.
     assert nx.graph.run(stages, x, ws, executor=client).item() == expected
 
     def function(x, w):
@@ -411,7 +411,7 @@ def test_a_worker_with_another_version_is_named(executor, monkeypatch):
 
 
 def test_stages_of_a_worker_of_ray_that_dies_run_again(ray_cluster, tmp_path):
-    # The first worker that comes to the second stage ends itself; the next one finds the file.
+    # The first worker that runs the second stage ends its process; the next worker finds the file.
     from nxla._cluster import ray as place
 
     died = tmp_path / "died"
@@ -537,7 +537,7 @@ def test_leaving_a_pipeline_gives_up_the_rest(pool):
     results.close()
     with pytest.raises(StopIteration):
         next(results)
-    # The pool is as it was.
+    # The pool is unchanged.
     assert pool.submit(os.getpid).result(timeout=10)
     assert not shared_memory()
 

@@ -291,7 +291,7 @@ def test_specs_have_to_fit(mesh):
         nx.jit(nx.shard_map(lambda x: x, mesh, nx.Mesh(data=2).sharding("data"), rows))(X)
 
 
-# A block of a transformer, and how its weights are divided in tensor parallel.
+# A transformer block, and the division of its weights for tensor parallelism.
 
 HEADS, WIDTH = 4, 16
 DIVIDED = {

@@ -24,7 +24,7 @@ def test_arguments_by_name_are_fixed(compiler):
 def test_what_is_refused():
     with pytest.raises(nx.ArgumentError, match="shift: a keyword argument must not"):
         nx.compile(lambda x, shift: x + shift, [nx.template(())], shift=nx.template(()))
-    # A name that is not an argument is taken as an option, and this option does not exist.
+    # A keyword that is not an argument is treated as an option, and this option does not exist.
     with pytest.raises(nx.OptionError):
         nx.compile(lambda x: x, [nx.template(())], shift=1)
 

@@ -88,7 +88,7 @@ def test_logarithms_near_the_unit_circle(name, compiler):
     angles = np.linspace(0.0, 2 * np.pi, 40)
     near_one = 1 + 2.0**-26 * np.arange(-3, 4) * (1 + 2j)
     z = np.concatenate([np.exp(1j * angles), near_one, [2j, 0.6 + 0.8j, -1.5 - 0.25j]])
-    # The differences of these numbers and 1 have few bits.
+    # Numbers whose difference from 1 has few bits.
     z, shift = (np.round(z * 2**26) / 2**26 - 1, 1) if name == "log1p" else (z, 0)
     z = np.append(z, 0.8j - 0.4) if name == "log1p" else z
     real, imaginary = exact_logarithms(z, shift)
@@ -106,8 +106,8 @@ def test_logarithms_of_huge_numbers(name, compiler):
 
 
 INF, NAN, RIGHT = np.inf, np.nan, np.pi / 2
-#: Values of Annex G of C17 as the Array API standard lists them: parts of the argument, then of the
-#: result. `None` is a zero of unspecified sign, and "right" a right angle of unspecified sign.
+#: Values of Annex G of C17 as listed in the Array API standard: the parts of the argument, then of
+#: the result. `None` is a zero of unspecified sign, and "right" is pi/2 with unspecified sign.
 SPECIAL_VALUES = {
     "tanh": [
         ((0.0, 0.0), (0.0, 0.0)), ((1.0, INF), (NAN, NAN)), ((0.0, INF), (0.0, NAN)),

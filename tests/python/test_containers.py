@@ -42,7 +42,7 @@ def test_an_ordered_dict_comes_back_in_its_order():
     nx.jit(lambda d: inside.append(d) or d["z"])(given)
     assert type(inside[0]) is OrderedDict
     assert list(inside[0]) == ["z", "a"]
-    # Another order is another structure.
+    # Another order of the keys is another structure.
     assert nx.tree.flatten(given)[1] != nx.tree.flatten(OrderedDict(reversed(given.items())))[1]
 
 

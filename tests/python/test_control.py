@@ -73,7 +73,7 @@ def test_captured_values_are_found(compiler):
 def test_errors_of_branches_name_branch_leaf_and_shapes():
     x = nx.tensor([1.0, 2.0])
     wide = nx.tensor([1.0, 2.0, 3.0])
-    # A branch that can never be taken counts too.
+    # The dtype of a branch counts even if the branch is never selected.
     never, maybe = (False, lambda: {"loss": [wide]}), lambda: {"loss": [x]}
     with pytest.raises(
         nx.ShapeError,
@@ -250,7 +250,7 @@ def test_a_scan_of_no_steps_shows_nothing(compiler):
     for function in (f, nx.jit(f, compiler=compiler)):
         total, ys = function(none)
         assert (total.item(), ys.shape, ys.dtype, seen) == (0.0, (0,), nx.float32, [])
-    # Neither does the step that is tried for the type of a number.
+    # The trial step that determines the type of a number does not call the hook either.
     assert nx.jit(f, compiler=compiler)(nx.tensor([1.0, 2.0]))[1].tolist() == seen == [1.0, 3.0]
 
 
@@ -345,7 +345,7 @@ def test_errors_of_scans_name_carry_and_result():
         nx.ArgumentError, match=r"carry: must keep its structure \*; got \(\*, \*\)"
     ):
         scanned(lambda c, x: ((c, c), x), 0)
-    # The last of three steps comes after a loop of two at a time.
+    # Loop two steps at a time; the last of three steps follows the loop.
     dtypes = iter(["f32", "f32", "s32"])
     with pytest.raises(nx.DTypeError, match=r"scan: y: must keep its type f32; got s32"):
         nx.jit(
@@ -503,14 +503,14 @@ def test_loops_end_by_all_comparisons(compare, first, step, last, bounded, dtype
     count, total, trips = first, 0, 0
     while compare(count, last):
         count, total, trips = count + step, total + count, trips + 1
-    # A start that is known, and one that is not.
+    # A start that is a constant, and a start that is an argument.
     known = nx.jit(lambda: loop(nx.tensor(first, dtype)), compiler=compiler)()
     given = nx.jit(loop, compiler=compiler)(nx.tensor(first, dtype))
     for found in (known, given):
         assert [value.item() for value in found] == [count, total, trips]
 
 
-# --- eager calls check what traced calls check ---
+# --- eager calls have the checks of traced calls ---
 
 
 def outcome(call):

@@ -15,7 +15,8 @@ import nxla as nx
 
 FEW, MANY = 100, 100_000
 TYPE = re.compile(r"tensor<((?:\d+x)*)[a-z]")
-#: Results that have a line for each entry, or an element for each pair of entries.
+#: Functions whose results grow with the number of entries: a line for each entry, or an element for
+#: each pair of entries.
 BY_NATURE = {
     "broadcast_vectors", "kron", "make_diagonal", "meshgrid", "multinomial", "multinomial_split",
     "outer", "reshape_vectors", "stack", "unstack",
@@ -33,9 +34,9 @@ def measured(function, args):
 def assert_linear(function, few, many):
     few_lines, _ = measured(function, few)
     lines, elements = measured(function, many)
-    # Bisections and prefix sums have a step more each time that the size doubles.
+    # Bisections and prefix sums have one more step each time the size doubles.
     assert lines <= 2 * few_lines + 60
-    # A derivative keeps the values of each step.
+    # A derivative stores the values of each step.
     assert elements <= 20 * MANY
 
 
@@ -62,7 +63,7 @@ def test_functions_of_vectors(capsys):
             try:
                 measured(lambda *args, function=function: function(*args), few)
             except (nx.NxlaError, TypeError, ValueError, AttributeError, RuntimeError):
-                continue  # A function of other operands.
+                continue  # The function needs other operands.
             assert_linear(lambda *args, function=function: function(*args), few, many)
             checked.add(name)
     capsys.readouterr()  # Some functions print.
@@ -91,7 +92,7 @@ def test_gradients_of_functions_of_vectors(capsys):
                 try:
                     measured(gradient, few)
                 except (nx.NxlaError, TypeError, ValueError, AttributeError, RuntimeError):
-                    continue  # A function of other operands, or without a derivative.
+                    continue  # The function needs other operands, or has no derivative.
                 assert_linear(gradient, few, many)
                 checked.add(name)
     capsys.readouterr()  # Some functions print.

@@ -125,7 +125,7 @@ def test_draws_are_traced_once_for_equal_shapes(monkeypatch):
             jitted = nx.jit(lambda key, s=shape, d=dtype: random.binomial(key, 9, [0.25], s, d))
             if seed == 2:
                 assert nx.all(jitted(key).value == drawn).item()
-    assert traced == [(4,), (5,), (5,)] * 2  # Once eagerly, and once in `jit`.
+    assert traced == [(4,), (5,), (5,)] * 2  # The function is called twice: eagerly and in `jit`.
     for categories in (2, 3, 2):
         value = random.multinomial_split(key, 9, nx.ones(categories), 4)
         assert value.shape == (4, categories)

@@ -32,7 +32,7 @@ def test_orders_are_permutations_that_depend_on_seed_and_epoch():
     assert first == orders(0) != orders(1)
     assert all(sorted(order) == Y.tolist() for order in first)
     assert len({tuple(order) for order in first}) == 3
-    # Arrays stay together.
+    # Corresponding rows of both arrays stay together.
     for x, y in nx.data.batches((X, Y), 3, shuffle=True):
         np.testing.assert_array_equal(x.numpy()[:, 0], 2.0 * y.numpy())
 

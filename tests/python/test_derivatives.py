@@ -266,7 +266,7 @@ def test_hessian_diagonal_of_elements_takes_one_pass():
     diagonal = nx.hessian_diagonal(function)
     x = nx.zeros(100)
     close(diagonal(x), 2.0 * nx.ones(100), 1e-5)
-    # One pass has no node of 100 times 100 elements.
+    # The program has no node with 100 x 100 elements.
     assert "[100][100]" not in str(diagonal.debug_expr(x))
 
 
@@ -299,7 +299,7 @@ def test_custom_vjp_replaces_the_gradient_and_skips_arguments():
     assert apply(nx.sin, 0.5, 2.0)["out"].item() == pytest.approx(2.0 * math.sin(0.5))
     gradients = nx.grad(lambda x, y: apply(nx.sin, x, y)["out"], argnums=(0, 1))(0.5, 2.0)
     assert [g.item() for g in gradients] == pytest.approx([200.0, math.sin(0.5)])
-    # The rule is linear in its cotangents, so its transpose defines forward mode.
+    # The rule is linear in its cotangents, so its transpose is the rule of forward mode.
     change = nx.jvp(lambda x: apply(nx.sin, x, 2.0)["out"], (0.5,), (1.0,))[1]
     assert change.item() == 200.0
 
@@ -343,7 +343,7 @@ def test_rules_know_arguments_by_their_names():
     apply.defvjp(forward, lambda function, scale, x, cotangent: (cotangent * 100.0,))
     slope = nx.grad(lambda x: apply(x, scale=2.0, function=nx.sin))(0.5)
     assert slope.item() == 100.0
-    # A keyword-only argument that is left to its default is none of the rules' business.
+    # A keyword-only argument is allowed if the call uses its default.
     with pytest.raises(nx.ArgumentError, match="must not have keyword-only arguments; got 'more'"):
         nx.grad(lambda x: apply(x, nx.sin, 2.0, more=1))(0.5)
     with pytest.raises(nx.ArgumentError, match=r"custom_vjp: apply: .*missing.*'scale'"):
@@ -429,7 +429,7 @@ def test_gradients_of_calls_and_what_of_a_result_is_differentiated(compiler):
         close((result, gradient), (model(params), expected))
         value, gradient = nx.value_and_grad(params, lambda p: loss(model(p)))
         close((value, gradient), (model(params)["loss"], expected))
-        # As a part of another function.
+        # As part of another function.
         both = nx.jit(lambda params: nx.value_and_grad(params, model, loss))(params)
         close(both, (model(params), expected))
     with pytest.raises(nx.ArgumentError, match="transform: must be a function"):
@@ -460,7 +460,7 @@ def test_the_gradient_of_a_complex_result_says_what_to_do():
         with pytest.raises(nx.ArgumentError, match="differentiate its real, imag or abs"):
             function(lambda x: x * 1.0j)(1.0)
     assert nx.grad(lambda x: nx.abs(x * 2.0j))(3.0).item() == 2.0
-    # A function of complex numbers that has a derivative.
+    # A complex function with a complex derivative.
     close(nx.grad(lambda z: z**2)(nx.tensor(1.0 + 2.0j)), nx.tensor(2.0 + 4.0j), 1e-6)
 
 

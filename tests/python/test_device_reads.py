@@ -16,7 +16,7 @@ READS = {
     "unique_all", "unique_counts", "unique_inverse", "unique_values", "where",
 }  # fmt: skip
 
-#: Functions that compute on the host, where LAPACK is.
+#: Functions that compute on the host by LAPACK.
 ON_HOST = {"eig", "eigvals"}
 
 #: Operands to try, from the most common to the rarest.
@@ -144,7 +144,7 @@ def test_result_type_does_not_read_its_operands(device):
     assert nx.transfer_report()["read"] == before
 
 
-#: The functions of `READS` with the arguments that settle the shape.
+#: The functions of `READS`, with arguments that fix the shape.
 SETTLED = {
     "bincount": lambda x, i: nx.bincount(i, length=4),
     "repeat": lambda x, i: nx.repeat(x, 2),
@@ -215,7 +215,7 @@ DTYPES = [
 def test_a_copy_on_the_same_device_has_its_own_buffer(name, computed, device):
     data = [[1.0, 2.0, 3.0]]
     x = nx.tensor(data, names=("row", None), device=device)
-    if computed:  # By XLA, which keeps its results to itself; before, the tensor was the caller's.
+    if computed:  # XLA owns the result; without a computation, the memory belongs to the caller.
         x = nx.jit(lambda x: x + 0.5, compiler="xla")(x - 0.5)
     before = nx.transfer_report()
     copied = COPIES[name](x)

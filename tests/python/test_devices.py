@@ -280,7 +280,7 @@ def test_operands_of_two_devices_are_an_error_that_names_both(device, others):
             nx.grad(lambda x, y: nx.sum(x * y))(x, y)
         with pytest.raises(nx.ArgumentError, match=both):
             nx.jit(lambda x, y=y: x + y)(x)
-        # One that is named takes them all.
+        # A named device receives all operands.
         assert nx.jit(lambda x, y: x + y, device=other)(x, y).device == other
 
 

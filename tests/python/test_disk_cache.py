@@ -166,7 +166,7 @@ def test_a_folder_that_may_only_be_read_is_read(folder):
     try:
         assert again(folder, number)["hits"] == 1
         report = compute(folder)[0]
-        # Root may write all the same.
+        # Root can write in any case.
         assert report["misses"] == 1
         assert report.get("stored", 0) + report.get("failed", 0) == 1
     finally:

@@ -60,7 +60,7 @@ def test_poisson(compiler, rate):
     if rate == 0.0:
         assert x.max() == 0
         return
-    # Counts of ranges that are expected to have the same number of samples each.
+    # The edges of ranges that have about equal expected counts.
     edges = np.unique(stats.poisson(rate).ppf(np.linspace(0, 1, 12))[1:-1])
     expected = np.diff(np.concatenate([[0.0], stats.poisson(rate).cdf(edges), [1.0]])) * COUNT
     found = np.bincount(np.searchsorted(edges, x), minlength=len(expected))
@@ -117,7 +117,7 @@ def test_shares(compiler):
         for index in range(3):
             expected = stats.beta(alpha[index], alpha.sum() - alpha[index])
             assert stats.kstest(x[:, index], expected.cdf).pvalue > UNLIKELY
-        # So small that the numbers behind the shares are zero.
+        # The concentration is so small that the gamma variables underflow to zero.
         tiny, _ = random.dirichlet(random.key(3), nx.full(3, 1e-4), shape=50)
         np.testing.assert_allclose(np.asarray(tiny).sum(axis=1), 1.0, rtol=1e-6)
         assert random.dirichlet(random.key(3), nx.ones((5, 2)))[0].shape == (5, 2)
@@ -257,7 +257,7 @@ def test_bounds_that_leave_no_choice(compiler):
     )
 
 
-#: Every distribution of floats, with parameters that are exact in all dtypes.
+#: Every distribution with float results, with parameters that are exact in all dtypes.
 FLOATS = {
     "uniform": (), "normal": (), "gumbel": (), "exponential": (), "laplace": (),
     "truncated_normal": (-1.0, 2.0), "gamma": (2.0,),
@@ -277,7 +277,7 @@ def test_narrow_draws_are_rounded_draws_of_f32(compiler, name, dtype):
     rounded = np.asarray(nx.astype(nx.astype(wide, dtype), "f32"))
     found, wide = np.asarray(nx.astype(narrow, "f32")), np.asarray(wide)
     if name == "uniform":
-        # The numbers below 1 that would be rounded to it become the largest one below it.
+        # Numbers that would be rounded to 1 become the largest number below 1.
         assert found.max() < 1.0
         np.testing.assert_array_equal(found[rounded < 1], rounded[rounded < 1])
     else:

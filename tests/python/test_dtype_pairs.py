@@ -13,7 +13,8 @@ import nxla as nx
 
 UNSIGNED = ["u2", "u4", "u8", "u16", "u32", "u64"]
 SIGNED = ["s2", "s4", "s8", "s16", "s32", "s64"]
-#: Each one is less than the next one, except for f8_e4m3fn, next to which the left operand decides.
+#: Each dtype promotes to the next one. Exception: for f8_e4m3fn and the next dtype, the left
+#: operand decides.
 REALS = ["bf16", "f8_e5m2", "f16", "f32", "f64"]
 FLOATS = [*REALS, "f8_e4m3fn"]
 COMPLEX = ["c64", "c128"]
@@ -103,7 +104,8 @@ def padded(x, y):
     return np.concatenate([y[:1], x, y[:1]])
 
 
-#: Name, kinds of both operands, kind of the result, our function and NumPy's.
+#: The name, the kinds of both operands, the kind of the result, and the functions of nxla and
+#: NumPy.
 ROWS = [
     ("add", "bifc bifc", "arithmetic", nx.add, np.add),
     ("subtract", "bifc bifc", "arithmetic", nx.subtract, lambda x, y: x * 1 - y * 1),

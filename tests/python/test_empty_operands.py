@@ -47,7 +47,7 @@ def test_writes_and_slices_of_nothing(shape, update, dtype, start):
     np.testing.assert_array_equal(result.numpy(), expected)
     once = nx.put_slice(x, [index, index], u)
     np.testing.assert_array_equal(once.numpy(), clamped(x, u, (start, start)))
-    # The total of a slice is the number of its elements times the value of each.
+    # The sum of a slice is the number of its elements times their common value.
     total = lambda s, i: s + nx.astype(nx.sum(nx.slice(x, [i, i], update)), "f32")  # noqa: E731
     summed = nx.jit(loop(total), compiler="evaluator")(nx.tensor(0.0), index)
     assert summed.item() == 3 * np.prod(update) + 3

@@ -17,7 +17,7 @@ import nxla as nx
 ROOT = Path(__file__).parents[2]
 TWINS = Path(__file__).with_name("twins")
 
-#: Small sizes, by the name of the program.
+#: Small sizes for each example.
 SIZES = {
     "gpt": {"steps": 2, "length": 8, "width": 16, "depth": 1, "heads": 2},
     "minilm": {"width": 24, "depth": 1, "heads": 3, "words": 50, "length": 8},
@@ -84,7 +84,7 @@ def test_programs_and_their_twins(name):
     jax = pytest.importorskip("jax", reason="jax is not installed, so the twins cannot run")
     if "optax" in (TWINS / f"{name}.py").read_text(encoding="utf-8"):
         pytest.importorskip("optax", reason="optax is not installed, so this twin cannot run")
-    # Keys of the generator that JAX had at first, and that is used here.
+    # Use the original key generation of JAX, which nxla implements.
     jax.config.update("jax_threefry_partitionable", False)
     theirs = load(TWINS / f"{name}.py").run(**SIZES[name])
     theirs = {name: jax.tree.map(np.asarray, value) for name, value in theirs.items()}
@@ -107,7 +107,7 @@ def test_every_twin_has_a_program():
 # --- the pages of the gallery, which are notebooks ---
 
 PAGES = ROOT / "docs" / "gallery"
-#: Runs cells as a notebook does: all in one namespace.
+#: Runs the cells of a notebook in one namespace.
 ONE_AFTER_ANOTHER = """
 import pathlib, sys
 for number in range(int(sys.argv[1])):
@@ -126,7 +126,7 @@ def cells_of(page):
 def test_every_program_has_a_page():
     pages = {path.stem for path in PAGES.glob("*.md")} - {"index", "pictures"}
     # The example `sentences` requires weights from a separate package. The example `import_onnx`
-    # reads a file of its folder, which a notebook does not have.
+    # reads a file from its folder, which a notebook cannot do.
     assert pages == {path.stem for path in (ROOT / "examples").glob("*.py")} - {
         "import_onnx",
         "sentences",

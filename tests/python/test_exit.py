@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-#: Seconds in which a process ends, with room for a machine that is busy with other tests.
+#: The maximum seconds until a process ends, with a margin for a busy machine.
 SOON = 2.0
 ROOM = 2.0
 

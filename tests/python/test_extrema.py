@@ -25,7 +25,7 @@ def test_a_row_over_its_largest_element(seed):
     assert np.asarray(found)[place] == pytest.approx(slope, rel=1e-6)
 
 
-#: Values of an array that XLA computes again where they are used.
+#: Arrays that XLA computes again for each consumer.
 VALUES = [
     lambda x, r: nx.tanh(x) + nx.sum(x * x, axis=0, keepdims=True) * r[0],
     lambda x, r: x * r[0] + nx.sin(x) * r[1] + nx.sum(nx.cos(x), axis=0) * r[2],

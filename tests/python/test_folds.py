@@ -46,7 +46,7 @@ def test_folds_have_derivatives_both_ways(name, compiler):
         for axes, keep in [((1,), False), ((0, 2), True), (None, False)]
     ]
     losses.append(lambda x: weighted(nx.window_reduce(x, start, function, (1, 2, 3), **WINDOW)))
-    # A few of them on XLA, which takes long to compile.
+    # Use only some of the losses on XLA, because they take long to compile.
     for loss in losses if compiler == "evaluator" else losses[2:]:
         expected = differences(nx.jit(loss), X)
         close(nx.jit(nx.grad(loss), compiler=compiler)(X), expected, 1e-6)
@@ -75,7 +75,7 @@ def test_the_gradient_of_a_cholesky_factor_is_symmetric():
         close(found, nx.matrix_transpose(found), 1e-12)
         change = nx.jvp(lambda a: nx.sum(nx.linalg.cholesky(a)), (a,), (a,))[1]
         close(change, nx.sum(found * a))
-        # Only the symmetric part of a change counts.
+        # Only the symmetric part of a change affects the result.
         skew = nx.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=nx.float64)
         close(nx.jvp(nx.linalg.cholesky, (a,), (skew,))[1], nx.zeros_like(a))
 
@@ -84,7 +84,7 @@ def test_the_gradient_of_a_cholesky_factor_is_symmetric():
 @pytest.mark.parametrize(
     ("shape", "size", "strides"),
     [
-        # Apart from each other, with rows left over or gaps between, and one that overlaps.
+        # Windows that do not overlap, with remaining rows or gaps, and windows that overlap.
         ((7, 6), (2, 2), (2, 2)),
         ((9,), (2,), (4,)),
         ((2, 4, 5), (1, 2, 2), (1, 2, 3)),

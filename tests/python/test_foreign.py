@@ -102,7 +102,7 @@ def test_capsules_of_others_are_called(compiler):
     @nx.jit
     def factor(a):
         template = nx.template(a.shape, "f64"), nx.template(a.shape[:1], "s32")
-        # LAPACK counts columns first, and `L` there is `U` here.
+        # LAPACK uses column-major order, so its `L` is `U` here.
         return nx.foreign_call(handler, template, a, attributes={"uplo": np.uint8(ord("U"))})
 
     with nx.default_options(compiler=compiler):

@@ -177,7 +177,7 @@ def test_an_archive_that_says_too_much():
     np.savez_compressed(file, x=np.zeros(1 << 20))
     assert nx.load_numpy_archive(file.getvalue())["x"].shape == (1 << 20,)
     data = bytearray(file.getvalue())
-    # The size in the directory, which is read before anything is unpacked.
+    # The size field of the archive directory, which is read before unpacking.
     at = data.rindex(b"PK\x01\x02") + 24
     data[at : at + 4] = struct.pack("<I", 0xFFFFFF00)
     with pytest.raises(nx.FormatError, match="got 4294967040 bytes"):

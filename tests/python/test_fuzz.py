@@ -43,7 +43,7 @@ def test_a_failing_case_is_shrunk():
     assert found == driver.Found([7], "there is a seven")
 
 
-#: The endless actions of `stuck`.
+#: The expected message for each action that never ends.
 STUCK = {"nothing happens for": "time.sleep(100)", "seconds of computing": "while True: pass"}
 
 

@@ -129,7 +129,7 @@ def test_laplacian_by_forward_over_reverse(compiler):
 
     bump, harmonic = both(x)
     assert bump.item() == pytest.approx((4.0 * squared - 8.0) * math.exp(-squared))
-    # In four dimensions 1 / r² is harmonic.
+    # In four dimensions, 1 / r² is harmonic.
     assert abs(harmonic.item()) < 1e-12
     close(laplacian(lambda x: nx.sum(x**4), x), nx.sum(12.0 * x**2))
 
@@ -293,7 +293,7 @@ def test_implicit_differentiation_by_a_rule_of_ones_own():
     found = nx.jit(nx.grad(root, argnums=(0, 1)))(a, b)
     slope = 3.0 * x**2 + 2.0
     assert [g.item() for g in found] == pytest.approx([-x / slope, 1.0 / slope])
-    # Through the iterations the gradient is the same, by thirty steps back.
+    # The gradient through the iterations is the same, but takes thirty backward steps.
     close(nx.grad(root.__wrapped__, argnums=(0, 1))(a, b), found)
     nx.testing.check_grads(root, (a, b), order=2, modes=("rev",))
 
@@ -331,7 +331,7 @@ def test_a_physics_informed_net_bends_a_beam():
     powers = 6
 
     def deflection(weights, x):
-        # Zero at both ends.
+        # The function is zero at both ends.
         return x * (1.0 - x) * nx.sum(weights * x ** nx.arange(powers, dtype=nx.float64))
 
     def residuals(weights):
@@ -343,7 +343,7 @@ def test_a_physics_informed_net_bends_a_beam():
         return nx.concat([bends, ends])
 
     weights = nx.zeros(powers, dtype=nx.float64)
-    # The ansatz is linear in its weights, so that one step of Gauss-Newton is enough.
+    # The ansatz is linear in its weights, so one step of Gauss-Newton is enough.
     residual, slopes = residuals(weights), nx.jacfwd(residuals)(weights)
     transposed = nx.matrix_transpose(slopes)
     weights = weights - nx.linalg.solve(transposed @ slopes, transposed @ residual)

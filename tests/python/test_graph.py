@@ -292,7 +292,7 @@ def test_the_last_stage_has_the_container_of_the_function():
     stages = split_after_sine()
     assert "{'y': b}" in str(stages[1].expr)
     assert list(stages[1].expr.run(0.0)) == ["y"]
-    # A stage that computes something else has a tuple.
+    # A stage that computes other values returns a tuple.
     assert isinstance(stages[0].expr.run(0.0), tuple)
 
 

@@ -78,7 +78,7 @@ def test_functions_with_hints_are_themselves():
     def step(carry, x):
         return carry.strange(), x
 
-    # Errors of the user's code are the user's.
+    # Errors in the user's code get no hint.
     with pytest.raises(AttributeError, match="strange"):
         nx.scan(step, nx.tensor(0.0), nx.ones(2))
     mine = lambda x: x  # noqa: E731

@@ -40,7 +40,7 @@ def test_loops_and_branches_with_hooks_stay_though_unused(compiler):
     def f(x):
         nx.fori(0, 2, lambda i, s: nx.hook(s + i, shown(seen, "loop")), x)
         nx.cond(x > 0, lambda: nx.hook(x, shown(seen, "branch")), lambda: x)
-        # Two equal loops are two.
+        # Two equal loops with hooks are not merged.
         for _ in range(2):
             nx.while_loop(lambda s: s < 3, lambda s: nx.hook(s + 1, "named"), x)
         return x
@@ -56,7 +56,7 @@ def test_hooks_nobody_listens_to_are_no_part_of_what_runs(compiler):
         nx.fori(0, 10**9, lambda i, s: nx.hook(s + i, "trip"), x)
         return x + 1
 
-    # The loop would take seconds.
+    # Running the loop would take seconds.
     assert nx.jit(f, compiler=compiler)(1).item() == 2
 
 
@@ -147,7 +147,7 @@ def test_an_exception_ends_the_program_and_is_the_callers(compiler):
         with pytest.raises(StopError, match="at three"):
             f(0)
     assert seen == [1, 2, 3, 1, 2, 3]
-    # The device works after the error.
+    # The device still works after the error.
     assert nx.jit(lambda x: x + 1, compiler=compiler)(1).item() == 2
 
 
@@ -184,7 +184,7 @@ def test_a_hook_may_run_programs(compiler):
     def f(x):
         return nx.fori(0, 40, lambda i, s: nx.hook(s + 1, look), x)
 
-    # Run in more threads concurrently than a device has.
+    # Run more concurrent threads than a device has.
     threads = [threading.Thread(target=nx.jit(f, compiler=compiler), args=(0.0,)) for _ in range(4)]
     for thread in threads:
         thread.start()

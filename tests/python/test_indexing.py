@@ -29,7 +29,7 @@ def arrays_with_keys(draw, masks=True):
             items.append(slice(draw(bounds), draw(bounds), step))
         elif kind == "mask" and masks:
             count = draw(st.sampled_from([n for n in (1, 2) if axis + n <= len(shape)]))
-            # Together with other indices, the number of true elements must broadcast.
+            # The number of true elements must broadcast with other indices.
             mask = np.zeros(shape[axis : axis + count], bool)
             mask.flat[draw(st.integers(0, mask.size - 1))] = True
             items.append(mask)
@@ -69,7 +69,7 @@ def test_reading_is_numpys(case):
 
 @FEW
 @given(arrays_with_keys(masks=False))
-# An ellipsis comes between indices even where it covers no axis.
+# An ellipsis separates indices even if it covers no axis.
 @example((np.zeros((1, 1, 1), np.float32), (None, 0, ..., np.array([0, 0]), 0)))
 def test_reading_is_numpys_where_indices_are_traced(case):
     x, key = case
@@ -154,7 +154,7 @@ def test_negative_indices_count_from_the_end(compiler):
             assert added.tolist() == [10, 26, 35]
         assert x[[-1]].tolist() == [30]
         assert x[np.int64(-1)].item() == 30
-        # An index out of range reads the nearest element, and is not written.
+        # An out-of-range index reads the nearest element, and a write to it is dropped.
         assert nx.take(x, [5, -9]).tolist() == [30, 10]
         assert nx.indexed_put(x, [[3], [-4]], [0, 0]).tolist() == [10, 20, 30]
 
@@ -331,7 +331,7 @@ IN_NUMPY = {"multiply": np.multiply, "max": np.maximum, "min": np.minimum}
 @pytest.mark.parametrize("dtype", ["f64", "f32", "bf16", "f16", "u8", "s8", "s32", "u64", "s64"])
 def test_all_updates_of_an_element_are_combined(name, dtype, compiler):
     rng = np.random.default_rng(7)
-    # Whole numbers whose products every dtype holds, or wraps alike.
+    # Integers whose products are exact in every dtype, or wrap to the same value.
     x = rng.integers(1, 3, 50)
     updates, places = rng.integers(1, 3, 200), rng.integers(-50, 50, 200)
     numpys = {"u8": "u1", "u64": "u8", "s8": "i1", "s32": "i4", "s64": "i8"}
@@ -359,7 +359,7 @@ def test_updates_of_rows_and_of_each_entry_of_a_batch(name, compiler):
     with nx.default_options(compiler=compiler):
         together = nx.jit(nx.vmap(update))(x, places, updates)
         np.testing.assert_allclose(together, expected)
-        # Some of the operands are the same for all entries.
+        # Some operands are shared by all entries.
         for axes in ((None, 0, 0), (0, None, 0), (0, 0, None), (None, 0, None), (None, None, 0)):
             given = [
                 a if axis is None else b

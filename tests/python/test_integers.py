@@ -78,7 +78,7 @@ def test_divisions_by_numbers(jit, dtype, divisor):
     np.testing.assert_array_equal(found[1], x % x.dtype.type(divisor))
     if x.dtype.kind == "i":
         found = jit(lambda x: (x // -divisor, x % -divisor))(x)
-        # numpy warns of the smallest one by -1, which has no quotient.
+        # NumPy warns about the smallest integer divided by -1, whose quotient does not fit.
         with np.errstate(over="ignore"):
             np.testing.assert_array_equal(found[0], x // x.dtype.type(-divisor))
         np.testing.assert_array_equal(found[1], x % x.dtype.type(-divisor))
@@ -126,7 +126,7 @@ def test_what_is_one_of_some(jit):
     assert jit(lambda x: nx.isin(x, [1j, 2j]))(np.array([1j, 3])).tolist() == [True, False]
 
 
-#: Functions of a matrix whose intermediate results do not fit into its dtype, and NumPy's.
+#: Functions of a matrix whose intermediate results do not fit in its dtype, with NumPy's functions.
 FLOAT_RESULTS = {
     **{
         f"vector_norm {order}": (
@@ -147,7 +147,8 @@ FLOAT_RESULTS = {
         lambda x: np.lib.stride_tricks.sliding_window_view(x, 4, axis=1).mean(axis=-1),
     ),
     "mean": (lambda x: nx.mean(x, axis=1), lambda x: x.mean(axis=1)),
-    # Like Nx, deviations of integers square in f32, which does not hold the squares of 64 bits.
+    # As in Nx, deviations of integers are squared in f32, which cannot represent squares of 64-bit
+    # integers.
     "std": (
         lambda x: nx.std(nx.astype(x, "f64"), axis=1),
         lambda x: x.std(axis=1),
@@ -169,6 +170,6 @@ def test_float_functions_of_extreme_integers(jit, name, dtype):
     ends = np.iinfo(dtype)
     x = np.array([[ends.max] * 6, [ends.min] * 6, [0, ends.max, 64, ends.min, 7, ends.max]], dtype)
     wanted = expected(x.astype(np.float64))
-    # Differences of large numbers are rounded relative to the numbers.
+    # Differences of large numbers have rounding errors relative to the numbers.
     slack = 1e-6 * float(np.abs(wanted).max())
     np.testing.assert_allclose(jit(function)(x), wanted, rtol=1e-5, atol=slack)

@@ -79,7 +79,7 @@ except KeyboardInterrupt:
     print("interrupted 1.0", flush=True)
 """
 
-# The products use all threads of the device, and the program does not end.
+# The products use all threads of the device, and the program never ends.
 LEFT_BEHIND = """
 import os
 
@@ -143,7 +143,7 @@ def test_an_interrupt_is_answered(script):
         stderr=subprocess.PIPE,
         text=True,
     )
-    # One that does not answer must not hold up all other tests.
+    # A child process that does not answer must not delay all other tests.
     limit = threading.Timer(120, child.kill)
     limit.start()
     try:
@@ -156,7 +156,7 @@ def test_an_interrupt_is_answered(script):
         assert line == "interrupted 1.0\n" or line == "interrupted 2.0\n", (
             line + child.stderr.read()
         )
-        # Machines under load need longer.
+        # Machines under load need more time.
         assert answered < 10
         child.wait(60)
     finally:

@@ -11,7 +11,7 @@ nn = nx.nn
 RNG = np.random.default_rng(0)
 
 TRANSPOSED = [
-    # Strides, padding, dilation, groups, window.
+    # The columns are strides, padding, dilation, groups and window.
     (1, "valid", 1, 1, 3),
     (2, "valid", 1, 1, 3),
     (2, ((1, 1), (0, 2)), 1, 1, 3),
@@ -91,7 +91,7 @@ def test_conv_transpose_by_hand():
         nn.conv_transpose(nx.ones((1, 1, 5)), nx.ones((1, 1, 3)), strides=(1, 2))
 
 
-#: Results of ``jax.image.resize`` of 0, 1, … of a size to another one.
+#: Results of ``jax.image.resize`` for the numbers 0, 1, …, from one size to another.
 RESIZED = [
     (8, 4, "linear", True, [0.714286, 2.5, 4.5, 6.285714]),
     (8, 4, "linear", False, [0.5, 2.5, 4.5, 6.5]),
@@ -148,7 +148,7 @@ def test_bicubic_interpolation(compiler):
         places = (np.arange(target) + 0.5) * size / target - 0.5
         taps = np.floor(places).astype(int)[:, None] + np.arange(-1, 3)
         weights = np.zeros((target, size))
-        # Neighbors beyond the edge are the edge.
+        # Neighbors outside of the image equal the edge.
         rows = np.repeat(np.arange(target), 4)
         np.add.at(
             weights,

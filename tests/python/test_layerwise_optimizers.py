@@ -55,7 +55,7 @@ def adafactor(param, grads):
         if g.ndim == 2:
             rows = decay * rows + (1 - decay) * (g**2 + 1e-30).mean(axis=0)
             columns = decay * columns + (1 - decay) * (g**2 + 1e-30).mean(axis=1)
-            # The estimate of the mean of squares has the given rows and columns.
+            # The estimated mean of squares is the outer product of row and column means.
             update = g / np.sqrt(np.outer(columns, rows) / rows.mean())
         else:
             squares = decay * squares + (1 - decay) * (g**2 + 1e-30)
@@ -80,7 +80,7 @@ def muon(param, grads):
         x = 0.95 * m / (1 - 0.95 ** (step + 1)) + 0.05 * g / (1 - 0.95**step)
         left, singular, right = np.linalg.svd(x, full_matrices=False)
         singular = singular / np.linalg.norm(singular)
-        for _ in range(5):  # The iteration acts on the singular values alone.
+        for _ in range(5):  # The iteration changes only the singular values.
             singular = 3.4445 * singular - 4.775 * singular**3 + 2.0315 * singular**5
         yield -RATE * (left * singular) @ right * np.sqrt(max(1.0, param.shape[1] / param.shape[0]))
 

@@ -165,7 +165,7 @@ NOTES = sorted(
     {
         span
         for row in tables("docs/names.md")
-        # Behind the mark of Rust stand names of Rust, which another test resolves.
+        # Names after `Rust:` are names of Rust, which another test resolves.
         for span in spans(row["note"].partition("Rust:")[0])
         if re.search(r"[.(\[]", span)
     }

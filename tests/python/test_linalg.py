@@ -92,7 +92,7 @@ def test_norms_at_the_ends_of_the_range(dtype, compiler):
 
 
 def test_norms_of_vectors_of_one_number_are_its_size():
-    # Scaling loses no bit.
+    # The scale is a power of two, so that scaling is exact.
     x = matrices(1000)
     found = nx.linalg.norm(x[:, None], axis=1)
     assert np.array_equal(np.asarray(found), np.sqrt(np.square(x)))
@@ -128,7 +128,7 @@ def test_systems_broadcast():
 @pytest.mark.parametrize("engine", ["evaluator", "xla"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
 def test_systems_of_all_sizes(dtype, engine):
-    # Systems of up to 32 unknowns are solved in one step, larger ones in blocks.
+    # Systems with up to 32 unknowns are solved in one step, larger systems in blocks.
     solve = nx.jit(nx.linalg.solve, compiler=engine)
     tolerance = 2e-3 if dtype == "float32" else 1e-9
     for side in (1, 2, 3, 7, 31, 32, 33, 70):

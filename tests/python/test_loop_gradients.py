@@ -46,7 +46,7 @@ def bounded(w, h, **keeps):
         h, i = state
         return trip(w, h, ROWS[i]), i + 1
 
-    # It ends before the bound does.
+    # The loop ends before the bound is reached.
     return nx.sum(nx.while_loop(lambda s: s[1] < STEPS, body, (h, 0), max_trips=50, **keeps)[0])
 
 
@@ -83,7 +83,7 @@ def test_all_ways_give_the_same(method, compiler, expected):
     for loop in (scanned, counted, bounded, until):
         if loop is until and method in ("store", "recompute"):
             continue
-        # Compiling takes long: there, a scan and an open loop speak for the others.
+        # Compiling takes long, so XLA runs only a scan and an unbounded loop.
         if compiler == "xla" and loop in (counted, bounded):
             continue
         first, second = expected[scanned if loop is scanned else counted]
@@ -151,7 +151,7 @@ def test_bytes_decide_where_nothing_else_does():
         expression = nx.debug_expr(nx.grad(lambda w: scanned(w, H, **keeps)))(W)
         return expression.op_counts()["while"], str(expression)
 
-    # One forward loop with residuals, and one backward loop. No loop only counts.
+    # One forward loop with residuals, and one backward loop. No additional loop counts iterations.
     stored = whiles()
     assert stored[0] == 2
     assert whiles(gradient="store") == stored

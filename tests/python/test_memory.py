@@ -9,7 +9,7 @@ from children import run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and /proc")
 
-#: Each asks for some megabytes; the pool of freed memory is empty.
+#: Programs that each allocate several megabytes; the pool of freed memory is empty.
 ASKING = {
     "add": "x + 1",
     "window_reduce": "nx.window_sum(nx.ones((1 << 20,)), (3,))",

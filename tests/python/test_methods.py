@@ -167,6 +167,6 @@ def test_devices_of_the_standard():
     moved = nx.astype(x, "f64", device=DEVICE)
     assert (moved.device, moved.dtype) == (DEVICE, nx.float64)
     assert nx.fft.fftfreq(4, device=DEVICE).device == DEVICE
-    # A traced value lives where its program runs.
+    # A traced value reports the device on which its program runs.
     like = nx.jit(lambda x: nx.zeros(2, device=x.device) + x.to_device(x.device))
     assert like(x).tolist() == [1.0, 1.0]

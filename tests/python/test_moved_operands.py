@@ -9,7 +9,7 @@ import nxla as nx
 
 SHAPES = [(1,), (5,), (8,), (2, 2), (4, 4), (2, 64), (1, 2, 2), (2, 2, 2), (3, 5, 4), (4, 4, 16)]
 
-#: Functions that move elements, of a namespace of functions and an array.
+#: Functions that move elements; the arguments are a namespace of functions and an array.
 MOVED = {
     "transposed": lambda m, x: m.permute_dims(x, tuple(range(x.ndim))[::-1]),
     "turned": lambda m, x: m.moveaxis(x, 0, -1),

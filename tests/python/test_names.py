@@ -159,7 +159,8 @@ def _names_in_documents():
         if "generated" in path.parts or "_build" in path.parts:
             continue
         for name in set(re.findall(r"\bnx((?:\.[A-Za-z]\w*)+)", path.read_text(encoding="utf-8"))):
-            # The name of a page, and the documented example of a name that does not exist.
+            # A span that is the name of a page, and the documented example of a name that does not
+            # exist.
             if name in (".md", ".concatenate"):
                 continue
             yield path.relative_to(ROOT).as_posix(), name

@@ -5,7 +5,7 @@ import pytest
 
 import nxla as nx
 
-#: More than `float16` and the 8-bit floats have numbers for.
+#: More elements than the largest number of `float16` and of the 8-bit floats.
 MANY = 70_000
 
 #: The distance from 1 to the next number.
@@ -116,5 +116,6 @@ def test_a_normalisation_by_hand(compiler):
     with nx.default_options(compiler=compiler):
         narrow, exact = gradient("f16"), gradient("f32")
     assert np.abs(narrow - exact).max() < 2e-3 * np.abs(exact).max()
-    # The gradient of what does not change with a shift adds up to zero.
+    # The function does not change if a constant is added to its operand, so its gradient sums to
+    # zero.
     assert np.abs(narrow.sum(axis=0)).max() < 0.05, narrow.sum(axis=0)

@@ -53,7 +53,7 @@ def test_activations(name, options, theirs):
     assert np.isfinite(np.asarray(got)).all()
     np.testing.assert_allclose(np.asarray(got)[sound], value[sound], rtol=2e-5, atol=1e-6)
     assert np.isfinite(np.asarray(slope)).all()
-    # At the bends, and far out where JAX overflows, other slopes are as good.
+    # At kinks, and for large numbers for which JAX overflows, other slopes are valid too.
     kept = np.isfinite(rise) & (np.abs(x) < 1e30) & ~np.isin(x, [0.0, -1.0, 1.0, -3.0, 3.0, 6.0])
     np.testing.assert_allclose(np.asarray(slope)[kept], rise[kept], rtol=3e-4, atol=1e-5)
 
@@ -119,7 +119,7 @@ def test_softmax(compiler):
             )
             expected = jax.grad(lambda x, f=name: jnp.sum(getattr(jax.nn, f)(x) * weights))(x[:2])
             np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-6)
-        # Sums of many narrow numbers keep their digits.
+        # Sums of many narrow floats keep their precision.
         assert nx.sum(nx.astype(nx.nn.softmax(nx.zeros(5000, dtype="bf16")), "f32")).item() == (
             pytest.approx(1.0, rel=1e-2)
         )
@@ -197,7 +197,7 @@ def test_norms(compiler):
         _, moved, spread = nx.nn.batch_norm_train(x, mean, variance, momentum=0.75)
         np.testing.assert_allclose(moved, 0.75 * mean + 0.25 * x.mean((0, 1)), rtol=1e-5)
         np.testing.assert_allclose(spread, 0.75 * variance + 0.25 * x.var((0, 1)), rtol=1e-5)
-        # The mean of large numbers is taken off before they are squared.
+        # The mean of large numbers is subtracted before they are squared.
         np.testing.assert_allclose(
             nx.nn.layer_norm(nx.tensor([10000.0, 10001.0], "f32")), [-1.0, 1.0], rtol=1e-4
         )

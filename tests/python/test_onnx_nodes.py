@@ -75,7 +75,7 @@ def outcome(parts: dict[int, list[bytes]], **options: Any) -> tuple[str, str]:
     except (nx.ArgumentError, nx.FormatError) as error:
         is_refused = "unsupported operation" in str(error) or "not supported" in str(error)
         return ("unsupported" if is_refused else "failed"), str(error)
-    except Exception as error:  # The test reports every error together.
+    except Exception as error:  # Collect all errors, so that the test reports them together.
         return "failed", f"{type(error).__name__}: {error}"
     return "passed", ""
 

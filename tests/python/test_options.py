@@ -60,7 +60,7 @@ def test_settings_belong_to_the_compiler_in_force():
         with pytest.raises(nx.OptionError, match="it has no options"):
             nx.jit(lambda x: x, precision="high")
         nx.jit(lambda x: x, compiler="xla", precision="high")
-    # Without one in force it may be any that knows the setting.
+    # Without a compiler in the options, any compiler with this setting is accepted.
     nx.jit(lambda x: x, precision="high")
 
     class Own(nx.Compiler):

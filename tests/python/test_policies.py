@@ -104,7 +104,7 @@ def test_equal_stages_are_compiled_once():
     after = nx.cache_report()
     stages = nx.graph.split(nx.debug_expr(model)(*arguments), "layers")
     distinct = len({stage.digest for stage in stages})
-    # The executable of all stages is one more.
+    # The executable of all stages together is an additional one.
     assert after["misses"] - before["misses"] == distinct + 1
     assert len(stages) > distinct + 5
 
@@ -236,7 +236,7 @@ def test_loops_that_count_are_as_long_as_they_say():
     expression = nx.debug_expr(both)(0.5, 0.5)
     stages = nx.graph.split(expression, lambda node: "before" if node.op == "sqrt" else "none")
     short, long, _ = (end - start for *_, start, end, _ in stages.simulate(1).runs)
-    # Besides its work a stage takes some microseconds.
+    # A stage takes some microseconds in addition to its work.
     assert 100 < long / short <= 1000
     begun = []
 

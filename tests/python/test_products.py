@@ -23,7 +23,7 @@ def sums(draw):
     for _ in range(draw(st.integers(1, 4))):
         letters = draw(st.lists(st.sampled_from(sorted(sizes)), max_size=3))
         shape = [draw(st.sampled_from([1, sizes[letter]])) for letter in letters]
-        # A letter that is repeated in one operand takes a diagonal, of axes of one size.
+        # A letter that is repeated in one operand denotes a diagonal, so its axes have equal sizes.
         shape = [shape[letters.index(letter)] for letter in letters]
         term = "".join(letters)
         if covered and draw(st.booleans()):
@@ -125,7 +125,7 @@ def test_order_of_contractions(compiler, monkeypatch):
         for optimize in (True, False, "optimal", path, path[1:], [(0, 1, 2, 3)]):
             got = nx.einsum(subscripts, *arrays, optimize=optimize)
             np.testing.assert_allclose(got, expected, rtol=1e-4)
-        # Without the package the engine chooses.
+        # Without the package, nxla chooses the order of the products.
         monkeypatch.setitem(sys.modules, "opt_einsum", None)
         np.testing.assert_allclose(nx.einsum(subscripts, *arrays), expected, rtol=1e-4)
     with pytest.raises(nx.ArgumentError, match="not installed"):

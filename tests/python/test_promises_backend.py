@@ -180,7 +180,7 @@ def test_inspection_says_client_device_and_buffer_and_reads_what_it_prints(devic
     assert lines[3].startswith("  [0.0, 1.0, ")
     assert lines[3].endswith(", ..., 9997.0, 9998.0, 9999.0]")
     assert repr(x) == text
-    # The host needs no such line, and shows the same.
+    # A tensor on the host is printed without the line of the device.
     assert [*lines[:2], *lines[3:]] == repr(x.to_device("host")).splitlines()
     assert repr(nx.vectorize(nx.ones((2, 2), device=device), "v")).splitlines()[1:3] == [
         "  vectorized[v: 2]",

@@ -21,7 +21,7 @@ def same(found, expected, rtol=1e-6):
     np.testing.assert_allclose(np.asarray(found), expected, rtol=rtol, atol=1e-6)
 
 
-# --- the suite that every compiler passes ---
+# --- the tests that every compiler passes ---
 
 
 def test_element_wise_functions_and_broadcasting(compiler):
@@ -442,7 +442,7 @@ def test_jit_gets_key_variables_function_and_a_list_of_lists():
     assert jitted(x, 5.0)["sum"].tolist() == [16.0, 16.0]
     assert jitted({"a": 1.0, "b": 3}, scale=2.0)["sum"].item() == 7.0
     assert compiler.calls == [("jit", 1)] * 3
-    # The key has types and no values: the function is traced once for each type.
+    # The key contains types but no values: the function is traced once for each type.
     assert seen == ["callbacks"] * 2
     assert {key for key, *_ in compiler.traced} == {f}
 

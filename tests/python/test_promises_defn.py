@@ -18,7 +18,7 @@ def line_of(function, text):
     return first + next(index for index, line in enumerate(lines) if text in line)
 
 
-# --- truth of values ---
+# --- boolean conversion ---
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float32", "complex64"])
@@ -577,7 +577,7 @@ def test_gradients_can_be_taken_inside_and_outside_of_traces(compiler):
     assert outside == pytest.approx(inside, rel=1e-6)
 
 
-# --- functions are not changed ---
+# --- functions are not modified ---
 
 
 def documented(x: nx.Tensor, scale: float = 2.0) -> nx.Tensor:
@@ -735,7 +735,7 @@ def test_a_lazy_tensor_checks_what_it_produces(compiler):
         nx.Lazy(nx.template(()), 3)
 
 
-# --- options among templates, conflicts ---
+# --- options next to templates, conflicts ---
 
 
 def test_options_among_templates_are_understood_or_refused(compiler):

@@ -53,7 +53,7 @@ def test_a_large_tensor_of_one_number_becomes_that_number(compiler, fill):
     result = np.asarray(nx.jit(lambda x: x * filled, compiler=compiler)(1.0))
     np.testing.assert_array_equal(result, filled)
     assert np.isnan(fill) or result.tobytes() == filled.tobytes()
-    # All but one element are not enough.
+    # An array with a single different element is not stored as a scalar.
     filled[99, 199] = 1.0
     assert nx.debug_expr(lambda x: nx.minimum(x, filled))(1.0).captured
 
@@ -534,7 +534,7 @@ def test_a_function_of_elements_has_the_name_of_the_python_function():
     assert nx.debug_expr(other)(1.0, 2.0).digest == nx.debug_expr(larger)(1.0, 2.0).digest
 
 
-# --- parameters and loops by hand ---
+# --- explicit parameters and loops ---
 
 
 def test_parameters_have_positions(compiler):

@@ -43,7 +43,7 @@ def test_an_accumulator_splits_every_so_many_operations(compiler, every):
     operations = [n.op for s in stages for n in s.expr.nodes if n.op not in ("parameter",)]
     assert operations == ["sin", "cos", "tanh", "exp", "negate", "abs", "sqrt"]
     assert count == 1 + len(operations)
-    # The last operation has nothing after it.
+    # No operation follows the last one.
     sizes = [sum(n.op != "parameter" for n in s.expr.nodes) for s in stages]
     assert sum(sizes) == 7
     assert all(size == every for size in sizes[:-1])

@@ -21,7 +21,7 @@ def test_every_test_that_the_page_names_exists():
     for row in rows:
         held = re.findall(r"`([\w/.]+)::(\w+)`", row)
         assert held, row
-        # Each promise has a test of Python; many have a twin in Rust.
+        # Each promise has a test in Python, and many have one in Rust too.
         assert any(path.endswith(".py") for path, _ in held), row
         for path, name in held:
             code = (ROOT / path).read_text(encoding="utf-8")

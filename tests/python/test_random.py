@@ -13,7 +13,7 @@ def test_keys():
     assert random.key(999999999999).tolist() == [232, 3567587327]
     assert random.key(-1).tolist() == [2**32 - 1, 2**32 - 1]
     assert random.key(nx.tensor(12, "u64")).tolist() == [0, 12]
-    # The generator's published vectors: zeros, and the digits of pi.
+    # The published test vectors of the generator: zeros, and the digits of pi.
     assert random.fold_in(random.key(0), 0).tolist() == [1797259609, 2579123966]
     key = nx.tensor([320440878, 57701188], "u32")
     data = nx.tensor((608135816 << 32) + 2242054355, "u64")
@@ -101,7 +101,7 @@ def test_integers_between_wide_bounds(bounds, dtype, compiler):
 
         x = [int(value) for value in nx.jit(draw, compiler=compiler)(random.key(3)).tolist()]
         assert low <= min(x) <= max(x) < high
-        # The numbers of values in 5 parts of the range, and 5 of their standard deviations.
+        # The counts of values in 5 parts of the range must be within 5 standard deviations.
         span = high - low
         found = np.bincount([(value - low) * 5 // span for value in x], minlength=5)
         starts = [-(-part * span // 5) for part in range(6)]

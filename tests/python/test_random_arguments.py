@@ -8,7 +8,7 @@ import nxla as nx
 
 KEY = nx.random.key(7)
 
-#: Calls in the order of Nx, and the same draw in the order of JAX.
+#: Calls with the argument order of Nx, and the same draw with the argument order of JAX.
 ORDERS = {
     "uniform": (
         lambda: nx.random.uniform(KEY, -1.0, 1.0, shape=(2, 3), dtype="f64"),

@@ -94,7 +94,7 @@ PYTHON = {
     "remainder": "fmod",
 }
 
-#: For each op, a function and what makes its arguments of a dtype.
+#: For each op: a function, and the function that makes its arguments with a given dtype.
 USES = {op: (getattr(nx, PYTHON.get(op, op)), lambda d: [numbers(d, 2, 3)]) for op in UNARY}
 USES["acosh"] = (nx.acosh, lambda d: [numbers(d, 2, 3, low=1.5, high=2.5)])
 for _op in BINARY:

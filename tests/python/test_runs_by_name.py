@@ -164,7 +164,7 @@ def test_shared_nodes_print_once():
     assert len(lines) < len(found.nodes) + 10
     assert lines[:2] == ["#nxla.Expr<", f"  {{'parts': [{', '.join(['f32'] * 10)}], 'sum': f32}}"]
     assert lines[-2].startswith("  {'parts': [")
-    # The result of one tensor looks as ever.
+    # The printed form of a single result is unchanged.
     assert str(nx.debug_expr(nx.sin)(1.0)).splitlines()[-1] == ">"
     empty = nx.debug_expr(lambda x: ())(1.0)
     assert str(empty) == "#nxla.Expr<\n  ()\n  \n  \n  ()\n>"
@@ -197,7 +197,7 @@ def test_lists_and_dicts_are_static_values(compiler):
 
     options = {"scales": [2, 3], "names": {"a"}}
     assert f(1.0, options).item() == f(1.0, options=dict(options)).item() == 3.0
-    assert len(seen) == 2  # By position and by name are two signatures.
+    assert len(seen) == 2  # Calls by position and by name have different signatures.
     options["scales"][0] = 4
     assert f(1.0, options).item() == 5.0
     # Equal values of different classes are different static arguments.

@@ -15,7 +15,7 @@ import pytest
 import nxla as nx
 import test_dtype_pairs
 
-#: For each dtype some elements, and a scalar that 32 bits do not hold.
+#: For each dtype: elements, and a scalar that does not fit in 32 bits.
 WIDE = {
     "f64": ([0.3, 0.7, 2.3], 0.1),
     "c128": ([0.3 + 0.2j, 0.7, 2.3j], 0.1 + 0.3j),
@@ -62,7 +62,8 @@ def add(x, y):
 MASK = np.array([True, False, True])
 INDEX = nx.tensor([1])
 
-#: Name, kinds of dtypes, our function of a tensor and a scalar, and NumPy's.
+#: The name, the kinds of dtypes, the function of nxla for a tensor and a scalar, and NumPy's
+#: function.
 UPDATES = [
     ("at.set", "fci", lambda x, s: x.at[1].set(s), put),
     ("at.set at a tensor", "fci", lambda x, s: x.at[nx.tensor(1)].set(s), put),
@@ -226,7 +227,7 @@ def two(name):
 
 ROWS = [*UPDATES, *CHOICES, *COMPARISONS, *COMPUTED, *(row for name in _TWO for row in two(name))]
 
-#: Functions whose further operands are functions, or numbers that are parameters of an algorithm.
+#: Functions whose other operands are functions, or are parameters of an algorithm.
 WITHOUT_SCALARS = {
     "checkpoint", "custom_grad", "custom_jvp", "matrix_rank", "pinv", "window_reduce",
 }  # fmt: skip

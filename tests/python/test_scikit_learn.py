@@ -10,7 +10,8 @@ import os
 import numpy as np
 import pytest
 
-# scikit-learn asks SciPy for its own support of arrays, which reads this when it is imported first.
+# SciPy reads this variable when it is first imported; scikit-learn requires SciPy's support of the
+# Array API.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 

@@ -171,8 +171,7 @@ def test_positions_of_extrema_of_many(dtype, engine):
 @pytest.mark.parametrize("tie_break", ["low", "high"])
 def test_positions_of_extrema_with_ties(shape, dtype, tie_break):
     x = np.random.default_rng(2).integers(0, 2, shape).astype(dtype)
-    # Place the value in the last row, after the rows that are counted together, and in a single
-    # row.
+    # Place the value in the last row, which is not part of a group of rows, and in a single row.
     x[-1] = x.max() if dtype == "bool" else 2
     x[:, -1] = x[:, 0]
     for axis in (0, 1):
@@ -194,7 +193,7 @@ def test_the_largest_of_many(dtype, k, engine):
     if dtype.startswith("float"):
         x[2, 17] = nan
     values, positions = nx.jit(lambda x: nx.top_k(x, k), compiler=engine)(x)
-    # Of equal ones the first come first, and NaN before everything.
+    # Equal elements keep their order, and NaN comes before all numbers.
     order = np.argsort(np.where(np.isnan(x), -np.inf, -x.astype("f8")), axis=1, kind="stable")
     np.testing.assert_array_equal(positions, order[:, :k])
     np.testing.assert_array_equal(values, np.take_along_axis(x, order[:, :k], 1))

@@ -38,7 +38,7 @@ def same_bits(found, expected):
     assert len(found) == len(expected)
     for x, y in zip(found, expected, strict=True):
         assert (x.dtype, x.shape) == (y.dtype, y.shape)
-        # numpy has no numbers of 16 bits of that kind.
+        # NumPy does not have bfloat16.
         dtype = "float32" if x.dtype == nx.bfloat16 else x.dtype
         left, right = np.asarray(x.astype(dtype)), np.asarray(y.astype(dtype))
         assert left.tobytes() == right.tobytes()
@@ -297,7 +297,7 @@ def test_hooks_of_nested_loops_are_called_in_order():
 
 
 def test_regions_that_are_used_again_and_again_end():
-    # Each level holds the one below twice: written out, it would be thousands of loops.
+    # Each level contains the previous level twice: written out, it would be thousands of loops.
     def level(depth):
         if depth == 0:
             return lambda x: x * 0.5 + 1.0

@@ -11,7 +11,7 @@ import nxla as nx
 special = nx.special
 
 BESSEL = ("i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "y0", "y1")
-#: The functions of one argument, and the range of arguments.
+#: The functions of one argument, with the range of their arguments.
 UNARY = {name: (1e-3 if name[0] in "ky" else -40.0, 40.0) for name in BESSEL} | {
     "entr": (1e-3, 5.0),
     "logit": (0.01, 0.99),
@@ -59,7 +59,7 @@ def test_functions_of_one_argument(compiler, name, dtype):
         found = getattr(special, name)(tensor)
     assert found.dtype == dtype
     eps = 1e-14 if dtype == "f64" else 2 * float(nx.finfo(dtype).eps)
-    # Functions with zeros have absolute errors near them.
+    # Near zeros of a function, the error is absolute.
     size = np.maximum(np.abs(expected), {"j": 0.1, "y": 0.1, "e": 0.1, "l": 1.0}.get(name[0], 0.0))
     error = np.abs(np.asarray(nx.astype(found, "f64")) - expected)
     assert np.all(error <= eps * size), (x[np.argmax(error / size)], np.max(error / size))
@@ -114,7 +114,7 @@ def test_edges_of_bessel_functions(name):
     x = np.array([0.0, math.inf, math.nan] + ([-1.0] if name[0] in "ky" else [-math.inf]))
     with np.errstate(all="ignore"):
         expected = of_scipy(name, x)
-    if name in ("i0e", "i1e", "j0", "j1", "y0", "y1"):  # SciPy has NaN for some limits.
+    if name in ("i0e", "i1e", "j0", "j1", "y0", "y1"):  # SciPy returns NaN for some limits.
         expected[1] = 0.0
     if name in ("i0e", "i1e", "j0", "j1"):
         expected[3] = 0.0
@@ -132,7 +132,7 @@ def test_derivatives(name):
         "xlog1py": (2.0, 3.0), "zeta": (2.5, 1.5), "logit": (0.3,),
     }  # fmt: skip
     arguments = tuple(nx.tensor(x, dtype="f64") for x in points.get(name, (1.7,)))
-    if name == "polygamma":  # The order is a whole number.
+    if name == "polygamma":  # The order must be an integer.
         nx.testing.check_grads(lambda x: function(1.0, x), arguments[1:], order=2)
     else:
         nx.testing.check_grads(function, arguments, order=1 if name == "betainc" else 2)
@@ -152,7 +152,7 @@ def test_derivatives_in_the_parameter_of_the_gamma_distribution(a, ratio):
 
 
 def test_whole_parameters_have_the_derivatives_of_their_neighbors():
-    # The continued fraction of a whole parameter ends; its derivative does not.
+    # The continued fraction of an integer parameter is finite, but its derivative is not.
     def slope(a):
         return nx.grad(special.gammainc)(
             nx.tensor(a, dtype="f64"), nx.tensor(5.0, dtype="f64")

@@ -250,7 +250,7 @@ def test_writes_that_collide_by_clamping(compiler):
     check_gradient(write, np.ones(3), [0.0, 0.0, 5.0], compiler)
 
 
-# --- control flow of many entries ---
+# --- control flow with vectorized axes ---
 
 
 def branches(w, x):
@@ -464,7 +464,7 @@ def bce(x, label):
     return -label * np.log(sigmoid(x)) - (1 - label) * np.log(sigmoid(-x))
 
 
-#: A function of two numbers, the one of NumPy, and points where an implementation changes branches.
+#: A function of two numbers, NumPy's function, and points where an implementation changes branches.
 SMOOTH = {
     "logaddexp": (nx.logaddexp, np.logaddexp, [(0, 0), (1, 1), (-2, -2), (1, 3), (3, 1)]),
     "hypot": (nx.hypot, np.hypot, [(1, 1), (-1, 1), (2, -2), (3, 4), (0, 2), (-2, 0)]),

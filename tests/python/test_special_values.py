@@ -18,7 +18,7 @@ DTYPES = ["f64", "f32", "f16", "bf16"]
 POSITIVE = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 100.0]
 NEGATIVE = [-x for x in POSITIVE]
 FINITE = [*POSITIVE, *NEGATIVE, 0.0, -0.0]
-#: The numbers for each word of a case.
+#: The numbers for each symbol of a case.
 NUMBERS = {
     "nan": [nan], "inf": [inf], "-inf": [-inf], "±inf": [inf, -inf], "0": [0.0], "-0": [-0.0],
     "±0": [0.0, -0.0], "±1": [1.0, -1.0], "+": POSITIVE, "-": NEGATIVE, "finite": FINITE,
@@ -32,7 +32,7 @@ NUMBERS = {
     "not 0": [*POSITIVE, *NEGATIVE, inf, -inf, nan],
     "not 1": [x for x in [*FINITE, inf, -inf, nan] if x != 1],
 }  # fmt: skip
-#: The functions for words of a result; other words are numbers.
+#: The checks for symbols of a result; other symbols are numbers.
 RESULTS = {
     "x1": lambda x, _: x, "x2": lambda _, y: y, "|x1|": lambda x, _: abs(x),
     "-|x1|": lambda x, _: -abs(x), "|x2|": lambda _, y: abs(y), "π": lambda *_: pi,
@@ -135,7 +135,7 @@ def cases(name):
 def test_special_cases(name, compiler):
     arguments, wanted = zip(*cases(name), strict=True)
     columns = [np.array(column) for column in zip(*arguments, strict=True)]
-    # One program for all dtypes is compiled sooner than one for each.
+    # One program for all dtypes compiles faster than one program for each dtype.
     typed = [[nx.tensor(x, dtype=dtype) for x in columns] for dtype in DTYPES]
     function = getattr(nx, name)
     found = nx.jit(lambda typed: [function(*x) for x in typed], compiler=compiler)(typed)

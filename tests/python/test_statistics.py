@@ -16,7 +16,7 @@ ENGINES = ["evaluator", "xla"]
 shapes = hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4)
 floats = st.floats(-100, 100, width=32, allow_subnormal=False)
 holes = st.one_of(floats, st.just(np.nan))
-# XLA takes numbers below the normal ones for zero.
+# XLA treats subnormal numbers as zero.
 shares = st.floats(0, 1, allow_subnormal=False)
 
 
@@ -53,7 +53,7 @@ def test_quantiles(engine):
                 if method in ("linear", "midpoint"):
                     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-9)
                 else:
-                    # A rounding error in the position takes another neighbour.
+                    # A rounding error in the position selects another neighbor.
                     near = theirs(x, np.clip(share, 0, 100), **{**options, "method": "linear"})
                     assert got.shape == np.shape(near)
                     np.testing.assert_array_equal(np.isnan(got), np.isnan(near))
@@ -70,7 +70,7 @@ def test_methods_of_quantiles(compiler):
             np.testing.assert_allclose(got, np.quantile(x, q, axis=1, method=method))
         assert nx.quantile(x, q, axis=1).shape == (6, 2)
         assert np.isnan(np.asarray(nx.quantile(x, [-0.1, 1.1]))).all()
-        # Equal infinities have no distance to go.
+        # The distance of equal infinities is zero, not NaN.
         assert nx.quantile([0.0, np.inf, np.inf], [0.5, 0.7]).tolist() == [np.inf, np.inf]
         assert nx.quantile([1, 2], 0.5).dtype == nx.float32
         assert nx.quantile(nx.tensor([1.0, 2.0], "f16"), 0.5).dtype == nx.float16
@@ -329,7 +329,7 @@ def test_interpolation(engine):
 
 def test_interpolation_at_its_edges(compiler):
     with nx.default_options(compiler=compiler):
-        # Of two points at one place the last one counts, as in numpy.
+        # Of two points at the same position, the last one is used, as in NumPy.
         assert nx.interp([1.0], [0.0, 1.0, 1.0, 2.0], [0.0, 1.0, 5.0, 6.0]).tolist() == [5.0]
         assert np.isnan(nx.interp(np.nan, [0.0, 1.0], [0.0, 1.0]).item())
         slope = nx.grad(lambda x: nx.interp(x, [0.0, 1.0, 3.0], [0.0, 10.0, 14.0]))

@@ -27,7 +27,7 @@ def threads():
     names = Path("/proc/self/task").glob("*/comm")
     count = 0
     for name in names:
-        # A thread may end while it is looked at.
+        # A thread may end while its state is read.
         with contextlib.suppress(OSError):
             count += name.read_text().strip() == "nxla stream"
     return count

@@ -14,7 +14,7 @@ from nxla import _core
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-#: Names of the compiled module, as users find them.
+#: The compiled classes and functions, under their public names.
 COMPILED = {
     f"{module.__name__}.{name}": getattr(module, name)
     for module in (nx, nx.linalg, nx.fft)
@@ -22,7 +22,7 @@ COMPILED = {
     if inspect.isbuiltin(getattr(module, name))
 }
 
-#: Functions whose examples the docs contain, with two more namespaces.
+#: Public objects that must have an example in the docs, with two more namespaces.
 DOCUMENTED = COMPILED | {
     f"{module.__name__}.{name}": getattr(module, name)
     for module in (nx.nn, nx.random)
@@ -61,7 +61,7 @@ def test_a_compiled_function_says_what_help_shows(name):
     summary = documented.split("\n")[0]
     assert summary[0].isupper() or summary.startswith("`")
     assert summary.endswith(".")
-    # A section on parameters names every one of them.
+    # A section on parameters names every parameter.
     if "\nParameters\n" in documented:
         section = documented.split("\nParameters\n")[1].split("\n\n")[0]
         named = {word for line in section.split("\n") for word in line.split(" : ")[0].split(", ")}

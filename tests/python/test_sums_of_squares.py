@@ -7,14 +7,14 @@ import pytest
 
 import nxla as nx
 
-#: The dtype, and factors whose squares, or sums of squares, it does not hold.
+#: A dtype, and factors whose squares or sums of squares overflow or underflow in this dtype.
 SCALES = [
     ("f16", 1.0), ("f16", 2000.0), ("f16", 2e-4),
     ("bf16", 1e25), ("bf16", 1e-25),
     ("f32", 1e25), ("f32", 1e-25), ("f32", 1e37),
     ("f64", 1e200), ("f64", 1e-200),
 ]  # fmt: skip
-#: Relative errors: of the dtype, with some for the sum.
+#: Relative tolerances: the precision of the dtype, with a margin for the sum.
 CLOSE = {"f16": 4e-3, "bf16": 3e-2, "f32": 1e-5, "f64": 1e-13}
 VALUES = np.array([3.0, -4.0, 1.0, 0.0, 2.5, -0.75])
 

@@ -10,7 +10,7 @@ import nxla as nx
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-#: The pages, and the column of their tables with code of this package.
+#: The pages, and the column of their tables that contains code for nxla.
 PAGES = {
     "guide/control-flow.md": 0,
     "guide/derivatives.md": 0,

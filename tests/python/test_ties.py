@@ -89,7 +89,7 @@ def test_the_last_extremum_of_a_window_receives(compiler, case, dtype, is_max):
             return op(x, source, 2.0, size, strides=strides, padding=padding)
 
         np.testing.assert_array_equal(run(compiler, scatter, x, source), expected)
-        # The derivative goes to the same element.
+        # The derivative belongs to the same element.
         gradient = run(
             compiler, nx.grad(lambda s, x=x, w=weights: nx.sum(scatter(x, s) * w)), source
         )

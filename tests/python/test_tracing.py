@@ -104,7 +104,7 @@ def test_scopes_end_after_errors_and_outside_of_traces():
     assert scopes(model, 1.0) == {"sin": None}
     with nx.named_scope("eager"):
         assert nx.sin(0.0).item() == 0.0
-        # A function that is traced here does not depend on where its first call is.
+        # The scope of a function that is traced here does not depend on its first call.
         assert scopes(nx.sin, 1.0) == {"sin": None}
     for name in ("", "a/b", 3):
         with pytest.raises(nx.ArgumentError, match="named_scope: name: must be a nonempty string"):

@@ -15,7 +15,8 @@ import pytest
 import nxla as nx
 
 SMALL = (8,)
-# Larger than all limits for copies, with enough work to be still running after the call.
+# Larger than all size limits for copies. The computation takes long enough to be running after the
+# call returns.
 LARGE = (256, 256)
 ROUNDS = 1000
 # The number of results under computation while the array is filled again.
@@ -147,7 +148,7 @@ def test_stages_keep_what_they_were_given(compiler):
 @pytest.mark.filterwarnings("ignore::nxla.errors.CaptureWarning")
 def test_captured_arrays_keep_their_values(compiler, shape):
     two = array(shape, 2)
-    # A small array becomes a part of the program, which XLA compiles again for each value.
+    # A small array becomes a constant of the program, which XLA compiles again for each value.
     rounds = ROUNDS if shape == LARGE else 20
     call = lambda x: nx.jit(lambda y: x * y, compiler=compiler)(two)  # noqa: E731
     check_rounds(call, shape, rounds, uneven)

@@ -66,7 +66,7 @@ def test_items_have_types_lines_costs_and_scopes():
                 if row["op"] == "add" and p.startswith("/layer_0"))  # fmt: skip
     assert first == "/layer_0/add"
     assert "/gradient/layer_2/dot" in paths.values()
-    # Scalars are shown at their users.
+    # Scalars are shown at their consumers.
     assert not any(row["op"] == "constant" for row in rows)
     assert {row["constants"] for row in rows if row["op"] == "add"} >= {"0.5"}
 
@@ -192,7 +192,7 @@ def test_ten_thousand_nodes_are_laid_out_in_linear_time():
         page = nx.view(nx.debug_expr(lambda x, count=count: deep(x, count))(1.0))
         nodes, times[count] = run_node("measure_layout.js", page)
         assert nodes >= 3 * count
-    # Four times the nodes: quadratic time would be 16 times as long.
+    # The graph has four times as many nodes: quadratic time would be 16 times as long.
     assert times[3400] < 10 * times[850] + 20
 
 

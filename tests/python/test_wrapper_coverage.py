@@ -43,7 +43,7 @@ def test_stubs_name_everything_of_the_compiled_module():
         name for name in names_of(stubs.body) if not name.startswith("_")
     }
     for name, node in classes.items():
-        # The class that holds the operators is known to type checkers only.
+        # The class that contains the operators exists only for type checkers.
         if name.startswith("_"):
             continue
         bases = [base.id for base in node.bases if isinstance(base, ast.Name)]

@@ -58,7 +58,7 @@ pub(crate) fn unlisted(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
     let of_crates = |file: &&File| CRATES.iter().any(|folder| file.path.starts_with(folder));
     for file in tree.rust().filter(of_crates).filter(|file| file.path != LIST) {
-        // Declarations of a C interface hold its numbers.
+        // The constants of a C interface are declared there.
         if file.path.starts_with("crates/pjrt/src/sys/") {
             continue;
         }

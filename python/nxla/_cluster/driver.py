@@ -123,7 +123,7 @@ class Pass:
             return
         future = self.place.start(task, values, spread=spread)
         if self.place.ahead:
-            # Waiting tasks hold futures; this process holds the others.
+            # Waiting tasks hold their futures; this process holds futures without a waiting task.
             if not self.plan.followers[number]:
                 self.running[number] = future
             if number in self.plan.paced:
@@ -228,8 +228,8 @@ class Pass:
         try:
             raise failure
         finally:
-            # An error refers to its frames, and thereby to the pass, so the pass must not refer
-            # to it.
+            # An error refers to its frames, which refer to the pass. If the pass referred to the
+            # error, the values would stay alive.
             self.failure = RuntimeError("the run has failed")
             del failure
 

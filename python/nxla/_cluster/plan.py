@@ -24,7 +24,7 @@ class Task:
 
     stage: Stage
     arguments: tuple[Source, ...]
-    #: The name in errors.
+    #: The name of the task in errors.
     label: str
     #: Shape and dtype of each result.
     results: list[tuple[tuple[int, ...], Any]]

@@ -76,7 +76,7 @@ def _page(data: str, title: str) -> str:
         "DATA": data,
         "SCRIPT": scripts,
     }
-    # In one pass: the data may contain the name of a part.
+    # Replace all placeholders in one pass, because the data may contain the name of a placeholder.
     return re.sub("@(TITLE|STYLE|DATA|SCRIPT)@", lambda found: parts[found[1]], text)
 
 

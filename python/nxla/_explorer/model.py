@@ -19,7 +19,7 @@ __all__ = ["Model", "Span", "spans_of_profile", "spans_of_timeline"]
 
 #: How nodes are grouped: by scopes of `nxla.named_scope`, by runs of one source line, or not.
 GROUPINGS = ("scope", "line", "none")
-#: The number of inputs up to which they have no group of their own.
+#: The largest number of inputs that are shown without a group.
 _FEW_INPUTS = 12
 
 

@@ -52,7 +52,7 @@ __all__ = [
     "zeros",
 ]
 
-#: The deviation of the standard normal distribution between -2 and 2.
+#: The standard deviation of the standard normal distribution truncated to [-2, 2].
 _TRUNCATED = 0.87962566103423978
 
 
@@ -381,7 +381,7 @@ def orthogonal(scale: float = 1.0, axis: int | None = None) -> Initializer:
         rows = math.prod(shape) // columns if columns else 0
         tall = (max(rows, columns), min(rows, columns))
         q, r = qr(random.normal_split(key, shape=tall, dtype=dtype))
-        # The signs that a factorisation happens to choose are taken out.
+        # Remove the signs, which depend on the factorization algorithm.
         q = _core.multiply(q, _core.sign(_core.take_diagonal(r)))
         matrix = q if rows >= columns else _core.permute_dims(q, (1, 0))
         others = [*shape]

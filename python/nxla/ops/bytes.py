@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: The first bytes of a serialized container; the last one is the version of the format.
 _MAGIC = b"nxla\x00\x00\x00\x02"
 _LENGTH = struct.Struct("<Q")
-#: The number of bytes of the checksum, the BLAKE2b hash of all bytes behind it.
+#: The number of bytes of the checksum, which is the BLAKE2b hash of all bytes after it.
 _CHECKSUM = 16
 
 
@@ -290,7 +290,7 @@ def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
     return value
 
 
-#: How deep containers may nest, here and in the rest of the package.
+#: The maximum nesting depth of containers, here and in the rest of the package.
 _MOST_NESTED = 256
 
 
@@ -379,7 +379,7 @@ class _Reader:
         self.expect(len(described) == 4, "kind, class, structure and children", path, described)
         kind, name, extra, items = described
         self.expect(isinstance(items, list), "a list of children", path, items)
-        # Children were written before what else belongs to the structure.
+        # The items of the structure itself follow the children.
         children = self.items(items, path, depth)
         extra = self.value(extra, f"{path}.structure", depth + 1)
         container: Any = None if name is None else self.class_of_name(name, path)

@@ -116,7 +116,8 @@ def _gradient(f: Tensor, spacing: TensorLike, axis: int, edge_order: int) -> Ten
         return _core.concat([first, last], axis)
     left, right = part(widths, 0, size - 2), part(widths, 1, size - 2)
     before, after = part(slopes, 0, size - 2), part(slopes, 1, size - 2)
-    # The parabola through three points: the slopes, weighted by the width of the other interval.
+    # The slope of the parabola through three points: each slope is weighted by the width of the
+    # other interval.
     inside = (right * before + left * after) / (left + right)
     if edge_order == 2:
         bend = (after - before) / (left + right)

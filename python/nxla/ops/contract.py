@@ -185,7 +185,7 @@ def _path(
         path = opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=strategy)[0]
     except (ValueError, KeyError) as cause:
         if optimize is True:
-            # Subscripts that do not fit are reported by the engine, with the types of operands.
+            # The engine reports invalid subscripts, with the types of the operands.
             return None
         raise ArgumentError(f"einsum: {cause}") from cause
     return [list(step) for step in path]

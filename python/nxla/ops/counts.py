@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nxla._core import Tensor
     from nxla._types import DTypeLike, Shape, TensorLike
 
-#: The mean from which counts are drawn by rejection instead of by waiting times.
+#: The mean above which counts are drawn by rejection instead of by waiting times.
 _LARGE_MEAN = 10.0
 
 
@@ -101,7 +101,8 @@ def _binomial(key: Tensor, n: Tensor, p: Tensor) -> Tensor:
     rare = _core.where(valid, _core.where(is_high, 1.0 - p, p), 0.0)
     is_large = n * rare >= _LARGE_MEAN
     is_some = (n * rare > 0.0) & ~is_large
-    # Both methods run for all elements, so each gets valid parameters where the other one counts.
+    # Both methods compute all elements, so each receives valid parameters for elements of the other
+    # method.
     few = _by_waiting(
         _core.random_fold_in(key, 0), _core.where(is_some, n, 0.0), _core.where(is_some, rare, 0.5)
     )
@@ -294,7 +295,7 @@ def multinomial(
         count = shares.shape[-1]
         left = _core.broadcast_to(_core.astype(trials, "f64"), wanted)
         wide = _core.broadcast_to(_core.astype(shares, "f64"), (*wanted, count))
-        # The share of each category among the following ones.
+        # The probability of each category relative to it and all later categories.
         rest = _core.cumulative_sum(wide, -1, reverse=True)
         ratio = _core.clip(wide / _core.where(rest > 0.0, rest, 1.0), 0.0, 1.0)
 

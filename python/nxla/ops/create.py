@@ -572,7 +572,7 @@ def eye(
 def _diagonal(shape: tuple[int, int], k: int, dtype: DTypeLike, names: Names | None) -> Tensor:
     if k == 0:
         return _core.eye(shape, dtype, names)
-    k = max(-shape[0], min(k, shape[1]))  # Diagonals further out are empty as well.
+    k = max(-shape[0], min(k, shape[1]))  # Diagonals that are further out are empty too.
     rows = _core.add(_core.iota(shape, 0, _core.s32, names), k)
     return _core.astype(_core.equal(rows, _core.iota(shape, 1)), dtype)
 

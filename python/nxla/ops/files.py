@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _LENGTH = struct.Struct("<Q")
 
-#: Names of dtypes in safetensors, by ours.
+#: The names of dtypes in safetensors, by their names in nxla.
 _SAFE = {
     "pred": "BOOL", "u8": "U8", "s8": "I8", "f8_e5m2": "F8_E5M2", "f8_e4m3fn": "F8_E4M3",
     "u16": "U16", "s16": "I16", "f16": "F16", "bf16": "BF16", "u32": "U32", "s32": "I32",
@@ -39,7 +39,7 @@ _SAFE = {
 }  # fmt: skip
 _OURS = {theirs: ours for ours, theirs in _SAFE.items()}
 
-#: Bits of an element in dtypes of safetensors that tensors do not have here.
+#: The bits per element of safetensors dtypes that nxla does not support.
 _UNSUPPORTED = {
     "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
 }  # fmt: skip
@@ -162,7 +162,7 @@ def _numpy_file(container: Any, *, archive: bool) -> bytes:
 
     written = io.BytesIO()
     if archive:
-        # Names are names of tensors, which could clash with the parameters of `numpy.savez`.
+        # The names of tensors could clash with the parameters of `numpy.savez`.
         with zipfile.ZipFile(written, "w") as files:
             for name, x in _by_name(container).items():
                 with files.open(f"{name}.npy", "w", force_zip64=True) as entry:

@@ -122,12 +122,12 @@ def _repeat(
     is_checked = False
     while True:
         holds = as_tensor(cond_fn(state))
-        # A program runs entries with different numbers of iterations. A program also runs a state
-        # that changes its type, because its error names the part that changed.
+        # Two cases need a program. Entries can have different numbers of iterations, and a state
+        # that changes its type is an error that names the changed part.
         if not holds.vectorized_axes:
             if not _holds(holds):
                 if not is_checked:
-                    # A trace checks a body that runs in no iteration.
+                    # The trace checks the body even if there are no iterations.
                     check = functools.partial(looped, state, function, roots, *keeps)
                     _core.Function(check, function).debug_expr()
                 return state

@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
 _MAGIC = b"\x93NUMPY"
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
-#: For each version of the format: how the length of its header is written, and its encoding.
+#: For each version of the format: the `struct` format of the header length, and the encoding of the
+#: header.
 _VERSIONS = {(1, 0): ("<H", "latin1"), (2, 0): ("<I", "latin1"), (3, 0): ("<I", "utf8")}
-#: The longest header, as in numpy: reading one takes more than linear time.
+#: The longest header, as in NumPy: parsing a header takes more than linear time.
 _LONGEST_HEADER = 10_000
-#: The most that the compression of archives shortens anything: bytes for each one.
+#: The highest compression ratio of an archive.
 _MOST_COMPRESSION = 1_100
 
 
@@ -61,7 +62,7 @@ def read_archive(file: str | os.PathLike[str] | bytes, function: str) -> dict[st
                 return _members(archive, size, function)
         except (FormatError, DTypeError, MemoryError):
             raise
-        # The errors of damaged archives are undocumented and of a dozen types.
+        # Damaged archives raise a dozen types of errors, which are undocumented.
         except Exception as broken:
             if isinstance(broken, OSError) and not isinstance(file, bytes):
                 raise
@@ -125,7 +126,7 @@ def _array(stream: IO[bytes], size: int, where: str) -> Tensor:
                 f"{where}: at byte {start}, expected {needed} bytes of elements, found {len(data)}"
             )
         array = np.frombuffer(data, dtype).reshape(shape, order=order)
-        # Files may be of either byte order; DLPack and buffers are of the machine's.
+        # Files may have either byte order; DLPack and buffers have the byte order of the machine.
         return _core.tensor(array.astype(dtype.newbyteorder("="), copy=False))
     except MemoryError as short:
         raise OutOfMemoryError(f"{where}: cannot allocate {needed} bytes of elements") from short
@@ -161,7 +162,7 @@ def _header(stream: IO[bytes], size: int, where: str) -> tuple[Any, Any, tuple[i
         header = ast.literal_eval(text.decode(encoding))
         dtype = npy.descr_to_dtype(header["descr"])
         shape, fortran = header["shape"], header["fortran_order"]
-    # The errors that evaluating a literal, or making a dtype, can raise.
+    # The evaluation of a literal, and the creation of a dtype, can raise many types of errors.
     except Exception as broken:
         found = f"{type(broken).__name__}: {broken}"
         raise wrong(start, "a header of dtype, order and shape", found) from broken

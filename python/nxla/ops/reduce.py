@@ -115,7 +115,7 @@ def _fold_in_a_loop(
     return _core.revectorize(result, outer, shape, None)
 
 
-#: Numbers that tell the axes of nested folds apart.
+#: Counter for unique axis names of nested folds.
 _NUMBERS = itertools.count()
 
 
@@ -151,7 +151,7 @@ def _traced(
     """
     if _core.is_tracing():
         return function(*operands)
-    # Keep Python scalars, which take the dtype of the other operands.
+    # Keep Python scalars, which adopt the dtype of the other operands.
     is_plain = [isinstance(operand, bool | int | float | complex) for operand in operands]
     tensors = [_core.tensor(x) for x, plain in zip(operands, is_plain, strict=True) if not plain]
     # The stored function must not keep tensors alive.
@@ -164,7 +164,7 @@ def _traced(
 
     if key is None:
         return _core.Function(call, name)(*tensors)
-    # Numbers such as 1, 1.0 and True are equal, and their texts differ.
+    # The scalars 1, 1.0 and True are equal, but their representations differ.
     stored = key, tuple(None if x is None else repr(x) for x in scalars)
     compiled: Callable[..., R] | None = _compiled.get(stored)
     if compiled is None:

@@ -341,8 +341,8 @@ def digitize(x: TensorLike, bins: TensorLike, /, right: bool = False) -> Tensor:
     size = edges.shape[0]
     if size == 0:
         return _core.broadcast_to(_core.tensor(0, "s32"), x.shape)
-    # Counted from the other end, the edges of decreasing order increase. One edge is in increasing
-    # order even if it is NaN.
+    # In reversed order, decreasing edges increase. A single edge counts as increasing, even if it
+    # is NaN.
     rises = (size == 1) | (edges[0] <= edges[-1])
     ordered = _core.where(rises, edges, _core.flip(edges))
     place = searchsorted(ordered, x, side="left" if right else "right")

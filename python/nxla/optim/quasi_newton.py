@@ -164,7 +164,7 @@ def _line_search(
         length, low, high, count, _ = state
         found, at_end = value_and_grad(value_fn)(_plus(params, updates, length))
         found = _core.astype(as_tensor(found), slope.dtype)
-        # NaN is not a descent either.
+        # If the value is NaN, the comparison is false too.
         falls = _core.less_equal(found, value + 1e-4 * length * slope)
         flat = _core.greater_equal(_inner(at_end, updates), 0.9 * slope)
         low = _core.where(falls, length, low)

@@ -199,7 +199,7 @@ class MultiSteps:
         else:
             every = _core.tensor(self._every, "s32")
         count = state.mini_step + 1
-        # A mean that is updated needs no division at the end, and does not overflow.
+        # A running mean needs no division at the end, and does not overflow.
         share: Any = 1.0 / _core.astype(count, "f32") if self._use_grad_mean else 1.0
 
         def added(total: Tensor, g: Tensor) -> Tensor:

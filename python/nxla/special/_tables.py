@@ -4,7 +4,7 @@ The values of each function at the Chebyshev nodes, computed with 40 digits by m
 its coefficients. The comment of each table names the function and its interval.
 """
 
-# One number to a line would make this file ten times as long.
+# One number per line would make this file ten times as long.
 # fmt: off
 
 #: exp(-x) I0(x) on 0 <= x <= 8.

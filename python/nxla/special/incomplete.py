@@ -162,7 +162,8 @@ class _Gamma:
     def __init__(self, a: Tensor, x: Tensor) -> None:
         self.a, self.x = a, x
         self.is_low = x < a + 1.0
-        # Both forms run for all elements, so each gets valid arguments where the other one counts.
+        # Both forms compute all elements, so each receives valid arguments for elements of the
+        # other form.
         self.valid = (a > 0.0) & (x > 0.0) & _core.isfinite(a) & _core.isfinite(x)
         self.safe_a = safe = _core.where(self.valid, a, 1.0)
         self.low_x = _core.where(self.valid & self.is_low, x, safe * 0.5)
@@ -268,7 +269,7 @@ _gammaincc.defjvp(_gamma_rule(1, -1.0))
 def _betaln(a: Tensor, b: Tensor) -> Tensor:
     p, q = _core.minimum(a, b), _core.maximum(a, b)
     wide = _core.maximum(q, _STIRLING)
-    # The larger parameter is large: lgamma(q) - lgamma(p + q) by Stirling's series.
+    # The larger parameter is large, so Stirling's series computes lgamma(q) - lgamma(p + q).
     small = _core.minimum(p, _STIRLING)
     beyond = _stirling(wide) - _stirling(small + wide)
     beyond = beyond + small - small * _core.log(small + wide)

@@ -11,7 +11,7 @@ from golden.calls import (
 )
 from golden.calls.adapter import Adapter
 
-#: From Nx's module and function to our function.
+#: Adapters by module and function of Nx.
 CALLS: dict[tuple[str, str], Adapter] = {
     **elementwise.CALLS,
     **inspection.CALLS,

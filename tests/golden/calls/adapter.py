@@ -14,7 +14,7 @@ from typing import Any
 import nxla as nx
 from golden.values import Atom, Keyword, Range, Type, dtype_name
 
-#: Atoms that are numbers.
+#: Atoms that stand for numbers.
 NUMBERS = {"nan": float("nan"), "infinity": float("inf"), "neg_infinity": float("-inf")}
 
 
@@ -33,7 +33,7 @@ class Adapter:
     def __call__(self, args: list[Any], options: Mapping[str, Any]) -> Any:
         """Call our function with the arguments and options of a call of Nx."""
         given = {self.options.get(key, key): plain(value) for key, value in options.items()}
-        # A dtype is spelled the same wherever an option takes one.
+        # Every option with a dtype uses the same names.
         if isinstance(given.get("dtype"), str):
             given["dtype"] = dtype_name(given["dtype"])
         return self.function(*(plain(x) for x in args), **{**self.defaults, **given})

@@ -8,7 +8,7 @@ from typing import Any
 import nxla as nx
 from golden.calls.adapter import Adapter, adapt
 
-#: Functions without options, where the names differ.
+#: Functions without options that have another name in nxla.
 RENAMED = {
     "as_type": "astype",
     "bitwise_not": "bitwise_invert",
@@ -24,7 +24,7 @@ SAME = [
     *("log10", "log1p", "log2", "logical_not", "phase", "population_count", "rsqrt"),
     *("sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh"),
 ]
-#: Functions of two operands, under our names where they differ.
+#: Functions of two operands, with the names in nxla that differ.
 BINARY = {
     "left_shift": "bitwise_left_shift",
     "max": "maximum",

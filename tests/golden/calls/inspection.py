@@ -49,7 +49,7 @@ def _to_binary(x: Any, *, limit: Any = None) -> bytes:
 
 
 def _copied(container: Any, backend: Any = None) -> Any:
-    # A backend is a module there; here a tensor is on the host or on a device.
+    # In Nx a backend is a module; nxla has no counterpart.
     del backend
     return nx.tree.map(lambda x: nx.asarray(x).to_host(), container)
 

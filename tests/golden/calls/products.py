@@ -31,7 +31,7 @@ def _dot(*args: Any) -> Any:
 
 def _transform(name: str) -> Any:
     def call(x: Any, *, eps: Any = None, n: Any = None, **options: Any) -> Any:
-        # `eps` rounds small results to zero there; ours are exact enough without.
+        # In Nx, `eps` rounds small results to zero; nxla does not need it.
         del eps
         if n == "power_of_two" and name != "irfft":
             axis = options.get("axis", -1)
@@ -80,7 +80,7 @@ def _norm(x: Any, *, ord: Any = None, **options: Any) -> Any:
 
 
 def _matrix_rank(x: Any, **options: Any) -> Any:
-    # The default integer here, as the Array API has it; unsigned in Nx.
+    # nxla returns its default integer, as in the Array API; Nx returns an unsigned integer.
     return nx.astype(nx.linalg.matrix_rank(x, **options), nx.uint32)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Run = Callable[[Node, "Scope"], Any]
 
-#: The messages that the source has sent to itself.
+#: The messages that the process has sent to itself.
 _mailbox: deque[Any] = deque()
 
 
@@ -207,7 +207,7 @@ def _changed(container: Any, keys: list[Any], change: Callable[[Any], Any]) -> A
     if not keys:
         return change(container)
     if not isinstance(container, dict | list):
-        # Python's assignment, for which Nx has no counterpart.
+        # Python has item assignment, which Nx does not have.
         library.update(container, keys[0], pop=False)
         return container
     inner = _changed(library.access(container, keys[0]), keys[1:], change)

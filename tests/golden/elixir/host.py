@@ -265,7 +265,7 @@ def kernel(name: str, args: Sequence[Any]) -> Any:
     return found(*args)
 
 
-#: Functions that numerical code has too.
+#: Functions that are also available in numerical code.
 EVERYWHERE = [
     ("..", 2), ("//", 2), ("raise", 1), ("raise", 2), ("inspect", 1), ("elem", 2), ("tap", 2),
     ("then", 2), ("keyword!", 2), ("assert_keys", 2), ("<>", 2), ("tuple_size", 1), ("length", 1),

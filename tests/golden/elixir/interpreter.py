@@ -58,14 +58,14 @@ class Module:
 
     name: str
     functions: dict[str, list[Definition]] = field(default_factory=dict)
-    #: Parameters of functions, where they stand apart from the clauses.
+    #: The parameters of function heads without a body.
     heads: dict[str, tuple[Node, ...]] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
     #: Aliases of modules.
     aliases: dict[str, str] = field(default_factory=dict)
     #: Modules whose functions may be called without their names.
     imports: list[str] = field(default_factory=list)
-    #: Modules that are defined inside, or are known to a snippet.
+    #: Modules that the source defines, or that are predefined.
     modules: dict[str, Module] = field(default_factory=dict)
 
     def resolve(self, name: str) -> str:
@@ -81,7 +81,7 @@ class Scope:
     module: Module
     numerical: bool
     variables: dict[str, Any]
-    #: Functions that the source calls without a module, such as the recorder of golden cases.
+    #: Functions that the source calls without a module name, such as the recorder of golden cases.
     builtins: dict[str, Callable[..., Any]]
     captured: Sequence[Any] = ()
 
@@ -206,7 +206,7 @@ def _capture(body: Node, scope: Scope) -> FunctionValue:
     """``&f/1``, ``&Module.f/1``, or an expression with ``&1``."""
     if isinstance(body, Call) and body.name == "/" and isinstance(body.args[1], Literal):
         target, arity = body.args[0], body.args[1].value
-        # The variables of a call that is made here; no source can have such names.
+        # The names of the parameters of a capture; no source can contain such names.
         names = tuple(Variable(f"&{index}") for index in range(arity))
         made: Node
         if isinstance(target, Variable):
@@ -328,7 +328,7 @@ def _with_defaults(
     optional = [p for p in parameters if isinstance(p, Call) and p.name == "\\\\"]
     if not 0 <= missing <= len(optional):
         return None
-    # The first optional parameters are the ones that are given.
+    # If arguments are missing, the first optional parameters receive the arguments.
     given = set(map(id, optional[: len(optional) - missing]))
     source = iter(args)
     patterns: list[Node] = []

@@ -25,7 +25,7 @@ class Token:
     space_after: bool = False
 
 
-#: Longest first.
+#: Longer operators come first.
 OPERATORS = [
     "<<<", ">>>", "&&&", "|||", "===", "!==", "=~", "...", "^^^", "~~~", "+++", "---",
     "<<", ">>", "->", "<-", "=>", "==", "!=", "<=", ">=", "|>", "<>", "++", "--", "&&", "||", "**",
@@ -41,7 +41,7 @@ CONTINUES = {
     "when",
 }  # fmt: skip
 
-#: Before these, too, unless they may begin an expression.
+#: Tokens that continue the previous line, unless they may begin an expression.
 LEADS = {
     "<<<", ">>>", "&&&", "|||", "===", "!==", "=~", "->", "<-", "=>", "==", "!=", "<=", ">=",
     "|>", "<>", "++", "--", "&&", "||", "**", "//", "\\\\", "::", "*", "/", "=", "<", ">", "|",

@@ -110,7 +110,7 @@ def _type_name(dtype: Any) -> str:
     return values.dtype_name(str(dtype))
 
 
-# --- looking at tensors ---
+# --- inspection of tensors ---
 
 
 def _type(x: Any) -> tuple[Atom, int]:
@@ -186,7 +186,7 @@ def _scalar(place: Any) -> Any:
 def _index(place: Any, size: int) -> Any:
     if not isinstance(place, Range):
         return place
-    # Python cuts slices to the size of the axis; Elixir does not.
+    # Python clamps slices to the size of the axis; Elixir does not.
     first, last = (end + size if end < 0 else end for end in (place.first, place.last))
     for end in (first, last):
         if not 0 <= end < size:
@@ -218,7 +218,7 @@ def _number(word: str) -> Any:
     raise ElixirError(f"cannot read {word!r}", "ArgumentError")
 
 
-# --- functions of functions ---
+# --- higher-order functions ---
 
 
 def containers_only(function: Callable[..., Any]) -> FunctionValue:
@@ -402,7 +402,7 @@ def _split_graph(expression: Any, *rest: Any) -> Any:
     return found[0] if initial else found
 
 
-#: Functions that make a tensor of the dtype they are named after.
+#: Functions that create a tensor of the dtype in their name.
 # fmt: off
 DTYPES = [
     "u2", "u4", "u8", "u16", "u32", "u64", "s2", "s4", "s8", "s16", "s32", "s64",

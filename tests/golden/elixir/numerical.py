@@ -38,7 +38,7 @@ BINARY: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "<<<": ("left_shift", operator.lshift),
     ">>>": ("right_shift", operator.rshift),
 }
-#: Operators that return a boolean in other code, and 0 or 1 in numerical code.
+#: Operators that return a boolean in host code, and 0 or 1 in numerical code.
 PREDICATES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "==": ("equal", operator.eq),
     "!=": ("not_equal", operator.ne),
@@ -86,13 +86,13 @@ def _negate(value: Any) -> Any:
     return -value if _is_number(value) else library.call("Nx", "negate", [value])
 
 
-#: Functions that read or move data, which a trace does not have.
+#: Functions that read or move data, which a traced value does not have.
 FORBIDDEN = {
     *("backend_copy", "backend_transfer", "backend_deallocate", "to_list", "to_flat_list"),
     *("to_binary", "to_number", "to_heatmap", "to_batched", "load_numpy!", "load_numpy_archive!"),
     *("compatible?", "default_backend", "serialize", "deserialize", "from_pointer", "to_pointer"),
 }
-#: Modules of Elixir that numerical code may call; others are for `deftransform`.
+#: Modules that numerical code may call; other modules are only for `deftransform`.
 ALLOWED = ("Nx", "Complex", "Access")
 
 
@@ -247,7 +247,7 @@ class _Generator:
         return nx.while_loop(goes_on, body, (self.first, *carried, state))[-1]
 
 
-# --- derivatives, looks at values ---
+# --- derivatives and inspection ---
 
 
 def _grad(value: Any, function: Callable[..., Any]) -> Any:

@@ -29,7 +29,7 @@ from golden.elixir.syntax import (
 )  # fmt: skip
 from golden.elixir.values import Atom
 
-#: Operators between operands: how tightly they bind, and whether the right side binds first.
+#: Binary operators with their precedence, and whether they are right-associative.
 BINARY: dict[str, tuple[int, bool]] = {
     "**": (230, False), "*": (220, False), "/": (220, False), "+": (210, False), "-": (210, False),
     "++": (200, True), "--": (200, True), "..": (200, True), "<>": (200, True), "//": (190, True),
@@ -48,11 +48,11 @@ STARTS = {
     "int", "float", "string", "charlist", "atom", "key", "alias", "name", "capture", "sigil",
 }  # fmt: skip
 STARTING_OPERATORS = {"{", "[", "%{", "%", "@", "&", "not", "!", "^", "..", "<<"}
-#: Words that end a block.
+#: Keywords that end a block.
 STOPS = {"end", "else", "do", "after", "rescue", "catch"}
-#: Words that begin another part of a do-block.
+#: Keywords that begin another section of a do-block.
 SECTIONS = ("else", "after", "rescue", "catch")
-#: Operators that are functions of two arguments when they stand before ``/2``.
+#: Operators that are functions of two arguments if ``/2`` follows.
 NAMED = {"+", "-", "*", "/", "**", "++", "--", "<>", "==", "!=", "<", ">", "<=", ">=", "&&&", "|||"}
 CONSTANTS = {"true": True, "false": False, "nil": None}
 

@@ -10,7 +10,7 @@ from golden.elixir.errors import Unsupported
 from golden.elixir.syntax import Alias, Call, List, Literal, Map, Node, Tuple, Variable
 from golden.elixir.values import Atom, Range, Struct
 
-#: Structs of Nx that a source may look into; both are seen in a node of a graph.
+#: Names of the structs of Nx that a pattern may match; a node of a graph matches them too.
 TENSOR_STRUCTS = {"T", "Nx.Tensor", "Tensor"}
 EXPR_STRUCTS = {"Expr", "Nx.Defn.Expr"}
 

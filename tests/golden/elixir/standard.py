@@ -336,7 +336,7 @@ KEYWORD: dict[str, Function] = {
     "values": lambda o: [value for _, value in o],
 }
 
-# --- texts and numbers ---
+# --- strings and numbers ---
 
 
 def _parsed(read: Callable[[str], Any]) -> Function:

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 def step(u, dt, viscosity):
     waves = jnp.fft.rfftfreq(len(u), d=1.0 / len(u))
-    # The upper third of the waves would come back as others.
+    # Products of the upper third of the waves would alias to lower frequencies.
     kept = waves < len(u) / 3
     slope = lambda u: jnp.fft.irfft(-0.5j * waves * kept * jnp.fft.rfft(u**2))  # noqa: E731
     decay = jnp.exp(-viscosity * waves**2 * dt)

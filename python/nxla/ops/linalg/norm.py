@@ -42,7 +42,7 @@ def vector_norm(
     x = as_tensor(x)
     rank = len(x.shape)
     if axis is not None:
-        _core.sum(x, axis=axis)  # Refuses axes that are not there.
+        _core.sum(x, axis=axis)  # Rejects invalid axes.
     axes = tuple(sorted(_positions(x, axis)))
     kept = [at for at in range(rank) if at not in axes]
     rows = _core.permute_dims(x, [*kept, *axes]) if axes != tuple(range(rank))[-len(axes) :] else x
