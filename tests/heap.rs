@@ -18,7 +18,7 @@ use std::sync::Arc;
 use nxla::graph::build::Cumulative;
 use nxla::graph::{ExprId, Graph, Padding, Result};
 use nxla::pjrt::Activity;
-use nxla::runtime::Tensor;
+use nxla::runtime::RawTensor;
 use nxla::{
     DType, HostTensor, Options, Program, RunContext, Scalar, Shape, TensorType, compile_program,
 };
@@ -71,15 +71,15 @@ fn program(inputs: &[HostTensor], build: Build) -> Arc<Program> {
     Arc::new(Program::new(&graph, types, &outputs).unwrap())
 }
 
-fn bytes(results: &[Tensor]) -> Vec<Vec<u8>> {
+fn bytes(results: &[RawTensor]) -> Vec<Vec<u8>> {
     results.iter().map(|tensor| tensor.to_host().unwrap().bytes().to_vec()).collect()
 }
 
 /// Runs a function on XLA and on `auto` this many times, and compares each result with the evaluator's.
 fn check(name: &str, build: Build, inputs: Vec<HostTensor>, rounds: usize) {
     let program = program(&inputs, build);
-    let inputs: Vec<Tensor> = inputs.into_iter().map(Tensor::Host).collect();
-    let inputs: Vec<&Tensor> = inputs.iter().collect();
+    let inputs: Vec<RawTensor> = inputs.into_iter().map(RawTensor::Host).collect();
+    let inputs: Vec<&RawTensor> = inputs.iter().collect();
     let compiled =
         |name: &str| compile_program(&program, &Options::new().compiler(name), &[]).unwrap();
     let expected = bytes(&compiled("evaluator").run(&inputs, &RunContext::default()).unwrap());

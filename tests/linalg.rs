@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use nxla::graph::build::{Cumulative, Draw, Norm};
 use nxla::graph::{ExprId, Graph, Result};
-use nxla::runtime::Tensor;
+use nxla::runtime::RawTensor;
 use nxla::{
     DType, Error, HostTensor, Options, Program, RunContext, Setting, Shape, TensorType,
     compile_program,
@@ -25,9 +25,9 @@ fn engines() -> [(&'static str, Options); 3] {
     ]
 }
 
-fn run(program: &Arc<Program>, inputs: &[Tensor], options: &Options) -> Vec<HostTensor> {
+fn run(program: &Arc<Program>, inputs: &[RawTensor], options: &Options) -> Vec<HostTensor> {
     let executable = compile_program(program, options, &[]).unwrap();
-    let inputs: Vec<&Tensor> = inputs.iter().collect();
+    let inputs: Vec<&RawTensor> = inputs.iter().collect();
     let results = executable.run(&inputs, &RunContext::default()).unwrap();
     results.iter().map(|result| result.to_host().unwrap()).collect()
 }
@@ -61,7 +61,7 @@ fn compare(
     let turned = samples(DType::F64, &[shape.iter().product::<usize>() + 5]);
     let turned = turned.to_vec::<f64>().unwrap().split_off(5);
     let y = HostTensor::from_slice(&turned, Shape::from(shape)).unwrap().cast(real);
-    let inputs = [Tensor::Host(samples(real, shape)), Tensor::Host(y)];
+    let inputs = [RawTensor::Host(samples(real, shape)), RawTensor::Host(y)];
     let allowed = if matches!(dtype, DType::F64 | DType::C128) { 1e-9 } else { 3e-4 };
     let [(_, first), others @ ..] = engines();
     let expected = run(&program, &inputs, &first);
@@ -117,7 +117,7 @@ fn half_floats_and_integers() {
         let program = Arc::new(Program::new(&graph, vec![ty], &[q, r]).unwrap());
         let a = HostTensor::from_slice(&[3_i32, 0, 4, 5], [2, 2]).unwrap().cast(dtype);
         for (engine, options) in engines() {
-            let [q, r] = &run(&program, &[Tensor::Host(a.clone())], &options)[..] else {
+            let [q, r] = &run(&program, &[RawTensor::Host(a.clone())], &options)[..] else {
                 panic!("two parts")
             };
             assert_eq!(q.dtype(), dtype.to_floating(), "{engine}");
@@ -168,7 +168,7 @@ fn singular_matrices() {
         graph.invert(a).unwrap(),
     ];
     let program = Arc::new(Program::new(&graph, vec![ty], &outputs).unwrap());
-    let inputs = [Tensor::Host(HostTensor::zeros(DType::F32, [4, 4]).unwrap())];
+    let inputs = [RawTensor::Host(HostTensor::zeros(DType::F32, [4, 4]).unwrap())];
     for (engine, options) in engines() {
         let results = run(&program, &inputs, &options);
         let numbers: Vec<f64> = results[..4].iter().map(|x| x.get(0).as_f64()).collect();
@@ -253,7 +253,7 @@ fn random_numbers() {
     let program = Arc::new(Program::new(&graph, vec![ty], &outputs).unwrap());
     let key = HostTensor::from_slice(&[7_u32, 11], [2]).unwrap();
     let [(_, first), (_, second), _] = engines();
-    let inputs = [Tensor::Host(key)];
+    let inputs = [RawTensor::Host(key)];
     let (ours, theirs) = (run(&program, &inputs, &first), run(&program, &inputs, &second));
     for (ours, theirs) in ours.iter().zip(&theirs) {
         let allowed = match ours.dtype() {

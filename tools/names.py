@@ -30,7 +30,7 @@ def link(name: str) -> str:
         return f"`{name}`"
     owner, _, rest = name.partition("::")
     if rest in DEREFERENCED.get(owner, ()):
-        return f"[`{name}`](nxla_runtime::{name})"
+        return f"[`{name}`](nxla_runtime::Raw{name})"
     target = RELATIVE.get(owner, "crate" if owner == "nxla" else f"crate::{owner}")
     if owner == "nxla" and rest.islower():  # A module may have the same name.
         target = f"fn@{target}"

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::{env, fs};
 
 use nxla::graph::{BinaryOp, ExprId, Op, UnaryOp};
-use nxla::runtime::Tensor;
+use nxla::runtime::RawTensor;
 use nxla::stablehlo::{LowerOptions, lower};
 use nxla::{DType, HostTensor, Options, Program, RunContext, compile_program, gradient, host};
 use samples::{Draft, Sample};
@@ -134,9 +134,9 @@ fn op_in<'d>(draft: &'d Draft, name: &str) -> Option<&'d Op> {
 
 fn evaluates(program: &Arc<Program>) -> bool {
     let options = Options::new().compiler("evaluator");
-    let ones = |ty: &nxla::TensorType| Tensor::Host(ones(ty));
-    let inputs: Vec<Tensor> = program.inputs().iter().map(ones).collect();
-    let inputs: Vec<&Tensor> = inputs.iter().collect();
+    let ones = |ty: &nxla::TensorType| RawTensor::Host(ones(ty));
+    let inputs: Vec<RawTensor> = program.inputs().iter().map(ones).collect();
+    let inputs: Vec<&RawTensor> = inputs.iter().collect();
     compile_program(program, &options, &[])
         .and_then(|executable| executable.run(&inputs, &RunContext::default()))
         .is_ok()

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use nxla::graph::{ExprId, Graph, Op, Result};
 use nxla::pjrt::Activity;
-use nxla::runtime::Tensor;
+use nxla::runtime::RawTensor;
 use nxla::{DType, HostTensor, Options, Program, RunContext, TensorType, compile_program};
 
 use crate::tolerance::Tolerance;
@@ -68,7 +68,7 @@ impl fmt::Debug for Case {
 /// A program of several cases.
 struct Joined {
     program: Arc<Program>,
-    inputs: Vec<Tensor>,
+    inputs: Vec<RawTensor>,
     /// The outputs of each case.
     outputs: Vec<Range<usize>>,
     /// Names of the ops in it.
@@ -84,7 +84,7 @@ fn join(cases: &[&Case]) -> Joined {
             .map(|input| {
                 let ty = TensorType::new(input.dtype(), input.shape().clone());
                 types.push(ty.clone());
-                inputs.push(Tensor::Host(input.clone()));
+                inputs.push(RawTensor::Host(input.clone()));
                 graph.parameter(types.len() - 1, ty)
             })
             .collect();
@@ -106,7 +106,7 @@ pub(crate) fn holds(case: &Case, op: &str) -> bool {
 fn run(joined: &Joined, compiler: &str) -> std::result::Result<Vec<HostTensor>, nxla::Error> {
     let options = Options::new().compiler(compiler);
     let executable = compile_program(&joined.program, &options, &[])?;
-    let inputs: Vec<&Tensor> = joined.inputs.iter().collect();
+    let inputs: Vec<&RawTensor> = joined.inputs.iter().collect();
     let before = (Activity::of_thread().started, Activity::so_far().started);
     let results = executable.run(&inputs, &RunContext::default())?;
     let runs = Activity::of_thread().started - before.0;
@@ -117,7 +117,7 @@ fn run(joined: &Joined, compiler: &str) -> std::result::Result<Vec<HostTensor>, 
         false => runs,
     };
     assert_eq!(runs, u64::from(compiler == "xla"), "runs of {:?} on the plugin", joined.ops);
-    results.iter().map(Tensor::to_host).collect()
+    results.iter().map(RawTensor::to_host).collect()
 }
 
 /// Runs the program on the other backend.
@@ -125,7 +125,7 @@ fn run_other(joined: &Joined, other: Other) -> std::result::Result<Vec<HostTenso
     match other {
         Other::Reference => {
             let inputs: nxla::Result<Vec<HostTensor>> =
-                joined.inputs.iter().map(Tensor::to_host).collect();
+                joined.inputs.iter().map(RawTensor::to_host).collect();
             nxla_reference::run(&joined.program, &inputs.unwrap())
                 .map_err(|error| format!("reference: {error}"))
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nxla::graph::{BinaryOp, ExprId, Graph, Op, ScatterOp, UnaryOp, Window};
-use nxla::runtime::Tensor;
+use nxla::runtime::RawTensor;
 use nxla::{DType, HostTensor, Options, Program, RunContext, Scalar, TensorType, compile_program};
 
 use crate::values::host;
@@ -20,10 +20,10 @@ fn results(
         types.iter().enumerate().map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
     let output = build(&mut graph, &parameters).unwrap();
     let program = Arc::new(Program::new(&graph, types, &[output]).unwrap());
-    let inputs: Vec<Tensor> = inputs.iter().cloned().map(Tensor::Host).collect();
+    let inputs: Vec<RawTensor> = inputs.iter().cloned().map(RawTensor::Host).collect();
     ["evaluator", "xla"].map(|compiler| {
         let executable = compile_program(&program, &Options::new().compiler(compiler), &[])?;
-        let inputs: Vec<&Tensor> = inputs.iter().collect();
+        let inputs: Vec<&RawTensor> = inputs.iter().collect();
         executable.run(&inputs, &RunContext::default())?[0].to_host()
     })
 }

@@ -56,9 +56,9 @@ struct Counted {
 impl Executable for Counted {
     fn run(
         &self,
-        inputs: &[&runtime::Tensor],
+        inputs: &[&runtime::RawTensor],
         context: &RunContext<'_>,
-    ) -> nxla::Result<Vec<runtime::Tensor>> {
+    ) -> nxla::Result<Vec<runtime::RawTensor>> {
         self.runs.fetch_add(1, Ordering::Relaxed);
         self.inner.run(inputs, context)
     }

@@ -31,14 +31,19 @@ struct Processes {
 }
 
 impl StageExecutor for Processes {
-    fn submit(&self, stage: &Stage, inputs: Vec<runtime::Tensor>, done: Done) -> nxla::Result<()> {
+    fn submit(
+        &self,
+        stage: &Stage,
+        inputs: Vec<runtime::RawTensor>,
+        done: Done,
+    ) -> nxla::Result<()> {
         let inputs: nxla::Result<Vec<HostTensor>> = inputs.iter().map(|x| x.to_host()).collect();
         let request = (stage.to_bytes(), inputs?);
         let next = self.next.fetch_add(1, Ordering::Relaxed) % self.connections.len();
         let connection = self.connections[next].clone();
         thread::spawn(move || {
             let reply = exchange(&connection, &request);
-            done.end(move || Ok(reply?.into_iter().map(runtime::Tensor::from).collect()));
+            done.end(move || Ok(reply?.into_iter().map(runtime::RawTensor::from).collect()));
         });
         Ok(())
     }
@@ -64,8 +69,8 @@ pub fn work() -> Result<(), Box<dyn std::error::Error>> {
         let (bytes, inputs) = request?;
         let run = || -> nxla::Result<Vec<HostTensor>> {
             let stage = Stage::from_bytes(&bytes)?;
-            let inputs: Vec<runtime::Tensor> = inputs.into_iter().map(Into::into).collect();
-            let inputs: Vec<&runtime::Tensor> = inputs.iter().collect();
+            let inputs: Vec<runtime::RawTensor> = inputs.into_iter().map(Into::into).collect();
+            let inputs: Vec<&runtime::RawTensor> = inputs.iter().collect();
             let results = run_program("stage", &stage.program, &Options::new(), &inputs, None)?;
             results.iter().map(|x| x.to_host()).collect()
         };

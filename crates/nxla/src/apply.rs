@@ -169,7 +169,7 @@ fn run<O: Operand>(
     function: &str,
     operands: &[O],
     build: &mut Build<'_>,
-) -> Result<Vec<nxla_runtime::Tensor>> {
+) -> Result<Vec<nxla_runtime::RawTensor>> {
     refuse_traced(function, operands)?;
     EagerOp::new(operands, Source::default, build)?.run(None)
 }

@@ -78,7 +78,8 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
         if let Some(why) = self.difference(&leaves)? {
             return Err(Error::Arguments { function: "call".into(), why });
         }
-        let inputs: Vec<&runtime::Tensor> = leaves.items.iter().map(|tensor| &**tensor).collect();
+        let inputs: Vec<&runtime::RawTensor> =
+            leaves.items.iter().map(|tensor| &**tensor).collect();
         let results = self.entry.run(&inputs, &self.options, asked(self.interrupt.as_deref()))?;
         let results = results.into_iter().map(Tensor::from);
         Ok(Tree::rebuild(&mut Leaves::new(results, self.entry.results().clone())))

@@ -31,24 +31,24 @@ use crate::tensor::Tensor;
 ///
 /// [`Jit::call`]: crate::Jit::call
 #[derive(Clone)]
-pub struct Expr(runtime::Expr);
+pub struct Expr(runtime::RawExpr);
 
-impl From<runtime::Expr> for Expr {
-    fn from(expr: runtime::Expr) -> Self {
+impl From<runtime::RawExpr> for Expr {
+    fn from(expr: runtime::RawExpr) -> Self {
         Self(expr)
     }
 }
 
 impl Deref for Expr {
-    type Target = runtime::Expr;
+    type Target = runtime::RawExpr;
 
-    fn deref(&self) -> &runtime::Expr {
+    fn deref(&self) -> &runtime::RawExpr {
         &self.0
     }
 }
 
-impl AsRef<runtime::Expr> for Expr {
-    fn as_ref(&self) -> &runtime::Expr {
+impl AsRef<runtime::RawExpr> for Expr {
+    fn as_ref(&self) -> &runtime::RawExpr {
         &self.0
     }
 }
@@ -74,7 +74,7 @@ impl Expr {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     pub fn new(trace: Trace, id: ExprId) -> Self {
-        Self(runtime::Expr::new(trace, id))
+        Self(runtime::RawExpr::new(trace, id))
     }
 
     /// Creates an expression for the node `id` of a trace whose leading axes are vectorized.
@@ -91,12 +91,12 @@ impl Expr {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     pub fn with_vectors(trace: Trace, id: ExprId, vectors: Vectors) -> Self {
-        Self(runtime::Expr::with_vectors(trace, id, vectors))
+        Self(runtime::RawExpr::with_vectors(trace, id, vectors))
     }
 
     /// Creates an expression that represents an error of the trace.
     pub(crate) fn failed(trace: &Trace) -> Self {
-        Self(runtime::Expr::new_failed(trace.clone()))
+        Self(runtime::RawExpr::new_failed(trace.clone()))
     }
 
     /// Converts a tensor or a scalar to an expression of the current trace of this thread. A small

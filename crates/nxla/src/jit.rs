@@ -108,7 +108,7 @@ pub(crate) fn call_of(arguments: Leaves<Tensor>) -> runtime::Call<Fixed> {
 /// Describes the first arguments by their types, and the others with their values.
 pub(crate) fn call_of_types(
     types: &[TensorType],
-    tensors: impl IntoIterator<Item = runtime::Tensor>,
+    tensors: impl IntoIterator<Item = runtime::RawTensor>,
     structure: &Structure,
 ) -> runtime::Call<Fixed> {
     let mut call = runtime::Call::default();
@@ -481,7 +481,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         let options = self.core.options_in_force();
         let structure = leaves.structure.clone();
         let (entry, inputs) = self.entry(call_of(leaves), Purpose::Jit, &structure, &options)?;
-        let inputs: SmallVec<[&runtime::Tensor; 8]> = inputs.iter().collect();
+        let inputs: SmallVec<[&runtime::RawTensor; 8]> = inputs.iter().collect();
         entry.explain(&inputs, &options, asked(self.interrupt.as_deref()))
     }
 
@@ -545,7 +545,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         let options = self.core.options_in_force();
         options.check(&Options::default())?;
         let traced = self.traced(&template_of(&leaves), leaves.structure.clone(), &options)?;
-        let core = runtime::Stages::new(cut(&traced.program)?, &options);
+        let core = runtime::StageRunner::new(cut(&traced.program)?, &options);
         Ok(Stages::new(core, leaves, traced, self.interrupt.clone()))
     }
 
@@ -613,7 +613,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
                 self.entry(call_of(leaves), Purpose::Jit, &structure, &options)?
             }
         };
-        let inputs: SmallVec<[&runtime::Tensor; 8]> = inputs.iter().collect();
+        let inputs: SmallVec<[&runtime::RawTensor; 8]> = inputs.iter().collect();
         let results = entry.run(&inputs, &options, interrupt)?.into_iter().map(Tensor::from);
         Ok(Tree::rebuild(&mut Leaves::new(results, entry.results().clone())))
     }
@@ -624,7 +624,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         if !leaves.structure.is_empty() {
             return None;
         }
-        let tensors: SmallVec<[&runtime::Tensor; 8]> =
+        let tensors: SmallVec<[&runtime::RawTensor; 8]> =
             leaves.items.iter().map(|tensor| &**tensor).collect();
         self.core.recent(&tensors, options)
     }

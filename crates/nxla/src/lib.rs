@@ -86,7 +86,7 @@
 //!
 //! Tensors, jitted functions and streams can be used from any thread. On a device, results may
 //! still be under computation when a call returns: reading waits, [`ready()`] and `tensor.await`
-//! wait without blocking a thread in any executor, and [`on_ready`](runtime::Tensor::on_ready)
+//! wait without blocking a thread in any executor, and [`on_ready`](runtime::RawTensor::on_ready)
 //! calls a callback. A [`stream()`] keeps a state between chunks, and its two halves can be used by
 //! two threads.
 //!
@@ -190,7 +190,7 @@ pub use vectors::{VectorAxis, Vectors, vmap};
 /// The untyped layer below this crate, for authors of compilers and executors.
 pub mod runtime {
     pub use nxla_runtime::{
-        Analysis, CompilerKey, Done, Mode, Purpose, Stages, Tensor, run_program,
+        Analysis, CompilerKey, Done, Mode, Purpose, RawExpr, RawTensor, StageRunner, run_program,
     };
 }
 

@@ -83,7 +83,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         let tensors = |leaves: &Leaves<Tensor>| {
             leaves.items.iter().map(|tensor| tensor.clone().into_inner()).collect()
         };
-        let args_list: Vec<Vec<runtime::Tensor>> = lists.iter().map(tensors).collect();
+        let args_list: Vec<Vec<runtime::RawTensor>> = lists.iter().map(tensors).collect();
         let request = ListsRequest::new(self.core.number(), vars, &trace, &args_list, options);
         let Some(answer) = compiler.run_lists(&request) else { return Ok(None) };
         let answer = answer?;
@@ -98,7 +98,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
             trace()?;
         }
         let structure = results.borrow_mut().take().unwrap_or_default();
-        let rebuild = |tensors: Vec<runtime::Tensor>| {
+        let rebuild = |tensors: Vec<runtime::RawTensor>| {
             let tensors = tensors.into_iter().map(Tensor::from);
             Tree::rebuild(&mut Leaves::new(tensors, structure.clone()))
         };
@@ -117,7 +117,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
             let options = &partitions[number % partitions.len()];
             let structure = leaves.structure.clone();
             let (entry, inputs) = self.entry(call_of(leaves), Purpose::Jit, &structure, options)?;
-            let inputs: SmallVec<[&runtime::Tensor; 8]> = inputs.iter().collect();
+            let inputs: SmallVec<[&runtime::RawTensor; 8]> = inputs.iter().collect();
             let results = entry.run(&inputs, options, interrupt)?.into_iter().map(Tensor::from);
             Ok(Tree::rebuild(&mut Leaves::new(results, entry.results().clone())))
         };

@@ -43,7 +43,7 @@ pub struct Stages<Inputs, Results> {
 
 /// The stages, and the argument types for which they were created.
 struct Inner {
-    core: runtime::Stages,
+    core: runtime::StageRunner,
     types: Leaves<TensorType>,
     traced: runtime::Traced<Structure>,
     interrupt: Option<Arc<Asked>>,
@@ -64,7 +64,7 @@ impl<Inputs, Results> fmt::Debug for Stages<Inputs, Results> {
 
 impl<Inputs, Results> Stages<Inputs, Results> {
     pub(crate) fn new(
-        core: runtime::Stages,
+        core: runtime::StageRunner,
         types: Leaves<TensorType>,
         traced: runtime::Traced<Structure>,
         interrupt: Option<Arc<Asked>>,
@@ -166,7 +166,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     /// struct FromBytes;
     ///
     /// impl StageExecutor for FromBytes {
-    ///     fn submit(&self, stage: &Stage, inputs: Vec<runtime::Tensor>, done: Done) -> Result<()> {
+    ///     fn submit(&self, stage: &Stage, inputs: Vec<runtime::RawTensor>, done: Done) -> Result<()> {
     ///         let stage = Stage::from_bytes(&stage.to_bytes())?;
     ///         let inputs: Vec<_> = inputs.iter().collect();
     ///         let options = nxla::default_options();
@@ -267,7 +267,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     }
 
     /// Runs the stages on a new thread.
-    fn start(&self, inputs: Vec<runtime::Tensor>) -> Run {
+    fn start(&self, inputs: Vec<runtime::RawTensor>) -> Run {
         let inner = self.inner.clone();
         thread::spawn(move || {
             inner.core.run_leaves(inputs, None, asked(inner.interrupt.as_deref()))
@@ -275,7 +275,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     }
 
     /// Returns the inputs of the program for these arguments.
-    fn inputs(&self, arguments: impl Arguments<Inputs, Tensor>) -> Result<Vec<runtime::Tensor>> {
+    fn inputs(&self, arguments: impl Arguments<Inputs, Tensor>) -> Result<Vec<runtime::RawTensor>> {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
         self.check(&leaves)?;
@@ -284,7 +284,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     }
 
     /// Returns the container of the results of the program.
-    fn rebuild(&self, results: Vec<runtime::Tensor>) -> Results::Tensors {
+    fn rebuild(&self, results: Vec<runtime::RawTensor>) -> Results::Tensors {
         let traced = &self.inner.traced;
         let results = traced.vectors.put(results).into_iter().map(Tensor::from);
         Tree::rebuild(&mut Leaves::new(results, traced.results.clone()))
@@ -317,12 +317,12 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
 }
 
 /// A run of all stages in progress on a thread.
-type Run = JoinHandle<Result<Vec<runtime::Tensor>>>;
+type Run = JoinHandle<Result<Vec<runtime::RawTensor>>>;
 
 /// Waits for a run.
 ///
 /// # Panics
 /// Panics with the same payload if the run panicked.
-fn joined(run: Run) -> Result<Vec<runtime::Tensor>> {
+fn joined(run: Run) -> Result<Vec<runtime::RawTensor>> {
     run.join().unwrap_or_else(|payload| panic::resume_unwind(payload))
 }

@@ -97,8 +97,8 @@ where
     chunk.append(&mut types);
     initial.append(&mut state);
     let structure = types.structure.clone().then(&state.structure);
-    let initial: Vec<runtime::Tensor> =
-        state.items.iter().map(|tensor| runtime::Tensor::clone(tensor)).collect();
+    let initial: Vec<runtime::RawTensor> =
+        state.items.iter().map(|tensor| runtime::RawTensor::clone(tensor)).collect();
     let call = call_of_types(&types.items, initial.clone(), &structure);
     let (entry, _) = jit(function).entry(call, Purpose::Stream, &structure, &options)?;
     let structure = entry.results().clone();
@@ -174,7 +174,7 @@ impl Shared {
 }
 
 /// Returns leaves in their container.
-fn container<T: Tree<Tensor>>(parts: Vec<runtime::Tensor>, structure: &Structure) -> T {
+fn container<T: Tree<Tensor>>(parts: Vec<runtime::RawTensor>, structure: &Structure) -> T {
     T::rebuild(&mut Leaves::new(parts.into_iter().map(Tensor::from), structure.clone()))
 }
 

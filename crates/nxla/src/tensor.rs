@@ -22,18 +22,18 @@ use crate::numbers::{IntoNames, Item};
 /// assert_eq!((x.dtype(), &x.shape()[..]), (DType::F32, &[2usize][..]));
 /// ```
 #[derive(Clone)]
-pub struct Tensor(runtime::Tensor);
+pub struct Tensor(runtime::RawTensor);
 
-impl<T: Into<runtime::Tensor>> From<T> for Tensor {
+impl<T: Into<runtime::RawTensor>> From<T> for Tensor {
     fn from(data: T) -> Self {
         Self(data.into())
     }
 }
 
 impl Deref for Tensor {
-    type Target = runtime::Tensor;
+    type Target = runtime::RawTensor;
 
-    fn deref(&self) -> &runtime::Tensor {
+    fn deref(&self) -> &runtime::RawTensor {
         &self.0
     }
 }
@@ -60,7 +60,7 @@ impl Tensor {
     /// # Errors
     /// Returns an error if the number of elements differs from the size of the shape.
     pub fn new<T: Element>(elements: Vec<T>, shape: impl Into<Shape>) -> Result<Self, TensorError> {
-        runtime::Tensor::new(elements, shape).map(Self)
+        runtime::RawTensor::new(elements, shape).map(Self)
     }
 
     /// Creates a scalar of a dtype.
@@ -73,7 +73,7 @@ impl Tensor {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     pub fn scalar(value: Scalar, dtype: DType) -> Self {
-        Self(runtime::Tensor::scalar(value, dtype))
+        Self(runtime::RawTensor::scalar(value, dtype))
     }
 
     /// Replaces the axis names, or removes them for `()`.
@@ -152,7 +152,7 @@ impl Tensor {
         Self(self.0.with_vectors(vectors))
     }
 
-    /// Copies the tensor to a device; see [`nxla_runtime::Tensor::copy_to`].
+    /// Copies the tensor to a device; see [`nxla_runtime::RawTensor::copy_to`].
     ///
     /// ```
     /// use nxla::{Device, Tensor};
@@ -201,7 +201,7 @@ impl Tensor {
         self.0.transfer_to(device).map(Self)
     }
 
-    /// Returns the tensor of the runtime.
+    /// Returns the data of the tensor, as compilers and executors receive it.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -209,7 +209,7 @@ impl Tensor {
     /// assert_eq!(Tensor::from([1, 2]).into_inner().to_vec::<i32>()?, [1, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    pub fn into_inner(self) -> runtime::Tensor {
+    pub fn into_inner(self) -> runtime::RawTensor {
         self.0
     }
 }

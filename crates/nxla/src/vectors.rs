@@ -17,7 +17,7 @@ fn listed<T: Into<NewVector>>(axes: impl IntoIterator<Item = T>) -> Vec<NewVecto
     axes.into_iter().map(Into::into).collect()
 }
 
-fn wrapped(exprs: Vec<runtime::Expr>) -> Vec<Expr> {
+fn wrapped(exprs: Vec<runtime::RawExpr>) -> Vec<Expr> {
     exprs.into_iter().map(Expr::from).collect()
 }
 
@@ -43,7 +43,7 @@ impl Expr {
     #[must_use]
     #[track_caller]
     pub fn vectorize<T: Into<NewVector>>(&self, axes: impl IntoIterator<Item = T>) -> Expr {
-        self.or_fail(Location::caller(), || runtime::Expr::vectorize(self, &listed(axes)))
+        self.or_fail(Location::caller(), || runtime::RawExpr::vectorize(self, &listed(axes)))
     }
 
     /// Converts vectorized axes to ordinary leading axes; with `keep_names`, their names become
@@ -59,7 +59,7 @@ impl Expr {
     #[must_use]
     #[track_caller]
     pub fn devectorize(&self, keep_names: bool) -> Expr {
-        self.or_fail(Location::caller(), || runtime::Expr::devectorize(self, keep_names))
+        self.or_fail(Location::caller(), || runtime::RawExpr::devectorize(self, keep_names))
     }
 
     /// Reshapes all elements, in row-major order, to other vectorized axes and another shape. One
@@ -83,7 +83,9 @@ impl Expr {
         axes: impl IntoIterator<Item = T>,
         target: &Target,
     ) -> Expr {
-        self.or_fail(Location::caller(), || runtime::Expr::revectorize(self, &listed(axes), target))
+        self.or_fail(Location::caller(), || {
+            runtime::RawExpr::revectorize(self, &listed(axes), target)
+        })
     }
 
     /// Returns the values with the same vectorized axes, in order of first appearance; missing axes
@@ -103,7 +105,7 @@ impl Expr {
     /// Returns an error for values of several traces, and for axes of equal names and different
     /// sizes.
     pub fn reshape_vectors(exprs: &[Expr], align_ranks: bool) -> Result<Vec<Expr>> {
-        runtime::Expr::reshape_vectors(&inner(exprs), align_ranks).map(wrapped)
+        runtime::RawExpr::reshape_vectors(&inner(exprs), align_ranks).map(wrapped)
     }
 
     /// Does the same as [`Expr::reshape_vectors`], and then broadcasts to the full size of each
@@ -121,14 +123,14 @@ impl Expr {
     /// # Errors
     /// Returns the errors of [`Expr::reshape_vectors`].
     pub fn broadcast_vectors(exprs: &[Expr], align_ranks: bool) -> Result<Vec<Expr>> {
-        runtime::Expr::broadcast_vectors(&inner(exprs), align_ranks).map(wrapped)
+        runtime::RawExpr::broadcast_vectors(&inner(exprs), align_ranks).map(wrapped)
     }
 
     /// Returns the built value; the trace records the first error.
     fn or_fail(
         &self,
         location: &'static Location<'static>,
-        build: impl FnOnce() -> Result<runtime::Expr>,
+        build: impl FnOnce() -> Result<runtime::RawExpr>,
     ) -> Expr {
         let trace = self.trace();
         let built = trace.attempt(|| trace.enter_rust(location).and_then(|()| build()));
@@ -158,7 +160,7 @@ impl Tensor {
         &self,
         axes: impl IntoIterator<Item = T>,
     ) -> Result<Tensor> {
-        runtime::Tensor::vectorize(self, &listed(axes)).map(Tensor::from)
+        runtime::RawTensor::vectorize(self, &listed(axes)).map(Tensor::from)
     }
 
     /// Converts vectorized axes to ordinary axes, as [`Expr::devectorize`] does.
@@ -174,7 +176,7 @@ impl Tensor {
     /// # Errors
     /// Cannot fail in practice.
     pub fn devectorize(&self, keep_names: bool) -> Result<Tensor> {
-        runtime::Tensor::devectorize(self, keep_names).map(Tensor::from)
+        runtime::RawTensor::devectorize(self, keep_names).map(Tensor::from)
     }
 
     /// Reshapes all elements to other vectorized axes and another shape, as [`Expr::revectorize`]
@@ -198,7 +200,7 @@ impl Tensor {
         axes: impl IntoIterator<Item = T>,
         target: &Target,
     ) -> Result<Tensor> {
-        runtime::Tensor::revectorize(self, &listed(axes), target).map(Tensor::from)
+        runtime::RawTensor::revectorize(self, &listed(axes), target).map(Tensor::from)
     }
 
     /// Returns the tensors with the same vectorized axes, as [`Expr::reshape_vectors`] does.
@@ -215,7 +217,7 @@ impl Tensor {
     /// # Errors
     /// Returns an error for axes of equal names and different sizes.
     pub fn reshape_vectors(tensors: &[Tensor], align_ranks: bool) -> Result<Vec<Tensor>> {
-        let tensors = runtime::Tensor::reshape_vectors(&inner(tensors), align_ranks)?;
+        let tensors = runtime::RawTensor::reshape_vectors(&inner(tensors), align_ranks)?;
         Ok(tensors.into_iter().map(Tensor::from).collect())
     }
 
@@ -233,7 +235,7 @@ impl Tensor {
     /// # Errors
     /// Returns an error for axes of equal names and different sizes.
     pub fn broadcast_vectors(tensors: &[Tensor], align_ranks: bool) -> Result<Vec<Tensor>> {
-        let tensors = runtime::Tensor::broadcast_vectors(&inner(tensors), align_ranks)?;
+        let tensors = runtime::RawTensor::broadcast_vectors(&inner(tensors), align_ranks)?;
         Ok(tensors.into_iter().map(Tensor::from).collect())
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use common::{compilers, numbers};
-use nxla::runtime::{CompilerKey, Tensor as Data};
+use nxla::runtime::{CompilerKey, RawTensor};
 use nxla::{
     CacheKey, CacheReport, DType, Digest, Error, Evaluator, Executable, Expr, Options, Result,
     RunContext, Settings, Tensor, TensorType, compile_program, executables, jit,
@@ -58,7 +58,7 @@ fn what_is_dropped_is_compiled_again() {
 struct Sized(usize);
 
 impl Executable for Sized {
-    fn run(&self, _: &[&Data], _: &RunContext<'_>) -> Result<Vec<Data>> {
+    fn run(&self, _: &[&RawTensor], _: &RunContext<'_>) -> Result<Vec<RawTensor>> {
         Ok(Vec::new())
     }
 

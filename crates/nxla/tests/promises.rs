@@ -140,7 +140,7 @@ fn containers_are_copied_transferred_and_deallocated() {
 /// Runs lists of arguments itself, and keeps the programs that it has seen.
 #[derive(Default)]
 struct Lists {
-    traced: Mutex<BTreeMap<(u64, String), (Arc<Program>, Vec<nxla::runtime::Tensor>)>>,
+    traced: Mutex<BTreeMap<(u64, String), (Arc<Program>, Vec<nxla::runtime::RawTensor>)>>,
     calls: Mutex<Vec<usize>>,
 }
 
@@ -156,7 +156,7 @@ impl Compiler for Lists {
     fn run_lists(
         &self,
         request: &ListsRequest<'_>,
-    ) -> Option<Result<Vec<Vec<nxla::runtime::Tensor>>>> {
+    ) -> Option<Result<Vec<Vec<nxla::runtime::RawTensor>>>> {
         self.calls.lock().unwrap().push(request.args_list.len());
         let types: Vec<String> = request.vars.iter().map(ToString::to_string).collect();
         let key = (request.key, types.join(", "));
@@ -168,7 +168,7 @@ impl Compiler for Lists {
             };
             self.traced.lock().unwrap().insert(key, (program.clone(), captured.clone()));
             let executable = compile_program(&program, &Options::new(), &[])?;
-            let run = |args: &Vec<nxla::runtime::Tensor>| {
+            let run = |args: &Vec<nxla::runtime::RawTensor>| {
                 let inputs: Vec<_> = args.iter().chain(&captured).collect();
                 executable.run(&inputs, &RunContext::default())
             };

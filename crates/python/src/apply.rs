@@ -6,7 +6,7 @@
 
 use nxla_runtime::graph::{ExprId, Graph, Op};
 use nxla_runtime::{
-    Captured, EagerOp, Error, Expr, Tensor, Trace, Vectors, build_entries, trace_of,
+    Captured, EagerOp, Error, RawExpr, RawTensor, Trace, Vectors, build_entries, trace_of,
 };
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -81,7 +81,7 @@ pub(crate) fn apply_parts(
 }
 
 /// A tensor as a value of the trace. Reading it from a device releases the interpreter lock.
-pub(crate) fn capture(py: Python<'_>, trace: &Trace, tensor: &Tensor) -> PyResult<Expr> {
+pub(crate) fn capture(py: Python<'_>, trace: &Trace, tensor: &RawTensor) -> PyResult<RawExpr> {
     py.detach(|| trace.capture(tensor)).or_raise()
 }
 
@@ -107,7 +107,7 @@ fn traced(
             build_entries(graph, Some(trace), (operands, &nodes), build, &mut vectors)
         })
         .or_raise()?;
-    let expr = |id| Expr::with_vectors(trace.clone(), id, vectors.clone());
+    let expr = |id| RawExpr::with_vectors(trace.clone(), id, vectors.clone());
     ids.into_iter().map(|id| PyExpr::wrap(py, expr(id))).collect()
 }
 
@@ -125,7 +125,7 @@ fn run(py: Python<'_>, operation: &EagerOp) -> PyResult<SmallVec<[Py<PyAny>; 2]>
         operation.run(Some(interrupt)).map_err(|error| error.at_line(source::line_at_present))
     })?;
     if debug::is_on() {
-        let data: Vec<Tensor> = results.iter().map(|result| result.data().clone()).collect();
+        let data: Vec<RawTensor> = results.iter().map(|result| result.data().clone()).collect();
         let (program, inputs) = (operation.program(), operation.inputs());
         debug::check_results(py, "operation", program, &inputs, &data)?;
     }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nxla_runtime::graph::{ExprId, Graph, Mark, Op, Scope};
 use nxla_runtime::host::{Scalar, Shape};
-use nxla_runtime::{Call, Error, Expr, TensorType, Trace, Tracing, default_options};
+use nxla_runtime::{Call, Error, RawExpr, TensorType, Trace, Tracing, default_options};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -74,7 +74,7 @@ fn current(py: Python<'_>, function: &str) -> PyResult<Trace> {
 }
 
 fn wrap(py: Python<'_>, trace: &Trace, id: ExprId) -> PyResult<Py<PyAny>> {
-    PyExpr::wrap(py, Expr::new(trace.clone(), id))
+    PyExpr::wrap(py, RawExpr::new(trace.clone(), id))
 }
 
 /// The scope of a loop that is built by hand: its parameters, and what is computed from them.
@@ -220,7 +220,7 @@ fn expr_parameter(
         None => trace.parameter(full),
     };
     let id = made.and_then(|expr| expr.id()).or_raise()?;
-    PyExpr::wrap(py, Expr::with_vectors(trace, id, vectors.clone()))
+    PyExpr::wrap(py, RawExpr::with_vectors(trace, id, vectors.clone()))
 }
 
 /// One scalar, repeated over a shape.
@@ -336,7 +336,7 @@ fn expr_call(
         .or_raise()?;
     let exprs = ids.into_iter().enumerate().map(|(position, id)| {
         let vectors = expression.results.vectors.get(position);
-        PyExpr::wrap(py, Expr::with_vectors(trace.clone(), id, vectors))
+        PyExpr::wrap(py, RawExpr::with_vectors(trace.clone(), id, vectors))
     });
     expression.results.tree.rebuild(py, &mut exprs.collect::<Vec<_>>().into_iter())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nxla_runtime::{
     CompileRequest, Compiler, CompilerChoice, Device, Error, Evaluator, Executable, Options,
-    Program, Result, RunContext, Setting, Settings, Tensor, default_options, register_compiler,
+    Program, RawTensor, Result, RunContext, Setting, Settings, default_options, register_compiler,
     with_default_options,
 };
 use pyo3::prelude::*;
@@ -156,7 +156,7 @@ struct PyExecutable {
 const ASSUMED_BYTES: usize = 64 << 10;
 
 impl Executable for PyExecutable {
-    fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
+    fn run(&self, inputs: &[&RawTensor], context: &RunContext<'_>) -> Result<Vec<RawTensor>> {
         let _options = with_default_options(&options_within(context));
         ending::attach(|py| {
             let inputs: Vec<Py<PyAny>> = inputs
@@ -193,7 +193,7 @@ fn options_within(context: &RunContext<'_>) -> Options {
 
 impl PyExecutable {
     /// Wrong results would cause errors far from the compiler, so they are checked here.
-    fn check(&self, results: &[Tensor]) -> PyResult<()> {
+    fn check(&self, results: &[RawTensor]) -> PyResult<()> {
         let same = results.len() == self.program.outputs().len()
             && results
                 .iter()

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use nxla_runtime::debug::{Distance, check_finite, distance, first_nan, first_not_finite};
-use nxla_runtime::{Program, Tensor};
+use nxla_runtime::{Program, RawTensor};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -27,8 +27,8 @@ pub(crate) fn check_results(
     py: Python<'_>,
     name: &str,
     program: &Arc<Program>,
-    inputs: &[&Tensor],
-    results: &[Tensor],
+    inputs: &[&RawTensor],
+    results: &[RawTensor],
 ) -> PyResult<()> {
     for (number, result) in results.iter().enumerate() {
         if !result.dtype().is_float() && !result.dtype().is_complex() {
@@ -44,7 +44,7 @@ pub(crate) fn check_results(
         }
         let Some((index, value)) = first_nan(&result) else { continue };
         // The evaluator found only finite results, so the inputs contain the NaN.
-        let which = |input: &&Tensor| input.to_host().is_ok_and(|x| first_nan(&x).is_some());
+        let which = |input: &&RawTensor| input.to_host().is_ok_and(|x| first_nan(&x).is_some());
         let why = match py.detach(|| inputs.iter().position(which)) {
             Some(input) => format!("argument leaf {input} contains NaN"),
             None if is_gone => {

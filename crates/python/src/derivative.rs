@@ -1,6 +1,6 @@
 //! Derivatives beyond the gradient; Python runs the function.
 
-use nxla_runtime::{Called, Differentiable, Expr, LinearMap, Mode, Trace, differentiable};
+use nxla_runtime::{Called, Differentiable, LinearMap, Mode, RawExpr, Trace, differentiable};
 use pyo3::prelude::*;
 
 use crate::errors::{OrRaise, argument_error, trace_error, user_error};
@@ -113,12 +113,12 @@ impl PyLinearMap {
     }
 }
 
-pub(crate) fn wrap(py: Python<'_>, exprs: Vec<Expr>) -> PyResult<Values> {
+pub(crate) fn wrap(py: Python<'_>, exprs: Vec<RawExpr>) -> PyResult<Values> {
     exprs.into_iter().map(|expr| PyExpr::wrap(py, expr)).collect()
 }
 
 /// A tensor, a traced value or a number as a value of the trace.
-pub(crate) fn leaf(trace: &Trace, function: &str, value: &Bound<'_, PyAny>) -> PyResult<Expr> {
+pub(crate) fn leaf(trace: &Trace, function: &str, value: &Bound<'_, PyAny>) -> PyResult<RawExpr> {
     output(trace, value)?.ok_or_else(|| {
         let kind = value.get_type();
         argument_error(
@@ -133,7 +133,7 @@ pub(crate) fn leaves(
     trace: &Trace,
     function: &str,
     values: Vec<Bound<'_, PyAny>>,
-) -> PyResult<Vec<Expr>> {
+) -> PyResult<Vec<RawExpr>> {
     values.iter().map(|value| leaf(trace, function, value)).collect()
 }
 

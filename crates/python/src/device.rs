@@ -1,6 +1,6 @@
 //! The device class, and moving data to devices.
 
-use nxla_runtime::{Device, Tensor, Trace, default_options, has_default_options, run_on};
+use nxla_runtime::{Device, RawTensor, Trace, default_options, has_default_options, run_on};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
@@ -199,9 +199,9 @@ pub(crate) fn transfer(x: &Bound<'_, PyTensor>, device: &Device) -> PyResult<Py<
 /// wait can be interrupted.
 fn moved(
     py: Python<'_>,
-    data: &Tensor,
+    data: &RawTensor,
     to: &Device,
-    copy: impl FnOnce(&Tensor) -> nxla_runtime::Result<Tensor> + Send,
+    copy: impl FnOnce(&RawTensor) -> nxla_runtime::Result<RawTensor> + Send,
 ) -> PyResult<Py<PyAny>> {
     if data.device().client() != to.client() && !data.is_released().or_raise()? {
         wait_interruptible(py, data)?;

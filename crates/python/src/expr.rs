@@ -1,6 +1,6 @@
 //! The class of traced values, and the operator methods of tensors.
 
-use nxla_runtime::Expr;
+use nxla_runtime::RawExpr;
 use nxla_runtime::graph::{BinaryOp, ExprId, Graph, Op};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ use crate::value::is_list;
 
 /// A tensor inside a traced function: it has a dtype and a shape, but no data yet.
 #[pyclass(name = "Expr", module = "nxla", frozen)]
-pub(crate) struct PyExpr(pub(crate) Expr);
+pub(crate) struct PyExpr(pub(crate) RawExpr);
 
 impl PyExpr {
     /// The properties of the node; a value of a finished trace has none.
@@ -33,7 +33,7 @@ impl PyExpr {
         self.0.read(read).ok_or_else(over)
     }
 
-    pub(crate) fn wrap(py: Python<'_>, expr: Expr) -> PyResult<Py<PyAny>> {
+    pub(crate) fn wrap(py: Python<'_>, expr: RawExpr) -> PyResult<Py<PyAny>> {
         Ok(Py::new(py, PyExpr(expr))?.into_any())
     }
 }
@@ -316,7 +316,7 @@ operator_methods!(PyExpr {
     fn args(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
         let operands = self.in_graph(|graph, id| graph.operands(id).to_vec())?;
         let operands = operands.into_iter();
-        operands.map(|id| PyExpr::wrap(py, Expr::new(self.0.trace().clone(), id))).collect()
+        operands.map(|id| PyExpr::wrap(py, RawExpr::new(self.0.trace().clone(), id))).collect()
     }
 
     /// The attributes of the operation: axes, sizes, the index of a parameter.

@@ -7,8 +7,8 @@ use std::time::Instant;
 use nxla_runtime::eval::Interrupt;
 use nxla_runtime::graph::Line;
 use nxla_runtime::{
-    CallMode, Conflict, Donations, Explanation, Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES,
-    Options, Program, Purpose, Tensor, Trace, Tracing, unusable_donations,
+    CallMode, Conflict, Donations, Explanation, FunctionReport, Inputs, LITERAL_LIMIT_BYTES,
+    Options, Program, Purpose, RawExpr, RawTensor, Trace, Tracing, unusable_donations,
 };
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
@@ -118,14 +118,14 @@ pub(crate) type Entry = nxla_runtime::Entry<Tree>;
 pub(crate) type Traced = nxla_runtime::Traced<Tree>;
 
 /// Borrowed tensors of a call.
-pub(crate) type Borrowings<'a> = SmallVec<[&'a Tensor; 8]>;
+pub(crate) type Borrowings<'a> = SmallVec<[&'a RawTensor; 8]>;
 
 /// Runs an entry on the tensors of its arguments.
 pub(crate) fn run_entry(
     py: Python<'_>,
     name: &str,
     entry: &Entry,
-    arguments: &[&Tensor],
+    arguments: &[&RawTensor],
     options: &Options,
     check: bool,
 ) -> PyResult<Py<PyAny>> {
@@ -148,10 +148,10 @@ pub(crate) fn check_results(
     py: Python<'_>,
     name: &str,
     entry: &Entry,
-    arguments: &[&Tensor],
-    results: &[Tensor],
+    arguments: &[&RawTensor],
+    results: &[RawTensor],
 ) -> PyResult<()> {
-    let data: Vec<Tensor> = results.iter().map(|result| result.data().clone()).collect();
+    let data: Vec<RawTensor> = results.iter().map(|result| result.data().clone()).collect();
     debug::check_results(py, name, entry.program(), &entry.inputs(arguments), &data)
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn check_results(
 pub(crate) fn wrap_results(
     py: Python<'_>,
     tree: &Tree,
-    results: Vec<Tensor>,
+    results: Vec<RawTensor>,
 ) -> PyResult<Py<PyAny>> {
     let mut tensors = results.into_iter().map(|tensor| PyTensor::wrap(py, tensor));
     if tree.is_leaf() {
@@ -431,7 +431,7 @@ impl PyFunction {
         &self,
         py: Python<'_>,
         entry: &Entry,
-        inputs: &[&Tensor],
+        inputs: &[&RawTensor],
         options: &Options,
     ) -> PyResult<Py<PyAny>> {
         run_entry(py, self.core.name(), entry, inputs, options, self.debug_nans)
@@ -570,7 +570,7 @@ impl PyFunction {
     /// and the large captured tensors with their types, bytes and lines.
     fn observe(&self, py: Python<'_>, call: Call<'_, '_>, traced: &Traced) -> PyResult<()> {
         let Some(observer) = &self.observer else { return Ok(()) };
-        let described = |(tensor, line): (&Tensor, &Option<Line>)| {
+        let described = |(tensor, line): (&RawTensor, &Option<Line>)| {
             let bytes = tensor.shape().size() * tensor.dtype().size();
             (tensor.ty().to_string(), bytes, line.as_ref().map(ToString::to_string))
         };
@@ -734,7 +734,7 @@ pub(crate) fn outputs(
     trace: &Trace,
     result: &Bound<'_, PyAny>,
     function: &str,
-) -> PyResult<(Vec<Expr>, Tree)> {
+) -> PyResult<(Vec<RawExpr>, Tree)> {
     let mut outputs = Vec::new();
     let tree = flatten(result, "result", &mut |item, path| match output(trace, item)? {
         Some(expr) => {
@@ -753,7 +753,7 @@ pub(crate) fn outputs(
 }
 
 /// Returns a leaf of a result as a value of the trace.
-pub(crate) fn output(trace: &Trace, item: &Bound<'_, PyAny>) -> PyResult<Option<Expr>> {
+pub(crate) fn output(trace: &Trace, item: &Bound<'_, PyAny>) -> PyResult<Option<RawExpr>> {
     if is_sequence(item) {
         return Ok(None);
     }
@@ -763,7 +763,7 @@ pub(crate) fn output(trace: &Trace, item: &Bound<'_, PyAny>) -> PyResult<Option<
         Some(Value::Number(number)) => {
             source::mark(item.py(), trace)?;
             let id = trace.build(|graph| graph.number(number)).or_raise()?;
-            Some(Expr::new(trace.clone(), id))
+            Some(RawExpr::new(trace.clone(), id))
         }
         None => None,
     })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nxla_runtime::graph::{ExprId, Program};
 use nxla_runtime::split::{Decision, Source, Stage, StageGraph, try_split_with};
-use nxla_runtime::{Error, Inputs, Stages, Tensor, default_options, run_program};
+use nxla_runtime::{Error, Inputs, RawTensor, StageRunner, default_options, run_program};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -158,7 +158,7 @@ impl PyStage {
 struct PyStageGraph {
     graph: StageGraph,
     results: Arc<Results>,
-    captured: Vec<Tensor>,
+    captured: Vec<RawTensor>,
     taken: Arc<Expected>,
 }
 
@@ -252,7 +252,7 @@ impl PyStageGraph {
     ) -> PyResult<Py<PyAny>> {
         let (args, options) = self.taken.bind("run", args, options)?;
         let inputs = self.inputs(&args)?;
-        let stages = Stages::new(self.graph.clone(), &options_from(options.as_ref())?.0);
+        let stages = StageRunner::new(self.graph.clone(), &options_from(options.as_ref())?.0);
         let results =
             interruptible(py, |interrupt| stages.run_leaves(inputs, None, Some(interrupt)))?;
         self.results.wrap(py, results)
@@ -298,7 +298,7 @@ impl PyStageGraph {
         py: Python<'py>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<(Bound<'py, PyDict>, Vec<bool>)> {
-        let stages = Stages::new(self.graph.clone(), &options_from(options)?.0);
+        let stages = StageRunner::new(self.graph.clone(), &options_from(options)?.0);
         Ok((to_dict(py, stages.options())?, stages.calls_functions()))
     }
 
@@ -321,7 +321,7 @@ impl PyStageGraph {
     ) -> PyResult<Vec<f64>> {
         let (args, options) = self.taken.bind("measure", args, options)?;
         let inputs = self.inputs(&args)?;
-        let stages = Stages::new(self.graph.clone(), &options_from(options.as_ref())?.0);
+        let stages = StageRunner::new(self.graph.clone(), &options_from(options.as_ref())?.0);
         let seconds =
             interruptible(py, |interrupt| stages.measure(&inputs, repeat, Some(interrupt)))?;
         Ok(seconds.into_iter().map(|time| time.as_secs_f64()).collect())
@@ -392,7 +392,7 @@ impl PyStageGraph {
     }
 
     /// The tensors of all inputs.
-    fn inputs(&self, args: &Bound<'_, PyTuple>) -> PyResult<Vec<Tensor>> {
+    fn inputs(&self, args: &Bound<'_, PyTuple>) -> PyResult<Vec<RawTensor>> {
         let mut inputs = self.taken.leaves(args.py(), "run", args, None)?.into_vec();
         inputs.extend(self.captured.iter().cloned());
         Ok(inputs)

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use nxla_runtime::Tensor;
+use nxla_runtime::RawTensor;
 use nxla_runtime::graph::{HostError, HostFn};
 use nxla_runtime::host::HostTensor;
 use pyo3::prelude::*;
@@ -58,7 +58,7 @@ impl PyHook {
     fn argument(&self, py: Python<'_>, values: &[HostTensor]) -> PyResult<Py<PyAny>> {
         let mut tensors = Vec::with_capacity(values.len());
         for value in values {
-            tensors.push(PyTensor::wrap(py, Tensor::Host(value.clone()))?);
+            tensors.push(PyTensor::wrap(py, RawTensor::Host(value.clone()))?);
         }
         match (&self.arrange, tensors.len()) {
             (Some(arrange), _) => arrange.arrange(py, tensors),
@@ -114,7 +114,7 @@ impl PyCompute {
     }
 
     fn call_with(&self, py: Python<'_>, values: &[HostTensor]) -> PyResult<Vec<HostTensor>> {
-        let tensors = values.iter().map(|value| PyTensor::wrap(py, Tensor::Host(value.clone())));
+        let tensors = values.iter().map(|value| PyTensor::wrap(py, RawTensor::Host(value.clone())));
         let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
         let function = self.0.get().ok_or_else(gone)?;
         let results: Vec<PyRef<'_, PyTensor>> = function.bind(py).call1((tensors,))?.extract()?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nxla_runtime::Tensor;
+use nxla_runtime::RawTensor;
 use nxla_runtime::import::stablehlo::{Module, Weights};
 use pyo3::prelude::*;
 
@@ -23,7 +23,7 @@ fn read_stablehlo(py: Python<'_>, text: &str, weights: bool) -> PyResult<Importe
     let module = module.map_err(nxla_runtime::Error::from).or_raise()?;
     let expression = PyExpression::of_program(Arc::new(module.program().clone()));
     let values =
-        module.weights().iter().map(|value| PyTensor::wrap(py, Tensor::from(value.clone())));
+        module.weights().iter().map(|value| PyTensor::wrap(py, RawTensor::from(value.clone())));
     let values = values.collect::<PyResult<Vec<_>>>()?;
     Ok((expression, module.input_names().to_vec(), module.output_names().to_vec(), values))
 }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nxla_runtime::host::HostTensor;
-use nxla_runtime::{Error, Tensor};
+use nxla_runtime::{Error, RawTensor};
 use pyo3::prelude::*;
 
 use crate::ending;
@@ -35,7 +35,7 @@ pub(crate) fn interruptible<T: Send>(
 }
 
 /// Waits until a tensor is computed.
-pub(crate) fn wait_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<()> {
+pub(crate) fn wait_interruptible(py: Python<'_>, tensor: &RawTensor) -> PyResult<()> {
     // Releasing the interpreter lock takes longer.
     if tensor.is_readable() {
         return tensor.wait().or_raise();
@@ -44,9 +44,9 @@ pub(crate) fn wait_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<()
 }
 
 /// The data of a tensor on the host.
-pub(crate) fn read_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<HostTensor> {
+pub(crate) fn read_interruptible(py: Python<'_>, tensor: &RawTensor) -> PyResult<HostTensor> {
     match tensor {
-        Tensor::Host(tensor) => Ok(tensor.clone()),
+        RawTensor::Host(tensor) => Ok(tensor.clone()),
         there if there.is_readable() => there.to_host().or_raise(),
         device => {
             wait_interruptible(py, device)?;

@@ -1,7 +1,7 @@
 //! Lazy tensors: a type now, and data only if a program needs it.
 
 use nxla_runtime::host::{HostTensor, promote_keep_pred};
-use nxla_runtime::{Inputs, Program, Tensor, Value};
+use nxla_runtime::{Inputs, Program, RawTensor, Value};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -109,7 +109,7 @@ pub(crate) fn type_of(value: &Bound<'_, PyAny>) -> PyResult<Option<LeafType>> {
 }
 
 /// The data of a lazy value.
-pub(crate) fn produced(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+pub(crate) fn produced(value: &Bound<'_, PyAny>) -> PyResult<RawTensor> {
     let tensor = match value.cast::<PyLazy>() {
         Ok(lazy) => made_by(lazy)?,
         Err(_) => match arrays::import(value, Sharing::ByValue)? {
@@ -126,7 +126,7 @@ pub(crate) fn produced(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     Err(argument_error("lazy", why))
 }
 
-fn made_by(lazy: &Bound<'_, PyLazy>) -> PyResult<Tensor> {
+fn made_by(lazy: &Bound<'_, PyLazy>) -> PyResult<RawTensor> {
     let made = lazy.get().produce.bind(lazy.py()).call0()?;
     if made.is_instance_of::<PyLazy>() {
         return Err(argument_error("lazy", "produce: must return a tensor; got a Lazy"));
@@ -139,7 +139,7 @@ fn made_by(lazy: &Bound<'_, PyLazy>) -> PyResult<Tensor> {
             let own = crate::apply::number_tensor(number, None).or_raise()?;
             let dtype = lazy.get().template.get().ty.dtype;
             match promote_keep_pred(own.dtype(), dtype) == dtype {
-                true => Ok(Tensor::scalar(own.item().or_raise()?.cast(dtype), dtype)),
+                true => Ok(RawTensor::scalar(own.item().or_raise()?.cast(dtype), dtype)),
                 false => Ok(own),
             }
         }
@@ -182,11 +182,11 @@ impl Lazies {
 }
 
 /// Zeros of the type of a lazy value.
-fn unread(value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+fn unread(value: &Bound<'_, PyAny>) -> PyResult<RawTensor> {
     let leaf = type_of(value)?.expect("it was lazy when the call began");
     let ty = leaf.vectors.full_type(&leaf.ty);
     let zeros = HostTensor::zeros(ty.dtype, ty.shape.clone());
-    zeros.map(Tensor::from).map_err(|error| argument_error("lazy", error.to_string()))
+    zeros.map(RawTensor::from).map_err(|error| argument_error("lazy", error.to_string()))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

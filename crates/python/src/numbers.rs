@@ -10,7 +10,7 @@ use std::cell::Cell;
 
 use nxla_runtime::graph::BinaryClass;
 use nxla_runtime::host::Number;
-use nxla_runtime::{DType, Tensor, number_tensor};
+use nxla_runtime::{DType, RawTensor, number_tensor};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 
@@ -129,10 +129,10 @@ pub(crate) fn all_fit(numbers: &[Number], dtype: DType) -> PyResult<()> {
 }
 
 /// Returns a number as a tensor of a dtype, which has to hold the number.
-pub(crate) fn tensor_of(number: Number, dtype: Option<DType>) -> PyResult<Tensor> {
+pub(crate) fn tensor_of(number: Number, dtype: Option<DType>) -> PyResult<RawTensor> {
     let Some(dtype) = dtype else { return number_tensor(number, None).or_raise() };
     all_fit(&[number], dtype)?;
-    Ok(Tensor::scalar(number.cast(dtype), dtype))
+    Ok(RawTensor::scalar(number.cast(dtype), dtype))
 }
 
 /// Returns whether numbers beyond the bounds of a dtype are errors: for integers, except in tools that

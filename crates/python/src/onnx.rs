@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use nxla_runtime::import::onnx::{Dim, Model, Value as Declared};
-use nxla_runtime::{Tensor, build_onnx, load_onnx, read_onnx};
+use nxla_runtime::{RawTensor, build_onnx, load_onnx, read_onnx};
 use pyo3::prelude::*;
 
 use crate::apply::{apply_parts, many};
@@ -69,7 +69,7 @@ impl PyOnnxModel {
         let weights = self.0.weights().iter();
         weights
             .map(|(name, value)| {
-                Ok((name.clone(), PyTensor::wrap(py, Tensor::from(value.clone()))?))
+                Ok((name.clone(), PyTensor::wrap(py, RawTensor::from(value.clone()))?))
             })
             .collect()
     }

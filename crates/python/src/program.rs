@@ -7,7 +7,7 @@ use nxla_runtime::graph::print::{Blocks, ExprText, PrintOptions, lines, lines_an
 use nxla_runtime::graph::{mermaid, svg};
 use nxla_runtime::host::DType;
 use nxla_runtime::{
-    Expr, Program, ResultVectors, Tensor, TensorType, Vectors, default_options, run_program,
+    Program, RawExpr, RawTensor, ResultVectors, TensorType, Vectors, default_options, run_program,
 };
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -32,7 +32,7 @@ use crate::tensor::{PyTensor, bytes_object};
 pub(crate) struct PyExpression {
     pub(crate) program: Arc<Program>,
     pub(crate) results: Arc<Results>,
-    pub(crate) captured: Vec<nxla_runtime::Tensor>,
+    pub(crate) captured: Vec<nxla_runtime::RawTensor>,
     pub(crate) taken: Arc<Expected>,
     /// The scope of the parameters: `root`, or the op that holds the program as a region.
     pub(crate) context: &'static str,
@@ -83,7 +83,7 @@ impl Results {
     }
 
     /// The results of a run in their container.
-    pub(crate) fn wrap(&self, py: Python<'_>, results: Vec<Tensor>) -> PyResult<Py<PyAny>> {
+    pub(crate) fn wrap(&self, py: Python<'_>, results: Vec<RawTensor>) -> PyResult<Py<PyAny>> {
         wrap_results(py, &self.tree, self.vectors.put(results))
     }
 }
@@ -126,10 +126,10 @@ pub(crate) fn from_kept(
     (results, taken, captured): (&Bound<'_, PyAny>, Kept, Vec<PyRef<'_, PyTensor>>),
     (inputs, outputs): (usize, usize),
     of: &str,
-) -> PyResult<(Arc<Results>, Arc<Expected>, Vec<Tensor>)> {
+) -> PyResult<(Arc<Results>, Arc<Expected>, Vec<RawTensor>)> {
     let results = Arc::new(Results::from_kept(results)?);
     let taken = Arc::new(Expected::from_kept(py, taken)?);
-    let captured: Vec<Tensor> = captured.iter().map(|tensor| tensor.tensor()).collect();
+    let captured: Vec<RawTensor> = captured.iter().map(|tensor| tensor.tensor()).collect();
     if taken.leaf_count() + captured.len() != inputs || results.tree.leaf_count() != outputs {
         return Err(format_error("pickle", format!("containers must match {of}")));
     }
@@ -156,7 +156,7 @@ fn vectorized_header(vectors: &Vectors, entry: &TensorType) -> Option<String> {
 }
 
 /// The printed form of a traced value.
-pub(crate) fn text_of(expr: &Expr) -> PyResult<String> {
+pub(crate) fn text_of(expr: &RawExpr) -> PyResult<String> {
     let header = vectorized_header(expr.vectors(), &expr.ty());
     let text = expr.read(|graph, id| {
         let text = ExprText::new(graph, id);

@@ -4,7 +4,7 @@
 //! runtime. A call with a known signature does no other work in Python objects, so it allocates
 //! little.
 
-use nxla_runtime::{Call, Inputs, Program, Result, Static, Tensor, TensorType, Vectors};
+use nxla_runtime::{Call, Inputs, Program, RawTensor, Result, Static, TensorType, Vectors};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -305,11 +305,11 @@ fn refuse_changing(value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyRes
 }
 
 /// A number or an array as a tensor; `None` for any other value.
-fn leaf_tensor(value: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
+fn leaf_tensor(value: &Bound<'_, PyAny>) -> PyResult<Option<RawTensor>> {
     if let Some(number) = number_of(value)? {
         return number_tensor(number, None).or_raise().map(Some);
     }
-    Ok(arrays::import(value, Sharing::ByValue)?.map(Tensor::from))
+    Ok(arrays::import(value, Sharing::ByValue)?.map(RawTensor::from))
 }
 
 /// The type of a leaf or of an entry of it, and its vectorized axes; `None` if it is not a leaf.

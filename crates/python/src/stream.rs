@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use nxla_runtime::{Capacity, Error, Inspect, Outcome, Step, Stream, StreamError, Tensor, Wait};
+use nxla_runtime::{Capacity, Error, Inspect, Outcome, RawTensor, Step, Stream, StreamError, Wait};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::PyVisit;
@@ -221,7 +221,7 @@ fn inspector(name: String) -> Box<Inspect<Tree>> {
 }
 
 /// The tensors in a container.
-fn leaves_of(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Vec<Tensor>> {
+fn leaves_of(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Vec<RawTensor>> {
     let mut arguments = Arguments::default();
     arguments.argument(value, &|| format!("stream: {path}"))?;
     arguments.call.refuse_templates("stream").or_raise()?;

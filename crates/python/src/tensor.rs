@@ -6,7 +6,7 @@ use nxla_runtime::host::{
     DType, HostTensor, NumberError, PrintOptions, Scalar, Shape, TensorError, promote_keep_pred,
 };
 use nxla_runtime::vectors::NewVector;
-use nxla_runtime::{DeviceText, Number, Tensor, Vectors};
+use nxla_runtime::{DeviceText, Number, RawTensor, Vectors};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -34,10 +34,10 @@ use crate::value::{FromPython, Value, describe, is_list, number_of};
 /// never changes: assigning to elements replaces the data of the variable, and other variables keep
 /// the old data.
 #[pyclass(name = "Tensor", module = "nxla", frozen, weakref)]
-pub(crate) struct PyTensor(Mutex<Tensor>);
+pub(crate) struct PyTensor(Mutex<RawTensor>);
 
 impl PyTensor {
-    pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Py<PyAny>> {
+    pub(crate) fn wrap(py: Python<'_>, tensor: RawTensor) -> PyResult<Py<PyAny>> {
         let made = Bound::new(py, PyTensor(Mutex::new(tensor)))?;
         if live::is_on() {
             live::note(&made)?;
@@ -46,18 +46,18 @@ impl PyTensor {
     }
 
     /// The current data.
-    pub(crate) fn tensor(&self) -> Tensor {
+    pub(crate) fn tensor(&self) -> RawTensor {
         self.read().clone()
     }
 
     /// The tensor, for inspecting its type. Code that waits for data or calls Python must use
     /// [`PyTensor::tensor`], or others could not assign meanwhile.
-    pub(crate) fn read(&self) -> MutexGuard<'_, Tensor> {
+    pub(crate) fn read(&self) -> MutexGuard<'_, RawTensor> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Replaces the data.
-    pub(crate) fn rebind(&self, tensor: Tensor) {
+    pub(crate) fn rebind(&self, tensor: RawTensor) {
         // Drop the old data after the lock is released, since dropping may take long.
         let _former = std::mem::replace(&mut *self.read(), tensor);
     }
@@ -65,7 +65,7 @@ impl PyTensor {
     /// The data of all entries on the host; waits without blocking other Python threads.
     pub(crate) fn host(&self, py: Python<'_>) -> PyResult<HostTensor> {
         match self.tensor().data() {
-            Tensor::Host(tensor) => Ok(tensor.clone()),
+            RawTensor::Host(tensor) => Ok(tensor.clone()),
             device => read_interruptible(py, device),
         }
     }
@@ -225,7 +225,7 @@ operator_methods!(PyTensor {
     /// A copy in host memory, or the tensor if it is on the host.
     fn to_host(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (host, vectors) = (slf.get().host(slf.py())?, slf.get().read().vectors().clone());
-        PyTensor::wrap(slf.py(), Tensor::from(host).with_vectors(vectors))
+        PyTensor::wrap(slf.py(), RawTensor::from(host).with_vectors(vectors))
     }
 
     /// The only element as a Python number.
@@ -409,7 +409,7 @@ operator_methods!(PyTensor {
     fn _is_same_data(&self, other: &Bound<'_, Self>) -> bool {
         let (own, other) = (self.tensor(), other.get().tensor());
         match (own.data(), other.data()) {
-            (Tensor::Host(left), Tensor::Host(right)) => {
+            (RawTensor::Host(left), RawTensor::Host(right)) => {
                 let same = (left.dtype(), left.shape()) == (right.dtype(), right.shape());
                 same && std::ptr::eq(left.bytes(), right.bytes())
             }
@@ -570,9 +570,9 @@ impl Nested {
     }
 
     /// Reads an array inside a list.
-    fn array(&mut self, py: Python<'_>, tensor: &Tensor, depth: usize) -> PyResult<()> {
+    fn array(&mut self, py: Python<'_>, tensor: &RawTensor, depth: usize) -> PyResult<()> {
         let host = match tensor.data() {
-            Tensor::Host(host) => host.clone(),
+            RawTensor::Host(host) => host.clone(),
             device => read_interruptible(py, device)?,
         };
         check_depth(depth + host.rank(), || "tensor".into())?;
@@ -741,11 +741,11 @@ fn tensor(
         }
         _ => host,
     };
-    PyTensor::wrap(py, Tensor::from(host).with_vectors(vectors))
+    PyTensor::wrap(py, RawTensor::from(host).with_vectors(vectors))
 }
 
 /// The data in another dtype, on its device.
-fn in_dtype(py: Python<'_>, data: &Tensor, dtype: DType) -> PyResult<Py<PyAny>> {
+fn in_dtype(py: Python<'_>, data: &RawTensor, dtype: DType) -> PyResult<Py<PyAny>> {
     let operands = [Value::Tensor(data.clone())];
     let made = at_once(py, &operands, |graph, ids| one(graph.as_type(ids[0], dtype)))?;
     Ok(made.into_iter().next().expect("the builder returns one result"))
@@ -782,7 +782,7 @@ fn tensor_from_bytes(
     let host = arrays::from_raw(bytes, dtype.0, shape.into(), owned, damaged)?;
     let host = host.with_names(names.and_then(|names| names.names())).map_err(damaged)?;
     let axes: Vec<NewVector> = vectorized.iter().map(|name| name.as_str().into()).collect();
-    let tensor = Tensor::from(host).vectorize(&axes);
+    let tensor = RawTensor::from(host).vectorize(&axes);
     PyTensor::wrap(
         bytes.py(),
         tensor.map_err(|error| format_error("tensor_from_bytes", error.to_string()))?,

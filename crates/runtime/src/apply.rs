@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::operand::{Operand, Value, View, position};
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 use crate::trace::Trace;
 use crate::vectors::control::Vectorized;
 use crate::vectors::{Vectors, per_entry};
@@ -168,9 +168,9 @@ pub fn either([left, right]: [Value; 2]) -> Result<[Value; 2]> {
 ///
 /// # Errors
 /// Returns an error if the number fits no dtype.
-pub fn number_tensor(number: Number, next_to: Option<DType>) -> Result<Tensor> {
+pub fn number_tensor(number: Number, next_to: Option<DType>) -> Result<RawTensor> {
     let (scalar, dtype) = number_scalar(number, next_to)?;
-    Ok(Tensor::scalar(scalar, dtype))
+    Ok(RawTensor::scalar(scalar, dtype))
 }
 
 /// Converts a number to a scalar, as [`number_tensor`] does.
@@ -230,7 +230,7 @@ pub fn parameter(operand: &impl Operand, drawn: Option<DType>) -> Value {
 /// integers of any size; see [`Number::for_comparison`].
 pub fn comparison_scalar(number: Number, common: Option<DType>) -> Value {
     let (scalar, dtype) = number.for_comparison(common);
-    Value::Tensor(Tensor::scalar(scalar, dtype))
+    Value::Tensor(RawTensor::scalar(scalar, dtype))
 }
 
 /// An operand of a comparison with elements of a dtype; see [`comparison_scalar`].

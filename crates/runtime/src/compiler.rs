@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::evaluator::Evaluator;
 use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Options, Settings};
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 use crate::xla;
 
 /// Translates programs into executables. Register a compiler with [`register_compiler`].
@@ -53,7 +53,7 @@ pub trait Compiler: Any + Send + Sync {
     ///
     /// # Errors
     /// Returns the errors of [`Compiler::compile`] and of the runs.
-    fn run_lists(&self, request: &ListsRequest<'_>) -> Option<Result<Vec<Vec<Tensor>>>> {
+    fn run_lists(&self, request: &ListsRequest<'_>) -> Option<Result<Vec<Vec<RawTensor>>>> {
         let _ = request;
         None
     }
@@ -167,9 +167,9 @@ pub struct ListsRequest<'a> {
     pub vars: &'a [TensorType],
     /// Traces the function for these types. The tensors that it mentions are the last inputs of the
     /// program.
-    pub trace: &'a dyn Fn() -> Result<(Arc<Program>, Vec<Tensor>)>,
+    pub trace: &'a dyn Fn() -> Result<(Arc<Program>, Vec<RawTensor>)>,
     /// The arguments for each partition, all of the types in `vars`.
-    pub args_list: &'a [Vec<Tensor>],
+    pub args_list: &'a [Vec<RawTensor>],
     /// The options of the call on top of the default options.
     pub options: &'a Options,
 }
@@ -190,8 +190,8 @@ impl<'a> ListsRequest<'a> {
     pub fn new(
         key: u64,
         vars: &'a [TensorType],
-        trace: &'a dyn Fn() -> Result<(Arc<Program>, Vec<Tensor>)>,
-        args_list: &'a [Vec<Tensor>],
+        trace: &'a dyn Fn() -> Result<(Arc<Program>, Vec<RawTensor>)>,
+        args_list: &'a [Vec<RawTensor>],
         options: &'a Options,
     ) -> Self {
         Self { key, vars, trace, args_list, options }
@@ -212,7 +212,7 @@ pub trait Executable: Send + Sync {
     ///
     /// # Errors
     /// Returns errors of the run and an error for inputs whose types differ from the program's.
-    fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>>;
+    fn run(&self, inputs: &[&RawTensor], context: &RunContext<'_>) -> Result<Vec<RawTensor>>;
 
     /// The memory that the executable itself takes, in bytes.
     fn byte_size(&self) -> usize;

@@ -3,7 +3,7 @@
 use nxla_tensor::ndarray::{Array, ArrayBase, Data, Dimension};
 use nxla_tensor::{Complex, Element, F8E4M3, F8E5M2, HostTensor, Shape, bf16, f16};
 
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 mod sealed {
     /// Keeps [`super::Nested`] to numbers and arrays of them.
@@ -38,9 +38,9 @@ macro_rules! numbers {
             }
         }
 
-        impl From<$ty> for Tensor {
+        impl From<$ty> for RawTensor {
             fn from(number: $ty) -> Self {
-                Tensor::Host(<$ty>::host(&[number], Shape::scalar()))
+                RawTensor::Host(<$ty>::host(&[number], Shape::scalar()))
             }
         }
     };
@@ -69,23 +69,23 @@ impl<T: Nested, const N: usize> Nested for [T; N] {
 /// assert_eq!((&x.shape()[..], x.to_vec::<f32>()?), (&[2usize, 2][..], vec![3.0, 4.0, 5.0, 6.0]));
 /// # Ok::<(), nxla::Error>(())
 /// ```
-impl<T: Nested> From<&[T]> for Tensor {
+impl<T: Nested> From<&[T]> for RawTensor {
     fn from(items: &[T]) -> Self {
         let mut sizes = vec![items.len()];
         T::sizes(&mut sizes);
-        Tensor::Host(T::host(items, Shape::from(sizes)))
+        RawTensor::Host(T::host(items, Shape::from(sizes)))
     }
 }
 
-impl<T: Nested> From<Vec<T>> for Tensor {
+impl<T: Nested> From<Vec<T>> for RawTensor {
     fn from(items: Vec<T>) -> Self {
-        Tensor::from(items.as_slice())
+        RawTensor::from(items.as_slice())
     }
 }
 
-impl<T: Nested> From<&Vec<T>> for Tensor {
+impl<T: Nested> From<&Vec<T>> for RawTensor {
     fn from(items: &Vec<T>) -> Self {
-        Tensor::from(items.as_slice())
+        RawTensor::from(items.as_slice())
     }
 }
 
@@ -96,28 +96,28 @@ impl<T: Nested> From<&Vec<T>> for Tensor {
 /// assert_eq!((x.dtype(), &x.shape()[..]), (DType::S32, &[2usize, 3][..]));
 /// assert_eq!(Tensor::from([true, false]).dtype(), DType::Pred);
 /// ```
-impl<T: Nested, const N: usize> From<[T; N]> for Tensor {
+impl<T: Nested, const N: usize> From<[T; N]> for RawTensor {
     fn from(items: [T; N]) -> Self {
-        Tensor::from(items.as_slice())
+        RawTensor::from(items.as_slice())
     }
 }
 
-impl<T: Nested, const N: usize> From<&[T; N]> for Tensor {
+impl<T: Nested, const N: usize> From<&[T; N]> for RawTensor {
     fn from(items: &[T; N]) -> Self {
-        Tensor::from(items.as_slice())
+        RawTensor::from(items.as_slice())
     }
 }
 
 /// Converts an owned array, without a copy if its elements are in row-major order.
-impl<T: Element, D: Dimension> From<Array<T, D>> for Tensor {
+impl<T: Element, D: Dimension> From<Array<T, D>> for RawTensor {
     fn from(array: Array<T, D>) -> Self {
-        Tensor::Host(HostTensor::from_array(array))
+        RawTensor::Host(HostTensor::from_array(array))
     }
 }
 
 /// Copies an array or a view, in one block if the elements are in row-major order.
-impl<T: Element, S: Data<Elem = T>, D: Dimension> From<&ArrayBase<S, D>> for Tensor {
+impl<T: Element, S: Data<Elem = T>, D: Dimension> From<&ArrayBase<S, D>> for RawTensor {
     fn from(array: &ArrayBase<S, D>) -> Self {
-        Tensor::Host(HostTensor::from_ndarray(array))
+        RawTensor::Host(HostTensor::from_ndarray(array))
     }
 }

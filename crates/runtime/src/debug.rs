@@ -8,7 +8,7 @@ use nxla_expr::{ExprId, Op, Program};
 use nxla_tensor::{DType, HostTensor};
 
 use crate::error::Result;
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 pub use nxla_eval::{first_nan, first_not_finite};
 
@@ -31,7 +31,7 @@ pub use nxla_eval::{first_nan, first_not_finite};
 /// # Errors
 /// [`Fault::NotFinite`](nxla_eval::Fault::NotFinite), with the operation and its line; another
 /// failure of the run.
-pub fn check_finite(program: &Arc<Program>, inputs: &[&Tensor]) -> Result<()> {
+pub fn check_finite(program: &Arc<Program>, inputs: &[&RawTensor]) -> Result<()> {
     let inputs = inputs.iter().map(|input| input.to_host()).collect::<Result<_>>()?;
     Plan::checked(program.clone()).run(inputs, &Hooks::new())?;
     Ok(())

@@ -8,7 +8,7 @@ use nxla_grad::DiffCounts;
 use nxla_tensor::{DType, Names, Scalar, Shape};
 
 use crate::error::{Error, Result};
-use crate::expr::Expr;
+use crate::expr::RawExpr;
 use crate::trace::Trace;
 use crate::tracers::Tracers;
 use crate::vectors::{self, Vectors};
@@ -26,9 +26,9 @@ pub enum Mode {
 #[derive(Debug)]
 pub struct Called<T> {
     /// Results to differentiate.
-    pub results: Vec<Expr>,
+    pub results: Vec<RawExpr>,
     /// Results that are returned unchanged.
-    pub passed_on: Vec<Expr>,
+    pub passed_on: Vec<RawExpr>,
     /// Further values for the caller.
     pub more: T,
 }
@@ -45,10 +45,10 @@ pub struct Called<T> {
 /// incompatible vectorized axes.
 pub fn differentiable<T>(
     trace: &Trace,
-    values: &[impl AsRef<Expr>],
+    values: &[impl AsRef<RawExpr>],
     mode: Mode,
-    mut function: impl FnMut(Vec<Expr>) -> Result<Called<T>>,
-) -> Result<(Differentiable, Vec<Expr>, T)> {
+    mut function: impl FnMut(Vec<RawExpr>) -> Result<Called<T>>,
+) -> Result<(Differentiable, Vec<RawExpr>, T)> {
     let (tracers, results, (passed_on, more)) =
         Tracers::begin("derivative", trace, values)?.call(mode == Mode::Reverse, |tracers| {
             let Called { results, passed_on, more } = function(tracers)?;
@@ -73,7 +73,7 @@ pub struct Differentiable {
 }
 
 impl Differentiable {
-    fn of(tracers: Tracers, results: &[Expr], passed_on: &[Expr]) -> Result<Self> {
+    fn of(tracers: Tracers, results: &[RawExpr], passed_on: &[RawExpr]) -> Result<Self> {
         let Tracers { trace, values, vectors, mark, scope, .. } = tracers;
         let mut outputs = trace.ids(results)?;
         outputs.extend(trace.ids(passed_on)?);
@@ -90,7 +90,7 @@ impl Differentiable {
     ///
     /// # Errors
     /// Returns an error for a tangent of another type, or an op without a derivative.
-    pub fn jvp(&self, tangents: &[impl AsRef<Expr>]) -> Result<(Vec<Expr>, Vec<Expr>)> {
+    pub fn jvp(&self, tangents: &[impl AsRef<RawExpr>]) -> Result<(Vec<RawExpr>, Vec<RawExpr>)> {
         let expected: Vec<Slot> = self.value_slots();
         let tangents = &safe(&self.trace, tangents)?;
         let further = further("jvp", &expected, tangents)?;
@@ -113,7 +113,7 @@ impl Differentiable {
         &self,
         given: Vec<ExprId>,
         further: &Vectors,
-    ) -> Result<(Vec<Expr>, Vec<Expr>)> {
+    ) -> Result<(Vec<RawExpr>, Vec<RawExpr>)> {
         let (values, changes) = self.trace.build(|graph| {
             let whole = nxla_grad::pushforward(&self.program, self.sides)?;
             let arguments: Vec<Batched> = (self.operands.iter().copied().map(Batched::from_shared))
@@ -151,8 +151,8 @@ impl Differentiable {
 
     /// Placeholders of the results after an error of the trace, for callers that cannot return an
     /// error.
-    pub fn placeholders(&self) -> Vec<Expr> {
-        vec![Expr::new_failed(self.trace.clone()); self.outputs.len()]
+    pub fn placeholders(&self) -> Vec<RawExpr> {
+        vec![RawExpr::new_failed(self.trace.clone()); self.outputs.len()]
     }
 
     /// The mode in which a Jacobian takes fewer directions.
@@ -168,7 +168,7 @@ impl Differentiable {
     ///
     /// # Errors
     /// Returns an error for an op without a derivative.
-    pub fn linear(&self, mode: Mode) -> Result<(Vec<Expr>, Linearized)> {
+    pub fn linear(&self, mode: Mode) -> Result<(Vec<RawExpr>, Linearized)> {
         let quiet = nxla_grad::strip_effects(&self.program)?;
         let whole = match mode {
             Mode::Forward => nxla_grad::pushforward(&quiet, self.sides)?,
@@ -188,7 +188,7 @@ impl Differentiable {
             let known = split.known.inline(graph, &self.operands)?;
             Ok::<_, Error>((values.inline(graph, &self.operands)?, known))
         })?;
-        let known = known.into_iter().map(|id| Expr::new(self.trace.clone(), id)).collect();
+        let known = known.into_iter().map(|id| RawExpr::new(self.trace.clone(), id)).collect();
         let (arguments, results) = match mode {
             Mode::Forward => (self.value_slots(), self.result_slots()),
             Mode::Reverse => (self.result_slots(), self.value_slots()),
@@ -204,7 +204,7 @@ impl Differentiable {
     /// # Errors
     /// Returns an error for an op without a derivative, complex values in forward mode, complex
     /// results in reverse mode, or vectorized axes of values that a result lacks.
-    pub fn jacobian(&self, mode: Mode) -> Result<(Vec<Expr>, Vec<Vec<Expr>>)> {
+    pub fn jacobian(&self, mode: Mode) -> Result<(Vec<RawExpr>, Vec<Vec<RawExpr>>)> {
         let (values, results) = (self.value_slots(), self.result_slots());
         let (function, sources, argument) = match mode {
             Mode::Forward => ("jacfwd", &values, "an argument"),
@@ -242,7 +242,7 @@ impl Differentiable {
     /// # Errors
     /// Returns the errors of [`Differentiable::jacobian`], and an error for results whose shapes
     /// differ from the values.
-    pub fn diagonal(&self) -> Result<Vec<Expr>> {
+    pub fn diagonal(&self) -> Result<Vec<RawExpr>> {
         let (values, results) = (self.value_slots(), self.result_slots());
         let shapes = |slots: &[Slot]| -> Vec<Shape> {
             slots.iter().map(|slot| slot.entry.shape.clone()).collect()
@@ -260,7 +260,7 @@ impl Differentiable {
                 });
                 ones.collect::<nxla_expr::Result<Vec<_>>>()
             })?;
-            let ones = ones.into_iter().map(|id| Expr::new(self.trace.clone(), id));
+            let ones = ones.into_iter().map(|id| RawExpr::new(self.trace.clone(), id));
             return Ok(self.jvp(&ones.collect::<Vec<_>>())?.1);
         }
         let (_, rows) = self.jacobian(Mode::Forward)?;
@@ -286,7 +286,7 @@ impl Differentiable {
         graph: &mut Graph,
         values: &[Slot],
         results: &[Slot],
-    ) -> Result<(Vec<Expr>, Vec<Vec<Expr>>)> {
+    ) -> Result<(Vec<RawExpr>, Vec<Vec<RawExpr>>)> {
         let whole = nxla_grad::pushforward(&self.program, self.sides)?;
         let (total, columns) = self.in_all_directions(graph, &whole, values)?;
         let (outputs, changes) = columns.split_at(self.outputs.len());
@@ -332,7 +332,7 @@ impl Differentiable {
         graph: &mut Graph,
         values: &[Slot],
         results: &[Slot],
-    ) -> Result<(Vec<Expr>, Vec<Vec<Expr>>)> {
+    ) -> Result<(Vec<RawExpr>, Vec<Vec<RawExpr>>)> {
         let whole = nxla_grad::pullback(&self.program, self.sides)?;
         let (total, found) = self.in_all_directions(graph, &whole, results)?;
         let (shared, found) = found.split_at(self.outputs.len());
@@ -410,12 +410,12 @@ impl Differentiable {
         types.zip(&self.outputs).map(|(ty, vectors)| Slot::new(ty, vectors)).collect()
     }
 
-    fn expr(&self, id: ExprId, vectors: &Vectors) -> Expr {
-        Expr::with_vectors(self.trace.clone(), id, vectors.clone())
+    fn expr(&self, id: ExprId, vectors: &Vectors) -> RawExpr {
+        RawExpr::with_vectors(self.trace.clone(), id, vectors.clone())
     }
 
     /// Nodes of the types of the first outputs.
-    fn exprs(&self, ids: Vec<ExprId>) -> Vec<Expr> {
+    fn exprs(&self, ids: Vec<ExprId>) -> Vec<RawExpr> {
         ids.into_iter().zip(&self.outputs).map(|(id, vectors)| self.expr(id, vectors)).collect()
     }
 }
@@ -424,7 +424,7 @@ impl Differentiable {
 #[derive(Debug)]
 pub struct Linearized {
     /// Values of the trace; [`LinearMap::apply`] wants them.
-    pub known: Vec<Expr>,
+    pub known: Vec<RawExpr>,
     /// The map.
     pub map: LinearMap,
 }
@@ -447,9 +447,9 @@ impl LinearMap {
     pub fn apply(
         &self,
         trace: &Trace,
-        known: &[Expr],
-        arguments: &[impl AsRef<Expr>],
-    ) -> Result<Vec<Expr>> {
+        known: &[RawExpr],
+        arguments: &[impl AsRef<RawExpr>],
+    ) -> Result<Vec<RawExpr>> {
         let (function, argument) = match self.mode {
             Mode::Forward => ("linearize", "tangent"),
             Mode::Reverse => ("vjp", "cotangent"),
@@ -472,7 +472,7 @@ impl LinearMap {
         })?;
         let vectors = self.results.iter().map(|slot| joined(&further, &slot.vectors));
         let exprs = found.into_iter().zip(vectors);
-        Ok(exprs.map(|(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors)).collect())
+        Ok(exprs.map(|(id, vectors)| RawExpr::with_vectors(trace.clone(), id, vectors)).collect())
     }
 }
 
@@ -496,13 +496,13 @@ impl Slot {
 }
 
 /// Returns values for use in the current region.
-fn safe(trace: &Trace, values: &[impl AsRef<Expr>]) -> Result<Vec<Expr>> {
+fn safe(trace: &Trace, values: &[impl AsRef<RawExpr>]) -> Result<Vec<RawExpr>> {
     values.iter().map(|value| trace.safe(value.as_ref())).collect()
 }
 
 /// Returns the vectorized axes of tangents or cotangents that no slot has; the derivative is applied
 /// for each entry of these axes.
-fn further(function: &str, slots: &[Slot], given: &[impl AsRef<Expr>]) -> Result<Vectors> {
+fn further(function: &str, slots: &[Slot], given: &[impl AsRef<RawExpr>]) -> Result<Vectors> {
     let known = Vectors::union(function, slots.iter().map(|slot| &slot.vectors))?;
     let all = Vectors::union(function, given.iter().map(|expr| expr.as_ref().vectors()))?;
     let own = all.iter().filter(|axis| known.position(&axis.name).is_none());
@@ -520,7 +520,7 @@ fn fit(
     trace: &Trace,
     (function, argument): (&str, &str),
     slots: &[Slot],
-    given: &[impl AsRef<Expr>],
+    given: &[impl AsRef<RawExpr>],
     further: &Vectors,
 ) -> Result<Vec<ExprId>> {
     let mistake = |why: String| Error::Arguments { function: function.into(), why };

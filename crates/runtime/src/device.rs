@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 
 use crate::error::{Error, Result};
 use crate::pjrt;
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 use crate::xla::{self, ordinal, original};
 
 /// The host, or one device of a client.
@@ -209,7 +209,7 @@ pub fn known_devices() -> Vec<Device> {
 /// Returns an error for operands on two devices.
 pub fn place_of<'a>(
     function: &str,
-    operands: impl IntoIterator<Item = &'a Tensor>,
+    operands: impl IntoIterator<Item = &'a RawTensor>,
 ) -> Result<Option<Device>> {
     let mut found: Option<&pjrt::Buffer> = None;
     for operand in operands {
@@ -260,7 +260,7 @@ fn is_beside(left: &pjrt::Buffer, right: &pjrt::Buffer) -> bool {
 #[inline]
 pub(crate) fn is_placed<'a>(
     place: Option<&Device>,
-    operands: impl IntoIterator<Item = &'a Tensor>,
+    operands: impl IntoIterator<Item = &'a RawTensor>,
 ) -> bool {
     let mut any = false;
     for operand in operands {

@@ -5,7 +5,7 @@ use nxla_expr::{ExprId, Program, TensorType};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 /// The donated inputs of a program.
 #[derive(Clone, Default, Debug)]
@@ -51,7 +51,7 @@ impl Donated {
     /// # Errors
     /// Returns an error if a donated tensor is passed twice, or if a tensor that the program needs was
     /// released or donated before.
-    pub(crate) fn check(&self, function: &str, inputs: &[&Tensor]) -> Result<()> {
+    pub(crate) fn check(&self, function: &str, inputs: &[&RawTensor]) -> Result<()> {
         let mut first_uses: FxHashMap<usize, usize> = FxHashMap::default();
         for (input, tensor) in inputs.iter().enumerate() {
             let Some(buffer) = tensor.buffer() else { continue };
@@ -90,8 +90,8 @@ impl Donated {
     pub(crate) fn take(
         &self,
         caller: &str,
-        inputs: &[&Tensor],
-        outcome: &Result<Vec<Tensor>>,
+        inputs: &[&RawTensor],
+        outcome: &Result<Vec<RawTensor>>,
     ) -> Result<()> {
         // An interrupted program may run on, and freeing its inputs would wait for it.
         let may_run = matches!(outcome, Err(Error::Eval(EvalError::Interrupted)));

@@ -22,11 +22,11 @@ use crate::error::Result;
 use crate::function::{Entry, ResultVectors, Traced};
 use crate::operand::{Operand, View};
 use crate::options::{Options, default_options, graph_options, has_default_options};
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 use crate::vectors::Vectors;
 
 /// Data that an operation is applied to; most have few operands.
-type Inputs = SmallVec<[Tensor; 2]>;
+type Inputs = SmallVec<[RawTensor; 2]>;
 
 /// An operation with its operands.
 pub struct EagerOp {
@@ -102,7 +102,7 @@ impl EagerOp {
     /// # Errors
     /// Returns errors of the compilation or the run and an error if `interrupt`
     /// returns `true`.
-    pub fn run(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Vec<Tensor>> {
+    pub fn run(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Vec<RawTensor>> {
         let options = self.options.as_ref().unwrap_or(&NO_OPTIONS);
         let entry = match self.operation.entry.get() {
             Some(entry) => entry,
@@ -124,8 +124,8 @@ impl EagerOp {
     }
 
     /// The data that it runs on.
-    pub fn inputs(&self) -> SmallVec<[&Tensor; 2]> {
-        self.inputs.iter().map(Tensor::data).collect()
+    pub fn inputs(&self) -> SmallVec<[&RawTensor; 2]> {
+        self.inputs.iter().map(RawTensor::data).collect()
     }
 }
 
@@ -158,7 +158,7 @@ struct Operation {
 impl Operation {
     fn compile(
         &self,
-        inputs: &[Tensor],
+        inputs: &[RawTensor],
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Entry<()>> {
@@ -167,7 +167,7 @@ impl Operation {
         let name = name.unwrap_or("operation").into();
         let (vectors, captured, lines) = (ResultVectors::default(), Vec::new(), Vec::new());
         let traced = Traced { program, results: (), vectors, captured, lines };
-        let data: Vec<Tensor> = inputs.iter().map(|input| input.data().clone()).collect();
+        let data: Vec<RawTensor> = inputs.iter().map(|input| input.data().clone()).collect();
         let none = Donations::default();
         Entry::compile(name, traced, &data, Purpose::Compile, none, options, interrupt)
     }
@@ -230,7 +230,7 @@ impl Workshop {
 
     fn operation(
         &mut self,
-        inputs: &[Tensor],
+        inputs: &[RawTensor],
         options: u64,
         build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
     ) -> Result<Arc<Operation>> {
@@ -255,7 +255,7 @@ impl Workshop {
     /// The nodes of operands and of results.
     fn build(
         &mut self,
-        inputs: &[Tensor],
+        inputs: &[RawTensor],
         build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
     ) -> (Ids, Result<Ids>) {
         let graph = &mut self.graph;
@@ -283,22 +283,22 @@ mod tests {
 
     #[test]
     fn ops_are_known_by_what_they_are_applied_to() {
-        let of = |op: BinaryOp, left: Tensor, right: Value| {
+        let of = |op: BinaryOp, left: RawTensor, right: Value| {
             let applied =
                 EagerOp::of(&Op::Binary(op), &[Value::Tensor(left), right], Source::default);
             let applied = applied.unwrap();
             (applied.program().clone(), applied.run(None).unwrap()[0].to_host().unwrap())
         };
-        let single = || Tensor::new(vec![1.5_f32, -2.0], [2]).unwrap();
+        let single = || RawTensor::new(vec![1.5_f32, -2.0], [2]).unwrap();
         let one = || Value::Number(Number::Float(1.0));
         let (program, sum) = of(BinaryOp::Add, single(), one());
         assert_eq!(sum.as_slice::<f32>().unwrap(), [2.5, -1.0]);
         let (again, difference) =
-            of(BinaryOp::Add, single(), Value::Tensor(Tensor::new(vec![-3.0_f32], []).unwrap()));
+            of(BinaryOp::Add, single(), Value::Tensor(RawTensor::new(vec![-3.0_f32], []).unwrap()));
         assert!(Arc::ptr_eq(&program, &again), "a number is an operand like others");
         assert_eq!(difference.as_slice::<f32>().unwrap(), [-1.5, -5.0]);
         // Three other keys: another dtype, another shape and another op.
-        let double = Tensor::new(vec![1.5_f64, -2.0], [2]).unwrap();
+        let double = RawTensor::new(vec![1.5_f64, -2.0], [2]).unwrap();
         let (_, sum) = of(BinaryOp::Add, double, one());
         assert_eq!(sum.as_slice::<f64>().unwrap(), [2.5, -1.0]);
         let (_, sum) = of(BinaryOp::Add, single(), Value::Tensor(single()));

@@ -11,7 +11,7 @@ use crate::compiler::{CompileRequest, Compiler, Executable, RunContext, check_se
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::Settings;
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 /// Interprets programs; named `"evaluator"`. It has no settings.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ fn detached(result: HostTensor, borrowed: &[Range<*const u8>]) -> Result<HostTen
 const BYTES_PER_NODE: usize = 256;
 
 impl Executable for Plan {
-    fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
+    fn run(&self, inputs: &[&RawTensor], context: &RunContext<'_>) -> Result<Vec<RawTensor>> {
         let mut data = Vec::with_capacity(inputs.len());
         let mut borrowed = SmallVec::<[Range<*const u8>; 4]>::new();
         for input in inputs {
@@ -103,7 +103,7 @@ impl Executable for Plan {
         let results = self.run_with(data, &hooks, context.interrupt).map_err(failure)?;
         let mut tensors = Vec::with_capacity(results.len());
         for result in results {
-            tensors.push(Tensor::Host(detached(result, &borrowed)?));
+            tensors.push(RawTensor::Host(detached(result, &borrowed)?));
         }
         Ok(tensors)
     }

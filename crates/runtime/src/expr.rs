@@ -10,22 +10,23 @@ use crate::error::{Error, Result};
 use crate::trace::Trace;
 use crate::vectors::Vectors;
 
-/// A tensor that is being computed: a node of the graph of a [`Trace`], and its vectorized axes.
+/// A node of the graph of a [`Trace`], and its vectorized axes, without the operations of
+/// `nxla::Expr`.
 #[derive(Clone)]
-pub struct Expr {
+pub struct RawExpr {
     trace: Trace,
     /// `None` if the node could not be built: the trace keeps the error.
     node: Option<ExprId>,
     vectors: Vectors,
 }
 
-impl AsRef<Expr> for Expr {
-    fn as_ref(&self) -> &Expr {
+impl AsRef<RawExpr> for RawExpr {
+    fn as_ref(&self) -> &RawExpr {
         self
     }
 }
 
-impl Expr {
+impl RawExpr {
     /// The node `id` of a trace.
     pub fn new(trace: Trace, id: ExprId) -> Self {
         Self { trace, node: Some(id), vectors: Vectors::NONE }
@@ -99,7 +100,7 @@ impl Expr {
     }
 }
 
-impl fmt::Display for Expr {
+impl fmt::Display for RawExpr {
     /// The expression line by line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.has_failed() {
@@ -113,7 +114,7 @@ impl fmt::Display for Expr {
     }
 }
 
-impl fmt::Debug for Expr {
+impl fmt::Debug for RawExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.node {
             Some(id) => write!(f, "Expr({id}: {}{})", self.vectors, self.ty()),

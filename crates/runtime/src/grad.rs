@@ -4,7 +4,7 @@ use nxla_expr::rewrite::Substitution;
 use nxla_tensor::DType;
 
 use crate::error::{Error, Result};
-use crate::expr::Expr;
+use crate::expr::RawExpr;
 use crate::trace::Trace;
 use crate::tracers::Tracers;
 
@@ -12,9 +12,9 @@ use crate::tracers::Tracers;
 #[derive(Debug)]
 pub struct Differentiated<T> {
     /// The value to differentiate.
-    pub value: Expr,
+    pub value: RawExpr,
     /// The results, which may contain the value.
-    pub results: Vec<Expr>,
+    pub results: Vec<RawExpr>,
     /// Additional values for the caller.
     pub more: T,
 }
@@ -31,9 +31,9 @@ pub struct Differentiated<T> {
 /// without a derivative, or a complex result of real values.
 pub fn values_and_gradients<T>(
     trace: &Trace,
-    values: &[impl AsRef<Expr>],
-    mut function: impl FnMut(Vec<Expr>) -> Result<Differentiated<T>>,
-) -> Result<(Vec<Expr>, Vec<Expr>, T)> {
+    values: &[impl AsRef<RawExpr>],
+    mut function: impl FnMut(Vec<RawExpr>) -> Result<Differentiated<T>>,
+) -> Result<(Vec<RawExpr>, Vec<RawExpr>, T)> {
     let (tracers, value, (results, more)) =
         Tracers::begin("grad", trace, values)?.call(true, |tracers| {
             let Differentiated { value, results, more } = function(tracers)?;
@@ -43,7 +43,11 @@ pub fn values_and_gradients<T>(
     Ok((results, gradients, more))
 }
 
-fn gradients(tracers: Tracers, value: &Expr, results: &[Expr]) -> Result<(Vec<Expr>, Vec<Expr>)> {
+fn gradients(
+    tracers: Tracers,
+    value: &RawExpr,
+    results: &[RawExpr],
+) -> Result<(Vec<RawExpr>, Vec<RawExpr>)> {
     let Tracers { trace, values, vectors, scope, .. } = tracers;
     let output = trace.id(value)?;
     trace.build(|graph| {
@@ -65,10 +69,12 @@ fn gradients(tracers: Tracers, value: &Expr, results: &[Expr]) -> Result<(Vec<Ex
         }
         Ok::<_, Error>(graph.substitute(&roots, &mut substitution)?)
     })?;
-    let all = results.iter().map(Expr::vectors).chain(std::iter::repeat_n(&vectors, values.len()));
+    let all =
+        results.iter().map(RawExpr::vectors).chain(std::iter::repeat_n(&vectors, values.len()));
     let exprs = roots.into_iter().zip(all);
-    let exprs = exprs.map(|(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors.clone()));
-    let mut exprs: Vec<Expr> = exprs.collect();
+    let exprs =
+        exprs.map(|(id, vectors)| RawExpr::with_vectors(trace.clone(), id, vectors.clone()));
+    let mut exprs: Vec<RawExpr> = exprs.collect();
     let gradients = exprs.split_off(results.len());
     Ok((exprs, gradients))
 }

@@ -15,7 +15,7 @@ use nxla_tensor::{PrintOptions, tensor_text, type_text};
 
 use crate::device::Device;
 use crate::error::Result;
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 /// The description of the memory in the string of a tensor on a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ pub enum DeviceText {
 
 /// The string of a tensor. For a tensor whose memory was released, or whose computation failed, it
 /// names the reason.
-pub(crate) fn text(tensor: &Tensor, options: &PrintOptions, how: DeviceText) -> String {
+pub(crate) fn text(tensor: &RawTensor, options: &PrintOptions, how: DeviceText) -> String {
     let vectors = tensor.vectors();
     let mut header = Vec::new();
     if !vectors.is_empty() {
@@ -49,17 +49,17 @@ pub(crate) fn text(tensor: &Tensor, options: &PrintOptions, how: DeviceText) -> 
     tensor_text(&header, tensor.data().shape(), &body)
 }
 
-fn body(tensor: &Tensor, options: &PrintOptions) -> Result<String> {
+fn body(tensor: &RawTensor, options: &PrintOptions) -> Result<String> {
     if tensor.is_released()? {
         return Ok("released".into());
     }
     let data = tensor.data();
     Ok(match data {
-        Tensor::Host(host) => host.body_text(options, 2),
-        Tensor::Device(device) => {
+        RawTensor::Host(host) => host.body_text(options, 2),
+        RawTensor::Device(device) => {
             let shape = data.shape();
             device.read(&options.printed_ranges(shape))?.printed_text(shape, options, 2)
         }
-        Tensor::Vectorized(_) => unreachable!("the data of a tensor is not vectorized"),
+        RawTensor::Vectorized(_) => unreachable!("the data of a tensor is not vectorized"),
     })
 }

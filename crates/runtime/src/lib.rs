@@ -78,7 +78,7 @@ pub use donation::{Donations, unusable_donations};
 pub use eager::EagerOp;
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
-pub use expr::Expr;
+pub use expr::RawExpr;
 #[doc(hidden)]
 pub use forks::{after_fork, after_fork_in_child, before_fork};
 #[doc(hidden)]
@@ -106,14 +106,14 @@ pub use profile::{Span, Work, finish_profile, is_profiled, span, span_with, star
 pub use program::{ExecutableHandle, compile_for, compile_program, run_program};
 #[doc(hidden)]
 pub use signal::Signal;
-pub use stages::{Done, StageExecutor, Stages};
+pub use stages::{Done, StageExecutor, StageRunner};
 pub use stream::StreamError;
 #[doc(hidden)]
 pub use stream::{
     Capacity, Deferred, Inspect, Outcome, Parts, Step, Stream, Wait, abandon_streams,
     wait_until_streams_end,
 };
-pub use tensor::{DeviceTensor, Tensor};
+pub use tensor::{DeviceTensor, RawTensor};
 #[doc(hidden)]
 pub use trace::Entered;
 pub use trace::{Trace, current_compiler, is_tracing};

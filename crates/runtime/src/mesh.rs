@@ -15,7 +15,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::Settings;
 use crate::pjrt;
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 use crate::xla;
 
 /// Devices along named axes, in row-major order.
@@ -318,7 +318,7 @@ impl Sharding {
     ///
     /// # Errors
     /// Returns the errors of [`Sharding::part`] and of transfers, and an error for vectorized axes.
-    pub fn divide(&self, whole: &Tensor) -> Result<Vec<Tensor>> {
+    pub fn divide(&self, whole: &RawTensor) -> Result<Vec<RawTensor>> {
         if !whole.vectors().is_empty() {
             return Err(Error::Layout("tensor must not have vectorized axes".into()));
         }
@@ -328,13 +328,13 @@ impl Sharding {
             return devices.iter().map(|device| whole.on(device)).collect();
         }
         let whole = whole.to_host()?;
-        let mut known: BTreeMap<Vec<usize>, Tensor> = BTreeMap::new();
+        let mut known: BTreeMap<Vec<usize>, RawTensor> = BTreeMap::new();
         let mut parts = Vec::with_capacity(devices.len());
         for (start, device) in starts.into_iter().zip(&devices) {
             let there = match known.get(&start) {
                 Some(part) => part.clone(),
                 None => {
-                    let taken = Tensor::Host(taken(&whole, &part, &start)?);
+                    let taken = RawTensor::Host(taken(&whole, &part, &start)?);
                     known.entry(start).or_insert(taken).clone()
                 }
             };
@@ -349,7 +349,7 @@ impl Sharding {
     /// # Errors
     /// Returns errors of the computations of the parts, and an error for a wrong number of
     /// parts, or parts of wrong shapes.
-    pub fn gather(&self, parts: &[Tensor], shape: &Shape) -> Result<HostTensor> {
+    pub fn gather(&self, parts: &[RawTensor], shape: &Shape) -> Result<HostTensor> {
         let (part, starts) = (self.part(shape)?, self.starts(shape)?);
         if parts.len() != starts.len() || parts.iter().any(|each| *each.shape() != part) {
             let expected = starts.len();

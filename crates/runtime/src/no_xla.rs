@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::error::{ErrorClass, Result};
 use crate::mesh::{Mesh, Sharding};
 use crate::options::{Options, Settings};
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 /// No program is written for XLA.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +94,7 @@ impl Divided {
     ///
     /// # Errors
     /// Never returns, because the function cannot be called.
-    pub fn run(&self, _: &[Vec<Tensor>]) -> Result<Vec<Vec<Tensor>>> {
+    pub fn run(&self, _: &[Vec<RawTensor>]) -> Result<Vec<Vec<RawTensor>>> {
         match self.0 {}
     }
 }

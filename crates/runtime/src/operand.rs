@@ -3,17 +3,17 @@
 use nxla_tensor::{DType, Number};
 
 use crate::apply::number_tensor;
-use crate::expr::Expr;
-use crate::tensor::Tensor;
+use crate::expr::RawExpr;
+use crate::tensor::RawTensor;
 use crate::vectors::Vectors;
 
 /// An owned operand by kind.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A value inside a trace.
-    Expr(Expr),
+    Expr(RawExpr),
     /// Data.
-    Tensor(Tensor),
+    Tensor(RawTensor),
     /// A scalar, which takes the dtype of the other operands if its kind allows.
     Number(Number),
 }
@@ -33,9 +33,9 @@ impl Value {
 #[derive(Clone, Copy, Debug)]
 pub enum View<'a> {
     /// A value inside a trace.
-    Expr(&'a Expr),
+    Expr(&'a RawExpr),
     /// Data.
-    Tensor(&'a Tensor),
+    Tensor(&'a RawTensor),
     /// A plain number.
     Number(Number),
 }
@@ -100,14 +100,14 @@ impl Operand for View<'_> {
     }
 }
 
-impl Operand for Expr {
+impl Operand for RawExpr {
     #[inline]
     fn view(&self) -> View<'_> {
         View::Expr(self)
     }
 }
 
-impl Operand for Tensor {
+impl Operand for RawTensor {
     #[inline]
     fn view(&self) -> View<'_> {
         View::Tensor(self)

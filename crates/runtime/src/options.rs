@@ -17,7 +17,7 @@ use rustc_hash::FxHasher;
 use crate::compiler::{Compiler, CompilerChoice, compiler_named};
 use crate::device::{Device, place_of};
 use crate::error::{Error, Result};
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 /// Settings that select the device of programs instead of a [`Device`].
 pub(crate) const PLACING: [&str; 4] = ["plugin", "device", "cpu_device_count", "preallocate"];
@@ -242,7 +242,7 @@ impl Options {
     pub fn place_of<'a>(
         &self,
         function: &str,
-        operands: impl IntoIterator<Item = &'a Tensor>,
+        operands: impl IntoIterator<Item = &'a RawTensor>,
     ) -> Result<Option<Device>> {
         match self.names_engine() {
             true => Ok(None),

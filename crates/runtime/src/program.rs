@@ -15,7 +15,7 @@ use crate::forks::no_fork;
 use crate::options::{Engine, Options, Progress};
 use crate::profile::{self, Work};
 use crate::stages::StagedExecutable;
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 /// Compiles a program, or finds the executable of an equal one, for operands on the host unless the
 /// options select a device.
@@ -102,9 +102,9 @@ pub fn run_program(
     function: &str,
     program: &Arc<Program>,
     options: &Options,
-    inputs: &[&Tensor],
+    inputs: &[&RawTensor],
     interrupt: Option<&Interrupt<'_>>,
-) -> Result<Vec<Tensor>> {
+) -> Result<Vec<RawTensor>> {
     let place = options.place_of(function, inputs.iter().copied())?;
     let none = (&[][..], &[][..]);
     run_on(program, options, &options.engine(place.as_ref())?, inputs, none, interrupt)
@@ -119,10 +119,10 @@ pub(crate) fn run_on(
     program: &Arc<Program>,
     options: &Options,
     engine: &Engine,
-    inputs: &[&Tensor],
+    inputs: &[&RawTensor],
     (donated, kept): (&[bool], &[usize]),
     interrupt: Option<&Interrupt<'_>>,
-) -> Result<Vec<Tensor>> {
+) -> Result<Vec<RawTensor>> {
     let handle = compile_for(program, options, engine, donated, interrupt)?;
     let context =
         RunContext { hooks: Some(&options.hooks), kept, interrupt, ..RunContext::default() };
@@ -136,7 +136,7 @@ pub(crate) fn run_on(
 ///
 /// # Errors
 /// Returns an error for a wrong number of results.
-pub(crate) fn check_count(program: &Program, results: &[Tensor]) -> Result<()> {
+pub(crate) fn check_count(program: &Program, results: &[RawTensor]) -> Result<()> {
     let (found, expected) = (results.len(), program.outputs().len());
     if found == expected {
         return Ok(());
@@ -316,7 +316,7 @@ impl ExecutableHandle {
     ///
     /// # Errors
     /// Returns errors of [`Executable::run`], and of [`compile_for`] if the program is not compiled yet.
-    pub fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
+    pub fn run(&self, inputs: &[&RawTensor], context: &RunContext<'_>) -> Result<Vec<RawTensor>> {
         let executable = self.get(context.interrupt)?;
         let own_hooks = match &self.held {
             Held::Shared { job, .. } => &*job.functions,

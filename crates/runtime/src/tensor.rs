@@ -23,19 +23,23 @@ use crate::program::run_on;
 use crate::vectors::VectorTensor;
 use crate::xla;
 
-/// A tensor of numbers, on the host or in the memory of a device.
+/// The data of a tensor, on the host or in the memory of a device, without the operations of
+/// `nxla::Tensor`. Compilers and executors receive and return raw tensors.
 ///
-/// Clones share the data. A device tensor may still be computed: dtype and shape are known,
-/// reading waits.
+/// Clones share the data. A device tensor may still be under computation: its dtype and shape are
+/// available immediately, and reading it waits.
 ///
 /// ```
+/// use nxla::runtime::RawTensor;
 /// use nxla::{DType, Tensor};
 ///
-/// let x = Tensor::from(vec![1.0f32, 2.0]);
+/// let x: RawTensor = Tensor::from(vec![1.0f32, 2.0]).into_inner();
 /// assert_eq!((x.dtype(), &x.shape()[..]), (DType::F32, &[2usize][..]));
+/// let doubled = (Tensor::from(x) * 2)?;
+/// # Ok::<(), nxla::Error>(())
 /// ```
 #[derive(Clone)]
-pub enum Tensor {
+pub enum RawTensor {
     /// In host memory.
     Host(HostTensor),
     /// In the memory of a PJRT device.
@@ -79,7 +83,7 @@ impl DeviceTensor {
     /// read from the device.
     ///
     /// # Errors
-    /// As for [`Tensor::to_host`].
+    /// As for [`RawTensor::to_host`].
     pub(crate) fn read(&self, ranges: &[Range<usize>]) -> Result<HostTensor> {
         let _span = transfer("read from device", &self.buffer);
         self.buffer.read(ranges).map_err(|error| self.explain(error))
@@ -112,7 +116,7 @@ impl DeviceTensor {
     }
 }
 
-impl Tensor {
+impl RawTensor {
     /// A tensor of a shape from its elements in row-major order.
     ///
     /// # Errors
@@ -129,27 +133,27 @@ impl Tensor {
     /// The element type.
     pub fn dtype(&self) -> DType {
         match self {
-            Tensor::Host(tensor) => tensor.dtype(),
-            Tensor::Device(tensor) => tensor.buffer.dtype(),
-            Tensor::Vectorized(tensor) => tensor.entry().dtype,
+            RawTensor::Host(tensor) => tensor.dtype(),
+            RawTensor::Device(tensor) => tensor.buffer.dtype(),
+            RawTensor::Vectorized(tensor) => tensor.entry().dtype,
         }
     }
 
     /// The size of each axis.
     pub fn shape(&self) -> &Shape {
         match self {
-            Tensor::Host(tensor) => tensor.shape(),
-            Tensor::Device(tensor) => tensor.buffer.shape(),
-            Tensor::Vectorized(tensor) => &tensor.entry().shape,
+            RawTensor::Host(tensor) => tensor.shape(),
+            RawTensor::Device(tensor) => tensor.buffer.shape(),
+            RawTensor::Vectorized(tensor) => &tensor.entry().shape,
         }
     }
 
     /// The names of the axes, if any were given.
     pub fn names(&self) -> Option<&Names> {
         match self {
-            Tensor::Host(tensor) => tensor.names(),
-            Tensor::Device(tensor) => tensor.names.as_ref(),
-            Tensor::Vectorized(tensor) => tensor.entry().names.as_ref(),
+            RawTensor::Host(tensor) => tensor.names(),
+            RawTensor::Device(tensor) => tensor.names.as_ref(),
+            RawTensor::Vectorized(tensor) => tensor.entry().names.as_ref(),
         }
     }
 
@@ -159,9 +163,9 @@ impl Tensor {
     /// Returns an error for a number of names that differs from the rank.
     pub fn with_names(self, names: Option<Names>) -> Result<Self, TensorError> {
         Ok(match self {
-            Tensor::Host(tensor) => Tensor::Host(tensor.with_names(names)?),
-            Tensor::Device(tensor) => Tensor::Device(tensor.with_names(names)?),
-            Tensor::Vectorized(tensor) => tensor.with_names(names)?,
+            RawTensor::Host(tensor) => RawTensor::Host(tensor.with_names(names)?),
+            RawTensor::Device(tensor) => RawTensor::Device(tensor.with_names(names)?),
+            RawTensor::Vectorized(tensor) => tensor.with_names(names)?,
         })
     }
 
@@ -175,7 +179,7 @@ impl Tensor {
     }
 
     /// Returns `true` if dtype, shape and axis names equal `ty`, without constructing
-    /// [`Tensor::ty`]. The answer for a vectorized tensor is `false`.
+    /// [`RawTensor::ty`]. The answer for a vectorized tensor is `false`.
     #[inline]
     pub fn is_of(&self, ty: &TensorType) -> bool {
         self.dtype() == ty.dtype
@@ -185,17 +189,17 @@ impl Tensor {
     }
 
     /// Returns `true` if two tensors share their data.
-    pub fn is(&self, other: &Tensor) -> bool {
+    pub fn is(&self, other: &RawTensor) -> bool {
         match (self, other) {
-            (Tensor::Host(left), Tensor::Host(right)) => {
+            (RawTensor::Host(left), RawTensor::Host(right)) => {
                 let same = std::ptr::eq(left.bytes(), right.bytes());
                 same && left.dtype() == right.dtype() && left.shape() == right.shape()
             }
-            (Tensor::Device(left), Tensor::Device(right)) => left.buffer.is(&right.buffer),
-            (Tensor::Vectorized(left), Tensor::Vectorized(right)) => {
+            (RawTensor::Device(left), RawTensor::Device(right)) => left.buffer.is(&right.buffer),
+            (RawTensor::Vectorized(left), RawTensor::Vectorized(right)) => {
                 left.data().is(right.data()) && left.vectors() == right.vectors()
             }
-            (Tensor::Host(_) | Tensor::Device(_) | Tensor::Vectorized(_), _) => false,
+            (RawTensor::Host(_) | RawTensor::Device(_) | RawTensor::Vectorized(_), _) => false,
         }
     }
 
@@ -206,13 +210,13 @@ impl Tensor {
     /// Returns the error of a failed computation, or an error for a tensor that was freed.
     pub fn to_host(&self) -> Result<HostTensor> {
         match self {
-            Tensor::Host(tensor) => Ok(tensor.clone()),
-            Tensor::Device(tensor) => {
+            RawTensor::Host(tensor) => Ok(tensor.clone()),
+            RawTensor::Device(tensor) => {
                 let _span = transfer("read from device", &tensor.buffer);
                 let read = tensor.buffer.to_host().map_err(|error| tensor.explain(error))?;
                 Ok(read.with_names(tensor.names.clone())?)
             }
-            Tensor::Vectorized(tensor) => tensor.data().to_host(),
+            RawTensor::Vectorized(tensor) => tensor.data().to_host(),
         }
     }
 
@@ -220,10 +224,10 @@ impl Tensor {
     /// tensor is waited for. While the result lives, no program reuses such memory.
     ///
     /// # Errors
-    /// Returns the errors of [`Tensor::to_host`].
+    /// Returns the errors of [`RawTensor::to_host`].
     pub(crate) fn share(&self) -> Result<HostTensor> {
         match self.data() {
-            Tensor::Device(tensor) => {
+            RawTensor::Device(tensor) => {
                 let _span = transfer("read from device", &tensor.buffer);
                 let shared = tensor.buffer.share().map_err(|error| tensor.explain(error))?;
                 Ok(shared.with_names(tensor.names.clone())?)
@@ -236,10 +240,10 @@ impl Tensor {
     /// device. Vectorized axes are ordinary ones there, in front.
     ///
     /// # Errors
-    /// Returns the errors of [`Tensor::to_host`].
+    /// Returns the errors of [`RawTensor::to_host`].
     pub fn first(&self, limit: usize) -> Result<HostTensor> {
         match self.data() {
-            Tensor::Device(tensor) => tensor.read(std::slice::from_ref(&(0..limit))),
+            RawTensor::Device(tensor) => tensor.read(std::slice::from_ref(&(0..limit))),
             other => {
                 let host = other.to_host()?;
                 let count = limit.min(host.shape().size());
@@ -252,7 +256,7 @@ impl Tensor {
     /// The elements of all entries in row-major order.
     ///
     /// # Errors
-    /// Returns the errors of [`Tensor::to_host`], and an error for a dtype other than the dtype of `T`.
+    /// Returns the errors of [`RawTensor::to_host`], and an error for a dtype other than the dtype of `T`.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         Ok(self.to_host()?.to_vec()?)
     }
@@ -260,10 +264,10 @@ impl Tensor {
     /// The only element.
     ///
     /// # Errors
-    /// Returns the errors of [`Tensor::to_host`], and an error for a tensor that does not have exactly
+    /// Returns the errors of [`RawTensor::to_host`], and an error for a tensor that does not have exactly
     /// one element, or that has vectorized axes.
     pub fn item(&self) -> Result<Scalar> {
-        if let Tensor::Vectorized(tensor) = self {
+        if let RawTensor::Vectorized(tensor) = self {
             return Err(tensor.no_number());
         }
         Ok(self.to_host()?.item()?)
@@ -278,8 +282,8 @@ impl Tensor {
     #[inline]
     pub fn buffer(&self) -> Option<&pjrt::Buffer> {
         match self.data() {
-            Tensor::Device(tensor) => Some(&tensor.buffer),
-            Tensor::Host(_) | Tensor::Vectorized(_) => None,
+            RawTensor::Device(tensor) => Some(&tensor.buffer),
+            RawTensor::Host(_) | RawTensor::Vectorized(_) => None,
         }
     }
 
@@ -304,9 +308,9 @@ impl Tensor {
     /// Returns the error of a failed computation, or an error for a tensor that was freed.
     pub fn is_ready(&self) -> Result<bool> {
         match self {
-            Tensor::Host(_) => Ok(true),
-            Tensor::Device(tensor) => Ok(tensor.buffer.is_ready()?),
-            Tensor::Vectorized(tensor) => tensor.data().is_ready(),
+            RawTensor::Host(_) => Ok(true),
+            RawTensor::Device(tensor) => Ok(tensor.buffer.is_ready()?),
+            RawTensor::Vectorized(tensor) => tensor.data().is_ready(),
         }
     }
 
@@ -317,8 +321,8 @@ impl Tensor {
     /// Returns an error if the plugin does not support events; the callback is then dropped.
     pub fn on_ready(&self, callback: impl FnOnce() + Send + 'static) -> Result<()> {
         match self.data() {
-            Tensor::Device(tensor) => tensor.buffer.on_ready(move |_| callback())?,
-            Tensor::Host(_) | Tensor::Vectorized(_) => callback(),
+            RawTensor::Device(tensor) => tensor.buffer.on_ready(move |_| callback())?,
+            RawTensor::Host(_) | RawTensor::Vectorized(_) => callback(),
         }
         Ok(())
     }
@@ -329,19 +333,21 @@ impl Tensor {
     /// Returns the error of a failed computation.
     pub fn wait(&self) -> Result<()> {
         match self {
-            Tensor::Host(_) => Ok(()),
-            Tensor::Device(tensor) => tensor.buffer.wait().map_err(|error| tensor.explain(error)),
-            Tensor::Vectorized(tensor) => tensor.data().wait(),
+            RawTensor::Host(_) => Ok(()),
+            RawTensor::Device(tensor) => {
+                tensor.buffer.wait().map_err(|error| tensor.explain(error))
+            }
+            RawTensor::Vectorized(tensor) => tensor.data().wait(),
         }
     }
 
-    /// Waits like [`Tensor::wait`], and regularly checks for an interrupt.
+    /// Waits like [`RawTensor::wait`], and regularly checks for an interrupt.
     ///
     /// After an interrupt the computation of the tensor continues, and may occupy every thread of its
     /// client. Until its end, later programs start on a substitute client.
     ///
     /// # Errors
-    /// Returns the errors of [`Tensor::wait`], and an error if `interrupt` returns `true`.
+    /// Returns the errors of [`RawTensor::wait`], and an error if `interrupt` returns `true`.
     pub fn wait_watched(&self, interrupt: &Interrupt<'_>) -> Result<()> {
         let Some(buffer) = self.buffer() else { return Ok(()) };
         if !buffer.is_ready()? {
@@ -368,22 +374,24 @@ impl Tensor {
     ///
     /// # Errors
     /// Returns the error of the plugin if the transfer fails, or if the tensor was freed.
-    pub fn copy_to(&self, device: &Device) -> Result<Tensor> {
-        if let Tensor::Vectorized(tensor) = self {
+    pub fn copy_to(&self, device: &Device) -> Result<RawTensor> {
+        if let RawTensor::Vectorized(tensor) = self {
             return Ok(tensor.with_data(tensor.data().copy_to(device)?));
         }
         let Some(client) = device.client() else {
-            return Ok(Tensor::Host(self.to_host()?));
+            return Ok(RawTensor::Host(self.to_host()?));
         };
         let buffer = match self {
-            Tensor::Device(tensor) if tensor.buffer.is_deferred() => {
+            RawTensor::Device(tensor) if tensor.buffer.is_deferred() => {
                 self.copy_in(client, device.index())?
             }
-            Tensor::Device(tensor) if device.holds(&tensor.buffer) => tensor.duplicate(device)?,
+            RawTensor::Device(tensor) if device.holds(&tensor.buffer) => {
+                tensor.duplicate(device)?
+            }
             _ => self.copy_in(client, device.index())?,
         };
         let names = self.names().cloned();
-        Ok(Tensor::Device(DeviceTensor { names, ..DeviceTensor::new(buffer) }))
+        Ok(RawTensor::Device(DeviceTensor { names, ..DeviceTensor::new(buffer) }))
     }
 
     /// The data as it is in memory, copied to a device of this very client.
@@ -402,13 +410,13 @@ impl Tensor {
     /// there.
     ///
     /// # Errors
-    /// Returns the errors of [`Tensor::copy_to`].
-    pub(crate) fn given_to(&self, device: &Device) -> Result<Tensor> {
+    /// Returns the errors of [`RawTensor::copy_to`].
+    pub(crate) fn given_to(&self, device: &Device) -> Result<RawTensor> {
         match (self, device.client()) {
-            (Tensor::Host(tensor), Some(client)) => {
+            (RawTensor::Host(tensor), Some(client)) => {
                 let buffer = client.adopt(tensor, &client.devices()[device.index()])?;
                 let names = tensor.names().cloned();
-                Ok(Tensor::Device(DeviceTensor { names, ..DeviceTensor::new(buffer) }))
+                Ok(RawTensor::Device(DeviceTensor { names, ..DeviceTensor::new(buffer) }))
             }
             _ => self.copy_to(device),
         }
@@ -417,8 +425,8 @@ impl Tensor {
     /// Returns the tensor itself if it is on the device, or else a copy on the device.
     ///
     /// # Errors
-    /// Returns the errors of [`Tensor::copy_to`].
-    pub fn on(&self, device: &Device) -> Result<Tensor> {
+    /// Returns the errors of [`RawTensor::copy_to`].
+    pub fn on(&self, device: &Device) -> Result<RawTensor> {
         match self.buffer() {
             Some(buffer) if device.holds(buffer) => Ok(self.clone()),
             None if device.is_host() => Ok(self.clone()),
@@ -430,8 +438,8 @@ impl Tensor {
     /// copy failed.
     ///
     /// # Errors
-    /// Returns the errors of [`Tensor::copy_to`].
-    pub fn transfer_to(self, device: &Device) -> Result<Tensor> {
+    /// Returns the errors of [`RawTensor::copy_to`].
+    pub fn transfer_to(self, device: &Device) -> Result<RawTensor> {
         if self.device() == *device {
             return Ok(self);
         }
@@ -449,9 +457,9 @@ impl Tensor {
     /// Returns errors of the plugin.
     pub fn deallocate(&self) -> Result<bool> {
         match self {
-            Tensor::Host(_) => Ok(false),
-            Tensor::Device(tensor) => Ok(tensor.buffer.delete()?),
-            Tensor::Vectorized(tensor) => tensor.data().deallocate(),
+            RawTensor::Host(_) => Ok(false),
+            RawTensor::Device(tensor) => Ok(tensor.buffer.delete()?),
+            RawTensor::Vectorized(tensor) => tensor.data().deallocate(),
         }
     }
 }
@@ -466,10 +474,10 @@ impl DeviceTensor {
         let program = Arc::new(Program::new(&graph, vec![ty], &[input])?);
         // The evaluator would return the input itself.
         let options = Options::new().compiler("xla").device(device.clone());
-        let (engine, tensor) = (options.engine(None)?, Tensor::Device(self.clone()));
+        let (engine, tensor) = (options.engine(None)?, RawTensor::Device(self.clone()));
         let donation = (&[][..], &[][..]);
         let results = run_on(&program, &options, &engine, &[&tensor], donation, None)?;
-        let copy = results.first().and_then(Tensor::buffer).cloned();
+        let copy = results.first().and_then(RawTensor::buffer).cloned();
         Ok(copy.expect("a program of XLA returns device tensors"))
     }
 }
@@ -480,38 +488,38 @@ fn transfer(name: &'static str, buffer: &pjrt::Buffer) -> Span {
     profile::span(Work::Transfer, name).detail("bytes", bytes)
 }
 
-impl From<DeviceTensor> for Tensor {
+impl From<DeviceTensor> for RawTensor {
     fn from(tensor: DeviceTensor) -> Self {
-        Tensor::Device(tensor)
+        RawTensor::Device(tensor)
     }
 }
 
-impl From<HostTensor> for Tensor {
+impl From<HostTensor> for RawTensor {
     fn from(tensor: HostTensor) -> Self {
-        Tensor::Host(tensor)
+        RawTensor::Host(tensor)
     }
 }
 
-impl Tensor {
+impl RawTensor {
     /// Formats the tensor by print options.
     pub fn text(&self, options: &PrintOptions, device: DeviceText) -> String {
         inspect::text(self, options, device)
     }
 }
 
-impl fmt::Debug for Tensor {
+impl fmt::Debug for RawTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Tensor::Host(tensor) => write!(f, "{tensor}"),
-            Tensor::Device(tensor) => write!(f, "{:?}", tensor.buffer),
-            Tensor::Vectorized(tensor) => write!(f, "{tensor:?}"),
+            RawTensor::Host(tensor) => write!(f, "{tensor}"),
+            RawTensor::Device(tensor) => write!(f, "{:?}", tensor.buffer),
+            RawTensor::Vectorized(tensor) => write!(f, "{tensor:?}"),
         }
     }
 }
 
-impl fmt::Display for Tensor {
+impl fmt::Display for RawTensor {
     /// Writes the type, the device and the elements, and waits for them. Equal tensors have equal
-    /// strings: the address of a buffer is in [`Tensor::text`] only.
+    /// strings: the address of a buffer is in [`RawTensor::text`] only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&inspect::text(self, &PrintOptions::default(), DeviceText::Name))
     }

@@ -14,9 +14,9 @@ use nxla_expr::{ErrorKind, ExprId, Graph, Line, Program, Source, TensorType};
 
 use crate::auto::thresholds::LITERAL_LIMIT_BYTES;
 use crate::error::{Error, Result};
-use crate::expr::Expr;
+use crate::expr::RawExpr;
 use crate::options::graph_options;
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 use crate::vectors::control::Vectorized;
 use crate::vectors::lanes::{LaneStack, Lanes};
 
@@ -93,7 +93,7 @@ impl Building {
 
 /// A tensor that became an input.
 struct Captured {
-    tensor: Tensor,
+    tensor: RawTensor,
     id: ExprId,
     /// The source line of its first use.
     source: Source,
@@ -265,18 +265,18 @@ impl Trace {
     ///
     /// # Errors
     /// If the trace has finished.
-    pub fn parameter(&self, ty: TensorType) -> Result<Expr> {
+    pub fn parameter(&self, ty: TensorType) -> Result<RawExpr> {
         let id = self.lock().parameter(ty)?;
-        Ok(Expr::new(self.clone(), id))
+        Ok(RawExpr::new(self.clone(), id))
     }
 
     /// The input at a position of the program. The same position has the same type each time.
     ///
     /// # Errors
     /// If the trace has finished, or the input has another type.
-    pub fn parameter_at(&self, position: usize, ty: TensorType) -> Result<Expr> {
+    pub fn parameter_at(&self, position: usize, ty: TensorType) -> Result<RawExpr> {
         let id = self.lock().parameter_at(position, ty)?;
-        Ok(Expr::new(self.clone(), id))
+        Ok(RawExpr::new(self.clone(), id))
     }
 
     /// Makes a node of a tensor that the function captures. A small tensor becomes a literal, part
@@ -287,22 +287,22 @@ impl Trace {
     ///
     /// # Errors
     /// If the trace has finished.
-    pub fn capture(&self, tensor: &Tensor) -> Result<Expr> {
+    pub fn capture(&self, tensor: &RawTensor) -> Result<RawExpr> {
         let (tensor, vectors) = (tensor.data(), tensor.vectors().clone());
         let id = match tensor {
-            Tensor::Host(host) if host.byte_size() <= LITERAL_LIMIT_BYTES => {
+            RawTensor::Host(host) if host.byte_size() <= LITERAL_LIMIT_BYTES => {
                 self.build(|graph| graph.tensor(host.clone()))?
             }
-            Tensor::Host(host) => match host.splat_value() {
+            RawTensor::Host(host) => match host.splat_value() {
                 Some(value) => self.build(|graph| graph.constant(value, tensor.ty()))?,
                 None => self.capture_input(tensor)?,
             },
-            Tensor::Device(_) | Tensor::Vectorized(_) => self.capture_input(tensor)?,
+            RawTensor::Device(_) | RawTensor::Vectorized(_) => self.capture_input(tensor)?,
         };
-        Ok(Expr::with_vectors(self.clone(), id, vectors))
+        Ok(RawExpr::with_vectors(self.clone(), id, vectors))
     }
 
-    fn capture_input(&self, tensor: &Tensor) -> Result<ExprId> {
+    fn capture_input(&self, tensor: &RawTensor) -> Result<ExprId> {
         let mut building = self.lock();
         // Axis names are part of the type, so the same data with other names is another input.
         let known = building.captured.iter().find(|captured| {
@@ -319,7 +319,7 @@ impl Trace {
 
     /// Returns the tensors that became additional inputs, in the order of these inputs. The regular inputs
     /// must have been created before.
-    pub fn captured_tensors(&self) -> Vec<Tensor> {
+    pub fn captured_tensors(&self) -> Vec<RawTensor> {
         self.lock().captured.iter().map(|captured| captured.tensor.clone()).collect()
     }
 
@@ -333,7 +333,7 @@ impl Trace {
     /// # Errors
     /// Returns the first error of an operator, or an error for a result that belongs to another trace
     /// or to a region.
-    pub fn finish(&self, outputs: &[impl AsRef<Expr>]) -> Result<Program> {
+    pub fn finish(&self, outputs: &[impl AsRef<RawExpr>]) -> Result<Program> {
         let mut building = self.lock();
         if let Some(error) = building.failure.take() {
             building.finished = true;
@@ -360,7 +360,7 @@ impl Trace {
     ///
     /// # Errors
     /// Returns an error for an expression of another trace.
-    pub fn ids(&self, exprs: &[impl AsRef<Expr>]) -> Result<Vec<ExprId>> {
+    pub fn ids(&self, exprs: &[impl AsRef<RawExpr>]) -> Result<Vec<ExprId>> {
         exprs.iter().map(|expr| self.id(expr.as_ref())).collect()
     }
 
@@ -368,7 +368,7 @@ impl Trace {
     ///
     /// # Errors
     /// Returns an error for an expression of another trace.
-    pub fn id(&self, expr: &Expr) -> Result<ExprId> {
+    pub fn id(&self, expr: &RawExpr) -> Result<ExprId> {
         match self.is(expr.trace()) {
             true => expr.id(),
             false => Err(foreign(expr)),
@@ -412,13 +412,13 @@ impl Trace {
     /// # Errors
     /// Returns an error for an expression of another trace or vectorized axes of equal names and
     /// different sizes.
-    pub fn safe(&self, expr: &Expr) -> Result<Expr> {
+    pub fn safe(&self, expr: &RawExpr) -> Result<RawExpr> {
         let value = (self.id(expr)?, expr.vectors().clone());
         if value.1.is_empty() {
             return Ok(expr.clone());
         }
         let (id, vectors) = self.build(|graph| self.in_lanes(graph, value, false))?;
-        Ok(Expr::with_vectors(self.clone(), id, vectors))
+        Ok(RawExpr::with_vectors(self.clone(), id, vectors))
     }
 
     /// Remembers the first error of operators.
@@ -456,7 +456,7 @@ fn finished() -> Error {
     Error::Expr(ErrorKind::Trace(why.into()).of("trace"))
 }
 
-fn foreign(expr: &Expr) -> Error {
+fn foreign(expr: &RawExpr) -> Error {
     if let Some(why) = expr.trace().why_failed().filter(|_| expr.has_failed()) {
         return Error::Expr(ErrorKind::Trace(why).of("trace"));
     }

@@ -6,7 +6,7 @@
 use nxla_expr::{ExprId, Mark, Scope, TensorType};
 
 use crate::error::{Error, Result};
-use crate::expr::Expr;
+use crate::expr::RawExpr;
 use crate::trace::Trace;
 use crate::vectors::{self, Vectors};
 
@@ -32,11 +32,11 @@ impl Tracers {
     pub(crate) fn begin(
         function: &'static str,
         trace: &Trace,
-        values: &[impl AsRef<Expr>],
+        values: &[impl AsRef<RawExpr>],
     ) -> Result<Self> {
         let values = values.iter().map(|value| trace.safe(value.as_ref()));
-        let values = values.collect::<Result<Vec<Expr>>>()?;
-        let vectors = Vectors::union(function, values.iter().map(Expr::vectors))?;
+        let values = values.collect::<Result<Vec<RawExpr>>>()?;
+        let vectors = Vectors::union(function, values.iter().map(RawExpr::vectors))?;
         Self::over(function, trace, &values, vectors)
     }
 
@@ -44,7 +44,7 @@ impl Tracers {
     fn over(
         function: &'static str,
         trace: &Trace,
-        values: &[impl AsRef<Expr>],
+        values: &[impl AsRef<RawExpr>],
         vectors: Vectors,
     ) -> Result<Self> {
         let ids = trace.ids(values)?;
@@ -71,8 +71,8 @@ impl Tracers {
     pub(crate) fn call<T>(
         mut self,
         entries: bool,
-        mut function: impl FnMut(Vec<Expr>) -> Result<(Vec<Expr>, T)>,
-    ) -> Result<(Self, Vec<Expr>, T)> {
+        mut function: impl FnMut(Vec<RawExpr>) -> Result<(Vec<RawExpr>, T)>,
+    ) -> Result<(Self, Vec<RawExpr>, T)> {
         loop {
             let (results, more) = function(self.vectorized(&self.scope.parameters))?;
             match entries.then(|| self.per_entry(&results)).transpose()?.flatten() {
@@ -82,15 +82,15 @@ impl Tracers {
         }
     }
 
-    fn vectorized(&self, ids: &[ExprId]) -> Vec<Expr> {
+    fn vectorized(&self, ids: &[ExprId]) -> Vec<RawExpr> {
         let vectorized =
-            |&id: &ExprId| Expr::with_vectors(self.trace.clone(), id, self.vectors.clone());
+            |&id: &ExprId| RawExpr::with_vectors(self.trace.clone(), id, self.vectors.clone());
         ids.iter().map(vectorized).collect()
     }
 
     /// The tracers to use instead, with an entry for each of the results.
-    fn per_entry(&self, results: &[Expr]) -> Result<Option<Self>> {
-        let own = results.iter().map(Expr::vectors);
+    fn per_entry(&self, results: &[RawExpr]) -> Result<Option<Self>> {
+        let own = results.iter().map(RawExpr::vectors);
         let vectors = Vectors::union(self.function, std::iter::once(&self.vectors).chain(own))?;
         if vectors == self.vectors {
             return Ok(None);

@@ -18,14 +18,14 @@ use crate::tensor::Tensor;
 pub struct ShardedTensor {
     ty: TensorType,
     sharding: Sharding,
-    parts: Vec<runtime::Tensor>,
+    parts: Vec<runtime::RawTensor>,
 }
 
 impl ShardedTensor {
     pub(super) fn new(
         ty: TensorType,
         sharding: Sharding,
-        parts: Vec<runtime::Tensor>,
+        parts: Vec<runtime::RawTensor>,
     ) -> ShardedTensor {
         ShardedTensor { ty, sharding, parts }
     }
@@ -66,7 +66,7 @@ impl ShardedTensor {
     }
 
     /// Returns the part of each device, in the order of the mesh.
-    pub fn parts(&self) -> &[runtime::Tensor] {
+    pub fn parts(&self) -> &[runtime::RawTensor] {
         &self.parts
     }
 

@@ -45,7 +45,7 @@ fn call<A: Container, R: Container>(
     }
 }
 
-fn rebuilt<C: Container>(items: Vec<runtime::Expr>, structure: &Structure) -> C {
+fn rebuilt<C: Container>(items: Vec<runtime::RawExpr>, structure: &Structure) -> C {
     C::rebuild(&mut Leaves::new(items.into_iter().map(Expr::from), structure.clone()))
 }
 
@@ -83,7 +83,7 @@ where
 }
 
 /// The results of a function and their tangents.
-type Changes = (Vec<runtime::Expr>, Vec<runtime::Expr>);
+type Changes = (Vec<runtime::RawExpr>, Vec<runtime::RawExpr>);
 
 /// Returns the results, or results of the right structure if the trace has an error.
 fn or_results(called: &Called, found: Option<Changes>) -> Changes {
@@ -101,7 +101,7 @@ struct Map {
 }
 
 impl Map {
-    fn apply(&self, arguments: &[Expr]) -> Option<Vec<runtime::Expr>> {
+    fn apply(&self, arguments: &[Expr]) -> Option<Vec<runtime::RawExpr>> {
         let Linearized { known, map } = &self.derivative;
         self.trace.attempt(|| map.apply(&self.trace, known, arguments))
     }
@@ -204,7 +204,7 @@ fn matrix<A: Container, R: Container>(
         }
         Err((_, result)) => (result, None),
     };
-    let blocks: Vec<runtime::Expr> = match found {
+    let blocks: Vec<runtime::RawExpr> = match found {
         Some((_, rows)) => rows.into_iter().flatten().collect(),
         // If the trace has an error, return any blocks of the right number.
         None => leaves_of(&result).items.iter().flat_map(|_| inner(&arguments.items)).collect(),

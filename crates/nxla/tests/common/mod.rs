@@ -1,7 +1,7 @@
 //! The compilers of the tests, and comparisons of results.
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses some of these")]
 
-use nxla::runtime::Tensor;
+use nxla::runtime::RawTensor;
 
 /// Returns the evaluator, and XLA if `NXLA_PJRT_PLUGIN` names a plugin and the feature is enabled.
 pub(crate) fn compilers() -> &'static [&'static str] {
@@ -12,7 +12,7 @@ pub(crate) fn compilers() -> &'static [&'static str] {
 }
 
 /// Returns the elements of a real tensor of any dtype.
-pub(crate) fn numbers(tensor: &Tensor) -> Vec<f64> {
+pub(crate) fn numbers(tensor: &RawTensor) -> Vec<f64> {
     let tensor = tensor.to_host().unwrap();
     (0..tensor.size()).map(|at| tensor.get(at).as_f64()).collect()
 }

@@ -138,9 +138,9 @@ impl Compiler for TooFew {
 impl Executable for Nothing {
     fn run(
         &self,
-        inputs: &[&nxla::runtime::Tensor],
+        inputs: &[&nxla::runtime::RawTensor],
         _: &RunContext<'_>,
-    ) -> nxla::Result<Vec<nxla::runtime::Tensor>> {
+    ) -> nxla::Result<Vec<nxla::runtime::RawTensor>> {
         Ok(inputs.iter().take(1).map(|&input| input.clone()).collect())
     }
 

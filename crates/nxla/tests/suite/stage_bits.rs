@@ -9,23 +9,23 @@ use nxla::{DType, Number, Options, Program, TensorType, runtime};
 const DECISIONS: [Decision; 3] = [Decision::Before, Decision::After, Decision::Both];
 
 /// Finite elements, among them both zeros where the dtype has them.
-fn finite(dtype: DType) -> runtime::Tensor {
+fn finite(dtype: DType) -> runtime::RawTensor {
     placed(dtype, &[0.0, -0.0])
 }
 
 /// Elements among which are zeros, infinities and NaN where the dtype has them.
-fn elements(dtype: DType) -> runtime::Tensor {
+fn elements(dtype: DType) -> runtime::RawTensor {
     placed(dtype, &[0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN])
 }
 
 /// Elements that begin with `special`, unless they are integers.
-fn placed(dtype: DType, special: &[f64]) -> runtime::Tensor {
+fn placed(dtype: DType, special: &[f64]) -> runtime::RawTensor {
     let mut numbers: Vec<f64> = (0..40).map(|i| f64::from(i * i % 23) * 0.37 - 4.0).collect();
     if !dtype.is_integer() {
         numbers[..special.len()].copy_from_slice(special);
     }
     let host = nxla::HostTensor::from_vec(numbers, [5, 8]).unwrap();
-    runtime::Tensor::from(host.cast(dtype))
+    runtime::RawTensor::from(host.cast(dtype))
 }
 
 /// The program of what `build` returns for one input; `None` where an op does not take the dtype.
@@ -40,8 +40,8 @@ fn program(
     Some(Arc::new(Program::new(&graph, vec![ty], &outputs).unwrap()))
 }
 
-fn bits(results: &[runtime::Tensor]) -> Vec<(DType, Vec<u8>)> {
-    let bits = |result: &runtime::Tensor| {
+fn bits(results: &[runtime::RawTensor]) -> Vec<(DType, Vec<u8>)> {
+    let bits = |result: &runtime::RawTensor| {
         let host = result.to_host().unwrap();
         (host.dtype(), host.bytes().to_vec())
     };
@@ -54,7 +54,7 @@ fn check(name: &str, program: &Arc<Program>, dtype: DType) {
 }
 
 /// Like [`check`], with these elements.
-fn check_on(name: &str, program: &Arc<Program>, x: &runtime::Tensor) {
+fn check_on(name: &str, program: &Arc<Program>, x: &runtime::RawTensor) {
     let (options, dtype) = (Options::new().compiler("evaluator"), program.inputs()[0].dtype);
     let whole = runtime::run_program("whole", program, &options, &[x], None);
     let Ok(whole) = whole else { return };
@@ -71,7 +71,7 @@ fn check_on(name: &str, program: &Arc<Program>, x: &runtime::Tensor) {
             at += 1;
             decide(at - 1)
         });
-        let stages = runtime::Stages::new(cut.unwrap(), &options);
+        let stages = runtime::StageRunner::new(cut.unwrap(), &options);
         let results = stages.run_leaves(vec![x.clone()], None, None).unwrap();
         assert_eq!(bits(&results), expected, "{name} of {dtype}:\n{program}");
     };

@@ -28,12 +28,17 @@ struct Elsewhere {
 }
 
 impl StageExecutor for Elsewhere {
-    fn submit(&self, stage: &Stage, inputs: Vec<runtime::Tensor>, done: Done) -> Result<(), Error> {
+    fn submit(
+        &self,
+        stage: &Stage,
+        inputs: Vec<runtime::RawTensor>,
+        done: Done,
+    ) -> Result<(), Error> {
         self.submitted.lock().unwrap().push(stage.id.index());
         let bytes = stage.to_bytes();
         thread::spawn(move || {
             let results = Stage::from_bytes(&bytes).map_err(Error::from).and_then(|stage| {
-                let inputs: Vec<&runtime::Tensor> = inputs.iter().collect();
+                let inputs: Vec<&runtime::RawTensor> = inputs.iter().collect();
                 let options = Options::new().over(&default_options());
                 runtime::run_program("stage", &stage.program, &options, &inputs, None)
             });

@@ -8,7 +8,7 @@ use nxla_runtime::graph::{ExprId, Graph, Keep, MAX_NESTING, Mark, Metadata, Regi
 use nxla_runtime::vectors::control::{Branch, Clauses, Vectorized, conditional};
 use nxla_runtime::vectors::lanes::Lanes;
 use nxla_runtime::vectors::{reduce_to_vectors, spread};
-use nxla_runtime::{Error, Expr, Trace, Vectors};
+use nxla_runtime::{Error, RawExpr, Trace, Vectors};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
@@ -56,7 +56,7 @@ pub(super) fn in_trace(
     Ok((trace, values))
 }
 
-fn vectorized(expr: &Expr) -> PyResult<Vectorized> {
+fn vectorized(expr: &RawExpr) -> PyResult<Vectorized> {
     Ok((expr.id().or_raise()?, expr.vectors().clone()))
 }
 
@@ -90,7 +90,7 @@ pub(super) fn wrap_all(
     trace: &Trace,
     values: impl IntoIterator<Item = Vectorized>,
 ) -> Vec<PyResult<Py<PyAny>>> {
-    let expr = |(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors);
+    let expr = |(id, vectors)| RawExpr::with_vectors(trace.clone(), id, vectors);
     values.into_iter().map(|value| PyExpr::wrap(py, expr(value))).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use nxla_runtime::graph::build::{Subscript, Update};
 use nxla_runtime::graph::{Combine, ExprId, UnaryOp};
-use nxla_runtime::{DType, Scalar, Shape, Tensor, Trace};
+use nxla_runtime::{DType, RawTensor, Scalar, Shape, Trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 
@@ -54,7 +54,7 @@ impl Plan {
         for position in 0..self.items.len() {
             let Item::Known(Subscript::At(index)) = self.items[position] else { continue };
             let dtype = if u32::try_from(index).is_ok() { DType::U32 } else { DType::U64 };
-            let index = Tensor::scalar(Scalar::UInt(index as u64), dtype);
+            let index = RawTensor::scalar(Scalar::UInt(index as u64), dtype);
             self.items[position] = Item::Dynamic(self.operand(Value::Tensor(index)));
         }
     }
@@ -172,7 +172,7 @@ fn written(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
     match Value::of(value, "index")? {
         Value::Number(number) => {
             fit_elements(&[number], dtype)?;
-            Ok(Value::Tensor(Tensor::scalar(number.cast(dtype), dtype)))
+            Ok(Value::Tensor(RawTensor::scalar(number.cast(dtype), dtype)))
         }
         value => {
             if value.dtype().is_some_and(DType::is_complex) {
@@ -287,7 +287,7 @@ enum Entry<'py> {
     /// Integers.
     Tensor(Value),
     /// A mask, which indexes as many axes as it has.
-    Mask(Tensor),
+    Mask(RawTensor),
 }
 
 impl Entry<'_> {
@@ -309,7 +309,10 @@ fn entry<'py>(item: &Bound<'py, PyAny>, by_mask: &str) -> PyResult<Entry<'py>> {
         return Ok(Entry::Ellipsis);
     }
     if let Ok(truth) = item.cast::<PyBool>() {
-        return Ok(Entry::Mask(Tensor::scalar(Scalar::UInt(truth.is_true().into()), DType::Pred)));
+        return Ok(Entry::Mask(RawTensor::scalar(
+            Scalar::UInt(truth.is_true().into()),
+            DType::Pred,
+        )));
     }
     if item.is_instance_of::<PyInt>() {
         return item.extract().map(Entry::Index);
@@ -354,7 +357,7 @@ fn entry<'py>(item: &Bound<'py, PyAny>, by_mask: &str) -> PyResult<Entry<'py>> {
 /// Indices without elements as integers.
 fn whole_numbers(indices: Value) -> Value {
     match indices {
-        Value::Tensor(Tensor::Host(host)) if !host.dtype().is_integer() => {
+        Value::Tensor(RawTensor::Host(host)) if !host.dtype().is_integer() => {
             Value::Tensor(host.cast(DType::S32).into())
         }
         indices => indices,
@@ -391,7 +394,7 @@ fn range(slice: &Bound<'_, PySlice>, size: usize) -> PyResult<Subscript> {
 fn masked(
     py: Python<'_>,
     plan: &mut Plan,
-    mask: &Tensor,
+    mask: &RawTensor,
     axis: usize,
     shape: &[usize],
 ) -> PyResult<()> {

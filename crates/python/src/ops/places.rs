@@ -3,7 +3,7 @@
 use std::iter::repeat_n;
 
 use nxla_runtime::host::{Element, TensorError};
-use nxla_runtime::{HostTensor, Tensor};
+use nxla_runtime::{HostTensor, RawTensor};
 use pyo3::prelude::*;
 
 use crate::errors::OrRaise;
@@ -18,19 +18,19 @@ fn true_indices(py: Python<'_>, x: &Bound<'_, PyTensor>) -> PyResult<Vec<Py<PyAn
 }
 
 /// Returns whether a boolean scalar is true.
-pub(super) fn holds(py: Python<'_>, truth: &Tensor) -> PyResult<bool> {
+pub(super) fn holds(py: Python<'_>, truth: &RawTensor) -> PyResult<bool> {
     Ok(!on_host(py, truth)?.get(0).is_zero())
 }
 
-fn on_host(py: Python<'_>, mask: &Tensor) -> PyResult<HostTensor> {
+fn on_host(py: Python<'_>, mask: &RawTensor) -> PyResult<HostTensor> {
     match mask.data() {
-        Tensor::Host(host) => Ok(host.clone()),
+        RawTensor::Host(host) => Ok(host.clone()),
         device => read_interruptible(py, device),
     }
 }
 
 /// The result of [`true_indices`]; a scalar has no axes.
-pub(super) fn indices(py: Python<'_>, mask: &Tensor) -> PyResult<Vec<Tensor>> {
+pub(super) fn indices(py: Python<'_>, mask: &RawTensor) -> PyResult<Vec<RawTensor>> {
     let host = on_host(py, mask)?;
     let sizes = host.shape().to_vec();
     let found = py.detach(|| {
@@ -50,7 +50,7 @@ fn of_type<I: Element>(
     held: &[u8],
     sizes: &[usize],
     index: impl Fn(usize) -> I + Copy,
-) -> Result<Vec<Tensor>, TensorError> {
+) -> Result<Vec<RawTensor>, TensorError> {
     let Some((&width, outer)) = sizes.split_last() else { return Ok(Vec::new()) };
     let count = held.iter().map(|&truth| usize::from(truth != 0)).sum();
     let mut columns = vec![I::default(); count];
@@ -66,7 +66,7 @@ fn of_type<I: Element>(
         advance(&mut at, outer);
     }
     others.push(columns);
-    others.into_iter().map(|indices| Tensor::new(indices, [count])).collect()
+    others.into_iter().map(|indices| RawTensor::new(indices, [count])).collect()
 }
 
 /// Writes the indices of true elements of a row, as far as there is room, and returns their number.

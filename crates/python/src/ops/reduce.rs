@@ -6,7 +6,7 @@ use nxla_runtime::DType;
 use nxla_runtime::graph::build::Fold;
 use nxla_runtime::graph::{ExprId, Graph, Program};
 use nxla_runtime::vectors::control::Vectorized;
-use nxla_runtime::{Error, Expr, Result, Trace, vectors};
+use nxla_runtime::{Error, RawExpr, Result, Trace, vectors};
 use pyo3::prelude::*;
 
 use super::args::{Axis, AxisList, axes_of};
@@ -472,7 +472,7 @@ pub(super) fn folded(
     let vectors = values.into_iter().map(|(_, vectors)| vectors);
     let built = trace.build(|graph| vectors::fold_per_entry(graph, fold, result, vectors, build));
     let (id, vectors) = built.or_raise()?;
-    PyExpr::wrap(py, Expr::with_vectors(trace, id, vectors))
+    PyExpr::wrap(py, RawExpr::with_vectors(trace, id, vectors))
 }
 
 /// Calls the function of a fold on its two parameters. Returns None for a vectorized result.
@@ -483,8 +483,8 @@ pub(super) fn call_fold(
     accumulator: ExprId,
 ) -> PyResult<Option<ExprId>> {
     let py = function.py();
-    let element = PyExpr::wrap(py, Expr::new(trace.clone(), element))?;
-    let accumulator = PyExpr::wrap(py, Expr::new(trace.clone(), accumulator))?;
+    let element = PyExpr::wrap(py, RawExpr::new(trace.clone(), element))?;
+    let accumulator = PyExpr::wrap(py, RawExpr::new(trace.clone(), accumulator))?;
     let result = function.call1((element, accumulator))?;
     match crate::function::output(trace, &result)? {
         Some(expr) if !expr.vectors().is_empty() => Ok(None),

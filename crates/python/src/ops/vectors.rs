@@ -2,7 +2,7 @@
 
 use nxla_runtime::host::Names;
 use nxla_runtime::vectors::{self, NewVector, Target, VectorAxis, Vectors};
-use nxla_runtime::{Expr, Tensor, Trace};
+use nxla_runtime::{RawExpr, RawTensor, Trace};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -30,8 +30,8 @@ pub(crate) fn vectors_of(axes: Vec<(String, usize)>) -> Vectors {
 
 /// A handle: a number becomes a tensor.
 enum Handle {
-    Expr(Expr),
-    Tensor(Tensor),
+    Expr(RawExpr),
+    Tensor(RawTensor),
 }
 
 impl Handle {
@@ -120,7 +120,7 @@ fn align_vectors(
     });
     let results: Vec<Handle> = match trace {
         None => {
-            let tensors: Vec<Tensor> = handles
+            let tensors: Vec<RawTensor> = handles
                 .into_iter()
                 .filter_map(|handle| match handle {
                     Handle::Tensor(tensor) => Some(tensor),
@@ -128,13 +128,13 @@ fn align_vectors(
                 })
                 .collect();
             let aligned = py.detach(|| match repeat {
-                true => Tensor::broadcast_vectors(&tensors, align_ranks),
-                false => Tensor::reshape_vectors(&tensors, align_ranks),
+                true => RawTensor::broadcast_vectors(&tensors, align_ranks),
+                false => RawTensor::reshape_vectors(&tensors, align_ranks),
             });
             aligned.or_raise()?.into_iter().map(Handle::Tensor).collect()
         }
         Some(trace) => {
-            let exprs: Vec<Expr> = handles
+            let exprs: Vec<RawExpr> = handles
                 .into_iter()
                 .map(|handle| match handle {
                     Handle::Expr(expr) => Ok(expr),
@@ -142,8 +142,8 @@ fn align_vectors(
                 })
                 .collect::<PyResult<_>>()?;
             let aligned = match repeat {
-                true => Expr::broadcast_vectors(&exprs, align_ranks),
-                false => Expr::reshape_vectors(&exprs, align_ranks),
+                true => RawExpr::broadcast_vectors(&exprs, align_ranks),
+                false => RawExpr::reshape_vectors(&exprs, align_ranks),
             };
             aligned.or_raise()?.into_iter().map(Handle::Expr).collect()
         }

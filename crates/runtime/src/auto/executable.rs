@@ -15,7 +15,7 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::options::{Engine, Options, Settings};
 use crate::program::ExecutableHandle;
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 use crate::xla;
 
 /// A program that the evaluator or XLA runs, by the number of the call. Both backends return results on the
@@ -97,16 +97,20 @@ impl AutoExecutable {
         if by_evaluator { self.evaluator.as_ref() } else { self.xla.as_deref() }.expect(CHOSEN)
     }
 
-    fn run_on_xla(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
+    fn run_on_xla(
+        &self,
+        inputs: &[&RawTensor],
+        context: &RunContext<'_>,
+    ) -> Result<Vec<RawTensor>> {
         self.xla.as_ref().expect(CHOSEN).run(inputs, context)
     }
 
     /// Runs on the evaluator, and moves the results to the device.
     fn run_on_evaluator(
         &self,
-        inputs: &[&Tensor],
+        inputs: &[&RawTensor],
         context: &RunContext<'_>,
-    ) -> Result<Vec<Tensor>> {
+    ) -> Result<Vec<RawTensor>> {
         let results = self.evaluator.as_ref().expect(CHOSEN).run(inputs, context)?;
         if self.home.is_host() {
             return Ok(results);
@@ -147,7 +151,7 @@ pub(super) fn home(settings: &Settings, device: Option<&Device>) -> Result<Optio
 }
 
 impl Executable for AutoExecutable {
-    fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
+    fn run(&self, inputs: &[&RawTensor], context: &RunContext<'_>) -> Result<Vec<RawTensor>> {
         match self.decision.choice {
             Choice::Evaluator => self.run_on_evaluator(inputs, context),
             Choice::Xla => self.run_on_xla(inputs, context),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 /// The backend of the next call of a function with given arguments, and the reason.
 #[derive(Clone, PartialEq, Debug)]
@@ -85,8 +85,8 @@ impl Timing {
     ///
     /// # Errors
     /// Returns the error of a device that cannot be asked.
-    pub(crate) fn end(&self, begun: Instant, results: &[Tensor]) -> Result<()> {
-        match results.iter().find_map(Tensor::buffer) {
+    pub(crate) fn end(&self, begun: Instant, results: &[RawTensor]) -> Result<()> {
+        match results.iter().find_map(RawTensor::buffer) {
             Some(buffer) if !buffer.is_ready()? => {
                 let least = self.least.clone();
                 Ok(buffer.on_ready(move |outcome| {

@@ -13,11 +13,11 @@ use rustc_hash::FxHasher;
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 use crate::vectors::Vectors;
 
 /// Tensors of a call, in leaf order.
-pub type Inputs = SmallVec<[Tensor; 8]>;
+pub type Inputs = SmallVec<[RawTensor; 8]>;
 
 /// A value that is part of a signature, in the terms of a language.
 pub trait Static {
@@ -134,7 +134,7 @@ impl<S> Call<S> {
     }
 
     /// Adds a tensor.
-    pub fn tensor(&mut self, tensor: Tensor) {
+    pub fn tensor(&mut self, tensor: RawTensor) {
         self.vectorized(tensor.vectors());
         let data = tensor.data();
         self.leaf(data.dtype(), data.shape(), data.names());
@@ -148,7 +148,7 @@ impl<S> Call<S> {
         self.leaf(ty.dtype, &ty.shape, ty.names.as_ref());
         self.templates.push((self.inputs.len(), ty.clone()));
         // A placeholder that is never read keeps the positions of later leaves.
-        self.inputs.push(Tensor::scalar(Scalar::zero(ty.dtype), ty.dtype));
+        self.inputs.push(RawTensor::scalar(Scalar::zero(ty.dtype), ty.dtype));
     }
 
     /// Adds a tensor of a type whose data is supplied after the program is known, and returns its
@@ -192,7 +192,7 @@ impl<S> Call<S> {
     }
 
     /// The tensors, in leaf order.
-    pub fn inputs(&self) -> &[Tensor] {
+    pub fn inputs(&self) -> &[RawTensor] {
         &self.inputs
     }
 
@@ -218,7 +218,7 @@ impl<S> Call<S> {
 
     /// The types of all leaves, vectorized axes in front.
     pub fn types(&self) -> Vec<TensorType> {
-        let mut types: Vec<TensorType> = self.inputs.iter().map(Tensor::ty).collect();
+        let mut types: Vec<TensorType> = self.inputs.iter().map(RawTensor::ty).collect();
         for (position, ty) in &self.templates {
             types[*position] = ty.clone();
         }

@@ -14,12 +14,12 @@ use crate::compiler::{Purpose, RunContext};
 use crate::device::{Device, is_placed, place_of};
 use crate::donation::{Donated, Donations};
 use crate::error::Result;
-use crate::expr::Expr;
+use crate::expr::RawExpr;
 use crate::forks::no_fork;
 use crate::options::Options;
 use crate::profile::{self, Span, Work};
 use crate::program::{ExecutableHandle, check_count, compile_to};
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 use crate::trace::{Entered, Trace};
 use crate::vectors::Vectors;
 
@@ -45,7 +45,7 @@ impl Tracing {
     ///
     /// # Errors
     /// Returns an error for an unknown compiler.
-    pub fn begin<S>(call: &Call<S>, options: &Options) -> Result<(Self, Vec<Expr>)> {
+    pub fn begin<S>(call: &Call<S>, options: &Options) -> Result<(Self, Vec<RawExpr>)> {
         Self::begin_as(None, call, options)
     }
 
@@ -57,7 +57,7 @@ impl Tracing {
         name: &str,
         call: &Call<S>,
         options: &Options,
-    ) -> Result<(Self, Vec<Expr>)> {
+    ) -> Result<(Self, Vec<RawExpr>)> {
         Self::begin_as(Some(name), call, options)
     }
 
@@ -65,14 +65,14 @@ impl Tracing {
         name: Option<&str>,
         call: &Call<S>,
         options: &Options,
-    ) -> Result<(Self, Vec<Expr>)> {
+    ) -> Result<(Self, Vec<RawExpr>)> {
         let shown = || format!("trace {}", name.unwrap_or("function")).into();
         let span = profile::span_with(Work::Trace, shown);
         let trace = Trace::new();
         let mut parameters = Vec::with_capacity(call.inputs().len());
         for (ty, vectors) in call.types().into_iter().zip(call.vectors()) {
             let id = trace.parameter(ty)?.id()?;
-            parameters.push(Expr::with_vectors(trace.clone(), id, vectors));
+            parameters.push(RawExpr::with_vectors(trace.clone(), id, vectors));
         }
         // The devices of captured tensors are not known yet.
         let place = place_of("jit", call.inputs()).unwrap_or_default();
@@ -95,7 +95,7 @@ impl Tracing {
     ///
     /// # Errors
     /// Returns the first error of the trace, or an error for a result of another trace.
-    pub fn finish<R>(mut self, outputs: &[impl AsRef<Expr>], results: R) -> Result<Traced<R>> {
+    pub fn finish<R>(mut self, outputs: &[impl AsRef<RawExpr>], results: R) -> Result<Traced<R>> {
         self.leave();
         self.ended = true;
         let vectors = ResultVectors::of(outputs);
@@ -123,7 +123,7 @@ pub struct ResultVectors(Vec<Vectors>);
 
 impl ResultVectors {
     /// The vectorized axes of traced values.
-    pub fn of(outputs: &[impl AsRef<Expr>]) -> Self {
+    pub fn of(outputs: &[impl AsRef<RawExpr>]) -> Self {
         outputs.iter().map(|output| output.as_ref().vectors().clone()).collect()
     }
 
@@ -138,7 +138,7 @@ impl ResultVectors {
     }
 
     /// Data with the axes of its result.
-    pub fn put(&self, results: Vec<Tensor>) -> Vec<Tensor> {
+    pub fn put(&self, results: Vec<RawTensor>) -> Vec<RawTensor> {
         if self.0.is_empty() {
             return results;
         }
@@ -165,7 +165,7 @@ pub struct Traced<R> {
     /// The vectorized axes of the results.
     pub vectors: ResultVectors,
     /// Tensors that the function captures. They are the inputs after its arguments.
-    pub captured: Vec<Tensor>,
+    pub captured: Vec<RawTensor>,
     /// Where each of them is mentioned first.
     pub lines: Vec<Option<Line>>,
 }
@@ -213,7 +213,7 @@ impl<R> Entry<R> {
     pub(crate) fn compile(
         name: Arc<str>,
         traced: Traced<R>,
-        arguments: &[Tensor],
+        arguments: &[RawTensor],
         purpose: Purpose,
         donations: Donations,
         options: &Options,
@@ -250,7 +250,7 @@ impl<R> Entry<R> {
     }
 
     /// The captured tensors, which are the last inputs of the program.
-    pub fn captured_tensors(&self) -> &[Tensor] {
+    pub fn captured_tensors(&self) -> &[RawTensor] {
         &self.traced.captured
     }
 
@@ -301,7 +301,7 @@ impl<R> Entry<R> {
     /// Returns the errors of [`Entry::run`].
     pub fn explain(
         &self,
-        arguments: &[&Tensor],
+        arguments: &[&RawTensor],
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Explanation> {
@@ -335,14 +335,14 @@ impl<R> Entry<R> {
 
     /// Returns `true` if it was compiled for the types and the device of these tensors, which have
     /// no vectorized axes.
-    pub(super) fn takes(&self, tensors: &[&Tensor]) -> bool {
+    pub(super) fn takes(&self, tensors: &[&RawTensor]) -> bool {
         let types = self.argument_types();
         types.len() == tensors.len()
             && tensors.iter().zip(types).all(|(tensor, ty)| tensor.is_of(ty))
             && self.is_placed_for(tensors)
     }
 
-    pub(super) fn is_placed_for(&self, tensors: &[&Tensor]) -> bool {
+    pub(super) fn is_placed_for(&self, tensors: &[&RawTensor]) -> bool {
         match &self.place {
             Place::Named => true,
             Place::OfArguments(place) => is_placed(place.as_ref(), tensors.iter().copied()),
@@ -350,7 +350,7 @@ impl<R> Entry<R> {
     }
 
     /// The inputs of the program: the tensors of the arguments, then the captured tensors.
-    pub fn inputs<'a>(&'a self, arguments: &[&'a Tensor]) -> SmallVec<[&'a Tensor; 16]> {
+    pub fn inputs<'a>(&'a self, arguments: &[&'a RawTensor]) -> SmallVec<[&'a RawTensor; 16]> {
         let mut inputs = SmallVec::with_capacity(arguments.len() + self.traced.captured.len());
         inputs.extend(arguments.iter().map(|tensor| tensor.data()));
         inputs.extend(&self.traced.captured);
@@ -365,10 +365,10 @@ impl<R> Entry<R> {
     /// `interrupt` returns `true`.
     pub fn run(
         &self,
-        arguments: &[&Tensor],
+        arguments: &[&RawTensor],
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
-    ) -> Result<Vec<Tensor>> {
+    ) -> Result<Vec<RawTensor>> {
         self.run_as(&self.name, arguments, options, interrupt)
     }
 
@@ -380,10 +380,10 @@ impl<R> Entry<R> {
     pub fn run_as(
         &self,
         caller: &str,
-        arguments: &[&Tensor],
+        arguments: &[&RawTensor],
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
-    ) -> Result<Vec<Tensor>> {
+    ) -> Result<Vec<RawTensor>> {
         let span = profile::span_with(Work::Call, || format!("call {}", self.name).into());
         let context =
             RunContext { hooks: Some(&options.hooks), interrupt, ..RunContext::default() };
@@ -412,7 +412,7 @@ impl<R> Entry<R> {
     /// Returns the executable for inputs on another device than the compiled one.
     fn for_place_of(
         &self,
-        inputs: &[&Tensor],
+        inputs: &[&RawTensor],
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Arc<ExecutableHandle>> {

@@ -23,7 +23,7 @@ use crate::donation::Donations;
 use crate::error::{Error, Result};
 use crate::forks::no_fork;
 use crate::options::{Options, default_options, graph_options, has_default_options};
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 use crate::trace::Trace;
 
 /// The behaviour of a function that is called while another one is traced on the thread.
@@ -210,7 +210,7 @@ impl<S: Static, R> Function<S, R> {
 
     /// The entry of the last call, if this call has only tensors and the same types. Nearly all
     /// calls in a loop do, and need no signature.
-    pub fn recent(&self, tensors: &[&Tensor], options: &Options) -> Option<Arc<Entry<R>>> {
+    pub fn recent(&self, tensors: &[&RawTensor], options: &Options) -> Option<Arc<Entry<R>>> {
         let fingerprint = self.fingerprint(options);
         let mut entries = self.lock();
         let (known, entry) = entries.recent.as_ref()?;
@@ -252,7 +252,7 @@ impl<S: Static, R> Function<S, R> {
         // Comparing static values may run the user's code, which must not happen under the lock.
         let candidates = self.lock().by_hash.get(&call.signature.hash()).cloned();
         let candidates = candidates.unwrap_or_default();
-        let inputs: SmallVec<[&Tensor; 8]> = call.inputs().iter().collect();
+        let inputs: SmallVec<[&RawTensor; 8]> = call.inputs().iter().collect();
         for candidate in &candidates {
             let (signature, entry) = &**candidate;
             if entry.is_placed_for(&inputs) && signature.matches(&call.signature)? {

@@ -29,12 +29,12 @@ use crate::error::{Error, Result};
 use crate::options::{Options, Progress, default_options};
 use crate::profile::{self, Work};
 use crate::program::{compile_for, run_on};
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 pub(crate) use self::staged::StagedExecutable;
 
 /// The handle that reports the results of a stage; see [`StageExecutor`].
-pub type Done = drive::Done<Tensor>;
+pub type Done = drive::Done<RawTensor>;
 
 /// Runs stages somewhere else: in other threads, processes or machines.
 pub trait StageExecutor: Sync {
@@ -43,13 +43,13 @@ pub trait StageExecutor: Sync {
     ///
     /// # Errors
     /// Returns an error if the stage cannot be started.
-    fn submit(&self, stage: &Stage, inputs: Vec<Tensor>, done: Done) -> Result<()>;
+    fn submit(&self, stage: &Stage, inputs: Vec<RawTensor>, done: Done) -> Result<()>;
 }
 
 /// A split program, ready to run.
 ///
 /// ```
-/// use nxla::runtime::Stages;
+/// use nxla::runtime::StageRunner;
 /// use nxla::split::{Decision, split};
 /// use nxla::{DType, Expr, Options, Tensor, TensorType, jit};
 ///
@@ -59,28 +59,28 @@ pub trait StageExecutor: Sync {
 ///     "cos" => Decision::Before,
 ///     _ => Decision::None,
 /// })?;
-/// let stages = Stages::compile(graph, &Options::new())?;
+/// let stages = StageRunner::compile(graph, &Options::new())?;
 /// assert_eq!(stages.graph().stages().len(), 2);
 /// let results = stages.run_leaves(vec![Tensor::from(0.0f32).into_inner()], None, None)?;
 /// assert_eq!(results[0].item()?.as_f64(), 1.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
-pub struct Stages {
+pub struct StageRunner {
     graph: StageGraph,
     donations: StageDonations,
     options: Options,
 }
 
-impl fmt::Debug for Stages {
+impl fmt::Debug for StageRunner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stages")
+        f.debug_struct("StageRunner")
             .field("graph", &self.graph)
             .field("options", &self.options)
             .finish_non_exhaustive()
     }
 }
 
-impl Stages {
+impl StageRunner {
     /// Stages to be run under these options, on top of the defaults. Each is compiled when it runs
     /// for the first time, in the process in which it does.
     pub fn new(graph: StageGraph, options: &Options) -> Self {
@@ -88,7 +88,7 @@ impl Stages {
         Self { graph, donations, options: options.over(&default_options()) }
     }
 
-    /// Like [`Stages::new`], and compiles every stage for operands on the host unless the options select
+    /// Like [`StageRunner::new`], and compiles every stage for operands on the host unless the options select
     /// a device.
     ///
     /// # Errors
@@ -122,10 +122,10 @@ impl Stages {
     /// wrong number of inputs, for inputs on two devices, or if `interrupt` returns `true`.
     pub fn run_leaves(
         &self,
-        inputs: Vec<Tensor>,
+        inputs: Vec<RawTensor>,
         executor: Option<&dyn StageExecutor>,
         interrupt: Option<&Interrupt<'_>>,
-    ) -> Result<Vec<Tensor>> {
+    ) -> Result<Vec<RawTensor>> {
         let place = self.options.place_of("stages", &inputs)?;
         let engine = self.options.engine(place.as_ref())?;
         let listening = self.calls_functions();
@@ -133,10 +133,10 @@ impl Stages {
         let steps = self.graph.stages().len();
         let begin = |progress: &Progress| progress.begin("running stages", steps);
         let step = self.options.progress.as_ref().map(begin);
-        let run = |stage: StageId, values: Vec<Tensor>, interrupt: &Interrupt<'_>| {
+        let run = |stage: StageId, values: Vec<RawTensor>, interrupt: &Interrupt<'_>| {
             let (program, options) = (&self.graph.stage(stage).program, &self.options);
             let _span = profile::span_with(Work::Stage, || stage.to_string().into());
-            let values: Vec<&Tensor> = values.iter().collect();
+            let values: Vec<&RawTensor> = values.iter().collect();
             let donation = (self.donations.donated(stage), self.donations.kept(stage));
             let results = run_on(program, options, &engine, &values, donation, Some(interrupt));
             step.iter().for_each(|step| step());
@@ -148,10 +148,10 @@ impl Stages {
     /// Measures each stage separately: the shortest of `repeat` runs, one stage after the other.
     ///
     /// # Errors
-    /// Returns the errors of [`Stages::run_leaves`].
+    /// Returns the errors of [`StageRunner::run_leaves`].
     pub fn measure(
         &self,
-        inputs: &[Tensor],
+        inputs: &[RawTensor],
         repeat: usize,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<Duration>> {
@@ -160,7 +160,7 @@ impl Stages {
         let mut schedule = Schedule::new(&self.graph, inputs.to_vec()).map_err(misfit)?;
         while let Some(task) = schedule.next_ready() {
             let program = &self.graph.stage(task.stage).program;
-            let values: Vec<&Tensor> = task.arguments.iter().collect();
+            let values: Vec<&RawTensor> = task.arguments.iter().collect();
             let once = || {
                 let begin = Instant::now();
                 let none = (&[][..], &[][..]);
@@ -209,20 +209,21 @@ struct Where<'a> {
 }
 
 /// Runs a stage in this process; it asks at times whether it is to stop.
-type RunHere<'a> = dyn Fn(StageId, Vec<Tensor>, &Interrupt<'_>) -> Result<Vec<Tensor>> + Sync + 'a;
+type RunHere<'a> =
+    dyn Fn(StageId, Vec<RawTensor>, &Interrupt<'_>) -> Result<Vec<RawTensor>> + Sync + 'a;
 
 /// Runs all stages, in this process or on the executor, and returns the outputs of the program.
 fn run_all(
     graph: &StageGraph,
-    inputs: Vec<Tensor>,
+    inputs: Vec<RawTensor>,
     place: &Where<'_>,
     run_here: &RunHere<'_>,
     interrupt: Option<&Interrupt<'_>>,
-) -> Result<Vec<Tensor>> {
+) -> Result<Vec<RawTensor>> {
     let threads = threads::useful(graph, place.is_local, place.executor.is_some());
     let stop = Stop::new(interrupt);
     let stops = || if threads == 0 { stop.ask() } else { stop.is_set() };
-    let run = |stage: StageId, values: Vec<Tensor>| {
+    let run = |stage: StageId, values: Vec<RawTensor>| {
         // Another stage may have failed while this one waited for a thread.
         if stops() {
             return Err(interrupted());
@@ -230,7 +231,7 @@ fn run_all(
         run_here(stage, values, &stops).map_err(|error| failed(graph.stage(stage), error))
     };
     with_threads(threads, &run, |threads| {
-        let start = |stage: &Stage, values: Vec<Tensor>, done: Done| match place.executor {
+        let start = |stage: &Stage, values: Vec<RawTensor>, done: Done| match place.executor {
             Some(executor) if !(place.is_local)(stage.id) => executor.submit(stage, values, done),
             Some(_) | None => threads.start(stage.id, values, done),
         };
@@ -267,7 +268,7 @@ fn failed(stage: &Stage, error: Error) -> Error {
 
 /// Checks that results have the types of the program's outputs: an executor may return any values,
 /// and later stages trust the types.
-fn check(stage: &Stage, results: &[Tensor]) -> Result<()> {
+fn check(stage: &Stage, results: &[RawTensor]) -> Result<()> {
     for (position, (result, ty)) in results.iter().zip(stage.program.output_types()).enumerate() {
         if (result.dtype(), result.shape()) != (ty.dtype, &ty.shape) {
             let (id, found) = (stage.id, result.ty());

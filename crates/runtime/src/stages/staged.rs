@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::options::{Engine, Options, Progress};
 use crate::profile::{self, Work};
 use crate::program::{ExecutableHandle, compile_for};
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 /// The approximate memory of a node, including its entry in the lookup table.
 const NODE_BYTES: usize = 128;
@@ -83,10 +83,10 @@ fn side_by_side<T: Send>(
 }
 
 impl Executable for StagedExecutable {
-    fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
+    fn run(&self, inputs: &[&RawTensor], context: &RunContext<'_>) -> Result<Vec<RawTensor>> {
         let inputs = inputs.iter().map(|&input| input.clone()).collect();
         let hooks = context.hooks;
-        let run = |stage: StageId, values: Vec<Tensor>, interrupt: &Interrupt<'_>| {
+        let run = |stage: StageId, values: Vec<RawTensor>, interrupt: &Interrupt<'_>| {
             let _span = profile::span_with(Work::Stage, || stage.to_string().into());
             let (kept, interrupt) = (self.donations.kept(stage), Some(interrupt));
             let context = RunContext { hooks, interrupt, own_hooks: &[], kept };

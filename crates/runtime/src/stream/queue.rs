@@ -13,10 +13,10 @@ use crate::background::{ASK_EVERY, Interrupt, interrupted};
 use crate::device::{Device, join_devices, place_of};
 use crate::error::{Error, Result};
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 /// The leaves of a chunk, a result or a state.
-pub type Parts = Vec<Tensor>;
+pub type Parts = Vec<RawTensor>;
 
 /// The outcome of a chunk: its result or an error.
 pub type Outcome = Result<Parts, StreamError>;

@@ -16,11 +16,11 @@ use crate::error::{Error, Result};
 use crate::function::Entry;
 use crate::options::Options;
 use crate::sync::Shared;
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 /// Checks the results of a step before they are used: called with the entry, its arguments, its
 /// results.
-pub type Inspect<R> = dyn Fn(&Entry<R>, &[&Tensor], &[Tensor]) -> Result<()> + Send;
+pub type Inspect<R> = dyn Fn(&Entry<R>, &[&RawTensor], &[RawTensor]) -> Result<()> + Send;
 
 /// The step of a stream. Its arguments are the leaves of a chunk, the leaves of the state, and the
 /// constants; its results are the leaves of a result and of the next state.
@@ -92,7 +92,7 @@ impl<R: Send + Sync + 'static> Step<R> {
     }
 
     /// Checks that the last outputs are a state of the same types. Returns the number of results.
-    fn check(&self, state: &[Tensor]) -> Result<usize> {
+    fn check(&self, state: &[RawTensor]) -> Result<usize> {
         let wrong = |why: String| Err(Error::Arguments { function: "stream".into(), why });
         let outputs = self.entry.result_types();
         let Some(results) = outputs.len().checked_sub(state.len()) else {
@@ -125,7 +125,7 @@ impl<R: Send + Sync + 'static> Step<R> {
                     // Wait for the previous step, so that a device computes at most one step ahead.
                     // The outputs of a step become ready together, and only the stream can free its
                     // state.
-                    if let Err(error) = before.iter().try_for_each(Tensor::wait) {
+                    if let Err(error) = before.iter().try_for_each(RawTensor::wait) {
                         return stream.end(Err(Arc::new(error)));
                     }
                     state = given.split_off(results);
@@ -140,7 +140,12 @@ impl<R: Send + Sync + 'static> Step<R> {
 
     /// Runs a step. This thread has no caller to pass a panic to (of a hook, for example), so a
     /// panic becomes the error of the step.
-    fn run_caught(&self, stream: &Stream, chunk: &[Tensor], state: &[Tensor]) -> Result<Parts> {
+    fn run_caught(
+        &self,
+        stream: &Stream,
+        chunk: &[RawTensor],
+        state: &[RawTensor],
+    ) -> Result<Parts> {
         catch_unwind(AssertUnwindSafe(|| self.run(stream, chunk, state))).unwrap_or_else(
             |payload| {
                 let why = format!("a step of the stream panicked: {}", message_of(&*payload));
@@ -149,9 +154,9 @@ impl<R: Send + Sync + 'static> Step<R> {
         )
     }
 
-    fn run(&self, stream: &Stream, chunk: &[Tensor], state: &[Tensor]) -> Result<Parts> {
+    fn run(&self, stream: &Stream, chunk: &[RawTensor], state: &[RawTensor]) -> Result<Parts> {
         let arguments = chunk.iter().chain(state).chain(&self.constants);
-        let arguments: SmallVec<[&Tensor; 8]> = arguments.collect();
+        let arguments: SmallVec<[&RawTensor; 8]> = arguments.collect();
         let interrupt: &Interrupt<'_> = &|| stream.is_abandoned();
         let results = self.entry.run(&arguments, &self.options, Some(interrupt))?;
         if let Some(inspect) = &self.inspect {

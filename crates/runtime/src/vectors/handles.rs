@@ -7,20 +7,20 @@ use super::moves::{Move, NewVector, Target, separate, together};
 use crate::apply::Ids;
 use crate::eager::EagerOp;
 use crate::error::{Error, Result};
-use crate::expr::Expr;
+use crate::expr::RawExpr;
 use crate::operand::Value;
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 /// A node and its vectorized axes.
 type Vectorized = (ExprId, Vectors);
 
-impl Expr {
+impl RawExpr {
     /// The first axes, one for each name, become vectorized: functions leave them alone and work
     /// on each entry. A name can come with the size that the axis must have.
     ///
     /// # Errors
     /// Returns an error for fewer axes than names, other sizes, or names that exist already.
-    pub fn vectorize(&self, axes: &[NewVector]) -> Result<Expr> {
+    pub fn vectorize(&self, axes: &[NewVector]) -> Result<RawExpr> {
         self.trace().safe(self)?.moved(|own, ty| Move::vectorize(own, ty, axes))
     }
 
@@ -29,7 +29,7 @@ impl Expr {
     ///
     /// # Errors
     /// Returns an error for a value of a finished trace.
-    pub fn devectorize(&self, keep_names: bool) -> Result<Expr> {
+    pub fn devectorize(&self, keep_names: bool) -> Result<RawExpr> {
         self.moved(|own, ty| Ok(Move::devectorize(own, ty, keep_names)))
     }
 
@@ -39,7 +39,7 @@ impl Expr {
     /// # Errors
     /// Returns an error for sizes whose product differs from the number of elements or several
     /// unknown sizes.
-    pub fn revectorize(&self, axes: &[NewVector], target: &Target) -> Result<Expr> {
+    pub fn revectorize(&self, axes: &[NewVector], target: &Target) -> Result<RawExpr> {
         self.moved(|own, ty| Move::revectorize(own, ty, axes, target))
     }
 
@@ -49,15 +49,15 @@ impl Expr {
     ///
     /// # Errors
     /// Returns an error for values of several traces or axes of equal names and different sizes.
-    pub fn reshape_vectors(exprs: &[Expr], align_ranks: bool) -> Result<Vec<Expr>> {
+    pub fn reshape_vectors(exprs: &[RawExpr], align_ranks: bool) -> Result<Vec<RawExpr>> {
         Self::aligned(exprs, "reshape_vectors", align_ranks, false)
     }
 
-    /// [`Expr::reshape_vectors`], and then repeated to the full size of each axis.
+    /// [`RawExpr::reshape_vectors`], and then repeated to the full size of each axis.
     ///
     /// # Errors
-    /// Returns the errors of [`Expr::reshape_vectors`].
-    pub fn broadcast_vectors(exprs: &[Expr], align_ranks: bool) -> Result<Vec<Expr>> {
+    /// Returns the errors of [`RawExpr::reshape_vectors`].
+    pub fn broadcast_vectors(exprs: &[RawExpr], align_ranks: bool) -> Result<Vec<RawExpr>> {
         Self::aligned(exprs, "broadcast_vectors", align_ranks, true)
     }
 
@@ -66,29 +66,29 @@ impl Expr {
     ///
     /// # Errors
     /// Returns an error for a value of a finished trace.
-    pub(crate) fn devectorize_axis(&self, name: &str, size: usize) -> Result<Expr> {
+    pub(crate) fn devectorize_axis(&self, name: &str, size: usize) -> Result<RawExpr> {
         let node = self.id()?;
         let (id, vectors) =
             self.trace().build(|graph| separate(graph, node, self.vectors(), name, size))?;
-        Ok(Expr::with_vectors(self.trace().clone(), id, vectors))
+        Ok(RawExpr::with_vectors(self.trace().clone(), id, vectors))
     }
 
-    fn moved(&self, plan: impl FnOnce(&Vectors, &TensorType) -> Result<Move>) -> Result<Expr> {
+    fn moved(&self, plan: impl FnOnce(&Vectors, &TensorType) -> Result<Move>) -> Result<RawExpr> {
         let node = self.id()?;
         let (id, vectors) = self.trace().build(|graph| {
             let entry = self.vectors().entry_type(graph.tensor_type(node));
             let plan = plan(self.vectors(), &entry)?;
             Ok::<_, Error>((plan.build(graph, node)?, plan.vectors))
         })?;
-        Ok(Expr::with_vectors(self.trace().clone(), id, vectors))
+        Ok(RawExpr::with_vectors(self.trace().clone(), id, vectors))
     }
 
     fn aligned(
-        exprs: &[Expr],
+        exprs: &[RawExpr],
         function: &str,
         align_ranks: bool,
         repeat: bool,
-    ) -> Result<Vec<Expr>> {
+    ) -> Result<Vec<RawExpr>> {
         let Some(first) = exprs.first() else { return Ok(Vec::new()) };
         let trace = first.trace();
         let mut operands: Vec<Vectorized> = Vec::with_capacity(exprs.len());
@@ -98,59 +98,61 @@ impl Expr {
         }
         let results =
             trace.build(|graph| together(graph, function, &operands, align_ranks, repeat))?;
-        let expr = |(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors);
+        let expr = |(id, vectors)| RawExpr::with_vectors(trace.clone(), id, vectors);
         Ok(results.into_iter().map(expr).collect())
     }
 }
 
-impl Tensor {
-    /// The first axes, one for each name, become vectorized, as for [`Expr::vectorize`]. The data
+impl RawTensor {
+    /// The first axes, one for each name, become vectorized, as for [`RawExpr::vectorize`]. The data
     /// stays where it is.
     ///
     /// # Errors
     /// Returns an error for fewer axes than names, other sizes, or names that exist already.
-    pub fn vectorize(&self, axes: &[NewVector]) -> Result<Tensor> {
+    pub fn vectorize(&self, axes: &[NewVector]) -> Result<RawTensor> {
         self.moved(Move::vectorize(self.vectors(), &self.ty(), axes)?)
     }
 
-    /// Vectorized axes become ordinary ones again, as for [`Expr::devectorize`].
+    /// Vectorized axes become ordinary ones again, as for [`RawExpr::devectorize`].
     ///
     /// # Errors
     /// Never returns an error; the signature matches the other functions of tensors.
-    pub fn devectorize(&self, keep_names: bool) -> Result<Tensor> {
+    pub fn devectorize(&self, keep_names: bool) -> Result<RawTensor> {
         self.moved(Move::devectorize(self.vectors(), &self.ty(), keep_names))
     }
 
-    /// All elements under other vectorized axes and another shape, as for [`Expr::revectorize`].
+    /// All elements under other vectorized axes and another shape, as for [`RawExpr::revectorize`].
     ///
     /// # Errors
     /// Returns an error for sizes whose product differs from the number of elements or several
     /// unknown sizes.
-    pub fn revectorize(&self, axes: &[NewVector], target: &Target) -> Result<Tensor> {
+    pub fn revectorize(&self, axes: &[NewVector], target: &Target) -> Result<RawTensor> {
         self.moved(Move::revectorize(self.vectors(), &self.ty(), axes, target)?)
     }
 
-    /// The tensors with the same vectorized axes, as for [`Expr::reshape_vectors`].
+    /// The tensors with the same vectorized axes, as for [`RawExpr::reshape_vectors`].
     ///
     /// # Errors
     /// Returns an error for vectorized axes of equal names and different sizes.
-    pub fn reshape_vectors(tensors: &[Tensor], align_ranks: bool) -> Result<Vec<Tensor>> {
+    pub fn reshape_vectors(tensors: &[RawTensor], align_ranks: bool) -> Result<Vec<RawTensor>> {
         Self::aligned(tensors, "reshape_vectors", align_ranks, false)
     }
 
-    /// The tensors repeated to the same vectorized axes, as for [`Expr::broadcast_vectors`].
+    /// The tensors repeated to the same vectorized axes, as for [`RawExpr::broadcast_vectors`].
     ///
     /// # Errors
     /// Returns an error for vectorized axes of equal names and different sizes.
-    pub fn broadcast_vectors(tensors: &[Tensor], align_ranks: bool) -> Result<Vec<Tensor>> {
+    pub fn broadcast_vectors(tensors: &[RawTensor], align_ranks: bool) -> Result<Vec<RawTensor>> {
         Self::aligned(tensors, "broadcast_vectors", align_ranks, true)
     }
 
-    fn moved(&self, plan: Move) -> Result<Tensor> {
+    fn moved(&self, plan: Move) -> Result<RawTensor> {
         let full = plan.full();
         let data = match self.data() {
             data if *data.shape() == full.shape => data.clone().with_names(full.names)?,
-            Tensor::Host(host) => Tensor::Host(host.reshape(full.shape)?.with_names(full.names)?),
+            RawTensor::Host(host) => {
+                RawTensor::Host(host.reshape(full.shape)?.with_names(full.names)?)
+            }
             data => {
                 let built = compute(std::slice::from_ref(data), |graph, ids| {
                     Ok(vec![(plan.build(graph, ids[0])?, Vectors::NONE)])
@@ -162,11 +164,11 @@ impl Tensor {
     }
 
     fn aligned(
-        tensors: &[Tensor],
+        tensors: &[RawTensor],
         function: &str,
         align_ranks: bool,
         repeat: bool,
-    ) -> Result<Vec<Tensor>> {
+    ) -> Result<Vec<RawTensor>> {
         compute(tensors, |graph, ids| {
             let vectors = tensors.iter().map(|tensor| tensor.vectors().clone());
             let operands: Vec<Vectorized> = ids.iter().copied().zip(vectors).collect();
@@ -177,9 +179,9 @@ impl Tensor {
 
 /// Computes with data, whose vectorized axes are ordinary ones, where it is.
 fn compute(
-    tensors: &[Tensor],
+    tensors: &[RawTensor],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<Vectorized>>,
-) -> Result<Vec<Tensor>> {
+) -> Result<Vec<RawTensor>> {
     let data: Vec<Value> = tensors.iter().map(|x| Value::Tensor(x.data().clone())).collect();
     let mut vectors = Vec::new();
     let operation = EagerOp::new(&data, Source::default, |graph, ids| {

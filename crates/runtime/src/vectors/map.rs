@@ -8,7 +8,7 @@ use nxla_tensor::normalize_axis;
 
 use super::mistake;
 use crate::error::Result;
-use crate::expr::Expr;
+use crate::expr::RawExpr;
 
 thread_local! {
     /// The depth of nested maps in the traces of this thread. It names their axes, so that equal
@@ -24,11 +24,11 @@ thread_local! {
 /// Returns errors of the function, and errors for no axis at all, for an axis that a value or a result
 /// does not have, and for axes of different sizes.
 pub fn map_entries<T>(
-    values: &[Expr],
+    values: &[RawExpr],
     axes: &[Option<i64>],
     out_axis: i64,
-    function: impl FnOnce(Vec<Expr>) -> Result<(Vec<Expr>, T)>,
-) -> Result<(Vec<Expr>, T)> {
+    function: impl FnOnce(Vec<RawExpr>) -> Result<(Vec<RawExpr>, T)>,
+) -> Result<(Vec<RawExpr>, T)> {
     let (mapping, entries) = Mapping::begin(values, axes)?;
     let (results, more) = function(entries)?;
     let results = results.iter().map(|result| mapping.collect(result, out_axis));
@@ -49,7 +49,7 @@ impl Drop for Mapping {
 
 impl Mapping {
     /// Vectorizes the values for the call of the function.
-    fn begin(values: &[Expr], axes: &[Option<i64>]) -> Result<(Self, Vec<Expr>)> {
+    fn begin(values: &[RawExpr], axes: &[Option<i64>]) -> Result<(Self, Vec<RawExpr>)> {
         let name = format!("vmap:{}", DEPTH.get());
         let mut size = None;
         let mut entries = Vec::with_capacity(values.len());
@@ -80,20 +80,20 @@ impl Mapping {
     }
 
     /// A result with the axis of the map as an ordinary one, at a position counted in the result.
-    fn collect(&self, result: &Expr, axis: i64) -> Result<Expr> {
+    fn collect(&self, result: &RawExpr, axis: i64) -> Result<RawExpr> {
         let result = result.devectorize_axis(&self.name, self.size)?;
         let to = position(&result, axis)?;
         moved(&result, 0, to)
     }
 }
 
-fn position(value: &Expr, axis: i64) -> Result<usize> {
+fn position(value: &RawExpr, axis: i64) -> Result<usize> {
     normalize_axis(axis, value.shape().rank())
         .map_err(|_| ErrorKind::Axis { axis, ty: Box::new(value.ty()) }.of("vmap").into())
 }
 
 /// Returns the value with an axis of its entries at another position.
-fn moved(value: &Expr, from: usize, to: usize) -> Result<Expr> {
+fn moved(value: &RawExpr, from: usize, to: usize) -> Result<RawExpr> {
     let (trace, vectors) = (value.trace(), value.vectors().clone());
     let node = value.id()?;
     let id = trace.build(|graph: &mut Graph| -> Result<ExprId> {
@@ -103,5 +103,5 @@ fn moved(value: &Expr, from: usize, to: usize) -> Result<Expr> {
         order.insert(to + vectors.len(), from + vectors.len());
         Ok(graph.make(Op::Transpose(order.into()), &[node])?)
     })?;
-    Ok(Expr::with_vectors(trace.clone(), id, vectors))
+    Ok(RawExpr::with_vectors(trace.clone(), id, vectors))
 }

@@ -1,6 +1,6 @@
 //! Vectorized axes: leading axes that functions do not see.
 //!
-//! A handle (a [`Tensor`](crate::Tensor) or an [`Expr`](crate::Expr)) whose first axes are
+//! A handle (a [`RawTensor`](crate::RawTensor) or an [`RawExpr`](crate::RawExpr)) whose first axes are
 //! vectorized shows the shape that is left, and every function treats it as that many tensors of
 //! this shape. Axes of several operands match by name. Graphs have only ordinary axes: a function
 //! of vectorized operands is built once for one entry, and [`nxla_expr::batch`] converts it to a

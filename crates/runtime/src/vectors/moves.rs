@@ -39,7 +39,7 @@ impl From<(&str, Option<usize>)> for NewVector {
 }
 
 /// The remaining axes of a handle besides its new vectorized axes, see
-/// [`Expr::revectorize`](crate::Expr::revectorize).
+/// [`RawExpr::revectorize`](crate::RawExpr::revectorize).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Target {
     /// The shape of an entry; one size may be `None`, and is worked out. Without a shape, axes

@@ -8,19 +8,19 @@ use nxla_tensor::{Names, NamesError, TensorError};
 
 use super::Vectors;
 use crate::error::Error;
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
-/// Data whose first axes are vectorized; see [`Tensor::with_vectors`].
+/// Data whose first axes are vectorized; see [`RawTensor::with_vectors`].
 #[derive(Clone)]
 pub struct VectorTensor {
-    data: Tensor,
+    data: RawTensor,
     vectors: Vectors,
     entry: TensorType,
 }
 
 impl VectorTensor {
     /// All entries, their vectorized axes being ordinary ones.
-    pub fn data(&self) -> &Tensor {
+    pub fn data(&self) -> &RawTensor {
         &self.data
     }
 
@@ -35,15 +35,15 @@ impl VectorTensor {
     }
 
     /// The same for other data of the same type.
-    pub(crate) fn with_data(&self, data: Tensor) -> Tensor {
-        Tensor::Vectorized(Arc::new(Self { data, ..self.clone() }))
+    pub(crate) fn with_data(&self, data: RawTensor) -> RawTensor {
+        RawTensor::Vectorized(Arc::new(Self { data, ..self.clone() }))
     }
 
     /// With other names for the axes of an entry.
     ///
     /// # Errors
     /// Returns an error for a wrong number of names.
-    pub(crate) fn with_names(&self, names: Option<Names>) -> Result<Tensor, TensorError> {
+    pub(crate) fn with_names(&self, names: Option<Names>) -> Result<RawTensor, TensorError> {
         let mut entry = self.entry.clone();
         if let Some(names) = names.as_ref().filter(|names| names.len() != entry.rank()) {
             return Err(NamesError::Length { names: names.clone(), rank: entry.rank() }.into());
@@ -67,19 +67,19 @@ impl fmt::Debug for VectorTensor {
     }
 }
 
-impl Tensor {
+impl RawTensor {
     /// Returns the data with its first axes vectorized; the axes must have the sizes of `vectors`.
     ///
     /// # Panics
     /// Panics if the sizes differ.
-    pub fn with_vectors(self, vectors: Vectors) -> Tensor {
+    pub fn with_vectors(self, vectors: Vectors) -> RawTensor {
         if vectors.is_empty() {
             return self;
         }
         let ty = self.ty();
         assert!(ty.shape.starts_with(&vectors.sizes()), "{ty} does not begin with {vectors}");
         let entry = vectors.entry_type(&ty);
-        Tensor::Vectorized(Arc::new(VectorTensor { data: self, vectors, entry }))
+        RawTensor::Vectorized(Arc::new(VectorTensor { data: self, vectors, entry }))
     }
 
     /// The vectorized axes, which shape and type leave out.
@@ -87,17 +87,17 @@ impl Tensor {
     pub fn vectors(&self) -> &Vectors {
         static NONE: Vectors = Vectors::NONE;
         match self {
-            Tensor::Host(_) | Tensor::Device(_) => &NONE,
-            Tensor::Vectorized(tensor) => &tensor.vectors,
+            RawTensor::Host(_) | RawTensor::Device(_) => &NONE,
+            RawTensor::Vectorized(tensor) => &tensor.vectors,
         }
     }
 
     /// The data with vectorized axes as ordinary ones in front.
     #[inline]
-    pub fn data(&self) -> &Tensor {
+    pub fn data(&self) -> &RawTensor {
         match self {
-            Tensor::Host(_) | Tensor::Device(_) => self,
-            Tensor::Vectorized(tensor) => &tensor.data,
+            RawTensor::Host(_) | RawTensor::Device(_) => self,
+            RawTensor::Vectorized(tensor) => &tensor.data,
         }
     }
 }

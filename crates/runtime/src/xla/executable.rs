@@ -22,7 +22,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::memory::LargestValues;
 use crate::profile::{self, Span, Work};
-use crate::tensor::{DeviceTensor, Tensor};
+use crate::tensor::{DeviceTensor, RawTensor};
 
 pub(super) struct XlaExecutable {
     home: Arc<Placed>,
@@ -97,14 +97,14 @@ impl Placed {
     }
 
     /// Returns the buffer of an input that is already on the device of the program.
-    fn resident<'a>(&self, tensor: &'a Tensor) -> Option<&'a Buffer> {
+    fn resident<'a>(&self, tensor: &'a RawTensor) -> Option<&'a Buffer> {
         let is_here = |buffer: &&Buffer| {
             *buffer.client() == self.target.client && buffer.device().index() == self.target.device
         };
         tensor.buffer().filter(is_here)
     }
 
-    fn upload(&self, tensor: &Tensor) -> Result<Buffer> {
+    fn upload(&self, tensor: &RawTensor) -> Result<Buffer> {
         tensor.copy_in(&self.target.client, self.target.device)
     }
 }
@@ -123,7 +123,7 @@ impl XlaExecutable {
     }
 
     /// Checks that the inputs have the types of the program.
-    fn check(&self, inputs: &[&Tensor]) -> Result<()> {
+    fn check(&self, inputs: &[&RawTensor]) -> Result<()> {
         let expected = &self.what.inputs;
         let fits = inputs.len() == expected.len()
             && inputs
@@ -237,7 +237,7 @@ fn is_soon_over(program: &Program) -> bool {
 }
 
 impl Executable for XlaExecutable {
-    fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
+    fn run(&self, inputs: &[&RawTensor], context: &RunContext<'_>) -> Result<Vec<RawTensor>> {
         self.check(inputs)?;
         let place = self.place()?;
         let name = || format!("run {} on xla", self.what.label).into();
@@ -267,7 +267,7 @@ impl Executable for XlaExecutable {
                 Some(values) => DeviceTensor::new(buffer).computed_by(values.clone()),
                 None => DeviceTensor::new(buffer),
             };
-            tensors.push(Tensor::Device(match names {
+            tensors.push(RawTensor::Device(match names {
                 None => tensor,
                 names => tensor.with_names(names.clone())?,
             }));

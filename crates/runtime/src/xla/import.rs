@@ -12,7 +12,7 @@ use crate::compiler::{Executable, RunContext, compiler_named};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::{Options, Settings};
-use crate::tensor::Tensor;
+use crate::tensor::RawTensor;
 
 /// A module with the types of what its function `@main` takes.
 #[derive(Clone, Debug)]
@@ -107,10 +107,10 @@ impl Imported {
     /// run.
     pub fn run(
         &self,
-        inputs: &[&Tensor],
+        inputs: &[&RawTensor],
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
-    ) -> Result<Vec<Tensor>> {
+    ) -> Result<Vec<RawTensor>> {
         let place = options.place_of("import_stablehlo", inputs.iter().copied())?;
         let executable = self.compile(options, place.as_ref(), interrupt)?;
         executable.run(inputs, &RunContext { interrupt, ..RunContext::default() })

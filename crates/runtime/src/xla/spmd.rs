@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::mesh::{Mesh, Sharding};
 use crate::options::{Options, Setting, Settings};
 use crate::profile::{self, Work};
-use crate::tensor::{DeviceTensor, Tensor};
+use crate::tensor::{DeviceTensor, RawTensor};
 
 /// `count` devices of one client: the default client, or for a plugin with a setting for the number
 /// of CPU devices, a client with `count` devices.
@@ -140,7 +140,7 @@ impl Divided {
     /// # Errors
     /// Returns errors of the run, and an error for a wrong number of lists, or parts of wrong
     /// types.
-    pub fn run(&self, parts: &[Vec<Tensor>]) -> Result<Vec<Vec<Tensor>>> {
+    pub fn run(&self, parts: &[Vec<RawTensor>]) -> Result<Vec<Vec<RawTensor>>> {
         let _span = profile::span(Work::Run, "run on a mesh");
         let (client, places) = self.mesh.placed();
         if parts.len() != places.len() {
@@ -156,9 +156,9 @@ impl Divided {
         let lists: Vec<Vec<&Buffer>> = lists.iter().map(|list| list.iter().collect()).collect();
         let arguments: Vec<&[&Buffer]> = lists.iter().map(Vec::as_slice).collect();
         let results = self.executable.execute_on_all(&arguments, &ExecuteOptions::default())?;
-        let wrap = |list: Vec<Buffer>| -> Result<Vec<Tensor>> {
+        let wrap = |list: Vec<Buffer>| -> Result<Vec<RawTensor>> {
             let named = list.into_iter().zip(&self.names).map(|(buffer, names)| {
-                Ok(Tensor::Device(DeviceTensor::new(buffer).with_names(names.clone())?))
+                Ok(RawTensor::Device(DeviceTensor::new(buffer).with_names(names.clone())?))
             });
             named.collect()
         };
@@ -166,7 +166,12 @@ impl Divided {
     }
 
     /// The buffers of a device: the inputs it needs from its list, copied to it.
-    fn placed(&self, list: &[Tensor], client: &pjrt::Client, device: usize) -> Result<Vec<Buffer>> {
+    fn placed(
+        &self,
+        list: &[RawTensor],
+        client: &pjrt::Client,
+        device: usize,
+    ) -> Result<Vec<Buffer>> {
         if list.len() != self.parts.len() {
             let (found, expected) = (list.len(), self.parts.len());
             return Err(wrong(format!(
