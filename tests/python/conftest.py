@@ -10,7 +10,7 @@ import pytest
 from where import PLATFORM
 
 # Programs for optional libraries; the tests that run the programs check for the libraries.
-collect_ignore_glob = ["twins/*"]
+collect_ignore_glob = ["programs/*", "twins/*"]
 
 
 #: A program that tests the devices of a plugin, and prints the error if they fail.
@@ -69,6 +69,7 @@ ABOUT_CALLS = {
     "test_runs_by_name.py",
     "test_streams.py",
     "test_traced_anew.py",
+    "test_user_programs.py",
     "test_values.py",
 }
 
