@@ -11,7 +11,7 @@
 [-4.0, -6.0]
 
 Functions have the names, arguments and meaning of the Python Array API standard where it has them;
-others are those of Elixir's Nx.
+other functions follow Elixir's Nx.
 """
 
 import atexit as _atexit
@@ -191,7 +191,7 @@ if not TYPE_CHECKING:  # Type checkers would accept every name of a module with 
         raise missing_name_error(name)
 
     def __dir__() -> list[str]:
-        """List the names that are not imported yet, too."""
+        """List all names, including names that are not imported yet."""
         return sorted({*globals(), *__all__})
 
 

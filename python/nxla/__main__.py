@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the result is the status that the process ends with."""
+    """Run a command and return the exit status of the process."""
     parser = argparse.ArgumentParser(prog="python -m nxla", description=__doc__)
     parser.add_argument("--version", action="version", version=f"nxla {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)

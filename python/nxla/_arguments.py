@@ -25,12 +25,12 @@ _VARARGS = 0x04
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the name of a function for error texts."""
+    """Return the name of a function for error messages."""
     return getattr(function, "__name__", None) or type(function).__name__
 
 
 def path_of(function: str, file: str | os.PathLike[str]) -> str:
-    """Return the path of a file; a number, which `open` takes for a descriptor, is none.
+    """Return a file path; a number, which `open` would treat as a descriptor, is rejected.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def path_of(function: str, file: str | os.PathLike[str]) -> str:
 
 
 def names_of(function: Callable[..., Any], count: int) -> list[tuple[str, bool]]:
-    """Return what positional arguments are called, and whether they may be passed by that name."""
+    """Return the names of positional arguments, and whether each may be passed by name."""
     known: list[tuple[str, bool]] | None = getattr(function, "_argument_names", None)
     if known is None:
         known = _names_of_code(function, count)

@@ -60,40 +60,40 @@ __version__: Final[str]
 # Exceptions
 
 class NxlaError(Exception):
-    """Anything that nxla refuses or fails at."""
+    """The base class of the errors of nxla."""
 
 class ShapeError(NxlaError, ValueError):
-    """Shapes, axes or sizes that do not fit; also a ValueError."""
+    """Shapes, axes or sizes do not match; also a ValueError."""
 
 class DTypeError(NxlaError, TypeError):
-    """A dtype that an operation refuses; also a TypeError."""
+    """An operation does not support a dtype; also a TypeError."""
 
 class TraceError(NxlaError, RuntimeError):
-    """A traced value used outside its trace; also a RuntimeError."""
+    """A traced value is used outside its trace; also a RuntimeError."""
 
 class ArgumentError(NxlaError, ValueError):
-    """Another wrong argument; also a ValueError."""
+    """An argument is invalid; also a ValueError."""
 
 class GradientError(NxlaError, ValueError):
-    """A gradient that cannot be taken; also a ValueError."""
+    """A derivative does not exist or has no rule; also a ValueError."""
 
 class OptionError(NxlaError, ValueError):
-    """An unknown compiler or option; also a ValueError."""
+    """A compiler or option is unknown or invalid; also a ValueError."""
 
 class DeviceError(NxlaError, RuntimeError):
-    """The plugin, its device or its compiler; also a RuntimeError."""
+    """The plugin, its device or its compiler failed; also a RuntimeError."""
 
 class ExecutionError(NxlaError, RuntimeError):
     """A program failed while it ran; also a RuntimeError."""
 
 class FormatError(NxlaError, ValueError):
-    """Bytes or a file that are damaged, or of another format; also a ValueError."""
+    """Bytes or a file are damaged or have another format; also a ValueError."""
 
 class OutOfMemoryError(NxlaError, MemoryError):
-    """More memory than there is; also a MemoryError."""
+    """Memory cannot be allocated; also a MemoryError."""
 
 class InternalError(NxlaError, RuntimeError):
-    """A bug of nxla itself; also a RuntimeError."""
+    """A bug in nxla; also a RuntimeError."""
 
 def _panic_for_tests(message: str) -> None: ...
 def _plugin_report() -> dict[str, int]: ...

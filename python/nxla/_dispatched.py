@@ -1,4 +1,4 @@
-"""Methods that functions of numpy call: ``np.sum(x)`` is ``x.sum(axis=None, out=None)``.
+"""Methods that NumPy functions call: ``np.sum(x)`` is ``x.sum(axis=None, out=None)``.
 
 Their parameters equal the parameters of the methods of NumPy arrays. Tensors do not change, so
 `out` must be None. Each method calls a function of the package.
@@ -31,7 +31,7 @@ def _no_out(function: str, out: Any) -> None:
 
 
 def _kept(x: Tensor, where: TensorLike | None, value: TensorLike) -> Tensor:
-    """Return a tensor with a value where it is not to be looked at."""
+    """Return a tensor with a value in place of the elements that `where` excludes."""
     return x if where is None else _core.where(where, x, value)
 
 
@@ -44,7 +44,7 @@ def _no_where(function: str, where: Any) -> None:
 
 
 def _in(x: Tensor, dtype: DTypeLike | None) -> Tensor:
-    """Return a tensor in a dtype, if there is one."""
+    """Convert a tensor to a dtype, unless the dtype is None."""
     return x if dtype is None else _core.astype(x, dtype)
 
 
@@ -151,7 +151,7 @@ def argsort(
 ) -> Tensor:
     """Find the indices that sort an axis: see `nxla.argsort`.
 
-    The `kind` is a name of NumPy, and has no effect.
+    The argument `kind` accepts the names of NumPy, and has no effect.
 
     Examples
     --------
@@ -388,7 +388,7 @@ def std(
 ) -> Tensor:
     """Return the standard deviation of the elements that `where` selects: see `nxla.std`.
 
-    numpy says `ddof` for what the Array API standard calls `correction`.
+    NumPy's argument `ddof` is called `correction` in the Array API standard.
 
     Examples
     --------
@@ -444,8 +444,8 @@ def var(
 ) -> Tensor:
     """Return the variance of the elements that `where` selects: see `nxla.var`.
 
-    numpy says `ddof` for what the Array API standard calls `correction`. The variance of no more
-    elements than that is NaN or infinite.
+    NumPy's argument `ddof` is called `correction` in the Array API standard. The variance of at
+    most `ddof` elements is NaN or infinite.
 
     Examples
     --------

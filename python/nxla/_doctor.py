@@ -177,7 +177,7 @@ def probe(path: str, *, smoke: bool) -> int:
 
 
 def _itself(x: Any) -> Any:
-    """Return the elements of a vector by a program that does something with them."""
+    """Return a vector that a program with a comparison and a selection has copied."""
     import nxla as nx
 
     return nx.where(x == x, x, x[0])
@@ -188,7 +188,7 @@ def _square(x: Any) -> Any:
 
 
 def smoke_tests(options: dict[str, Any]) -> list[Outcome]:
-    """Compute something small with every dtype and every family of operations."""
+    """Run a small program for every dtype and every family of operations."""
     import nxla as nx
 
     def run(name: str, function: Callable[..., Any], args: list[Any], expected: Any) -> Outcome:

@@ -35,7 +35,7 @@ _DTYPES = {
 
 
 class ArrayNamespaceInfo:
-    """What `__array_namespace_info__` returns: capabilities, devices and dtypes.
+    """The result of `__array_namespace_info__`: capabilities, devices and dtypes.
 
     Examples
     --------
@@ -46,15 +46,14 @@ class ArrayNamespaceInfo:
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """Return what may depend on an implementation.
+        """Return the optional capabilities of the standard.
 
-        Shapes may depend on data, and masks select elements, where there is data: not inside of
-        traced functions.
+        Shapes that depend on data, and boolean masks, are supported outside traced functions.
         """
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
 
     def default_device(self) -> Device:
-        """Return the device on which tensors are made."""
+        """Return the default device of new tensors."""
         return _core.full((), 0, _core.f32).device if not _core.is_tracing() else Device("host")
 
     def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, DType]:  # noqa: ARG002
@@ -74,14 +73,14 @@ class ArrayNamespaceInfo:
     ) -> dict[str, DType]:
         """Return the dtypes of the standard by name, or of some kinds; see `nxla.isdtype`.
 
-        Every device has all of them.
+        Every device supports all dtypes.
         """
         if kind is None:
             return dict(_DTYPES)
         return {name: dtype for name, dtype in _DTYPES.items() if isdtype(dtype, kind)}
 
     def devices(self) -> list[Device]:
-        """Return the devices that there are."""
+        """Return the available devices."""
         return devices()
 
 

@@ -1,4 +1,4 @@
-"""Methods and attributes of tensors and traced values: functions of the package in another shape.
+"""Methods and attributes of tensors and traced values, which call functions of the package.
 
 Both classes get the methods in this list; the stub of the compiled module contains their types. The
 names equal those of NumPy's and JAX's arrays.
@@ -25,7 +25,7 @@ __all__ = ["METHODS", "PROPERTIES", "At", "Place"]
 
 
 class Place:
-    """The elements of a tensor at a key, as ``x.at[key]`` gives them.
+    """The elements of a tensor that ``x.at[key]`` selects.
 
     Its methods return a new tensor and do not change `x`. Values broadcast and are converted to the
     dtype of `x`. If a key selects an element several times, all updates apply, except for `set`,
@@ -47,25 +47,25 @@ class Place:
         return self._x[self._key]
 
     def set(self, value: TensorLike, /) -> Tensor:
-        """Return the tensor with other elements."""
+        """Return the tensor with the selected elements replaced."""
         return _core.subscript_update(self._x, self._key, value, "set")
 
     def add(self, value: TensorLike, /) -> Tensor:
-        """Return the tensor with something added to the elements."""
+        """Return the tensor with values added to the selected elements."""
         return _core.subscript_update(self._x, self._key, value, "add")
 
     def multiply(self, value: TensorLike, /) -> Tensor:
-        """Return the tensor with the elements multiplied."""
+        """Return the tensor with the selected elements multiplied by values."""
         return _core.subscript_update(self._x, self._key, value, "multiply")
 
     mul = multiply
 
     def subtract(self, value: TensorLike, /) -> Tensor:
-        """Return the tensor with something taken off the elements."""
+        """Return the tensor with values subtracted from the selected elements."""
         return _core.subscript_update(self._x, self._key, value, "subtract")
 
     def divide(self, value: TensorLike, /) -> Tensor:
-        """Return the tensor with the elements divided, which must not be integers."""
+        """Return the tensor with the selected elements divided; they must not be integers."""
         if self._x.dtype.kind not in ("float", "complex"):
             raise DTypeError(
                 f"at: x: must have a float dtype for division; got {self._x.dtype}; convert it, "
@@ -74,7 +74,7 @@ class Place:
         return self._x / self._product(value)
 
     def power(self, value: TensorLike, /) -> Tensor:
-        """Return the tensor with the elements raised to a power."""
+        """Return the tensor with the selected elements raised to a power."""
         return _core.pow(self._x, self._product(value))
 
     def _product(self, value: TensorLike) -> Tensor:
@@ -82,15 +82,15 @@ class Place:
         return Place(nx.ones_like(self._x), self._key).multiply(value)
 
     def apply(self, function: Callable[[Tensor], TensorLike], /) -> Tensor:
-        """Return the tensor with elements replaced by the results of a function."""
+        """Return the tensor with the selected elements replaced by the results of a function."""
         return self.set(function(self.get()))
 
     def min(self, value: TensorLike, /) -> Tensor:
-        """Return the tensor with the smaller ones of the elements and other numbers."""
+        """Return the tensor with the minimum of the selected elements and values."""
         return _core.subscript_update(self._x, self._key, value, "min")
 
     def max(self, value: TensorLike, /) -> Tensor:
-        """Return the tensor with the larger ones of the elements and other numbers."""
+        """Return the tensor with the maximum of the selected elements and values."""
         return _core.subscript_update(self._x, self._key, value, "max")
 
 
@@ -170,7 +170,7 @@ def copy(x: Tensor, /) -> Tensor:
 
 
 def deep_copy(x: Tensor, memo: dict[int, Any], /) -> Tensor:  # noqa: ARG001
-    """Return a copy on the same device, as `copy.deepcopy` asks for it."""
+    """Return a copy on the same device, for `copy.deepcopy`."""
     return copy(x)
 
 
@@ -185,7 +185,7 @@ def namespace(x: Tensor, /, *, api_version: str | None = None) -> ModuleType:  #
     Raises
     ------
     ArgumentError
-        If there is no such revision, or it is later.
+        If the revision does not exist, or is later than the supported one.
     """
     from nxla import _info
 
@@ -230,7 +230,7 @@ def whole_part(x: Tensor, /) -> int:
 
 
 def jax_array(x: Tensor, /) -> Any:
-    """Return a JAX array with the same values, as functions of `jax.numpy` do with an argument.
+    """Return a JAX array with the same values, for the functions of `jax.numpy`.
 
     Transformations of JAX, such as `jax.jit`, accept no foreign class: convert arguments with
     ``jax.tree.map(jax.numpy.asarray, arguments)``.
@@ -303,7 +303,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 
 
 def itemsize(x: Tensor) -> int:
-    """Return the bytes of one element in memory."""
+    """Return the number of bytes of one element in memory."""
     return x.dtype.itemsize
 
 
@@ -347,7 +347,7 @@ def missing_attribute(x: Tensor, name: str) -> Any:
 
 
 def format_value(x: Tensor | _core.Expr, spec: str, /) -> str:
-    """Return ``format(x, spec)``; a traced value has no digits, so it is shown by its type."""
+    """Return ``format(x, spec)``; a traced value has no data, so its type is returned."""
     if isinstance(x, _core.Expr) and spec:
         return f"{x.dtype}[{', '.join(map(str, x.shape))}]" if x.ndim else str(x.dtype)
     return _FORMAT[type(x)](x, spec)

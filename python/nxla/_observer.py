@@ -24,7 +24,7 @@ UNUSABLE = ("ignore", "warn", "raise")
 
 
 class Observer:
-    """Called by a `Function` for each program that it is about to compile."""
+    """An observer that a `Function` calls before each compilation."""
 
     def __init__(
         self, name: str, max_compiles: int | None, action: str, unusable: str = "ignore"
@@ -70,8 +70,8 @@ class Observer:
             return
         listed = ", ".join(f"{path} ({kind})" for path, kind in unusable)
         message = (
-            f"{self._name}: donated and of no use: {listed}; each result takes over one argument "
-            "of its own type, if the program needs that"
+            f"{self._name}: donated without effect: {listed}; each result reuses one argument "
+            "of its type that the program needs"
         )
         if self._unusable == "raise":
             raise ArgumentError(message)
@@ -87,8 +87,8 @@ class Observer:
     ) -> None:
         """Log a compiled program and its backend.
 
-        `slow` is the estimated time of a call in seconds, if the default backend is slow. The log
-        gets one hint in a process.
+        `slow` is the estimated time of a call in seconds, if the default backend is slow. The hint
+        is logged once in a process.
         """
         if slow is not None:
             self._hint_at_xla(slow)

@@ -26,7 +26,7 @@ def from_onnx(
     """Return an ONNX model as a function on tensors.
 
     The function is traced like any other: it runs on every compiler, and it can be printed,
-    differentiated, vectorized and split. Sizes that the model leaves open are those of the
+    differentiated, vectorized and split. Sizes that the model leaves open are taken from the
     arguments.
 
     Parameters

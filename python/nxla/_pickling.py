@@ -1,6 +1,6 @@
-"""How jitted functions, expressions, graphs of stages and templates are pickled and copied.
+"""Pickling and copying of jitted functions, expressions, graphs of stages and templates.
 
-Tensors, dtypes, devices and stages pickle by themselves.
+Tensors, dtypes, devices and stages implement pickling in their own classes.
 """
 
 from __future__ import annotations

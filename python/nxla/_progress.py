@@ -1,4 +1,4 @@
-"""A bar on standard error that shows how far something long has come."""
+"""A progress bar on standard error for long tasks."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 class SupportsDLPack(Protocol):
-    """An array of another library, such as numpy's."""
+    """An array of another library, such as NumPy."""
 
     def __dlpack__(self, *, stream: Any = None) -> Any:
-        """Hand the memory over."""
+        """Export the memory."""
 
 
 #: An operand: a tensor, a traced value, a number, an array, or nested lists of numbers.

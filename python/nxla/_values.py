@@ -35,6 +35,6 @@ def as_tensors(function: str, *operands: TensorLike, compared: bool = False) -> 
 
 
 def user_line() -> str:
-    """Return the user's line that is running, as errors end with it."""
+    """Return the user's source line that is running, in the form that ends error messages."""
     line = _core.user_line()
     return "" if line is None else f" ({line})"

@@ -113,9 +113,10 @@ class Compiler:
         options : dict
             The other options of the call.
         constants : tuple
-            The arguments of the function after its state. Passed only if the call has some.
+            The arguments of the function after its state. Passed only if the call has constants.
         bound : int, optional
-            The most chunks that are sent and not received. Passed only if the call has one.
+            The maximum number of chunks that are sent and not received. Passed only if the call has
+            a bound.
         """
         from nxla.streams import Stream
 

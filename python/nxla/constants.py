@@ -1,4 +1,4 @@
-"""Numbers that every dtype has, as scalar tensors.
+"""Special values of the dtypes, as scalar tensors.
 
 `nx.pi`, `nx.e`, `nx.inf` and `nx.nan` are Python floats, which take the dtype of the other operand;
 the tensors of this module have a fixed dtype.
@@ -67,7 +67,7 @@ def nan(dtype: DTypeLike = _core.f32, /) -> Tensor:
     Raises
     ------
     DTypeError
-        If the dtype is not a float; so for all functions here that need one.
+        If the dtype is not a float dtype. Other functions of this module raise the same error.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def i(dtype: DTypeLike = _core.c64, /) -> Tensor:
 
 
 def max(dtype: DTypeLike, /) -> Tensor:
-    """Return the largest number of a real dtype; infinity of a float that has it.
+    """Return the largest number of a real dtype, which is infinity for floats with infinities.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def max(dtype: DTypeLike, /) -> Tensor:
 
 
 def min(dtype: DTypeLike, /) -> Tensor:
-    """Return the smallest number of a real dtype; minus infinity of a float that has it.
+    """Return the smallest number of a real dtype: minus infinity for floats with infinities.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ class Batches:
             yield self._placed(self._source.batch(chosen))
 
     def _order(self, epoch: int) -> Tensor | None:
-        """Return the order of the examples; None for their own order."""
+        """Return the order of the examples; None for the original order."""
         count = self._source.count
         if not self._shuffle or count is None:
             return None

@@ -1,7 +1,7 @@
-"""Exceptions. All are `NxlaError`; most are also the built-in exception that fits.
+"""Exceptions: subclasses of `NxlaError`, most of them also of a built-in exception.
 
-A text names the operation as it was written, the argument, both shapes, and the line:
-``dot: axis 1 of left and axis 0 of right: must have equal sizes; got 3 and 4 (train.py:31)``.
+A message names the operation, the argument, both shapes, and the source line: ``dot: axis 1 of left
+and axis 0 of right: must have equal sizes; got 3 and 4 (train.py:31)``.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from nxla._core import (
 
 
 class CaptureWarning(UserWarning):
-    """A large tensor that a function uses without taking it as an argument."""
+    """A function captures a large tensor instead of receiving it as an argument."""
 
 
 class RecompileWarning(UserWarning):
-    """A function that was compiled more often than it was meant to be."""
+    """A function was compiled more often than its option `max_compiles` allows."""
 
 
 __all__ = [

@@ -34,7 +34,7 @@ class Heatmap:
 def to_heatmap(
     x: TensorLike, /, *, ansi_enabled: bool | None = None, ansi_whitespace: str = "\u3000"
 ) -> Heatmap:
-    """Show a tensor as a picture in text.
+    """Show a tensor as a picture of characters.
 
     Parameters
     ----------

@@ -54,12 +54,12 @@ class IntegerLimits(NamedTuple):
 
 
 def finfo(type: DTypeLike | TensorLike, /) -> FloatLimits:
-    """Return the limits of a float dtype, or of the parts of a complex one.
+    """Return the limits of a float dtype, or of the parts of a complex dtype.
 
     Parameters
     ----------
     type : dtype_like or tensor_like
-        The dtype, or something that has it.
+        The dtype, or a value with the dtype.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def iinfo(type: DTypeLike | TensorLike, /) -> IntegerLimits:
     Parameters
     ----------
     type : dtype_like or tensor_like
-        The dtype, or something that has it.
+        The dtype, or a value with the dtype.
 
     Raises
     ------
@@ -118,14 +118,14 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...
     dtype : dtype_like
         The dtype.
     kind : dtype_like or str, or a tuple
-        A dtype, or one of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
-        ``"integral"``, ``"real floating"``, ``"complex floating"`` and ``"numeric"``. Of several
-        one is enough.
+        A dtype, or one of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``,
+        ``"real floating"``, ``"complex floating"`` and ``"numeric"``. A tuple matches if one of its
+        entries matches.
 
     Raises
     ------
     ArgumentError
-        If there is no such kind.
+        If the kind does not exist.
 
     Examples
     --------

@@ -5,8 +5,8 @@ A compiler may implement the callbacks of `Nx.Defn.Compiler` by their names: ``_
 the first two are:
 
 ``key``
-    The function of the user. It does not tell types apart: a cache of what ``fun(vars)`` returns
-    needs the types, shapes and names of ``vars`` in its key as well.
+    The function of the user. The key does not contain types: a cache of the results of
+    ``fun(vars)`` needs the types, shapes and names of ``vars`` in its key too.
 ``vars``
     The arguments as a tuple of containers, with a `template` for each tensor.
 ``fun``
@@ -15,8 +15,8 @@ the first two are:
     A list for each partition, of functions that return the tensors of its arguments in order.
     The tensor at each position has the type of the template in ``vars``.
 ``options``
-    The options of the call on top of the default options, without the compiler. ``hooks`` is always
-    among them.
+    The options of the call on top of the default options, without the compiler. They always contain
+    ``hooks``.
 """
 
 from __future__ import annotations
@@ -253,14 +253,14 @@ def _callback(compiler: Any, name: str) -> Callable[..., Any]:
 
 
 def _tracer(function: Callable[..., Any], compiler: Any) -> Callable[[Any], Expression]:
-    """Return what traces a function for templates in the containers of its arguments."""
+    """Return a function that traces another function for templates of its arguments."""
     from nxla.transform import debug_expr
 
     return lambda variables: debug_expr(function, compiler=compiler)(*variables)
 
 
 def _options(compiler: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that a callback gets."""
+    """Return the options that a callback receives."""
     defaults = dict(_core.get_default_options())
     if defaults.get("compiler") not in (None, compiler):
         # Settings belong to the compiler for which they were written.

@@ -33,7 +33,7 @@ CPU_PACKAGES = (
 
 
 def find() -> str | None:
-    """Return the path of the first plugin that an installed package brings, if there is one.
+    """Return the path of the first plugin of an installed package, or None.
 
     Plugins for the CPU are preferred to others: they run on any machine.
     """
@@ -50,7 +50,7 @@ def find_cpu() -> str | None:
 
 
 def find_for(platform: str) -> str | None:
-    """Return the path of the first plugin for a platform, ``"cpu"`` or such as ``"cuda"``."""
+    """Return the path of the first plugin for a platform such as ``"cpu"`` or ``"cuda"``."""
     if platform == "cpu":
         return find_cpu()
     libraries = (_library(entry) for entry in _entries() if platform in entry.value)

@@ -272,7 +272,7 @@ def uniform_split(
     dtype: DTypeLike | None = None,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `uniform` does, with a key that `split` returned; return the floats alone.
+    """Draw like `uniform`, without returning the next key.
 
     Examples
     --------
@@ -355,7 +355,7 @@ def normal_split(
     dtype: DTypeLike | None = None,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `normal` does, with a key that `split` returned; return the floats alone.
+    """Draw like `normal`, without returning the next key.
 
     Examples
     --------
@@ -443,7 +443,7 @@ def randint_split(
     shape: Shape | None = None,
     names: Names | None = None,
 ) -> Tensor:
-    """Draw as `randint` does, with a key that `split` returned; return the integers alone.
+    """Draw like `randint`, without returning the next key.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Names for annotations: what functions of this package take.
+"""Types for annotations of functions that call this package.
 
 >>> import nxla as nx
 >>> from nxla.typing import TensorLike

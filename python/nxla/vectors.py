@@ -1,8 +1,9 @@
 """Vectorized axes: leading axes that functions do not see.
 
-A tensor with vectorized axes shows the shape of its other axes, and every function treats it as
-that many tensors of this shape. Vectorized axes have names, by which the axes of several operands
-are aligned: each operand receives the axes of all operands, and axes of size 1 are broadcast.
+A tensor with vectorized axes shows the shape of its other axes, and every function treats it as a
+collection of tensors of this shape. Vectorized axes have names, by which the axes of several
+operands are aligned: each operand receives the axes of all operands, and axes of size 1 are
+broadcast.
 
 >>> import nxla as nx
 >>> rows = nx.vectorize([[1, 2, 3], [4, 5, 6]], "row")

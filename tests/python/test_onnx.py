@@ -215,7 +215,7 @@ def test_graphs_nested_without_end_are_rejected() -> None:
     ("source", "match"),
     [
         (b"", "no graph"),
-        (b"\x3a\xff", "an integer has no end"),
+        (b"\x3a\xff", "an integer is truncated or longer than 10 bytes"),
         (b"\x3a\x7f", "a field of 127 bytes ends after 0 bytes"),
         (b"\x07", "the field number 0|number 0|unknown wire type"),
         (model(graph([], [value("x", [2])], [value("y", [2])])), "no node before"),

@@ -131,8 +131,8 @@ def test_errors_say_what_is_wrong(stage):
     cases = {
         data[: len(data) // 2]: "they end too early",
         b"": "they end too early",
-        b"GIF89a" + data: "they do not begin like one",
-        data + b"\0": "there is more behind its end",
+        b"GIF89a" + data: "the magic bytes are missing",
+        data + b"\0": "bytes follow the end",
         newer: rf"the stage has format {data[4] + 1}, this version reads format {data[4]}",
     }
     for damaged, why in cases.items():

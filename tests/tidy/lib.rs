@@ -9,7 +9,7 @@
 mod dependencies;
 mod layout;
 mod length;
-mod rooms;
+mod modules;
 mod rules;
 mod source;
 mod text;
@@ -38,20 +38,20 @@ fn cargo_bench_runs_only_benches() {
 }
 
 #[test]
-fn rooms_know_what_the_architecture_says() {
+fn modules_use_only_the_modules_in_the_architecture() {
     let tree = Tree::load();
-    for plot in &rooms::PLOTS {
-        expect_none(&rooms::complaints(&tree, plot));
-        let circle = rooms::largest_circle(&tree, plot);
-        report_circle(&circle);
-        let length = circle.len();
-        assert!(length <= plot.largest_circle, "{length} files import each other: {circle:?}");
+    for checked in &modules::CHECKED_CRATES {
+        expect_none(&modules::complaints(&tree, checked));
+        let cycle = modules::largest_cycle(&tree, checked);
+        report_cycle(&cycle);
+        let length = cycle.len();
+        assert!(length <= checked.largest_cycle, "{length} files import each other: {cycle:?}");
     }
 }
 
 #[expect(clippy::print_stdout, reason = "a figure to watch, shown with --nocapture")]
-fn report_circle(circle: &[String]) {
-    println!("{} files import each other in a cycle: {}", circle.len(), circle.join(", "));
+fn report_cycle(cycle: &[String]) {
+    println!("{} files import each other in a cycle: {}", cycle.len(), cycle.join(", "));
 }
 
 #[test]

@@ -215,7 +215,7 @@ pub(crate) fn scattered_limits(tree: &Tree) -> Vec<String> {
             let is_size = matches!(&*item.ty, syn::Type::Path(ty) if ty.path.is_ident("usize"));
             let is_large = size(&item.expr).is_some_and(|size| size >= LEAST_THRESHOLD);
             if !is_limits && is_size && is_large {
-                let why = "belongs into the file limits.rs of its room";
+                let why = "belongs into the file limits.rs of its module";
                 complaints.push(format!("{}: the threshold {} {why}", file.path, item.ident));
             }
         }
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(scattered_limits(&tree(path, "const LANES: usize = 16;")), [""; 0]);
         for wrong in ["const LIMIT: usize = 4096;", "const LIMIT: usize = 1 << 12;"] {
             let complaints = scattered_limits(&tree(path, wrong));
-            let why = "the threshold LIMIT belongs into the file limits.rs of its room";
+            let why = "the threshold LIMIT belongs into the file limits.rs of its module";
             assert_eq!(complaints, [format!("{path}: {why}")]);
         }
         let path = "crates/eval/src/kernels/limits.rs";

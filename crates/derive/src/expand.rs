@@ -61,16 +61,16 @@ impl<'a> Struct<'a> {
         let leaves: Vec<Ident> = parameters.filter(|ident| used(ident)).cloned().collect();
         if leaves.is_empty() && held().next().is_some() {
             let why = format!(
-                "a container is generic in its leaves, which are expressions in a trace and tensors \
-                 outside of it: write `struct {name}<T>`, with `T` for a tensor, or tell fields \
-                 apart that hold none by `#[container(skip)]`"
+                "a container must be generic in its leaves, which are expressions in a trace and tensors \
+                 outside of it: write `struct {name}<T>` with `T` for a tensor, or mark \
+                 fields without tensors by `#[container(skip)]`"
             );
             return Err(Error::new_spanned(name, why));
         }
         let holds_leaves = |ty: &Type| leaves.iter().any(|ident| mentions(ty, ident));
         if let Some(field) = held().find(|field| !holds_leaves(&field.ty)) {
-            let why = "this field holds no tensors: tell it apart by `#[container(skip)]`, and its \
-                       value is fixed when a function is traced";
+            let why = "a field without tensors must be marked by `#[container(skip)]`; its value is \
+                       fixed when a function is traced";
             return Err(Error::new_spanned(&field.ty, why));
         }
         Ok(Self { name, generics: &input.generics, fields, leaves })
@@ -262,7 +262,7 @@ fn fields(fields: &Fields) -> Result<Vec<Field>> {
         for attribute in field.attrs.iter().filter(|attr| attr.path().is_ident("container")) {
             attribute.parse_nested_meta(|meta| {
                 if !meta.path.is_ident("skip") {
-                    let why = "there is `#[container(skip)]`, for a field that holds no tensor";
+                    let why = "expected `#[container(skip)]`, which marks a field without tensors";
                     return Err(meta.error(why));
                 }
                 skipped = true;

@@ -127,8 +127,8 @@ pub(crate) fn donated_inputs(
         let named = wasted.iter().map(|&at| format!("{} ({})", paths[at], program.inputs()[at]));
         let listed = named.collect::<Vec<_>>().join(", ");
         return Err(mistake(format!(
-            "no result can take over the memory of {listed}; each result takes over one needed tensor of \
-             its own type"
+            "no result can reuse the memory of {listed}; each result reuses one needed tensor of \
+             its type"
         )));
     }
     let names = paths.iter().map(|path| format!("argument {path}")).collect();

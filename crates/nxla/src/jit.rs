@@ -277,7 +277,7 @@ impl<F, Inputs> Jit<F, Inputs> {
     ///
     /// let sum = jit(|x: Expr| x.sum()).donate([0]).on_unusable_donation(UnusableDonation::Raise);
     /// let error = sum.call(Tensor::from([1.0f32, 2.0])).unwrap_err().to_string();
-    /// assert!(error.starts_with("donate: no result can take over the memory of 0 (f32[2])"));
+    /// assert!(error.starts_with("donate: no result can reuse the memory of 0 (f32[2])"));
     /// ```
     #[must_use]
     pub fn on_unusable_donation(self, unusable: UnusableDonation) -> Self {

@@ -56,7 +56,7 @@ pub fn ready<T: Tree<Tensor>>(container: T) -> Ready<T> {
 /// assert_eq!(list?[0].item::<i32>()?, 1);
 /// # Ok::<(), nxla::Error>(())
 /// ```
-#[must_use = "nothing is waited for unless it is awaited"]
+#[must_use = "a future does nothing unless it is awaited"]
 pub struct Ready<T> {
     container: Option<T>,
     /// The tensors that may still be under computation; the future waits for the last one.

@@ -269,8 +269,8 @@ impl fmt::Display for Mismatch {
         let Self { modes, shown, found, distance } = self;
         write!(
             f,
-            "{modes}: along a direction the function changes by {shown:?}, and its derivative says \
-             {found:?}: they differ by up to {distance}"
+            "{modes}: derivative must match finite differences; got {found:?} and {shown:?} along one \
+             direction, which differ by up to {distance}"
         )
     }
 }

@@ -31,9 +31,9 @@ const FAULTS: &[Fault] = &[Fault {
     api: (0, 81),
     stablehlo: [1, 13, 3],
     platform: "cpu",
-    fault: "this build, which the package xla-cpu-pjrt 0.0.1 brings, writes outside of its buffers \
+    fault: "this build, which the package xla-cpu-pjrt 0.0.1 contains, writes outside of its buffers \
             when it pads or concatenates tensors of eight bytes an element along the first axis, \
-            which gives wrong numbers or ends the process",
+            which causes wrong results or ends the process",
     remedy: "install another one with `pip install fastatomstruct-xla-cpu` (Linux on x86-64), or \
              name one by NXLA_PJRT_PLUGIN",
 }];

@@ -305,12 +305,14 @@ unsafe fn raw_stream(frame: &XLA_FFI_CallFrame) -> Result<RawStream, String> {
     // SAFETY: the function table and the context belong to the frame. This function destroys the
     // error.
     unsafe {
-        let get = (*frame.api).XLA_FFI_Stream_Get.ok_or("this XLA does not tell its streams")?;
+        let get = (*frame.api)
+            .XLA_FFI_Stream_Get
+            .ok_or("this version of XLA does not provide the stream of a call")?;
         match get(&mut args) {
             error if error.is_null() => Ok(args.stream),
             error => {
                 destroy_error(frame.api, error);
-                Err("this XLA has no stream for a call".to_owned())
+                Err("XLA returned no stream for the call".to_owned())
             }
         }
     }
@@ -499,7 +501,7 @@ unsafe fn execution_table(frame: &XLA_FFI_CallFrame) -> Result<Option<&HostCallT
     let found = types.iter().find(|(api, _)| *api == address).map(|(_, type_id)| *type_id);
     drop(types);
     let mut type_id =
-        found.ok_or("this XLA did not ask for the version of the handler it calls")?;
+        found.ok_or("this version of XLA did not request the version of the handler")?;
     let mut args = XLA_FFI_ExecutionContext_Get_Args::new();
     args.ctx = frame.ctx;
     args.type_id = &raw mut type_id;
@@ -509,7 +511,8 @@ unsafe fn execution_table(frame: &XLA_FFI_CallFrame) -> Result<Option<&HostCallT
     // is no such data; this function destroys it.
     unsafe {
         let get = (*frame.api).XLA_FFI_ExecutionContext_Get;
-        let error = get.ok_or("this XLA has no execution contexts")?(&mut args);
+        let error =
+            get.ok_or("this version of XLA does not support execution contexts")?(&mut args);
         if !error.is_null() {
             destroy_error(frame.api, error);
             return Ok(None);
@@ -560,7 +563,8 @@ unsafe fn create_error(
     // function. Without it, an error could only be returned as success, so the process ends
     // instead, as for a panic that reaches a C function.
     unsafe {
-        let create = (*api).XLA_FFI_Error_Create.expect("XLA FFI has had errors from the start");
+        let create =
+            (*api).XLA_FFI_Error_Create.expect("every version of XLA FFI has the function");
         create(&mut args)
     }
 }

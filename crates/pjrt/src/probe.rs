@@ -109,7 +109,7 @@ mod elf {
             return Err("it is not a shared library of this system".to_owned());
         }
         if header[4] != CLASS || header[5] != ORDER {
-            return Err("it was built for another kind of machine".to_owned());
+            return Err("it was built for another architecture".to_owned());
         }
         if CLASS != 2 {
             // The linker checks such files.
@@ -120,13 +120,14 @@ mod elf {
         let (first, sections) = (word(32), word(40));
         let (segment_size, segments) = (half(54), half(56));
         let (section_size, section_count) = (half(58), half(60));
-        let cut = |needed: u64| Err(format!("it is cut short: {len} bytes of {needed} or more"));
+        let cut =
+            |needed: u64| Err(format!("it is truncated: it has {len} of at least {needed} bytes"));
         let end = sections.saturating_add(section_size * section_count);
         if end > len {
             return cut(end);
         }
         if segment_size != SEGMENT as u64 {
-            return Err("its table of segments is damaged".to_owned());
+            return Err("its segment table is damaged".to_owned());
         }
         file.seek(SeekFrom::Start(first)).map_err(said)?;
         for _ in 0..segments {

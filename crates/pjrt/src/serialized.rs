@@ -42,7 +42,7 @@ pub(crate) fn wrap(fingerprint: &str, facts: Facts, payload: &[u8]) -> Vec<u8> {
 pub(crate) fn unwrap<'a>(fingerprint: &str, bytes: &'a [u8]) -> Result<(Facts, &'a [u8]), Error> {
     let damaged = |reason| Error::SerializedDamaged { reason };
     let short = || damaged("it ends early");
-    let rest = bytes.strip_prefix(MAGIC).ok_or(damaged("it does not start like one"))?;
+    let rest = bytes.strip_prefix(MAGIC).ok_or(damaged("the magic bytes are missing"))?;
     let (version, rest) = rest.split_first_chunk().ok_or_else(short)?;
     if u32::from_le_bytes(*version) != VERSION {
         return Err(damaged("it has another format version"));

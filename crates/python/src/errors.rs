@@ -19,20 +19,20 @@ struct Classes {
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 
-const BASE: (&str, &str) = ("NxlaError", "Anything that nxla refuses or fails at.");
+const BASE: (&str, &str) = ("NxlaError", "The base class of the errors of nxla.");
 
 const NAMES: [(&str, &str); 11] = [
-    ("ShapeError", "Shapes, axes or sizes that do not fit; also a ValueError."),
-    ("DTypeError", "A dtype that an operation refuses; also a TypeError."),
-    ("TraceError", "A traced value used outside its trace; also a RuntimeError."),
-    ("ArgumentError", "Another wrong argument; also a ValueError."),
-    ("GradientError", "A gradient that cannot be taken; also a ValueError."),
-    ("OptionError", "An unknown compiler or option; also a ValueError."),
-    ("DeviceError", "The plugin, its device or its compiler; also a RuntimeError."),
+    ("ShapeError", "Shapes, axes or sizes do not match; also a ValueError."),
+    ("DTypeError", "An operation does not support a dtype; also a TypeError."),
+    ("TraceError", "A traced value is used outside its trace; also a RuntimeError."),
+    ("ArgumentError", "An argument is invalid; also a ValueError."),
+    ("GradientError", "A derivative does not exist or has no rule; also a ValueError."),
+    ("OptionError", "A compiler or option is unknown or invalid; also a ValueError."),
+    ("DeviceError", "The plugin, its device or its compiler failed; also a RuntimeError."),
     ("ExecutionError", "A program failed while it ran; also a RuntimeError."),
-    ("FormatError", "Bytes or a file that are damaged, or of another format; also a ValueError."),
-    ("OutOfMemoryError", "More memory than there is; also a MemoryError."),
-    ("InternalError", "A bug of nxla itself; also a RuntimeError."),
+    ("FormatError", "Bytes or a file are damaged or have another format; also a ValueError."),
+    ("OutOfMemoryError", "Memory cannot be allocated; also a MemoryError."),
+    ("InternalError", "A bug in nxla; also a RuntimeError."),
 ];
 
 /// The index of the class of bugs.

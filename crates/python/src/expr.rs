@@ -382,12 +382,12 @@ operator_methods!(PyExpr {
 
     /// Raises an error that names an alternative, because a traced value has no data.
     fn item(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Err(no_value(slf.py(), "number", "nx.hook or nx.print_value to look at it when it is there"))
+        Err(no_value(slf.py(), "number", "nx.hook or nx.print_value to inspect it when the function runs"))
     }
 
     /// Raises an error that names an alternative, because a traced value has no data.
     fn tolist(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Err(no_value(slf.py(), "list of numbers", "nx.hook or nx.print_value to look at it when it is there"))
+        Err(no_value(slf.py(), "list of numbers", "nx.hook or nx.print_value to inspect it when the function runs"))
     }
 
     #[pyo3(signature = (dtype=None, copy=None))]

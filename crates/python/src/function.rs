@@ -179,7 +179,7 @@ struct Call<'a, 'py> {
 impl PyFunction {
     #[new]
     #[pyo3(signature = (callable, name, options=None, static_positions=vec![], static_names=vec![], donated=vec![], debug_nans=false, observer=None, traces_anew=false))]
-    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    #[expect(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
     fn new(
         callable: Bound<'_, PyAny>,
         name: String,

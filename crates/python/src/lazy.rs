@@ -183,7 +183,7 @@ impl Lazies {
 
 /// Zeros of the type of a lazy value.
 fn unread(value: &Bound<'_, PyAny>) -> PyResult<RawTensor> {
-    let leaf = type_of(value)?.expect("it was lazy when the call began");
+    let leaf = type_of(value)?.expect("the value was lazy when the call began");
     let ty = leaf.vectors.full_type(&leaf.ty);
     let zeros = HostTensor::zeros(ty.dtype, ty.shape.clone());
     zeros.map(RawTensor::from).map_err(|error| argument_error("lazy", error.to_string()))

@@ -138,7 +138,7 @@ impl Operands {
 /// A Python integer of any size; one beyond 128 bits counts as the nearest float.
 fn any_integer(value: &Bound<'_, PyAny>) -> PyResult<Number> {
     if value.extract::<i128>().is_ok() {
-        return Ok(number_of(value)?.expect("an int is a number"));
+        return Ok(number_of(value)?.expect("every Python int converts to a number"));
     }
     let float = value.extract::<f64>().or_else(|_| {
         let is_negative = value.lt(0)?;

@@ -296,9 +296,9 @@ fn refuse_changing(value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyRes
         return Ok(());
     }
     let why = format!(
-        "a {} is neither a tensor nor a container, and may change without being another one; make its class \
-         a dataclass or register it (nx.register_container) for its tensors to be inputs, give it __eq__ \
-         and __hash__, or name the argument in static_argnames",
+        "a {} is neither a tensor nor a container, and is compared by identity, which hides changes; make \
+         its class a dataclass or register it (nx.register_container) to pass its tensors as inputs, \
+         define __eq__ and __hash__, or name the argument in static_argnames",
         class.name()?
     );
     Err(argument_error(&path(), why))

@@ -173,7 +173,8 @@ impl Trees {
 
     fn wrap_result(&self, py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyAny>> {
         let results = outcome.map_err(Error::from).or_raise()?;
-        let [result, _] = pair(self.entry.results()).expect("it was checked when the stream began");
+        let [result, _] =
+            pair(self.entry.results()).expect("the state was checked when the stream began");
         wrap_results(py, result, results)
     }
 

@@ -24,7 +24,7 @@ pub use nxla_eval::{first_nan, first_not_finite};
 /// let program = Arc::new(program);
 /// assert!(debug::check_finite(&program, &[&Tensor::from(2.0f32)]).is_ok());
 /// let error = debug::check_finite(&program, &[&Tensor::from(1.0f32)]).unwrap_err();
-/// assert!(error.to_string().starts_with("log: made -inf"));
+/// assert!(error.to_string().starts_with("log: produced -inf"));
 /// # Ok::<(), nxla::Error>(())
 /// ```
 ///

@@ -223,7 +223,7 @@ impl Differentiable {
         }) {
             let why = format!(
                 "a result has the vectorized axes {:?}, and the arguments {:?}: each entry must \
-                 have a result of its own",
+                 have a separate result",
                 lost.vectors.to_string(),
                 self.vectors.to_string()
             );
@@ -526,7 +526,7 @@ fn fit(
     let mistake = |why: String| Error::Arguments { function: function.into(), why };
     if given.len() != slots.len() {
         let (found, expected) = (given.len(), slots.len());
-        return Err(mistake(format!("{found} {argument}s were given, expected {expected}")));
+        return Err(mistake(format!("expected {expected} {argument}s; got {found}")));
     }
     let ids = trace.ids(given)?;
     trace.build(|graph| {
@@ -538,14 +538,14 @@ fn fit(
             let loses = found.dtype.is_complex() && !dtype.is_complex();
             if found.shape != slot.entry.shape || loses {
                 let expected = TensorType::new(dtype, slot.entry.shape.clone());
-                return Err(mistake(format!("{argument} {at} is {found}, expected {expected}")));
+                return Err(mistake(format!("{argument} {at}: expected {expected}; got {found}")));
             }
             let id = unnamed(graph, id)?;
             let id = graph.as_type(id, dtype)?;
             let to = joined(further, &slot.vectors);
             if let Some(axis) = own.iter().find(|axis| to.position(&axis.name).is_none()) {
                 return Err(mistake(format!(
-                    "{argument} {at} has the vectorized axis {:?}, which what it belongs to has not",
+                    "{argument} {at}: must not have the vectorized axis {:?}, which its value does not have",
                     axis.name
                 )));
             }

@@ -82,8 +82,8 @@ fn gradients(
 /// A complex result of real values has a derivative along each of its two parts.
 fn complex_result(dtype: DType) -> Error {
     let why = format!(
-        "the result is {dtype}, and a gradient is that of one real number; differentiate its real, \
-         imag or abs, or use jvp or vjp, which give changes of both parts"
+        "the result is {dtype}, but a gradient requires a real result; differentiate its real, \
+         imag or abs, or use jvp or vjp, which return derivatives of both parts"
     );
     Error::Arguments { function: "grad".into(), why }
 }

@@ -151,7 +151,7 @@ struct Local<'a> {
 impl Local<'_> {
     fn parameter(&self, source: Source) -> ExprId {
         let position = self.position_of.get(&source);
-        self.parameters[*position.expect("what a stage imports is an argument")]
+        self.parameters[*position.expect("an imported value is an argument of the stage")]
     }
 
     /// Sets the current source line to the line of a node.

@@ -61,7 +61,7 @@ impl Stage {
     /// Returns an error for bytes of another kind or version, and for damaged bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SplitError> {
         let mut reader = Reader::new(STAGE, bytes)?;
-        let id = reader.stage()?.ok_or_else(|| reader.error("the stage has no number"))?;
+        let id = reader.stage()?.ok_or_else(|| reader.error("the stage number is missing"))?;
         let follows = reader.stage()?;
         let arguments = reader.sources()?;
         let name = if reader.version >= NAMES { reader.name()? } else { None };
@@ -69,10 +69,10 @@ impl Stage {
         let program = serialize::from_bytes(reader.block()?)?;
         reader.end()?;
         if program.digest() != digest {
-            return Err(reader.error("the program is not the one that the digest names"));
+            return Err(reader.error("the digest does not match the program"));
         }
         if program.inputs().len() != arguments.len() {
-            return Err(reader.error("there is not one argument for each input of the program"));
+            return Err(reader.error("the number of arguments differs from the number of inputs"));
         }
         Ok(Stage { id, program: Arc::new(program), arguments, follows, name })
     }
@@ -161,7 +161,7 @@ impl<'b> Reader<'b> {
     fn new(kind: Kind, bytes: &'b [u8]) -> Result<Self, SplitError> {
         let mut reader = Self { kind, version: 0, bytes, end: bytes.len() };
         if reader.array()? != kind.magic {
-            return Err(reader.error("they do not begin like one"));
+            return Err(reader.error("the magic bytes are missing"));
         }
         reader.version = u32::from_le_bytes(reader.array()?);
         match reader.version {
@@ -210,7 +210,7 @@ impl<'b> Reader<'b> {
     /// Reads a name; an empty name means that there is none.
     fn name(&mut self) -> Result<Option<Arc<str>>, SplitError> {
         let name = std::str::from_utf8(self.block()?);
-        let name = name.map_err(|_| self.error("a name is not text"))?;
+        let name = name.map_err(|_| self.error("a name is not UTF-8"))?;
         Ok((!name.is_empty()).then(|| name.into()))
     }
 
@@ -227,7 +227,7 @@ impl<'b> Reader<'b> {
     fn end(&self) -> Result<(), SplitError> {
         match self.bytes {
             [] => Ok(()),
-            _ => Err(self.error("there is more behind its end")),
+            _ => Err(self.error("bytes follow the end")),
         }
     }
 }

@@ -68,7 +68,7 @@ fn of_op(op: &Op, types: Vec<TensorType>) -> Program {
     let mut graph = Graph::new();
     let inputs: Vec<ExprId> =
         types.iter().enumerate().map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
-    let refused = "operands of the shapes and kinds of numbers that inference has accepted";
+    let refused = "operands of the shapes and kinds of numbers that type inference has accepted";
     let node = graph.make(op.clone(), &inputs).expect(refused);
     let outputs: Vec<ExprId> = match graph.ty(node).as_tensor() {
         Some(_) => vec![node],

@@ -86,7 +86,7 @@ impl fmt::Debug for HostCall {
 /// * [`LowerError::Donated`] for a list of another length than the inputs;
 /// * [`LowerError::HostCalls`] for an active hook where the plugin cannot call the host.
 pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
-    let built = "what was built can be built in other words";
+    let built = "the decomposition of a valid program is valid";
     let decomposed = match options.custom_call {
         Some(_) => None,
         None => nxla_expr::decompose(program).expect(built),

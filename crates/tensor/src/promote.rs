@@ -268,7 +268,7 @@ fn mixed_signs(unsigned: DType, signed: DType) -> DType {
     SIGNED
         .into_iter()
         .find(|dtype| dtype.bits() == bits)
-        .expect("twice a power of two below 64 is a width in the list")
+        .expect("twice a width below 64 is a valid width")
 }
 
 fn promote_floats(a: DType, b: DType) -> DType {

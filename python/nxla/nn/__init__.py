@@ -5,8 +5,8 @@ All functions are pure. Layers and modules do not exist: users keep parameters i
 `nxla.optim`, serialization and devices do not depend on models. The reasons are in
 ``docs/decisions/0015-functions-not-layers.md``.
 
-Narrow floats are computed in 32 bits and rounded once. Each function names the paper that it comes
-from. `nxla.nn.initializers` has the numbers to begin with.
+Narrow floats are computed in 32 bits and rounded once. The docstring of each function cites its
+paper. `nxla.nn.initializers` contains initializers for parameters.
 
 >>> import nxla as nx
 >>> def model(params, x):

@@ -185,7 +185,7 @@ def _resample(
 ) -> Tensor:
     """Return weighted sums of neighbors along an axis.
 
-    With `clamp` neighbors beyond the edge are the edge; otherwise they have no weight.
+    With `clamp`, neighbors outside of the image equal the edge; otherwise they have the weight 0.
     """
     size, wide = x.shape[axis], radius * widen
     taps = 2 * math.ceil(wide) + (widen > 1.0)

@@ -1,7 +1,7 @@
 """Initializers: functions that draw the first values of parameters.
 
 Each function of this module returns an initializer, which takes a key, a shape and a dtype. Use
-each key once; `nxla.random.split` makes more of them.
+each key once; `nxla.random.split` makes several keys.
 
 Initializers that scale by the number of inputs or outputs (the fans) read the axes of a shape as
 `nxla.dot` and `nxla.conv` do: a matrix is (inputs, outputs), and a tensor of more axes is the
@@ -57,7 +57,7 @@ _TRUNCATED = 0.87962566103423978
 
 
 def zeros(key: TensorLike, shape: Sequence[int], dtype: DTypeLike = "f32") -> Tensor:
-    """Return zeros; an initializer itself.
+    """Return zeros. The function itself is an initializer.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def zeros(key: TensorLike, shape: Sequence[int], dtype: DTypeLike = "f32") -> Te
 
 
 def ones(key: TensorLike, shape: Sequence[int], dtype: DTypeLike = "f32") -> Tensor:
-    """Return ones; an initializer itself.
+    """Return ones. The function itself is an initializer.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def ones(key: TensorLike, shape: Sequence[int], dtype: DTypeLike = "f32") -> Ten
 
 
 def constant(value: TensorLike) -> Initializer:
-    """Return an initializer that gives the same number everywhere.
+    """Return an initializer that sets all elements to one number.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def _axes(shape: Sequence[int], in_axis: int | None, out_axis: int | None) -> tu
 
 
 def _fans(shape: Sequence[int], in_axis: int | None, out_axis: int | None) -> tuple[float, float]:
-    """Return how many inputs an output has, and how many outputs an input has."""
+    """Return the number of inputs of each output, and the number of outputs of each input."""
     in_axis, out_axis = _axes(shape, in_axis, out_axis)
     inputs, outputs = shape[in_axis], shape[out_axis]
     positions = math.prod(shape) / (inputs * outputs) if inputs * outputs else 0.0

@@ -46,7 +46,7 @@ def lstm_cell(
     w_h: TensorLike,
     b: TensorLike | None = None,
 ) -> tuple[tuple[Tensor, Tensor], Tensor]:
-    """Apply a cell with long short-term memory.
+    """Apply a long short-term memory (LSTM) cell.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ def to_binary(x: TensorLike, /, *, limit: int | None = None) -> bytes:
 
 
 def load_numpy(file: str | os.PathLike[str] | bytes, /) -> Tensor:
-    """Read a tensor from a file of numpy (``.npy``).
+    """Read a tensor from a NumPy file (``.npy``).
 
     Parameters
     ----------
@@ -105,9 +105,9 @@ def load_numpy(file: str | os.PathLike[str] | bytes, /) -> Tensor:
     Raises
     ------
     FormatError
-        If it is no such file, or damaged.
+        If the file is not a NumPy file, or is damaged.
     DTypeError
-        If its dtype is none of ours.
+        If nxla does not support its dtype.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def load_numpy(file: str | os.PathLike[str] | bytes, /) -> Tensor:
 
 
 def load_numpy_archive(file: str | os.PathLike[str] | bytes, /) -> dict[str, Tensor]:
-    """Read the tensors of an archive of numpy (``.npz``), by name.
+    """Read the tensors of a NumPy archive (``.npz``), by name.
 
     Parameters and errors are the same as for `load_numpy`.
 
@@ -156,12 +156,12 @@ def serialize(container: Any, /) -> bytes:
     Returns
     -------
     bytes
-        For `deserialize`, on any machine.
+        The bytes, which `deserialize` reads on any machine.
 
     Raises
     ------
     ArgumentError
-        If there is something else in the container.
+        If the container contains other types of values.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def serialize(container: Any, /) -> bytes:
 
 
 def _checksum(parts: Iterable[bytes | memoryview]) -> bytes:
-    """Return the checksum of the bytes of a serialized container behind it."""
+    """Return the checksum of the bytes that follow it in a serialized container."""
     from hashlib import blake2b
 
     checksum = blake2b(digest_size=_CHECKSUM)
@@ -189,7 +189,7 @@ def _checksum(parts: Iterable[bytes | memoryview]) -> bytes:
 
 
 def _described(value: Any, data: list[bytes]) -> Any:
-    """Describe a value in JSON; the elements of tensors are put aside."""
+    """Describe a value as JSON, and collect the elements of its tensors."""
     if isinstance(value, _core.Tensor):
         raw, dtype, shape, names, vectorized = value.__reduce__()[1]
         data.append(_little_endian(raw, dtype.itemsize, dtype.kind == "complex"))
@@ -226,7 +226,7 @@ def _array(value: Any) -> Tensor | None:
 
 
 def _class_name(value: type) -> str:
-    """Return where a class is found again: its module and its name in there."""
+    """Return the name of a class: its module, and its name in the module."""
     name = f"{value.__module__}:{value.__qualname__}"
     if _class_named(name) is not value:
         raise ArgumentError(f"serialize: class {name}: must be importable by its name")
@@ -234,7 +234,7 @@ def _class_name(value: type) -> str:
 
 
 def _class_named(name: str) -> type | None:
-    """Return the class of a name, in modules that are imported: bytes do not get to import any."""
+    """Return the class with a name from an imported module; reading never imports a module."""
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):

@@ -145,7 +145,7 @@ def trapezoid(
     Raises
     ------
     ShapeError
-        If there is no such axis, or the coordinates do not broadcast with the samples.
+        If the axis does not exist, or the coordinates do not broadcast with the samples.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def nan_to_num(
     Parameters
     ----------
     x : tensor_like
-        Numbers; the parts of complex numbers are replaced on their own, and integers stay.
+        Numbers; the parts of complex numbers are replaced separately, and integers are unchanged.
     nan : float
         The replacement of NaN.
     posinf, neginf : float, optional

@@ -1,4 +1,4 @@
-"""Products that add up along axes: matrix products and convolutions."""
+"""Products that are summed along axes: matrix products and convolutions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def tensordot(
     /,
     axes: int | tuple[Sequence[int], Sequence[int]] = 2,
 ) -> Tensor:
-    """Multiply and add up along the last axes of one and the first of the other, or given ones.
+    """Sum products over the last axes of one operand and the first axes of the other.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def einsum(
     *operands: Any,
     optimize: bool | str | Sequence[Any] = True,
 ) -> Tensor:
-    """Add up products along labelled axes, as Einstein's convention writes them.
+    """Sum products over labelled axes, in Einstein's notation.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def einsum(
     Raises
     ------
     ArgumentError
-        If the subscripts cannot be read or do not fit the operands, or a path is none; if a
+        If the subscripts are invalid or do not match the operands, or a path is invalid; if a
         strategy is named and `opt_einsum` is not installed.
 
     Examples
@@ -160,7 +160,7 @@ def _letters(labels: Any) -> str:
 def _path(
     subscripts: str, tensors: list[Tensor], optimize: bool | str | Sequence[Any]
 ) -> list[list[int]] | None:
-    """Return which operands to multiply one after another, as positions; None to work it out."""
+    """Return the order of contractions as positions of operands; None lets nxla choose."""
     if not isinstance(optimize, bool | str):
         steps = [step for step in optimize if not isinstance(step, str)]
         return [list(step) for step in steps]

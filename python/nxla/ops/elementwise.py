@@ -1,4 +1,4 @@
-"""Element-wise functions that are more than an operation of the compiled module."""
+"""Element-wise functions that are implemented in Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def positive(x: TensorLike, /) -> Tensor:
-    """Return the elements as they are; the operator ``+``.
+    """Return the elements unchanged; the operator ``+``.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def positive(x: TensorLike, /) -> Tensor:
 
 
 def conj(x: TensorLike, /) -> Tensor:
-    """Return each element with the sign of its imaginary part turned over.
+    """Return the complex conjugate of each element.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ def real(x: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Numbers of the shape of `x`: of complex ones ``float32`` or ``float64``, others as they are.
+        Numbers of the shape of `x`: ``float32`` or ``float64`` for complex operands, and the dtype
+        of `x` otherwise.
 
     Examples
     --------
@@ -94,8 +95,8 @@ def imag(x: TensorLike, /) -> Tensor:
     Returns
     -------
     Tensor
-        Numbers of the shape of `x`: of complex ones ``float32`` or ``float64``, of others with the
-        dtype of `x`.
+        Numbers of the shape of `x`: ``float32`` or ``float64`` for complex operands, and the dtype
+        of `x` otherwise.
 
     Examples
     --------

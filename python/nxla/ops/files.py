@@ -58,15 +58,15 @@ def save(file: PathLike, container: Any, /) -> None:
     ----------
     file : path
         ``.nxla`` for any container (see `serialize`), ``.npy`` for one tensor, ``.npz`` and
-        ``.safetensors`` for a dict of tensors by name; other containers are written to these under
-        the paths of their leaves, ``layers.0.w``, and read as a dict of them.
+        ``.safetensors`` for a dict of tensors by name; other containers are written to these
+        formats under the paths of their leaves, such as ``layers.0.w``, and are read as a dict.
     container : container
         The container to write.
 
     Raises
     ------
     ArgumentError
-        If the name ends otherwise, or the format has no place for the container.
+        If the name has another ending, or the format cannot represent the container.
     OSError
         If the file cannot be written.
 
@@ -100,7 +100,7 @@ def save(file: PathLike, container: Any, /) -> None:
 
 
 def load(file: PathLike, /) -> Any:
-    """Read what `save` has written, or what others have written in these formats.
+    """Read a file that `save` or another program has written in one of these formats.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def _numpy(x: Tensor, name: str) -> Any:
 
 
 def _by_name(container: Any) -> dict[str, Tensor]:
-    """Return the tensors of a container by the paths to them, with points between the parts."""
+    """Return the tensors of a container by their paths, with dots between the parts."""
     if isinstance(container, dict) and all(
         isinstance(key, str) and isinstance(x, _core.Tensor) for key, x in container.items()
     ):
@@ -206,7 +206,7 @@ def _by_name(container: Any) -> dict[str, Tensor]:
 
 
 def to_safetensors(container: Any, /, metadata: Mapping[str, str] | None = None) -> bytes:
-    """Write tensors as bytes of the format safetensors.
+    """Write tensors as bytes in the safetensors format.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def to_safetensors(container: Any, /, metadata: Mapping[str, str] | None = None)
 
 
 def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tensor]:
-    """Read tensors by name from bytes of the format safetensors.
+    """Read tensors by name from bytes in the safetensors format.
 
     Returns
     -------
@@ -274,8 +274,8 @@ def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tenso
     Raises
     ------
     FormatError
-        If the bytes are not of that format: cut off, with tensors that overlap or leave something
-        out, or with an unknown dtype.
+        If the bytes are not in this format: truncated, with tensors that overlap or leave gaps, or
+        with an unknown dtype.
 
     Warns
     -----
@@ -330,7 +330,7 @@ def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tenso
 
 
 def _safe_head(view: memoryview) -> tuple[dict[str, Any], int]:
-    """Return the description of a file, and where its data begins."""
+    """Return the description of a file, and the offset of its data."""
     if len(view) < _LENGTH.size:
         raise FormatError("from_safetensors: data: must be at least 8 bytes")
     (length,) = _LENGTH.unpack(view[: _LENGTH.size])

@@ -1,4 +1,4 @@
-"""Shapes and places: elements are moved, repeated and joined, never computed with."""
+"""Shapes and positions: functions that move, repeat and join elements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def matrix_transpose(x: TensorLike, /) -> Tensor:
     Raises
     ------
     ShapeError
-        If there are fewer than two.
+        If the tensor has fewer than two axes.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def _positions(argument: str, axes: int | Sequence[int], rank: int) -> list[int]
 
 
 def unstack(x: TensorLike, /, axis: Axis = 0) -> tuple[Tensor, ...]:
-    """Take a tensor apart along an axis; the inverse of `stack`.
+    """Split a tensor into its entries along an axis; the inverse of `stack`.
 
     Examples
     --------
@@ -230,9 +230,9 @@ def repeat(x: TensorLike, repeats: TensorLike, /, axis: Axis | None = None) -> T
     Raises
     ------
     ArgumentError
-        If there is not one number for each element, or one is negative.
+        If the number of counts differs from the number of elements, or a count is negative.
     TraceError
-        If the numbers are traced: the shape of the result would not be known.
+        If the counts are traced, because they determine the shape of the result.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def roll(
     shift: TensorLike | Sequence[TensorLike],
     axis: Axis | Sequence[Axis] | None = None,
 ) -> Tensor:
-    """Shift elements along axes; what falls off one end comes in at the other.
+    """Shift elements cyclically along axes.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def roll(
     Raises
     ------
     ArgumentError
-        If there are several shifts, and not as many axes.
+        If the number of shifts differs from the number of axes.
 
     Examples
     --------
@@ -423,8 +423,8 @@ def pad_outer(
     Raises
     ------
     ArgumentError
-        If there is no such rule, if there is not one pair for each axis, if a width is negative,
-        or if there is nothing to repeat.
+        If the rule does not exist, the number of pairs differs from the number of axes, a width is
+        negative, or an axis has no elements to repeat.
 
     Examples
     --------

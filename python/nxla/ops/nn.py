@@ -22,7 +22,7 @@ def batch_norm_train(
     epsilon: float = 1e-5,
     momentum: float = 0.99,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalise channels with their own mean and variance, then scale and shift them.
+    """Normalize each channel with its mean and variance, then scale and shift it.
 
     S. Ioffe and C. Szegedy, "Batch normalization" (2015). Use this function for training, and
     `batch_norm` for inference with the running statistics that this function returns.
@@ -46,7 +46,7 @@ def batch_norm_train(
     Returns
     -------
     tuple[Tensor, Tensor, Tensor]
-        The normalised tensor, and the next running mean and variance.
+        The normalized tensor, and the next running mean and variance.
 
     Raises
     ------
@@ -69,11 +69,10 @@ def batch_norm_train(
 
 
 def dropout(key: TensorLike, x: TensorLike, /, rate: float = 0.5) -> tuple[Tensor, Tensor]:
-    """Drop elements at random, and scale the others so that their mean stays.
+    """Set elements to zero at random, and scale the others to preserve the mean.
 
     N. Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting"
-    (2014).
-    A model that is used, rather than trained, leaves it out.
+    (2014). Omit the call in inference.
 
     Parameters
     ----------
@@ -108,7 +107,7 @@ def dropout(key: TensorLike, x: TensorLike, /, rate: float = 0.5) -> tuple[Tenso
 
 
 def dropout_split(key: TensorLike, x: TensorLike, /, rate: float = 0.5) -> Tensor:
-    """Drop as `dropout` does, with a key that has been split; return the tensor alone.
+    """Apply `dropout` without returning the next key.
 
     Examples
     --------

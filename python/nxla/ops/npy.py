@@ -97,7 +97,7 @@ def _opened(file: str | os.PathLike[str] | bytes) -> IO[bytes]:
 
 
 def _size(stream: IO[bytes]) -> int:
-    """Return the number of bytes from where a stream is."""
+    """Return the number of bytes after the position of a stream."""
     here = stream.tell()
     end = stream.seek(0, io.SEEK_END)
     stream.seek(here)
@@ -136,7 +136,7 @@ def _array(stream: IO[bytes], size: int, where: str) -> Tensor:
 
 
 def _header(stream: IO[bytes], size: int, where: str) -> tuple[Any, Any, tuple[int, ...], int]:
-    """Return dtype, order and shape, and where the elements begin."""
+    """Return dtype, order and shape, and the offset of the elements."""
     from numpy.lib import format as npy
 
     def wrong(at: int, expected: str, found: object) -> FormatError:

@@ -45,10 +45,9 @@ def reduce(
     axis : int or str, or a sequence, optional
         The axes; all by default.
     keepdims : bool
-        If True, these axes stay, with size 1.
+        If True, the reduced axes are kept with size 1.
     dtype : dtype_like, optional
-        The dtype to fold in, and of the result; by default the one that `x` and `initial` have
-        together.
+        The dtype to fold in, and of the result; by default the promoted dtype of `x` and `initial`.
 
     Raises
     ------

@@ -1,8 +1,9 @@
 """Gradient-based optimisation, as pure functions over containers of parameters.
 
 An optimiser is a pair of functions, ``init(params)`` and ``update(grads, state, params)``, and its
-state is a container like any other: it is saved, donated and put on devices as parameters are. The
-shape is that of the library optax, and so are names, defaults and numbers, where it has them.
+state is a container like any other: it can be saved, donated and moved to devices like parameters.
+The interface, the names and the defaults are the same as in the library optax, if it has the
+function.
 
 >>> import nxla as nx
 >>> optimiser = nx.optim.chain(nx.optim.clip_by_global_norm(1.0), nx.optim.adam(0.1))
@@ -22,8 +23,8 @@ States of parameters in floats of fewer than 32 bits are ``float32``, and so is 
 each step: squares of ``float16`` gradients overflow from 256 on, and an epsilon of 1e-8 is zero.
 Updates have the dtypes of the gradients.
 
-Numbers such as the rate are part of the program. A schedule is a function from the number of steps
-that were taken, which is in the state, to the rate.
+Numbers such as the learning rate are constants of the program. A schedule is a function from the
+number of previous steps, which is part of the state, to the rate.
 """
 
 from nxla.optim.layerwise import (

@@ -147,7 +147,7 @@ def incremental_update(new: Any, old: Any, step_size: float) -> Any:
 
 
 class MultiSteps:
-    """An optimizer that averages the gradients of several steps, as a larger batch has them.
+    """An optimizer that averages the gradients of several steps, like a larger batch.
 
     Updates are zero in all steps but the last one. The state is a container.
 

@@ -14,7 +14,7 @@ __all__ = ["entr", "logit", "xlog1py", "xlogy"]
 
 
 def _times_log(x: Tensor, log: Tensor, y: Tensor) -> Tensor:
-    """Return ``x * log`` where `x` is zero and `y` is not NaN as zero."""
+    """Return ``x * log``, which is zero where `x` is zero and `y` is not NaN."""
     is_zero = _core.equal(x, 0.0) & ~_core.isnan(y)
     return _core.where(is_zero, 0.0, x * log)
 

@@ -64,14 +64,14 @@ def _log_gamma_power(a: Tensor, x: Tensor) -> Tensor:
 
 
 def _is_still(change: Tensor, tolerance: float) -> Tensor:
-    """Return whether a change is below a tolerance; NaN does not change any more."""
+    """Return whether a change is below the tolerance; NaN counts as converged."""
     return ~(_core.abs(change) > tolerance)
 
 
 def _repeat(step: Callable[[Any], Any], state: Any, is_still: Callable[[Any], Tensor]) -> Any:
-    """Repeat a step until each element has been still once.
+    """Repeat a step until each element has converged once.
 
-    Rounding may keep the change of an element around the tolerance for ever.
+    Because of rounding, the change of an element may stay near the tolerance forever.
     """
 
     def following(pair: Any) -> Any:
@@ -95,7 +95,7 @@ def _converge_with_slope(
 ) -> tuple[Any, Any]:
     """Repeat a step and its derivative along `tangents` of the parameters until both converge.
 
-    The value of a fraction with a whole parameter is exact after a few steps, and its derivative is
+    The value of a fraction with a whole parameter is exact after a few steps, but its derivative is
     not.
     """
 

@@ -127,7 +127,7 @@ impl PartialEq for HookFailure {
 
 /// A result that is not finite although the operands are.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("made {value} at {index:?} of its result {dtype}{shape}, from finite operands")]
+#[error("produced {value} at {index:?} of its result {dtype}{shape}, from finite operands")]
 pub struct NotFinite {
     /// NaN or an infinity, printed.
     pub value: String,

@@ -280,9 +280,10 @@ impl Fold {
             let outs = code.results.iter().enumerate().map(|(result, dtype)| {
                 let size = dtype.size();
                 if self.stores(result) {
-                    &mut stored.next().expect("one for each stored result")[bytes(size)]
+                    &mut stored.next().expect("there is one output for each stored result")
+                        [bytes(size)]
                 } else {
-                    let scratch = scratch.take().expect("only one result is not stored");
+                    let scratch = scratch.take().expect("at most one result is not stored");
                     scratch.bytes(range.len() * size)
                 }
             });

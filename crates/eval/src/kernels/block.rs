@@ -53,7 +53,7 @@ pub(crate) fn evaluate(cx: Cx<'_>, block: &Block, args: &mut Args<'_>) -> Result
             solve(cx, x, args.get(1), args.get(2), transposed).map(one)
         }
         BlockKind::Checkpoint { .. } | BlockKind::Named { .. } | BlockKind::Factorize(_) => {
-            unreachable!("the plan has the body of {}", block.name())
+            unreachable!("the plan runs the body of {}", block.name())
         }
     }
 }

@@ -133,7 +133,7 @@ impl Graph {
             .map(|place| i64::try_from(place).expect("an axis has below 2^63 elements"))
             .collect();
         let length = places.len();
-        let places = HostTensor::from_vec(places, [length]).expect("the shape is the length");
+        let places = HostTensor::from_vec(places, [length]).expect("the shape matches the length");
         let places = self.tensor(places)?;
         let places = self.as_type(places, DType::S32)?;
         self.take(x, places, axis)

@@ -373,7 +373,7 @@ impl Graph {
             |graph: &mut Graph, value: f64| graph.scalar_constant(Scalar::Float(value), dtype);
         let (low, high) = match range {
             Some((low, high)) if !(low <= high && low.is_finite() && high.is_finite()) => {
-                let why = format!("must be two finite numbers in order; got {low} and {high}");
+                let why = format!("must be two finite increasing numbers; got {low} and {high}");
                 return Err(self.invalid(op, "range", why));
             }
             Some((low, high)) => (number(self, low)?, number(self, high)?),

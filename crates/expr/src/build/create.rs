@@ -212,7 +212,7 @@ impl Graph {
             if number != neutral {
                 #[expect(
                     clippy::cast_possible_truncation,
-                    reason = "whole, and of the counts' size"
+                    reason = "the value is an integer, and as small as a size"
                 )]
                 let number = match counted.is_integer() {
                     // Integers wrap, so that a negative step counts down in unsigned dtypes too.

@@ -467,8 +467,10 @@ impl Graph {
                     self.reshape(index, common.iter().copied().chain(ones).collect::<Shape>())?
                 }
                 None => {
-                    let at =
-                        rest.iter().position(|&other| other == axis).expect("it is one of both");
+                    let at = rest
+                        .iter()
+                        .position(|&other| other == axis)
+                        .expect("the axis is in one of the lists");
                     let at = i64::try_from(common.rank() + at).expect("an axis is small");
                     self.iota(target.clone(), Some(at), dtype)?
                 }
@@ -561,7 +563,7 @@ impl Graph {
                     (SliceStart::at(first), span)
                 }
                 Subscript::Take(_) | Subscript::New | Subscript::Nothing => {
-                    unreachable!("no entry of a block")
+                    unreachable!("a block has no entries of this kind")
                 }
             };
             starts.push(start);

@@ -112,7 +112,7 @@ impl fmt::Display for Keep {
 
 /// The cumulative reductions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names describe the values")]
 pub enum Cumulative {
     Sum,
     Product,
@@ -134,7 +134,7 @@ impl Cumulative {
 
 /// The combining functions of scatters. Sums have the op [`Op::IndexedAdd`](super::Op::IndexedAdd).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names describe the values")]
 pub enum Combine {
     Multiply,
     Max,

@@ -108,7 +108,7 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) fn put<T: Serialize + ?Sized>(&mut self, value: &T) {
         postcard::serialize_with_flavor(value, &mut *self)
-            .expect("every written type knows its length, and memory cannot refuse");
+            .expect("every serialized type has a known length, and writing to memory cannot fail");
     }
 
     /// Writes an op with its regions left empty.

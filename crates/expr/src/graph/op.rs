@@ -25,7 +25,7 @@ pub type Axes = Box<[usize]>;
 
 /// The nine families; every layer has a file for each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it; the list is in ARCHITECTURE.md")]
+#[expect(missing_docs, reason = "the names describe the values; the list is in ARCHITECTURE.md")]
 pub enum Family {
     Create,
     Elementwise,
@@ -202,7 +202,7 @@ pub struct Stack {
 
 /// The reductions that share one set of attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names describe the values")]
 pub enum ReduceOp {
     Sum,
     Product,
@@ -223,7 +223,7 @@ pub struct Reduce {
 
 /// The extremum of an arg-reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names describe the values")]
 pub enum ArgReduceOp {
     Argmax,
     Argmin,
@@ -253,7 +253,7 @@ pub struct ReduceFun {
 
 /// The window reductions that share one set of attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names describe the values")]
 pub enum WindowOp {
     Sum,
     Product,
@@ -285,7 +285,7 @@ pub struct WindowFun {
 
 /// The extremum whose position in a window receives the source element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names describe the values")]
 pub enum ScatterOp {
     Max,
     Min,
@@ -375,7 +375,7 @@ pub struct Fft {
 
 /// The transformation of the matrix of a triangular solve.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names describe the values")]
 pub enum Transform {
     None,
     Transpose,

@@ -277,7 +277,7 @@ impl<'g> Verifier<'g> {
                 continue;
             }
             if let Some(last) = last.filter(|&last| id <= last) {
-                let facts = format!("it is listed after {last}");
+                let facts = format!("the node is listed after {last}");
                 self.report(Some(id), Invariant::Hooks, facts);
             }
             last = Some(id);

@@ -60,7 +60,9 @@ pub(crate) fn carries(graph: &Graph, op: &Op, operands: &[ExprId], position: usi
         | Op::Cond(_)
         | Op::While(_)
         | Op::Hook(_)
-        | Op::Block(_) => unreachable!("{} is asked part by part", op.name()),
+        | Op::Block(_) => {
+            unreachable!("needed tangents of {} are computed for each tuple element", op.name())
+        }
     }
 }
 
@@ -100,7 +102,7 @@ pub(crate) fn rule(pass: &mut ReversePass<'_>, visit: &Visit, op: &Op) -> Result
         Op::Cholesky => linalg::cholesky(pass, visit),
         Op::Factorize(factorization) => linalg::factorize(pass, visit, *factorization),
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => control::leaf(),
-        Op::Elem(_) => unreachable!("the pass routes cotangents of parts itself"),
+        Op::Elem(_) => unreachable!("the reverse pass routes cotangents of tuple elements itself"),
         Op::Metadata(metadata) => control::metadata(pass, visit, metadata),
         Op::Cond(op) => control::cond::rule(pass, visit, op),
         Op::While(op) => control::while_loop::rule(pass, visit, op),
@@ -151,7 +153,7 @@ pub(crate) fn tangents(step: &mut JvpStep<'_>, op: &Op) -> Result<Tangents> {
         | Op::Cond(_)
         | Op::While(_)
         | Op::Hook(_)
-        | Op::Block(_) => unreachable!("{} is pushed as a whole", op.name()),
+        | Op::Block(_) => unreachable!("{} has a separate rule", op.name()),
     };
     Ok(smallvec![tangent])
 }

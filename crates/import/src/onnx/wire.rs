@@ -56,7 +56,7 @@ impl<'a> Message<'a> {
                 return Ok(value);
             }
         }
-        Err(self.error("an integer has no end"))
+        Err(self.error("an integer is truncated or longer than 10 bytes"))
     }
 
     /// Reads the next field and its number, or `None` at the end of the message.
@@ -86,7 +86,7 @@ impl<'a> Message<'a> {
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], ImportError> {
         let taken = self.take(N)?;
-        Ok(taken.try_into().expect("as many bytes were taken"))
+        Ok(taken.try_into().expect("the slice has this length"))
     }
 
     /// Returns the bytes as a string.
@@ -220,11 +220,11 @@ mod tests {
     #[test]
     fn damage_is_an_error_with_the_byte() {
         for (bytes, expected) in [
-            (&[0x08][..], "byte 1: an integer has no end"),
+            (&[0x08][..], "byte 1: an integer is truncated or longer than 10 bytes"),
             (&[0x08, 1, 0x12, 9, 1], "byte 4: a field of 9 bytes ends after 1 bytes"),
             (&[0x08, 1, 0x00, 1], "byte 2: a field has the number 0"),
             (&[0x08, 1, 0x0b], "byte 2: a field has the unknown wire type 3"),
-            (&[0xff; 11], "byte 0: an integer has no end"),
+            (&[0xff; 11], "byte 0: an integer is truncated or longer than 10 bytes"),
             (&[0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], "byte 11: a field"),
         ] {
             let error = fields(bytes).unwrap_err();

@@ -65,10 +65,10 @@ where
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a function of one to twelve containers of expressions",
     note = "write the types of the arguments: `|x: Expr, (a, b): (Expr, Expr)| …`",
-    note = "each argument and each result is a container: a struct of one's own becomes one by \
+    note = "each argument and each result is a container: a custom struct becomes one by \
             `#[derive(nxla::Container)]`",
     note = "more than twelve arguments are one tuple or struct",
-    note = "a jitted function is not one: pass what `Jit::function` returns"
+    note = "a jitted function is not a function of expressions: pass the result of `Jit::function`"
 )]
 pub trait Function<Inputs> {
     /// The number of arguments.

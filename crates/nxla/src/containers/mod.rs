@@ -190,7 +190,7 @@ impl<L> Leaves<L> {
     pub fn next_fixed<T: Fixable>(&mut self) -> T {
         self.taken.2 += 1;
         let value = self.structure.fixed[self.taken.2 - 1].get();
-        value.expect("a container is put together as it was taken apart")
+        value.expect("a container is rebuilt in the order in which it was flattened")
     }
 }
 
@@ -244,7 +244,7 @@ impl<L: Clone> Leaves<L> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a container of `{L}`",
-    note = "a struct of one's own becomes a container by `#[derive(nxla::Container)]`, generic in \
+    note = "a custom struct becomes a container by `#[derive(nxla::Container)]`, generic in \
             its leaves: `struct Layer<T> {{ weights: T }}`",
     note = "mark a field without tensors with `#[container(skip)]`"
 )]
@@ -400,7 +400,7 @@ pub trait Tree<L>: Sized {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a container of expressions",
-    note = "a struct of one's own becomes a container by `#[derive(nxla::Container)]`, generic in \
+    note = "a custom struct becomes a container by `#[derive(nxla::Container)]`, generic in \
             its leaves: `struct Layer<T> {{ weights: T }}` is a container as `Layer<Expr>`",
     note = "mark a field without tensors with `#[container(skip)]`"
 )]

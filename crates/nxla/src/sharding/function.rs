@@ -167,8 +167,8 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
     ) -> Result<Known> {
         let traced = self.jit.traced(&template_of(&types), types.structure.clone(), options)?;
         if !traced.captured.is_empty() {
-            let why = "the function mentions a large tensor, or one on a device; pass that as an \
-                       argument";
+            let why = "the function must not capture a large tensor or a tensor on a device; pass it as \
+                       an argument";
             return Err(Error::Arguments { function: "over".into(), why: why.into() });
         }
         if !traced.vectors.are_none() {

@@ -107,7 +107,7 @@ fn a_donation_of_no_use_is_an_error_on_request() {
     assert!(jit(sums).donate([0, 1]).call(call()).is_ok());
     let strict = jit(sums).on_unusable_donation(UnusableDonation::Raise);
     let error = strict.donate([0, 1]).call(call()).unwrap_err().to_string();
-    assert!(error.contains("no result can take over the memory of 0 (f32[3]);"), "{error}");
+    assert!(error.contains("no result can reuse the memory of 0 (f32[3]);"), "{error}");
     let strict = jit(sums).on_unusable_donation(UnusableDonation::Raise);
     assert!(strict.donate([1]).call(call()).is_ok());
 }

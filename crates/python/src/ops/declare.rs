@@ -337,7 +337,7 @@ impl<T: Choices> Argument for Choice<T> {
             return Ok(*choice);
         }
         let names: Vec<String> = T::ALL.iter().map(|(name, _)| format!("{name:?}")).collect();
-        let (last, others) = names.split_last().expect("there is something to choose");
+        let (last, others) = names.split_last().expect("there is at least one choice");
         Err(site.refuse(format!("must be {} or {last}; got {:?}", others.join(", "), self.0)))
     }
 }

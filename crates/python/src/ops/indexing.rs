@@ -119,7 +119,7 @@ pub(crate) fn set_tensor_item(
     let py = x.py();
     if Trace::is_entered() {
         return Err(trace_error(format!(
-            "a traced function cannot change a tensor that is not its own; {}",
+            "a traced function cannot assign to elements of a tensor from outside; {}",
             instead(py)
         )));
     }

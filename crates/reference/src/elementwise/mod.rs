@@ -82,7 +82,7 @@ fn bitcast(x: &Array, to: DType) -> Array {
         return x.cast(to);
     }
     let from = TensorType::new(x.dtype, &x.shape[..]);
-    let bits = x.host(&from).expect("it has the size of an array");
+    let bits = x.host(&from).expect("the number of elements equals the size");
     let byte = if to.is_pred() { DType::U8 } else { to };
     let read = HostTensor::from_bytes(byte, &x.shape[..], bits.bytes());
     Array::of(&read.expect("the widths are equal")).cast(to)

@@ -170,7 +170,7 @@ impl<R: Send + Sync + 'static> Step<R> {
 fn message_of(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("it does not say why")
+        .unwrap_or("the panic has no message")
 }
 
 /// Ends the stream when its thread panics, so that waiting threads wake.

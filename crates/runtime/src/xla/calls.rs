@@ -111,7 +111,7 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         if state.stopped {
             // The program is stopping after an error. Later hooks are not called, as in program
             // order.
-            return Err("a hook before has failed".into());
+            return Err("an earlier hook has failed".into());
         }
         state.bytes += bytes;
         state.calls.push_back((call, bytes));

@@ -57,7 +57,7 @@ impl Target {
             };
             !made.is_some_and(|client| left_behind().contains_key(&client))
         };
-        (0..).filter(is_usable).nth(waiting).expect("there is always another number")
+        (0..).filter(is_usable).nth(waiting).expect("the range of numbers is infinite")
     }
 
     fn key(&self, distance: usize) -> Key {

@@ -253,7 +253,7 @@ impl Executable for XlaExecutable {
         let mut buffers: SmallVec<[&Buffer; 16]> = SmallVec::with_capacity(used_inputs.len());
         for &input in used_inputs {
             let buffer = place.resident(inputs[input]).or_else(|| fresh.next());
-            buffers.push(buffer.expect("what was not there has been uploaded"));
+            buffers.push(buffer.expect("missing buffers have been uploaded"));
         }
         let results =
             self.execute(&place, &buffers, context).map_err(|error| self.explain(error))?;

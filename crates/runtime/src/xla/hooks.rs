@@ -135,7 +135,7 @@ impl Run {
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let (results, over) = self.0.outcome().expect("a run that is over has ended, once");
+        let (results, over) = self.0.outcome().expect("a finished run has one outcome");
         let results = results?;
         over?;
         Ok(results)

@@ -75,7 +75,7 @@ pub(super) fn install() {
 
 fn run(call: &mut HostCall<'_>) -> Result<(), String> {
     let Some(HostAttribute::Str(text)) = call.attribute("program") else {
-        return Err(format!("a call of the host function {KERNEL_ID} carries no program"));
+        return Err(format!("a call of the host function {KERNEL_ID} contains no program"));
     };
     let plan = plan(text)?;
     let inputs = call.args.iter().map(HostView::to_tensor).collect();

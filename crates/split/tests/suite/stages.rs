@@ -155,7 +155,7 @@ fn damaged_bytes_are_refused() {
     let error = StageGraph::from_bytes(&bytes).expect_err("a stage is not a graph of stages");
     assert_eq!(
         error.to_string(),
-        "bytes: expected a graph of stages; at byte 4, they do not begin like one"
+        "bytes: expected a graph of stages; at byte 4, the magic bytes are missing"
     );
 }
 

@@ -39,7 +39,7 @@ class EighResult(NamedTuple):
 
 
 class EigResult(NamedTuple):
-    """What `eig` returns."""
+    """The result of `eig`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -103,7 +103,7 @@ def qr(x: TensorLike, /, *, mode: Literal["reduced", "complete"] = "reduced") ->
     ShapeError
         If `x` has fewer than two axes.
     ArgumentError
-        If there is no such mode.
+        If the mode does not exist.
 
     Examples
     --------
@@ -256,9 +256,9 @@ def _eigen_changes(values: Tensor, vectors: Tensor, change: Tensor) -> list[Tens
     """Return how eigenvalues and eigenvectors change with the matrix.
 
     With ``p = v^-1 da v`` the values change by the diagonal of ``p``, and the vectors by ``v c``,
-    where ``c_ij = p_ij / (w_j - w_i)``, less what goes along each of them, which keeps its length
-    and phase: M. Giles, "An extended collection of matrix derivative results for forward and
-    reverse mode automatic differentiation" (2008).
+    where ``c_ij = p_ij / (w_j - w_i)``, minus the component along each vector, so that its length
+    and phase do not change: M. Giles, "An extended collection of matrix derivative results for
+    forward and reverse mode automatic differentiation" (2008).
     """
     change = _core.astype(change, vectors.dtype)
     p = _core.solve_batch(vectors, _core.matmul(change, vectors))

@@ -27,7 +27,7 @@ def fftfreq(
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Return the frequencies of what `fft` returns, in cycles per unit of the spacing `d`.
+    """Return the frequencies of the results of `fft`, in cycles per unit of the spacing `d`.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def rfftfreq(
 def _frequencies(
     steps: Tensor, length: float, dtype: DTypeLike | None, device: DeviceLike | None
 ) -> Tensor:
-    """Return steps as parts of a length, rounded once, where they are wanted."""
+    """Return steps as fractions of a length, rounded once, on a device."""
     with default_options(compiler="evaluator"):
         exact = _core.divide(_core.astype(steps, "f64"), _core.tensor(length, "f64"))
         found = _core.astype(exact, dtype or "f32")

@@ -29,7 +29,7 @@ def vector_norm(
     axis : int or str, or a sequence, optional
         The axes whose elements form one vector; all by default.
     keepdims : bool
-        If True, these axes stay, with size 1.
+        If True, the reduced axes are kept with size 1.
     ord : float
         As for `norm` of vectors.
 

@@ -43,7 +43,7 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Raises
     ------
     ShapeError
-        If the matrices are not square, or the right side does not fit.
+        If the matrices are not square, or the right side does not match.
 
     Examples
     --------
@@ -85,8 +85,8 @@ def _check_sides(a: Tensor, b: Tensor) -> None:
 def slogdet(x: TensorLike, /) -> SlogdetResult:
     """Return the sign and the logarithm of the magnitude of determinants.
 
-    A determinant may be too large or too small for a number where its logarithm is not. A singular
-    matrix gives 0 and minus infinity; complex matrices have a phase for a sign.
+    The logarithm is finite even if the determinant would overflow or underflow. The result for a
+    singular matrix is 0 and minus infinity. The sign of a complex determinant is its phase.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def _broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape that both broadcast to, or the larger one where they do not."""
+    """Return the broadcast shape, or the larger shape if the shapes do not broadcast."""
     pairs = zip_longest(reversed(first), reversed(second), fillvalue=1)
     return tuple(reversed([y if x == 1 else x for x, y in pairs]))
 

@@ -218,7 +218,7 @@ impl Code {
                 Loc::Once(value) => read(layout.once(usize::from(value))),
                 Loc::None => Src::NONE,
                 Loc::Register(_) | Loc::Result(_) => {
-                    unreachable!("these differ from block to block")
+                    unreachable!("these feeds differ between blocks")
                 }
             });
             (instruction.kernel)(operands, &mut rest[..lanes * usize::from(instruction.size)]);
@@ -336,7 +336,9 @@ impl Code {
 /// Splits bytes off the front of each result.
 pub(crate) fn split_off<'o>(outs: &mut Outs<'o>, bytes: impl Iterator<Item = usize>) -> Outs<'o> {
     let parts = outs.iter_mut().zip(bytes);
-    parts.map(|(out, bytes)| out.split_off_mut(..bytes).expect("a part of a result")).collect()
+    parts
+        .map(|(out, bytes)| out.split_off_mut(..bytes).expect("a result contains its parts"))
+        .collect()
 }
 
 /// The elements of a block of at most `block` in which inputs that come again and again do so a whole number of

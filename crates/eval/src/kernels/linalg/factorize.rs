@@ -31,7 +31,7 @@ fn parts<T: Field + 'static>(
     a: &HostTensor,
     types: &[TensorType],
 ) -> Result<Vec<HostTensor>, Fault> {
-    let Some(one) = T::FACTORIZE else { unreachable!("the plan has a program in its place") };
+    let Some(one) = T::FACTORIZE else { unreachable!("the plan runs a decomposition instead") };
     let batch = a.rank() - 2;
     let (rows, columns) = (a.shape()[batch], a.shape()[batch + 1]);
     let count: usize = a.shape()[..batch].iter().product();

@@ -48,7 +48,9 @@ fn solutions<T: Field>(
     b: &HostTensor,
     transposed: bool,
 ) -> Result<HostTensor, Fault> {
-    let [.., side, width] = b.shape()[..] else { unreachable!("the right side is matrices") };
+    let [.., side, width] = b.shape()[..] else {
+        unreachable!("the right-hand side has at least two axes")
+    };
     let (factors, order) = (context::slice::<T>(factors), context::slice::<i32>(order));
     let right = context::slice::<T>(b);
     context::build(b.dtype(), b.shape(), |x: &mut [T]| {

@@ -563,7 +563,7 @@ fn unsigned(bits: u32) -> DType {
 }
 
 fn limits(dtype: DType) -> FloatLimits {
-    dtype.float_limits().expect("numbers are drawn as floats")
+    dtype.float_limits().expect("the dtype is a float")
 }
 
 fn bits_of_one(dtype: DType) -> u64 {

@@ -132,7 +132,7 @@ impl Reader<'_> {
             }
             NoteHead::Map(length) => Note::Map(self.notes(length, depth + 1)?),
             NoteHead::Host(_) => {
-                return Err(self.malformed("a note", "its value stayed in its process".into()));
+                return Err(self.malformed("a note", "its value cannot be serialized".into()));
             }
         })
     }

@@ -51,7 +51,7 @@ pub(crate) fn needed_operands(op: &Op, results: &[bool]) -> Vec<bool> {
         Op::Hook(hook) if hook.results.is_some() => Vec::new(),
         Op::Hook(_) => results.to_vec(),
         Op::Block(block) => needed_inputs(&block.body, results),
-        Op::Elem(_) => unreachable!("a part is asked of its tuple"),
+        Op::Elem(_) => unreachable!("a tuple element takes the tangent of its tuple"),
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
 }
@@ -67,7 +67,7 @@ pub(crate) fn jvp(graph: &mut Graph, op: &Op, operands: &[Dual], asked: &[bool])
         Op::While(op) => jvp_loop(graph, op, operands, asked),
         Op::Hook(hook) => jvp_hook(graph, op, hook, operands),
         Op::Block(block) => jvp_block(graph, op, block, operands, asked),
-        Op::Elem(_) => unreachable!("the push picks parts itself"),
+        Op::Elem(_) => unreachable!("the forward pass selects tuple elements itself"),
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
 }
@@ -232,7 +232,10 @@ impl Inputs {
                 passed[at] = Some(with_type(graph, dual.tangent, &self.types[at])?);
             }
         }
-        Ok(passed.into_iter().map(|id| id.expect("every place is one of an input")).collect())
+        Ok(passed
+            .into_iter()
+            .map(|id| id.expect("every operand of a custom rule belongs to an input"))
+            .collect())
     }
 
     /// Returns a region with these inputs that ignores the tangents.

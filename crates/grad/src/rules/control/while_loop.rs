@@ -212,8 +212,8 @@ impl<'a> LoopDerivative<'a> {
         let known = counter.filter(|counter| counter.is_exact).map(|counter| counter.trips);
         let slots = match (method, counter) {
             (ReplayMethod::Store | ReplayMethod::Recompute, _) => {
-                let why = "to keep something of each trip for a gradient, their number must be \
-                           known or bounded (max_trips); \"log\" keeps a few states";
+                let why = "the number of iterations must be known or bounded (max_trips), because \
+                           the gradient stores values of each iteration; \"log\" stores a few states";
                 return Err(GradError::no_rule(graph, visit.id, why));
             }
             (ReplayMethod::Sqrt, Some(counter)) => Slots::with_sqrt(self, counter.trips),

@@ -1,8 +1,8 @@
-//! The rooms of the crates `expr` and `eval`: the dependencies between their folders, by the tables of
-//! `ARCHITECTURE.md`, and the largest import cycle.
+//! Checks the dependencies between the top-level modules of the crates `expr` and `eval` against the tables of
+//! `ARCHITECTURE.md`, and finds the largest import cycle.
 //!
-//! Within a crate the compiler accepts any dependency, and an `impl Graph` in one folder offers its methods to all
-//! others. The rule therefore reads paths (in `use`, in code and in macros), which it follows through re-exports
+//! Within a crate the compiler accepts any dependency, and the methods of an `impl Graph` in one folder are visible in all
+//! folders. The rule therefore reads paths (in `use`, in code and in macros), which it follows through re-exports
 //! to the defining file, and calls of methods of the graph.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,48 +14,48 @@ use syn::{Expr, ExprMethodCall, ImplItem, Item, ItemImpl, ItemMod, Macro, Type, 
 use crate::dependencies::{Edges, documented};
 use crate::source::Tree;
 
-/// A crate with rooms.
+/// A crate whose modules have restricted dependencies.
 #[derive(Clone, Copy)]
-pub(crate) struct Plot {
-    /// The folder that contains the rooms.
+pub(crate) struct CheckedCrate {
+    /// The folder that contains the modules.
     folder: &'static str,
     /// The first cell of the table in `ARCHITECTURE.md`.
     heading: &'static str,
     /// The number of files that may import each other in a cycle.
-    pub(crate) largest_circle: usize,
+    pub(crate) largest_cycle: usize,
 }
 
-/// The crates with rooms. In `expr`, an op can contain a program, which contains a graph, which contains ops, and
+/// The checked crates. In `expr`, an op can contain a program, which contains a graph, which contains ops, and
 /// the digest of a program depends on its encoding.
-pub(crate) const PLOTS: [Plot; 2] = [
-    Plot { folder: "crates/expr/src/", heading: "room of `expr`", largest_circle: 4 },
-    Plot { folder: "crates/eval/src/", heading: "room of `eval`", largest_circle: 6 },
+pub(crate) const CHECKED_CRATES: [CheckedCrate; 2] = [
+    CheckedCrate { folder: "crates/expr/src/", heading: "module of `expr`", largest_cycle: 4 },
+    CheckedCrate { folder: "crates/eval/src/", heading: "module of `eval`", largest_cycle: 6 },
 ];
 
-/// The types whose methods are defined in several rooms, and what variables of theirs are called.
+/// The types whose methods are defined in several modules, and the names of their variables.
 const SHARED: [&str; 2] = ["Graph", "Program"];
 const VARIABLES: [&str; 4] = ["graph", "program", "into", "from"];
 
 /// The dependencies that the table of a crate does not allow.
-pub(crate) fn complaints(tree: &Tree, plot: &Plot) -> Vec<String> {
+pub(crate) fn complaints(tree: &Tree, checked: &CheckedCrate) -> Vec<String> {
     let architecture = tree.find("ARCHITECTURE.md").map_or("", |file| &file.text);
-    check(&documented(architecture, plot.heading), &House::of(tree, plot.folder))
+    check(&documented(architecture, checked.heading), &CrateSources::of(tree, checked.folder))
 }
 
-/// The largest set of files that know each other in a circle.
-pub(crate) fn largest_circle(tree: &Tree, plot: &Plot) -> Vec<String> {
-    let edges = House::of(tree, plot.folder).edges();
-    let mut circles: BTreeMap<Vec<&str>, ()> = BTreeMap::new();
+/// The largest set of files that import each other in a cycle.
+pub(crate) fn largest_cycle(tree: &Tree, checked: &CheckedCrate) -> Vec<String> {
+    let edges = CrateSources::of(tree, checked.folder).edges();
+    let mut cycles: BTreeMap<Vec<&str>, ()> = BTreeMap::new();
     for module in edges.keys() {
         let ahead = reachable(&edges, module);
-        let circle: Vec<&str> = ahead
+        let cycle: Vec<&str> = ahead
             .iter()
             .filter(|other| reachable(&edges, other).contains(module.as_str()))
             .copied()
             .collect();
-        circles.insert(circle, ());
+        cycles.insert(cycle, ());
     }
-    let largest = circles.into_keys().max_by_key(Vec::len).unwrap_or_default();
+    let largest = cycles.into_keys().max_by_key(Vec::len).unwrap_or_default();
     largest.into_iter().map(str::to_owned).collect()
 }
 
@@ -70,30 +70,34 @@ fn reachable<'a>(edges: &'a Edges, start: &str) -> BTreeSet<&'a str> {
     found
 }
 
-fn check(table: &Edges, house: &House) -> Vec<String> {
+fn check(table: &Edges, sources: &CrateSources) -> Vec<String> {
     let mut complaints = Vec::new();
-    let rooms: BTreeSet<&str> = house.files.keys().map(|module| room(module)).collect();
+    let tops: BTreeSet<&str> = sources.files.keys().map(|module| top_module(module)).collect();
     let none = BTreeSet::new();
-    for name in rooms.iter().filter(|name| !table.contains_key(**name)) {
-        complaints.push(format!("{}{name}: ARCHITECTURE.md does not list this room", house.folder));
+    for name in tops.iter().filter(|name| !table.contains_key(**name)) {
+        complaints
+            .push(format!("{}{name}: ARCHITECTURE.md does not list this module", sources.folder));
     }
-    for name in table.keys().filter(|name| !rooms.contains(name.as_str())) {
-        complaints.push(format!("ARCHITECTURE.md lists a room `{name}` that does not exist"));
+    for name in table.keys().filter(|name| !tops.contains(name.as_str())) {
+        complaints.push(format!("ARCHITECTURE.md lists a module `{name}` that does not exist"));
     }
     let mut used: BTreeSet<(&str, &str)> = BTreeSet::new();
-    for (module, file) in &house.files {
-        let (own, path) = (room(module), &file.path);
+    for (module, file) in &sources.files {
+        let (own, path) = (top_module(module), &file.path);
         let may_use = table.get(own).unwrap_or(&none);
         let allowed = |other: &str| other == own || may_use.contains(other);
-        for target in house.targets(module, file) {
-            let other = room(&target);
-            used.insert((own, room(house.files.get_key_value(&target).expect("it exists").0)));
+        for target in sources.targets(module, file) {
+            let other = top_module(&target);
+            used.insert((
+                own,
+                top_module(sources.files.get_key_value(&target).expect("it exists").0),
+            ));
             if !allowed(other) {
-                complaints.push(format!("{path}: `{own}` must not know `{target}`"));
+                complaints.push(format!("{path}: `{own}` must not use `{target}`"));
             }
         }
         for method in &file.calls {
-            let Some(homes) = house.methods.get(method) else { continue };
+            let Some(homes) = sources.methods.get(method) else { continue };
             used.extend(homes.iter().map(|home| (own, home.as_str())));
             if !homes.iter().any(|home| allowed(home)) {
                 complaints.push(format!("{path}: `{own}` must not call the method `{method}`"));
@@ -107,19 +111,19 @@ fn check(table: &Edges, house: &House) -> Vec<String> {
     complaints
 }
 
-/// The folder of a module.
-fn room(module: &str) -> &str {
+/// The top-level module of a file.
+fn top_module(module: &str) -> &str {
     module.split("::").next().unwrap_or(module)
 }
 
 /// The modules of the crate, by path.
 #[derive(Default)]
-struct House {
+struct CrateSources {
     folder: &'static str,
     files: BTreeMap<String, Module>,
     /// The names that `lib.rs` exports.
     root: Module,
-    /// The rooms that define each method of the shared types.
+    /// The modules that define each method of the shared types.
     methods: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -139,9 +143,9 @@ struct Module {
     calls: BTreeSet<String>,
 }
 
-impl House {
+impl CrateSources {
     fn of(tree: &Tree, folder: &'static str) -> Self {
-        let mut house = House { folder, ..House::default() };
+        let mut sources = CrateSources { folder, ..CrateSources::default() };
         for file in tree.rust() {
             let Some(path) = file.path.strip_prefix(folder) else { continue };
             let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
@@ -157,15 +161,15 @@ impl House {
             reader.visit_file(&file.parse());
             let read = Module { path: file.path.clone(), ..reader.module };
             for method in &read.methods {
-                let homes = house.methods.entry(method.clone()).or_default();
-                homes.insert(room(&module).to_owned());
+                let homes = sources.methods.entry(method.clone()).or_default();
+                homes.insert(top_module(&module).to_owned());
             }
             match module.as_str() {
-                "lib" => house.root = read,
-                _ => drop(house.files.insert(module, read)),
+                "lib" => sources.root = read,
+                _ => drop(sources.files.insert(module, read)),
             }
         }
-        house
+        sources
     }
 
     /// Returns the edges from each module to the modules that it uses.
@@ -415,9 +419,9 @@ mod tests {
     use super::*;
     use crate::source::File;
 
-    const EXPR: Plot = PLOTS[0];
+    const EXPR: CheckedCrate = CHECKED_CRATES[0];
     const TABLE: &str = "
-| room of `expr` | what | may use |
+| module of `expr` | what | may use |
 |---|---|---|
 | `graph` | data | — |
 | `text` | words | `graph` |
@@ -441,7 +445,7 @@ mod tests {
             ("graph/walk.rs", graph),
             ("text/mod.rs", text),
         ]);
-        check(&documented(TABLE, EXPR.heading), &House::of(&tree, EXPR.folder))
+        check(&documented(TABLE, EXPR.heading), &CrateSources::of(&tree, EXPR.folder))
     }
 
     const LINES: &str =
@@ -457,7 +461,7 @@ mod tests {
 
     #[test]
     fn refuses_what_goes_the_other_way() {
-        let complaint = ["crates/expr/src/graph/walk.rs: `graph` must not know `text`"];
+        let complaint = ["crates/expr/src/graph/walk.rs: `graph` must not use `text`"];
         for wrong in [
             "use crate::text::lines;",
             "use crate::{text::lines};",
@@ -475,12 +479,16 @@ mod tests {
     }
 
     #[test]
-    fn refuses_rooms_and_edges_that_are_not_there() {
+    fn rejects_modules_and_edges_that_do_not_exist() {
         assert_eq!(found("", "pub fn lines() {}"), ["`text` does not use `graph`"]);
-        let tree = tree(&[("graph.rs", ""), ("attic.rs", "")]);
-        let complaints = check(&documented(TABLE, EXPR.heading), &House::of(&tree, EXPR.folder));
-        assert_eq!(complaints[0], "crates/expr/src/attic: ARCHITECTURE.md does not list this room");
-        assert_eq!(complaints[1], "ARCHITECTURE.md lists a room `text` that does not exist");
+        let tree = tree(&[("graph.rs", ""), ("extra.rs", "")]);
+        let complaints =
+            check(&documented(TABLE, EXPR.heading), &CrateSources::of(&tree, EXPR.folder));
+        assert_eq!(
+            complaints[0],
+            "crates/expr/src/extra: ARCHITECTURE.md does not list this module"
+        );
+        assert_eq!(complaints[1], "ARCHITECTURE.md lists a module `text` that does not exist");
     }
 
     #[test]
@@ -491,6 +499,6 @@ mod tests {
             ("graph/b.rs", "use crate::graph::a::A; use super::c::C;"),
             ("graph/c.rs", ""),
         ]);
-        assert_eq!(largest_circle(&tree, &EXPR), ["graph::a", "graph::b"]);
+        assert_eq!(largest_cycle(&tree, &EXPR), ["graph::a", "graph::b"]);
     }
 }
