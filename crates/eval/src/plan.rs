@@ -35,9 +35,9 @@ impl Plan {
         Self::of(&schedule(program, listens))
     }
 
-    /// Plans a program whose runs end at the first operation that makes NaN or an infinity from finite operands,
-    /// see [`Fault::NotFinite`](crate::Fault::NotFinite). Each operation is a separate step, which is slower. Hooks
-    /// are not called.
+    /// Plans a program whose runs end at the first operation that produces NaN or an infinity from
+    /// finite operands, see [`Fault::NotFinite`](crate::Fault::NotFinite). Each operation is a
+    /// separate step, which is slower. Hooks are not called.
     pub fn checked(program: Arc<Program>) -> Self {
         Self::of(&schedule_checked(program))
     }

@@ -1,7 +1,7 @@
-//! Temporary memory of kernels, and the error if there is none.
+//! Temporary memory of kernels, and the error if an allocation fails.
 //!
-//! Kernels allocate deep inside of tasks that return nothing. A refused allocation therefore unwinds to
-//! [`guarded`], which returns the error. Nothing is printed on the way, because this unwinding is not a panic.
+//! Kernels allocate inside tasks that return no value. A refused allocation therefore unwinds to
+//! [`guarded`], which returns the error. The unwinding is not a panic, so no message is printed.
 //! Results do not need it: their memory is allocated before a kernel begins.
 
 use std::cell::RefCell;
@@ -10,10 +10,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::{Fault, Stop};
 
-/// The payload of the unwinding: the number of bytes that were refused.
+/// The payload of the unwinding: the number of bytes of the refused allocation.
 struct Refused(usize);
 
-/// Ends the step, because this many bytes are not available.
+/// Ends the step with an error, because an allocation of this many bytes failed.
 #[cold]
 fn refuse(bytes: usize) -> ! {
     resume_unwind(Box::new(Refused(bytes)))

@@ -7,7 +7,8 @@
 use super::ExecContext;
 use super::limits::{MIN_COST, POLLING};
 
-/// The least cost of a task: small enough to balance the threads, large enough to outweigh handing it over.
+/// The minimum cost of a task: small enough to balance the threads, large enough to outweigh the
+/// cost of starting it on another thread.
 const TASK_COST: usize = MIN_COST / 4;
 
 /// The cost of moving an element.

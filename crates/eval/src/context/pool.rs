@@ -109,9 +109,10 @@ impl Pool {
         self.threads.current_num_threads()
     }
 
-    /// Runs a task for each item. This thread takes items from the front, and other threads take items from
-    /// the back, so that each thread meets the same items in the next call, which are in its cache. This thread
-    /// begins without waiting for the others, which may sleep. Each thread initializes a state for its tasks.
+    /// Runs a task for each item. This thread takes items from the front, and other threads take
+    /// items from the back, so that each thread processes the same items in the next call, and
+    /// finds them in its cache. This thread begins without waiting for the other threads, which may
+    /// be asleep. Each thread initializes a state for its tasks.
     fn share<I: Send, W>(
         &self,
         items: impl ExactSizeIterator<Item = I> + DoubleEndedIterator + Send,
@@ -199,7 +200,8 @@ impl Pool {
     }
 }
 
-/// Runs `front` on this thread of the pool, and `back` on up to `others` threads that come in time.
+/// Runs `front` on this thread of the pool, and `back` on up to `others` threads that start in
+/// time.
 fn join_all(others: usize, front: &(dyn Fn() + Sync), back: &(dyn Fn() + Sync)) {
     match others.checked_sub(1) {
         Some(others) => {

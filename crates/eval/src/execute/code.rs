@@ -1,10 +1,11 @@
 //! The instruction set of the executor.
 //!
-//! A program, with its loops and branches, is a list of [instructions](Inst). Values of up to some bytes have fixed
-//! offsets in the *arena*, one block of memory. Instructions on them take nanoseconds, because they neither
-//! allocate nor count references. Other values are *boxed*: they are tensors in slots, which move between
-//! iterations of a loop without a copy. A step without an instruction is a [`Call`]: its operands and
-//! results are boxed, and results that belong into the arena are copied there.
+//! A program, with its loops and branches, is a list of [instructions](Inst). Small values have
+//! fixed offsets in the *arena*, one block of memory. Instructions on them take nanoseconds,
+//! because they neither allocate nor count references. Other values are *boxed*: they are tensors
+//! in slots, which move between iterations of a loop without a copy. A step without an instruction
+//! is a [`Call`]: its operands and results are boxed, and results that belong in the arena are
+//! copied there.
 
 use std::sync::Arc;
 
@@ -59,7 +60,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Stands for an operand that a kernel does not have.
+    /// The placeholder for an operand that a kernel does not have.
     pub(crate) const NONE: Self = Self { at: u32::MAX, splat: true };
 }
 
@@ -217,12 +218,13 @@ pub(crate) enum CallWork {
     Op,
     /// A fold with the function of a user.
     Fold(Arc<Bytecode>),
-    /// Control flow whose instructions are in code of their own.
+    /// Control flow whose instructions are in separate code.
     Code(Arc<Bytecode>),
 }
 
-/// The bytes of `elements` elements of `size` bytes in whole loops of a kernel, which are faster than a part of a
-/// loop. Copies of the first element follow the elements, so that the additional results are as cheap as the others.
+/// The bytes of `elements` elements of `size` bytes, rounded up to whole vectors of a kernel, which
+/// are faster than a part of a vector. Copies of the first element follow the elements, so that the
+/// additional results are as cheap as the others.
 pub(crate) fn padded(elements: usize, size: usize) -> usize {
     elements.next_multiple_of(SHORT) * size
 }
@@ -233,7 +235,7 @@ impl Span {
         Self { at: number(at), len: number(len) }
     }
 
-    /// The span with the padding behind its elements of `size` bytes.
+    /// The span with the padding after its elements of `size` bytes.
     pub(crate) fn padded(self, size: usize) -> Self {
         Self::new(self.at as usize, padded(self.len as usize / size, size))
     }

@@ -1,4 +1,4 @@
-//! Folds with a function of the user.
+//! Folds with a user-defined function.
 //!
 //! The function is a program of scalars. A function of element-wise ops runs on the vector of all accumulators: one
 //! call for each position of the reduced part instead of one call for each element.
@@ -87,7 +87,8 @@ impl Fold<'_> {
         Ok(reshaped(accumulator, &ty.shape))
     }
 
-    /// Folds each window in row-major order. The padding holds the initial value, which enters like an element.
+    /// Folds each window in row-major order. The padding holds the initial value, which is folded
+    /// like an element.
     fn slide(
         &self,
         attributes: &WindowFun,

@@ -4,6 +4,6 @@
 /// the softmax cases of `benches/python/kernels.py`.
 pub(super) const TILE_ELEMENTS: usize = 8192;
 
-/// Bytes of a result from which memory is requested before a kernel, which may allocate temporary memory, begins. Measured by the tests of
-/// refused memory.
+/// Bytes of a result above which memory is requested before the kernel begins, because the kernel
+/// may allocate temporary memory. Measured by the tests of refused memory.
 pub(super) const LARGE_RESULT: usize = 1 << 30;

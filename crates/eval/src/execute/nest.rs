@@ -71,7 +71,7 @@ pub(crate) enum Place {
     Tile(u16),
 }
 
-/// Stands for the tile of a result that is not stored.
+/// The placeholder for the tile of a result that is not stored.
 pub(crate) const NO_TILE: u16 = u16::MAX;
 
 /// A result of the nest.
@@ -80,7 +80,8 @@ pub(crate) struct Output {
     pub(crate) shape: Shape,
     /// Bytes per row.
     pub(crate) row: usize,
-    /// The inputs whose memory the result may take, because no stage reads them after it is written.
+    /// The inputs whose memory the result may reuse, because no stage reads them after the result
+    /// is written.
     pub(crate) over: SmallVec<[u16; 2]>,
 }
 
@@ -89,12 +90,12 @@ struct Run<'a> {
     cx: Cx<'a>,
     nest: &'a TiledNest,
     inputs: SmallVec<[&'a [u8]; 8]>,
-    /// The input whose memory each result takes.
+    /// The input whose memory each result reuses.
     taken: SmallVec<[Option<u16>; 4]>,
 }
 
 impl TiledNest {
-    /// Computes the results. A result takes the memory of an operand that dies here.
+    /// Computes the results. A result reuses the memory of an operand that dies here.
     pub(crate) fn run(&self, cx: Cx<'_>, args: &mut Args<'_>) -> Result<Results, Fault> {
         let (mut results, mut taken) = (Results::new(), SmallVec::new());
         for output in &self.outputs {

@@ -81,7 +81,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The fold of all elements up to each place. The accumulator is wider than an element, as in whole sums.
+    /// The fold of all elements up to each position. The accumulator is wider than an element, as
+    /// in sums of whole axes.
     fn fold<T: Element, A: Copy + Send + Sync>(
         self,
         cx: Cx<'_>,
@@ -108,7 +109,7 @@ impl Run<'_> {
     }
 }
 
-/// The folds of a row, which never leave their register.
+/// The folds of a row, whose accumulator stays in a register.
 fn along_row<T: Copy, A: Copy>(
     x: &[T],
     reverse: bool,
@@ -126,7 +127,7 @@ fn along_row<T: Copy, A: Copy>(
     if reverse { places.rev().for_each(put) } else { places.for_each(put) }
 }
 
-/// The folds of columns, which do not wait for each other.
+/// The folds of columns, which are independent of each other.
 fn down_columns<T: Copy, A: Copy>(
     x: &[T],
     inner: usize,

@@ -4,12 +4,12 @@ use nxla_tensor::{DType, HostTensor, Shape};
 
 use crate::context::{Fault, NotFinite};
 
-/// The first element that is not finite: its position, and its value as text.
+/// The first element that is not finite: its index, and its printed value.
 pub fn first_not_finite(tensor: &HostTensor) -> Option<(Vec<usize>, String)> {
     Some(described(tensor, position(tensor)?))
 }
 
-/// The first element that is NaN, or has a part that is: its position, and its value as text.
+/// The first element that is NaN, or has a NaN part: its index, and its printed value.
 pub fn first_nan(tensor: &HostTensor) -> Option<(Vec<usize>, String)> {
     // A tensor whose elements are all finite has no NaN, and needs no second search.
     let first = position(tensor)?;
@@ -56,7 +56,7 @@ fn index_of(mut position: usize, shape: &Shape) -> Vec<usize> {
     index
 }
 
-/// Refuses results that are not finite.
+/// Returns an error for results that are not finite.
 pub(crate) fn check(results: &[HostTensor]) -> Result<(), Fault> {
     for result in results {
         if let Some((index, value)) = first_not_finite(result) {

@@ -7,7 +7,7 @@ pub(super) const BLOCK_ELEMENTS: usize = 1 << 12;
 /// into the first level cost more to start than they save.
 pub(super) const REGISTER_BYTES: usize = 1 << 14;
 
-/// Bytes of a part that fits into a second-level cache twice.
+/// Bytes of a part of which two fit into a second-level cache.
 pub(super) const CACHE_BYTES: usize = 1 << 18;
 
 /// Elements of a partial result of a long reduction.
@@ -22,5 +22,5 @@ pub(super) const SMALL_PRODUCT: usize = 1 << 14;
 /// Multiplications between two checks for cancellation: a quarter of a second.
 pub(super) const CHECKED_PRODUCT: u64 = 1 << 33;
 
-/// The side from which a blocked factorization or solution is faster than going row by row.
+/// The side from which a blocked factorization or solution is faster than processing row by row.
 pub(super) const BLOCKED_SIDE: usize = 48;

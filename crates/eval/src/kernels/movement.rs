@@ -1,5 +1,5 @@
-//! Ops that move elements: no dtype matters but for its size, apart from operands that are
-//! promoted before they are joined.
+//! Ops that move elements. They depend only on the size of the dtype, except that operands are
+//! promoted before they are concatenated.
 
 use nxla_expr::{Broadcast, Op, Padding, TensorType};
 use nxla_tensor::{HostTensor, Shape};
@@ -115,7 +115,7 @@ pub(crate) fn padding(config: &[Padding], x: &Shape, padded: &Shape) -> Option<(
     axes.iter().all(|&(count, ..)| count > 0).then_some((source, target))
 }
 
-/// Elements of `x` stay where padding leaves room for them: negative padding trims.
+/// Elements of `x` keep their positions unless negative padding removes them.
 fn pad(
     cx: Cx<'_>,
     x: &HostTensor,
@@ -165,7 +165,7 @@ impl Kept {
     }
 }
 
-/// Concatenates or stacks: for each index of the axes before, the operands one after the other.
+/// Concatenates or stacks: for each index of the leading axes, the operands follow each other.
 fn join(cx: Cx<'_>, args: &Args<'_>, axis: usize, ty: &TensorType) -> Result<HostTensor, Fault> {
     let outer: usize = ty.shape[..axis].iter().product();
     let total = ty.shape.size().checked_div(outer).unwrap_or(0);
@@ -187,7 +187,7 @@ fn join(cx: Cx<'_>, args: &Args<'_>, axis: usize, ty: &TensorType) -> Result<Hos
     })
 }
 
-/// Writes one run after the other to the same place of each row.
+/// Writes consecutive runs to the same position of each row.
 fn put_runs<T: Copy>(part: &[T], run: usize, out: &mut [T], row: usize, offset: usize) {
     match run {
         0 => {}

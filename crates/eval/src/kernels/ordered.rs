@@ -38,19 +38,19 @@ pub(crate) fn widened_float(dtype: DType) -> DType {
     if dtype.is_float() && dtype.bits() < 32 { DType::F32 } else { dtype }
 }
 
-/// The larger of the two; NaN if either is.
+/// The larger of two elements, or NaN if one of them is NaN.
 #[inline(always)]
 pub(crate) fn larger<T: Ordered>(a: T, b: T) -> T {
     if (a > b) | a.is_not_a_number() { a } else { b }
 }
 
-/// The smaller of the two; NaN if either is.
+/// The smaller of two elements, or NaN if one of them is NaN.
 #[inline(always)]
 pub(crate) fn smaller<T: Ordered>(a: T, b: T) -> T {
     if (a < b) | a.is_not_a_number() { a } else { b }
 }
 
-/// Elements that have an order, but for NaN.
+/// Elements that have an order, except for NaN.
 pub(crate) trait Ordered: nxla_tensor::Element + PartialOrd {
     fn is_not_a_number(self) -> bool;
 }

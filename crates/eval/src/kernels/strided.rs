@@ -1,10 +1,9 @@
 //! Moving elements between row-major order and any other strided order.
 //!
-//! Transposing, reversing, broadcasting, slicing, padding and joining are all "the element at
-//! this place of the result is the element at that place of the source", with places that are
-//! linear in the index of each axis. [`Strided`] holds such a rule after merging the axes that
-//! move together, so the loops run over as few and as long runs as there are. Nothing here
-//! depends on the dtype but through the size of an element.
+//! Transposing, reversing, broadcasting, slicing, padding and concatenating map each position of
+//! the result to a position of the source that is linear in the index of each axis. [`Strided`]
+//! holds such a rule after merging adjacent axes where possible, so that the loops run over few
+//! long runs. The code depends only on the size of an element, not on its dtype.
 
 use bytemuck::Pod;
 use smallvec::SmallVec;
@@ -12,14 +11,14 @@ use smallvec::SmallVec;
 use crate::context::Cx;
 use crate::kernels::limits::TASK_ELEMENTS;
 
-/// One loop of a rule: its trip count, and how far each trip moves in the strided buffer.
+/// One loop of a rule: its trip count, and its step in the strided buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Loop {
     count: usize,
     step: isize,
 }
 
-/// Where each element of a row-major order is found in another buffer.
+/// The positions of the elements of a row-major order in another buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Strided {
     offset: usize,
@@ -27,27 +26,28 @@ pub(crate) struct Strided {
     loops: SmallVec<[Loop; 6]>,
 }
 
-/// The places of neighbouring elements of the row-major order.
+/// The positions of consecutive elements of the row-major order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) first: usize,
     pub(crate) step: usize,
 }
 
-/// Rows whose elements lie side by side, with gaps between them.
+/// Rows with contiguous elements, and gaps between the rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Window {
     pub(crate) first: usize,
     pub(crate) rows: usize,
-    /// Elements from the begin of a row to the begin of the next row.
+    /// Elements from the start of a row to the start of the next row.
     pub(crate) pitch: usize,
     pub(crate) columns: usize,
 }
 
-/// Side of the squares in which two axes are swapped, so that both sides stay in the cache.
+/// The side of the squares in which two axes are exchanged, so that both sides stay in the cache.
 const TILE: usize = 16;
 
-/// Elements of a run that takes less than to begin it, and of one that takes less than a call.
+/// The number of elements below which starting a run takes longer than reading it, and the number
+/// below which a call does.
 const SHORT: usize = 64;
 const TINY: usize = 8;
 
@@ -89,12 +89,12 @@ impl Strided {
         self.loops.iter().fold(1, |len, a| len.saturating_mul(a.count))
     }
 
-    /// Returns true if it is a plain copy of neighbouring elements.
+    /// Returns true if the rule is a plain copy of contiguous elements.
     pub(crate) fn is_contiguous(&self) -> bool {
         matches!(self.loops[..], [Loop { step: 1, .. }])
     }
 
-    /// Where `len` elements from `start` on of the row-major order lie side by side, if they do.
+    /// The offset of `len` elements from `start` on of the row-major order, if they are contiguous.
     pub(crate) fn neighbours(&self, start: usize, len: usize) -> Option<usize> {
         let inner = self.inner();
         let skip = start % inner.count.max(1);
@@ -110,7 +110,7 @@ impl Strided {
         Some(at as usize)
     }
 
-    /// The rows of a window, if that is what the rule places.
+    /// The rows of a window, if the rule describes a window.
     pub(crate) fn window(&self) -> Option<Window> {
         let [rows, columns] = self.loops[..] else { return None };
         let pitch = usize::try_from(rows.step).ok()?;
@@ -125,7 +125,7 @@ impl Strided {
         inner.step == 1 && inner.count.is_multiple_of(columns)
     }
 
-    /// Where these rows begin, from the element `start` of the row-major order on.
+    /// The offsets of rows, from the element `start` of the row-major order on.
     pub(crate) fn row_starts(&self, start: usize, rows: usize, columns: usize) -> Vec<usize> {
         debug_assert!(self.has_rows(columns) && start.is_multiple_of(columns));
         // The access rule of the first element of each row.
@@ -142,7 +142,7 @@ impl Strided {
         starts
     }
 
-    /// After how many elements the same ones come again, if they do all the time.
+    /// The number of elements after which the same elements repeat, if the rule is periodic.
     pub(crate) fn period(&self) -> Option<usize> {
         let (outer, rest) = self.loops.split_first().expect("there is at least one loop");
         let count = rest.iter().fold(1, |count: usize, a| count.saturating_mul(a.count));
@@ -211,7 +211,7 @@ impl Strided {
         self.for_each_run(start, len, |at, range| read_run(source, at, step, &mut out[range]));
     }
 
-    /// Writes `elements`, in row-major order, to their places.
+    /// Writes `elements`, in row-major order, to their positions.
     pub(crate) fn write<T: Pod>(&self, elements: &[T], target: &mut [T]) {
         let step = self.inner().step;
         self.for_each_run(0, elements.len(), |at, range| {
@@ -220,7 +220,7 @@ impl Strided {
     }
 
     /// Calls `visit` with the places of each innermost run and its range of the row-major order.
-    /// Only for rules that never step back.
+    /// The rule must not have negative steps.
     #[inline(always)]
     pub(crate) fn for_each_place(
         &self,
@@ -235,7 +235,7 @@ impl Strided {
         *self.loops.last().expect("there is at least one loop")
     }
 
-    /// Reads every element, in parallel where there are many.
+    /// Reads every element, in parallel if there are many.
     pub(crate) fn read_all<T: Pod + Send + Sync>(&self, cx: Cx<'_>, source: &[T], out: &mut [T]) {
         match self.swapped_axes() {
             Some((unit, steps)) => {
@@ -255,8 +255,8 @@ impl Strided {
         }
     }
 
-    /// The loop that moves by single elements, where it is not the innermost one and swapping
-    /// the two pays; and the row-major steps of all loops.
+    /// The loop with step 1, if it is not the innermost loop and exchanging both loops pays; and
+    /// the row-major steps of all loops.
     fn swapped_axes(&self) -> Option<(usize, SmallVec<[isize; 6]>)> {
         let inner = self.inner();
         let unit = self.loops.iter().position(|a| a.step == 1)?;
@@ -265,8 +265,8 @@ impl Strided {
         pays.then(|| (unit, Self::row_major(&counts)))
     }
 
-    /// Reads every element in squares of the two loops that move by single elements of the source
-    /// and of the result.
+    /// Reads every element in squares of two loops: one with step 1 in the source, and one with
+    /// step 1 in the result.
     fn read_tiled<T: Pod>(&self, source: &[T], out: &mut [T], unit: usize, steps: &[isize]) {
         let inner = self.inner();
         let rows = self.loops[unit].count;
@@ -381,7 +381,8 @@ fn read_short_runs<T: Pod>(
     }
 }
 
-/// Fills `out` with copies of its first elements, behind themselves: of one, then of all that are there.
+/// Fills `out` with copies of its first `done` elements. Each step doubles the number of copied
+/// elements.
 pub(crate) fn repeat_first<T: Copy>(out: &mut [T], mut done: usize) {
     while done < out.len() {
         let more = done.min(out.len() - done);

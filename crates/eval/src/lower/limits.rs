@@ -3,9 +3,9 @@
 /// Bytes of an arena that fits into a second-level cache. Measured by `benches/python/loops.py`.
 pub(super) const ARENA_BYTES: usize = 1 << 20;
 
-/// Instructions from which steps with regions become separate code: a region that is used twice at each of many
-/// levels would otherwise be inlined a number of times that doubles with each level. Measured by
-/// `benches/python/compile_times.py`.
+/// The number of instructions from which steps with regions become separate code. A region that is
+/// used twice at each level would otherwise be inlined a number of times that doubles with each
+/// level. Measured by `benches/python/compile_times.py`.
 pub(super) const MAX_INLINED: usize = 1 << 14;
 
 /// Columns from which rows are computed one by one, so that operands that are repeated need no copy. Rows of four times

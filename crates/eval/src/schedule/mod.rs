@@ -141,8 +141,8 @@ pub(crate) fn schedule(program: Arc<Program>, listens: &dyn Fn(&HookOp) -> bool)
     Scheduler::new(listens, false).program(prepare(program), false)
 }
 
-/// Schedules a program whose runs end at the first operation that makes NaN or an infinity from finite operands.
-/// Each operation is a separate step, and no hook is called.
+/// Schedules a program whose runs end at the first operation that produces NaN or an infinity from
+/// finite operands. Each operation is a separate step, and no hook is called.
 pub(crate) fn schedule_checked(program: Arc<Program>) -> Schedule {
     Scheduler::new(&|_| false, true).program(prepare(program), false)
 }

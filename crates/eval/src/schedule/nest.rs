@@ -206,9 +206,9 @@ impl<'a> Fuser<'a> {
         fits && has_rows && (rows >= MANY_ROWS || rows * columns <= 4 * MIN_FUSED)
     }
 
-    /// The number of results of a reduction of the whole domain, if it may join the body that comes before it, and
-    /// joining pays: the body computes its operand, the elements enter in the order of memory, and a long
-    /// body still runs on several threads.
+    /// The number of results of a reduction of the whole domain, if it may join the body that comes
+    /// before it, and joining pays: the body computes its operand, the elements are reduced in the
+    /// order of memory, and a long body still runs on several threads.
     fn total(&self, step: &Step) -> Option<usize> {
         let Reduction { op, attributes, x, ty } = self.reduction(step)?;
         let Work::Body(code) = &self.last_step()?.work else { return None };

@@ -1,9 +1,9 @@
 //! Convolutions, as products of the kernel and a matrix of the input's patches.
 //!
 //! Both operands are first brought into the canonical layout `[batch][channel][spatial…]`. The
-//! patches are laid out tile by tile, so that the matrix of a large image never exists as a whole.
-//! A group with one output channel, as in depthwise convolutions, would use each patch once. Rows of the input are
-//! then accumulated in place.
+//! patches are computed tile by tile, so that the matrix of a large image is never stored as a
+//! whole. A group with one output channel, as in depthwise convolutions, would use each patch once.
+//! Rows of the input are then accumulated in place.
 
 use nxla_expr::Conv;
 use nxla_tensor::{HostTensor, Shape};
@@ -18,8 +18,8 @@ use crate::kernels::movement::permuted;
 use crate::kernels::number::{Number, match_number};
 use crate::kernels::window::WindowAxis;
 
-/// Positions of the result whose patches are laid out at a time, and bytes of those patches, which are to stay
-/// in the second-level cache.
+/// Positions of the result whose patches are computed at a time, and the bytes of those patches,
+/// which should stay in the second-level cache.
 const TILE: usize = 1024;
 const LEAST_TILE: usize = 128;
 const TILE_STEP: usize = 64;
@@ -61,11 +61,12 @@ pub(super) fn conv(
 pub(super) struct Geometry {
     /// Images of the result.
     batch: usize,
-    /// Groups of output channels; each sees its own channels, or its own part of the batch.
+    /// Groups of output channels; each reads separate input channels, or a separate part of the
+    /// batch.
     groups: usize,
     batch_groups: usize,
     in_channels: usize,
-    /// Input channels that one output channel sees.
+    /// Input channels that one output channel reads.
     group_channels: usize,
     group_outputs: usize,
     axes: Vec<WindowAxis>,
@@ -75,7 +76,7 @@ pub(super) struct Geometry {
     out_size: usize,
 }
 
-/// Reads what one tap of the kernel sees of a row from the positions that begin at `column`.
+/// Reads the inputs of one tap of the kernel in a row, for the positions that begin at `column`.
 fn read_along_result<T: Copy>(
     axis: &WindowAxis,
     row: &[T],
@@ -86,8 +87,8 @@ fn read_along_result<T: Copy>(
     read_inside(row, (column * axis.stride) as i64 + axis.offset(tap), axis.stride, out);
 }
 
-/// Adds what the taps of a row of the kernel see of a row of the input, from neighbouring positions.
-/// There is nothing outside.
+/// Adds the products of the taps of a kernel row with a row of the input, for neighboring
+/// positions. No tap is outside of the row.
 #[inline(always)]
 fn add_runs<T: Number>(
     axis: &WindowAxis,
@@ -174,7 +175,8 @@ impl Geometry {
         });
     }
 
-    /// Adds up rows of the input, a part of a row of the result at a time; each group has one output.
+    /// Adds rows of the input into the result, a part of a row at a time; each group has one
+    /// output.
     fn run_in_place<T: Number>(
         &self,
         cx: Cx<'_>,
@@ -206,7 +208,7 @@ impl Geometry {
         });
     }
 
-    /// Adds what all taps of a kernel see of all channels from neighbouring positions of a row.
+    /// Adds the products of all taps and channels for neighboring positions of a row.
     fn add_taps<T: Number>(
         &self,
         channels: &[T],
@@ -228,7 +230,7 @@ impl Geometry {
         }
     }
 
-    /// The input channels that a group of output channels sees of an image.
+    /// The input channels of an image that a group of output channels reads.
     fn channels<'a, T>(&self, input: &'a [T], image: usize, group: usize) -> &'a [T] {
         let (image, channel) = if self.batch_groups > 1 {
             (group * self.batch + image, 0)
@@ -320,7 +322,7 @@ impl Geometry {
         }
     }
 
-    /// The row of the input, without its last axis, that a tap sees from a row of the result.
+    /// The row of the input, without its last axis, that a tap reads for a row of the result.
     fn row_of(&self, mut tap: usize, mut position: usize) -> Option<usize> {
         let (mut row, mut step) = (0, 1);
         for axis in self.axes[..self.axes.len() - 1].iter().rev() {

@@ -1,8 +1,8 @@
 //! Products of matrices.
 //!
-//! Large products of floats go to a [kernel](crate::kernels::matrix), which adds up in the element's own
-//! precision. Products of a vector, and small ones, are bound by memory or by overhead anyway, so
-//! they add up in `f64` and are rounded once. Integers wrap.
+//! Large products of floats use a [kernel](crate::kernels::matrix), which accumulates in the
+//! precision of the elements. Products with a vector and small products are bound by memory or
+//! overhead, so they accumulate in `f64` and are rounded once. Integers wrap.
 
 use smallvec::SmallVec;
 
@@ -20,8 +20,8 @@ const LANES: usize = 32;
 /// Columns of a small product whose sums are kept on the stack.
 const FEW: usize = 64;
 
-/// Rows that are added up at a time: those of so few columns by one task, and others while their sums are
-/// at hand.
+/// The number of rows that are accumulated at a time: by one task if there are few columns, and
+/// otherwise while their sums are in the cache.
 const LEAST_ROWS: usize = 1 << 6;
 const SHORT_ROW: usize = 16;
 const TOGETHER: usize = 4;
@@ -30,7 +30,7 @@ const DEEP: usize = 8;
 /// Short rows that are multiplied by a vector at a time.
 const BLOCK: usize = 64;
 
-/// Sums that are worked on at a time, few enough to stay in the cache.
+/// The number of sums that are accumulated at a time, few enough to stay in the cache.
 const COLUMNS: usize = 1024;
 
 /// The sizes of a batch of products of `[rows][inner]` by `[inner][columns]`.
@@ -123,7 +123,7 @@ fn product<T: Number + Kernels>(
     });
 }
 
-/// Each element of a column times each of a row.
+/// Each element of a column times each element of a row.
 fn outer<T: Number>(cx: Cx<'_>, column: &[T], row: &[T], out: &mut [T]) {
     cx.rows(out, row.len(), row.len(), |first, out| {
         vectorize(
@@ -137,7 +137,7 @@ fn outer<T: Number>(cx: Cx<'_>, column: &[T], row: &[T], out: &mut [T]) {
     });
 }
 
-/// A product of so few multiplications that setting out on one takes longer.
+/// A product with so few multiplications that setting up a large product takes longer.
 fn small<T: Number>(left: &[T], right: &[T], inner: usize, columns: usize, out: &mut [T]) {
     match columns {
         2 => narrow::<T, 2>(left, right, inner, out),
@@ -156,7 +156,7 @@ fn small<T: Number>(left: &[T], right: &[T], inner: usize, columns: usize, out: 
     }
 }
 
-/// The same for so few columns that their sums stay in registers.
+/// The same as [`small`] for so few columns that their sums stay in registers.
 fn narrow<T: Number, const N: usize>(left: &[T], right: &[T], inner: usize, out: &mut [T]) {
     let ((right, _), (out, _)) = (right.as_chunks::<N>(), out.as_chunks_mut::<N>());
     vectorize(
@@ -175,7 +175,7 @@ fn narrow<T: Number, const N: usize>(left: &[T], right: &[T], inner: usize, out:
     );
 }
 
-/// The elements in the wanted order of axes.
+/// The elements in the given order of axes.
 fn in_order<'a, T: Number>(
     cx: Cx<'_>,
     factor: Factor<'a, T>,
@@ -231,8 +231,9 @@ fn runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T], inner: usize, out: &m
     });
 }
 
-/// The same for rows that have too few elements for vectors of their own. A block of them is multiplied as
-/// if it were one row, by the vector over and over; sums are those of neighbours while their number is even.
+/// The same as [`runs`] for rows with too few elements for a vector. A block of rows is multiplied
+/// as if it were one row, by a repetition of the vector. Neighboring products are then added
+/// pairwise while their number is even.
 fn short_runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T::Sum], out: &mut [T]) {
     let inner = vector.len();
     let weights = context::collected((0..BLOCK * inner).map(|at| vector[at % inner]));
@@ -271,7 +272,7 @@ fn short_runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T::Sum], out: &mut 
     });
 }
 
-/// Writes what `N` neighbours each come to.
+/// Writes the sum of each group of `N` neighbors.
 #[inline(always)]
 fn joined<T: Number, const N: usize>(sums: &[T::Sum], out: &mut [T]) {
     for (out, sums) in out.iter_mut().zip(sums.as_chunks::<N>().0) {
@@ -283,8 +284,8 @@ fn joined<T: Number, const N: usize>(sums: &[T::Sum], out: &mut [T]) {
     }
 }
 
-/// The products of a few rows and a vector. A sum takes as long as those of several rows, which do not wait
-/// for each other, and memory is read faster at several places.
+/// The products of a few rows and a vector. The sums of several rows are independent, so they take
+/// as long as the sum of one row, and memory is read faster at several places.
 #[inline(always)]
 fn few_rows<T: Number, const ROWS: usize>(
     rows: &[T],
@@ -321,7 +322,7 @@ fn few_rows<T: Number, const ROWS: usize>(
     sums
 }
 
-/// The product of two vectors, in parts where they are long.
+/// The product of two vectors, in several parts if they are long.
 fn one_run<T: Number>(cx: Cx<'_>, x: &[T], y: &[T]) -> T::Sum {
     let of_part = |x: &[T], y: &[T]| {
         let mut sum = T::EMPTY_SUM;
@@ -339,7 +340,7 @@ fn one_run<T: Number>(cx: Cx<'_>, x: &[T], y: &[T]) -> T::Sum {
     parts.into_iter().fold(T::EMPTY_SUM, T::add)
 }
 
-/// The product of two vectors, one part of a long one.
+/// The product of two vectors, or of one part of long vectors.
 #[inline(always)]
 fn run<T: Number>(x: &[T], y: &[T], is_fused: bool) -> T::Sum {
     let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
@@ -357,7 +358,7 @@ fn run<T: Number>(x: &[T], y: &[T], is_fused: bool) -> T::Sum {
     T::add(narrowed(sums, &T::add), ends)
 }
 
-/// `out` is the sum of the rows of `matrix`, each times its element of `weights`.
+/// `out` is the sum of the rows of `matrix`, each multiplied by its element of `weights`.
 fn combined_rows<T: Number>(cx: Cx<'_>, weights: &[T], matrix: &[T], out: &mut [T]) {
     let columns = out.len();
     if columns <= SHORT_ROW && weights.len() >= FEW {
@@ -384,7 +385,7 @@ fn combined_rows<T: Number>(cx: Cx<'_>, weights: &[T], matrix: &[T], out: &mut [
     });
 }
 
-/// The same in parts of `rows` rows, which are read sequentially.
+/// The same as [`combined_rows`] in parts of `rows` rows, which are read sequentially.
 fn combined_parts<T: Number>(cx: Cx<'_>, weights: &[T], matrix: &[T], rows: usize, out: &mut [T]) {
     let columns = out.len();
     let parts: Vec<_> = weights.chunks(rows).zip(matrix.chunks(rows * columns)).collect();
@@ -402,8 +403,8 @@ fn combined_parts<T: Number>(cx: Cx<'_>, weights: &[T], matrix: &[T], rows: usiz
     out.iter_mut().zip(total).for_each(|(out, sum)| *out = T::narrow(sum));
 }
 
-/// The sums of many rows of a few columns each, which are read as if they had [`SHORT_ROW`]: what is
-/// behind a row belongs to the next one, and its sums are left out.
+/// The sums of many rows of a few columns each. Each row is read as if it had [`SHORT_ROW`]
+/// columns; the additional elements belong to the next row, and their sums are dropped.
 fn combined_short_rows<T: Number>(
     cx: Cx<'_>,
     weights: &[T],
@@ -496,7 +497,7 @@ fn add_rows<T: Number>(
     );
 }
 
-/// A large product, spread over threads; `false` where the type has no blocked product.
+/// A large product, split among threads; `false` if the type has no blocked product.
 fn blocked<T: Number + Kernels>(
     cx: Cx<'_>,
     sizes: Sizes,

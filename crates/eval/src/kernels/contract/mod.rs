@@ -1,4 +1,4 @@
-//! Contractions: dot products and convolutions, both brought to products of matrices.
+//! Contractions: dot products and convolutions, both computed as products of matrices.
 
 mod conv;
 mod matmul;
@@ -71,7 +71,7 @@ pub(crate) struct Side {
     contract: usize,
     /// True if the contracted axis comes first in memory.
     contract_first: bool,
-    /// In which order elements are copied, if neither order of its axes is the one in memory.
+    /// The order in which elements are copied, if neither order of the axes is the order in memory.
     pub(crate) order: Option<Strided>,
 }
 
@@ -85,7 +85,7 @@ impl Product {
         Self { dtype, batches, left, right }
     }
 
-    /// The product of operands that are multiplied in their own dtype.
+    /// The product of operands that are multiplied without conversion.
     pub(crate) fn in_dtype(
         attributes: &Dot,
         left: &TensorType,

@@ -1,7 +1,8 @@
 //! Phase decomposition of convolutions with a dilated input, such as derivatives of strided convolutions.
 //!
-//! Most taps of the kernel meet gaps of the input. The taps that meet elements depend only on the remainder of the
-//! position. Each remainder (phase) is therefore a convolution of a smaller kernel and the input without gaps.
+//! Most taps of the kernel fall on gaps of the input. The taps that fall on elements depend only on
+//! the remainder of the position. Each remainder (phase) is therefore a convolution of a smaller
+//! kernel and the input without gaps.
 
 use nxla_expr::Conv;
 
@@ -11,7 +12,7 @@ use crate::kernels::matrix::Kernels;
 use crate::kernels::number::Number;
 use crate::kernels::strided::Strided;
 
-/// Positions of the result along one axis that see the same taps of the kernel, and those taps.
+/// Positions of the result along one axis that use the same taps of the kernel, and these taps.
 #[derive(Clone, Copy)]
 struct Phase {
     /// Every `step`th position from the first on, `count` of them.
@@ -74,7 +75,7 @@ pub(super) fn run<T: Number + Kernels>(
     }
 }
 
-/// The positions along an axis by what they see.
+/// The positions along an axis, grouped by the taps that they use.
 fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
     let (gap, dilation, low) =
         (conv.input_dilation[axis], conv.kernel_dilation[axis], conv.padding[axis].0);

@@ -1,4 +1,4 @@
-//! Tensors made from nothing but their type, and random words.
+//! Tensors that depend only on their type, and random words.
 
 mod threefry;
 

@@ -1,8 +1,8 @@
 //! Random words by the cipher Threefry-2x32 of twenty rounds (Salmon et al., "Parallel random numbers: as
 //! easy as 1, 2, 3", 2011).
 //!
-//! The body of the block says the same by some hundred operations on vectors. Here all rounds of a few
-//! words stay in the registers of the processor.
+//! The body of the block computes the same words by about a hundred operations on vectors. Here all
+//! rounds of a few words stay in registers.
 
 use nxla_tensor::{DType, HostTensor, Shape};
 
@@ -19,8 +19,8 @@ const PIECE: usize = TASK_ELEMENTS / 4;
 /// The cost of a pair, in moved elements.
 const COST: usize = 8;
 
-/// Words of 32 bits for the counters 0, 1, 2… and their partners, which are those after them, for each
-/// key. An odd one has 0 as its partner.
+/// Words of 32 bits for each key. The counters 0, 1, 2… are encrypted in pairs: the first half of
+/// the counters with the second half. If the count is odd, the last counter is paired with 0.
 pub(crate) fn random_words(
     cx: Cx<'_>,
     keys: &HostTensor,
@@ -87,7 +87,7 @@ fn schedules(keys: &HostTensor) -> impl Iterator<Item = [u32; 3]> {
     keys.iter().map(|&[first, second]| [first, second, first ^ second ^ PARITY])
 }
 
-/// Encrypts the counters that begin at two places.
+/// Encrypts the counters that begin at `x` and at `y`.
 fn fill_pairs(keys: [u32; 3], x: u32, y: u32, firsts: &mut [u32], seconds: &mut [u32]) {
     vectorize(
         #[inline(always)]

@@ -268,8 +268,8 @@ pub(crate) fn select_kernel(size: usize) -> Kernel {
     }
 }
 
-/// `min(max(x, low), high)`, as XLA's clamp: NaN among the three comes out, and where the bounds
-/// cross, the upper one wins.
+/// `min(max(x, low), high)`, as XLA's clamp: the result is NaN if an operand is NaN, and the upper
+/// bound wins if the bounds cross.
 pub(crate) fn clip_kernel(dtype: Compute) -> Kernel {
     macro_rules! integer {
         ($t:ident) => {
@@ -299,7 +299,7 @@ pub(crate) fn clip_kernel(dtype: Compute) -> Kernel {
     }
 }
 
-/// The elements themselves, where an op changes nothing but the name of their dtype.
+/// Copies the elements, for an op that only changes the dtype.
 pub(crate) fn copy_kernel(size: usize) -> Kernel {
     match size {
         1 => kernel!(|x: u8| -> u8 { x }),

@@ -1,9 +1,9 @@
 //! Code for a group of element-wise ops, run block by block.
 //!
-//! A group is a straight line of instructions over blocks of a few thousand elements, so that
-//! what one instruction writes is still in the cache when the next one reads it, and a chain of
-//! ops reads and writes memory once. A single op is a group of one. A group may have several
-//! results, of one shape, which later instructions read where they are written.
+//! A group is a list of instructions over blocks of a few thousand elements. The values that one
+//! instruction writes are still in the cache when the next instruction reads them, so a chain of
+//! ops reads and writes memory once. A single op is a group of one instruction. A group may have
+//! several results of one shape, which later instructions read in place.
 
 use nxla_tensor::{DType, Shape};
 use smallvec::SmallVec;
@@ -24,7 +24,7 @@ pub(crate) enum Loc {
     Result(u16),
     /// A value that is computed once for all blocks.
     Once(u16),
-    /// Stands for an operand that a kernel does not have.
+    /// The placeholder for an operand that a kernel does not have.
     None,
 }
 
@@ -47,14 +47,14 @@ pub(crate) struct Instruction {
     pub(crate) size: u8,
 }
 
-/// How an input is read.
+/// The access to an input.
 #[derive(Clone, Debug)]
 pub(crate) enum Access {
-    /// It has the shape of the group.
+    /// The input has the shape of the group.
     Same,
-    /// It has one element.
+    /// The input has one element.
     Single,
-    /// It is broadcast along some axes.
+    /// The input is broadcast along some axes.
     Strided(Box<Strided>),
 }
 
@@ -123,7 +123,7 @@ pub(crate) struct Code {
     pub(crate) widest: u8,
     /// The cost per element, in sixteenths of a nanosecond: the time of a vector instruction for four bytes.
     pub(crate) cost: usize,
-    /// The function of two inputs of the result's dtype that the code computes, if there is one.
+    /// The function of two inputs of the result's dtype, if the code computes only this function.
     pub(crate) zip: Option<(Zip, [u16; 2])>,
     /// The dtypes of the results; there is at least one.
     pub(crate) results: SmallVec<[DType; 2]>,

@@ -1,7 +1,7 @@
 //! Kernels that convert between dtypes by the rules of [`Scalar::cast`](nxla_tensor::Scalar::cast).
 //!
-//! Every pair of storage types has a generic loop, in which the scalar disappears in compilation.
-//! The pairs that programs use all the time have loops that become vector code.
+//! Every pair of storage types has a generic loop, in which the compiler removes the scalar.
+//! Frequent pairs have loops that compile to vector code.
 
 use bytemuck::Pod;
 use half::slice::HalfFloatSliceExt;
@@ -11,7 +11,7 @@ use super::lanes::{Kernel, Src, kernel, map1_near};
 use super::{ROUND_F32, ROUND_F64, vectorize};
 use crate::context::{self, Cx, Fault};
 
-/// The tensor in another dtype; another handle to the same one where it has that dtype.
+/// The tensor in another dtype; another handle to the same tensor if it has that dtype.
 pub(crate) fn convert(cx: Cx<'_>, x: &HostTensor, to: DType) -> Result<HostTensor, Fault> {
     let from = x.dtype();
     if from == to {
@@ -27,7 +27,8 @@ pub(crate) fn convert(cx: Cx<'_>, x: &HostTensor, to: DType) -> Result<HostTenso
     })
 }
 
-/// A tensor of a dtype to which no other handle exists: this tensor if it fits, and a copy otherwise.
+/// A tensor of a dtype to which no other handle exists: this tensor if possible, and a copy
+/// otherwise.
 pub(crate) fn owned(cx: Cx<'_>, mut tensor: HostTensor, dtype: DType) -> Result<HostTensor, Fault> {
     if tensor.dtype() != dtype {
         return convert(cx, &tensor, dtype);
@@ -38,8 +39,8 @@ pub(crate) fn owned(cx: Cx<'_>, mut tensor: HostTensor, dtype: DType) -> Result<
     context::build_bytes(tensor.dtype(), tensor.shape(), |out| out.copy_from_slice(tensor.bytes()))
 }
 
-/// Fills `out` with the integers that follow on `first`, as elements of a dtype. They wrap in integers that
-/// are too narrow.
+/// Fills `out` with consecutive integers from `first` on, as elements of a dtype. They wrap in
+/// narrow integer dtypes.
 pub(crate) fn count_from(first: usize, dtype: DType, out: &mut [u8]) {
     let end = i32::try_from(first.saturating_add(out.len() / dtype.size()));
     match (dtype, end) {
@@ -64,7 +65,7 @@ pub(crate) fn count_from(first: usize, dtype: DType, out: &mut [u8]) {
     }
 }
 
-/// The integers that follow on `first`, as what is made of them.
+/// Consecutive integers from `first` on, converted by `make`.
 fn count_up<T>(first: i32, numbers: &mut [T], make: impl Fn(i32) -> T) {
     vectorize(
         #[inline(always)]
@@ -88,7 +89,7 @@ macro_rules! saturated {
     }};
 }
 
-/// The kernels from floats to integers that fit in the low bits of one.
+/// The kernels from floats to integers that are the low bits of a wider integer.
 macro_rules! truncated {
     (f32, $to:ident) => {
         kernel!(|x: f32| -> $to { small_to_i32(saturated!(x, f32, $to)) as $to })
@@ -98,7 +99,7 @@ macro_rules! truncated {
     };
 }
 
-/// The kernels from floats to integers of 64 bits, which are vectorized for small numbers.
+/// The kernels from floats to 64-bit integers, which are vectorized for small numbers.
 macro_rules! truncated_far {
     ($from:ident) => {
         |srcs, out| {
@@ -116,14 +117,14 @@ macro_rules! truncated_far {
     };
 }
 
-/// The kernel between numbers of the machine, by its own conversion.
+/// The kernel between primitive types, by Rust's conversion.
 macro_rules! cast {
     ($from:ident, $to:ident) => {
         kernel!(|x: $from| -> $to { x as $to })
     };
 }
 
-/// The kernel that tells numbers from zero.
+/// The kernel that compares numbers with zero.
 macro_rules! told_from_zero {
     ($from:ident) => {
         kernel!(|x: $from| -> u8 { u8::from(x != 0 as $from) })
@@ -190,7 +191,7 @@ pub(crate) fn convert_kernel(from: DType, to: DType) -> Kernel {
     }
 }
 
-/// The generic kernels; storage types do not tell the width of sub-byte integers.
+/// The generic kernels. Storage types do not determine the width of sub-byte integers.
 fn from_storage<S: Element>(to: DType) -> Kernel {
     match to {
         DType::Pred => {
@@ -211,7 +212,8 @@ fn narrow<S: Element, T: Element>(x: S, to: DType) -> T {
     T::from_scalar(x.to_scalar().cast(to))
 }
 
-/// A loop without copies for each instruction set, because there are hundreds of pairs.
+/// A loop that is compiled once instead of for each instruction set, because there are hundreds of
+/// pairs.
 #[inline(always)]
 fn convert_each<S: Pod, T: Pod>([source, ..]: [Src<'_>; 3], out: &mut [u8], f: impl Fn(S) -> T) {
     let from: &[S] = bytemuck::cast_slice(source.bytes);
@@ -227,7 +229,7 @@ fn convert_each<S: Pod, T: Pod>([source, ..]: [Src<'_>; 3], out: &mut [u8], f: i
     }
 }
 
-/// Small numbers, as most are, take a third of the time.
+/// Small numbers, the frequent case, take a third of the time.
 fn f32_to_i32(srcs: [Src<'_>; 3], out: &mut [u8]) {
     map1_near(
         srcs,

@@ -1,7 +1,7 @@
 //! Quotients and remainders of integers.
 //!
-//! Machines divide integers one at a time, and floats in vectors: so integers are divided as floats that hold
-//! all of their digits, or multiplied by the inverse of a divisor that is known.
+//! Processors divide integers one at a time, and floats in vectors. Integers are therefore divided
+//! as floats that represent them exactly, or multiplied by the inverse of a known divisor.
 
 use nxla_expr::BinaryOp;
 
@@ -9,9 +9,10 @@ use super::ROUND_F64;
 use super::dtype::Compute;
 use super::lanes::{Kernel, map3_near};
 
-/// `x / y` towards zero modulo the width, and anything for a `y` of zero. There are vectors for quotients of
-/// floats, and one that has twice the digits of an integer cannot round up to the next: a quotient that is not
-/// whole is at least `1 / x` of its size below that.
+/// `x / y` rounded toward zero, modulo the width; the result for a zero `y` is unspecified. The
+/// quotient is computed in floats with twice the digits of the integers. It cannot round up to the
+/// next integer, because a quotient that is not an integer is below it by at least `1 / x` of its
+/// magnitude.
 macro_rules! divided {
     ($t:ident through f32) => {
         |x: $t, y: $t| {
@@ -31,8 +32,9 @@ macro_rules! divided {
 }
 pub(super) use divided;
 
-/// The kernel of `x`, of a divisor `y` that is not zero, and of `1 / y`: the remainder, or the quotient. Numbers that
-/// are [`NEAR`] are multiplied by the inverse. Behind the last elements of a block the divisor is zero.
+/// The kernel of `x`, of a nonzero divisor `y`, and of `1 / y`: the remainder or the quotient.
+/// Numbers below [`NEAR`] are multiplied by the inverse. After the last elements of a block, the
+/// divisor is zero.
 macro_rules! by_inverse {
     ($is_remainder:expr, $t:ident) => {{
         macro_rules! near {
@@ -68,7 +70,7 @@ macro_rules! by_inverse {
     }};
 }
 
-/// The bound of integers whose products have few enough digits.
+/// The bound of integers whose products fit in the significand of a float.
 const NEAR: u64 = 1 << 49;
 
 #[inline(always)]
@@ -80,8 +82,9 @@ fn quotient_of_near(x: i64, inverse: f64) -> i64 {
     rounded.to_bits().wrapping_sub(ROUND_F64.to_bits()) as i64
 }
 
-/// The kernel of quotients or remainders by a divisor that is not zero and the same for all elements: of `x`, of the
-/// divisor, and of its inverse in `f64`. Narrower integers are divided as fast as floats.
+/// The kernel of quotients or remainders by a nonzero divisor that is the same for all elements.
+/// The operands are `x`, the divisor, and its inverse in `f64`. Narrower integers are divided as
+/// fast as floats.
 pub(crate) fn known_divisor_kernel(op: BinaryOp, dtype: Compute) -> Option<Kernel> {
     let is_remainder = op == BinaryOp::Remainder;
     match dtype {

@@ -1,8 +1,8 @@
 //! Running the code of a group.
 //!
-//! Registers live in one buffer per thread, which is kept between runs, so that a group of
-//! scalars allocates nothing but its result. An input that is overwritten by the result, and one
-//! that is broadcast, is first copied to a register block by block.
+//! Each thread stores its registers in one buffer, which later runs reuse, so that a group of
+//! scalars only allocates its result. An input that the result overwrites, or that is broadcast, is
+//! first copied to a register block by block.
 
 use std::ops::Range;
 
@@ -17,7 +17,8 @@ use crate::context::{self, Args, Cx, Fault, LINE, Results};
 use crate::kernels::limits::REGISTER_BYTES;
 use crate::kernels::strided::Strided;
 
-/// Elements that pieces for threads are multiples of: few, so that the last is as long as the others.
+/// The size of pieces for threads is a multiple of this number of elements, which is small so that
+/// the last piece is about as long as the others.
 const PIECE: usize = 1024;
 
 /// Bytes of the largest element.
@@ -26,31 +27,31 @@ const MAX_SIZE: usize = 16;
 /// An input of a run.
 #[derive(Clone, Copy)]
 pub(crate) enum Feed<'a> {
-    /// Read where it is.
+    /// The input is read in place.
     Whole(&'a [u8]),
-    /// Its one element is repeated.
+    /// The input has one element, which is repeated.
     Single(&'a [u8]),
-    /// Copied to a register by a rule, from this element of the rule's on.
+    /// The input is copied to a register by an access rule, from this element of the rule on.
     Strided(&'a [u8], &'a Strided, usize),
-    /// It is what a result holds before it is written, and is copied to a register.
+    /// The input is overwritten by a result, so it is copied to a register.
     Overwritten(usize),
-    /// It is what a result holds before it is written, and is read there.
+    /// The input is overwritten by a result, and is read in place before.
     Below(usize),
 }
 
-/// For each input the elements of a block, if they are read where they are.
+/// For each input, the elements of a block, if they are read in place.
 type InPlace<'a> = SmallVec<[Option<&'a [u8]>; 4]>;
 
 pub(crate) type Feeds<'a> = SmallVec<[Feed<'a>; 4]>;
 
-/// For each result the operand whose memory it takes, if there is one.
+/// For each result, the operand whose memory it reuses, if there is one.
 type Reused = SmallVec<[Option<usize>; 2]>;
 
 /// The same elements of each result.
 pub(crate) type Outs<'a> = SmallVec<[&'a mut [u8]; 2]>;
 
 impl Code {
-    /// Computes the group. A result takes the memory of an operand of its type that dies here.
+    /// Computes the group. A result reuses the memory of an operand of its type that dies here.
     ///
     /// A group of scalars can also run on vectors of `lanes` elements. An operand with one element is then repeated.
     pub(crate) fn run(
@@ -110,7 +111,7 @@ impl Code {
         }
     }
 
-    /// Computes all elements, in pieces that are shared out if that pays.
+    /// Computes all elements, in pieces that are shared among threads if that pays.
     fn fill(&self, cx: Cx<'_>, feeds: &[Feed<'_>], len: usize, mut outs: Outs<'_>) {
         let steps = len.saturating_mul(self.cost);
         let grid = Grid::of(self, feeds);
@@ -131,7 +132,7 @@ impl Code {
         cx.each(pieces, |(first, mut outs)| run(first, &mut outs));
     }
 
-    /// An operand that is to be taken, since its memory can hold a result.
+    /// An operand whose memory can hold a result.
     fn reusable(&self, args: &mut Args<'_>, dtype: DType, len: usize) -> Option<usize> {
         (0..self.inputs.len()).find(|&index| {
             let input = &self.inputs[index];
@@ -225,8 +226,9 @@ impl Code {
         }
     }
 
-    /// The place of the elements of a block in each input. Inputs that cannot be read in place are copied to registers;
-    /// inputs that are the same in all blocks are copied for the first block only.
+    /// The location of the elements of a block in each input. Inputs that cannot be read in place
+    /// are copied to registers; inputs that are the same in all blocks are copied only for the
+    /// first block.
     fn stage<'a>(
         &self,
         feeds: &[Feed<'a>],
@@ -341,8 +343,8 @@ pub(crate) fn split_off<'o>(outs: &mut Outs<'o>, bytes: impl Iterator<Item = usi
         .collect()
 }
 
-/// The elements of a block of at most `block` in which inputs that come again and again do so a whole number of
-/// times, if there are several blocks: they are copied once then.
+/// The number of elements of a block, at most `block`, in which each periodic input completes whole
+/// periods, if there are several blocks. Periodic inputs are then copied only once.
 fn whole_periods(feeds: &[Feed<'_>], block: usize, len: usize) -> usize {
     let period = |feed: &Feed<'_>| match feed {
         Feed::Strided(_, rule, _) => rule.period(),

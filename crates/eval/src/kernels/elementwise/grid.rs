@@ -13,10 +13,10 @@ use super::exec::{Feed, Feeds, Outs};
 use crate::context::Cx;
 use crate::kernels::strided::Window;
 
-/// Rows that take less to copy than to begin.
+/// Rows for which a copy is faster than starting a loop.
 const SHORTEST: usize = 32;
 
-/// Of how many elements one is computed in vain at most.
+/// At most one in this many elements is computed in vain.
 const WASTE: usize = 8;
 
 /// Inputs that are windows of one grid, or single elements.
@@ -25,12 +25,12 @@ pub(super) struct Grid<'a> {
     feeds: Feeds<'a>,
     /// Elements of a row of the windows.
     columns: usize,
-    /// Elements from the begin of a row to the begin of the next row.
+    /// Elements from the start of a row to the start of the next row.
     pitch: usize,
 }
 
 impl<'a> Grid<'a> {
-    /// Inputs of a run as windows of a grid, if that spares copies.
+    /// The inputs of a run as windows of a grid, if that saves copies.
     pub(super) fn of(code: &Code, feeds: &[Feed<'a>]) -> Option<Self> {
         let (mut shifted, mut windows) = (Feeds::new(), 0);
         let mut grid = None;
@@ -61,7 +61,7 @@ impl<'a> Grid<'a> {
         self.columns
     }
 
-    /// Computes the elements of the results that begin at `first`, where a row does, on the calling
+    /// Computes the elements of the results from `first` on, where a row starts, on the calling
     /// thread.
     pub(super) fn run_rows(&self, cx: Cx<'_>, code: &Code, first: usize, outs: &mut [&mut [u8]]) {
         let (pitch, columns) = (self.pitch, self.columns);
@@ -86,7 +86,8 @@ impl<'a> Grid<'a> {
         });
     }
 
-    /// Copies the rows in a block of the grid, which begins at `at`, to where they are in a result.
+    /// Copies the rows of a block of the grid, which begins at `at`, to their positions in a
+    /// result.
     fn put_rows(&self, size: usize, mut at: usize, block: &[u8], out: &mut [u8]) {
         let (start, end) = (at, at + block.len() / size);
         while at < end {

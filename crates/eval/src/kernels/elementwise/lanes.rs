@@ -27,7 +27,7 @@ pub(crate) struct Src<'a> {
 }
 
 impl<'a> Src<'a> {
-    /// Stands for the operands that a kernel does not have.
+    /// The placeholder for operands that a kernel does not have.
     pub(crate) const NONE: Src<'static> = Src { bytes: &[], splat: true };
 
     #[inline(always)]
@@ -61,7 +61,7 @@ impl<'a, T: Pod> Lanes<'a, T> {
         rest.first_chunk().expect("an operand is as long as the result")
     }
 
-    /// The operands of the last loop, which computes `len` elements: these, and zeros.
+    /// The operands of the last loop, which computes `len` elements: these elements, then zeros.
     #[inline(always)]
     fn last(self, whole: usize, shorts: usize, len: usize) -> [T; SHORT] {
         let mut padded = [T::zeroed(); SHORT];
@@ -70,7 +70,7 @@ impl<'a, T: Pod> Lanes<'a, T> {
     }
 }
 
-/// The elements of a result in chunks: long ones, short ones, and what is left.
+/// The elements of a result in chunks: long chunks, short chunks, and the remaining elements.
 #[inline(always)]
 fn in_chunks<R: Pod>(out: &mut [u8]) -> (&mut [[R; LANES]], &mut [[R; SHORT]], &mut [R]) {
     let (long, rest) = bytemuck::cast_slice_mut::<u8, R>(out).as_chunks_mut();
@@ -78,8 +78,8 @@ fn in_chunks<R: Pod>(out: &mut [u8]) -> (&mut [[R; LANES]], &mut [[R; SHORT]], &
     (long, short, rest)
 }
 
-/// Computes the bytes `$bytes` chunk by chunk: `$chunk` gets the elements of a result, and of the operands,
-/// that belong to one inner loop. The last chunk has room for more elements than the block.
+/// Computes the bytes `$bytes` chunk by chunk. `$chunk` receives the elements of the result and of
+/// the operands of one inner loop. The last chunk may have more elements than the block.
 macro_rules! in_loops {
     ($bytes:expr, |$out:ident: $r:ty, $($x:ident),+| $chunk:expr) => {{
         let (long, short, rest) = in_chunks::<$r>($bytes);
@@ -112,9 +112,9 @@ macro_rules! in_loops {
     }};
 }
 
-/// Defines for a number of operands: a loop, which is a function because references that are arguments are known not
-/// to overlap; a function that computes a block; and one that uses the equal and faster function `fast` for inner
-/// loops whose elements are all `near`.
+/// Defines three functions for a number of operands: a loop, which is a separate function because
+/// reference arguments are known not to overlap; a function that computes a block; and a function
+/// that uses the equal but faster function `fast` for inner loops whose elements are all `near`.
 macro_rules! maps {
     ($($chunk:ident $map:ident $map_near:ident ($($x:ident: $t:ident = $at:literal),+);)*) => {$(
         #[inline(always)]

@@ -1,4 +1,4 @@
-//! Element-wise ops: kernels, groups of them, and running groups block by block.
+//! Element-wise ops: their kernels, groups of ops, and the execution of groups block by block.
 
 mod binary;
 mod code;

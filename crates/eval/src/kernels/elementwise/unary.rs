@@ -28,7 +28,7 @@ pub(crate) fn unary_kernel(op: UnaryOp, dtype: Compute) -> Kernel {
     }
 }
 
-/// Ops whose operands have become floats before they get to a kernel.
+/// Unreachable: operands of these ops are converted to floats before a kernel receives them.
 fn not_on_integers(op: UnaryOp) -> ! {
     unreachable!("{} computes in floats", op.name())
 }
@@ -66,7 +66,7 @@ unsigned_kernels!(unsigned_u16, u16);
 unsigned_kernels!(unsigned_u32, u32);
 unsigned_kernels!(unsigned_u64, u64);
 
-/// Signed integers have the bits of unsigned ones, but for their signs.
+/// The kernels of signed integers: kernels of unsigned integers, except for functions of the sign.
 macro_rules! signed_kernels {
     ($name:ident, $t:ident, $unsigned:ident) => {
         fn $name(op: UnaryOp) -> Kernel {
@@ -133,7 +133,7 @@ macro_rules! real_kernels {
 real_kernels!(real_f32, f32);
 real_kernels!(real_f64, f64);
 
-/// The kernel that changes the sign of floats of so few bytes, which is their first bit.
+/// The kernel that changes the sign bit of floats of at most two bytes.
 pub(crate) fn sign_kernel(op: UnaryOp, size: usize) -> Kernel {
     match (op, size) {
         (UnaryOp::Abs, 1) => kernel!(|x: u8| -> u8 { x & 0x7f }),

@@ -21,7 +21,8 @@ impl<F: FnOnce(bool)> pulp::WithSimd for Vectorized<F> {
     }
 }
 
-/// Runs `work` with the widest vectors of the machine. It has to be inlined for that to help.
+/// Runs `work` with the widest vectors of the processor. `work` must be inlined to be compiled with
+/// them.
 #[inline(always)]
 pub(crate) fn vectorize(work: impl FnOnce()) {
     vectorize_fused(

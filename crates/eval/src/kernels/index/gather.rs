@@ -1,8 +1,8 @@
-//! Gathers, and the places that gathers and scatters speak of.
+//! The gather kernel, and the index arithmetic that gather and scatter share.
 //!
-//! The last axis of the indices holds one coordinate for each indexed axis. What lies at these
-//! coordinates is a *window*: the axes that are not indexed. Coordinates of a gather are clamped;
-//! a scatter drops updates whose coordinates fall outside.
+//! The last axis of the indices holds one coordinate for each indexed axis. The coordinates select a
+//! *window*, which spans the axes that are not indexed. A gather clamps its coordinates; a scatter
+//! drops updates whose coordinates are out of bounds.
 
 use nxla_expr::TensorType;
 use nxla_tensor::{DType, HostTensor};
@@ -47,7 +47,8 @@ impl Places {
     }
 }
 
-/// Coordinates as `s64`. Those beyond are outside of every tensor, and stay so.
+/// The coordinates as `s64`. Coordinates above its range are out of range for every tensor, and
+/// remain so.
 pub(super) fn coordinates(cx: Cx<'_>, indices: &HostTensor) -> Result<HostTensor, Fault> {
     if indices.dtype() == DType::U64 {
         let limit = |&at: &u64| i64::try_from(at).unwrap_or(i64::MAX);
@@ -57,8 +58,8 @@ pub(super) fn coordinates(cx: Cx<'_>, indices: &HostTensor) -> Result<HostTensor
     convert(cx, indices, DType::S64)
 }
 
-/// The coordinates of each window. With no indexed axes each list is empty, but there are as many
-/// as there are windows.
+/// The coordinates of each window. Without indexed axes, the lists are empty, but there is one for
+/// each window.
 pub(super) fn lists(
     indices: &[i64],
     width: usize,
@@ -128,7 +129,7 @@ fn gather_each<I: Copy + Sync + TryInto<usize>>(
     })
 }
 
-/// Gathers elements. The arguments of a function are known not to overlap.
+/// Gathers elements. A separate function, because reference arguments are known not to overlap.
 fn take<T: Copy, I: Copy + TryInto<usize>>(x: &[T], indices: &[I], out: &mut [T]) {
     let Some(last) = x.len().checked_sub(1) else { return };
     for (out, &at) in out.iter_mut().zip(indices) {

@@ -1,7 +1,7 @@
 //! The largest elements of each row, without sorting all of them.
 //!
-//! Elements are mapped to sort keys. Vector code skips the elements that are not better than the worst of the best so
-//! far, which are nearly all.
+//! Elements are mapped to sort keys. Vector code skips the elements that are not larger than the
+//! smallest candidate so far, which are nearly all elements.
 
 use nxla_tensor::{DType, HostTensor, Shape};
 
@@ -11,19 +11,19 @@ use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::limits::TASK_ELEMENTS;
 use crate::kernels::ordered::{match_ordered, widened_float};
 
-/// Elements of a row that one task looks through.
+/// The number of elements of a row that one task searches.
 const PART: usize = 4 * TASK_ELEMENTS;
 
-/// Elements that are passed over together.
+/// The number of elements that are skipped together.
 const BLOCK: usize = 64;
 
-/// Returns true if looking for the largest is less work than sorting.
+/// Returns true if searching for the largest elements is less work than sorting.
 pub(crate) fn pays(k: usize, size: usize) -> bool {
     k <= size / 8
 }
 
-/// The `k` largest elements of the last axis, largest first, and their positions as `s32`. Of equal
-/// elements the first ones are taken, in order.
+/// The `k` largest elements of the last axis, largest first, and their positions as `s32`. Among
+/// equal elements, earlier ones come first.
 pub(crate) fn top_k(cx: Cx<'_>, x: &HostTensor, k: usize) -> Result<[HostTensor; 2], Fault> {
     let (dtype, rank) = (x.dtype(), x.rank());
     let size = x.shape()[rank - 1];
@@ -49,7 +49,7 @@ pub(crate) fn top_k(cx: Cx<'_>, x: &HostTensor, k: usize) -> Result<[HostTensor;
     })
 }
 
-/// Writes the positions of the largest elements of a row, as many as there is room for.
+/// Writes the positions of the largest elements of a row until `out` is full.
 fn largest<T: Keyed>(cx: Cx<'_>, row: &[T], out: &mut [i32]) {
     let k = out.len();
     let part = |index: usize| {
@@ -67,7 +67,8 @@ fn largest<T: Keyed>(cx: Cx<'_>, row: &[T], out: &mut [i32]) {
     }
 }
 
-/// The `k` best of a part that begins at `first`, or all if there are fewer, in any order.
+/// The `k` largest elements of a part that begins at `first`, or all elements if there are fewer,
+/// in any order.
 fn candidates<T: Keyed>(part: &[T], first: usize, k: usize) -> Vec<T::Pair> {
     // Inverted keys have the opposite order, so that the least is the best.
     let key = |x: T| !x.equal_key();

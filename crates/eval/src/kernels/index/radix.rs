@@ -1,11 +1,11 @@
 //! Sorting unsigned keys, by their digits.
 //!
-//! Elements are mapped to unsigned integers first (see [`super::sort`]), which are ordered by their bits. Short runs
-//! are compared. Long runs pass through memory twice: each thread
-//! spreads a part of the keys over buckets, by their leading bits, and then each bucket, which fits
-//! into the cache of a core, is sorted by counting, from a low digit to the highest one. Digits that
-//! would tell apart few keys of a bucket are left out; the keys that this leaves out of order are
-//! found and compared in the end.
+//! Elements are mapped to unsigned integers first (see [`super::sort`]), which are ordered by their
+//! bits. Short runs are sorted by comparison. Long runs pass through memory twice: each thread
+//! distributes a part of the keys to buckets by their leading bits. Then each bucket, which fits
+//! into the cache of a core, is sorted by counting, from a low digit to the highest one. Low digits
+//! that would distinguish few keys of a bucket are omitted; the remaining unordered keys are sorted
+//! by comparison at the end.
 
 use std::ops::Range;
 
@@ -18,14 +18,14 @@ use crate::kernels::limits::{BLOCK_ELEMENTS, CACHE_BYTES};
 const DIGIT: u32 = 11;
 const COUNTERS: usize = 1 << DIGIT;
 
-/// Below this, comparing beats counting.
+/// The size of a bucket below which comparison is faster than counting.
 const SHORT_BUCKET: usize = 1 << 8;
 
 /// Bits of a bin. Bins far outnumber buckets, so that numbers with common leading bits, such as floats of one order of
 /// magnitude, still fill buckets evenly.
 const BIN: u32 = 16;
 
-/// Keys that are looked at to find out which leading bits to go by.
+/// The number of keys that are sampled to choose the leading bits.
 const SAMPLE: usize = 1 << 10;
 
 /// Keys that are read at a time.
@@ -38,9 +38,9 @@ const LONGEST_PART: usize = u32::MAX as usize / 2;
 pub(super) trait Key: bytemuck::Pod + Ord + Default + Send + Sync {
     /// The distance to a lower key in multiples of `1 << shift`; only its lower bits if the distance is large.
     fn above(self, least: Self, shift: u32) -> usize;
-    /// The bits that this key's distance to a lower one takes.
+    /// The number of bits of the distance from a lower key to this key.
     fn width_above(self, least: Self) -> u32;
-    /// The key with zeros for its lower bits.
+    /// The key with its `low` lowest bits cleared.
     fn without(self, low: u32) -> Self;
 }
 
@@ -68,8 +68,8 @@ pub(super) type Read<'a, K> = &'a (dyn Fn(usize, &mut [K]) + Sync);
 /// Is called once for each sorted key, while it is in the cache.
 pub(super) type Finish<'a, K> = &'a (dyn Fn(&mut [K]) + Sync);
 
-/// Sorts the keys that are read into `out`. Keys that differ below the bit `low` only must be in
-/// order already.
+/// Sorts the keys that are read into `out`. Keys that differ only below the bit `low` must be in
+/// order before the call.
 pub(super) fn sort<K: Key>(
     cx: Cx<'_>,
     out: &mut [K],
@@ -112,7 +112,8 @@ pub(super) fn sort<K: Key>(
     });
 }
 
-/// Memory for a while; `None` if there is none left, without which comparing takes longer but works.
+/// Temporary memory, or `None` if an allocation fails; the caller then sorts by comparison, which
+/// is slower.
 fn scratch(bytes: usize) -> Option<HostTensor> {
     HostTensor::zeros(DType::U8, [bytes]).ok()
 }
@@ -160,11 +161,12 @@ impl<K: Key> Bins<K> {
     }
 }
 
-/// Bins are put together to buckets that are not much larger than wanted, unless a bin is.
+/// Buckets: groups of bins. A bucket is not much larger than the target size, unless a single bin
+/// is.
 struct Buckets {
     of_bin: Vec<u16>,
     sizes: Vec<usize>,
-    /// For each part, where in it the next key of each bucket goes.
+    /// For each part, the position in it for the next key of each bucket.
     places: Vec<Vec<u32>>,
 }
 
@@ -190,7 +192,7 @@ impl Buckets {
         Self { of_bin, sizes, places }
     }
 
-    /// For each bucket its pieces, which lie where the places are by now, and its room in `out`.
+    /// For each bucket, its pieces, which end at the current positions, and its part of `out`.
     fn tasks<'a, K>(
         &self,
         keys: &'a [K],
@@ -219,7 +221,7 @@ fn counts_to_places(counts: &mut [u32]) {
     }
 }
 
-/// The least key, but for its lower bits, and the greatest one.
+/// The smallest key without its lower bits, and the largest key.
 fn extent<K: Key>(keys: &[K]) -> (K, K) {
     keys.iter().fold((keys[0], keys[0]), |(least, most), &key| (least.min(key), most.max(key)))
 }
@@ -246,7 +248,7 @@ struct Digits<K> {
 }
 
 impl<K: Key> Digits<K> {
-    /// `None` if all keys are equal, but for bits below `low`.
+    /// The digits of a bucket; `None` if all keys are equal except for bits below `low`.
     fn new(pieces: &[&[K]], len: usize, low: u32) -> Option<Self> {
         let extents = pieces.iter().map(|piece| extent(piece));
         let (least, most) = extents.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
@@ -276,7 +278,7 @@ impl<K: Key> Digits<K> {
     }
 }
 
-/// Sorts what is in the pieces into `out`, on this thread.
+/// Sorts the keys of the pieces into `out`, on this thread.
 fn sort_bucket<K: Key>(pieces: &[&[K]], out: &mut [K], low: u32, work: &mut Work<K>) {
     let digits = if out.len() < SHORT_BUCKET { None } else { Digits::new(pieces, out.len(), low) };
     let Some(digits) = digits else {
@@ -315,7 +317,7 @@ fn sort_bucket<K: Key>(pieces: &[&[K]], out: &mut [K], low: u32, work: &mut Work
     }
 }
 
-/// Counts how often each digit has each value.
+/// Counts the occurrences of each value of each digit.
 fn count_digits<K: Key>(pieces: &[&[K]], digits: Digits<K>, counts: &mut Vec<[u32; COUNTERS]>) {
     counts.clear();
     counts.resize(digits.count as usize, [0; COUNTERS]);
@@ -334,7 +336,7 @@ fn count_digits<K: Key>(pieces: &[&[K]], digits: Digits<K>, counts: &mut Vec<[u3
     }
 }
 
-/// Sorts neighbouring keys that share all digits.
+/// Sorts neighboring keys that share all digits.
 fn mend<K: Key>(keys: &mut [K], digits: Digits<K>) {
     let mut at = 1;
     while at < keys.len() {

@@ -39,7 +39,7 @@ impl Scatter {
         Ok(Self { places, indices, width: axes.len(), updates, result })
     }
 
-    /// Calls `put` with each window of the result that is inside, and its update, in order.
+    /// Calls `put` with each window of the result that is in range, and its update, in order.
     fn for_each<T: bytemuck::Pod>(
         mut self,
         cx: Cx<'_>,
@@ -77,7 +77,8 @@ impl Scatter {
     }
 }
 
-/// Scatters single elements along an axis of this size and step. The arguments of a function are known not to overlap.
+/// Scatters single elements along an axis of this size and step. A separate function, because
+/// reference arguments are known not to overlap.
 fn put_each<T: Copy, I: Copy + TryInto<usize>>(
     out: &mut [T],
     (size, step): (usize, usize),
@@ -136,7 +137,7 @@ pub(crate) fn combined(
     convert(cx, &result, ty.dtype)
 }
 
-/// Replaces in order: of several updates of one element the last one stays.
+/// Replaces elements in order: of several updates of one element, the last one remains.
 pub(super) fn indexed_put(
     cx: Cx<'_>,
     axes: &[usize],

@@ -1,4 +1,4 @@
-//! Counting by bisection what comes before numbers in an increasing vector.
+//! Binary search: counts the elements of an increasing vector that come before each number.
 
 use std::sync::OnceLock;
 
@@ -10,12 +10,13 @@ use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::BLOCK_ELEMENTS;
 use crate::kernels::ordered::match_ordered;
 
-/// Numbers that are searched side by side: each step waits for the memory that the one before it
-/// read.
+/// The number of searches that run together, because each step waits for the memory that the
+/// previous step read.
 const TOGETHER: usize = 64;
 
-/// For each of `x` how many elements of `sorted` come before it, as `s32`. The search reads the same
-/// elements as the body of the block, so that the results are equal even if the vector is not sorted.
+/// For each element of `x`, the number of elements of `sorted` that come before it, as `s32`. The
+/// search reads the same elements as the body of the block, so that the results are equal even if
+/// the vector is not sorted.
 pub(crate) fn search(
     cx: Cx<'_>,
     sorted: &HostTensor,
@@ -66,7 +67,7 @@ fn counts<T: Element>(
     })
 }
 
-/// For each of some numbers how many elements come before it.
+/// For each number, the count of elements that come before it.
 #[inline(always)]
 fn bisected<T: Element>(
     sorted: &[T],

@@ -41,7 +41,7 @@ fn operands(args: &Args<'_>, first: usize) -> impl Iterator<Item = i64> {
     (first..args.len()).map(|index| context::integer(args.get(index)))
 }
 
-/// The places of a slice whose starts are all known.
+/// The elements of a slice whose starts are all constants.
 pub(crate) fn known_slice(x: &Shape, attributes: &Slice) -> Places {
     places(x, attributes, std::iter::empty())
 }

@@ -1,8 +1,8 @@
 //! Sorting along an axis. NaN counts as the largest number, and equal elements keep their order.
 //!
-//! Elements become unsigned keys of the same order, so that there is one sort for all dtypes. Where
-//! positions are asked for, the position is the lower half of the key: that makes all keys different
-//! and the sort stable.
+//! Elements become unsigned keys of the same order, so that there is one sort for all dtypes. If
+//! positions are requested, the lower half of the key is the position, which makes all keys
+//! distinct and the sort stable.
 
 use nxla_expr::Sort;
 use nxla_tensor::{DType, HostTensor};
@@ -26,7 +26,8 @@ pub(super) trait Keyed: Ordered {
     /// The key. The key of `-0.0` is one less than the key of `0.0`.
     fn key(self) -> Self::Key;
     fn of_key(key: Self::Key) -> Self;
-    /// The key of a number equal to this one, the same for all equal numbers.
+    /// The key for comparisons of equality: equal numbers, such as `0.0` and `-0.0`, have the same
+    /// key.
     fn equal_key(self) -> Self::Key;
     fn pair(key: Self::Key, position: usize) -> Self::Pair;
     fn position(pair: Self::Pair) -> i64;
@@ -155,7 +156,7 @@ fn sort_run<T: Keyed>(cx: Cx<'_>, x: &[T], inner: usize, descending: bool, out: 
     places.zip(&keys).for_each(|(out, &key)| *out = element(key));
 }
 
-/// Brings sorted zeros into the order in which they came: they are equal, but their keys are not.
+/// Restores the original order of zeros in a sorted run: they are equal, but their keys are not.
 fn keep_zeros<E: Copy, K: Key>(
     zeros: Option<[K; 2]>,
     sorted: &mut [E],
@@ -207,8 +208,8 @@ fn read_run<T: Copy, K>(
     run.for_each(|(at, (out, &x))| *out = key(first + at, x));
 }
 
-/// Calls `sort` for each run along the axis, with the position of its first element, the result from
-/// there to the end of the block, and the distance of its elements.
+/// Calls `sort` for each run along the axis. The arguments are the position of its first element,
+/// the result from this element to the end of the block, and the distance between its elements.
 fn each_run<R: Send>(
     cx: Cx<'_>,
     plane: Plane,

@@ -1,5 +1,5 @@
-//! Eigenvalues of matrices without symmetry, for callers that have data: no op computes them, since
-//! nothing of the kind is known on a device.
+//! Eigenvalues of matrices without symmetry, for callers with data on the host. There is no op for
+//! them, because XLA has no algorithm for them on devices.
 
 use nxla_tensor::{Complex, DType, HostTensor, Shape, TensorError};
 

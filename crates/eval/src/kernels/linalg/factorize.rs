@@ -1,8 +1,8 @@
-//! Factorisations of matrices, done by a [kernel](crate::kernels::matrix) one matrix at a time.
+//! Matrix factorizations, which a [kernel](crate::kernels::matrix) computes one matrix at a time.
 //!
-//! All parts of one matrix lie side by side in a row of numbers while the batch is worked on, by
-//! several threads where that pays; then each part is collected into a tensor. The results of a matrix
-//! with NaN or infinities are NaN, also if an iteration does not converge.
+//! The kernel writes all factors of one matrix side by side into one row of numbers, and runs on
+//! several threads for large batches. `collect` then copies each factor of all matrices into a tensor.
+//! The factors are NaN if the matrix has NaN or infinities, or if an iteration does not converge.
 
 use nxla_expr::{Factorization, TensorType};
 use nxla_tensor::{DType, HostTensor};
@@ -12,8 +12,8 @@ use super::systems::{MOST_ROWS, eliminate};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
 
-/// The parts of a factorisation of `a`, which has one more than the axes of a batch of matrices;
-/// `types` are the result types of the op.
+/// The factors of `a`, which has one more axis than its batch of matrices; `types` are the result
+/// types of the op.
 pub(super) fn factorize(
     cx: Cx<'_>,
     factorization: Factorization,
@@ -79,8 +79,8 @@ fn parts<T: Field + 'static>(
     Ok(collected)
 }
 
-/// Elements of a matrix from which on its factorisation, which cannot be told to stop, is left behind
-/// by who does not want it any more. It takes a tenth of a second or longer.
+/// The number of elements from which the factorization of a matrix runs on a detached thread,
+/// because it cannot be cancelled and takes a tenth of a second or longer.
 fn many(factorization: Factorization) -> usize {
     match factorization {
         Factorization::Lu => 1 << 21,
@@ -89,7 +89,7 @@ fn many(factorization: Factorization) -> usize {
     }
 }
 
-/// One part of every matrix, which lies at `range` of each row of numbers.
+/// Copies one factor of every matrix, which is at `range` of each row, into a tensor.
 fn collect<T: Field>(
     cx: Cx<'_>,
     results: &[T],

@@ -1,8 +1,9 @@
 //! The discrete Fourier transform along one axis.
 //!
-//! A line of real numbers whose length is even is transformed as half as many complex ones: the
-//! spectra of its elements at even and at odd places are the two halves of theirs, and the second
-//! half of the result mirrors the first.
+//! A line of real numbers of even length is transformed as a complex line of half the length, whose
+//! real and imaginary parts are the elements at even and odd positions. The spectra of both are
+//! then separated and combined. The second half of the result is the conjugate mirror image of the
+//! first half.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::reduce::Plane;
 
-/// The axis is cut to the length of the transform, or padded with zeros.
+/// The axis is truncated to the length of the transform, or padded with zeros.
 pub(super) fn fft(
     cx: Cx<'_>,
     attributes: Fft,
@@ -49,7 +50,7 @@ pub(super) fn fft(
 struct Transform<T> {
     attributes: Fft,
     plan: Arc<dyn nxla_fourier::Fft<T>>,
-    /// For lines of real numbers that are read as pairs.
+    /// The roots of unity, for lines of real numbers that are read as pairs.
     roots: Option<Arc<[Complex<T>]>>,
 }
 
@@ -65,7 +66,7 @@ impl<T: Real> Transform<T> {
         Transform { attributes, plan, roots }
     }
 
-    /// Fills what the plan transforms from a line, and the rest with zeros.
+    /// Fills the input of the plan from a line, and pads it with zeros.
     fn fill<A: Copy>(&self, to: &mut [Complex<T>], line: &[A], read: &impl Fn(A) -> Complex<T>) {
         let line = &line[..line.len().min(self.attributes.length)];
         if self.roots.is_none() {
@@ -84,8 +85,8 @@ impl<T: Real> Transform<T> {
         }
     }
 
-    /// Writes the spectra of lines of `count` elements, which begin `stride` after one another, to places
-    /// that do so `apart`.
+    /// Writes the spectra of lines of `count` elements. Consecutive lines begin `stride` elements
+    /// apart, and their spectra `apart` elements apart.
     fn run<A: Copy>(
         &self,
         lines: &[A],
@@ -118,8 +119,8 @@ impl<T: Real> Transform<T> {
         }
     }
 
-    /// Writes the spectra of some columns of a matrix, whose rows begin `inner` after one another, to the
-    /// same columns of `rows`. Neighbours go together, since they share cache lines.
+    /// Writes the spectra of some columns of a matrix with `inner` columns to the same columns of
+    /// `rows`. Neighboring columns are transformed together, because they share cache lines.
     fn run_columns<A: Copy + Default>(
         &self,
         x: &[A],
@@ -162,8 +163,8 @@ impl<T: Real> Transform<T> {
     }
 }
 
-/// Writes the spectrum of a real line from that of its pairs of neighbours, whose second half mirrors
-/// the first.
+/// Writes the spectrum of a real line from the spectrum of its pairs of neighbors. The second half
+/// mirrors the first half.
 fn unfold<T: Real>(pairs: &[Complex<T>], roots: &[Complex<T>], out: &mut [Complex<T>]) {
     let half = pairs.len();
     let (first, second) = out.split_at_mut(half);
@@ -199,7 +200,7 @@ const TOGETHER: usize = 16;
 /// the cache.
 const GAP: usize = 8;
 
-/// Into how many parts columns are cut for each thread.
+/// The number of parts of columns for each thread.
 const TASKS: usize = 8;
 
 /// Numbers of a spectrum that are computed at a time.
@@ -218,9 +219,9 @@ fn unfold_block<T: Real>(
     }
 }
 
-/// The number at a place from those of the spectrum of pairs at this place and at the mirrored one: half
-/// of the sum with its conjugate is what elements at even places make of it, half of the difference,
-/// divided by `i`, what those at odd places do.
+/// An element of the spectrum, from the element of the pair spectrum at this position and at the
+/// mirrored position. Half of the sum with its conjugate is the spectrum of the even positions;
+/// half of the difference, divided by `i`, is the spectrum of the odd positions.
 #[inline(always)]
 fn unfolded<T: Real>(this: Complex<T>, mirrored: Complex<T>, root: Complex<T>) -> Complex<T> {
     let half = T::of(0.5);
@@ -270,8 +271,8 @@ where
     })
 }
 
-/// The rows of `length` by `inner` matrices in parts of `width` columns, each with where the same columns begin in
-/// matrices of `count` rows.
+/// The rows of `length` by `inner` matrices, in parts of `width` columns. Each part contains the
+/// start of the same columns in matrices of `count` rows.
 fn columns<C>(
     out: &mut [C],
     (length, inner): (usize, usize),

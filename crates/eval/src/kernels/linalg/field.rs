@@ -1,4 +1,4 @@
-//! The numbers that linear algebra computes with.
+//! The number types of linear algebra.
 
 use std::iter::Sum;
 use std::ops::{Div, Mul, Sub};
@@ -61,12 +61,13 @@ macro_rules! fields {
 }
 fields!(f32 f64);
 
-/// The dtype that matrices of a floating one are computed in: their own, or `f32` where that is narrower.
+/// The dtype in which matrices of a float dtype are computed: the same dtype, or `f32` for narrower
+/// floats.
 pub(super) fn computed(dtype: DType) -> DType {
     if dtype.is_complex() || dtype == DType::F64 { dtype } else { DType::F32 }
 }
 
-/// Binds a type to the numbers of a dtype that [`computed`] returns.
+/// Binds a type to the number type of a dtype that [`computed`] returns.
 macro_rules! match_field {
     ($dtype:expr, $t:ident => $result:expr) => {{
         use nxla_tensor::{Complex, DType};

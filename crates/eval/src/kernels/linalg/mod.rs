@@ -1,5 +1,5 @@
-//! Fourier transforms, factorisations and triangular systems, batched over leading axes and computed
-//! in the dtype of what is given.
+//! Fourier transforms, factorizations and triangular systems, batched over leading axes and
+//! computed in the dtype of the operands.
 
 #[cfg(feature = "linalg")]
 mod eigen;

@@ -5,7 +5,7 @@ use nxla_tensor::HostTensor;
 
 use crate::context::{Cx, Fault};
 
-/// Says which feature is missing.
+/// Returns the error that names the missing feature.
 pub(super) fn fft(_: Cx<'_>, _: Fft, _: &HostTensor, _: &TensorType) -> Result<HostTensor, Fault> {
     Err(Fault::Feature { name: "fft" })
 }

@@ -9,7 +9,7 @@ use nxla_tensor::{DType, HostTensor};
 use super::field::{Field, match_field};
 use crate::context::{self, Cx, Fault};
 
-/// Rows up to which going one by one is faster than blocks.
+/// The number of rows up to which processing row by row is faster than processing blocks.
 pub(super) const MOST_ROWS: usize = 32;
 
 /// Returns true if [`solve`] computes the results of a program on `[factors, order, b]`.
@@ -75,7 +75,7 @@ fn solutions<T: Field>(
     })
 }
 
-/// The factors of a matrix, and for how many right sides its system is solved.
+/// The factors of a matrix, and the number of right-hand sides.
 #[derive(Clone, Copy)]
 struct System<'a, T> {
     factors: &'a [T],
@@ -142,8 +142,8 @@ fn subtract<'a, T: Field>(
     }
 }
 
-/// Makes of a square matrix its factors, by the largest pivot of each column, and puts the numbers of rows,
-/// which were in order, into theirs.
+/// Replaces a square matrix by its factors, with the largest pivot of each column, and applies the
+/// row exchanges to `order`, which holds the row numbers in increasing order.
 pub(super) fn eliminate<T: Field>(a: &mut [T], order: &mut [T], side: usize) {
     for column in 0..side {
         let size = |a: &[T], row: usize| a[row * side + column].square();

@@ -1,7 +1,7 @@
-//! Triangular systems and the Cholesky factorisation.
+//! Triangular solves and the Cholesky factorization.
 //!
-//! Both read one triangle of their matrix only. Large ones are computed by a
-//! [kernel](crate::kernels::matrix).
+//! Both read one triangle of their matrix only. A [kernel](crate::kernels::matrix) computes those of
+//! large matrices.
 
 use nxla_expr::{TensorType, Transform, TriangularSolve};
 use nxla_tensor::HostTensor;
@@ -39,7 +39,7 @@ fn factors<T: Field>(cx: Cx<'_>, a: &HostTensor, side: usize) -> Result<HostTens
     })
 }
 
-/// Row by row (Cholesky–Banachiewicz); whether the matrix is positive definite.
+/// Factors row by row (Cholesky-Banachiewicz); returns whether the matrix is positive definite.
 fn factor<T: Field>(a: &[T], l: &mut [T], side: usize) -> bool {
     for row in 0..side {
         let (done, current) = l.split_at_mut(row * side);
@@ -62,8 +62,8 @@ fn factor<T: Field>(a: &[T], l: &mut [T], side: usize) -> bool {
     true
 }
 
-/// Solves `a x = b` or `x a = b`. The other triangle of `a` is not read; a zero on the diagonal
-/// divides like any other zero.
+/// Solves `a x = b` or `x a = b`. The other triangle of `a` is not read. A zero on the diagonal
+/// causes a division by zero.
 pub(super) fn solve(
     cx: Cx<'_>,
     attributes: TriangularSolve,
@@ -128,14 +128,14 @@ fn solutions<T: Field>(
     Ok(x)
 }
 
-/// Systems of one matrix from which they are solved together.
+/// The number of systems of one matrix from which they are solved together.
 const FEW: usize = 8;
 
 /// The orientation of a triangular matrix.
 #[derive(Clone, Copy)]
 pub(crate) struct System {
     pub(crate) side: usize,
-    /// True if the first unknown is the one that stands alone in its equation.
+    /// True if the first equation contains only the first unknown.
     pub(crate) from_first: bool,
     /// True if rows and columns are exchanged.
     pub(crate) swapped: bool,
@@ -148,7 +148,7 @@ impl System {
         if self.conjugated { a[index].conjugate() } else { a[index] }
     }
 
-    /// Substitutes the unknowns that are known already, one equation after the other.
+    /// Solves the equations in order by substituting the known unknowns.
     fn solve<T: Field>(self, a: &[T], x: &mut [T]) {
         for step in 0..self.side {
             let row = if self.from_first { step } else { self.side - 1 - step };

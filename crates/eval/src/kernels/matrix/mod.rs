@@ -16,15 +16,15 @@ use crate::kernels::linalg::System;
 /// Writes one product, split into about this many parts for threads.
 pub(crate) type Product<T> = fn(Sizes, Factor<'_, T>, Factor<'_, T>, usize, &mut [T]);
 
-/// Writes the lower-triangular factor of a matrix of this side; whether the matrix is positive
-/// definite.
+/// Writes the lower-triangular factor of a matrix of this side; returns whether the matrix is
+/// positive definite.
 pub(crate) type Cholesky<T> = fn(&[T], usize, &mut [T]) -> bool;
 
-/// Solves the systems of a matrix in place; whether the unknowns of each are neighbours, and in how
-/// many parts for threads.
+/// Solves the systems of a matrix in place. The last arguments are whether the unknowns of each
+/// system are contiguous, and the number of parts for threads.
 pub(crate) type Substitute<T> = fn(&[T], System, &mut [T], bool, usize);
 
-/// Writes the parts of a factorisation of a matrix of these rows and columns.
+/// Writes the factors of a matrix of these rows and columns.
 pub(crate) type Factorize<T> = fn(Factorization, &[T], usize, usize, &mut [T]);
 
 /// The kernels for matrices of a type of numbers.

@@ -10,7 +10,8 @@ use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::limits::{BLOCK_ELEMENTS, PART_ELEMENTS};
 use crate::kernels::ordered::{Ordered, match_ordered, widened_float};
 
-/// NaN beats every number; among equals, and among several NaN, the attribute decides.
+/// Finds the index of the extremum. NaN wins against every number; among equal elements, and among
+/// several NaN, the attribute `tie_high` decides.
 pub(super) fn arg_reduce(
     cx: Cx<'_>,
     op: ArgReduceOp,
@@ -44,23 +45,23 @@ pub(super) fn arg_reduce(
 
 /// A search for an extremum.
 struct Search<T, F> {
-    /// No element is strictly worse.
+    /// An element that no other element is worse than.
     worst: T,
-    /// True if the first is strictly better than the second; not if one is NaN.
+    /// Returns true if the first element is better than the second; false if one of them is NaN.
     is_better: F,
-    /// True if the last of several equal ones is wanted.
+    /// True if the last of several equal elements is selected.
     tie_high: bool,
 }
 
 impl<T: Ordered, F: Fn(T, T) -> bool> Search<T, F> {
-    /// The better of two, or some NaN if there is one.
+    /// The better of two elements, or NaN if one of them is NaN.
     #[inline(always)]
     fn picked(&self, a: T, b: T) -> T {
         if (self.is_better)(a, b) | a.is_not_a_number() { a } else { b }
     }
 
-    /// Returns true if an element takes the place of the best so far, which stands before it. Without
-    /// branches, so that blocks are passed over at once.
+    /// Returns true if an element replaces the best element so far, which precedes it. The code has
+    /// no branches, so that blocks can be skipped in vectors.
     #[inline(always)]
     fn replaces(&self, new: T, best: T) -> bool {
         let is_nan = best.is_not_a_number();
@@ -106,9 +107,9 @@ fn search<T: Ordered>(
     })
 }
 
-/// Columns that are searched side by side, and rows whose numbers fit in few bits.
+/// The number of columns that are searched together, and of rows whose numbers fit in few bits.
 const COLUMNS: usize = 256;
-/// Stands for a row of an earlier block.
+/// The placeholder for a row of an earlier block.
 const BEFORE: u32 = u32::MAX;
 
 /// The positions of the extrema of the columns of a block.
@@ -155,7 +156,8 @@ fn replace_in_row<T: Ordered>(
 /// Elements that are searched together.
 const BLOCK: usize = 64;
 
-/// The position of the extremum of a row: first the extremum, then where it is.
+/// The position of the extremum of a row: first the extremum is computed, then its position is
+/// searched.
 #[inline(always)]
 fn in_row<T: Ordered>(row: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> i64 {
     let (mut best, mut at) = (extremum(&row[..row.len().min(BLOCK_ELEMENTS)], search), 0);
@@ -170,8 +172,8 @@ fn in_row<T: Ordered>(row: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> i
     (at * BLOCK_ELEMENTS + place.expect("the extremum is an element")) as i64
 }
 
-/// The extremum of a piece of a row, which is some NaN if there is one. Elements may count twice, so that
-/// the last lanes overlap those before.
+/// The extremum of a piece of a row, or NaN if the piece contains NaN. Elements may be compared
+/// twice, because the last lanes overlap the lanes before.
 #[inline(always)]
 fn extremum<T: Ordered>(piece: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> T {
     let pick = |a: T, b: T| search.picked(a, b);
@@ -185,7 +187,7 @@ fn extremum<T: Ordered>(piece: &[T], search: &Search<T, impl Fn(T, T) -> bool>) 
     narrowed(a, &pick)
 }
 
-/// The first place of an element that is in a piece, or the last one. Every NaN is like every other.
+/// The first or the last position of an element in a piece. All NaN are equal.
 #[inline(always)]
 fn position<T: Ordered>(piece: &[T], element: T, is_last: bool) -> Option<usize> {
     let is_nan = element.is_not_a_number();

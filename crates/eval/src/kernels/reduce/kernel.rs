@@ -23,30 +23,31 @@ const LANES: usize = 16;
 pub(super) const GROUPS: usize = 4;
 pub(crate) const ROUND: usize = GROUPS * LANES;
 
-/// Runs of fewer elements have fewer lanes, which take less to join, and several runs are reduced side by
-/// side. Runs that come in parts are longer.
+/// The length below which a run has fewer lanes, which take less time to combine, and several runs
+/// are reduced together. Runs that arrive in parts are longer.
 pub(super) const SHORT: usize = 1024;
 pub(crate) const FEW_LANES: usize = 8;
 const SIDE_BY_SIDE: usize = 4;
 
-/// Accumulators that are worked on at a time: few enough to stay in the cache, and enough for a row
-/// of them to be worth fetching, since prefetching begins anew with each.
+/// The number of accumulators that are updated at a time: few enough to stay in the cache, and
+/// enough for long reads of a row, because prefetching starts anew with each read.
 const COLUMNS: usize = 1024;
 
-/// Results that are too few to share out.
+/// The number of results that are too few to divide among threads.
 const FEW: usize = 8;
 
-/// Rows of few columns that are taken as one.
+/// The number of rows of few columns that are processed as one row.
 const TOGETHER: usize = 16;
 
 /// Rows that are added to the accumulators at a time.
 const ROWS: usize = 4;
 
-/// Elements of a partial result of a long reduction, and rows of one of several columns: enough for
-/// partial results to be few.
+/// The number of rows of a partial result of a long reduction with several columns; large enough
+/// that there are few partial results.
 const PART_ROWS: usize = 128;
 
-/// An associative operation: how an element enters, and how partial results join.
+/// An associative operation: the function that adds an element, and the function that combines
+/// partial results.
 #[derive(Clone, Copy)]
 pub(super) struct Reducer<A, S, M> {
     /// The neutral element.
@@ -55,7 +56,7 @@ pub(super) struct Reducer<A, S, M> {
     pub(super) merge: M,
 }
 
-/// How an element enters a partial result.
+/// The function that adds an element to a partial result.
 pub(super) trait Step<A, T>: Fn(A, T) -> A + Copy + Sync {}
 impl<A, T, F: Fn(A, T) -> A + Copy + Sync> Step<A, T> for F {}
 
@@ -63,8 +64,8 @@ impl<A, T, F: Fn(A, T) -> A + Copy + Sync> Step<A, T> for F {}
 pub(super) trait Sum: bytemuck::Pod + Send + Sync {}
 impl<A: bytemuck::Pod + Send + Sync> Sum for A {}
 
-/// The value of an extremum of no elements, in the dtype of the operand, which may be narrower than the dtype
-/// that computes it. Other reductions do not use it.
+/// The result of an extremum of an empty set, in the dtype of the operand, which may be narrower
+/// than the compute dtype. Other reductions do not use it.
 pub(super) fn neutral(op: ReduceOp, dtype: DType) -> Scalar {
     match op {
         ReduceOp::Max => dtype.min_value(),
@@ -76,7 +77,7 @@ pub(super) fn neutral(op: ReduceOp, dtype: DType) -> Scalar {
 /// The operand of a reduction.
 #[derive(Clone, Copy)]
 pub(crate) enum Elements<'a> {
-    /// The middle part of a plane that is there.
+    /// Stored elements: the middle part of a plane.
     There(&'a [u8], Plane),
     /// Elements that are computed during the reduction, and their number, see [`Make`].
     Made(usize, &'a Make<'a>),
@@ -111,7 +112,7 @@ pub(super) fn reduce<T: Element, A: Sum, R: Element>(
     }
 }
 
-/// Reduces rows of as many elements as there are results, piece by piece.
+/// Reduces rows that have one element for each result, piece by piece.
 fn fill_made<T: Element, A: Sum, R>(
     cx: Cx<'_>,
     len: usize,
@@ -142,7 +143,7 @@ fn fill_made<T: Element, A: Sum, R>(
     }
 }
 
-/// Adds elements to the accumulators of a row, from this column on, and returns the column behind them.
+/// Adds elements to the accumulators of a row, from this column on, and returns the next column.
 fn add_elements<T: Element, A: Copy>(
     sums: &mut [A],
     mut column: usize,
@@ -211,7 +212,7 @@ fn in_plane<T: Element, A: Sum, R: Element>(
     }
 }
 
-/// Reduces the first part of a plane and the last one.
+/// Reduces the first part and the last part of a plane.
 fn at_both_ends<T: Element, A: Sum, R: Element>(
     cx: Cx<'_>,
     x: &[T],
@@ -241,7 +242,7 @@ fn at_both_ends<T: Element, A: Sum, R: Element>(
     });
 }
 
-/// Runs of `count` neighbouring elements, one result for each.
+/// Reduces runs of `count` contiguous elements to one result each.
 fn runs<T: Element, A: Sum, R>(
     x: &[T],
     count: usize,
@@ -285,8 +286,9 @@ impl<T: Copy> Run<T> for &[T] {
     }
 }
 
-/// Reduces `count` runs of one length of fewer than [`SHORT`] elements, a few at a time, because each run waits for its
-/// own additions. The order does not depend on the neighbours of a run. The last run fills the last group.
+/// Reduces `count` runs of one length of fewer than [`SHORT`] elements. Several runs are reduced
+/// together, because the additions of one run depend on each other. The order of additions in a run
+/// does not depend on the other runs. The last run is repeated to fill the last group.
 pub(super) fn short_runs<T: Copy, U: Run<T>, A: Copy>(
     run: impl Fn(usize) -> U,
     count: usize,
@@ -310,8 +312,8 @@ pub(super) fn short_runs<T: Copy, U: Run<T>, A: Copy>(
     );
 }
 
-/// Reduces runs of one length in step. Loops instead of iterators, since a closure that is not inlined is not
-/// vectorized.
+/// Reduces runs of one length in lockstep. Loops instead of iterators, because a closure that is
+/// not inlined is not vectorized.
 #[inline(always)]
 fn side_by_side<T: Copy, U: Run<T>, A: Copy>(
     runs: [U; SIDE_BY_SIDE],
@@ -337,7 +339,7 @@ fn side_by_side<T: Copy, U: Run<T>, A: Copy>(
     sums
 }
 
-/// Runs of so few elements that each is written out.
+/// Reduces runs of so few elements that the loop is unrolled.
 fn tiny_runs<T: Element, A: Sum, R, const N: usize>(
     x: &[T],
     reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>,
@@ -355,7 +357,7 @@ fn tiny_runs<T: Element, A: Sum, R, const N: usize>(
     );
 }
 
-/// One run of neighbouring elements.
+/// Reduces one run of contiguous elements.
 #[inline(always)]
 fn run<T: Element, A: Copy>(x: &[T], reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>) -> A {
     if x.len() < LANES {
@@ -375,11 +377,11 @@ fn run<T: Element, A: Copy>(x: &[T], reducer: Reducer<A, impl Step<A, T>, impl S
     merge(narrowed(lanes, &merge), ends)
 }
 
-/// A run of neighbouring elements that come in parts. All parts but the last are of a multiple of
-/// [`ROUND`] elements; the result does not depend on where they end.
+/// The state of a run of contiguous elements that arrives in parts. All parts except the last have
+/// a multiple of [`ROUND`] elements; the result does not depend on the boundaries.
 struct Partial<A> {
     groups: [[A; LANES]; GROUPS],
-    /// The partial result of the elements behind the last whole lanes.
+    /// The partial result of the elements after the last whole chunk.
     ends: A,
 }
 
@@ -403,8 +405,8 @@ impl<A: Copy> Partial<A> {
     }
 }
 
-/// Adds chunks to four groups of lanes in turn, since a step takes as long as several that do not wait
-/// for each other.
+/// Adds chunks to four groups of lanes in rotation, because four independent additions take as long
+/// as one.
 #[inline(always)]
 pub(super) fn add_chunks<T: Element, A: Copy>(
     groups: [[A; LANES]; GROUPS],
@@ -427,15 +429,15 @@ pub(super) fn add_chunks<T: Element, A: Copy>(
     kept_whole([a, b, c, d])
 }
 
-/// Ends a turn of a loop over groups of lanes. Where operations may be done in any order, the compiler would
-/// otherwise make a vector of one lane of several turns, and gather its elements.
+/// Separates the iterations of a loop over groups of lanes. Otherwise the compiler may reorder
+/// operations and combine one lane of several iterations in a vector, which gathers elements.
 #[inline(always)]
 fn keep_turns_apart() {
     black_box(());
 }
 
-/// Lanes of several runs, which the compiler sees only as a whole. It would add up some of them one by one, to suit
-/// how they are joined in the end.
+/// Hides the lanes of several runs from the optimizer, which would otherwise add some lanes
+/// separately to suit the final combination.
 #[inline(always)]
 pub(crate) fn kept_whole<A, const N: usize, const RUNS: usize>(
     lanes: [[A; N]; RUNS],
@@ -443,13 +445,13 @@ pub(crate) fn kept_whole<A, const N: usize, const RUNS: usize>(
     black_box(lanes)
 }
 
-/// The groups as one.
+/// Combines the groups of lanes.
 #[inline(always)]
 fn merged<A: Copy>([a, b, c, d]: &[[A; LANES]; GROUPS], merge: &impl Fn(A, A) -> A) -> [A; LANES] {
     from_fn(|lane| merge(merge(a[lane], b[lane]), merge(c[lane], d[lane])))
 }
 
-/// The lanes as one.
+/// Combines the lanes.
 #[inline(always)]
 pub(crate) fn narrowed<A: Copy, const N: usize>(
     mut lanes: [A; N],
@@ -474,7 +476,7 @@ fn add_lanes<T: Copy, A: Copy, const N: usize>(
     from_fn(|lane| step(lanes[lane], x[lane]))
 }
 
-/// The columns of a block of rows of `inner` elements, from the column `first` on.
+/// Reduces the columns of a block of rows of `inner` elements, from the column `first` on.
 fn columns<T: Element, A: Sum, R>(
     cx: Cx<'_>,
     x: &[T],
@@ -497,7 +499,7 @@ fn columns<T: Element, A: Sum, R>(
     }
 }
 
-/// The columns of a block of rows of few elements: several rows are taken as a wide one.
+/// Reduces the columns of a block of short rows: several rows are processed as one wide row.
 fn narrow<T: Element, A: Sum, R>(
     x: &[T],
     inner: usize,
@@ -546,8 +548,8 @@ fn accumulate<T: Element, A: Copy>(
     );
 }
 
-/// Adds rows one after the other, with the accumulators in registers. A function of its own because
-/// references that are arguments are known not to overlap.
+/// Adds rows one after the other, with the accumulators in registers. A separate function, because
+/// reference arguments are known not to overlap.
 #[inline(always)]
 fn add_rows<T: Copy, A: Copy>(
     sums: &mut [A],
@@ -560,7 +562,7 @@ fn add_rows<T: Copy, A: Copy>(
     }
 }
 
-/// Joins partial results: neighbours pairwise, which keeps the error of long sums small.
+/// Combines partial results pairwise, which keeps the error of long sums small.
 fn joined<A: Copy>(mut parts: Vec<Vec<A>>, merge: impl Fn(A, A) -> A) -> Vec<A> {
     while parts.len() > 1 {
         let pairs = parts.chunks(2).map(|pair| match pair {

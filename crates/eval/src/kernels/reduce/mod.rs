@@ -56,7 +56,7 @@ fn reduced(
     convert(cx, &result, ty.dtype)
 }
 
-/// A reduction that takes elements as they are and where they are.
+/// A reduction that reads elements in place and without conversion.
 pub(crate) struct InMemory {
     op: ReduceOp,
     dtype: DType,
@@ -65,7 +65,7 @@ pub(crate) struct InMemory {
 }
 
 impl InMemory {
-    /// A reduction that is of that kind.
+    /// A reduction, if it reads elements in place and without conversion.
     pub(crate) fn of(
         op: ReduceOp,
         attributes: &Reduce,
@@ -83,8 +83,8 @@ impl InMemory {
     }
 }
 
-/// The rows and columns of a matrix whose rows are reduced, if a reduction is of that kind and
-/// takes elements as they are.
+/// The rows and columns of a matrix, if a reduction reduces its rows and reads elements without
+/// conversion.
 pub(crate) fn by_row(
     op: ReduceOp,
     attributes: &Reduce,
@@ -183,7 +183,7 @@ fn fill(cx: Cx<'_>, op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>
     }
 }
 
-/// The dtype in which an operand enters its reduction.
+/// The dtype to which an operand is converted before its reduction.
 fn accepted(op: ReduceOp, dtype: DType) -> DType {
     match op {
         ReduceOp::Sum if is_counted(dtype) => dtype,
@@ -193,7 +193,8 @@ fn accepted(op: ReduceOp, dtype: DType) -> DType {
     }
 }
 
-/// Returns true if sums of a dtype take its bytes as they are, without a copy in the dtype of the sum.
+/// Returns true if a sum reads the bytes of a dtype directly, without a copy in the dtype of the
+/// sum.
 fn is_counted(dtype: DType) -> bool {
     matches!(dtype, DType::Pred | DType::U2 | DType::U4 | DType::U8)
 }

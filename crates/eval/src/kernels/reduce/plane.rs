@@ -1,4 +1,4 @@
-//! Seeing a tensor as an outer, a reduced and an inner part.
+//! Views of a tensor as an outer, a reduced and an inner part.
 
 use nxla_tensor::{HostTensor, Shape};
 
@@ -8,7 +8,7 @@ use crate::kernels::movement::permuted;
 /// A row-major tensor as `[times][outer][count][inner]`. A reduction reduces `times` and `count`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Plane {
-    /// 1 unless `inner` is.
+    /// The size of a reduced part at the front; it is 1 unless `inner` is 1.
     pub(crate) times: usize,
     pub(crate) outer: usize,
     pub(crate) count: usize,
@@ -26,7 +26,7 @@ impl Plane {
         }
     }
 
-    /// The plane of a set of axes. Axes that lie neither together nor at both ends are moved to the
+    /// The plane of a set of axes. Axes that are neither adjacent nor at both ends are moved to the
     /// end.
     pub(crate) fn of(
         cx: Cx<'_>,
@@ -45,7 +45,7 @@ impl Plane {
         Ok((moved, plane))
     }
 
-    /// The plane of a set of axes that lie together or at both ends.
+    /// The plane of a set of axes that are adjacent or at both ends.
     pub(super) fn in_memory(shape: &Shape, is_reduced: impl Fn(usize) -> bool) -> Option<Self> {
         // Axes of size 1 may count as reduced or as kept.
         let mut reduced = (0..shape.rank()).filter(|&axis| is_reduced(axis) && shape[axis] != 1);

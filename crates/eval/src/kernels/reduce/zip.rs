@@ -29,8 +29,8 @@ pub(crate) fn has_zip_kernel(op: ReduceOp, dtype: DType, columns: usize) -> bool
         && (FEW_LANES..SHORT).contains(&columns)
 }
 
-/// Sums a function of pairs of rows of `count` elements, to one result for each pair. At most one operand is of single
-/// elements.
+/// Sums a function of pairs of rows of `count` elements, to one result for each pair. At most one
+/// operand has single elements.
 pub(crate) fn fill_by_zipped_row(
     zip: Zip,
     dtype: DType,

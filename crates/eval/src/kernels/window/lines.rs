@@ -12,8 +12,8 @@ use crate::context::Cx;
 use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::BLOCK_ELEMENTS;
 
-/// Elements of a result that are computed at once, and what is left of a row. The last of these overlap
-/// those before, so that no row has single elements at its end.
+/// Elements of a result that are computed at once, and for the remainder of a row. The last group
+/// overlaps the group before, so that no row ends with single elements.
 const WIDE: usize = 64;
 const NARROW: usize = 16;
 
@@ -37,7 +37,7 @@ impl Taps {
     }
 }
 
-/// One axis of some rows with `inner` neighbours per element.
+/// Computes one axis of some rows with `inner` contiguous elements per index.
 pub(super) fn slide_rows<T: Copy>(
     axis: &WindowAxis,
     source: &[T],
@@ -75,7 +75,7 @@ pub(super) fn slide_rows<T: Copy>(
     );
 }
 
-/// Windows without padding.
+/// Computes windows without padding.
 #[inline(always)]
 fn fold_whole<T: Copy>(
     axis: &WindowAxis,
@@ -107,7 +107,7 @@ fn fold_whole<T: Copy>(
     }
 }
 
-/// A row whose elements lie side by side at each tap.
+/// Computes a row whose elements are contiguous at each tap.
 #[inline(always)]
 fn fold_row<T: Copy>(
     out: &mut [T],
@@ -138,7 +138,7 @@ fn fold_row<T: Copy>(
     }
 }
 
-/// Elements side by side: two taps at a time.
+/// Computes contiguous elements, two taps at a time.
 #[inline(always)]
 fn fold_chunk<T: Copy, const N: usize>(
     out: &mut [T; N],
@@ -182,7 +182,7 @@ fn two<T: Copy, const N: usize>(
     }
 }
 
-/// Windows whose starts are two elements apart, and whose taps are neighbours.
+/// Computes windows whose starts are two elements apart, and whose taps are contiguous.
 #[inline(always)]
 fn fold_pairs<T: Copy>(
     out: &mut [T],
@@ -209,7 +209,7 @@ fn fold_pairs<T: Copy>(
     fold_far(rest, source, taps, 2, start, combine);
 }
 
-/// Windows whose starts are a pair apart.
+/// Computes windows whose starts are one pair apart.
 #[inline(always)]
 fn fold_pairs_chunk<T: Copy>(
     out: &mut [T; NARROW],
@@ -237,7 +237,7 @@ fn fold_pairs_chunk<T: Copy>(
     *out = sums;
 }
 
-/// Windows whose starts are so far apart, one after the other.
+/// Computes windows whose starts are far apart, one after the other.
 #[inline(always)]
 fn fold_far<T: Copy>(
     out: &mut [T],

@@ -39,7 +39,7 @@ pub(crate) struct WindowAxis {
 }
 
 impl WindowAxis {
-    /// Returns true if each window is the element at its place.
+    /// Returns true if each window has a single element, at its own position.
     fn is_trivial(&self) -> bool {
         self.taps == 1 && self.stride == 1 && self.low == 0 && self.count == self.size
     }
@@ -49,13 +49,13 @@ impl WindowAxis {
         (tap * self.dilation) as i64 - self.low
     }
 
-    /// The place that a tap of a window sees, if it is not in the padding.
+    /// The position that a tap of a window reads, if it is not in the padding.
     pub(crate) fn place(&self, window: usize, tap: usize) -> Option<usize> {
         let at = (window * self.stride) as i64 + self.offset(tap);
         usize::try_from(at).ok().filter(|&at| at < self.size)
     }
 
-    /// The taps of a window that see elements rather than padding.
+    /// The taps of a window that read elements rather than padding.
     fn seeing(&self, window: usize) -> std::ops::Range<usize> {
         let first = (window * self.stride) as i64 - self.low;
         let taps = |distance: i64| (distance.max(0) as usize).div_ceil(self.dilation);
@@ -69,7 +69,7 @@ impl WindowAxis {
         if begin < end { begin..end } else { 0..0 }
     }
 
-    /// The windows in which a tap sees an element rather than padding.
+    /// The windows in which a tap reads an element rather than padding.
     pub(crate) fn seen(&self, tap: usize) -> std::ops::Range<usize> {
         let offset = self.offset(tap);
         let windows = |distance: i64| (distance.max(0) as usize).div_ceil(self.stride);

@@ -1,4 +1,4 @@
-//! Sending each window's source to the window's extremum.
+//! Scatters that send the source of each window to the window's extremum.
 
 use std::convert::Infallible;
 
@@ -13,8 +13,8 @@ use crate::kernels::number::{Number, match_number};
 use crate::kernels::ordered::{match_ordered, widened_float};
 use crate::kernels::strided::Strided;
 
-/// Of several equal extrema the last one receives the source. A comparison with NaN fails, and
-/// then the later element is taken. Padding never receives anything.
+/// Of several equal extrema, the last one receives the source. A comparison with NaN fails, and the
+/// later element is selected. Padding never receives a source.
 pub(super) fn scatter(
     cx: Cx<'_>,
     op: ScatterOp,
@@ -51,10 +51,10 @@ pub(super) fn scatter(
     convert(cx, &result, ty.dtype)
 }
 
-/// Stands for a window that lies in the padding.
+/// The placeholder for a window that is in the padding.
 const NOWHERE: usize = usize::MAX;
 
-/// The place of each window's extremum.
+/// The position of the extremum of each window.
 fn extrema<T: Element>(
     cx: Cx<'_>,
     axes: &[WindowAxis],
@@ -96,8 +96,8 @@ fn extrema<T: Element>(
     places
 }
 
-/// Goes on with the search for the extrema of a row of windows, in the row of `x` that begins at
-/// `first`. What was found so far is in `best`, and where in `places`.
+/// Continues the search for the extrema of a row of windows, in the row of `x` that begins at
+/// `first`. `best` holds the extrema so far, and `places` their positions.
 #[inline(always)]
 fn search<T: Element>(
     axis: &WindowAxis,

@@ -1,8 +1,8 @@
 //! Sums, products and extrema of windows.
 //!
-//! Such a reduction is done one axis after the other, which takes as many operations as the
-//! window has rows and columns rather than elements. Sums and products of floats stay in `f64`
-//! between the axes.
+//! The axes are reduced one after the other, so the number of operations grows with the sum of the
+//! window's sizes instead of their product. Sums and products of floats stay in `f64` between the
+//! axes.
 
 use nxla_expr::{TensorType, Window, WindowOp};
 use nxla_tensor::{DType, Element, HostTensor, Scalar};
@@ -44,7 +44,7 @@ pub(super) fn windows(
     convert(cx, &result, ty.dtype)
 }
 
-/// The dtype in which sums and products of windows are kept between axes.
+/// The dtype in which sums and products of windows are stored between axes.
 pub(super) fn wide(dtype: DType) -> DType {
     if dtype.is_complex() {
         DType::C128
@@ -72,9 +72,9 @@ fn accumulated(
     })
 }
 
-/// Combines the elements of each window, one axis after the other. What lies along the first axes,
-/// if these have windows of one element, is done one piece after the other: each stays in the cache
-/// between its axes.
+/// Combines the elements of each window, one axis after the other. If the windows of the first axes
+/// have one element, the indices of these axes are processed one after the other, so that each
+/// piece stays in the cache.
 fn slide<T: Element>(
     cx: Cx<'_>,
     axes: &[WindowAxis],
@@ -103,12 +103,12 @@ fn slide<T: Element>(
     if is_spread { each(0, out) } else { cx.rows(out, count, cost(size, taps), each) }
 }
 
-/// The cost of combining each element with `taps` others, in moved elements.
+/// The cost of combining each element with `taps` other elements, in moved elements.
 fn cost(elements: usize, taps: usize) -> usize {
     elements * taps / 2
 }
 
-/// All axes of one piece.
+/// Computes all axes of one piece.
 fn slide_piece<T: Element>(
     cx: Cx<'_>,
     axes: &[WindowAxis],

@@ -1,17 +1,18 @@
-//! Inverse trigonometric functions, without branches and tables, so that loops around them become vector
-//! code.
+//! Inverse trigonometric functions.
 //!
-//! They are off by less than two units in the last place, `atan2` by less than three. The polynomials are those through
-//! the functions at the zeros of the Chebyshev polynomial of the interval.
+//! The functions have no branches and no tables, so that the compiler can vectorize loops around
+//! them. Their error is less than two units in the last place, and less than three for `atan2`. The
+//! polynomials interpolate the functions at the Chebyshev nodes of the interval.
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
 use super::polynomial_in_pairs;
 
-/// `pi/2` minus its `f64`; twice and half of it are the differences of `pi` and `pi/4`.
+/// `pi/2` minus its `f64`. Twice and half of it are the corresponding differences for `pi` and
+/// `pi/4`.
 const FRAC_PI_2_LOW: f64 = 6.123_233_995_736_766e-17;
 
-/// `(asin(x) / x - 1) / x^2` of `z = x^2 <= 1/4`.
+/// `(asin(x) / x - 1) / x^2` as a function of `z = x^2 <= 1/4`.
 #[inline(always)]
 fn asin_series(z: f64) -> f64 {
     polynomial_in_pairs(
@@ -34,7 +35,7 @@ fn asin_series(z: f64) -> f64 {
     )
 }
 
-/// `(atan(t) / t - 1) / t^2` of `z = t^2` for `|t| <= tan(pi/8)`.
+/// Computes `(atan(t) / t - 1) / t^2` from `z = t^2` for `|t| <= tan(pi/8)`.
 #[inline(always)]
 fn atan_series(z: f64) -> f64 {
     polynomial_in_pairs(
@@ -55,8 +56,8 @@ fn atan_series(z: f64) -> f64 {
     )
 }
 
-/// `|x| <= 1/2`, and otherwise the sine of half of what is missing to `pi/2`, by `asin(x) = pi/2 - 2
-/// asin(sqrt((1 - x) / 2))`: whether it is that, its value, what that lacks, and its square.
+/// Reduces the argument by `asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2))` if `|x| > 1/2`. Returns
+/// whether it was reduced, the reduced argument, its rounding error, and its square.
 #[inline(always)]
 fn halved(x: f64) -> (bool, f64, f64, f64) {
     let magnitude = x.abs();
@@ -68,7 +69,7 @@ fn halved(x: f64) -> (bool, f64, f64, f64) {
     if is_large { (true, root, lacks, z) } else { (false, magnitude, 0.0, z) }
 }
 
-/// NaN beyond one.
+/// The inverse sine; NaN for arguments beyond one.
 #[inline(always)]
 pub(super) fn asin(x: f64) -> f64 {
     let (is_large, s, lacks, z) = halved(x);
@@ -77,7 +78,7 @@ pub(super) fn asin(x: f64) -> f64 {
     (if is_large { large } else { s + rest }).copysign(x)
 }
 
-/// NaN beyond one.
+/// The inverse cosine; NaN for arguments beyond one.
 #[inline(always)]
 pub(super) fn acos(x: f64) -> f64 {
     let (is_large, s, lacks, z) = halved(x);
@@ -90,8 +91,8 @@ pub(super) fn acos(x: f64) -> f64 {
     if is_large { if is_negative { below } else { above } } else { small }
 }
 
-/// The angle of a point with coordinates that are not negative, by `atan(t)` with `|t| <= tan(pi/8)` of what is
-/// left of 0, `pi/4` or `pi/2`; NaN where either is.
+/// The angle of a point with nonnegative coordinates. It is 0, `pi/4` or `pi/2` plus `atan(t)` with
+/// `|t| <= tan(pi/8)`, and NaN if a coordinate is NaN.
 #[inline(always)]
 fn angle_of(y: f64, x: f64) -> f64 {
     /// `tan(pi/8)` and `tan(3 pi/8)`.
@@ -113,7 +114,8 @@ pub(super) fn atan(x: f64) -> f64 {
     angle_of(x.abs(), 1.0).copysign(x)
 }
 
-/// `atan(y / x)` in the quadrant of the point `(x, y)`, as IEEE 754 has it for zeros and infinities.
+/// `atan(y / x)` in the quadrant of the point `(x, y)`, with the values of IEEE 754 for zeros and
+/// infinities.
 #[inline(always)]
 pub(super) fn atan2(y: f64, x: f64) -> f64 {
     /// 2^-100.

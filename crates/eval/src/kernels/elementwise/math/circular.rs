@@ -58,7 +58,7 @@ fn reduced(x: f64) -> (f64, f64, u64) {
     (sine, cosine, shifted.to_bits())
 }
 
-/// The same with the accuracy of `f32`.
+/// The same as [`reduced`] with the accuracy of `f32`.
 #[inline(always)]
 fn reduced_short(x: f64) -> (f64, f64, u64) {
     /// The first 33 bits of `pi/2`, so that small multiples are exact, and the rest.
@@ -91,7 +91,8 @@ macro_rules! circular_functions {
         pub(super) mod $module {
             use super::{signed, $divide as divide, $reduced as reduced};
 
-            /// The largest angle of the functions without branches: multiples of `pi/2` have 20 bits.
+            /// The largest angle for the functions without branches: multiples of `pi/2` have 20
+            /// bits.
             pub(in super::super) const NEAR: $t = 1e6;
 
             /// Returns true if the functions without branches are accurate for an angle.
@@ -136,7 +137,7 @@ macro_rules! circular_functions {
                 if is_near(x) { tan_near(x) } else { x.tan() }
             }
 
-            /// The nearest whole number, halves away from zero.
+            /// The nearest integer; halves are rounded away from zero.
             #[inline(always)]
             pub(in super::super) fn round(x: $t) -> $t {
                 // The largest number below one half: with one half itself, the number just below

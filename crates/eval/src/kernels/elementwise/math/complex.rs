@@ -1,8 +1,8 @@
 //! Complex functions, all in `f64`; a `c64` result is rounded once at the end.
 //!
-//! Most come from `num_complex`. Written out here is what its formulas get wrong: cancellation
-//! near zero, overflow of an intermediate value, zero to a power, and what functions are at
-//! infinity and of NaN, which is what annex G of the C standard says.
+//! Most come from `num_complex`. This file handles the cases that its formulas get wrong:
+//! cancellation near zero, overflow of intermediate values, powers of zero, and the values at
+//! infinity and for NaN, which follow annex G of the C standard.
 
 use std::f64::consts::{FRAC_PI_2, LN_2};
 
@@ -34,7 +34,7 @@ pub(crate) fn cosh(z: C) -> C {
     C::new(z.re.cosh() * cosine, product(z.re.sinh(), sine))
 }
 
-/// `x y`, which is zero if either is, also of infinities and NaN.
+/// `x y`, which is zero if a factor is zero, even if the other factor is infinite or NaN.
 fn product(x: f64, y: f64) -> f64 {
     if x == 0.0 || y == 0.0 { 0_f64.copysign(x) * 1_f64.copysign(y) } else { x * y }
 }
@@ -59,7 +59,8 @@ pub(crate) fn expm1(z: C) -> C {
     let half = (z.im * 0.5).sin();
     let grown = z.re.exp_m1();
     let re = grown * z.im.cos() - 2.0 * half * half;
-    // An infinite factor times a sine that is exactly zero would be NaN.
+    // The natural logarithm. For a norm near one, the logarithm of the rounded norm would lose the
+    // digits of `|z| - 1`; for huge parts, the norm overflows.
     let im = if z.im == 0.0 { z.im } else { z.re.exp() * z.im.sin() };
     C::new(re, im)
 }
@@ -115,8 +116,8 @@ pub(crate) fn sigmoid(z: C) -> C {
     }
 }
 
-/// Hyperbolic tangent; the usual formula divides infinities for large real parts, and doubles large
-/// imaginary ones.
+/// The hyperbolic tangent. The usual formula divides infinities for large real parts, and overflows
+/// for large imaginary parts.
 pub(crate) fn tanh(z: C) -> C {
     if z.re.is_nan() && z.im == 0.0 {
         return z;
@@ -185,8 +186,8 @@ pub(crate) fn sign(z: C) -> C {
     if norm == 0.0 { C::new(0.0, 0.0) } else { z / norm }
 }
 
-/// `z / w` by Smith's method (Communications of the ACM 5, 1962), which scales by the larger part
-/// of the divisor, so that squaring it can neither overflow nor vanish.
+/// `z / w` by Smith's method (Communications of the ACM 5, 1962). It scales by the larger part of
+/// the divisor, so that its square neither overflows nor underflows.
 pub(crate) fn divide(z: C, w: C) -> C {
     if (w.re.is_infinite() || w.im.is_infinite()) && z.is_finite() {
         let unit = |x: f64| f64::from(u8::from(x.is_infinite())).copysign(x);
@@ -226,8 +227,9 @@ pub(crate) fn pow(z: C, w: C) -> C {
     if power.is_nan() { exp(w * log(z)) } else { power }
 }
 
-/// Inverse sine. This and the next ones are Kahan's formulas ("Branch cuts for complex elementary
-/// functions", 1987): a zero imaginary part has a sign, which tells the sides of a cut apart.
+/// The inverse sine. The inverse functions use Kahan's formulas ("Branch cuts for complex
+/// elementary functions", 1987): the sign of a zero imaginary part determines the side of a branch
+/// cut.
 pub(crate) fn asin(z: C) -> C {
     if z.re == 0.0 && z.im.is_nan() {
         return z;
@@ -251,12 +253,12 @@ pub(crate) fn acos(z: C) -> C {
     C::new(2.0 * below.re.atan2(above.re), (above.conj() * below).im.asinh())
 }
 
-/// Returns true if 1 is nothing beside a number whose square may be too large for `f64`.
+/// Returns true if 1 is negligible compared with a number whose square may overflow.
 fn is_huge(z: C) -> bool {
     z.re.abs().max(z.im.abs()) > 1e100
 }
 
-/// `log(2|z|)` of a huge `z`, which `asin`, `acos` and `acosh` tend to.
+/// `log(2|z|)` for a huge `z`, the asymptote of `asin`, `acos` and `acosh`.
 fn log_of_double(z: C) -> f64 {
     (z.re / 4.0).hypot(z.im / 4.0).ln() + 8_f64.ln()
 }

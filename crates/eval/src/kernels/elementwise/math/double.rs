@@ -1,8 +1,9 @@
 //! Functions of `f64`.
 //!
-//! They have no branches and no tables, `sin`, `cos` and `tan` for angles that are not huge, so that the
-//! loops around them become vector code. They are off by less than one unit in the last place, `log1p`,
-//! `tanh`, `tan` and `expm1` by less than two, and what other files have by what is said there.
+//! They have no branches and no tables (`sin`, `cos` and `tan` only for angles that are not huge),
+//! so that the loops around them compile to vector code. Their error is below one unit in the last
+//! place, and below two for `log1p`, `tanh`, `tan` and `expm1`. Other files state the errors of
+//! their functions.
 //!
 //! Coefficients without a source interpolate the function at the zeros of the Chebyshev polynomial of the interval,
 //! which is close to the best approximation.
@@ -61,7 +62,7 @@ pub(super) fn exp(x: f64) -> f64 {
     exp_of_two(x, 0.0)
 }
 
-/// `e^(x + rest)`, where `rest` is small beside one.
+/// `e^(x + rest)`, where `rest` is small compared with one.
 #[inline(always)]
 pub(super) fn exp_of_two(x: f64, rest: f64) -> f64 {
     // Outside of this range, the result is infinity or zero. NaN passes both comparisons.
@@ -84,7 +85,7 @@ fn parts(x: f64) -> (f64, f64) {
     (if is_subnormal { k - 54.0 } else { k }, m)
 }
 
-/// The same for a normal number.
+/// The same as [`parts`] for a normal number.
 #[inline(always)]
 fn parts_of_normal(x: f64) -> (f64, f64) {
     let bits = x.to_bits();
@@ -94,9 +95,10 @@ fn parts_of_normal(x: f64) -> (f64, f64) {
     (k, f64::from_bits(bits.wrapping_sub(exponent << 52)))
 }
 
-/// `ln(2^k m)` by `ln(1 + f) = 2 artanh(s)` with `f = m - 1` and `s = f / (2 + f)`. Of the series of
-/// `artanh` the first term is `f - s f^2 / 2` rather than `2 s`, whose rounding error would be that of
-/// the whole.
+/// Computes `ln(2^k m)` from `ln(1 + f) = 2 artanh(s)` with `f = m - 1` and `s = f / (2 + f)`.
+///
+/// The first term of the `artanh` series is written as `f - s f^2 / 2` rather than `2 s`, because the
+/// rounding error of `2 s` would become the rounding error of the result.
 #[inline(always)]
 pub(super) fn log(x: f64) -> f64 {
     let (k, m) = parts(x);
@@ -123,24 +125,23 @@ pub(super) fn log(x: f64) -> f64 {
     if x >= 0.0 { y } else { f64::NAN }
 }
 
-/// The sum and what rounding took from it, for `|x| >= |y|`.
+/// The rounded sum and its rounding error, for `|x| >= |y|`.
 #[inline(always)]
 fn sum_in_two(x: f64, y: f64) -> (f64, f64) {
     let sum = x + y;
     (sum, y - (sum - x))
 }
 
-/// The product and what rounding took from it.
+/// The rounded product and its rounding error.
 #[inline(always)]
 pub(super) fn product_in_two(x: f64, y: f64) -> (f64, f64) {
     let product = x * y;
     (product, x.mul_add(y, -product))
 }
 
-/// `ln(2^k m)` as the sum of two numbers, off by some 2^-65 of it.
-///
-/// As in [`log`], `2 artanh(s) = 2 s (1 + s^2 (1/3 + s^2/5 + …))`, where the second term of what is in
-/// the inner brackets is so small that one number does for it and what follows.
+/// `ln(2^k m)` as the sum of two numbers, with a relative error of about 2^-65. As in [`log`], `2
+/// artanh(s) = 2 s (1 + s^2 (1/3 + s^2/5 + …))`. The terms from `s^2/5` on are so small that a
+/// single number represents their sum.
 #[inline(always)]
 fn log_in_two((k, m): (f64, f64)) -> (f64, f64) {
     /// `1/3` minus its `f64`.
@@ -187,7 +188,7 @@ pub(super) fn pow(x: f64, y: f64) -> f64 {
     super::signed_power!(f64, x, y, exp_of_product(y, log, log_low))
 }
 
-/// The same for a normal, positive `x`, both being finite.
+/// The same as [`pow`] for a normal, positive `x`; `x` and `y` are finite.
 #[inline(always)]
 pub(super) fn pow_plain(x: f64, y: f64) -> f64 {
     let (log, log_low) = log_in_two(parts_of_normal(x));
@@ -203,7 +204,8 @@ fn exp_of_product(y: f64, log: f64, log_low: f64) -> f64 {
     exp_of_two(product, low)
 }
 
-/// `ln(u) x / (u - 1)` with `u = 1 + x` as it is rounded, which makes up for the rounding (Kahan).
+/// `ln(u) x / (u - 1)` with the rounded sum `u = 1 + x`; the factor compensates for the rounding
+/// (Kahan).
 #[inline(always)]
 pub(super) fn log1p(x: f64) -> f64 {
     let u = 1.0 + x;
@@ -212,14 +214,14 @@ pub(super) fn log1p(x: f64) -> f64 {
     if x == f64::INFINITY { x } else { y }
 }
 
-/// By the exponential of the side that shrinks, so that nothing overflows.
+/// The sigmoid function. It uses the decreasing exponential, which cannot overflow.
 #[inline(always)]
 pub(super) fn sigmoid(x: f64) -> f64 {
     let shrinking = exp(-x.abs());
     (if x < 0.0 { shrinking } else { 1.0 }) / (1.0 + shrinking)
 }
 
-/// `t / (t + 2)` with `t = e^(2 |x|) - 1`, which is as exact as `t` for small `x`.
+/// `t / (t + 2)` with `t = e^(2 |x|) - 1`, which is as accurate as `t` for small `x`.
 #[inline(always)]
 pub(super) fn tanh(x: f64) -> f64 {
     let doubled = 2.0 * x.abs();
@@ -234,7 +236,7 @@ pub(super) fn tanh(x: f64) -> f64 {
     (if t < 1.0 { quotient } else { 1.0 - quotient }).copysign(x)
 }
 
-/// Returns true if [`remainder_plain`] is right: whole numbers as large as the quotient are exact.
+/// Returns true if [`remainder_plain`] is exact: integers as large as the quotient are exact.
 #[inline(always)]
 pub(super) fn is_plain_remainder(x: f64, y: f64) -> bool {
     (x.abs() / y.abs() < 4_503_599_627_370_496.0) & (y.abs() < f64::INFINITY)
@@ -250,8 +252,8 @@ pub(super) fn remainder_plain(x: f64, y: f64) -> f64 {
     (if rest < 0.0 { rest + divisor } else { rest }).copysign(x)
 }
 
-/// The cube root to 23 bits, for a normal positive `x` and `1 / x`: a third of the exponent, and a polynomial in `t^3 / x`
-/// for what is missing (`s_cbrt.c` in FreeBSD's library, by B. D. Evans).
+/// The cube root to 23 bits, for a normal positive `x` and `1 / x`: a third of the exponent, then a
+/// correction by a polynomial in `t^3 / x` (`s_cbrt.c` in FreeBSD's library, by B. D. Evans).
 #[inline(always)]
 fn rough(x: f64, inverse: f64) -> f64 {
     /// `(1023 - 1023/3 - 0.03306235651) 2^20`.
@@ -278,11 +280,12 @@ fn refined(t: f64, x: f64) -> f64 {
     t + t * (lacks / (2.0 * cube + x))
 }
 
-/// Off by less than one unit in the last place.
+/// The cube root, with an error below one unit in the last place.
 #[inline(always)]
 pub(super) fn cbrt(x: f64) -> f64 {
-    /// A power of eight, by which small numbers, whose rounding errors are subnormal, become larger, and large
-    /// ones, whose cubes of rounded roots may be infinite, smaller; and the cube root of it.
+    /// A power of eight, and its cube root. Small numbers, whose rounding errors are subnormal, are
+    /// multiplied by the power; large numbers, for which the cube of the rounded root may overflow,
+    /// are divided by it.
     const FACTOR: f64 = 5.846_006_549_323_612e48;
     const ROOT: f64 = 1.801_439_850_948_198_4e16;
     let magnitude = x.abs();

@@ -1,11 +1,11 @@
-//! The error function, what it lacks to one, and its inverse, without branches and tables.
+//! The error function, its complement, and its inverse, without branches and tables.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use super::double::{exp_of_two, log, product_in_two};
 use super::{polynomial, polynomial_in_pairs};
 
-/// `erf(x)`, by a polynomial where `x` is small; off by less than two units in the last place.
+/// `erf(x)`, by a polynomial for small `x`; the error is below two units in the last place.
 #[inline(always)]
 pub(super) fn erf(x: f64) -> f64 {
     let magnitude = x.abs();
@@ -13,7 +13,7 @@ pub(super) fn erf(x: f64) -> f64 {
     (if magnitude < 1.0 { erf_near(magnitude) } else { large }).copysign(x)
 }
 
-/// `1 - erf(x)`, off by less than four units in the last place.
+/// `1 - erf(x)`; the error is below four units in the last place.
 #[inline(always)]
 pub(super) fn erfc(x: f64) -> f64 {
     let magnitude = x.abs();
@@ -46,8 +46,8 @@ fn erf_near(x: f64) -> f64 {
     series.mul_add(x, x)
 }
 
-/// `erfc(x)` of an `x` that is not negative, as `e^(-x^2) p(t) / (1 + 2 x)` with a polynomial `p` of
-/// `t = (x - 3) / (x + 3)`.
+/// `erfc(x)` for a nonnegative `x`, as `e^(-x^2) p(t) / (1 + 2 x)` with a polynomial `p` of `t = (x
+/// - 3) / (x + 3)`.
 #[inline(always)]
 fn erfc_above(x: f64) -> f64 {
     // From this value on, the result rounds to zero. NaN passes the comparison.
@@ -85,12 +85,11 @@ fn erfc_above(x: f64) -> f64 {
     exp_of_two(-square, -lost) * scaled
 }
 
-/// The `y` with `erf(y) = x`; infinite at ±1 and NaN beyond.
-///
-/// By the rational functions of M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal
-/// Distribution" (Applied Statistics 37, 1988), which are right to about 1e-16: one of `x^2` where `x`
-/// is not near ±1, and two of the root of the logarithm of what is missing to one. All three are
-/// computed, to avoid branches.
+/// The `y` with `erf(y) = x`; infinite at ±1 and NaN beyond. The rational functions are from M. J.
+/// Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution" (Applied
+/// Statistics 37, 1988), and are accurate to about 1e-16: a function of `x^2` if `x` is not near
+/// ±1, and two functions of the square root of `-log(1 - |x|)` otherwise. All three are computed,
+/// to avoid branches.
 #[inline(always)]
 pub(super) fn erf_inv(x: f64) -> f64 {
     let magnitude = x.abs();

@@ -1,15 +1,15 @@
 //! Hyperbolic functions and their inverses, without branches and tables.
 //!
-//! They are off by less than two units in the last place, the inverse ones by less than four.
+//! Their error is below two units in the last place, and below four for the inverse functions.
 
 use std::f64::consts::LN_2;
 
 use super::double::{expm1_near, log, multiples_of_ln_2, power_of_2};
 
-/// Beyond, hyperbolic functions are infinite.
+/// The argument above which hyperbolic functions are infinite.
 const MOST: f64 = 711.0;
 
-/// `e^x - 1`, which is right where `x <= 1`, and `e^x / 2`, of `0 <= x <= MOST`.
+/// `e^x - 1`, which is accurate for `x <= 1`, and `e^x / 2`, for `0 <= x <= MOST`.
 #[inline(always)]
 fn less_one_and_half(x: f64) -> (f64, f64) {
     let (k, r) = multiples_of_ln_2(x);
@@ -39,7 +39,7 @@ pub(super) fn cosh(x: f64) -> f64 {
     half + 0.25 / half
 }
 
-/// `e^x - 1` by halves, so that no power of two is infinite where the result is not.
+/// `e^x - 1` from two factors, so that no power of two overflows unless the result does.
 #[inline(always)]
 pub(super) fn expm1(x: f64) -> f64 {
     // Outside of this range, the result is infinity or minus one. NaN passes both comparisons.
@@ -50,8 +50,8 @@ pub(super) fn expm1(x: f64) -> f64 {
     (2.0 * half.mul_add(expm1_near(r), half - 0.5)).copysign(x)
 }
 
-/// `ln(1 + x)` as [`log1p`](super::double::log1p), and `ln(2 y)` of a `y` in place of `x` that is
-/// so large that its square may be infinite.
+/// `ln(1 + x)` as [`log1p`](super::double::log1p). If `y` is so large that its square may overflow,
+/// `ln(2 y)` instead.
 #[inline(always)]
 fn log_of_sum(x: f64, y: f64) -> f64 {
     let is_large = y > 268_435_456.0;

@@ -20,8 +20,9 @@ fn polynomial<T: Real, const N: usize>(x: T, coefficients: [T; N]) -> T {
     rest.iter().fold(*first, |sum, &coefficient| sum.mul_add(x, coefficient))
 }
 
-/// The same from pairs of neighbouring coefficients, which wait for each other half as often: where a
-/// machine multiplies and adds in five steps, `exp` takes seven tenths of its time by Horner's rule.
+/// The same value, evaluated from pairs of neighboring coefficients, which shortens the chain of
+/// dependent operations by half. `exp` takes 0.7 of its time with Horner's rule on a processor with
+/// a latency of five cycles for a multiply-add.
 #[inline(always)]
 fn polynomial_in_pairs<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
     let square = x * x;
@@ -36,7 +37,8 @@ fn polynomial_in_pairs<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
     }
 }
 
-/// `x^y` from the power of `|x|`, with the signs and the cases that have no logarithm put right.
+/// `x^y` from the power of `|x|`, with the correct sign, and with the correct value where the
+/// logarithm does not exist.
 macro_rules! signed_power {
     ($t:ident, $x:ident, $y:ident, $power:expr) => {{
         let power: $t = $power;
@@ -56,8 +58,8 @@ use signed_power;
 /// Declares the trait of real functions, and implements it for `f32` and `f64` by the functions of one module each.
 macro_rules! real_functions {
     ($($name:ident($($x:ident)?))*; $($test:ident($($y:ident)?))*) => {
-        /// The real functions of the op table. Functions whose names end in `near` and `plain` have no branches for rare
-        /// arguments; a test tells where they apply.
+        /// The real functions of the op table. Functions whose names end in `near` and `plain` omit
+        /// rare arguments, so that they need no branches; predicates return where they apply.
         pub(crate) trait Real: Copy {
             /// `self * factor + addend`, rounded once.
             fn mul_add(self, factor: Self, addend: Self) -> Self;

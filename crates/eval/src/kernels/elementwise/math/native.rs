@@ -1,9 +1,10 @@
 //! Functions of `f32` that are computed in `f32`.
 //!
-//! Twice as many of them fit into a vector as of `f64`, and so these, which models use most, take little
-//! more than half the time. They are off by up to 1.02 units in the last place, which is the rounded exact
-//! result or its neighbour. Their polynomials are the nearest ones of their degrees with coefficients of
-//! `f32`: each coefficient was rounded before the coefficients of higher powers were fitted.
+//! A vector holds twice as many `f32` as `f64` elements, so these functions, which models use most,
+//! take little more than half the time. Their error is at most 1.02 units in the last place: the
+//! result is the nearest float or its neighbor. Their polynomials are the nearest ones of their
+//! degrees with coefficients of `f32`: each coefficient was rounded before the coefficients of
+//! higher powers were fitted.
 
 use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 
@@ -84,7 +85,7 @@ pub(super) fn log(x: f32) -> f32 {
     if x >= 0.0 { y } else { f32::NAN }
 }
 
-/// A polynomial where `x` is small, and `1 - 2 / (e^(2 |x|) + 1)` elsewhere.
+/// The hyperbolic tangent: a polynomial for small `x`, and `1 - 2 / (e^(2 |x|) + 1)` elsewhere.
 #[inline(always)]
 pub(super) fn tanh(x: f32) -> f32 {
     let magnitude = x.abs();
@@ -110,8 +111,8 @@ pub(super) fn tanh(x: f32) -> f32 {
     (if magnitude < 0.8 { small } else { large }).copysign(x)
 }
 
-/// `1 / (1 + e^-x)` by the exponential of the side that shrinks. What rounding takes from that and from the divisor is
-/// added to the quotient.
+/// `1 / (1 + e^-x)` by the decreasing exponential. The rounding errors of the exponential and of
+/// the divisor are added to the quotient.
 #[inline(always)]
 pub(super) fn sigmoid(x: f32) -> f32 {
     let magnitude = x.abs();
@@ -133,7 +134,7 @@ pub(super) fn sigmoid(x: f32) -> f32 {
     rest.mul_add(inverse, quotient)
 }
 
-/// A polynomial where `x` is small, and `1 - e^p` with a polynomial `p` elsewhere.
+/// The error function: a polynomial for small `x`, and `1 - e^p` with a polynomial `p` elsewhere.
 #[inline(always)]
 pub(super) fn erf(x: f32) -> f32 {
     let magnitude = x.abs();

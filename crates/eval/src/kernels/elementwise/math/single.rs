@@ -1,8 +1,8 @@
 //! Functions of `f32`. Most compute in `f64` and round once; the [native](super::native) functions compute in `f32`.
 //!
-//! They have no branches and no tables, so that the loops around them become vector code. With 29
-//! bits to spare, short polynomials and one step of range reduction are enough for results that are
-//! nearly always the correctly rounded ones.
+//! They have no branches and no tables, so that the loops around them compile to vector code. `f64`
+//! has 29 additional bits, so short polynomials and one step of range reduction return the
+//! correctly rounded result in nearly all cases.
 
 use std::f64::consts::{LN_2, LOG2_E};
 
@@ -13,7 +13,7 @@ pub(super) use super::native::{erf, exp, log, sigmoid, tanh};
 use super::polynomial;
 use crate::kernels::elementwise::ROUND_F64;
 
-/// Functions that programs use rarely: the function of `f64`, rounded once.
+/// Rarely used functions: the function of `f64`, rounded once.
 macro_rules! rounded {
     ($x:tt: $($name:ident)*) => {
         $(rounded!(@define $name $x);)*
@@ -28,15 +28,16 @@ macro_rules! rounded {
 rounded!((x): acos acosh asin asinh atan atanh cbrt cosh erfc expm1 sinh);
 rounded!((y, x): atan2);
 
-/// `above / below`, off by 1e-13 of it, for a divisor that is a normal `f32`. Dividing `f32` and one
-/// step of Newton's method takes less than dividing `f64`.
+/// `above / below` with a relative error of 1e-13, for a divisor that is a normal `f32`. A division
+/// of `f32` and one step of Newton's method take less time than a division of `f64`.
 #[inline(always)]
 pub(super) fn quotient(above: f64, below: f64) -> f64 {
     let inverse = f64::from(1.0 / below as f32);
     above * (inverse * (-below).mul_add(inverse, 2.0))
 }
 
-/// `e^x`, off by 2e-9 of it, as `2^k e^r` with `|r| <= ln(2) / 2`: the polynomial of its degree that is nearest to `e^r`.
+/// `e^x` with a relative error of 2e-9, as `2^k e^r` with `|r| <= ln(2) / 2` and a polynomial that
+/// approximates `e^r`.
 #[inline(always)]
 fn exp_wide(x: f64) -> f64 {
     // Outside of this range, the result is infinity or zero in `f32`. NaN passes both comparisons.
@@ -59,8 +60,9 @@ fn exp_wide(x: f64) -> f64 {
     f64::from_bits(near.to_bits().wrapping_add(shifted.to_bits() << 52))
 }
 
-/// `ln x`: `k ln 2 + ln m` with `m` near 1, and `ln m = 2 artanh((m - 1) / (m + 1))` by a
-/// polynomial that is off by 2e-11 of it. `x` is positive and finite.
+/// Computes `ln x` of a positive, finite `x` as `k ln 2 + ln m` with `m` near 1.
+///
+/// A polynomial with a relative error of 2e-11 computes `ln m = 2 artanh((m - 1) / (m + 1))`.
 #[inline(always)]
 fn log_plain(x: f64) -> f64 {
     /// The bits of `sqrt(1/2)`.
@@ -103,21 +105,22 @@ pub(super) fn log1p(x: f32) -> f32 {
     (if x.abs() < 1e-6 { small } else { log_wide(1.0 + x) }) as f32
 }
 
-/// `x^y = e^(y ln |x|)`, but for the sign.
+/// `x^y = e^(y ln |x|)`, without the sign.
 #[inline(always)]
 pub(super) fn pow(x: f32, y: f32) -> f32 {
     let (base, exponent) = (f64::from(x).abs(), f64::from(y));
     super::signed_power!(f32, x, y, exp_wide(exponent * log_wide(base)) as f32)
 }
 
-/// The same for a positive `x`, both being finite.
+/// The same as [`pow`] for a positive `x`; `x` and `y` are finite.
 #[inline(always)]
 pub(super) fn pow_plain(x: f32, y: f32) -> f32 {
     exp_wide(f64::from(y) * log_plain(f64::from(x))) as f32
 }
 
-/// `x` times a function of `w = -ln(1 - x^2)`, or of its root where that is large, as polynomials
-/// that are off by 2e-10. At one, `w` and the result are infinite; beyond, they are NaN.
+/// `x` times a function of `w = -ln(1 - x^2)`, or of its square root if `w` is large, as
+/// polynomials with a relative error of 2e-10. At one, `w` and the result are infinite; beyond,
+/// they are NaN.
 #[inline(always)]
 pub(super) fn erf_inv(x: f32) -> f32 {
     let x = f64::from(x);
@@ -161,7 +164,8 @@ pub(super) fn erf_inv(x: f32) -> f32 {
     ((if w < 5.0 { centre } else { tail }) * x) as f32
 }
 
-/// Returns true if [`remainder_plain`] is right: the quotient has 29 bits at most, so that its products are exact.
+/// Returns true if [`remainder_plain`] is exact: the quotient has at most 29 bits, so that its
+/// products are exact.
 #[inline(always)]
 pub(super) fn is_plain_remainder(x: f32, y: f32) -> bool {
     let quotient = f64::from(x).abs() / f64::from(y).abs();
