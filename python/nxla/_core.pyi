@@ -1683,8 +1683,8 @@ def get_default_options() -> dict[str, Any]:
     """Returns the current options of this thread."""
 
 def replace_default_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Sets the options of this thread, or resets them to those of the process for None, and returns the
-    old options.
+    """Sets the options of this thread and returns its old options. For None, the thread uses the options
+    of the process.
     """
 
 def get_global_default_options() -> dict[str, Any]:

@@ -759,6 +759,7 @@ MODULES = {
     "nxla.linalg": LINALG,
     "nxla.fft": FFT,
     "nxla.optim": OPTIM,
+    "nxla.special": NAMES,
 }
 
 
