@@ -100,3 +100,21 @@ def test_a_process_ends_soon(compiler, deed):
             child.kill()
         assert status == 3, child.stderr.read()
     assert seconds < SOON + ROOM
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.1])
+def test_a_process_ends_during_its_first_programs(delay):
+    # The plugin makes static objects in its first products; the end of the process destroys them.
+    script = f"""
+        import time
+        import nxla as nx
+
+        x = nx.zeros((1200, 1200))
+        f = nx.jit(lambda x: x @ x @ x @ x @ x @ x @ x @ x @ x @ x, compiler="xla")
+        f.warm_up(x)
+        y = f(x)
+        for _ in range(12):
+            y = f(y)
+        time.sleep({delay})
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=60)

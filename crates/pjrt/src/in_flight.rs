@@ -36,6 +36,7 @@ impl InFlight {
         if (BEGUN.fetch_add(1, Ordering::Relaxed) + 1).is_power_of_two() {
             wait_at_exit();
         }
+        wait_first_at_exit_of_this_thread();
         self.0.begin();
         ProgramInFlight(self.clone())
     }
@@ -65,6 +66,7 @@ impl Compiling {
     pub(crate) fn begin() -> Compiling {
         COMPILING.fetch_add(1, Ordering::AcqRel);
         wait_at_exit_once();
+        wait_first_at_exit_of_this_thread();
         Compiling(())
     }
 }
@@ -151,6 +153,33 @@ fn wait_at_exit_once() {
     DONE.call_once(wait_at_exit);
 }
 
+/// Registers [`at_exit`] once more when the thread ends, if a plugin is working then.
+struct RegisterAtEnd;
+
+impl Drop for RegisterAtEnd {
+    fn drop(&mut self) {
+        if is_working() {
+            wait_at_exit();
+        }
+    }
+}
+
+/// Makes the process wait before it runs any other exit function if this thread ends the process.
+///
+/// A plugin makes static objects during its first runs, after those were counted, and the process destroys
+/// the newest objects first. The end of a process begins with the thread-local variables of the thread that
+/// ends it, so a registration from there is the newest.
+fn wait_first_at_exit_of_this_thread() {
+    thread_local!(static GUARD: RegisterAtEnd = const { RegisterAtEnd });
+    // A thread that is ending has no such variables any more.
+    let _ = GUARD.try_with(|_| ());
+}
+
+/// Returns true while a plugin compiles or runs programs.
+fn is_working() -> bool {
+    COMPILING.load(Ordering::Acquire) > 0 || !is_idle()
+}
+
 // SAFETY: these are the declarations in the C standard and in the C library of Linux. Any function
 // without arguments may be passed; the pointer is passed on and not read.
 unsafe extern "C" {
@@ -171,8 +200,7 @@ extern "C" fn at_exit_with(status: c_int, _: *mut c_void) {
     if !forked::is_child() {
         at_exit();
     }
-    let is_busy = forked::is_child() || COMPILING.load(Ordering::Acquire) > 0 || !is_idle();
-    if is_busy && !ForeignThread::is_current() {
+    if (forked::is_child() || is_working()) && !ForeignThread::is_current() {
         // SAFETY: null means all streams.
         unsafe { fflush(std::ptr::null_mut()) };
         _exit(status);
@@ -202,6 +230,7 @@ pub fn wait_until_all_idle() {
 
 /// Like [`wait_until_all_idle`], for a while; whether no program runs.
 pub fn wait_until_all_idle_for(patience: Duration) -> bool {
+    wait_first_at_exit_of_this_thread();
     wait_for_all(Some(Instant::now() + patience));
     is_idle()
 }
