@@ -414,6 +414,10 @@ impl Graph {
                 kept.extend(&sizes);
             }
         }
+        // Axes after the last item are taken as a whole.
+        let rest: Vec<usize> = ranges.map(|axis| shape[axis]).collect();
+        target.extend(&rest);
+        kept.extend(&rest);
         let value = self.fitted(value, target.into())?;
         if shape.size() == 0 || common.size() == 0 {
             return Ok(x);

@@ -1,7 +1,7 @@
 //! Slices, gathers, scatters and sorts: shapes, dtypes, names and errors.
 
 use crate::common::outcome;
-use nxla_expr::build::SliceStart;
+use nxla_expr::build::{Combine, SliceStart, Subscript, Update};
 use nxla_expr::{Graph, Op, Start, TensorType};
 use nxla_tensor::{DType, Scalar};
 
@@ -311,4 +311,18 @@ fn index_ops_made_by_hand_want_integers() {
     let sort = nxla_expr::Sort { axis: 0, descending: false, stable: false };
     let error = graph.make(Op::Argsort(sort, DType::F32), &[x]).unwrap_err();
     assert_eq!(error.to_string(), "argsort: dtype: must be an integer dtype; got f32");
+}
+
+#[test]
+fn an_update_of_leading_axes_takes_the_others_as_a_whole() {
+    let update = |value: &str, update: Update| {
+        outcome(&["f32[5][4][3]", "s64[7]", value], |g, x| {
+            g.subscript_update(x[0], &[Subscript::Take(x[1])], x[2], update)
+        })
+    };
+    for kind in [Update::Set, Update::Add, Update::Combine(Combine::Max)] {
+        assert_eq!(update("f32[7][4][3]", kind), "f32[5][4][3]");
+        assert_eq!(update("f32[3]", kind), "f32[5][4][3]");
+        assert!(update("f32[7]", kind).contains("broadcasts to [7][4][3]; got [7]"));
+    }
 }
