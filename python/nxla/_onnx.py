@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 
 from nxla import _core
+from nxla._arguments import path_of
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -41,7 +43,7 @@ def from_onnx(
     -------
     OnnxFunction
         A function with the inputs of the model as arguments, by position or by name. It returns a
-        tensor, or a dictionary of the outputs by name if there are several.
+        tensor, or an ordered dictionary of the outputs by name if there are several.
 
     Raises
     ------
@@ -70,7 +72,7 @@ def from_onnx(
         )
     if isinstance(source, (bytes, bytearray, memoryview)):
         return OnnxFunction(_core.OnnxModel.read(bytes(source)), weights == "arguments")
-    path = os.fspath(source)
+    path = path_of("from_onnx", source)
     if not os.path.exists(path):
         raise FileNotFoundError(f"from_onnx: no such file: {path!r}")
     return OnnxFunction(_core.OnnxModel.load(path), weights == "arguments")
@@ -111,7 +113,7 @@ class OnnxFunction:
         Raises
         ------
         ArgumentError
-            If an input is missing or unknown.
+            If an input is missing or unknown, or a node has no counterpart for these inputs.
         FormatError
             If an input does not have the declared type, or a node cannot be built for it.
         """
@@ -129,7 +131,8 @@ class OnnxFunction:
         results = self._jitted([weights[name] for name in self._weights], inputs)
         if len(results) == 1:
             return results[0]
-        return dict(zip(self._outputs, results, strict=True))
+        # `nx.jit` sorts the keys of a plain dictionary.
+        return OrderedDict(zip(self._outputs, results, strict=True))
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         names = [name for name, _, _ in self._inputs]

@@ -64,7 +64,8 @@ def _from_onnx(data: bytes) -> Any:
     """Read a damaged model, and trace it if its inputs are small."""
     model = nx.from_onnx(data)
     sizes = [
-        [size if size.isdigit() else "2" for size in shape or []] for _, _, shape in model._inputs
+        [size if size and size.isdigit() else "2" for size in shape or []]
+        for _, _, shape in model._inputs
     ]
     if all(len(size) < 4 for shape in sizes for size in shape):
         types = zip(model._inputs, sizes, strict=True)
@@ -75,7 +76,7 @@ def _from_onnx(data: bytes) -> Any:
 
 
 def _onnx() -> bytes:
-    return (Path(__file__).parents[2] / "examples" / "data" / "mlp.onnx").read_bytes()
+    return (Path(__file__).parents[1] / "formats" / "mlp.onnx").read_bytes()
 
 
 def _deserialize_resealed(data: bytes) -> Any:

@@ -11,72 +11,9 @@ import numpy as np
 import pytest
 
 import nxla as nx
+from onnx_files import field, graph, graph_attribute, integer, model, node, tensor, value, varint
 
-MLP = Path(__file__).parents[2] / "examples" / "data" / "mlp.onnx"
-
-
-def field(number: int, value: int | bytes | str) -> bytes:
-    """Return a field of a protocol buffer."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def varint(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def node(op: str, inputs: list[str], outputs: list[str], *attributes: bytes, **more: str) -> bytes:
-    """Return a NodeProto."""
-    parts = [field(1, name) for name in inputs] + [field(2, name) for name in outputs]
-    parts += [field(4, op), field(3, more.get("name", "")), field(7, more.get("domain", ""))]
-    return b"".join(parts + [field(5, attribute) for attribute in attributes])
-
-
-def integer(name: str, value: int) -> bytes:
-    """Return an AttributeProto of an integer."""
-    return field(1, name) + field(3, value) + field(20, 2)
-
-
-def graph_attribute(name: str, graph: bytes) -> bytes:
-    return field(1, name) + field(6, graph) + field(20, 5)
-
-
-def value(name: str, shape: list[int | str] | None, data_type: int = 1) -> bytes:
-    """Return a ValueInfoProto."""
-    dims = b""
-    for size in shape or []:
-        dims += field(1, field(1, size) if isinstance(size, int) else field(2, size))
-    tensor = field(1, data_type) + (field(2, dims) if shape is not None else b"")
-    return field(1, name) + field(2, field(1, tensor))
-
-
-def tensor(name: str, array: Any) -> bytes:
-    """Return a TensorProto with raw data."""
-    types = {"float32": 1, "int64": 7, "float64": 11, "bool": 9}
-    dims = b"".join(field(1, size) for size in array.shape)
-    return dims + field(2, types[str(array.dtype)]) + field(8, name) + field(9, array.tobytes())
-
-
-def graph(
-    nodes: list[bytes], inputs: list[bytes], outputs: list[bytes], weights: list[bytes] = ()
-) -> bytes:
-    """Return a GraphProto."""
-    parts = [field(1, each) for each in nodes] + [field(5, each) for each in weights]
-    parts += [field(11, each) for each in inputs] + [field(12, each) for each in outputs]
-    return b"".join([field(2, "test"), *parts])
-
-
-def model(graph: bytes, version: int = 21, functions: list[bytes] = ()) -> bytes:
-    """Return a ModelProto."""
-    parts = [field(25, function) for function in functions]
-    return field(1, 10) + field(8, field(2, version)) + field(7, graph) + b"".join(parts)
+MLP = Path(__file__).parents[1] / "formats" / "mlp.onnx"
 
 
 def test_sizes_are_those_of_the_arguments_and_names_are_kept() -> None:
@@ -105,12 +42,12 @@ def test_gradients_of_weights_and_inputs_equal_finite_differences() -> None:
     weights = mlp.weights
     found = nx.grad(loss)(weights, x)
     assert found.keys() == weights.keys()
-    for name, value in weights.items():
-        step = rng.standard_normal(value.shape).astype(np.float32)
+    for name, weight in weights.items():
+        step = rng.standard_normal(weight.shape).astype(np.float32)
         slope = float((found[name].numpy() * step).sum())
         h = 1e-2
         ends = [
-            float(loss({**weights, name: value + sign * h * nx.tensor(step)}, x))
+            float(loss({**weights, name: weight + sign * h * nx.tensor(step)}, x))
             for sign in (1, -1)
         ]
         assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-2, abs=1e-2), name
@@ -158,7 +95,9 @@ def test_all_unsupported_operators_are_listed_with_their_nodes() -> None:
 def test_a_value_that_must_be_known_but_depends_on_data_names_its_node() -> None:
     nodes = [node("Reshape", ["x", "s"], ["y"], name="flat")]
     source = model(graph(nodes, [value("x", [2]), value("s", [1], 7)], [value("y", None)]))
-    with pytest.raises(nx.FormatError, match='"flat": Reshape: shape: must depend only on shapes'):
+    with pytest.raises(
+        nx.ArgumentError, match=r'Reshape \("flat"\): shape: must depend only on shapes'
+    ):
         nx.from_onnx(source)(nx.ones(2), nx.tensor([2], dtype="s64"))
 
 
@@ -219,8 +158,6 @@ def test_graphs_nested_without_end_are_rejected() -> None:
         (b"\x3a\x7f", "a field of 127 bytes ends after 0 bytes"),
         (b"\x07", "the field number 0|number 0|unknown wire type"),
         (model(graph([], [value("x", [2])], [value("y", [2])])), "no node before"),
-        (model(graph([], [], []), version=99), "operator set"),
-        (model(graph([], [value("x", [2], 8)], [])), "strings"),
     ],
 )
 def test_damaged_files_are_errors_with_a_place(source: bytes, match: str) -> None:

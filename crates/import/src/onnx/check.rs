@@ -3,34 +3,50 @@
 use std::collections::BTreeSet;
 
 use super::OPSETS;
-use super::error::{at_name, unsupported};
+use super::error::Fault;
 use super::ops;
 use super::proto::{Graph, Model, Node, Value};
-use crate::error::{ImportError, Place, Unsupported};
+use super::tensors::dtype_of;
+use crate::error::{Place, Unsupported};
 
-/// Checks the operator sets, and that each node is an operator of the table or a function.
-pub(super) fn check(model: &Model) -> Result<(), ImportError> {
+/// Returns what has no counterpart: operator sets, nodes that are neither an operator of the table
+/// nor a function, and inputs and outputs that are not tensors.
+pub(super) fn unsupported_parts(model: &Model) -> Vec<Unsupported> {
+    let mut list = Vec::new();
+    let named = |name: &str| Place::Named(name.to_owned());
     let sets = model.functions.iter().map(|function| &function.opsets);
     for (domain, version) in sets.chain([&model.opsets]).flatten() {
         if domain.is_empty() && !OPSETS.contains(version) {
             let (first, last) = (OPSETS.start(), OPSETS.end());
-            let why =
-                format!("operator set: must be from version {first} to {last}; got {version}");
-            return Err(at_name(&model.graph.name, why));
+            let why = format!("version must be from {first} to {last}; got {version}");
+            let (op, place) = ("operator set".into(), named(&model.graph.name));
+            list.push(Unsupported { op, place, why });
         }
     }
-    let mut list = Vec::new();
     let functions = model.functions.iter().map(|function| &function.nodes);
     for nodes in functions.chain([&model.graph.nodes]) {
         each_node(nodes, &mut |node| {
             let is_function = function_of(model, node).is_some();
             if let (false, Err(why)) = (is_function, ops::find(node.domain(), &node.operator)) {
-                let (op, place) = (node.qualified(), Place::Named(node.label()));
+                let (op, place) = (node.qualified(), named(&node.label()));
                 list.push(Unsupported { op, place, why });
             }
         });
     }
-    if list.is_empty() { Ok(()) } else { Err(unsupported(list)) }
+    let graph = &model.graph;
+    let values = graph.inputs.iter().map(|info| ("input", info));
+    for (noun, info) in values.chain(graph.outputs.iter().map(|info| ("output", info))) {
+        let why = match (info.other, info.data_type) {
+            (Some(kind), _) => format!("must be a tensor; got a value of the kind {kind}"),
+            (None, 0) => continue,
+            (None, data_type) => match dtype_of(data_type) {
+                Err(Fault::Unsupported(why)) => why,
+                Ok(_) | Err(_) => continue,
+            },
+        };
+        list.push(Unsupported { op: noun.into(), place: named(&info.name), why });
+    }
+    list
 }
 
 /// Returns the function of the model that a node calls.

@@ -1,5 +1,6 @@
 //! Errors of ONNX import. Each message names its place: a byte of the file, a node, or a value.
 
+use super::proto::Node;
 use crate::error::{ImportError, ImportErrorKind, Place, Unsupported};
 
 const FORMAT: &str = "ONNX";
@@ -21,40 +22,83 @@ pub(super) fn unsupported(list: Vec<Unsupported>) -> ImportError {
     ImportError { format: FORMAT, kind: ImportErrorKind::Unsupported(list) }
 }
 
-/// A violated requirement inside a node, without the place, which the caller adds.
+/// The reason why a node cannot be built, without the place, which the importer adds.
 #[derive(Clone, Debug)]
-pub(super) struct Fault(pub(super) String);
+pub(super) enum Fault {
+    /// A violated requirement.
+    Invalid(String),
+    /// A property of the operator that has no counterpart.
+    Unsupported(String),
+    /// Unsupported operators of a graph inside the node, with their places.
+    Inner(Vec<Unsupported>),
+}
+
+impl Fault {
+    /// Adds the node.
+    pub(super) fn at(self, node: &Node) -> ImportError {
+        let op = node.qualified();
+        match self {
+            Fault::Invalid(why) => at_name(&node.label(), format!("{op}: {why}")),
+            Fault::Unsupported(why) => {
+                unsupported(vec![Unsupported { op, place: Place::Named(node.label()), why }])
+            }
+            Fault::Inner(list) => unsupported(list),
+        }
+    }
+
+    /// Adds a named value or function.
+    pub(super) fn at_value(self, noun: &str, name: &str) -> ImportError {
+        match self {
+            Fault::Invalid(why) => at_name(name, format!("{noun}: {why}")),
+            Fault::Unsupported(why) => {
+                let place = Place::Named(name.into());
+                unsupported(vec![Unsupported { op: noun.into(), place, why }])
+            }
+            Fault::Inner(list) => unsupported(list),
+        }
+    }
+
+    /// Adds the attribute or input at fault.
+    pub(super) fn of(self, argument: &str) -> Self {
+        match self {
+            Fault::Invalid(why) => Fault::Invalid(format!("{argument}: {why}")),
+            Fault::Unsupported(why) => Fault::Unsupported(format!("{argument}: {why}")),
+            Fault::Inner(list) => Fault::Inner(list),
+        }
+    }
+}
 
 impl From<nxla_expr::Error> for Fault {
     fn from(error: nxla_expr::Error) -> Self {
-        Fault(error.to_string())
+        Fault::Invalid(error.to_string())
     }
 }
 
 impl From<nxla_tensor::TensorError> for Fault {
     fn from(error: nxla_tensor::TensorError) -> Self {
-        Fault(error.to_string())
+        Fault::Invalid(error.to_string())
     }
 }
 
 impl From<ImportError> for Fault {
     fn from(error: ImportError) -> Self {
-        Fault(match error.kind {
-            ImportErrorKind::Malformed { place, why } => format!("{place}: {why}"),
-            ImportErrorKind::Unsupported(_) | ImportErrorKind::Build { .. } => error.to_string(),
-        })
+        match error.kind {
+            ImportErrorKind::Malformed { place, why } => Fault::Invalid(format!("{place}: {why}")),
+            ImportErrorKind::Unsupported(list) => Fault::Inner(list),
+            ImportErrorKind::Build { .. } => Fault::Invalid(error.to_string()),
+        }
     }
 }
 
 impl From<String> for Fault {
     fn from(why: String) -> Self {
-        Fault(why)
+        Fault::Invalid(why)
     }
 }
 
 impl From<&str> for Fault {
     fn from(why: &str) -> Self {
-        Fault(why.into())
+        Fault::Invalid(why.into())
     }
 }
 

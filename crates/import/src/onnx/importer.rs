@@ -22,7 +22,7 @@ const TRACED_NODES: usize = 1 << 20;
 const SMALL: usize = 256;
 
 /// A value of a model: a tensor, or the reason why there is none.
-pub(super) type Bound = Result<ExprId, String>;
+pub(super) type Bound = Built<ExprId>;
 
 /// The names of one graph.
 type Names<'m> = FxHashMap<&'m str, Bound>;
@@ -90,7 +90,7 @@ impl<'m, 'e> Importer<'m, 'e> {
         }
         let outputs = graph.outputs.iter().map(|info| {
             let found = self.lookup(&info.name);
-            found.map_err(|why| at_name(&info.name, format!("output: {why}")))
+            found.map_err(|fault| fault.at_value("output", &info.name))
         });
         outputs.collect()
     }
@@ -106,6 +106,7 @@ impl<'m, 'e> Importer<'m, 'e> {
             let why = format!("graph must have {expected} inputs; got {found}");
             return Err(at_name(&graph.name, why));
         }
+        self.count(&graph.name)?;
         let names = graph.inputs.iter().map(|info| info.name.as_str());
         self.scopes.push(names.zip(inputs).map(|(name, &id)| (name, Ok(id))).collect());
         let outputs = self.graph(graph);
@@ -123,25 +124,31 @@ impl<'m, 'e> Importer<'m, 'e> {
         let scopes = self.scopes[self.visible..].iter().rev();
         match scopes.filter_map(|names| names.get(name)).next() {
             Some(bound) => bound.clone(),
-            None => Err(format!("no node before this one computes {name:?}")),
+            None => Err(Fault::Invalid(format!("no node before this one computes {name:?}"))),
         }
     }
 
-    fn node(&mut self, node: &'m Node) -> Result<(), ImportError> {
+    /// Counts a node or a graph. A graph without nodes can be the body of an endless loop.
+    fn count(&mut self, label: &str) -> Result<(), ImportError> {
         self.traced += 1;
         if self.traced > TRACED_NODES {
             let why = format!(
-                "model has more than {TRACED_NODES} nodes after its functions are expanded"
+                "model has more than {TRACED_NODES} nodes after functions and loops are expanded"
             );
-            return Err(at_name(&node.label(), why));
+            return Err(at_name(label, why));
         }
-        let at = |Fault(why): Fault| at_name(&node.label(), format!("{}: {why}", node.qualified()));
+        Ok(())
+    }
+
+    fn node(&mut self, node: &'m Node) -> Result<(), ImportError> {
+        self.count(&node.label())?;
+        let at = |fault: Fault| fault.at(node);
         let mut inputs = Vec::with_capacity(node.inputs.len());
         for (index, name) in node.inputs.iter().enumerate() {
             inputs.push(match name.as_str() {
                 "" => None,
                 name => Some(
-                    self.lookup(name).map_err(|why| at(Fault(format!("input {index}: {why}"))))?,
+                    self.lookup(name).map_err(|fault| at(fault.of(&format!("input {index}"))))?,
                 ),
             });
         }
@@ -149,9 +156,9 @@ impl<'m, 'e> Importer<'m, 'e> {
             Some(function) => self.call(node, function, &inputs)?,
             None => self.operator(node, inputs).map_err(at)?,
         };
-        if outputs.len() < node.outputs.iter().filter(|name| !name.is_empty()).count() {
-            let (expected, found) = (node.outputs.len(), outputs.len());
-            return Err(at(Fault(format!(
+        let (expected, found) = (node.output_count(), outputs.len());
+        if found < expected {
+            return Err(at(Fault::Unsupported(format!(
                 "outputs: at most {found} are supported; got {expected}"
             ))));
         }
@@ -165,7 +172,7 @@ impl<'m, 'e> Importer<'m, 'e> {
     }
 
     fn operator(&mut self, node: &'m Node, inputs: Vec<Option<ExprId>>) -> Built<Vec<ExprId>> {
-        let build = ops::find(node.domain(), &node.operator)?;
+        let build = ops::find(node.domain(), &node.operator).map_err(Fault::Unsupported)?;
         let version = self.version(node.domain());
         build(&mut Call { importer: self, node, inputs, version })
     }
@@ -211,7 +218,7 @@ impl<'m, 'e> Importer<'m, 'e> {
         let attributes = attributes
             .filter_map(|attribute| Some((attribute.name.as_str(), self.resolve(attribute)?)));
         let attributes = attributes.collect();
-        let absent = || Err("the caller passes no value".to_owned());
+        let absent = || Err(Fault::Invalid("the caller passes no value".into()));
         let mut names = Names::default();
         for (index, name) in function.inputs.iter().enumerate() {
             let bound = inputs.get(index).copied().flatten().map_or_else(absent, Ok);
@@ -237,7 +244,9 @@ impl<'m, 'e> Importer<'m, 'e> {
         }
         let outputs = function.outputs.iter().map(|name| {
             let found = self.lookup(name);
-            found.map_err(|why| at_name(&function.name, format!("output {name:?}: {why}")))
+            found.map_err(|fault| {
+                fault.of(&format!("output {name:?}")).at_value("function", &function.name)
+            })
         });
         outputs.collect()
     }

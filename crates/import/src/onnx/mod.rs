@@ -14,7 +14,7 @@ mod proto;
 mod tensors;
 mod wire;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nxla_expr::{ExprId, Graph, Program, TensorType};
 use nxla_tensor::{DType, HostTensor};
@@ -25,7 +25,7 @@ pub use proto::Dim;
 pub use tensors::{External, NoExternal};
 
 use crate::error::ImportError;
-use error::at_name;
+use error::{at_name, unsupported};
 use importer::Importer;
 
 /// The versions of the default operator set that import accepts.
@@ -43,32 +43,32 @@ pub struct Value {
 }
 
 impl Value {
-    /// Returns the declared type if all sizes are fixed.
-    #[must_use]
-    pub fn fixed_type(&self) -> Option<TensorType> {
-        let sizes = self.shape.as_ref()?.iter().map(|dim| match dim {
-            Dim::Size(size) => Some(*size),
-            Dim::Named(_) | Dim::Any => None,
-        });
-        Some(TensorType::new(self.dtype?, sizes.collect::<Option<Vec<_>>>()?))
-    }
-
-    /// Checks that an argument has the declared dtype and fits the declared sizes.
-    fn check(&self, found: &TensorType) -> Result<(), ImportError> {
-        let fits = match &self.shape {
-            None => true,
-            Some(dims) => {
-                dims.len() == found.rank()
-                    && dims.iter().zip(found.shape.iter()).all(|(dim, &size)| match dim {
-                        Dim::Size(fixed) => *fixed == size,
-                        Dim::Named(_) | Dim::Any => true,
-                    })
-            }
-        };
-        if fits && self.dtype == Some(found.dtype) {
-            return Ok(());
+    /// Checks that an argument has the declared dtype and fits the declared sizes. `named` holds
+    /// the sizes of the named axes of the arguments before.
+    fn check<'v>(
+        &'v self,
+        found: &TensorType,
+        named: &mut BTreeMap<&'v str, usize>,
+    ) -> Result<(), ImportError> {
+        let dims = self.shape.as_deref();
+        let wrong = || at_name(&self.name, format!("input must be {self}; got {found}"));
+        if self.dtype != Some(found.dtype) || dims.is_some_and(|dims| dims.len() != found.rank()) {
+            return Err(wrong());
         }
-        Err(at_name(&self.name, format!("input must be {self}; got {found}")))
+        for (dim, &size) in dims.unwrap_or_default().iter().zip(found.shape.iter()) {
+            match dim {
+                Dim::Size(fixed) if *fixed != size => return Err(wrong()),
+                Dim::Named(name) => {
+                    let known = *named.entry(name).or_insert(size);
+                    if known != size {
+                        let why = format!("axis {name} must have the size {known}; got {found}");
+                        return Err(at_name(&self.name, why));
+                    }
+                }
+                Dim::Size(_) | Dim::Any => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -109,7 +109,10 @@ impl Model {
     /// input that is not a tensor.
     pub fn read(bytes: &[u8], external: &mut dyn External) -> Result<Model, ImportError> {
         let mut proto = proto::Reader::new(external).model(wire::Message::new(bytes))?;
-        check::check(&proto)?;
+        let list = check::unsupported_parts(&proto);
+        if !list.is_empty() {
+            return Err(unsupported(list));
+        }
         let graph = &mut proto.graph;
         let initialized: BTreeSet<&str> =
             graph.initializers.iter().map(|(name, _)| name.as_str()).collect();
@@ -122,7 +125,7 @@ impl Model {
             .map(value)
             .collect::<Result<_, _>>()?;
         if let Some(other) = inputs.iter().find(|input| input.dtype.is_none()) {
-            return Err(at_name(&other.name, "input must be a tensor; got another type"));
+            return Err(at_name(&other.name, "input must have a declared dtype"));
         }
         let outputs = graph.outputs.iter().map(value).collect::<Result<_, _>>()?;
         let structural = check::structural_inputs(graph);
@@ -226,8 +229,9 @@ impl Model {
                 return Err(at_name(self.name(), why));
             }
         }
+        let mut named = BTreeMap::new();
         for (value, ty) in self.inputs.iter().zip(inputs) {
-            value.check(ty)?;
+            value.check(ty, &mut named)?;
         }
         for ((name, value), found) in self.weights.iter().zip(weights) {
             let expected = value.shape();
@@ -244,7 +248,9 @@ fn value(info: &proto::ValueInfo) -> Result<Value, ImportError> {
     let name = info.name.clone();
     let dtype = match info.data_type {
         0 => None,
-        data_type => Some(tensors::dtype_of(data_type).map_err(|why| at_name(&name, why))?),
+        data_type => {
+            Some(tensors::dtype_of(data_type).map_err(|fault| fault.at_value("value", &name))?)
+        }
     };
     Ok(Value { name, dtype, shape: info.shape.clone() })
 }

@@ -6,6 +6,7 @@ use nxla_tensor::{DType, HostTensor, Number, Scalar, Shape};
 use super::error::{Built, Fault};
 use super::importer::Importer;
 use super::proto::{self, Node, Value};
+use super::tensors::dtype_of;
 
 /// A node that is being built.
 pub(super) struct Call<'c, 'm, 'e> {
@@ -25,7 +26,8 @@ impl<'m> Call<'_, 'm, '_> {
 
     /// Returns an input that must exist.
     pub(super) fn input(&self, index: usize) -> Built<ExprId> {
-        self.optional(index).ok_or_else(|| Fault(format!("input {index}: must not be missing")))
+        self.optional(index)
+            .ok_or_else(|| Fault::Invalid(format!("input {index}: must not be missing")))
     }
 
     /// Returns an input, or `None` if the node has no such input.
@@ -45,11 +47,6 @@ impl<'m> Call<'_, 'm, '_> {
     /// Returns all inputs from an index on, which must exist.
     pub(super) fn inputs_from(&self, first: usize) -> Built<Vec<ExprId>> {
         (first..self.inputs.len()).map(|index| self.input(index)).collect()
-    }
-
-    /// The number of outputs with a name.
-    pub(super) fn output_count(&self) -> usize {
-        self.node.outputs.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1)
     }
 
     /// Returns whether an output is used.
@@ -72,7 +69,7 @@ impl<'m> Call<'_, 'm, '_> {
     /// Resolves an axis that may be negative.
     pub(super) fn axis(&self, axis: i64, rank: usize) -> Built<usize> {
         let resolved = nxla_tensor::normalize_axis(axis, rank);
-        resolved.map_err(|error| Fault(format!("axis: {error}")))
+        resolved.map_err(|error| Fault::Invalid(format!("axis: {error}")))
     }
 
     // --- known values ---
@@ -82,7 +79,7 @@ impl<'m> Call<'_, 'm, '_> {
         self.importer.known(id)?.ok_or_else(|| {
             let why = "must depend only on shapes and constants, since it determines the shape of \
                        a result; got a value that is computed from the data";
-            Fault(format!("{argument}: {why}"))
+            Fault::Unsupported(format!("{argument}: {why}"))
         })
     }
 
@@ -91,7 +88,9 @@ impl<'m> Call<'_, 'm, '_> {
         let value = self.constant(id, argument)?;
         let integers = (0..value.size()).map(|index| value.get(index).as_i64());
         let integers: Option<Vec<i64>> = integers.collect();
-        integers.ok_or_else(|| Fault(format!("{argument}: must contain integers; got {value}")))
+        integers.ok_or_else(|| {
+            Fault::Invalid(format!("{argument}: must contain integers; got {value}"))
+        })
     }
 
     /// Returns the numbers of an input as [`Call::constant`] does.
@@ -104,7 +103,9 @@ impl<'m> Call<'_, 'm, '_> {
     pub(super) fn integer(&mut self, id: ExprId, argument: &str) -> Built<i64> {
         match self.integers(id, argument)?[..] {
             [integer] => Ok(integer),
-            ref other => Err(Fault(format!("{argument}: must be one integer; got {other:?}"))),
+            ref other => {
+                Err(Fault::Invalid(format!("{argument}: must be one integer; got {other:?}")))
+            }
         }
     }
 
@@ -131,7 +132,9 @@ impl<'m> Call<'_, 'm, '_> {
     }
 
     fn wrong<T>(&self, name: &str, expected: &str) -> Built<T> {
-        Err(Fault(format!("attribute {name}: must be {expected}; got another kind of value")))
+        Err(Fault::Invalid(format!(
+            "attribute {name}: must be {expected}; got another kind of value"
+        )))
     }
 
     pub(super) fn maybe_int(&self, name: &str) -> Built<Option<i64>> {
@@ -201,8 +204,16 @@ impl<'m> Call<'_, 'm, '_> {
         match self.attribute(name) {
             None => Ok(None),
             Some(Value::Tensor(Ok(tensor))) => Ok(Some(tensor.clone())),
-            Some(Value::Tensor(Err(why))) => Err(Fault(format!("attribute {name}: {why}"))),
+            Some(Value::Tensor(Err(fault))) => Err(fault.clone().of(&format!("attribute {name}"))),
             Some(_) => self.wrong(name, "a tensor"),
+        }
+    }
+
+    /// Returns the dtype that an attribute names, or `None` if it is absent or 0.
+    pub(super) fn data_type(&self, name: &str) -> Built<Option<DType>> {
+        match self.int(name, 0)? {
+            0 => Ok(None),
+            data_type => dtype_of(data_type).map(Some).map_err(|fault| fault.of(name)),
         }
     }
 
@@ -258,7 +269,7 @@ impl<'m> Call<'_, 'm, '_> {
 /// Converts integers to sizes.
 pub(super) fn to_sizes(values: &[i64], argument: &str) -> Built<Vec<usize>> {
     let sizes = values.iter().map(|&value| usize::try_from(value)).collect::<Result<_, _>>();
-    sizes.map_err(|_| Fault(format!("{argument}: must not be negative; got {values:?}")))
+    sizes.map_err(|_| Fault::Invalid(format!("{argument}: must not be negative; got {values:?}")))
 }
 
 /// Returns the shortest decimal number that rounds to a 32-bit float: files store 0.1 in 32 bits,

@@ -4,6 +4,7 @@
 
 use nxla_tensor::HostTensor;
 
+use super::error::{Built, Fault};
 use super::tensors::{External, read_tensor};
 use super::wire::{Field, Message};
 use crate::error::ImportError;
@@ -12,7 +13,7 @@ use crate::error::ImportError;
 const NESTING: usize = 32;
 
 /// A tensor of the file, or the reason why its dtype or its storage is not supported.
-pub(super) type Stored = Result<HostTensor, String>;
+pub(super) type Stored = Built<HostTensor>;
 
 /// The version of each operator domain; the default domain is the empty string.
 pub(super) type Opsets = Vec<(String, i64)>;
@@ -68,6 +69,11 @@ impl Node {
         name.map_or("", |name| name.as_str()).to_owned()
     }
 
+    /// Returns the number of outputs up to the last one with a name.
+    pub(super) fn output_count(&self) -> usize {
+        self.outputs.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1)
+    }
+
     /// Returns the domain, in which `ai.onnx` is another name of the default domain.
     pub(super) fn domain(&self) -> &str {
         if self.domain == "ai.onnx" { "" } else { &self.domain }
@@ -110,7 +116,9 @@ pub(super) enum Value {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ValueInfo {
     pub(super) name: String,
-    /// The ONNX data type; 0 if the value is not a tensor.
+    /// The kind of a value that is not a tensor.
+    pub(super) other: Option<&'static str>,
+    /// The ONNX data type; 0 if the file does not declare it.
     pub(super) data_type: i64,
     /// The sizes, if the rank is declared.
     pub(super) shape: Option<Vec<Dim>>,
@@ -175,7 +183,8 @@ impl<'e> Reader<'e> {
                 12 => graph.outputs.push(value_info(field.message(&from)?)?),
                 15 => {
                     let name = sparse_name(field.message(&from)?, self.external)?;
-                    graph.initializers.push((name, Err("sparse tensors are not supported".into())));
+                    let why = Fault::Unsupported("sparse tensors are not supported".into());
+                    graph.initializers.push((name, Err(why)));
                 }
                 _ => {}
             }
@@ -301,9 +310,18 @@ fn value_info(mut from: Message<'_>) -> Result<ValueInfo, ImportError> {
             2 => {
                 let mut ty = field.message(&from)?;
                 while let Some((number, field)) = ty.field()? {
-                    if number == 1 {
-                        (info.data_type, info.shape) = tensor_type(field.message(&ty)?)?;
-                    }
+                    info.other = match number {
+                        1 => {
+                            (info.data_type, info.shape) = tensor_type(field.message(&ty)?)?;
+                            None
+                        }
+                        4 => Some("sequence"),
+                        5 => Some("map"),
+                        7 => Some("opaque value"),
+                        8 => Some("sparse tensor"),
+                        9 => Some("optional value"),
+                        _ => continue,
+                    };
                 }
             }
             _ => {}
@@ -339,8 +357,8 @@ fn dim(mut from: Message<'_>) -> Result<Dim, ImportError> {
             // Exporters write -1, and sometimes 0, for a size that they do not know.
             1 => {
                 dim = match usize::try_from(field.integer(&from)?) {
-                    Ok(size) => Dim::Size(size),
-                    Err(_) => Dim::Any,
+                    Ok(size) if size > 0 => Dim::Size(size),
+                    Ok(_) | Err(_) => Dim::Any,
                 }
             }
             2 => {

@@ -3,6 +3,7 @@
 use half::{bf16, f16};
 use nxla_tensor::{DType, HostTensor, Scalar, Shape, TensorError};
 
+use super::error::{Built, Fault};
 use super::proto::Stored;
 use super::wire::{Field, Message};
 use crate::error::ImportError;
@@ -38,7 +39,10 @@ impl External for NoExternal {
 }
 
 /// Returns the dtype of an ONNX data type.
-pub(super) fn dtype_of(data_type: i64) -> Result<DType, String> {
+///
+/// # Errors
+/// Returns the reason for a type without a counterpart, and for a number that is not a data type.
+pub(super) fn dtype_of(data_type: i64) -> Built<DType> {
     Ok(match data_type {
         1 => DType::F32,
         2 => DType::U8,
@@ -47,7 +51,7 @@ pub(super) fn dtype_of(data_type: i64) -> Result<DType, String> {
         5 => DType::S16,
         6 => DType::S32,
         7 => DType::S64,
-        8 => return Err("tensors of strings are not supported".into()),
+        8 => return Err(Fault::Unsupported("tensors of strings are not supported".into())),
         9 => DType::Pred,
         10 => DType::F16,
         11 => DType::F64,
@@ -69,9 +73,9 @@ pub(super) fn dtype_of(data_type: i64) -> Result<DType, String> {
                 23 => "float4e2m1",
                 _ => "float8e8m0",
             };
-            return Err(format!("the dtype {name} is not supported"));
+            return Err(Fault::Unsupported(format!("the dtype {name} is not supported")));
         }
-        other => return Err(format!("the data type {other} is unknown")),
+        other => return Err(Fault::Invalid(format!("the data type {other} is unknown"))),
     })
 }
 

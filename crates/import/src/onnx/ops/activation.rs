@@ -27,12 +27,20 @@ pub(super) const OPERATORS: &[Operator] = &[
     activation!("Mish", |graph, x| graph.mish(x)?),
     activation!("Softplus", |graph, x| graph.softplus(x)?),
     activation!("Softsign", |graph, x| graph.soft_sign(x)?),
-    activation!("com.microsoft:FastGelu", |graph, x| graph.gelu(x, true)?),
     activation!("com.microsoft:Gelu", |graph, x| graph.gelu(x, false)?),
+    operator("com.microsoft:BiasGelu", |call| biased_gelu(call, false)),
+    operator("com.microsoft:FastGelu", |call| biased_gelu(call, true)),
     operator("Gelu", |call| {
         let x = call.input(0)?;
-        let approximate = call.text("approximate", "none")?;
-        Ok(vec![call.graph().gelu(x, approximate == "tanh")?])
+        let is_approximate = match call.text("approximate", "none")?.as_str() {
+            "none" => false,
+            "tanh" => true,
+            other => {
+                let why = format!("approximate: must be none or tanh; got {other:?}");
+                return Err(Fault::Invalid(why));
+            }
+        };
+        Ok(vec![call.graph().gelu(x, is_approximate)?])
     }),
     operator("HardSigmoid", |call| {
         let x = call.input(0)?;
@@ -49,8 +57,19 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("Selu", selu),
     operator("Shrink", shrink),
     operator("Softmax", |call| softmax(call, false)),
-    operator("Swish", swish),
-    operator("com.microsoft:QuickGelu", swish),
+    operator("SwiGLU", |call| {
+        let [gate, value] = call.inputs()?;
+        let gate = swish(call, gate, 1.0)?;
+        Ok(vec![call.graph().multiply(gate, value)?])
+    }),
+    operator("Swish", |call| {
+        let x = call.input(0)?;
+        Ok(vec![swish(call, x, 1.0)?])
+    }),
+    operator("com.microsoft:QuickGelu", |call| {
+        let x = call.input(0)?;
+        Ok(vec![swish(call, x, 1.702)?])
+    }),
     operator("ThresholdedRelu", |call| {
         let x = call.input(0)?;
         let alpha = call.float("alpha", 1.0)?;
@@ -59,6 +78,15 @@ pub(super) const OPERATORS: &[Operator] = &[
         Ok(vec![call.graph().select(above, x, zero)?])
     }),
 ];
+
+/// Adds the bias, if there is one, before the activation.
+fn biased_gelu(call: &mut Call<'_, '_, '_>, is_approximate: bool) -> Built<Vec<ExprId>> {
+    let (mut x, bias) = (call.input(0)?, call.optional(1));
+    if let Some(bias) = bias {
+        x = call.graph().add(x, bias)?;
+    }
+    Ok(vec![call.graph().gelu(x, is_approximate)?])
+}
 
 pub(super) fn relu(call: &mut Call<'_, '_, '_>, x: ExprId) -> Built<ExprId> {
     if call.dtype(x).is_float() {
@@ -84,15 +112,13 @@ pub(super) fn hard_sigmoid(
 }
 
 /// Returns `x sigmoid(alpha x)`.
-fn swish(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
-    let x = call.input(0)?;
-    let default = if call.node.operator == "QuickGelu" { 1.702 } else { 1.0 };
+fn swish(call: &mut Call<'_, '_, '_>, x: ExprId, default: f64) -> Built<ExprId> {
     let alpha = call.float("alpha", default)?;
     let alpha = call.scalar(alpha, x)?;
     let graph = call.graph();
     let scaled = graph.multiply(x, alpha)?;
     let gate = graph.sigmoid(scaled)?;
-    Ok(vec![graph.multiply(x, gate)?])
+    Ok(graph.multiply(x, gate)?)
 }
 
 fn prelu(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
@@ -150,7 +176,9 @@ fn hardmax(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let merges = call.version < 13;
     let axis = call.axis(call.int("axis", if merges { 1 } else { -1 })?, shape.rank())?;
     if merges && axis + 1 != shape.rank() {
-        return Err(Fault("axis: must be the last axis before operator set 13".into()));
+        return Err(Fault::Unsupported(
+            "axis: must be the last axis before operator set 13".into(),
+        ));
     }
     let at = i64::try_from(axis).unwrap_or(0);
     let (dtype, index) = (call.dtype(x), nxla_tensor::DType::S64);

@@ -1,7 +1,7 @@
 //! Matrix products and convolutions.
 
 use nxla_expr::ExprId;
-use nxla_expr::build::{ConvOptions, WindowPadding};
+use nxla_expr::build::{ConvOptions, SliceStart, WindowPadding};
 use nxla_tensor::{DType, Shape};
 
 use super::window::{Windows, spatial_sizes};
@@ -11,6 +11,7 @@ use crate::onnx::node::Call;
 
 /// The operators of this family.
 pub(super) const OPERATORS: &[Operator] = &[
+    operator("CausalConvWithState", causal_conv),
     operator("Conv", |call| {
         let [x, kernel] = call.inputs()?;
         let bias = call.optional(2);
@@ -72,7 +73,7 @@ fn fused_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         }
     }
     if call.flag("transBatchA")? || call.flag("transBatchB")? {
-        return Err(Fault("transBatchA, transBatchB: must be 0".into()));
+        return Err(Fault::Unsupported("transBatchA, transBatchB: must be 0".into()));
     }
     let alpha = call.float("alpha", 1.0)?;
     let product = call.graph().matmul(a, b)?;
@@ -128,7 +129,7 @@ fn conv_integer(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 fn groups(call: &Call<'_, '_, '_>) -> Built<usize> {
     match usize::try_from(call.int("group", 1)?) {
         Ok(groups) if groups > 0 => Ok(groups),
-        _ => Err(Fault("group: must be positive".into())),
+        _ => Err(Fault::Invalid("group: must be positive".into())),
     }
 }
 
@@ -162,18 +163,61 @@ pub(super) fn conv(
     Ok(vec![biased(call, result, bias)?])
 }
 
+/// Convolves each channel of a sequence with its own kernel, which reads no later elements. The state
+/// holds the elements before the first one, and the second result the state of the next call.
+fn causal_conv(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [x, kernel] = call.inputs()?;
+    let ([batch, channels, _], Some(&width)) = (
+        call.shape(x)[..].try_into().unwrap_or([0; 3]),
+        call.shape(kernel).get(2).filter(|&&width| width > 0),
+    ) else {
+        let (x, kernel) = (call.ty(x), call.ty(kernel));
+        return Err(Fault::Invalid(format!("input, weight: must have 3 axes; got {x}, {kernel}")));
+    };
+    let past = match call.optional(3) {
+        Some(past) => past,
+        None => {
+            let zero = call.scalar(0.0, x)?;
+            call.broadcast(zero, &[batch, channels, width - 1])?
+        }
+    };
+    let bias = call.optional(2);
+    let options = ConvOptions { feature_groups: channels, ..ConvOptions::default() };
+    let graph = call.graph();
+    let sequence = graph.concatenate(&[past, x], 2)?;
+    let length = graph.shape(sequence)[2];
+    let present = SliceStart::at((length + 1).saturating_sub(width));
+    let present = graph.slice_along_axis(sequence, present, width - 1, 2, 1)?;
+    let result = graph.conv(sequence, kernel, &options)?;
+    let result = biased(call, result, bias)?;
+    Ok(match call.text("activation", "none")?.as_str() {
+        "none" | "" => vec![result, present],
+        "silu" | "swish" => vec![call.graph().silu(result)?, present],
+        other => {
+            let why = format!("activation: must be none, silu or swish; got {other:?}");
+            return Err(Fault::Invalid(why));
+        }
+    })
+}
+
 /// A convolution of the reversed kernel over the input with zeros between its elements.
 fn conv_transpose(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, kernel] = call.inputs()?;
     let (sizes, window) = (spatial_sizes(call, x)?, spatial_sizes(call, kernel)?);
     let spatial = sizes.len();
+    if window.len() != spatial {
+        let found = call.ty(kernel);
+        return Err(Fault::Invalid(format!("W: must have {} axes; got {found}", spatial + 2)));
+    }
     let groups = groups(call)?;
     let padding = transposed_padding(call, &sizes, &window)?;
     let windows = Windows::strides_and_dilations(call, spatial)?;
     let shape = call.shape(kernel);
     let (channels, each) = (shape[0], shape[1]);
     if !channels.is_multiple_of(groups) {
-        return Err(Fault(format!("group: must divide {channels} channels; got {groups}")));
+        return Err(Fault::Invalid(format!(
+            "group: must divide {channels} channels; got {groups}"
+        )));
     }
     // From [groups * in, out, …] to [groups * out, in, …].
     let mut split = vec![groups, channels / groups, each];
@@ -210,7 +254,7 @@ fn transposed_padding(
         match call.ints(name)? {
             Some(list) if list.len() != spatial => {
                 let found = list.len();
-                Err(Fault(format!("{name}: must have {spatial} entries; got {found}")))
+                Err(Fault::Invalid(format!("{name}: must have {spatial} entries; got {found}")))
             }
             list => Ok(list),
         }
@@ -227,7 +271,7 @@ fn transposed_padding(
     let pads = call.ints("pads")?.unwrap_or_else(|| vec![0; 2 * spatial]);
     if pads.len() != 2 * spatial {
         let (expected, found) = (2 * spatial, pads.len());
-        return Err(Fault(format!("pads: must have {expected} entries; got {found}")));
+        return Err(Fault::Invalid(format!("pads: must have {expected} entries; got {found}")));
     }
     let mut padding = Vec::with_capacity(spatial);
     for axis in 0..spatial {
@@ -238,7 +282,8 @@ fn transposed_padding(
                 let gaps = signed(sizes[axis].saturating_sub(1).saturating_mul(strides[axis]));
                 let full = gaps.saturating_add(extra[axis]).saturating_add(reach).saturating_add(1);
                 let total = full.saturating_sub(wanted[axis]);
-                let half = total / 2;
+                // A negative number adds elements, at the end unless the rule is SAME_UPPER.
+                let half = total.div_euclid(2);
                 if auto == "SAME_UPPER" { (half, total - half) } else { (total - half, half) }
             }
         };

@@ -8,6 +8,7 @@ use super::{Operator, operator};
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 use crate::onnx::proto;
+use crate::onnx::tensors::dtype_of;
 
 /// The operators of this family.
 pub(super) const OPERATORS: &[Operator] =
@@ -116,6 +117,10 @@ pub(super) fn counted<'c, 'm, 'e>(
 /// The inputs are the largest number of iterations, the condition and the initial state.
 fn repeat(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let limit = match call.optional(0) {
+        Some(limit) if call.ty(limit).shape.size() != 1 => {
+            let found = call.ty(limit);
+            return Err(Fault::Invalid(format!("M: must be one number; got {found}")));
+        }
         Some(limit) => call.importer.known(limit)?.and_then(|value| value.get(0).as_i64()),
         None => Some(i64::MAX),
     };
@@ -148,7 +153,7 @@ fn without_iteration(
     stacked: usize,
 ) -> Built<Vec<ExprId>> {
     for info in body.outputs.iter().rev().take(stacked).rev() {
-        let dtype = crate::onnx::tensors::dtype_of(info.data_type)?;
+        let dtype = dtype_of(info.data_type)?;
         let mut shape = Shape::from(&[0][..]);
         for dim in info.shape.iter().flatten() {
             shape.push(if let proto::Dim::Size(size) = dim { *size } else { 0 });
@@ -192,7 +197,7 @@ fn rolled(
     if stacked > 0 {
         let why = "the number of iterations depends on the data, and so does the shape of the \
                    stacked results";
-        return Err(Fault(format!("body: {why}")));
+        return Err(Fault::Unsupported(format!("body: {why}")));
     }
     conditional(call, initial)
 }
@@ -274,11 +279,14 @@ fn unrolled(
 fn scan(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let sequences = usize::try_from(call.int("num_scan_inputs", 0)?).unwrap_or(0);
     if call.version < 9 {
-        return Err("operator set 8: scans with a batch axis are not supported".into());
+        return Err(Fault::Unsupported("scans with a batch axis are not supported".into()));
     }
     let mut initial = call.inputs_from(0)?;
     if sequences == 0 || sequences > initial.len() {
-        return Err(Fault(format!("num_scan_inputs: must be from 1 to {}", initial.len())));
+        return Err(Fault::Invalid(format!(
+            "num_scan_inputs: must be from 1 to {}",
+            initial.len()
+        )));
     }
     let inputs = initial.split_off(initial.len() - sequences);
     let list =

@@ -6,7 +6,6 @@ use nxla_tensor::{DType, HostTensor, Scalar};
 use super::{Operator, operator};
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
-use crate::onnx::tensors::dtype_of;
 
 /// The operators of this family.
 pub(super) const OPERATORS: &[Operator] = &[
@@ -16,6 +15,7 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("EyeLike", eye_like),
     operator("HammingWindow", |call| window(call, &[25.0 / 46.0, -21.0 / 46.0])),
     operator("HannWindow", |call| window(call, &[0.5, -0.5])),
+    operator("MelWeightMatrix", mel_weights),
     operator("Range", range),
     operator("Shape", shape),
     operator("Size", |call| {
@@ -42,7 +42,9 @@ fn constant(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     } else if let Some(values) = call.floats("value_floats")? {
         HostTensor::from_vec(floats(values.clone()), [values.len()])?
     } else {
-        return Err(Fault("value: strings and sparse tensors are not supported".into()));
+        return Err(Fault::Unsupported(
+            "value: strings and sparse tensors are not supported".into(),
+        ));
     };
     Ok(vec![call.graph().tensor(tensor)?])
 }
@@ -52,7 +54,9 @@ fn constant_of_shape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let shape = call.sizes(shape, "input")?;
     let (value, dtype) = match call.tensor("value")? {
         Some(value) if value.size() == 1 => (value.get(0), value.dtype()),
-        Some(value) => return Err(Fault(format!("value: must be one number; got {value}"))),
+        Some(value) => {
+            return Err(Fault::Invalid(format!("value: must be one number; got {value}")));
+        }
         None => (Scalar::Float(0.0), DType::F32),
     };
     Ok(vec![call.graph().constant(value, TensorType::new(dtype, shape))?])
@@ -61,12 +65,9 @@ fn constant_of_shape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 fn eye_like(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let (shape, offset) = (call.shape(x), call.int("k", 0)?);
-    let dtype = match call.maybe_int("dtype")? {
-        Some(data_type) => dtype_of(data_type).map_err(|why| Fault(format!("dtype: {why}")))?,
-        None => call.dtype(x),
-    };
+    let dtype = call.data_type("dtype")?.unwrap_or_else(|| call.dtype(x));
     let [rows, columns] = shape[..] else {
-        return Err(Fault(format!("input: must be a matrix; got {}", call.ty(x))));
+        return Err(Fault::Invalid(format!("input: must be a matrix; got {}", call.ty(x))));
     };
     let graph = call.graph();
     let row = graph.iota([rows, columns], Some(0), DType::S64)?;
@@ -85,7 +86,9 @@ fn range(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     {
         match call.numbers(id, name)?[..] {
             [value] => *number = value,
-            ref other => return Err(Fault(format!("{name}: must be a number; got {other:?}"))),
+            ref other => {
+                return Err(Fault::Invalid(format!("{name}: must be a number; got {other:?}")));
+            }
         }
     }
     let dtype = call.dtype(start);
@@ -110,13 +113,66 @@ fn shape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     Ok(vec![call.literal(&sizes)?])
 }
 
+/// The number of elements beyond which a matrix of mel weights is rejected.
+const MEL_ELEMENTS: usize = 1 << 22;
+
+/// Returns triangles that map the bins of a spectrum to bands of equal width on the mel scale,
+/// `2595 log10(1 + f / 700)`.
+fn mel_weights(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let mut numbers = [0.0; 5];
+    let names =
+        ["num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz"];
+    for (index, (number, name)) in numbers.iter_mut().zip(names).enumerate() {
+        let id = call.input(index)?;
+        match call.numbers(id, name)?[..] {
+            [value] if (0.0..1e9).contains(&value) => *number = value,
+            ref other => {
+                let why = format!("must be one number that is not negative; got {other:?}");
+                return Err(Fault::Invalid(format!("{name}: {why}")));
+            }
+        }
+    }
+    let [bands, length, rate, lower, upper] = numbers;
+    let dtype = call.data_type("output_datatype")?.unwrap_or(DType::F32);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was checked")]
+    let (columns, rows) = (bands as usize, length as usize / 2 + 1);
+    if columns.saturating_mul(rows) > MEL_ELEMENTS || rate == 0.0 {
+        let why = format!("must make at most {MEL_ELEMENTS} weights, of a positive rate");
+        return Err(Fault::Invalid(format!("num_mel_bins, dft_length, sample_rate: {why}")));
+    }
+    let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
+    let width = (mel(upper) - mel(lower)) / (bands + 2.0);
+    // The bins of the spectrum at the edges of the bands.
+    #[expect(clippy::cast_precision_loss, reason = "a number of bands")]
+    let edge = |band: usize| {
+        let hertz = 700.0 * (10.0_f64.powf((mel(lower) + width * band as f64) / 2595.0) - 1.0);
+        ((length + 1.0) * hertz / rate).floor()
+    };
+    let mut weights = vec![0.0; rows * columns];
+    for band in 0..columns {
+        let [low, center, high] = [edge(band), edge(band + 1), edge(band + 2)];
+        for row in 0..rows {
+            #[expect(clippy::cast_precision_loss, reason = "a bin of a spectrum")]
+            let bin = row as f64;
+            let is_rising = (low..center).contains(&bin);
+            weights[row * columns + band] = match bin {
+                bin if bin == center => 1.0,
+                bin if is_rising => (bin - low) / (center - low),
+                bin if (center..high).contains(&bin) => (high - bin) / (high - center),
+                _ => 0.0,
+            };
+        }
+    }
+    let weights = HostTensor::from_vec(weights, [rows, columns])?.cast(dtype);
+    Ok(vec![call.graph().tensor(weights)?])
+}
+
 /// Creates a window that is a sum of cosines with these factors.
 fn window(call: &mut Call<'_, '_, '_>, factors: &[f64]) -> Built<Vec<ExprId>> {
     let size = call.input(0)?;
     let size = usize::try_from(call.integer(size, "size")?);
-    let size = size.map_err(|_| Fault("size: must not be negative".into()))?;
-    let dtype = dtype_of(call.int("output_datatype", 1)?)
-        .map_err(|why| Fault(format!("output_datatype: {why}")))?;
+    let size = size.map_err(|_| Fault::Invalid("size: must not be negative".into()))?;
+    let dtype = call.data_type("output_datatype")?.unwrap_or(DType::F32);
     let count = if call.int("periodic", 1)? != 0 { size } else { size.saturating_sub(1) };
     let (places, one) = (call.graph().iota([size], None, DType::F64)?, DType::F64);
     let mut sum = call.scalar_of(0.0, one)?;

@@ -1,12 +1,11 @@
 //! Arithmetic, comparisons, logic and conversions, element by element.
 
 use nxla_expr::{BinaryOp, ExprId, Graph, UnaryOp};
-use nxla_tensor::DType;
+use nxla_tensor::{DType, Scalar};
 
 use super::{Operator, operator};
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
-use crate::onnx::tensors::dtype_of;
 
 macro_rules! unary {
     ($($name:literal $op:ident),* $(,)?) => {
@@ -26,21 +25,24 @@ macro_rules! binary {
     };
 }
 
-const UNARY: &[Operator] = unary!(
+/// The operators on one tensor.
+pub(super) const UNARY: &[Operator] = unary!(
     "Abs" Abs, "Acos" Acos, "Acosh" Acosh, "Asin" Asin, "Asinh" Asinh, "Atan" Atan, "Atanh" Atanh,
     "BitwiseNot" BitwiseNot, "Ceil" Ceil, "Cos" Cos, "Cosh" Cosh, "Erf" Erf, "Exp" Exp,
     "Floor" Floor, "IsNaN" IsNan, "Log" Log, "Neg" Negate, "Not" LogicalNot, "Round" RoundEven,
     "Sigmoid" Sigmoid, "Sign" Sign, "Sin" Sin, "Sinh" Sinh, "Sqrt" Sqrt, "Tan" Tan, "Tanh" Tanh,
 );
 
-const BINARY: &[Operator] = binary!(
+/// The operators on two tensors.
+pub(super) const BINARY: &[Operator] = binary!(
     "Add" Add, "And" LogicalAnd, "BitwiseAnd" BitwiseAnd, "BitwiseOr" BitwiseOr,
     "BitwiseXor" BitwiseXor, "Equal" Equal, "Greater" Greater, "GreaterOrEqual" GreaterEqual,
     "Less" Less, "LessOrEqual" LessEqual, "Mul" Multiply, "Or" LogicalOr, "Sub" Subtract,
     "Xor" LogicalXor,
 );
 
-const OTHER: &[Operator] = &[
+/// Further operators of this family.
+pub(super) const OTHER: &[Operator] = &[
     operator("BitShift", bit_shift),
     operator("Cast", cast),
     operator("CastLike", cast_like),
@@ -63,29 +65,6 @@ const OTHER: &[Operator] = &[
         Ok(vec![call.graph().select(condition, x, y)?])
     }),
 ];
-
-/// The operators of this family.
-pub(super) const OPERATORS: &[Operator] = &{
-    const COUNT: usize = UNARY.len() + BINARY.len() + OTHER.len();
-    const LISTS: [&[Operator]; 3] = [UNARY, BINARY, OTHER];
-    let mut all = [const { operator("Identity", identity) }; COUNT];
-    let (mut list, mut index, mut count) = (0, 0, 0);
-    while list < LISTS.len() {
-        while index < LISTS[list].len() {
-            all[count] =
-                Operator { name: LISTS[list][index].name, build: LISTS[list][index].build };
-            index += 1;
-            count += 1;
-        }
-        list += 1;
-        index = 0;
-    }
-    all
-};
-
-fn identity(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
-    Ok(vec![call.input(0)?])
-}
 
 fn fold(call: &mut Call<'_, '_, '_>, op: BinaryOp) -> Built<Vec<ExprId>> {
     let mut result = call.input(0)?;
@@ -130,7 +109,7 @@ fn bit_shift(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     match call.text("direction", "")?.as_str() {
         "LEFT" => Ok(vec![call.graph().left_shift(x, y)?]),
         "RIGHT" => Ok(vec![call.graph().right_shift(x, y)?]),
-        other => Err(Fault(format!("direction: must be LEFT or RIGHT; got {other:?}"))),
+        other => Err(Fault::Invalid(format!("direction: must be LEFT or RIGHT; got {other:?}"))),
     }
 }
 
@@ -163,9 +142,13 @@ fn clip(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     Ok(vec![x])
 }
 
+fn target(call: &Call<'_, '_, '_>) -> Built<DType> {
+    call.data_type("to")?.ok_or_else(|| Fault::Invalid("to: must not be missing".into()))
+}
+
 fn cast(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
-    let dtype = dtype_of(call.int("to", 0)?).map_err(|why| Fault(format!("to: {why}")))?;
+    let dtype = target(call)?;
     let saturates = call.int("saturate", 1)? != 0;
     Ok(vec![convert(call.graph(), x, dtype, saturates)?])
 }
@@ -178,12 +161,13 @@ fn cast_like(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 
 fn bit_cast(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
-    let dtype = dtype_of(call.int("to", 0)?).map_err(|why| Fault(format!("to: {why}")))?;
+    let dtype = target(call)?;
     Ok(vec![call.graph().bitcast(x, dtype)?])
 }
 
 /// Converts to a dtype. A number beyond the range of an 8-bit float becomes its largest number if
-/// the conversion saturates.
+/// the conversion saturates, and otherwise infinite or NaN. Floats become integers below 8 bits through 32 bits, whose low bits
+/// remain.
 pub(super) fn convert(
     graph: &mut Graph,
     x: ExprId,
@@ -201,12 +185,23 @@ pub(super) fn convert(
         _ => None,
     };
     let mut x = x;
-    if let (Some(largest), true, true) = (largest, saturates, from.is_float() && from != dtype) {
+    if from.is_float() && dtype.is_integer() && dtype.bits() < 8 {
+        x = graph.as_type(x, DType::S32)?;
+    }
+    if let (Some(largest), true) = (largest, from.is_float() && from != dtype) {
         let wide = from.at_least_f32();
+        let scalar = |graph: &mut Graph, value| graph.scalar_constant(Scalar::Float(value), wide);
         x = graph.as_type(x, wide)?;
-        let high = graph.scalar_constant(nxla_tensor::Scalar::Float(largest), wide)?;
-        let low = graph.scalar_constant(nxla_tensor::Scalar::Float(-largest), wide)?;
-        x = graph.clip(x, low, high)?;
+        if saturates {
+            let (low, high) = (scalar(graph, -largest)?, scalar(graph, largest)?);
+            x = graph.clip(x, low, high)?;
+        } else if dtype == DType::F8E4M3FN {
+            // The dtype has no infinity. 464 is the largest number that rounds to 448.
+            let (limit, nan) = (scalar(graph, 464.0)?, scalar(graph, f64::NAN)?);
+            let size = graph.abs(x)?;
+            let is_outside = graph.greater(size, limit)?;
+            x = graph.select(is_outside, nan, x)?;
+        }
     }
     Ok(graph.as_type(x, dtype)?)
 }

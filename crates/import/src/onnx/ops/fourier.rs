@@ -2,14 +2,14 @@
 
 use nxla_expr::build::SliceStart;
 use nxla_expr::{ExprId, Padding};
-use nxla_tensor::Scalar;
+use nxla_tensor::{HostTensor, Scalar};
 
 use super::{Operator, operator};
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
-pub(super) const OPERATORS: &[Operator] = &[operator("DFT", dft)];
+pub(super) const OPERATORS: &[Operator] = &[operator("DFT", dft), operator("STFT", short_time)];
 
 /// Transforms an axis, which is an attribute before operator set 20.
 fn dft(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
@@ -21,7 +21,9 @@ fn dft(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     let axis = call.axis(axis, rank)?;
     if rank < 2 || axis + 1 == rank {
-        return Err(Fault("axis: must not be the last axis, which holds the parts".into()));
+        return Err(Fault::Invalid(
+            "axis: must not be the last axis, which holds the parts".into(),
+        ));
     }
     let length = match call.optional(1) {
         Some(length) => call.sizes(length, "dft_length")?.first().copied(),
@@ -45,8 +47,54 @@ fn dft(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let kept = graph.shape(value)[axis] / 2 + 1;
         value = graph.slice_along_axis(value, SliceStart::at(0), kept, along, 1)?;
     }
+    Ok(vec![pairs(call, value)?])
+}
+
+/// Returns the parts of complex numbers in a new last axis.
+fn pairs(call: &mut Call<'_, '_, '_>, value: ExprId) -> Built<ExprId> {
+    let graph = call.graph();
     let parts = [graph.real(value)?, graph.imag(value)?];
-    Ok(vec![graph.stack(&parts, -1, None)?])
+    Ok(graph.stack(&parts, -1, None)?)
+}
+
+/// Transforms frames of a signal `[batch, length, parts]`, multiplied by a window.
+fn short_time(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let [signal, step] = call.inputs()?;
+    let window = call.optional(2);
+    let signal = complex(call, signal)?;
+    let Some(&size) = call.shape(signal).get(1) else {
+        let found = call.ty(signal);
+        return Err(Fault::Invalid(format!("signal: must have a batch axis; got {found}")));
+    };
+    let step = call.sizes(step, "frame_step")?;
+    let length = match (call.optional(3), window) {
+        (Some(length), _) => call.sizes(length, "frame_length")?,
+        (None, Some(window)) => call.shape(window).to_vec(),
+        (None, None) => vec![size],
+    };
+    let (&[step], &[length]) = (&step[..], &length[..]) else {
+        return Err(Fault::Invalid("frame_step, frame_length: must be one number".into()));
+    };
+    if step == 0 || length == 0 || length > size {
+        let why = format!("must be from 1 to {size}; got {step} and {length}");
+        return Err(Fault::Invalid(format!("frame_step, frame_length: {why}")));
+    }
+    let count = (size - length) / step + 1;
+    let mut places = Vec::new();
+    for frame in 0..count {
+        places.extend((0..length).map(|at| i64::try_from(frame * step + at).unwrap_or(0)));
+    }
+    let graph = call.graph();
+    let places = graph.tensor(HostTensor::from_slice(&places, [count, length])?)?;
+    let mut frames = graph.take(signal, places, 1)?;
+    if let Some(window) = window {
+        frames = graph.multiply(frames, window)?;
+    }
+    let mut value = graph.fft(frames, None, -1)?;
+    if call.int("onesided", 1)? != 0 {
+        value = call.graph().slice_along_axis(value, SliceStart::at(0), length / 2 + 1, -1, 1)?;
+    }
+    Ok(vec![pairs(call, value)?])
 }
 
 /// Returns complex numbers from pairs, or from single real parts.
@@ -54,7 +102,9 @@ fn complex(call: &mut Call<'_, '_, '_>, x: ExprId) -> Built<ExprId> {
     let shape = call.shape(x);
     let Some(&parts) = shape.last().filter(|&&parts| parts == 1 || parts == 2) else {
         let found = call.ty(x);
-        return Err(Fault(format!("input: must have a last axis of 1 or 2 parts; got {found}")));
+        return Err(Fault::Invalid(format!(
+            "input: must have a last axis of 1 or 2 parts; got {found}"
+        )));
     };
     let rank = shape.rank();
     let graph = call.graph();

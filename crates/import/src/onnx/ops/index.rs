@@ -23,11 +23,7 @@ pub(super) const OPERATORS: &[Operator] = &[
 fn gather(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, indices] = call.inputs()?;
     let axis = call.int("axis", 0)?;
-    let at = call.axis(axis, call.rank(x))?;
-    let size = call.shape(x)[at];
-    let graph = call.graph();
-    let indices = graph.from_end(indices, size)?;
-    Ok(vec![graph.take(x, indices, axis)?])
+    Ok(vec![call.graph().take_from_end(x, indices, axis)?])
 }
 
 fn gather_elements(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
@@ -45,13 +41,15 @@ pub(super) fn element_coordinates(
 ) -> Built<Vec<Subscript>> {
     let rank = call.rank(x);
     let axis = call.axis(call.int("axis", 0)?, rank)?;
-    let (size, shape) = (call.shape(x)[axis], call.shape(indices));
+    let shape = call.shape(indices);
     if shape.rank() != rank {
-        return Err(Fault(format!("indices: must have {rank} axes; got {}", call.ty(indices))));
+        return Err(Fault::Invalid(format!(
+            "indices: must have {rank} axes; got {}",
+            call.ty(indices)
+        )));
     }
     let graph = call.graph();
     let indices = graph.as_type(indices, DType::S64)?;
-    let indices = graph.from_end(indices, size)?;
     let mut items = Vec::with_capacity(rank);
     for (along, position) in (0_i64..).zip(0..rank) {
         items.push(Subscript::Take(match position == axis {
@@ -74,7 +72,7 @@ pub(super) fn coordinates(
     if shape.rank() == 0 || first + count > sizes.rank() {
         let limit = sizes.rank().saturating_sub(first);
         let found = call.ty(indices);
-        return Err(Fault(format!(
+        return Err(Fault::Invalid(format!(
             "indices: must have a last axis of at most {limit} coordinates; got {found}"
         )));
     }
@@ -84,7 +82,7 @@ pub(super) fn coordinates(
     for column in 0..count {
         let one = graph.slice_along_axis(indices, SliceStart::at(column), 1, -1, 1)?;
         let one = graph.squeeze(one, Some(&[-1]))?;
-        items.push(Subscript::Take(graph.from_end(one, sizes[first + column])?));
+        items.push(Subscript::Take(one));
     }
     Ok(items)
 }
@@ -96,7 +94,7 @@ fn gather_nd(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let batch = usize::try_from(call.int("batch_dims", 0)?).unwrap_or(usize::MAX);
     if batch >= shape.rank() || batch >= x_shape.rank() || x_shape[..batch] != shape[..batch] {
         let why = format!("must count common leading axes; got {batch}");
-        return Err(Fault(format!("batch_dims: {why}")));
+        return Err(Fault::Invalid(format!("batch_dims: {why}")));
     }
     let found = coordinates(call, x, indices, batch)?;
     let outer: Shape = shape[..shape.rank() - 1].into();
@@ -114,18 +112,19 @@ fn slice(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let shape = call.shape(x);
     let (Some(starts), Some(ends)) = (call.listed(1, "starts")?, call.listed(2, "ends")?) else {
-        return Err(Fault("starts, ends: must not be missing".into()));
+        return Err(Fault::Invalid("starts, ends: must not be missing".into()));
     };
     let axes = call.listed(3, "axes")?;
     let axes = axes.unwrap_or_else(|| (0..).take(starts.len()).collect());
     let steps = call.listed(4, "steps")?.unwrap_or_else(|| vec![1; starts.len()]);
     if ends.len() != starts.len() || axes.len() != starts.len() || steps.len() != starts.len() {
-        return Err(Fault("starts, ends, axes, steps: must have equal sizes".into()));
+        return Err(Fault::Invalid("starts, ends, axes, steps: must have equal sizes".into()));
     }
     let mut result = x;
     for (index, &axis) in axes.iter().enumerate() {
         let at = call.axis(axis, shape.rank())?;
-        let size = i64::try_from(shape[at]).map_err(|_| Fault("input: is too large".into()))?;
+        let size =
+            i64::try_from(shape[at]).map_err(|_| Fault::Invalid("input: is too large".into()))?;
         let (start, count, step) = range_of([starts[index], ends[index], steps[index]], size)?;
         let along = i64::try_from(at).unwrap_or(0);
         let stride = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX);
@@ -148,7 +147,7 @@ fn slice(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 /// Returns the first index, the number of elements and the step of a slice of an axis.
 fn range_of([start, end, step]: [i64; 3], size: i64) -> Built<(i64, i64, i64)> {
     if step == 0 {
-        return Err(Fault("steps: must not be 0".into()));
+        return Err(Fault::Invalid("steps: must not be 0".into()));
     }
     let step = step.clamp(-i64::MAX / 2, i64::MAX / 2);
     let from_end = |value: i64| if value < 0 { value.saturating_add(size) } else { value };
@@ -162,16 +161,20 @@ fn range_of([start, end, step]: [i64; 3], size: i64) -> Built<(i64, i64, i64)> {
 
 fn top_k(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
-    let k = match call.listed(1, "k")?.as_deref() {
-        Some(&[k]) => usize::try_from(k).map_err(|_| Fault("k: must not be negative".into()))?,
-        _ => return Err(Fault("k: must be one integer".into())),
+    // The number is an attribute before operator set 10.
+    let k = match call.optional(1) {
+        Some(k) => call.integer(k, "k")?,
+        None => call.int("k", -1)?,
     };
+    let k = usize::try_from(k).map_err(|_| {
+        Fault::Invalid(format!("k: must be a number that is not negative; got {k}"))
+    })?;
     let rank = call.rank(x);
     let axis = call.axis(call.int("axis", -1)?, rank)?;
     let is_largest = call.int("largest", 1)? != 0;
     let size = call.shape(x)[axis];
     if k > size {
-        return Err(Fault(format!("k: must be at most {size}; got {k}")));
+        return Err(Fault::Invalid(format!("k: must be at most {size}; got {k}")));
     }
     let along = i64::try_from(axis).unwrap_or(0);
     let graph = call.graph();
@@ -189,21 +192,17 @@ fn one_hot(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [indices, depth, values] = call.inputs()?;
     let depth = match call.numbers(depth, "depth")?[..] {
         [depth] if (0.0..=1e15).contains(&depth) => depth,
-        ref other => return Err(Fault(format!("depth: must be a size; got {other:?}"))),
+        ref other => return Err(Fault::Invalid(format!("depth: must be a size; got {other:?}"))),
     };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was checked")]
     let depth = depth as usize;
     let axis = call.int("axis", -1)?;
     let rank = call.rank(indices) + 1;
     let at = i64::try_from(call.axis(axis, rank)?).unwrap_or(0);
-    let mut shape = call.shape(indices);
-    shape.insert(usize::try_from(at).unwrap_or(0), depth);
     let graph = call.graph();
     let indices = graph.as_type(indices, DType::S64)?;
     let indices = graph.from_end(indices, depth)?;
-    let indices = graph.new_axis(indices, at, None)?;
-    let places = graph.iota(shape, Some(at), DType::S64)?;
-    let is_marked = graph.equal(places, indices)?;
+    let is_marked = graph.one_hot(indices, depth, at, DType::Pred)?;
     let off = graph.slice_along_axis(values, 0, 1, 0, 1)?;
     let on = graph.slice_along_axis(values, 1, 1, 0, 1)?;
     let (off, on) = (graph.squeeze(off, None)?, graph.squeeze(on, None)?);

@@ -63,6 +63,8 @@ fn negative_log_likelihood(
             let (sum, total) = (graph.sum(losses, None, false)?, graph.sum(weights, None, false)?);
             Ok(graph.divide(sum, total)?)
         }
-        other => Err(Fault(format!("reduction: must be none, sum or mean; got {other:?}"))),
+        other => {
+            Err(Fault::Invalid(format!("reduction: must be none, sum or mean; got {other:?}")))
+        }
     }
 }

@@ -47,7 +47,9 @@ const FAMILIES: &[&[Operator]] = &[
     contract::OPERATORS,
     control::OPERATORS,
     create::OPERATORS,
-    elementwise::OPERATORS,
+    elementwise::UNARY,
+    elementwise::BINARY,
+    elementwise::OTHER,
     fourier::OPERATORS,
     index::OPERATORS,
     loss::OPERATORS,
@@ -63,6 +65,7 @@ const FAMILIES: &[&[Operator]] = &[
 ];
 
 const STRINGS: &str = "strings are not tensors";
+const RANDOM: &str = "random numbers of nxla need a key, which the model does not have";
 const DATA_SHAPE: &str = "the shape of the result depends on the data";
 const SEQUENCES: &str = "sequences and optional values are not tensors";
 
@@ -88,12 +91,12 @@ const REFUSED: &[(&str, &str)] = &[
     ("OptionalGetElement", SEQUENCES),
     ("OptionalHasElement", SEQUENCES),
     ("ImageDecoder", "images are not decoded"),
-    ("Bernoulli", "random numbers of nxla need a key, which the model does not have"),
-    ("Multinomial", "random numbers of nxla need a key, which the model does not have"),
-    ("RandomNormal", "random numbers of nxla need a key, which the model does not have"),
-    ("RandomNormalLike", "random numbers of nxla need a key, which the model does not have"),
-    ("RandomUniform", "random numbers of nxla need a key, which the model does not have"),
-    ("RandomUniformLike", "random numbers of nxla need a key, which the model does not have"),
+    ("Bernoulli", RANDOM),
+    ("Multinomial", RANDOM),
+    ("RandomNormal", RANDOM),
+    ("RandomNormalLike", RANDOM),
+    ("RandomUniform", RANDOM),
+    ("RandomUniformLike", RANDOM),
 ];
 
 static TABLE: LazyLock<FxHashMap<&'static str, Build>> = LazyLock::new(|| {
@@ -116,8 +119,13 @@ pub(super) fn find(domain: &str, name: &str) -> Result<Build, String> {
     if let Some(&build) = found {
         return Ok(build);
     }
-    let refused = REFUSED.iter().find(|(own, _)| domain.is_empty() && *own == name);
-    Err(refused.map_or("the operator is unknown", |(_, why)| why).into())
+    let why = match domain {
+        "" => REFUSED.iter().find(|(own, _)| *own == name).map(|(_, why)| *why),
+        "ai.onnx.ml" => Some("classical models have no counterpart"),
+        "ai.onnx.preview.training" => Some("optimizers are functions of nxla.optim"),
+        _ => None,
+    };
+    Err(why.unwrap_or("the operator is unknown").into())
 }
 
 /// Returns the names of the supported operators. An operator outside the default domain starts with

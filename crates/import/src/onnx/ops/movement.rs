@@ -4,7 +4,7 @@ use nxla_expr::ExprId;
 use nxla_expr::build::SliceStart;
 use nxla_tensor::Shape;
 
-use super::{Operator, operator};
+use super::{Operator, RANDOM, operator};
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::{Call, to_sizes};
 
@@ -33,7 +33,7 @@ pub(super) const OPERATORS: &[Operator] = &[
 fn reshape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let Some(sizes) = call.listed(1, "shape")? else {
-        return Err(Fault("shape: must not be missing".into()));
+        return Err(Fault::Invalid("shape: must not be missing".into()));
     };
     let (own, keeps_zero) = (call.shape(x), call.flag("allowzero")?);
     let mut resolved = Vec::with_capacity(sizes.len());
@@ -44,7 +44,7 @@ fn reshape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
                 Some(&size) => Some(size),
                 None => {
                     let why = format!("entry {axis} copies a size that {} lacks", call.ty(x));
-                    return Err(Fault(format!("shape: {why}")));
+                    return Err(Fault::Invalid(format!("shape: {why}")));
                 }
             },
             size => Some(to_sizes(&[size], "shape")?[0]),
@@ -88,7 +88,7 @@ fn expand(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, shape] = call.inputs()?;
     let sizes = call.sizes(shape, "shape")?;
     let common = nxla_tensor::broadcast_shapes(&call.shape(x), &sizes);
-    let common = common.map_err(|error| Fault(format!("shape: {error}")))?;
+    let common = common.map_err(|error| Fault::Invalid(format!("shape: {error}")))?;
     Ok(vec![call.broadcast(x, &common)?])
 }
 
@@ -97,7 +97,9 @@ fn tile(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let repeats = call.sizes(repeats, "repeats")?;
     if repeats.len() != call.rank(x) {
         let found = repeats.len();
-        return Err(Fault(format!("repeats: must have one entry for each axis; got {found}")));
+        return Err(Fault::Invalid(format!(
+            "repeats: must have one entry for each axis; got {found}"
+        )));
     }
     Ok(vec![call.graph().tile(x, &repeats)?])
 }
@@ -112,7 +114,7 @@ fn split(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             let outputs = i64::try_from(call.node.outputs.len()).unwrap_or(i64::MAX);
             let count = to_sizes(&[call.int("num_outputs", outputs)?], "num_outputs")?[0];
             if count == 0 || count > call.node.outputs.len() {
-                return Err(Fault(format!(
+                return Err(Fault::Invalid(format!(
                     "num_outputs: must be the number of outputs; got {count}"
                 )));
             }
@@ -122,7 +124,7 @@ fn split(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     let total = parts.iter().fold(0_usize, |sum, &part| sum.saturating_add(part));
     if total != size {
-        return Err(Fault(format!("split: must add up to {size}; got {parts:?}")));
+        return Err(Fault::Invalid(format!("split: must add up to {size}; got {parts:?}")));
     }
     let along = i64::try_from(axis).unwrap_or(0);
     let mut start = 0;
@@ -152,11 +154,11 @@ fn rearrange(
 fn image_and_block(call: &Call<'_, '_, '_>, x: ExprId) -> Built<([usize; 4], usize)> {
     let shape = call.shape(x);
     let [n, c, h, w] = shape[..] else {
-        return Err(Fault(format!("input: must have 4 axes; got {}", call.ty(x))));
+        return Err(Fault::Invalid(format!("input: must have 4 axes; got {}", call.ty(x))));
     };
     match usize::try_from(call.int("blocksize", 0)?) {
         Ok(block) if block > 0 && block < 1 << 16 => Ok(([n, c, h, w], block)),
-        _ => Err(Fault("blocksize: must be positive".into())),
+        _ => Err(Fault::Invalid("blocksize: must be positive".into())),
     }
 }
 
@@ -168,7 +170,7 @@ fn depth_to_space(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     match call.text("mode", "DCR")?.as_str() {
         "DCR" => rearrange(call, x, &[n, b, b, depth, h, w], &[0, 3, 4, 1, 5, 2], &result),
         "CRD" => rearrange(call, x, &[n, depth, b, b, h, w], &[0, 1, 4, 2, 5, 3], &result),
-        other => Err(Fault(format!("mode: must be DCR or CRD; got {other:?}"))),
+        other => Err(Fault::Invalid(format!("mode: must be DCR or CRD; got {other:?}"))),
     }
 }
 
@@ -176,7 +178,12 @@ fn space_to_depth(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let ([n, c, h, w], b) = image_and_block(call, x)?;
     let inner = [n, c, h / b, b, w / b, b];
-    rearrange(call, x, &inner, &[0, 3, 5, 1, 2, 4], &[n, c * b * b, h / b, w / b])
+    let order = match call.text("mode", "DCR")?.as_str() {
+        "DCR" => [0, 3, 5, 1, 2, 4],
+        "CRD" => [0, 1, 3, 5, 2, 4],
+        other => return Err(Fault::Invalid(format!("mode: must be DCR or CRD; got {other:?}"))),
+    };
+    rearrange(call, x, &inner, &order, &[n, c * b * b, h / b, w / b])
 }
 
 /// Inference: the values are unchanged, and the mask is true.
@@ -190,9 +197,7 @@ fn dropout(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let training = call.constant(training, "training_mode")?;
         let is_training = (0..training.size()).any(|index| !training.get(index).is_zero());
         if is_training && ratio.iter().any(|&ratio| ratio != 0.0) {
-            let why = "must be false: random numbers of nxla need a key, which the model does not \
-                       have";
-            return Err(Fault(format!("training_mode: {why}")));
+            return Err(Fault::Unsupported(format!("training_mode: must be false: {RANDOM}")));
         }
     }
     let shape = call.shape(x);

@@ -1,7 +1,7 @@
 //! Normalization, attention and rotary embeddings.
 
 use nxla_expr::ExprId;
-use nxla_expr::build::SliceStart;
+use nxla_expr::build::{Norm, SliceStart};
 use nxla_tensor::{DType, Scalar, Shape};
 
 use super::{Operator, operator};
@@ -28,11 +28,6 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("com.microsoft:SimplifiedLayerNormalization", rms_norm),
     operator("com.microsoft:SkipLayerNormalization", |call| skip_norm(call, false)),
     operator("com.microsoft:SkipSimplifiedLayerNormalization", |call| skip_norm(call, true)),
-    operator("com.microsoft:BiasGelu", |call| {
-        let [x, bias] = call.inputs()?;
-        let sum = call.graph().add(x, bias)?;
-        Ok(vec![call.graph().gelu(sum, false)?])
-    }),
 ];
 
 /// With `training_mode`, the statistics of the batch are used and returned.
@@ -54,7 +49,7 @@ fn instance_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, scale, bias] = call.inputs()?;
     let epsilon = call.float("epsilon", 1e-5)?;
     let Some(&channels) = call.shape(x).get(1) else {
-        return Err(Fault(format!("input: must have channels; got {}", call.ty(x))));
+        return Err(Fault::Invalid(format!("input: must have channels; got {}", call.ty(x))));
     };
     let affine = [Some(scale), Some(bias)];
     Ok(vec![call.graph().group_norm(x, channels, affine, 1, epsilon)?])
@@ -67,7 +62,9 @@ fn group_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let groups = usize::try_from(groups).unwrap_or(0);
     let channels = call.shape(x).get(1).copied().unwrap_or(0);
     if groups == 0 || !channels.is_multiple_of(groups) {
-        return Err(Fault(format!("num_groups: must divide {channels} channels; got {groups}")));
+        return Err(Fault::Invalid(format!(
+            "num_groups: must divide {channels} channels; got {groups}"
+        )));
     }
     for parameter in [&mut scale, &mut bias] {
         if call.version < 21 && call.shape(*parameter)[..] == [groups] {
@@ -112,7 +109,7 @@ fn layer_norm(
     let epsilon = call.float("epsilon", 1e-5)?;
     let result = call.graph().layer_norm(x, [None, None], &axes, epsilon)?;
     let mut results = vec![affine(call, result, scale, bias)?];
-    if call.output_count() > 1 {
+    if call.node.output_count() > 1 {
         let wide = call.dtype(x).at_least_f32();
         let epsilon = call.scalar_of(epsilon, wide)?;
         let graph = call.graph();
@@ -152,7 +149,7 @@ fn skip_norm(call: &mut Call<'_, '_, '_>, is_simple: bool) -> Built<Vec<ExprId>>
     };
     let result = affine(call, normal, Some(scale), shift)?;
     if call.has_output(1) || call.has_output(2) {
-        return Err(Fault("mean, inv_std_var: are outputs for training only".into()));
+        return Err(Fault::Unsupported("mean, inv_std_var: are outputs for training only".into()));
     }
     Ok(vec![result, result, result, sum])
 }
@@ -160,21 +157,14 @@ fn skip_norm(call: &mut Call<'_, '_, '_>, is_simple: bool) -> Built<Vec<ExprId>>
 fn lp_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let (axis, p) = (call.int("axis", -1)?, call.int("p", 2)?);
-    let zero = call.scalar(0.0, x)?;
-    let one = call.scalar(1.0, x)?;
-    let graph = call.graph();
     let norm = match p {
-        1 => {
-            let size = graph.abs(x)?;
-            graph.sum(size, Some(&[axis]), true)?
-        }
-        2 => {
-            let square = graph.multiply(x, x)?;
-            let sum = graph.sum(square, Some(&[axis]), true)?;
-            graph.sqrt(sum)?
-        }
-        other => return Err(Fault(format!("p: must be 1 or 2; got {other}"))),
+        1 => Norm::Power(1.0),
+        2 => Norm::Euclid,
+        other => return Err(Fault::Invalid(format!("p: must be 1 or 2; got {other}"))),
     };
+    let (zero, one) = (call.scalar(0.0, x)?, call.scalar(1.0, x)?);
+    let graph = call.graph();
+    let norm = graph.norm(x, norm, Some(&[axis]), true)?;
     let is_zero = graph.equal(norm, zero)?;
     let divisor = graph.select(is_zero, one, norm)?;
     Ok(vec![graph.divide(x, divisor)?])
@@ -203,10 +193,10 @@ fn heads_of(call: &mut Call<'_, '_, '_>, x: ExprId, name: &str) -> Built<ExprId>
     }
     let heads = usize::try_from(call.int(name, 0)?).unwrap_or(0);
     let [batch, length, size] = shape[..] else {
-        return Err(Fault(format!("input: must have 3 or 4 axes; got {}", call.ty(x))));
+        return Err(Fault::Invalid(format!("input: must have 3 or 4 axes; got {}", call.ty(x))));
     };
     if heads == 0 || !size.is_multiple_of(heads) {
-        return Err(Fault(format!("{name}: must divide the size {size}; got {heads}")));
+        return Err(Fault::Invalid(format!("{name}: must divide the size {size}; got {heads}")));
     }
     let graph = call.graph();
     let split = graph.reshape(x, [batch, length, heads, size / heads])?;
@@ -220,7 +210,7 @@ fn repeat_heads(call: &mut Call<'_, '_, '_>, x: ExprId, heads: usize) -> Built<E
         return Ok(x);
     }
     if own == 0 || !heads.is_multiple_of(own) {
-        return Err(Fault(format!("kv_num_heads: must divide {heads}; got {own}")));
+        return Err(Fault::Invalid(format!("kv_num_heads: must divide {heads}; got {own}")));
     }
     let graph = call.graph();
     let one = graph.reshape(x, [batch, own, 1, length, size])?;
@@ -244,7 +234,7 @@ fn attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let mut key = heads_of(call, key, "kv_num_heads")?;
     let mut value = heads_of(call, value, "kv_num_heads")?;
     let [_, heads, length, size] = call.shape(query)[..] else {
-        return Err(Fault(format!("Q: must have 3 or 4 axes; got {}", call.ty(query))));
+        return Err(Fault::Invalid(format!("Q: must have 3 or 4 axes; got {}", call.ty(query))));
     };
     let mut past = 0;
     if let (Some(past_key), Some(past_value)) = (call.optional(4), call.optional(5)) {
@@ -378,9 +368,7 @@ fn weighted_values(
     if mode == 2 {
         shown = logits;
     }
-    if let Some(precision) = call.maybe_int("softmax_precision")? {
-        let wide = crate::onnx::tensors::dtype_of(precision)
-            .map_err(|why| Fault(format!("softmax_precision: {why}")))?;
+    if let Some(wide) = call.data_type("softmax_precision")? {
         logits = call.graph().as_type(logits, wide)?;
     }
     let mut weights = call.graph().softmax(logits, -1)?;
@@ -409,13 +397,20 @@ fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         "" => (call.optional(3), call.input(1)?, call.input(2)?),
         _ => (call.optional(1), call.input(2)?, call.input(3)?),
     };
+    let scale = call.float("scale", 1.0)?;
+    if scale != 1.0 {
+        return Err(Fault::Unsupported(format!("scale: must be 1.0; got {scale}")));
+    }
+    if call.flag("is_packed_batching")? {
+        return Err(Fault::Unsupported("is_packed_batching: must be 0; got 1".into()));
+    }
     let shape = call.shape(x);
     let is_flat = shape.rank() == 3;
     let mut y = if is_flat && call.int("num_heads", 0)? == 0 {
         let size = 2 * call.shape(cos).last().copied().unwrap_or(0);
         let [batch, length, all] = shape[..] else { return Ok(vec![x]) };
         if size == 0 || !all.is_multiple_of(size) {
-            return Err(Fault(format!("num_heads: must be positive for {}", call.ty(x))));
+            return Err(Fault::Invalid(format!("num_heads: must be positive for {}", call.ty(x))));
         }
         let graph = call.graph();
         let split = graph.reshape(x, [batch, length, all / size, size])?;
@@ -424,12 +419,16 @@ fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         heads_of(call, x, "num_heads")?
     };
     let [batch, heads, length, size] = call.shape(y)[..] else {
-        return Err(Fault(format!("X: must have 3 or 4 axes; got {}", call.ty(x))));
+        return Err(Fault::Invalid(format!("X: must have 3 or 4 axes; got {}", call.ty(x))));
     };
     let rotated = match usize::try_from(call.int("rotary_embedding_dim", 0)?).unwrap_or(0) {
         0 => size,
         rotated => rotated,
     };
+    if rotated == 0 || rotated > size || !rotated.is_multiple_of(2) {
+        let why = format!("must be even and at most {size}; got {rotated}");
+        return Err(Fault::Invalid(format!("rotary_embedding_dim: {why}")));
+    }
     let mut tables = [cos, sin];
     for table in &mut tables {
         *table = angles(call, *table, positions, [batch, length])?;

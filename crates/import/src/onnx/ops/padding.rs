@@ -14,7 +14,7 @@ pub(super) const OPERATORS: &[Operator] =
 /// Returns the widths before and after each axis.
 fn widths(call: &mut Call<'_, '_, '_>, rank: usize) -> Built<Vec<(i64, i64)>> {
     let Some(pads) = call.listed(1, "pads")? else {
-        return Err(Fault("pads: must not be missing".into()));
+        return Err(Fault::Invalid("pads: must not be missing".into()));
     };
     let axes: Vec<usize> = match call.optional(3) {
         Some(axes) => {
@@ -25,7 +25,7 @@ fn widths(call: &mut Call<'_, '_, '_>, rank: usize) -> Built<Vec<(i64, i64)>> {
     };
     if pads.len() != 2 * axes.len() {
         let (expected, found) = (2 * axes.len(), pads.len());
-        return Err(Fault(format!("pads: must have {expected} entries; got {found}")));
+        return Err(Fault::Invalid(format!("pads: must have {expected} entries; got {found}")));
     }
     let mut widths = vec![(0, 0); rank];
     for (index, &axis) in axes.iter().enumerate() {
@@ -55,7 +55,7 @@ fn pad(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         "wrap" => OuterPadding::Cyclic,
         other => {
             let names = "constant, reflect, edge or wrap";
-            return Err(Fault(format!("mode: must be {names}; got {other:?}")));
+            return Err(Fault::Invalid(format!("mode: must be {names}; got {other:?}")));
         }
     };
     // Negative widths crop before the other axes are padded.
@@ -86,7 +86,7 @@ fn center_crop_pad(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     if axes.len() != sizes.len() {
         let (expected, found) = (axes.len(), sizes.len());
-        return Err(Fault(format!("shape: must have {expected} entries; got {found}")));
+        return Err(Fault::Invalid(format!("shape: must have {expected} entries; got {found}")));
     }
     let zero = call.scalar(0.0, x)?;
     let mut result = x;
@@ -98,8 +98,8 @@ fn center_crop_pad(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             let start = SliceStart::at((own - size) / 2);
             result = graph.slice_along_axis(result, start, size, along, 1)?;
         } else {
-            let missing =
-                i64::try_from(size - own).map_err(|_| Fault("shape: is too large".into()))?;
+            let missing = i64::try_from(size - own)
+                .map_err(|_| Fault::Invalid("shape: is too large".into()))?;
             let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
             padding[axis] = Padding { low: missing / 2, high: missing - missing / 2, interior: 0 };
             result = graph.pad(result, zero, &padding)?;

@@ -5,10 +5,10 @@ use nxla_tensor::{DType, Shape};
 
 use super::contract::{conv, shifted};
 use super::elementwise::convert;
+use super::window::spatial_sizes;
 use super::{Operator, operator};
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
-use crate::onnx::tensors::dtype_of;
 
 /// The operators of this family.
 pub(super) const OPERATORS: &[Operator] = &[
@@ -35,7 +35,7 @@ fn aligned(call: &mut Call<'_, '_, '_>, x: ExprId, parameter: ExprId) -> Built<E
     let block = usize::try_from(call.int("block_size", 0)?).unwrap_or(0);
     if block == 0 || own.rank() != shape.rank() {
         let found = call.ty(parameter);
-        return Err(Fault(format!("block_size: must be positive for a scale {found}")));
+        return Err(Fault::Invalid(format!("block_size: must be positive for a scale {found}")));
     }
     let along = i64::try_from(axis).unwrap_or(0);
     let graph = call.graph();
@@ -71,10 +71,9 @@ fn rounded(
 
 fn quantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, scale] = call.inputs()?;
-    let dtype = match (call.optional(2), call.int("output_dtype", 0)?) {
-        (Some(zero), _) => call.dtype(zero),
-        (None, 0) => DType::U8,
-        (None, other) => dtype_of(other).map_err(|why| Fault(format!("output_dtype: {why}")))?,
+    let dtype = match call.optional(2) {
+        Some(zero) => call.dtype(zero),
+        None => call.data_type("output_dtype")?.unwrap_or(DType::U8),
     };
     let scale = aligned(call, x, scale)?;
     let zero = match call.optional(2) {
@@ -90,10 +89,7 @@ fn quantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 
 fn dequantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, scale] = call.inputs()?;
-    let dtype = match call.int("output_dtype", 0)? {
-        0 => call.dtype(scale),
-        other => dtype_of(other).map_err(|why| Fault(format!("output_dtype: {why}")))?,
-    };
+    let dtype = call.data_type("output_dtype")?.unwrap_or_else(|| call.dtype(scale));
     let scale = aligned(call, x, scale)?;
     let zero = match call.optional(2) {
         Some(zero) => Some(aligned(call, x, zero)?),
@@ -146,7 +142,7 @@ fn quantized_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 fn quantized_conv(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, x_scale, x_zero, kernel, mut kernel_scale, kernel_zero, y_scale, y_zero] =
         call.inputs()?;
-    let rank = call.rank(kernel);
+    let rank = 2 + spatial_sizes(call, kernel)?.len();
     let x = shifted(call, x, Some(x_zero), 1)?;
     let kernel = shifted(call, kernel, Some(kernel_zero), rank)?;
     let graph = call.graph();

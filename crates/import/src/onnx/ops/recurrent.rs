@@ -81,7 +81,9 @@ fn activations(call: &Call<'_, '_, '_>, kind: Cell, directions: usize) -> Built<
     };
     if names.len() != count * directions {
         let (expected, found) = (count * directions, names.len());
-        return Err(Fault(format!("activations: must have {expected} entries; got {found}")));
+        return Err(Fault::Invalid(format!(
+            "activations: must have {expected} entries; got {found}"
+        )));
     }
     let alphas = call.floats("activation_alpha")?.unwrap_or_default();
     let betas = call.floats("activation_beta")?.unwrap_or_default();
@@ -120,7 +122,7 @@ fn activate(call: &mut Call<'_, '_, '_>, by: &Activation, x: ExprId) -> Built<Ex
             let curve = graph.tanh(scaled)?;
             graph.multiply(curve, alpha)?
         }
-        other => return Err(Fault(format!("activations: {other:?} is unknown"))),
+        other => return Err(Fault::Invalid(format!("activations: {other:?} is unknown"))),
     })
 }
 
@@ -149,9 +151,23 @@ fn layer(call: &mut Call<'_, '_, '_>, kind: Cell) -> Built<Vec<ExprId>> {
     let (gates, each) = kind.counts();
     if call.rank(x) != 3 || rows != gates * hidden || !(1..=2).contains(&directions) {
         let (x, recurrent) = (call.ty(x), call.ty(recurrent));
-        return Err(Fault(format!("X, R: have shapes that do not fit; got {x} and {recurrent}")));
+        return Err(Fault::Invalid(format!(
+            "X, R: have shapes that do not fit; got {x} and {recurrent}"
+        )));
     }
     let direction = call.text("direction", "forward")?;
+    let expected = match direction.as_str() {
+        "forward" | "reverse" => 1,
+        "bidirectional" => 2,
+        other => {
+            let names = "forward, reverse or bidirectional";
+            return Err(Fault::Invalid(format!("direction: must be {names}; got {other:?}")));
+        }
+    };
+    if directions != expected {
+        let why = format!("must have {expected} entries for {direction}; got {directions}");
+        return Err(Fault::Invalid(format!("R: first axis {why}")));
+    }
     let options = Options {
         activations: activations(call, kind, directions)?,
         clip: call.maybe_float("clip")?,

@@ -78,10 +78,7 @@ fn reduce(call: &mut Call<'_, '_, '_>, kind: Kind) -> Built<Vec<ExprId>> {
             let sum = graph.sum(x, axes, keeps)?;
             graph.log(sum)?
         }
-        Kind::LogSumExp => {
-            let wide = graph.as_type(x, dtype_of_sums(dtype))?;
-            graph.logsumexp(wide, axes, keeps, None)?
-        }
+        Kind::LogSumExp => graph.logsumexp(x, axes, keeps, None)?,
         Kind::Max => return extreme(call, x, axes, keeps, true),
         Kind::Min => return extreme(call, x, axes, keeps, false),
         Kind::Mean if dtype.is_integer() => {
@@ -101,11 +98,6 @@ fn reduce(call: &mut Call<'_, '_, '_>, kind: Kind) -> Built<Vec<ExprId>> {
         }
     };
     Ok(vec![call.graph().as_type(result, dtype)?])
-}
-
-/// Logarithms of sums of integers are computed in 64 bits.
-fn dtype_of_sums(dtype: DType) -> DType {
-    if dtype.is_integer() { DType::F64 } else { dtype }
 }
 
 fn extreme(
@@ -146,7 +138,7 @@ fn cumulative(call: &mut Call<'_, '_, '_>, op: Cumulative) -> Built<Vec<ExprId>>
     let rank = call.rank(x);
     let axis = call.integer(axis, "axis")?;
     let axis = call.axis(axis, rank)?;
-    let at = i64::try_from(axis).map_err(|_| Fault("axis: is out of range".into()))?;
+    let at = i64::try_from(axis).map_err(|_| Fault::Invalid("axis: is out of range".into()))?;
     let (exclusive, reverse) = (call.flag("exclusive")?, call.flag("reverse")?);
     let neutral = if op == Cumulative::Product { 1.0 } else { 0.0 };
     let neutral = call.scalar(neutral, x)?;

@@ -47,7 +47,9 @@ fn method(call: &Call<'_, '_, '_>) -> Built<Method> {
         }
         "linear" | "bilinear" => Ok(Method::Linear),
         "cubic" => Ok(Method::Cubic { a: call.float("cubic_coeff_a", -0.75)? }),
-        other => Err(Fault(format!("mode: must be nearest, linear or cubic; got {other:?}"))),
+        other => {
+            Err(Fault::Invalid(format!("mode: must be nearest, linear or cubic; got {other:?}")))
+        }
     }
 }
 
@@ -82,11 +84,11 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     let given = sizes.as_ref().or(scales.as_ref());
     let Some(given) = given.filter(|given| given.len() == axes.len()) else {
-        return Err(Fault(format!("scales, sizes: must have {} entries", axes.len())));
+        return Err(Fault::Invalid(format!("scales, sizes: must have {} entries", axes.len())));
     };
     let region = region.filter(|_| resampling.coordinates == "tf_crop_and_resize");
     if region.as_ref().is_some_and(|region| region.len() != 2 * axes.len()) {
-        return Err(Fault(format!("roi: must have {} entries", 2 * axes.len())));
+        return Err(Fault::Invalid(format!("roi: must have {} entries", 2 * axes.len())));
     }
     let policy = call.text("keep_aspect_ratio_policy", "stretch")?;
     let common = common_scale(&policy, given, &axes, &shape)?;
@@ -118,7 +120,7 @@ fn to_size(size: f64) -> Built<usize> {
     if (0.0..1e12).contains(&size) {
         return Ok(size as usize);
     }
-    Err(Fault(format!("sizes: must not be negative or too large; got {size}")))
+    Err(Fault::Invalid(format!("sizes: must not be negative or too large; got {size}")))
 }
 
 /// Returns the scale of all axes if the aspect ratio is kept.
@@ -135,7 +137,7 @@ fn common_scale(
         "not_smaller" => Ok(scales.reduce(f64::max)),
         other => {
             let names = "stretch, not_larger or not_smaller";
-            Err(Fault(format!("keep_aspect_ratio_policy: must be {names}; got {other:?}")))
+            Err(Fault::Invalid(format!("keep_aspect_ratio_policy: must be {names}; got {other:?}")))
         }
     }
 }
@@ -149,7 +151,7 @@ fn upsample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     let shape = call.shape(x);
     if scales.len() != shape.rank() {
-        return Err(Fault(format!("scales: must have {} entries", shape.rank())));
+        return Err(Fault::Invalid(format!("scales: must have {} entries", shape.rank())));
     }
     let method = match method(call)? {
         Method::Nearest { .. } => Method::Nearest { rounding: "floor".into() },
@@ -187,7 +189,9 @@ fn resampled(
     }
     if axis.size == 0 || axis.scale <= 0.0 || axis.size.saturating_mul(axis.result) > WEIGHTS {
         let (size, result) = (axis.size, axis.result);
-        return Err(Fault(format!("scales: cannot resize an axis from {size} to {result}")));
+        return Err(Fault::Invalid(format!(
+            "scales: cannot resize an axis from {size} to {result}"
+        )));
     }
     let along = i64::try_from(at).unwrap_or(0);
     let dtype = call.dtype(x);
@@ -247,7 +251,7 @@ fn original(axis: &Axis, coordinates: &str, index: f64) -> Built<f64> {
         }
         other => {
             let why = format!("coordinate_transformation_mode: is unknown; got {other:?}");
-            return Err(Fault(why));
+            return Err(Fault::Invalid(why));
         }
     })
 }
@@ -261,7 +265,7 @@ fn nearest(place: f64, rounding: &str) -> Built<i64> {
         "ceil" => true,
         "round_prefer_floor" => ratio > 0.5,
         "round_prefer_ceil" => ratio >= 0.5,
-        other => return Err(Fault(format!("nearest_mode: is unknown; got {other:?}"))),
+        other => return Err(Fault::Invalid(format!("nearest_mode: is unknown; got {other:?}"))),
     };
     Ok((low + f64::from(u8::from(up))) as i64)
 }

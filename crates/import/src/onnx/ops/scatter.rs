@@ -26,7 +26,7 @@ fn update_of(call: &Call<'_, '_, '_>) -> Built<Update> {
         "min" => Update::Combine(Combine::Min),
         other => {
             let names = "none, add, mul, max or min";
-            return Err(Fault(format!("reduction: must be {names}; got {other:?}")));
+            return Err(Fault::Invalid(format!("reduction: must be {names}; got {other:?}")));
         }
     })
 }
@@ -51,10 +51,14 @@ fn tensor_scatter(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let shape = call.shape(past);
     let axis = call.axis(call.int("axis", -2)?, shape.rank())?;
     if axis == 0 {
-        return Err(Fault("axis: must not be the batch".into()));
+        return Err(Fault::Invalid("axis: must not be the batch".into()));
     }
     let is_circular = call.text("mode", "linear")? == "circular";
     let new: Shape = call.shape(update);
+    if new.rank() != shape.rank() {
+        let (past, update) = (call.ty(past), call.ty(update));
+        return Err(Fault::Invalid(format!("update: must have the rank of {past}; got {update}")));
+    }
     let starts = match call.optional(2) {
         Some(starts) => starts,
         None => {

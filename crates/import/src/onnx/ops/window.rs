@@ -23,12 +23,18 @@ pub(super) const OPERATORS: &[Operator] = &[
 /// The number of window elements for which indices of maxima are computed at once.
 const WINDOW_ELEMENTS: usize = 1 << 22;
 
+/// The limit of window sizes, strides, dilations and padding: the sum of two products of such
+/// numbers fits 64 bits.
+const LIMIT: usize = 1 << 31;
+
 /// Returns the sizes of the axes after batch and channel.
 pub(super) fn spatial_sizes(call: &Call<'_, '_, '_>, x: ExprId) -> Built<Vec<usize>> {
     let shape = call.shape(x);
     if shape.rank() < 3 {
         let found = call.ty(x);
-        return Err(Fault(format!("input: must have spatial axes after two others; got {found}")));
+        return Err(Fault::Invalid(format!(
+            "input: must have spatial axes after two others; got {found}"
+        )));
     }
     Ok(shape[2..].to_vec())
 }
@@ -43,6 +49,15 @@ pub(super) struct Windows {
     ceil: Vec<i64>,
 }
 
+/// Checks that a list has a positive entry for each spatial axis.
+fn check_entries(name: &str, list: &[usize], spatial: usize) -> Built<()> {
+    if list.len() == spatial && list.iter().all(|entry| (1..=LIMIT).contains(entry)) {
+        return Ok(());
+    }
+    let why = format!("must have {spatial} positive entries up to {LIMIT}; got {list:?}");
+    Err(Fault::Invalid(format!("{name}: {why}")))
+}
+
 impl Windows {
     /// Returns the strides and dilations of a node.
     pub(super) fn strides_and_dilations(
@@ -51,10 +66,7 @@ impl Windows {
     ) -> Built<(Vec<usize>, Vec<usize>)> {
         let list = |name: &str| -> Built<Vec<usize>> {
             let list = call.attribute_sizes(name)?.unwrap_or_else(|| vec![1; spatial]);
-            if list.len() != spatial || list.contains(&0) {
-                let why = format!("must have {spatial} positive entries; got {list:?}");
-                return Err(Fault(format!("{name}: {why}")));
-            }
+            check_entries(name, &list, spatial)?;
             Ok(list)
         };
         Ok((list("strides")?, list("dilations")?))
@@ -67,15 +79,15 @@ impl Windows {
         sizes: &[usize],
     ) -> Built<Windows> {
         let spatial = sizes.len();
-        if window.len() != spatial || window.contains(&0) {
-            let why = format!("must have {spatial} positive entries; got {window:?}");
-            return Err(Fault(format!("kernel_shape: {why}")));
-        }
+        check_entries("kernel_shape", window, spatial)?;
         let (strides, dilations) = Windows::strides_and_dilations(call, spatial)?;
         let pads = call.ints("pads")?.unwrap_or_else(|| vec![0; 2 * spatial]);
         if pads.len() != 2 * spatial {
             let (expected, found) = (2 * spatial, pads.len());
-            return Err(Fault(format!("pads: must have {expected} entries; got {found}")));
+            return Err(Fault::Invalid(format!("pads: must have {expected} entries; got {found}")));
+        }
+        if pads.iter().any(|pad| pad.unsigned_abs() > LIMIT as u64) {
+            return Err(Fault::Invalid(format!("pads: must be at most {LIMIT}; got {pads:?}")));
         }
         let auto = call.text("auto_pad", "NOTSET")?;
         let is_ceil = call.flag("ceil_mode")?;
@@ -96,7 +108,9 @@ impl Windows {
                 }
                 other => {
                     let names = "NOTSET, VALID, SAME_UPPER or SAME_LOWER";
-                    return Err(Fault(format!("auto_pad: must be {names}; got {other:?}")));
+                    return Err(Fault::Invalid(format!(
+                        "auto_pad: must be {names}; got {other:?}"
+                    )));
                 }
             };
             let rest = size.saturating_add(low).saturating_add(high).saturating_sub(reach);
@@ -169,7 +183,9 @@ fn max_indices(
     let (outer, inner) = (Shape::from(&result[2..]), Shape::from(windows.sizes.as_slice()));
     let (count, each) = (outer.size(), inner.size());
     if count.checked_mul(each).is_none_or(|all| all > WINDOW_ELEMENTS) {
-        return Err(Fault(format!("Indices: must have at most {WINDOW_ELEMENTS} window elements")));
+        return Err(Fault::Invalid(format!(
+            "Indices: must have at most {WINDOW_ELEMENTS} window elements"
+        )));
     }
     let strides = Shape::from(sizes.as_slice()).strides();
     let (outer_strides, inner_strides) = (outer.strides(), inner.strides());
@@ -183,8 +199,9 @@ fn max_indices(
                 let low = usize::try_from(windows.padding[axis].0).unwrap_or(0);
                 let at = (start + offset).wrapping_sub(low);
                 is_inside &= at < sizes[axis];
-                source += at.wrapping_mul(strides[axis]);
-                place += at.wrapping_mul(column);
+                // An index outside of the tensor is not used.
+                source = at.wrapping_mul(strides[axis]).wrapping_add(source);
+                place = at.wrapping_mul(column).wrapping_add(place);
                 column *= sizes[axis];
             }
             let place = if is_column_major { place } else { source };
@@ -227,9 +244,11 @@ fn max_unpool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let mut natural = vec![shape[0], shape[1]];
     for (axis, size) in sizes.iter().enumerate() {
         let (low, high) = windows.padding[axis];
-        let full = size.saturating_sub(1) * windows.strides[axis] + windows.sizes[axis];
+        let gaps = size.saturating_sub(1).saturating_mul(windows.strides[axis]);
+        let full = gaps.saturating_add(windows.sizes[axis]);
         let full = i64::try_from(full).unwrap_or(i64::MAX).saturating_sub(low).saturating_sub(high);
-        natural.push(usize::try_from(full).map_err(|_| Fault("pads: are too large".into()))?);
+        natural
+            .push(usize::try_from(full).map_err(|_| Fault::Invalid("pads: are too large".into()))?);
     }
     let result = match call.optional(2) {
         Some(output) => call.sizes(output, "output_shape")?,
@@ -237,7 +256,13 @@ fn max_unpool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     // The indices refer to the tensor before it is padded to the requested shape.
     let zero = call.scalar(0.0, x)?;
-    let flat = call.broadcast(zero, &[Shape::from(natural.as_slice()).size()])?;
+    let count = Shape::from(natural.as_slice()).checked_size();
+    let count = count.ok_or_else(|| {
+        Fault::Invalid(format!(
+            "kernel_shape, strides: must leave a result that fits memory; got {natural:?}"
+        ))
+    })?;
+    let flat = call.broadcast(zero, &[count])?;
     let graph = call.graph();
     let (values, places) = (graph.flatten(x, None)?, graph.flatten(indices, None)?);
     let places = graph.new_axis(places, -1, None)?;
@@ -245,7 +270,9 @@ fn max_unpool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let filled = graph.reshape(filled, Shape::from(natural.as_slice()))?;
     if result.len() != natural.len() {
         let (expected, found) = (natural.len(), result.len());
-        return Err(Fault(format!("output_shape: must have {expected} entries; got {found}")));
+        return Err(Fault::Invalid(format!(
+            "output_shape: must have {expected} entries; got {found}"
+        )));
     }
     let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
     let padding: Vec<Padding> = natural
@@ -274,7 +301,8 @@ fn average_pool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     for (&size, &(low, high)) in sizes.iter().zip(&windows.padding) {
         let padded = if counts_padding {
-            usize::try_from(i64::try_from(size).unwrap_or(0) + low + high).unwrap_or(0)
+            let size = i64::try_from(size).unwrap_or(i64::MAX);
+            usize::try_from(size.saturating_add(low).saturating_add(high)).unwrap_or(0)
         } else {
             size
         };
@@ -336,7 +364,7 @@ fn local_response_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let size = to_sizes(&[call.int("size", 1)?], "size")?[0];
     if size == 0 || call.rank(x) < 2 {
-        return Err(Fault("size: must be positive, for an input with channels".into()));
+        return Err(Fault::Invalid("size: must be positive, for an input with channels".into()));
     }
     let (alpha, beta) = (call.float("alpha", 1e-4)?, call.float("beta", 0.75)?);
     let bias = call.float("bias", 1.0)?;

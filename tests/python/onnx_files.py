@@ -1,0 +1,85 @@
+"""Writes ONNX files without the package `onnx`: the messages as bytes."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+
+def field(number: int, value: int | bytes | str) -> bytes:
+    """Return a field of a protocol buffer."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def varint(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def node(op: str, inputs: list[str], outputs: list[str], *attributes: bytes, **more: str) -> bytes:
+    """Return a NodeProto."""
+    parts = [field(1, name) for name in inputs] + [field(2, name) for name in outputs]
+    parts += [field(4, op), field(3, more.get("name", "")), field(7, more.get("domain", ""))]
+    return b"".join(parts + [field(5, attribute) for attribute in attributes])
+
+
+def integer(name: str, value: int) -> bytes:
+    """Return an AttributeProto of an integer."""
+    return field(1, name) + field(3, value) + field(20, 2)
+
+
+def graph_attribute(name: str, graph: bytes) -> bytes:
+    return field(1, name) + field(6, graph) + field(20, 5)
+
+
+def value(name: str, shape: list[int | str] | None, data_type: int = 1) -> bytes:
+    """Return a ValueInfoProto."""
+    dims = b""
+    for size in shape or []:
+        dims += field(1, field(1, size) if isinstance(size, int) else field(2, size))
+    tensor = field(1, data_type) + (field(2, dims) if shape is not None else b"")
+    return field(1, name) + field(2, field(1, tensor))
+
+
+def tensor(name: str, array: Any) -> bytes:
+    """Return a TensorProto with raw data."""
+    types = {"float32": 1, "int64": 7, "float64": 11, "bool": 9}
+    dims = b"".join(field(1, size) for size in array.shape)
+    return dims + field(2, types[str(array.dtype)]) + field(8, name) + field(9, array.tobytes())
+
+
+def graph(
+    nodes: list[bytes], inputs: list[bytes], outputs: list[bytes], weights: list[bytes] = ()
+) -> bytes:
+    """Return a GraphProto."""
+    parts = [field(1, each) for each in nodes] + [field(5, each) for each in weights]
+    parts += [field(11, each) for each in inputs] + [field(12, each) for each in outputs]
+    return b"".join([field(2, "test"), *parts])
+
+
+def model(graph: bytes, version: int = 21, functions: list[bytes] = ()) -> bytes:
+    """Return a ModelProto."""
+    parts = [field(25, function) for function in functions]
+    return field(1, 10) + field(8, field(2, version)) + field(7, graph) + b"".join(parts)
+
+
+def floating(name: str, value: float) -> bytes:
+    """Return an AttributeProto of a 32-bit float."""
+    return field(1, name) + varint(2 << 3 | 5) + struct.pack("<f", value) + field(20, 1)
+
+
+def text(name: str, value: str) -> bytes:
+    """Return an AttributeProto of a string."""
+    return field(1, name) + field(4, value) + field(20, 3)
+
+
+def integers(name: str, values: list[int]) -> bytes:
+    """Return an AttributeProto of a list of integers."""
+    return field(1, name) + b"".join(field(8, value) for value in values) + field(20, 7)

@@ -1,0 +1,410 @@
+"""Operators of ONNX models: optional inputs, attributes, and sizes that do not fit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nxla as nx
+from onnx_files import (
+    field,
+    floating,
+    graph,
+    graph_attribute,
+    integer,
+    integers,
+    model,
+    node,
+    tensor,
+    text,
+    value,
+)
+
+#: The data types of ONNX by dtype of NumPy.
+TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7, "bool": 9}
+
+
+def run(
+    op: str,
+    inputs: list[Any],
+    *attributes: bytes,
+    outputs: int = 1,
+    constants: dict[int, Any] | None = None,
+    version: int = 21,
+    domain: str = "",
+) -> Any:
+    """Apply an operator; inputs by position are arguments, `constants` are initializers."""
+    given = [np.asarray(each) if each is not None else None for each in inputs]
+    names = [f"x{at}" if each is not None else "" for at, each in enumerate(given)]
+    fixed = {f"c{at}": np.asarray(each) for at, each in (constants or {}).items()}
+    for at in constants or {}:
+        names[at:at] = [f"c{at}"]
+    results = [f"y{at}" for at in range(outputs)]
+    declared = [
+        value(f"x{at}", list(each.shape), TYPES[str(each.dtype)])
+        for at, each in enumerate(given)
+        if each is not None
+    ]
+    body = graph(
+        [node(op, names, results, *attributes, domain=domain)],
+        declared,
+        [value(name, None) for name in results],
+        [tensor(name, each) for name, each in fixed.items()],
+    )
+    sets = field(8, field(1, domain) + field(2, 1)) if domain else b""
+    function = nx.from_onnx(model(body, version) + sets)
+    return function(*[nx.tensor(each) for each in given if each is not None])
+
+
+X = np.array([-2.0, -0.5, 0.25, 3.0], dtype=np.float32)
+BIAS = np.array([0.5, -1.0, 2.0, 0.0], dtype=np.float32)
+
+
+def gelu(x: np.ndarray, approximate: bool) -> np.ndarray:
+    if approximate:
+        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return np.array([0.5 * each * (1 + math.erf(each / math.sqrt(2))) for each in x])
+
+
+@pytest.mark.parametrize(("op", "approximate"), [("FastGelu", True), ("BiasGelu", False)])
+def test_gelu_adds_its_bias(op: str, approximate: bool) -> None:
+    found = run(op, [X, BIAS], domain="com.microsoft").numpy()
+    np.testing.assert_allclose(found, gelu(X + BIAS, approximate), rtol=1e-5, atol=1e-6)
+
+
+def test_gelu_without_a_bias() -> None:
+    found = run("FastGelu", [X], domain="com.microsoft").numpy()
+    np.testing.assert_allclose(found, gelu(X, True), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_approximation_of_gelu(approximate: str) -> None:
+    found = run("Gelu", [X], text("approximate", approximate)).numpy()
+    np.testing.assert_allclose(found, gelu(X, approximate == "tanh"), rtol=1e-5, atol=1e-6)
+
+
+def test_top_k_has_an_attribute_before_operator_set_10() -> None:
+    values, places = run("TopK", [X], integer("k", 2), outputs=2, version=9).values()
+    assert values.tolist() == [3.0, 0.25]
+    assert places.tolist() == [3, 2]
+
+
+def weights(directions: int) -> list[np.ndarray]:
+    """Return the input, weights and recurrent weights of an RNN with one feature and one unit."""
+    x = np.array([1.0, 2.0], dtype=np.float32).reshape(2, 1, 1)
+    ones = np.ones((directions, 1, 1), dtype=np.float32)
+    return [x, ones, ones]
+
+
+def test_directions_of_a_recurrent_layer() -> None:
+    first, second = math.tanh(1), math.tanh(2)
+    forward = [first, math.tanh(2 + first)]
+    backward = [math.tanh(1 + second), second]
+    for direction, expected in [("forward", [forward]), ("reverse", [backward])]:
+        found = run("RNN", weights(1), text("direction", direction), integer("hidden_size", 1))
+        np.testing.assert_allclose(found.numpy()[:, 0, 0, 0], expected[0], rtol=1e-5)
+    both = run("RNN", weights(2), text("direction", "bidirectional"), integer("hidden_size", 1))
+    np.testing.assert_allclose(both.numpy()[:, :, 0, 0].T, [forward, backward], rtol=1e-5)
+
+
+def rotary(*attributes: bytes) -> Any:
+    x = np.ones((1, 1, 2, 2), dtype=np.float32)
+    positions = np.array([[0, 1]])
+    tables = np.cos([[0.0], [1.0]]), np.sin([[0.0], [1.0]])
+    inputs = [x, positions, *(table.astype(np.float32) for table in tables)]
+    return run("RotaryEmbedding", inputs, *attributes, domain="com.microsoft")
+
+
+def test_rotary_embedding_rotates_by_its_positions() -> None:
+    expected = [[1, 1], [math.cos(1) - math.sin(1), math.cos(1) + math.sin(1)]]
+    for attributes in ((), (floating("scale", 1.0), integer("is_packed_batching", 0))):
+        np.testing.assert_allclose(rotary(*attributes).numpy()[0, 0], expected, rtol=1e-5)
+
+
+def test_gather_and_one_hot_count_from_the_end() -> None:
+    indices = np.array([-1, 0, 1])
+    assert run("Gather", [X, indices]).tolist() == [3.0, -2.0, -0.5]
+    hot = run("OneHot", [indices, BIAS[:2]], constants={1: np.array(3)}, version=11)
+    expected = np.where(np.eye(3, dtype=bool)[[2, 0, 1]], -1.0, 0.5)
+    np.testing.assert_array_equal(hot.numpy(), expected)
+    outside = run("OneHot", [np.array([3, -4]), BIAS[:2]], constants={1: np.array(3)}, version=11)
+    np.testing.assert_array_equal(outside.numpy(), np.full((2, 3), 0.5))
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_lp_normalization_divides_by_a_norm(p: int) -> None:
+    x = np.stack([X, np.zeros_like(X)])
+    norm = np.linalg.norm(x, ord=p, axis=-1, keepdims=True)
+    expected = x / np.where(norm == 0, 1, norm)
+    found = run("LpNormalization", [x], integer("p", p)).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_reduce_log_sum_exp_of_integers() -> None:
+    x = np.array([[1, 2], [3, 4]], dtype=np.int32)
+    found = run("ReduceLogSumExp", [x], constants={1: np.array([1])}, version=18).numpy()
+    assert (
+        found.tolist()
+        == np.log(np.exp(x.astype(float)).sum(1, keepdims=True)).astype(np.int32).tolist()
+    )
+
+
+def test_floats_become_narrow_integers_by_their_low_bits() -> None:
+    x = np.array([-9.0, -1.5, 3.7, 16.0, 21.0], dtype=np.float32)
+    for data_type, bits, is_signed in [(21, 4, False), (22, 4, True), (25, 2, False)]:
+        low = np.trunc(x).astype(np.int64) & (2**bits - 1)
+        expected = np.where(is_signed & (low >> (bits - 1) == 1), low - 2**bits, low)
+        found = run("Cast", [x], integer("to", data_type))
+        assert nx.astype(found, "s32").tolist() == expected.tolist()
+
+
+def test_floats_beyond_an_8_bit_float_saturate_or_become_nan() -> None:
+    x = np.array([464.0, 465.0, -1e6, math.inf, math.nan, 1.0], dtype=np.float32)
+    for saturate, expected in [
+        (1, [448, 448, -448, 448, math.nan, 1]),
+        (0, [448, math.nan, math.nan, math.nan, math.nan, 1]),
+    ]:
+        found = run("Cast", [x], integer("to", 17), integer("saturate", saturate))
+        np.testing.assert_array_equal(nx.astype(found, "f32").numpy(), expected)
+
+
+def test_a_scatter_of_rows_keeps_the_other_axes() -> None:
+    x, rows = np.zeros((4, 3), dtype=np.float32), np.array([[2], [0]])
+    updates = np.arange(6, dtype=np.float32).reshape(2, 3)
+    expected = x.copy()
+    expected[[2, 0]] = updates
+    assert run("ScatterND", [x, rows, updates]).tolist() == expected.tolist()
+
+
+def test_depth_and_space_move_blocks_in_both_orders() -> None:
+    x = np.arange(2 * 3 * 4 * 6, dtype=np.float32).reshape(2, 3, 4, 6)
+    blocks = x.reshape(2, 3, 2, 2, 3, 2)
+    for mode, order in [("DCR", (0, 3, 5, 1, 2, 4)), ("CRD", (0, 1, 3, 5, 2, 4))]:
+        attributes = [integer("blocksize", 2), text("mode", mode)]
+        depth = run("SpaceToDepth", [x], *attributes, version=27).numpy()
+        np.testing.assert_array_equal(depth, blocks.transpose(order).reshape(2, 12, 2, 3))
+        np.testing.assert_array_equal(run("DepthToSpace", [depth], *attributes).numpy(), x)
+
+
+def test_the_output_shape_of_a_transposed_convolution_adds_elements_at_the_end() -> None:
+    x, kernel = np.ones((1, 1, 3), dtype=np.float32), np.ones((1, 1, 2), dtype=np.float32)
+    for size, expected in [(7, [1, 1, 1, 1, 1, 1, 0]), (6, [1] * 6), (5, [1] * 5)]:
+        attributes = [integers("output_shape", [size]), integers("strides", [2])]
+        assert run("ConvTranspose", [x, kernel], *attributes).tolist() == [[expected]]
+
+
+def test_swiglu_gates_by_swish() -> None:
+    for alpha in (1.0, 0.5):
+        found = run("SwiGLU", [X, BIAS], floating("alpha", alpha), version=28).numpy()
+        np.testing.assert_allclose(found, X / (1 + np.exp(-alpha * X)) * BIAS, rtol=1e-5)
+
+
+@pytest.mark.parametrize("has_past", [False, True])
+def test_a_causal_convolution_reads_no_later_elements(has_past: bool) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, 3, 5)).astype(np.float32)
+    kernel = rng.standard_normal((3, 1, 4)).astype(np.float32)
+    bias, past = (rng.standard_normal(s).astype(np.float32) for s in ((3,), (2, 3, 3)))
+    start = past if has_past else np.zeros_like(past)
+    whole = np.concatenate([start, x], axis=2)
+    expected = np.stack([(whole[:, :, t : t + 4] * kernel[:, 0]).sum(-1) for t in range(5)], axis=2)
+    expected += bias[:, None]
+    for activation in ("none", "silu"):
+        inputs = [x, kernel, bias, past if has_past else None]
+        attributes = [text("activation", activation)]
+        found, state = run(
+            "CausalConvWithState", inputs, *attributes, outputs=2, version=27
+        ).values()
+        wanted = expected / (1 + np.exp(-expected)) if activation == "silu" else expected
+        np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(state.numpy(), whole[:, :, -3:])
+
+
+def test_a_short_time_transform_is_a_transform_of_frames() -> None:
+    signal = np.random.default_rng(1).standard_normal((2, 30)).astype(np.float32)
+    window = np.hanning(8).astype(np.float32)
+    frames = np.stack([signal[:, at : at + 8] for at in range(0, 23, 5)], axis=1)
+    for onesided, transform in [(1, np.fft.rfft), (0, np.fft.fft)]:
+        expected = transform(frames * window)
+        attribute = integer("onesided", onesided)
+        found = run("STFT", [signal[..., None], window], attribute, constants={1: np.array(5)})
+        pairs = np.stack([expected.real, expected.imag], axis=-1)
+        np.testing.assert_allclose(found.numpy(), pairs, rtol=1e-4, atol=1e-5)
+
+
+def test_mel_weights_are_triangles_of_equal_mel_width() -> None:
+    bands, length, rate, low, high = 8, 16, 8192, 0.0, 4096.0
+    constants = {0: bands, 1: length, 2: rate, 3: np.float32(low), 4: np.float32(high)}
+    found = run("MelWeightMatrix", [], constants=constants).numpy()
+    mel = 2595 * np.log10(1 + np.array([low, high]) / 700)
+    hertz = 700 * (10 ** ((mel[0] + (mel[1] - mel[0]) / (bands + 2) * np.arange(10)) / 2595) - 1)
+    edges = np.floor((length + 1) * hertz / rate)
+    expected = np.zeros((length // 2 + 1, bands))
+    for band in range(bands):
+        points = dict(zip(edges[band : band + 3], (0.0, 0.0, 0.0), strict=True))
+        points[edges[band + 1]] = 1.0
+        expected[:, band] = np.interp(np.arange(9), list(points), list(points.values()), 0, 0)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+IMAGE = np.ones((1, 1, 4, 4), dtype=np.float32)
+SCALE, ZERO = np.float32(1.0), np.uint8(0)
+HUGE = 2**62
+
+#: Operators that have inputs or attributes that do not fit, and the message.
+WRONG: list[tuple[str, list[Any], list[bytes], dict[str, Any], str]] = [
+    ("Gelu", [X], [text("approximate", "erf")], {}, "approximate: must be none or tanh"),
+    ("TopK", [X], [], {"version": 9, "outputs": 2}, "k: must be a number"),
+    ("RNN", weights(2), [], {}, "must have 1 entries for forward; got 2"),
+    ("RNN", weights(1), [text("direction", "bidirectional")], {}, "must have 2 entries"),
+    ("RNN", weights(1), [text("direction", "sideways")], {}, "direction: must be forward"),
+    ("ConvTranspose", [IMAGE, np.ones((1, 1, 3), np.float32)], [], {}, "W: must have 4 axes"),
+    ("ConvTranspose", [IMAGE, np.ones((1,), np.float32)], [], {}, "spatial axes"),
+    (
+        "QLinearConv",
+        [IMAGE.astype(np.uint8), SCALE, ZERO, np.ones(1, np.uint8), X[:2], ZERO, SCALE, ZERO],
+        [],
+        {},
+        "spatial axes",
+    ),
+    ("TensorScatter", [IMAGE, np.ones(1, np.float32)], [], {"version": 24}, "must have the rank"),
+    ("MaxPool", [IMAGE], [integers("kernel_shape", [HUGE, HUGE])], {}, "kernel_shape: must have 2"),
+    (
+        "MaxPool",
+        [IMAGE],
+        [integers("kernel_shape", [1, 1]), integers("pads", [HUGE] * 4)],
+        {},
+        "pads: must be at most",
+    ),
+    (
+        "AveragePool",
+        [IMAGE],
+        [integers("kernel_shape", [1, 1]), integers("pads", [2**63 - 1] * 4)],
+        {},
+        "pads: must be at most",
+    ),
+    (
+        "MaxPool",
+        [IMAGE],
+        [integers("kernel_shape", [1, 1]), integers("strides", [2**63 - 1] * 2)],
+        {},
+        "strides: must have 2",
+    ),
+    (
+        "MaxUnpool",
+        [IMAGE, IMAGE.astype(np.int64)],
+        [integers("kernel_shape", [2**31, 2**31]), integers("strides", [2**31, 2**31])],
+        {},
+        "MaxUnpool",
+    ),
+    (
+        "RotaryEmbedding",
+        [IMAGE[..., :0], IMAGE[0, 0, :, :0], IMAGE[0, 0, :, :0]],
+        [integer("interleaved", 1)],
+        {"version": 23},
+        "rotary_embedding_dim: must be even",
+    ),
+    ("CumSum", [X, np.array([], dtype=np.int64)], [], {"outputs": 2}, "CumSum"),
+]
+
+
+@pytest.mark.parametrize(("op", "inputs", "attributes", "options", "match"), WRONG)
+def test_inputs_that_do_not_fit_are_errors(
+    op: str, inputs: list[Any], attributes: list[bytes], options: dict[str, Any], match: str
+) -> None:
+    with pytest.raises((nx.FormatError, nx.ArgumentError), match=match):
+        run(op, inputs, *attributes, **options)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "match"),
+    [
+        (floating("scale", 2.0), r"RotaryEmbedding \(\"y0\"\): scale: must be 1.0; got 2"),
+        (integer("is_packed_batching", 1), "is_packed_batching: must be 0"),
+    ],
+)
+def test_attributes_without_a_counterpart_are_unsupported(attribute: bytes, match: str) -> None:
+    with pytest.raises(nx.ArgumentError, match=match):
+        rotary(attribute)
+
+
+def loop(limit: np.ndarray, state: list[int], body: bytes) -> bytes:
+    """Return a model of a loop over `x`, whose body can read `z`."""
+    repeat = node("Loop", ["m", "", "x"], ["y"], graph_attribute("body", body))
+    inputs = [value("x", state), value("z", [3])]
+    return model(graph([repeat], inputs, [value("y", None)], [tensor("m", limit)]))
+
+
+@pytest.mark.parametrize(
+    ("limit", "match"),
+    [(np.array([], dtype=np.int64), "M: must be one number"), (HUGE, "must keep the type")],
+)
+def test_a_loop_without_nodes_ends(limit: Any, match: str) -> None:
+    """The state gets another shape in each iteration, so that the loop cannot be rolled."""
+    names = [value("i", [], 7), value("go", [], 9), value("s", None)]
+    body = graph([], names, [value("go", [], 9), value("z", [3])])
+    function = nx.from_onnx(loop(np.asarray(limit), [2], body))
+    with pytest.raises(nx.FormatError, match=match):
+        function(nx.ones(2), nx.ones(3))
+
+
+def test_axes_of_one_name_have_equal_sizes() -> None:
+    nodes = [node("Add", ["a", "b"], ["c"])]
+    inputs = [value("a", ["n"]), value("b", ["n"])]
+    function = nx.from_onnx(model(graph(nodes, inputs, [value("c", None)])))
+    assert function(nx.ones(3), nx.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    with pytest.raises(nx.FormatError, match='"b": axis n must have the size 3; got f32\\[1\\]'):
+        function(nx.ones(3), nx.ones(1))
+
+
+def test_an_axis_of_size_0_or_below_is_any_size() -> None:
+    for size in (0, -1):
+        nodes = [node("Neg", ["x"], ["y"])]
+        function = nx.from_onnx(model(graph(nodes, [value("x", [size])], [value("y", None)])))
+        assert function.inputs == [("x", "f32[?]")]
+        assert function(nx.ones(2)).tolist() == [-1.0, -1.0]
+
+
+def test_a_named_output_after_unnamed_ones_must_exist() -> None:
+    nodes = [node("Relu", ["x"], ["", "", "y"])]
+    function = nx.from_onnx(model(graph(nodes, [value("x", [2])], [value("y", None)])))
+    with pytest.raises(nx.ArgumentError, match="at most 1 are supported; got 3"):
+        function(nx.ones(2))
+
+
+def test_results_keep_the_order_of_the_model() -> None:
+    nodes = [node("Neg", ["x"], ["b"]), node("Abs", ["x"], ["a"])]
+    outputs = [value("b", None), value("a", None)]
+    function = nx.from_onnx(model(graph(nodes, [value("x", [1])], outputs)))
+    for each in (function, nx.jit(function)):
+        assert list(each(nx.ones(1))) == ["b", "a"]
+
+
+def test_values_without_a_counterpart_are_listed_with_the_operators() -> None:
+    sequence = field(1, "s") + field(2, field(4, field(1, field(1, field(1, 1)))))
+    nodes = [node("Unique", ["x"], ["y"], name="first")]
+    inputs = [value("x", [2], 23), sequence]
+    with pytest.raises(nx.ArgumentError) as error:
+        nx.from_onnx(model(graph(nodes, inputs, [value("y", [2], 8)])))
+    listed = str(error.value)
+    assert "4 unsupported operations" in listed
+    for expected in (
+        'Unique ("first")',
+        'input ("x"): the dtype float4e2m1',
+        'input ("s"): must be a tensor; got a value of the kind sequence',
+        'output ("y"): tensors of strings',
+    ):
+        assert expected in listed
+
+
+def test_an_unsupported_dtype_of_a_cast_names_the_node() -> None:
+    with pytest.raises(nx.ArgumentError, match=r'Cast \("y0"\): to: the dtype float8e8m0'):
+        run("Cast", [X], integer("to", 24))
+
+
+def test_a_file_that_is_not_a_path_is_an_error() -> None:
+    with pytest.raises(nx.ArgumentError, match="from_onnx: file: must be a path; got 3"):
+        nx.from_onnx(3)  # type: ignore[arg-type]
