@@ -1,4 +1,4 @@
-"""Write node tests of the package `onnx` to a file that the tests of `nxla-import` read.
+"""Write node tests of the package `onnx` to a file that the Python tests read.
 
 Usage: python tests/formats/onnx_nodes.py FILE [--sample] [--skip NAME ...]
 
@@ -78,15 +78,21 @@ def structure(model: ModelProto) -> set[str]:
     return names
 
 
-def written(case: Any) -> bytes | None:
-    """Return a case, or None if it has values that are not tensors."""
+def has_tensors(case: Any) -> bool:
+    """Return whether all inputs and outputs are tensors."""
     inputs, outputs = case.data_sets[0]
-    if any(value is None or isinstance(value, list) for value in [*inputs, *outputs]):
-        return None
+    return not any(value is None or isinstance(value, list) for value in [*inputs, *outputs])
+
+
+def written(case: Any) -> bytes:
+    """Return a case; a case with values that are not tensors has only its model."""
+    inputs, outputs = case.data_sets[0]
+    if not has_tensors(case):
+        inputs, outputs = [], []
     model = ModelProto()
     model.CopyFrom(case.model)
     fixed, passed = structure(model), []
-    for info, value in zip(model.graph.input, inputs, strict=True):
+    for info, value in zip(model.graph.input, inputs, strict=bool(inputs)):
         if info.name in fixed:
             initializer = model.graph.initializer.add()
             initializer.CopyFrom(proto(value))
@@ -104,9 +110,9 @@ def write(path: Path, skip: Sequence[str] = (), *, sample: bool = False) -> None
     """Write all cases, or the smallest case of each operator."""
     warnings.simplefilter("ignore")
     kept = [
-        (case, data)
+        (case, written(case))
         for case in collect_testcases(None)
-        if not any(each in case.name for each in skip) and (data := written(case)) is not None
+        if has_tensors(case) and not any(each in case.name for each in skip)
     ]
     smallest: dict[str, bytes] = {}
     for case, data in kept:
