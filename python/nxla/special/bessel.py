@@ -36,22 +36,28 @@ def _bounded(x: Tensor, low: float, high: float) -> Tensor:
     return _core.clip(x, low, high)
 
 
-def _scaled_i(x: Tensor, small: Sequence[float], large: Sequence[float]) -> Tensor:
-    """Return ``exp(-x) I(x)`` of positive `x`; the series near zero is the whole value."""
-    near = _chebyshev(small, _bounded(x, 0.0, 8.0), 0.0, 8.0)
-    far = _core.maximum(x, 8.0)
-    return _core.where(x <= 8.0, near, _chebyshev(large, 8.0 / far, 0.0, 1.0) / _core.sqrt(far))
+def _near_i0e(size: Tensor) -> Tensor:
+    """Return ``exp(-x) I0(x)`` of numbers from 0 to 8."""
+    return _chebyshev(tables.I0_SMALL, size, 0.0, 8.0)
+
+
+def _near_i1e(size: Tensor) -> Tensor:
+    """Return ``exp(-x) I1(x) / x`` of numbers from 0 to 8."""
+    return _chebyshev(tables.I1_SMALL, size, 0.0, 8.0)
 
 
 @custom_rule
 def _i0e(x: Tensor) -> Tensor:
-    return _scaled_i(_core.abs(x), tables.I0_SMALL, tables.I0_LARGE)
+    size = _core.abs(x)
+    near, far = _near_i0e(_bounded(size, 0.0, 8.0)), _core.maximum(size, 8.0)
+    value = _chebyshev(tables.I0_LARGE, 8.0 / far, 0.0, 1.0) / _core.sqrt(far)
+    return _core.where(size <= 8.0, near, value)
 
 
 @custom_rule
 def _i1e(x: Tensor) -> Tensor:
     size = _core.abs(x)
-    near = _chebyshev(tables.I1_SMALL, _bounded(size, 0.0, 8.0), 0.0, 8.0) * x
+    near = _near_i1e(_bounded(size, 0.0, 8.0)) * x
     far = _core.maximum(size, 8.0)
     value = _chebyshev(tables.I1_LARGE, 8.0 / far, 0.0, 1.0) / _core.sqrt(far)
     return _core.where(size <= 8.0, near, _core.sign(x) * value)
@@ -108,7 +114,9 @@ def _scaled_k(x: Tensor, order: int, small: Sequence[float], large: Sequence[flo
     near = _core.clip(x, 1e-300, 2.0)
     series = _chebyshev(small, near * near, 0.0, 4.0)
     log = _core.log(near * 0.5)
-    value = series - log * _i0(near) if order == 0 else series / near + log * _i1(near)
+    i = _near_i0e(near) if order == 0 else _near_i1e(near) * near
+    i = _core.exp(near) * i
+    value = series - log * i if order == 0 else series / near + log * i
     far = _core.maximum(x, 2.0)
     beyond = _chebyshev(large, 2.0 / far, 0.0, 1.0) / _core.sqrt(far)
     return _is_positive(x, _core.where(x <= 2.0, value * _core.exp(near), beyond), math.inf)
@@ -137,25 +145,12 @@ def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
     return tangents[0] * (value - _k0e(x) - value / x)
 
 
-@custom_rule
 def _k0(x: Tensor) -> Tensor:
     return _core.exp(_core.negative(x)) * _k0e(x)
 
 
-@custom_rule
 def _k1(x: Tensor) -> Tensor:
     return _core.exp(_core.negative(x)) * _k1e(x)
-
-
-@_k0.defjvp
-def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
-    return _core.negative(tangents[0] * _k1(primals[0]))
-
-
-@_k1.defjvp
-def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
-    (x,) = primals
-    return _core.negative(tangents[0] * (_k0(x) + _k1(x) / x))
 
 
 def _waves(
@@ -177,11 +172,20 @@ def _waves(
     return (p * cosine - q * sine) / root, (p * sine + q * cosine) / root
 
 
+def _near_j0(x: Tensor) -> Tensor:
+    """Return J0 of numbers from 0 to 8."""
+    return _chebyshev(tables.J0_SMALL, x * x, 0.0, 64.0)
+
+
+def _near_j1(x: Tensor) -> Tensor:
+    """Return ``J1(x) / x`` of numbers from 0 to 8."""
+    return _chebyshev(tables.J1_SMALL, x * x, 0.0, 64.0)
+
+
 @custom_rule
 def _j0(x: Tensor) -> Tensor:
     size = _core.abs(x)
-    near = _bounded(size, 0.0, 8.0)
-    near = _chebyshev(tables.J0_SMALL, near * near, 0.0, 64.0)
+    near = _near_j0(_bounded(size, 0.0, 8.0))
     value = _core.where(size <= 8.0, near, _waves(size, tables.P0, tables.Q0, 0)[0])
     return _core.where(_core.isinf(x), 0.0, value)
 
@@ -189,8 +193,7 @@ def _j0(x: Tensor) -> Tensor:
 @custom_rule
 def _j1(x: Tensor) -> Tensor:
     size = _core.abs(x)
-    near = _bounded(size, 0.0, 8.0)
-    near = _chebyshev(tables.J1_SMALL, near * near, 0.0, 64.0) * x
+    near = _near_j1(_bounded(size, 0.0, 8.0)) * x
     far = _core.sign(x) * _waves(size, tables.P1, tables.Q1, 1)[0]
     return _core.where(_core.isinf(x), 0.0, _core.where(size <= 8.0, near, far))
 
@@ -210,7 +213,7 @@ def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
 def _y0(x: Tensor) -> Tensor:
     near = _core.clip(x, 1e-300, 8.0)
     series = _chebyshev(tables.Y0_SMALL, near * near, 0.0, 64.0)
-    value = series + (2.0 / math.pi) * _core.log(near) * _j0(near)
+    value = series + (2.0 / math.pi) * _core.log(near) * _near_j0(near)
     far = _core.where(_core.isinf(x), 0.0, _waves(x, tables.P0, tables.Q0, 0)[1])
     return _is_positive(x, _core.where(x <= 8.0, value, far), -math.inf)
 
@@ -219,7 +222,7 @@ def _y0(x: Tensor) -> Tensor:
 def _y1(x: Tensor) -> Tensor:
     near = _core.clip(x, 1e-300, 8.0)
     series = _chebyshev(tables.Y1_SMALL, near * near, 0.0, 64.0) * near
-    value = series + (2.0 / math.pi) * (_core.log(near) * _j1(near) - 1.0 / near)
+    value = series + (2.0 / math.pi) * (_core.log(near) * _near_j1(near) * near - 1.0 / near)
     far = _core.where(_core.isinf(x), 0.0, _waves(x, tables.P1, tables.Q1, 1)[1])
     return _is_positive(x, _core.where(x <= 8.0, value, far), -math.inf)
 
