@@ -44,7 +44,7 @@ impl<'a> Struct<'a> {
                     name,
                     "an enum is not a container: a traced function is compiled for one structure, \
                      which would include the variant. Use a struct with `Option` fields, \
-                     or keep the enum in a struct as a field with `#[container(skip)]`",
+                     or mark a field that holds the enum with `#[container(skip)]`",
                 ));
             }
             Data::Union(_) => {
@@ -61,16 +61,16 @@ impl<'a> Struct<'a> {
         let leaves: Vec<Ident> = parameters.filter(|ident| used(ident)).cloned().collect();
         if leaves.is_empty() && held().next().is_some() {
             let why = format!(
-                "a container must be generic in its leaves, which are expressions in a trace and tensors \
-                 outside of it: write `struct {name}<T>` with `T` for a tensor, or mark \
-                 fields without tensors by `#[container(skip)]`"
+                "a container is generic in its leaves, which are expressions in a trace and tensors \
+                 elsewhere: write `struct {name}<T>` with `T` for a tensor, or mark fields without \
+                 tensors with `#[container(skip)]`"
             );
             return Err(Error::new_spanned(name, why));
         }
         let holds_leaves = |ty: &Type| leaves.iter().any(|ident| mentions(ty, ident));
         if let Some(field) = held().find(|field| !holds_leaves(&field.ty)) {
-            let why = "a field without tensors must be marked by `#[container(skip)]`; its value is \
-                       fixed when a function is traced";
+            let why = "a field without tensors must be marked with `#[container(skip)]`; its value is \
+                       part of the signature of a call";
             return Err(Error::new_spanned(&field.ty, why));
         }
         Ok(Self { name, generics: &input.generics, fields, leaves })
@@ -262,7 +262,8 @@ fn fields(fields: &Fields) -> Result<Vec<Field>> {
         for attribute in field.attrs.iter().filter(|attr| attr.path().is_ident("container")) {
             attribute.parse_nested_meta(|meta| {
                 if !meta.path.is_ident("skip") {
-                    let why = "expected `#[container(skip)]`, which marks a field without tensors";
+                    let why =
+                        "the only attribute is `#[container(skip)]`, for a field without tensors";
                     return Err(meta.error(why));
                 }
                 skipped = true;

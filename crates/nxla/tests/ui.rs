@@ -3,7 +3,7 @@
 //! `TRYBUILD=overwrite cargo test -p nxla --test ui` writes the current messages.
 
 #[test]
-fn mistakes_are_told_with_their_remedy() {
+fn compile_errors_name_a_way_out() {
     let cases = trybuild::TestCases::new();
     cases.compile_fail("tests/ui/*.rs");
 }

@@ -22,9 +22,12 @@ use crate::tensor::Tensor;
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be passed for `{C}`",
-    note = "pass the same container of tensors, of references to tensors, or a reference to one; \
-            several arguments are one tuple: `f.call((&x, &y))`"
+    message = "`{Self}` does not hold a `{L}` for each leaf of `{C}`",
+    label = "expected the container `{C}` with a `{L}` as each leaf",
+    note = "pass several arguments as one tuple: `f.call((&x, &y))`",
+    note = "pass a struct, a list or a map as the same container, or as a reference to one",
+    note = "inside a traced function, write `f.join(x)?` instead of `f.call(x)?`: `join` takes and \
+            returns traced values"
 )]
 pub trait Arguments<C, L> {
     /// Appends the leaves in order.
@@ -80,33 +83,6 @@ leaf_arguments! {
     &TensorType as TensorType => TensorType::clone;
     &Tensor as TensorType => |tensor: &Tensor| tensor.ty();
 }
-
-mod sealed {
-    /// Never implemented: its message explains that a traced value was passed to a jitted function.
-    #[diagnostic::on_unimplemented(
-        message = "a traced value is passed to the call of a jitted function, which takes tensors",
-        label = "this value belongs to the function under trace",
-        note = "inside a traced function call the wrapped function, which becomes part of the trace: \
-                `f.function()(x)` instead of `f.call(x)?`"
-    )]
-    pub trait Tensors {}
-}
-
-macro_rules! traced_arguments {
-    ($($ty:ty)*) => {
-        $(
-            #[doc(hidden)]
-            impl<'a> Arguments<Expr, Tensor> for $ty
-            where
-                &'a Expr: sealed::Tensors,
-            {
-                fn append(self, _: &mut Leaves<Tensor>) {}
-            }
-        )*
-    };
-}
-
-traced_arguments!(Expr & Expr);
 
 impl<L> Arguments<(), L> for () {
     fn append(self, _: &mut Leaves<L>) {}

@@ -65,10 +65,11 @@ where
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a function of one to twelve containers of expressions",
     note = "write the types of the arguments: `|x: Expr, (a, b): (Expr, Expr)| …`",
-    note = "each argument and each result is a container: a custom struct becomes one by \
-            `#[derive(nxla::Container)]`",
-    note = "more than twelve arguments are one tuple or struct",
-    note = "a jitted function is not a function of expressions: pass the result of `Jit::function`"
+    note = "use containers of expressions as arguments and results; derive `nxla::Container` for \
+            your structs",
+    note = "pass more than twelve arguments as one tuple or struct",
+    note = "call a jitted function inside the function with `Jit::join`, which returns expressions; \
+            `Jit::call` returns tensors"
 )]
 pub trait Function<Inputs> {
     /// The number of arguments.

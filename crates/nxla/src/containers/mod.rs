@@ -244,8 +244,8 @@ impl<L: Clone> Leaves<L> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a container of `{L}`",
-    note = "a custom struct becomes a container by `#[derive(nxla::Container)]`, generic in \
-            its leaves: `struct Layer<T> {{ weights: T }}`",
+    note = "derive `nxla::Container` for your struct, which must be generic in its leaves: \
+            `struct Layer<T> {{ weights: T }}`",
     note = "mark a field without tensors with `#[container(skip)]`"
 )]
 #[doc(alias = "pytree")]
@@ -400,8 +400,8 @@ pub trait Tree<L>: Sized {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a container of expressions",
-    note = "a custom struct becomes a container by `#[derive(nxla::Container)]`, generic in \
-            its leaves: `struct Layer<T> {{ weights: T }}` is a container as `Layer<Expr>`",
+    note = "derive `nxla::Container` for your struct, which must be generic in its leaves: \
+            `struct Layer<T> {{ weights: T }}` is a container as `Layer<Expr>`",
     note = "mark a field without tensors with `#[container(skip)]`"
 )]
 #[doc(alias = "pytree")]

@@ -21,7 +21,7 @@ use nxla_runtime::{Error, Result, Sharding};
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say how tensors are divided",
+    message = "`{Self}` does not define shardings",
     note = "pass a `Sharding`, a tuple of them, or `|path: &str, ty: &TensorType| -> Result<Sharding>`"
 )]
 pub trait Layouts<Kind> {
