@@ -2037,6 +2037,32 @@ def set_printing(
     options.
     """
 
+def tensor_from_npy(function: str, data: bytes) -> Tensor:
+    """Returns the array in the bytes of a ``.npy`` file."""
+
+def tensors_from_npz(function: str, data: bytes) -> list[tuple[str, Tensor]]:
+    """Returns the arrays in the bytes of a ``.npz`` archive, with their names."""
+
+def tensors_from_safetensors(
+    function: str, data: bytes
+) -> tuple[list[tuple[str, Tensor]], list[tuple[str, str]]]:
+    """Returns the tensors in bytes of the format safetensors with their names, and names and dtypes of
+    the tensors that nxla does not support.
+    """
+
+def tensor_to_npy(function: str, x: Tensor) -> bytes:
+    """Returns the bytes of a ``.npy`` file."""
+
+def tensors_to_npz(function: str, tensors: Sequence[tuple[str, Tensor]]) -> bytes:
+    """Returns the bytes of a ``.npz`` archive."""
+
+def tensors_to_safetensors(
+    function: str,
+    tensors: Sequence[tuple[str, Tensor]],
+    metadata: Sequence[tuple[str, str]],
+) -> bytes:
+    """Returns bytes of the format safetensors."""
+
 def tensor_from_bytes(
     bytes: bytes | memoryview | PickleBuffer,
     dtype: DTypeLike,

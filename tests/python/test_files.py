@@ -60,7 +60,7 @@ def test_files_of_numpy(tmp_path):
     assert loaded["deep.w"].item() == 1.5
     with pytest.raises(nx.ArgumentError, match="one tensor"):
         nx.save(tmp_path / "x.npy", {"a": nx.tensor(1)})
-    with pytest.raises(nx.NxlaError, match="numpy: dtype must exist in NumPy"):
+    with pytest.raises(nx.NxlaError, match="save: dtype must exist in NumPy; got bf16"):
         nx.save(tmp_path / "x.npy", nx.tensor(1.0, "bf16"))
     # The existing file is unchanged.
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), x)
@@ -159,36 +159,34 @@ def test_unsupported_dtypes_of_safetensors_are_left_out():
     with pytest.warns(UserWarning, match=r"'half' \(F4\), 'scale' \(F8_E8M0\); the other"):
         found = nx.from_safetensors(data)
     assert {name: x.tolist() for name, x in found.items()} == {"x": [1.5]}
-    with pytest.raises(nx.FormatError, match="'half' has 4 bytes for F4"):
+    with pytest.raises(nx.FormatError, match="invalid shape, data type, or offset"):
         nx.from_safetensors(written({"half": {**head["half"], "data_offsets": [0, 4]}}, bytes(4)))
 
 
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "at least 8 bytes"),
-        (struct.pack("<Q", 2**62), "header of"),
-        (written({}, text=b"[]"), "start with"),
-        (written({}, text=b"{"), "must be valid JSON"),
-        (written({}, text=b'{"a": 1, "a": 2}'), "unique"),
-        (written({}, text=b"\xff"), "must be valid JSON"),
-        (written({"a": 1}), "header entry"),
-        (written({"a": {**ENTRY, "more": 1}}), "header entry"),
-        (written({"a": {**ENTRY, "dtype": "F7"}}), "dtype"),
-        (written({"a": {**ENTRY, "dtype": ["F32"]}}), "dtype"),
-        (written({"a": {**ENTRY, "shape": [-1]}}), "shape"),
-        (written({"a": {**ENTRY, "shape": [True]}}), "shape"),
-        (written({"a": {**ENTRY, "shape": [1.0]}}), "shape"),
-        (written({"a": {**ENTRY, "data_offsets": [0]}}), "shape"),
-        (written({"a": {**ENTRY, "data_offsets": [4, 0]}}), "bytes for"),
-        (written({"a": {**ENTRY, "shape": [2]}}, bytes(8)), "bytes for"),
-        (written({"a": ENTRY}, bytes(3)), "truncated"),
-        (written({"a": ENTRY}, bytes(5)), "must end with the last tensor"),
-        (written({"a": ENTRY, "b": ENTRY}, bytes(4)), "overlap"),
-        (written({"a": {**ENTRY, "data_offsets": [4, 8]}}, bytes(8)), "between"),
+        (b"", "header too small"),
+        (struct.pack("<Q", 2**62), "header"),
+        (written({}, text=b"[]"), "header"),
+        (written({}, text=b"{"), "JSON"),
+        (written({}, text=b"\xff"), "UTF-8"),
+        (written({"a": 1}), "JSON"),
+        (written({"a": {**ENTRY, "dtype": "F7"}}), "F7"),
+        (written({"a": {**ENTRY, "dtype": ["F32"]}}), "JSON"),
+        (written({"a": {**ENTRY, "shape": [-1]}}), "JSON"),
+        (written({"a": {**ENTRY, "shape": [True]}}), "JSON"),
+        (written({"a": {**ENTRY, "shape": [1.0]}}), "JSON"),
+        (written({"a": {**ENTRY, "data_offsets": [0]}}), "JSON"),
+        (written({"a": {**ENTRY, "data_offsets": [4, 0]}}), "offset"),
+        (written({"a": {**ENTRY, "shape": [2]}}, bytes(8)), "invalid shape"),
+        (written({"a": ENTRY}, bytes(3)), "incomplete"),
+        (written({"a": ENTRY}, bytes(5)), "incomplete"),
+        (written({"a": ENTRY, "b": ENTRY}, bytes(4)), "offset"),
+        (written({"a": {**ENTRY, "data_offsets": [4, 8]}}, bytes(8)), "offset"),
         (
             written({"a": {"dtype": "BOOL", "shape": [1], "data_offsets": [0, 1]}}, b"\x02"),
-            "booleans",
+            "got 0x02 at index 0",
         ),
     ],
 )

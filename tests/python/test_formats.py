@@ -109,23 +109,27 @@ def head(descr="'<f4'", order="False", shape="(3,)"):
 @pytest.mark.parametrize(
     ("data", "where"),
     [
-        (b"", "at byte 0, expected the beginning of a file of numpy"),
+        (b"", "at byte 0, expected the start of a file of NumPy"),
         (b"\x93NUMPY\x07\x00", "at byte 6, expected a version"),
-        (npy(head())[:9], "at byte 8, expected the length of the header"),
+        (npy(head())[:9], "at byte 6, expected a version"),
         (npy(head())[:20], "at byte 8, expected a header of at most 10 bytes"),
+        (npy(b" " * 20_000), "at byte 8, expected a header of at most 10000 bytes"),
         (npy(b"(" * 5000), "at byte 10, expected a header"),
         (npy(b"__import__('os').abort()"), "at byte 10, expected a header"),
         (npy(head(shape="(1 << 40,)")), "at byte 10, expected a header"),
-        (npy(head(shape="(-3,)")), "expected a shape of sizes"),
-        (npy(head(shape="(True,)")), "expected a shape of sizes"),
-        (npy(head(order="3")), "expected a header"),
+        (npy(head(shape="(-3,)")), "at byte 10, expected a header"),
+        (npy(head(shape="(True,)")), "at byte 10, expected a header"),
+        (npy(head(order="3")), "at byte 10, expected a header"),
         (npy(head(shape="(1099511627776,)")), "expected 4398046511104 bytes of elements"),
-        (npy(head(), b"12345678901"), "expected 12 bytes of elements of dtype float32"),
+        (npy(head(), b"12345678901"), "expected 12 bytes of elements; got 11"),
+        (npy(head(), b"1234567890123"), "expected 12 bytes of elements; got 13"),
         (npy(head(), b"", 2), "expected 12 bytes of elements"),
-        (npy(head(descr="'|O'", shape="()"), bytes(8)), "pickled objects"),
-        (npy(head(descr="'zzz'")), "expected a header"),
-        (npy(head(shape=f"(0, {2**63})")), f"shape (0, {2**63})"),
-        (npy(head(shape=f"({2**70}, 0)")), f"shape ({2**70}, 0)"),
+        (npy(head(descr="'|O'", shape="()"), bytes(8)), "expected a dtype that exists in nxla"),
+        (npy(head(descr="'zzz'")), "expected a dtype that exists in nxla"),
+        (npy(head(descr="'|V0'")), "expected a dtype that exists in nxla"),
+        (npy(head(descr="('<f4', (2,))", shape="(1,)"), bytes(8)), "expected a header"),
+        (npy(head(shape=f"({2**64}, 0)")), "at byte 10, expected a header"),
+        (npy(head(shape=f"({2**63}, 8)")), "expected fewer bytes of elements"),
         (npy(head(shape=str((1,) * 65)), bytes(4)), "64"),
     ],
 )
@@ -136,13 +140,8 @@ def test_a_file_of_numpy_says_what_was_expected_where(data, where):
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as members:
         members.writestr("x.npy", data)
-    with pytest.raises(nx.FormatError, match="member 'x'"):
+    with pytest.raises(nx.FormatError, match='member "x"'):
         nx.load_numpy_archive(archive.getvalue())
-
-
-def test_a_dtype_of_arrays_is_refused():
-    with pytest.raises(nx.DTypeError, match="not supported"):
-        nx.load_numpy(npy(head(descr="('<f4', (2,))", shape="(1,)"), bytes(8)))
 
 
 @pytest.mark.parametrize(
@@ -167,11 +166,6 @@ def test_a_pickle_of_a_tensor_is_refused_with_one_class(about):
         rebuild(bytes(4), nx.DType("f32"), *about)
 
 
-def test_elements_without_bytes_are_refused():
-    with pytest.raises(nx.DTypeError, match="not supported"):
-        nx.load_numpy(npy(head(descr="'|V0'", shape="(1099511627776,)")))
-
-
 def test_an_archive_that_says_too_much():
     file = io.BytesIO()
     np.savez_compressed(file, x=np.zeros(1 << 20))
@@ -180,7 +174,7 @@ def test_an_archive_that_says_too_much():
     # The size field of the archive directory, which is read before unpacking.
     at = data.rindex(b"PK\x01\x02") + 24
     data[at : at + 4] = struct.pack("<I", 0xFFFFFF00)
-    with pytest.raises(nx.FormatError, match="got 4294967040 bytes"):
+    with pytest.raises(nx.FormatError, match="got 4294967040"):
         nx.load_numpy_archive(bytes(data))
     with pytest.raises(nx.FormatError, match="the archive is damaged"):
         nx.load_numpy_archive(file.getvalue()[:-30])

@@ -24,6 +24,7 @@ mod ending;
 mod errors;
 mod expected;
 mod expr;
+mod files;
 mod function;
 mod gradient;
 mod graph;
@@ -83,6 +84,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     ahead::register(module)?;
     import::register(module)?;
     onnx::register(module)?;
+    files::register(module)?;
     live::register(module)?;
     profile::register(module)?;
     spmd::register(module)?;

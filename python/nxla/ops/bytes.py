@@ -7,6 +7,7 @@ import struct
 import sys
 
 from nxla import _core
+from nxla._arguments import path_of
 from nxla.errors import ArgumentError, FormatError
 
 TYPE_CHECKING = False
@@ -105,9 +106,9 @@ def load_numpy(file: str | os.PathLike[str] | bytes, /) -> Tensor:
     Raises
     ------
     FormatError
-        If the file is not a NumPy file, or is damaged.
-    DTypeError
-        If nxla does not support its dtype.
+        If the file is not a NumPy array or is damaged, or nxla does not have its dtype.
+    OSError
+        If the file cannot be read.
 
     Examples
     --------
@@ -119,9 +120,7 @@ def load_numpy(file: str | os.PathLike[str] | bytes, /) -> Tensor:
     >>> nx.load_numpy(file.getvalue()).tolist()
     [1.5, 2.5]
     """
-    from nxla.ops.npy import read_array
-
-    return read_array(file, "load_numpy")
+    return _core.tensor_from_npy("load_numpy", _content("load_numpy", file))
 
 
 def load_numpy_archive(file: str | os.PathLike[str] | bytes, /) -> dict[str, Tensor]:
@@ -139,9 +138,16 @@ def load_numpy_archive(file: str | os.PathLike[str] | bytes, /) -> dict[str, Ten
     >>> {name: x.tolist() for name, x in nx.load_numpy_archive(file.getvalue()).items()}
     {'w': [1.5], 'b': [2]}
     """
-    from nxla.ops.npy import read_archive
+    function = "load_numpy_archive"
+    return dict(_core.tensors_from_npz(function, _content(function, file)))
 
-    return read_archive(file, "load_numpy_archive")
+
+def _content(function: str, file: str | os.PathLike[str] | bytes) -> bytes:
+    """Return the bytes of a file, or the bytes themselves."""
+    if isinstance(file, bytes):
+        return file
+    with open(path_of(function, file), "rb") as source:
+        return source.read()
 
 
 def serialize(container: Any, /) -> bytes:

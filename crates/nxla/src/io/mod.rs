@@ -27,25 +27,19 @@
 //! Readers compare all sizes with the length of the data before they allocate memory, and run no code
 //! from a file. The formats do not store axis names. The module needs the feature `io`.
 
-mod npy;
-mod npz;
-mod safetensors;
-
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io, process};
 
 use nxla_expr::TensorType;
+use nxla_files::{
+    FileError, read_npy, read_npz, read_safetensors, write_npy, write_npz, write_safetensors,
+};
 use nxla_runtime::Error;
-use nxla_tensor::{DType, HostTensor};
+use nxla_tensor::HostTensor;
 
 use crate::containers::Tree;
 use crate::{Result, Tensor};
-
-pub use npy::{from_npy, to_npy};
-pub use npz::{from_npz, to_npz};
-pub use safetensors::{from_safetensors, to_safetensors};
 
 /// The formats, selected by the suffix of the name of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -178,6 +172,127 @@ pub fn load_into<C: Tree<Tensor>>(file: impl AsRef<Path>, container: &C) -> Resu
     }
 }
 
+/// Returns a tensor as the bytes of a `.npy` file.
+///
+/// ```
+/// use nxla::{Tensor, io};
+///
+/// let data = io::to_npy(&Tensor::from([1.0f32, 2.0]))?;
+/// assert!(data.starts_with(b"\x93NUMPY"));
+/// assert_eq!(io::from_npy(&data)?.to_vec::<f32>()?, [1.0, 2.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if NumPy does not have the dtype, and the error of a failed computation.
+pub fn to_npy(x: &Tensor) -> Result<Vec<u8>> {
+    write_npy(&on_host("to_npy", x)?).map_err(|error| error_of("to_npy", error))
+}
+
+/// Reads a tensor from the bytes of a `.npy` file.
+///
+/// ```
+/// use nxla::{Tensor, io};
+///
+/// let data = io::to_npy(&Tensor::from([[1, 2], [3, 4]]))?;
+/// assert_eq!(io::from_npy(&data)?.shape()[..], [2, 2]);
+/// let error = io::from_npy(&data[..data.len() - 1]).unwrap_err();
+/// assert_eq!(error.to_string(), "from_npy: at byte 128, expected 16 bytes of elements; got 15");
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// # Errors
+/// Returns [`Error::Format`] for damaged data, for elements that are Python objects or records, and
+/// for a dtype that nxla does not have.
+pub fn from_npy(data: &[u8]) -> Result<Tensor> {
+    read_npy(data).map(Tensor::from).map_err(|error| error_of("from_npy", error))
+}
+
+/// Returns the tensors of a container as the bytes of a `.npz` archive, without compression.
+///
+/// ```
+/// use nxla::{Tensor, io};
+///
+/// let data = io::to_npz(&(Tensor::from([1.0f32, 2.0]), Tensor::from(3)))?;
+/// assert_eq!(io::from_npz(&data)?["1"].item::<i32>()?, 3);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if NumPy does not have a dtype, and the error of a failed computation.
+pub fn to_npz<C: Tree<Tensor>>(container: &C) -> Result<Vec<u8>> {
+    let tensors = tensors_by_name("to_npz", container)?;
+    write_npz(&tensors).map_err(|error| error_of("to_npz", error))
+}
+
+/// Reads tensors by name from the bytes of a `.npz` archive, compressed or not.
+///
+/// ```
+/// use nxla::{Tensor, io};
+///
+/// let data = io::to_npz(&[Tensor::from([1, 2])])?;
+/// assert_eq!(io::from_npz(&data)?["0"].to_vec::<i32>()?, [1, 2]);
+/// assert!(io::from_npz(&data[..data.len() - 1]).is_err());
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// # Errors
+/// Returns [`Error::Format`] for damaged data, and for a dtype that nxla does not have.
+pub fn from_npz(data: &[u8]) -> Result<BTreeMap<String, Tensor>> {
+    let read = read_npz(io::Cursor::new(data)).map_err(|error| error_of("from_npz", error))?;
+    Ok(read.into_iter().map(|(name, x)| (name, Tensor::from(x))).collect())
+}
+
+/// Returns the tensors of a container as bytes of the format safetensors, with strings as metadata.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use nxla::{Tensor, io};
+///
+/// let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
+/// let data = io::to_safetensors(&(Tensor::from([1.0f32, 2.0]), Tensor::from(3)), &metadata)?;
+/// assert_eq!(io::from_safetensors(&data)?["1"].item::<i32>()?, 3);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if the format does not support a dtype, or reserves a name. Returns the error of a
+/// failed computation.
+pub fn to_safetensors<C: Tree<Tensor>>(
+    container: &C,
+    metadata: &BTreeMap<String, String>,
+) -> Result<Vec<u8>> {
+    let tensors = tensors_by_name("to_safetensors", container)?;
+    let metadata = metadata.iter().map(|(name, text)| (name.clone(), text.clone()));
+    write_safetensors(&tensors, metadata).map_err(|error| error_of("to_safetensors", error))
+}
+
+/// Reads tensors by name from bytes of the format safetensors.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use nxla::{Tensor, io};
+///
+/// let data = io::to_safetensors(&[Tensor::from([1.0f32, 2.0])], &BTreeMap::new())?;
+/// assert_eq!(io::from_safetensors(&data)?["0"].to_vec::<f32>()?, [1.0, 2.0]);
+/// assert!(io::from_safetensors(&data[..data.len() - 1]).is_err());
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// # Errors
+/// Returns [`Error::Format`] for damaged data, and for a dtype that nxla does not have.
+pub fn from_safetensors(data: &[u8]) -> Result<BTreeMap<String, Tensor>> {
+    const FUNCTION: &str = "from_safetensors";
+    let read = read_safetensors(data).map_err(|error| error_of(FUNCTION, error))?;
+    if let Some((name, dtype)) = read.unsupported.first() {
+        let why = format!("{name:?}: dtype must exist in nxla; got {dtype}");
+        return Err(Error::Format { format: FUNCTION.into(), why });
+    }
+    Ok(read.tensors.into_iter().map(|(name, x)| (name, Tensor::from(x))).collect())
+}
+
 /// The name of a tensor that is not in a container.
 const WHOLE: &str = "tensor";
 
@@ -203,8 +318,14 @@ fn mistake(function: &str, why: impl Into<String>) -> Error {
     Error::Arguments { function: function.into(), why: why.into() }
 }
 
-fn damaged(function: &str, why: impl Into<String>) -> Error {
-    Error::Format { format: function.into(), why: why.into() }
+/// Names the function in an error of a file.
+fn error_of(function: &str, error: FileError) -> Error {
+    match error {
+        FileError::Damaged(why) => Error::Format { format: function.into(), why },
+        FileError::Memory(error) => error.into(),
+        // An unsupported dtype or name is a mistake of the caller.
+        error => mistake(function, error.to_string()),
+    }
 }
 
 fn in_file(function: &str, file: &Path, error: io::Error) -> Error {
@@ -294,20 +415,4 @@ fn unescape<'a>(key: &'a str, name: &mut String) -> &'a str {
         }
     }
     ""
-}
-
-/// Converts elements of parts of `width` bytes between the byte order of this machine and another
-/// one; the parts of a complex number are two.
-fn in_order(bytes: &[u8], width: usize, is_little: bool) -> Cow<'_, [u8]> {
-    if width <= 1 || is_little == cfg!(target_endian = "little") {
-        return Cow::Borrowed(bytes);
-    }
-    let mut swapped = bytes.to_vec();
-    swapped.chunks_exact_mut(width).for_each(<[u8]>::reverse);
-    Cow::Owned(swapped)
-}
-
-/// Returns the bytes of a part of an element whose byte order matters.
-fn part_width(dtype: DType) -> usize {
-    if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() }
 }

@@ -185,7 +185,7 @@ fn archives_of_numpy_are_read_and_damage_is_found() {
     let mut wrong = data.clone();
     wrong[60] ^= 1;
     let error = io::from_npz(&wrong).unwrap_err().to_string();
-    assert!(error.starts_with("from_npz: the archive is damaged: "), "{error}");
+    assert!(error.starts_with("from_npz: member \"w\": the archive is damaged: "), "{error}");
 }
 
 #[test]

@@ -1,37 +1,38 @@
 //! NumPy's files of one array.
 
+use std::borrow::Cow;
+
 use nxla_tensor::{DType, HostTensor};
 
-use super::{damaged, in_order, mistake, on_host, part_width};
-use crate::{Result, Tensor};
+use crate::{FileError, Result, in_order, part_width, tensor_of};
 
-const MAGIC: &[u8; 6] = b"\x93NUMPY";
+pub(crate) const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// The start of a zip archive.
+const ARCHIVE: &[u8; 4] = b"PK\x03\x04";
 /// The length of the magic string, the version, and the length of the header in version 1.
 const PREFIX: usize = 10;
 /// The alignment of the elements in a file.
 const ALIGNMENT: usize = 64;
+/// The maximum length of a header, as in NumPy.
+const LONGEST_HEADER: usize = 10_000;
 
-/// Returns a tensor as the bytes of a `.npy` file.
+/// Returns a tensor as the bytes of a `.npy` file of version 1.
 ///
 /// ```
-/// use nxla::{Tensor, io};
+/// use nxla_files::write_npy;
+/// use nxla_tensor::HostTensor;
 ///
-/// let data = io::to_npy(&Tensor::from([1.0f32, 2.0]))?;
+/// let data = write_npy(&HostTensor::from_slice(&[1.0f32, 2.0], [2])?)?;
 /// assert!(data.starts_with(b"\x93NUMPY"));
-/// assert_eq!(io::from_npy(&data)?.to_vec::<f32>()?, [1.0, 2.0]);
-/// # Ok::<(), nxla::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
-/// Returns an error if NumPy does not have the dtype, and the error of a failed computation.
-pub fn to_npy(x: &Tensor) -> Result<Vec<u8>> {
-    write_npy("to_npy", &on_host("to_npy", x)?)
-}
-
-/// Returns a tensor as the bytes of a `.npy` file of version 1. `context` begins error messages.
-pub(super) fn write_npy(context: &str, x: &HostTensor) -> Result<Vec<u8>> {
+/// Returns [`FileError::Unsupported`] if NumPy does not have the dtype.
+pub fn write_npy(x: &HostTensor) -> Result<Vec<u8>> {
     let Some((kind, size)) = their_dtype(x.dtype()) else {
-        return Err(mistake(context, format!("dtype must exist in NumPy; got {}", x.dtype())));
+        let why = format!("dtype must exist in NumPy; got {}", x.dtype());
+        return Err(FileError::Unsupported(why));
     };
     let order = if part_width(x.dtype()) == 1 { '|' } else { '<' };
     let sizes: Vec<String> = x.shape().iter().map(usize::to_string).collect();
@@ -58,20 +59,21 @@ pub(super) fn write_npy(context: &str, x: &HostTensor) -> Result<Vec<u8>> {
 /// Reads a tensor from the bytes of a `.npy` file.
 ///
 /// ```
-/// use nxla::{Tensor, io};
+/// use nxla_files::{read_npy, write_npy};
+/// use nxla_tensor::HostTensor;
 ///
-/// let data = io::to_npy(&Tensor::from([[1, 2], [3, 4]]))?;
-/// assert_eq!(io::from_npy(&data)?.shape()[..], [2, 2]);
-/// let error = io::from_npy(&data[..data.len() - 1]).unwrap_err();
-/// assert_eq!(error.to_string(), "from_npy: at byte 128, expected 16 bytes of elements; got 15");
-/// # Ok::<(), nxla::Error>(())
+/// let data = write_npy(&HostTensor::from_slice(&[1, 2, 3, 4], [2, 2])?)?;
+/// assert_eq!(read_npy(&data)?.shape()[..], [2, 2]);
+/// let error = read_npy(&data[..data.len() - 1]).unwrap_err();
+/// assert_eq!(error.to_string(), "at byte 128, expected 16 bytes of elements; got 15");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
-/// Returns [`Error::Format`](crate::Error::Format) for damaged data, for elements that are Python
-/// objects or records, and for a dtype that nxla does not have.
-pub fn from_npy(data: &[u8]) -> Result<Tensor> {
-    let wrong = |at: usize, why: String| damaged("from_npy", format!("at byte {at}, {why}"));
+/// Returns [`FileError::Damaged`] for damaged data, for elements that are Python objects or records,
+/// and for a dtype that nxla does not have.
+pub fn read_npy(data: &[u8]) -> Result<HostTensor> {
+    let wrong = |at: usize, why: String| FileError::Damaged(format!("at byte {at}, {why}"));
     let (text, start) = split_header(data).map_err(|(at, why)| wrong(at, why))?;
     let expected = || "expected a header of dtype, order and shape".to_owned();
     let at = start - text.len();
@@ -87,21 +89,41 @@ pub fn from_npy(data: &[u8]) -> Result<Tensor> {
         let why = format!("expected {expected} bytes of elements; got {}", elements.len());
         return Err(wrong(start, why));
     }
-    let elements = in_order(elements, part_width(dtype), is_little);
-    let mut shape = header.shape;
+    let mut elements = in_order(elements, part_width(dtype), is_little);
     if header.is_fortran {
-        shape.reverse();
+        elements = Cow::Owned(from_column_major(&header.shape, dtype.size(), &elements));
     }
-    let tensor = HostTensor::from_bytes(dtype, shape, &elements)
-        .map_err(|error| wrong(start, error.to_string()))?;
-    match header.is_fortran {
-        true => Tensor::from(tensor).transpose(()),
-        false => Ok(Tensor::from(tensor)),
+    tensor_of(dtype, header.shape, &elements, &format!("at byte {start}, "))
+}
+
+/// Returns elements of `width` bytes in row-major order from their column-major order.
+fn from_column_major(shape: &[usize], width: usize, elements: &[u8]) -> Vec<u8> {
+    let mut strides = vec![width; shape.len()];
+    for axis in 1..shape.len() {
+        strides[axis] = strides[axis - 1] * shape[axis - 1];
     }
+    let mut rows = Vec::with_capacity(elements.len());
+    let (mut index, mut at) = (vec![0; shape.len()], 0);
+    while rows.len() < elements.len() {
+        rows.extend_from_slice(&elements[at..at + width]);
+        for axis in (0..shape.len()).rev() {
+            index[axis] += 1;
+            at += strides[axis];
+            if index[axis] < shape[axis] {
+                break;
+            }
+            at -= strides[axis] * shape[axis];
+            index[axis] = 0;
+        }
+    }
+    rows
 }
 
 /// Returns the header and the offset of the elements, or the offset of a mistake and its description.
-fn split_header(data: &[u8]) -> Result<(&str, usize), (usize, String)> {
+fn split_header(data: &[u8]) -> std::result::Result<(&str, usize), (usize, String)> {
+    if data.starts_with(ARCHIVE) {
+        return Err((0, "expected the start of a file of NumPy; got an archive".into()));
+    }
     if !data.starts_with(MAGIC) {
         return Err((0, "expected the start of a file of NumPy".into()));
     }
@@ -114,9 +136,11 @@ fn split_header(data: &[u8]) -> Result<(&str, usize), (usize, String)> {
         _ => return Err((6, "expected a version of the format from 1.0 to 3.0".into())),
     };
     let rest = &data[start..];
-    let header = rest.get(..length).ok_or_else(|| {
-        (8, format!("expected a header of at most {} bytes; got {length}", rest.len()))
-    })?;
+    let most = rest.len().min(LONGEST_HEADER);
+    let header = rest
+        .get(..length)
+        .filter(|_| length <= most)
+        .ok_or_else(|| (8, format!("expected a header of at most {most} bytes; got {length}")))?;
     let text = str::from_utf8(header).map_err(|error| (start, error.to_string()))?;
     Ok((text, start + length))
 }
