@@ -13,8 +13,8 @@ struct Belief<T> {
 /// Updates the filter with one observation. Also returns the mean, and the negative logarithm of the
 /// likelihood of the observation.
 fn observe(belief: Belief<Expr>, place: Expr, noise: &Expr) -> (Belief<Expr>, (Expr, Expr)) {
-    let motion = Expr::of(Tensor::from([[1f32, 0.1], [0.0, 1.0]]));
-    let drift = Expr::of(Tensor::from([[1e-5f32, 0.0], [0.0, 1e-4]]));
+    let motion = Expr::from([[1f32, 0.1], [0.0, 1.0]]);
+    let drift = Expr::from([[1e-5f32, 0.0], [0.0, 1e-4]]);
     let mean = motion.dot(&belief.mean);
     let covariance = motion.dot(&belief.covariance).dot(motion.transpose(())) + drift;
     let spread = covariance.at((0, 0)) + noise;

@@ -5,7 +5,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Deref, Div, Mul, Neg, Not, Rem, Shl, 
 use std::panic::Location;
 
 use nxla_expr::{BinaryOp, ExprId, Op};
-use nxla_runtime::{self as runtime, Error, Operand, Result, Trace, Vectors, View};
+use nxla_runtime::{self as runtime, Error, Nested, Operand, Result, Trace, Vectors, View};
 
 use crate::apply;
 use crate::tensor::Tensor;
@@ -36,6 +36,36 @@ pub struct Expr(runtime::RawExpr);
 impl From<runtime::RawExpr> for Expr {
     fn from(expr: runtime::RawExpr) -> Self {
         Self(expr)
+    }
+}
+
+/// Converts numbers to a constant of the current trace of this thread.
+///
+/// ```
+/// use nxla::{Expr, Tensor, jit};
+///
+/// let rotate = jit(|x: Expr| Expr::from([[0.0f32, -1.0], [1.0, 0.0]]).dot(x));
+/// assert_eq!(rotate.call(Tensor::from([1.0f32, 2.0]))?.to_vec::<f32>()?, [-2.0, 1.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+impl<T: Nested, const N: usize> From<[T; N]> for Expr {
+    #[track_caller]
+    fn from(items: [T; N]) -> Self {
+        Expr::of(Tensor::from(items))
+    }
+}
+
+impl<T: Nested> From<&[T]> for Expr {
+    #[track_caller]
+    fn from(items: &[T]) -> Self {
+        Expr::of(Tensor::from(items))
+    }
+}
+
+impl<T: Nested> From<Vec<T>> for Expr {
+    #[track_caller]
+    fn from(items: Vec<T>) -> Self {
+        Expr::of(Tensor::from(items))
     }
 }
 
@@ -100,7 +130,8 @@ impl Expr {
     }
 
     /// Converts a tensor or a scalar to an expression of the current trace of this thread. A small
-    /// tensor becomes a constant of the program, a large tensor an additional input.
+    /// tensor becomes a constant of the program, a large tensor an additional input. `Expr::from`
+    /// converts arrays and lists of numbers.
     ///
     /// ```
     /// use nxla::{Expr, jit};
@@ -247,7 +278,7 @@ fn computed(op: BinaryOp, left: View<'_>, right: View<'_>) -> Result<Tensor> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a tensor nor a number",
-    note = "other data becomes a tensor by `Tensor::from` or `Tensor::new`"
+    note = "convert other data with `Tensor::from` or `Tensor::new`"
 )]
 pub trait Concrete: Operand + sealed::Sealed {}
 
@@ -257,20 +288,20 @@ mod sealed {
 
     /// Never implemented: its message explains that Rust cannot compare traced values.
     #[diagnostic::on_unimplemented(
-        message = "a traced value has no value yet, so Rust cannot compare it",
-        note = "compare by `x.greater(0)`, `x.less(y)` or `x.equal(y)`, whose results are traced values",
-        note = "branch on a traced value by `cond(x.greater(0), || …, || …)`, or choose between elements \
-                by `x.greater(0).select(…, …)`"
+        message = "Rust cannot compare traced values, which have no elements during the trace",
+        note = "compare with `x.greater(0)`, `x.less(y)` or `x.equal(y)`, which return traced values",
+        note = "branch with `cond(x.greater(0), || …, || …)`, or select elements with \
+                `x.greater(0).select(…, …)`"
     )]
     pub trait Known {}
 
     /// Never implemented: its message explains the types of scalars on the left of an operator.
     #[diagnostic::on_unimplemented(
-        message = "a number on the left of an operator is `f64` or `i32`",
-        label = "the number on the left is of another type",
-        note = "on the right it may be of any type: write `x * rate` instead of `rate * x`",
-        note = "where the order matters, write `Expr::of(rate) - x` in a trace, and \
-                `Tensor::from(rate) - x` outside"
+        message = "a scalar on the left of an operator must be `f64` or `i32`",
+        label = "the scalar on the left has another type",
+        note = "a scalar on the right may have any type: write `x * rate` instead of `rate * x`",
+        note = "for operators that do not commute, write `Expr::of(rate) - x` in a trace and \
+                `Tensor::from(rate) - x` elsewhere"
     )]
     pub trait OnTheRight {}
 }

@@ -13,6 +13,10 @@ mod sealed {
 const FITS: &str = "the shape has as many elements as there are";
 
 /// An item of a list that becomes a tensor: a number or an array.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a number nor an array of numbers",
+    note = "convert a list of rows with `Tensor::new(rows.concat(), [rows.len(), columns])`"
+)]
 pub trait Nested: sealed::Sealed + Copy {
     /// Appends the sizes of the arrays, the outermost first.
     fn sizes(sizes: &mut Vec<usize>);

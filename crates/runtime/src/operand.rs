@@ -66,7 +66,7 @@ impl<'a> View<'a> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a tensor, nor a traced value, nor a number",
-    note = "other data becomes a tensor by `Tensor::from` or `Tensor::new`"
+    note = "convert arrays and lists with `Expr::from` in a trace and `Tensor::from` elsewhere"
 )]
 pub trait Operand {
     /// The kind of the operand.

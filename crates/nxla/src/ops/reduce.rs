@@ -108,6 +108,7 @@ methods! {
     /// assert_eq!(x.variance((), 1)?.item::<f64>()?, 2.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
+    #[doc(alias = "var")]
     fn variance(x; over: impl Into<Over>, ddof: u32) one |graph| {
         let over = over.into();
         let axes = over.of(graph, "variance", x)?;
@@ -123,6 +124,7 @@ methods! {
     /// assert_eq!(x.standard_deviation((), 0)?.item::<f32>()?, 2.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
+    #[doc(alias = "std")]
     fn standard_deviation(x; over: impl Into<Over>, ddof: u32) one |graph| {
         let over = over.into();
         let axes = over.of(graph, "standard_deviation", x)?;

@@ -10,6 +10,7 @@ fn names_of_the_field_are_found() {
     let initializers = include_str!("../../src/initializers.rs");
     let linalg = include_str!("../../src/ops/linalg.rs");
     let movement = include_str!("../../src/ops/movement.rs");
+    let reduce = include_str!("../../src/ops/reduce.rs");
     for (alias, function, source) in [
         ("pytree", "pub trait Tree<", containers),
         ("pytree", "pub trait Container:", containers),
@@ -27,6 +28,8 @@ fn names_of_the_field_are_found() {
         ("det", "fn determinant(", linalg),
         ("unsqueeze", "fn new_axis(", movement),
         ("concat", "fn concatenate(", movement),
+        ("std", "fn standard_deviation(", reduce),
+        ("var", "fn variance(", reduce),
     ] {
         let at = source.find(function).unwrap_or_else(|| panic!("no {function}"));
         // The alias belongs to the function if no other item ends in between.

@@ -64,6 +64,21 @@ fn stages_on_threads_and_in_processes() {
 }
 
 #[test]
+fn the_guide_states_the_length_of_each_program() {
+    let guide = include_str!("../../../../docs/guide/rust.md");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+        let start = format!("| `{name}` |");
+        let row = guide.lines().find(|row| row.starts_with(&start));
+        let row = row.unwrap_or_else(|| panic!("the guide has no row for {name}"));
+        assert!(row.ends_with(&format!("| {lines} |")), "{name} has {lines} lines: {row}");
+    }
+}
+
+#[test]
 fn programs_stay_short() {
     assert!(include_str!("../../examples/mlp.rs").lines().count() <= 50);
     let optimizer = include_str!("../../examples/optimizer.rs");

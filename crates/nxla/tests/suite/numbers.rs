@@ -69,6 +69,25 @@ fn lists_arrays_and_slices_become_tensors() {
 }
 
 #[test]
+fn lists_and_arrays_are_constants_of_a_trace() {
+    let f = jit(|x: Expr| {
+        let rows = Expr::from([[1.0f32, 2.0], [3.0, 4.0]]);
+        let list = Expr::from(vec![10.0f32, 20.0]);
+        let slice = Expr::from(&[[0.5f32, 0.25]][..]);
+        rows * x + list - slice
+    });
+    for compiler in compilers() {
+        let found = jit(f.function()).compiler(compiler).call(2.0f32).unwrap();
+        assert_eq!(numbers(&found), [11.5, 23.75, 15.5, 27.75], "{compiler}");
+    }
+    let error = jit(|x: Expr| x + Expr::from([1, 2, 3]))
+        .call(Tensor::from([1, 2]))
+        .unwrap_err()
+        .to_string();
+    assert!(error.starts_with("add: "), "{error}");
+}
+
+#[test]
 fn ndarrays_are_taken_whole() {
     let large = Array2::from_shape_fn((300, 200), |(row, column)| (row * 200 + column) as f32);
     let by_reference = Tensor::from(&large);
