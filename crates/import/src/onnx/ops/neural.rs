@@ -389,6 +389,18 @@ fn weighted_values(
     Ok((graph.matmul(weights, at.value)?, shown))
 }
 
+/// Checks the attributes of `com.microsoft` that have no counterpart.
+fn check_rotary(call: &Call<'_, '_, '_>) -> Built<()> {
+    let scale = call.float("scale", 1.0)?;
+    if scale != 1.0 {
+        return Err(Fault::Unsupported(format!("scale: must be 1.0; got {scale}")));
+    }
+    if call.flag("is_packed_batching")? {
+        return Err(Fault::Unsupported("is_packed_batching: must be 0; got 1".into()));
+    }
+    Ok(())
+}
+
 /// Rotates pairs of features by the angles of their positions. The operator of `com.microsoft` has
 /// the positions before the tables.
 fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
@@ -397,13 +409,7 @@ fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         "" => (call.optional(3), call.input(1)?, call.input(2)?),
         _ => (call.optional(1), call.input(2)?, call.input(3)?),
     };
-    let scale = call.float("scale", 1.0)?;
-    if scale != 1.0 {
-        return Err(Fault::Unsupported(format!("scale: must be 1.0; got {scale}")));
-    }
-    if call.flag("is_packed_batching")? {
-        return Err(Fault::Unsupported("is_packed_batching: must be 0; got 1".into()));
-    }
+    check_rotary(call)?;
     let shape = call.shape(x);
     let is_flat = shape.rank() == 3;
     let mut y = if is_flat && call.int("num_heads", 0)? == 0 {
