@@ -1795,10 +1795,10 @@ def stablehlo(
     """
 
 def read_stablehlo(
-    text: str, weights: bool
-) -> tuple[Expression, list[str | None], list[str | None], list[Tensor]]:
-    """Returns the main function of a StableHLO module, the names of its inputs and outputs, and the
-    constants that become inputs with ``weights``.
+    content: bytes, weights: bool
+) -> tuple[Expression, list[str | None], list[Tensor], tuple[Any, Any, list[int]] | None]:
+    """Returns the main function of a StableHLO module in any form, the names of its inputs, the constants
+    that become inputs with ``weights``, and the containers of an export of JAX.
     """
 
 def disk_cache_report() -> dict[str, Any]:

@@ -7,7 +7,8 @@ import os
 
 from nxla import _core
 from nxla._arguments import name_of, path_of
-from nxla.errors import ArgumentError, FormatError
+from nxla.ahead import restored
+from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ def from_stablehlo(
     Parameters
     ----------
     source : path, str or bytes
-        A file, or the module in the textual form of MLIR. ``jax.jit(f).lower(...).as_text()`` and
-        ``jax.export.export(...)(...).mlir_module()`` return this form.
+        A file or its content: a module in the textual form of MLIR, which
+        ``jax.jit(f).lower(...).as_text()`` returns, a portable artifact in bytecode, or a function
+        that JAX serialized, which ``jax.export.export(...)(...).serialize()`` returns.
     weights : {"constants", "arguments"}
         With ``"arguments"``, the constant tensors of floats are values of the first argument, a
         list. The attribute ``weights`` of the function is the list in the module.
@@ -47,15 +49,16 @@ def from_stablehlo(
     -------
     Function
         A jitted function of one tensor for each input of the function ``@main``, or of the first
-        function. It returns one tensor, or a tuple. Its attribute ``expression`` is the module.
+        function. It returns one tensor, or a tuple. A function that JAX serialized keeps its
+        containers. The attribute ``expression`` is the module.
 
     Raises
     ------
     FormatError
-        If the module is damaged; the error names the line.
+        If the module is damaged; the error names the line of the text or the byte of the file.
     ArgumentError
         If the module has operations without a counterpart; the error lists all of them with their
-        lines.
+        positions.
     OSError
         If the file does not exist or cannot be read.
 
@@ -72,19 +75,48 @@ def from_stablehlo(
     >>> nx.grad(lambda x: nx.sum(f(x)))(nx.tensor([1.0, 2.0])).tolist()
     [2.0, 4.0]
     """
-    expression, names, values = _read(source, weights)
+    expression, names, values, signature = _read("from_stablehlo", source, weights)
     count = len(expression.inputs) - len(values)
 
-    def imported(*args: Any) -> Any:
+    def imported(*args: Any, **kwargs: Any) -> Any:
         given, rest = _weights_first(args, len(values), weights)
-        if len(rest) != count:
+        if signature is not None:
+            inputs, outputs, kept = signature
+            flat: list[Any] = []
+            _flatten(imported.__name__, inputs, (rest, kwargs), "arguments", flat)
+            return restored(outputs, _call(expression, [*(flat[at] for at in kept), *given], names))
+        if len(rest) != count or kwargs:
             raise ArgumentError(
                 f"{imported.__name__}: arguments: must be {count} tensors; got {len(rest)}"
+                + "".join(f" and {name}" for name in kwargs)
             )
         results = _call(expression, [*rest, *given], names)
         return results[0] if len(results) == 1 else results
 
     return _function(imported, expression, values, weights, options)
+
+
+def _flatten(op: str, described: Any, value: Any, path: str, leaves: list[Any]) -> None:
+    """Append the leaves of containers that have the described structure."""
+    if isinstance(described, int):
+        leaves.append(value)
+        return
+    ((kind, inside),) = described.items()
+    if kind == "value":
+        if value is not None:
+            raise ArgumentError(f"{op}: {path}: must be None; got {value!r}")
+    elif kind == "dict":
+        if not isinstance(value, dict) or set(value) != set(inside):
+            got: Any = list(value) if isinstance(value, dict) else type(value).__name__
+            raise ArgumentError(f"{op}: {path}: must have the keys {list(inside)}; got {got}")
+        for key, item in inside.items():
+            _flatten(op, item, value[key], f"{path}[{key!r}]", leaves)
+    else:
+        if not isinstance(value, (tuple, list)) or len(value) != len(inside):
+            got = len(value) if isinstance(value, (tuple, list)) else type(value).__name__
+            raise ArgumentError(f"{op}: {path}: must be a {kind} of {len(inside)}; got {got}")
+        for at, (item, each) in enumerate(zip(inside, value, strict=True)):
+            _flatten(op, item, each, f"{path}[{at}]", leaves)
 
 
 def from_jax(
@@ -134,7 +166,7 @@ def from_jax(
 
     given, kwargs_given = jax.tree_util.tree_map(_abstract, (args, kwargs))
     lowered = jax.jit(function, keep_unused=True).lower(*given, **kwargs_given)
-    expression, _, values = _read(lowered.as_text(), weights)
+    expression, _, values, _ = _read("from_jax", lowered.as_text(), weights)
     leaves, structure = jax.tree_util.tree_flatten_with_path((args, kwargs))
     names = [jax.tree_util.keystr(path) for path, _ in leaves]
 
@@ -163,38 +195,29 @@ def _abstract(leaf: Any) -> Any:
 
 
 def _read(
-    source: str | bytes | os.PathLike[str], weights: str
-) -> tuple[Expression, list[str], list[Tensor]]:
-    """Return the expression of a module, the names of its inputs, and the extracted constants."""
+    op: str, source: str | bytes | os.PathLike[str], weights: str
+) -> tuple[Expression, list[str], list[Tensor], tuple[Any, Any, list[int]] | None]:
+    """Return the expression of a module, the names of its inputs, its weights and containers."""
     if weights not in ("constants", "arguments"):
-        raise ArgumentError(
-            f"from_stablehlo: weights: must be 'constants' or 'arguments'; got {weights!r}"
-        )
-    expression, names, _, values = _core.read_stablehlo(_text(source), weights == "arguments")
+        raise ArgumentError(f"{op}: weights: must be 'constants' or 'arguments'; got {weights!r}")
+    content, _ = module_bytes(op, source)
+    expression, names, values, signature = _core.read_stablehlo(content, weights == "arguments")
     named = [name or f"argument {at}" for at, name in enumerate(names)]
-    return expression, named, values
+    return expression, named, values, signature
 
 
-def _text(source: str | bytes | os.PathLike[str]) -> str:
-    """Return a module in textual form."""
-    is_text = isinstance(source, str) and ("\n" in source or "func.func" in source)
-    if is_text:
-        return str(source)
-    if isinstance(source, bytes):
-        data, where = source, "from_stablehlo: source"
-    else:
-        where = path_of("from_stablehlo", source)
-        with open(where, "rb") as file:
-            data = file.read()
-    if data.startswith(b"ML\xefR") or b"ML\xefR" in data[:4096]:
-        raise FormatError(
-            f"{where}: must be a module in textual form; got MLIR bytecode, which "
-            "jax.export.deserialize(data).mlir_module() converts"
-        )
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{where}: must be a module in textual form; {error}") from None
+def module_bytes(op: str, source: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
+    """Return the content of a StableHLO module, and its path or description for errors.
+
+    A string with several lines or with a function is the module itself. Other strings are paths.
+    """
+    if isinstance(source, str) and ("\n" in source or "func.func" in source or not source.strip()):
+        return source.encode(), f"{op}: source"
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source), f"{op}: source"
+    path = path_of(op, source)
+    with open(path, "rb") as file:
+        return file.read(), path
 
 
 def _weights_first(
@@ -240,13 +263,13 @@ def _call_entries(expression: Expression, values: list[Tensor]) -> tuple[Any, ..
     ]
     results = nx.map(lambda *entry: tuple(_core.expr_call(expression, list(entry))), *flat)
 
-    def restored(result: Tensor) -> Tensor:
+    def revectorized(result: Tensor) -> Tensor:
         result = nx.reshape(result, (*sizes, *result.shape[1:]))
         for name, _ in axes:
             result = nx.vectorize(result, name)
         return result
 
-    return tuple(restored(result) for result in results)
+    return tuple(revectorized(result) for result in results)
 
 
 def _function(

@@ -20,7 +20,7 @@ from nxla.errors import ArgumentError, FormatError, TraceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from nxla._core import Compiled, Expression, Function, Tensor
@@ -201,15 +201,16 @@ def _described(value: Any) -> Any:
     )
 
 
-def _restored(described: Any, results: list[Tensor]) -> Any:
+def restored(described: Any, results: Sequence[Tensor]) -> Any:
+    """Return results in containers of the described structure."""
     if isinstance(described, int):
         return results[described]
     ((kind, inside),) = described.items()
     if kind == "value":
         return inside
     if kind == "dict":
-        return {key: _restored(item, results) for key, item in inside.items()}
-    items = [_restored(item, results) for item in inside]
+        return {key: restored(item, results) for key, item in inside.items()}
+    items = [restored(item, results) for item in inside]
     return tuple(items) if kind == "tuple" else items
 
 
@@ -273,7 +274,7 @@ class ImportedFunction:
         used = self._header["used"] if self._header is not None else range(len(tensors))
         results = self._module.run(*(tensors[at][1] for at in used), **self._options)
         if self._header is not None:
-            return _restored(self._header["results"], results)
+            return restored(self._header["results"], results)
         return results[0] if len(results) == 1 else tuple(results)
 
     def __repr__(self) -> str:
@@ -294,7 +295,7 @@ def _header(text: str, source: str) -> dict[str, Any] | None:
         [(each["path"], each["type"]) for each in header["inputs"]]
         [header["inputs"][at] for at in header["used"]]
         probe: Any = list(range(len(header["outputs"])))
-        _restored(header["results"], probe)
+        restored(header["results"], probe)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise FormatError(
             f"{source}: first line: must be the JSON of nx.export; {error!r}"
@@ -304,18 +305,16 @@ def _header(text: str, source: str) -> dict[str, Any] | None:
 
 def read_stablehlo(source: str | os.PathLike[str], options: dict[str, Any]) -> ImportedFunction:
     """Read a StableHLO module from a file or a string."""
-    if isinstance(source, str) and ("@main" in source or "\n" in source or not source.strip()):
-        return ImportedFunction(source, options, "StableHLO text")
-    path = path_of("import_stablehlo", source)
-    with open(path, "rb") as file:
-        data = file.read()
+    from nxla._import import module_bytes
+
+    content, where = module_bytes("import_stablehlo", source)
     try:
-        text = data.decode()
+        text = content.decode()
     except UnicodeDecodeError:
         raise FormatError(
-            f"{path}: must be StableHLO in textual form; convert bytecode first"
+            f"{where}: must be StableHLO in textual form; nx.from_stablehlo reads bytecode"
         ) from None
-    return ImportedFunction(text, options, path)
+    return ImportedFunction(text, options, where)
 
 
 def write_stablehlo(

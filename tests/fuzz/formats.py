@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import random
+import re
 import struct
 from hashlib import blake2b
 from pathlib import Path
@@ -79,6 +80,21 @@ def _onnx() -> bytes:
     return (Path(__file__).parents[1] / "formats" / "mlp.onnx").read_bytes()
 
 
+def _golden(name: str) -> Callable[[], bytes]:
+    """Return a reader of a golden export of JAX."""
+    return (Path(__file__).parents[1] / "import" / name).read_bytes
+
+
+def _from_stablehlo(data: bytes) -> Any:
+    """Read a damaged module. An operation that the graph refuses is an error with its position."""
+    try:
+        return nx.from_stablehlo(data)
+    except nx.NxlaError as refused:
+        if not re.match(r"StableHLO: (line|byte) \d+: ", str(refused)):
+            raise
+        return None
+
+
 def _deserialize_resealed(data: bytes) -> Any:
     """Read a damaged container with a checksum that matches the damaged bytes."""
     body = data[24:]
@@ -96,6 +112,9 @@ FORMATS: dict[str, tuple[Callable[[], bytes], Callable[[bytes], Any]]] = {
     "stage": (lambda: _stage().to_bytes(), lambda data: nx.Stage.from_bytes(data)),
     "binary": (lambda: bytes(range(48)), _from_binary),
     "onnx": (_onnx, _from_onnx),
+    "stablehlo": (_golden("stablehlo/fori.mlir"), _from_stablehlo),
+    "stablehlo bytecode": (_golden("stablehlo/pair_reduction.mlirbc"), _from_stablehlo),
+    "stablehlo of jax": (_golden("containers.jax"), _from_stablehlo),
 }
 _WHOLE: dict[str, bytes] = {}
 

@@ -3,7 +3,9 @@
 Run it with a Python that has JAX: ``python tests/import/export_jax.py``. Each case is a module as
 text, `NAME.mlir`, and `NAME.safetensors` with the leaves ``in0``…, ``out0``… and ``grad0``…. A
 gradient is the derivative of the sum of all float results, weighted with ``cos(0), cos(1)``…, by
-one float input.
+one float input. The cases in `EXPORTED` are also stored as JAX serializes them, `NAME.jax`, and
+those in `ARTIFACTS` as the portable artifact inside, `NAME.mlirbc`. ``--exports FOLDER`` writes
+exports and artifacts of all cases to another folder. `containers.jax` is a function of containers.
 """
 
 from __future__ import annotations
@@ -14,11 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 FOLDER = Path(__file__).parent / "stablehlo"
+#: Cases that are stored as exports of JAX.
+EXPORTED = (
+    "casts", "cholesky", "conditionals", "convolution", "counting", "fourier", "gpt", "lookups",
+    "random_numbers", "scan", "sorting", "special", "updates",
+)  # fmt: skip
+#: Cases that are stored as portable artifacts.
+ARTIFACTS = ("complex_numbers", "factorizations", "max_pool_gradient", "pair_reduction")
 CASES: dict[str, tuple[Any, tuple[Any, ...], bool]] = {}
 random = np.random.default_rng(0)
 
@@ -461,6 +471,30 @@ def weighted(results: Any) -> Any:
     return total
 
 
+def write_export(name: str, folder: Path, *, export: bool, artifact: bool) -> None:
+    """Write the export of a case, and the portable artifact inside."""
+    function, args, _ = CASES[name]
+    exported = jax.export.export(jax.jit(function, keep_unused=True))(*args)
+    if export:
+        (folder / f"{name}.jax").write_bytes(exported.serialize())
+    if artifact:
+        (folder / f"{name}.mlirbc").write_bytes(exported.mlir_module_serialized)
+
+
+def write_containers() -> None:
+    """Write the export of a function of containers, with an argument that it does not use."""
+
+    def affine(params, x, unused, *, scale):
+        y = x @ params["w"] * scale + params["b"]
+        return {"y": y, "parts": (x.sum(), [x[0], None])}
+
+    params = {"w": normal(3, 2), "b": normal(2)}
+    exported = jax.export.export(jax.jit(affine))(
+        params, normal(4, 3), normal(7), scale=np.float32(2)
+    )
+    (FOLDER.parent / "containers.jax").write_bytes(exported.serialize())
+
+
 def write(name: str) -> None:
     """Write the module and the data of a case."""
     function, args, grad = CASES[name]
@@ -476,6 +510,7 @@ def write(name: str) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / f"{name}.mlir").write_text(text, encoding="utf-8")
     save(FOLDER / f"{name}.safetensors", data)
+    write_export(name, FOLDER, export=name in EXPORTED, artifact=name in ARTIFACTS)
 
 
 #: The names of dtypes in files.
@@ -506,5 +541,13 @@ def save(path: Path, data: dict[str, np.ndarray]) -> None:
 
 
 if __name__ == "__main__":
-    for chosen in sys.argv[1:] or CASES:
-        write(chosen)
+    # The exports name source files without their folders.
+    jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
+    if sys.argv[1:2] == ["--exports"]:
+        for chosen in CASES:
+            write_export(chosen, Path(sys.argv[2]), export=True, artifact=True)
+    else:
+        for chosen in sys.argv[1:] or CASES:
+            write(chosen)
+        if not sys.argv[1:]:
+            write_containers()

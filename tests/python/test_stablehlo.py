@@ -119,10 +119,69 @@ def test_errors_name_the_line_or_the_argument():
         nx.from_stablehlo(SQUARES)(nx.tensor([1, 2]))
     with pytest.raises(nx.ArgumentError, match="must be 1 tensors; got 2"):
         nx.from_stablehlo(SQUARES)(X, X)
-    with pytest.raises(nx.FormatError, match="bytecode"):
-        nx.from_stablehlo(b"ML\xefR\x06StableHLO")
+    with pytest.raises(nx.FormatError, match="byte 5: a string must end with a zero"):
+        nx.from_stablehlo(b"ML\xefR\x0dStableHLO")
+    with pytest.raises(nx.FormatError, match="textual form, bytecode, or an export of JAX"):
+        nx.from_stablehlo(b"\xff\xfe\x00\x00" * 8)
+    with pytest.raises(
+        nx.FormatError, match=r"import_stablehlo: source: .*from_stablehlo reads byte"
+    ):
+        nx.import_stablehlo((FOLDER / "scan.jax").read_bytes())
     with pytest.raises(FileNotFoundError):
         nx.from_stablehlo("none.mlir")
+
+
+EXPORTS = sorted(path.name for kind in ("jax", "mlirbc") for path in FOLDER.glob(f"*.{kind}"))
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_bytecode_needs_no_jax(name):
+    inputs, expected, _ = load(Path(name).stem)
+    function = nx.from_stablehlo(FOLDER / name)
+    results = function(*inputs)
+    results = results if isinstance(results, (tuple, list)) else (results,)
+    for found, other in zip(nx.tree.leaves(results), expected, strict=True):
+        close(found, other)
+
+
+def test_exports_of_jax_keep_their_containers():
+    f = nx.from_stablehlo(FOLDER.parent / "containers.jax")
+    assert f.__name__ == "affine"
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    params = {"w": np.ones((3, 2), np.float32), "b": np.array([1, 2], np.float32)}
+    unused = np.zeros(7, np.float32)
+    found = f(params, x, unused, scale=2.0)
+    assert list(found) == ["parts", "y"]
+    assert found["y"].tolist() == [[7.0, 8.0], [25.0, 26.0], [43.0, 44.0], [61.0, 62.0]]
+    total, (first, nothing) = found["parts"]
+    assert (total.item(), first.tolist(), nothing) == (66.0, [0.0, 1.0, 2.0], None)
+    slopes = nx.grad(lambda p: nx.sum(f(p, x, unused, scale=2.0)["y"]))(params)
+    assert slopes["w"].tolist() == [[36.0] * 2, [44.0] * 2, [52.0] * 2]
+    for arguments, error in [
+        ((params, x), r"arguments\[0\]: must be a tuple of 3; got 2"),
+        (
+            ({"w": x}, x, unused),
+            r"arguments\[0\]\[0\]: must have the keys \['b', 'w'\]; got \['w'\]",
+        ),
+        ((params, x.T, unused), r"f32\[4, 3\]; got f32\[3, 4\]"),
+    ]:
+        with pytest.raises(nx.ArgumentError, match=error):
+            f(*arguments, scale=2.0)
+    with pytest.raises(nx.ArgumentError, match=r"arguments\[1\]: must have the keys \['scale'\]"):
+        f(params, x, unused)
+
+
+def test_exports_are_read_as_jax_reads_them():
+    jax = pytest.importorskip("jax", exc_type=ImportError)
+    pytest.importorskip("flatbuffers", exc_type=ImportError)
+    export = pytest.importorskip("jax.export")
+
+    def model(params, x):
+        return jax.numpy.tanh(x @ params["w"])
+
+    params, x = {"w": np.ones((3, 2), np.float32) / 4}, np.ones((2, 3), np.float32)
+    data = export.export(jax.jit(model))(params, x).serialize()
+    close(nx.from_stablehlo(data)(params, x), model(params, x))
 
 
 def test_functions_of_jax_keep_their_containers():

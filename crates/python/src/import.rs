@@ -3,29 +3,68 @@
 use std::sync::Arc;
 
 use nxla_runtime::RawTensor;
-use nxla_runtime::import::stablehlo::{Module, Weights};
+use nxla_runtime::import::stablehlo::{Module, Tree, Weights};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
 
 use crate::errors::OrRaise;
 use crate::program::PyExpression;
 use crate::tensor::PyTensor;
 
-/// The expression of a module, the names of its inputs and outputs, and the values of the inputs that
-/// were constants.
-type Imported = (PyExpression, Vec<Option<String>>, Vec<Option<String>>, Vec<Py<PyAny>>);
+/// The structures of the arguments and of the result, and the leaf of the arguments for each input.
+type Signature<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<usize>);
 
-/// Returns the main function of a StableHLO module, the names of its inputs and outputs, and the
-/// constants that become inputs with ``weights``.
+/// The expression of a module, the names of its inputs, the values of the inputs that were constants,
+/// and the signature of an export of JAX.
+type Imported<'py> = (PyExpression, Vec<Option<String>>, Vec<Py<PyAny>>, Option<Signature<'py>>);
+
+/// Describes containers as the first line of a module of ``nx.export`` does: a number for a leaf, and
+/// ``{kind: content}`` for a container.
+fn described<'py>(py: Python<'py>, tree: &Tree, leaf: &mut usize) -> PyResult<Bound<'py, PyAny>> {
+    let container = PyDict::new(py);
+    let mut list = |items: &[Tree]| {
+        let items = items.iter().map(|item| described(py, item, leaf));
+        PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)
+    };
+    match tree {
+        Tree::Leaf => {
+            *leaf += 1;
+            return Ok((*leaf - 1).into_pyobject(py)?.into_any());
+        }
+        Tree::None => container.set_item("value", py.None())?,
+        Tree::Tuple(items) => container.set_item("tuple", list(items)?)?,
+        Tree::List(items) => container.set_item("list", list(items)?)?,
+        Tree::Dict(items) => {
+            let inside = PyDict::new(py);
+            for (key, item) in items {
+                inside.set_item(key, described(py, item, leaf)?)?;
+            }
+            container.set_item("dict", inside)?;
+        }
+    }
+    Ok(container.into_any())
+}
+
+/// Returns the main function of a StableHLO module in any form, the names of its inputs, the constants
+/// that become inputs with ``weights``, and the containers of an export of JAX.
 #[pyfunction]
-fn read_stablehlo(py: Python<'_>, text: &str, weights: bool) -> PyResult<Imported> {
+fn read_stablehlo<'py>(py: Python<'py>, content: &[u8], weights: bool) -> PyResult<Imported<'py>> {
     let weights = if weights { Weights::Inputs } else { Weights::Constants };
-    let module = py.detach(|| Module::from_text_with(text, weights));
+    let module = py.detach(|| Module::from_bytes(content, weights));
     let module = module.map_err(nxla_runtime::Error::from).or_raise()?;
     let expression = PyExpression::of_program(Arc::new(module.program().clone()));
     let values =
         module.weights().iter().map(|value| PyTensor::wrap(py, RawTensor::from(value.clone())));
     let values = values.collect::<PyResult<Vec<_>>>()?;
-    Ok((expression, module.input_names().to_vec(), module.output_names().to_vec(), values))
+    let signature = match module.signature() {
+        Some(signature) => Some((
+            described(py, &signature.inputs, &mut 0)?,
+            described(py, &signature.outputs, &mut 0)?,
+            signature.kept.clone(),
+        )),
+        None => None,
+    };
+    Ok((expression, module.input_names().to_vec(), values, signature))
 }
 
 /// Adds the classes and functions of this file to the module.

@@ -1,7 +1,7 @@
 //! Attributes in MLIR text.
 
 use super::lexer::{Lexer, Token};
-use super::syntax::{Attribute, Dense, Type};
+use super::syntax::{Attribute, Dense, Position, Type};
 use super::text::Resources;
 use super::{MAX_DEPTH, literal, malformed_line, types};
 use crate::Result;
@@ -305,7 +305,7 @@ fn resource(lexer: &mut Lexer<'_>, resources: &Resources<'_>, depth: usize) -> R
     let bytes = literal::hex_bytes(resources.get(name).ok_or_else(missing)?, line)?;
     // The first four bytes hold the alignment.
     let content = bytes.get(4..).ok_or_else(missing)?;
-    Ok(Attribute::Dense(literal::from_bytes(content, &ty, line)?))
+    Ok(Attribute::Dense(literal::from_bytes(content, &ty, Position::Line(line))?))
 }
 
 /// Resolves the escapes of a string.

@@ -3,8 +3,8 @@
 use nxla_expr::TensorType;
 
 use super::lexer::Token;
-use super::syntax::{Operation, Region, Type};
-use super::text::{Parser, new_operation};
+use super::syntax::{Operation, Position, Region, Type};
+use super::text::Parser;
 use super::{attributes, types};
 use crate::Result;
 
@@ -12,7 +12,7 @@ impl Parser<'_> {
     /// Reads `(%x init: %a), (%y init: %b) applies op across dimensions = […] : types` or, instead of
     /// `applies`, a `reducer` with a region after the types.
     pub(super) fn reduce(&mut self, line: usize, depth: usize) -> Result<Operation> {
-        let mut operation = new_operation("stablehlo.reduce", line);
+        let mut operation = Operation::new("stablehlo.reduce", Position::Line(line));
         let mut initial = Vec::new();
         loop {
             self.lexer.expect(b'(')?;
@@ -65,7 +65,7 @@ impl Parser<'_> {
     /// Creates the region of a reduction that applies one operation.
     fn applied(&mut self, name: &str, reduce: &Operation) -> Region {
         let parameters = vec![self.fresh(), self.fresh()];
-        let mut apply = new_operation(name, reduce.line);
+        let mut apply = Operation::new(name, reduce.position);
         apply.operands = parameters.clone();
         apply.first_result = self.fresh();
         apply.result_types = reduce
@@ -76,9 +76,9 @@ impl Parser<'_> {
                 other => other.clone(),
             })
             .collect();
-        let mut end = new_operation("stablehlo.return", reduce.line);
+        let mut end = Operation::new("stablehlo.return", reduce.position);
         end.operands = vec![apply.first_result];
-        Region { parameters, operations: vec![apply, end] }
+        Region { parameters, operations: vec![apply, end], ..Region::default() }
     }
 
     /// Reads `reducer(%a: type, %b: type) (%c: type, %d: type) { operations }`. The parameters of the
@@ -90,18 +90,19 @@ impl Parser<'_> {
         }
         let (mut parameters, mut seconds) = (Vec::new(), Vec::new());
         while self.lexer.eat(b'(')? {
-            for (position, id) in self.parameters()?.into_iter().enumerate() {
+            for (position, id) in self.parameters()?.0.into_iter().enumerate() {
                 if position == 0 { parameters.push(id) } else { seconds.push(id) }
             }
         }
         parameters.append(&mut seconds);
         self.lexer.expect(b'{')?;
-        Ok(Region { parameters, operations: self.operations(depth + 1)? })
+        let operations = self.operations(depth + 1)?;
+        Ok(Region { parameters, operations, ..Region::default() })
     }
 
     /// Reads `(%a = %x, …) : types cond { … } do { … }`.
     pub(super) fn while_loop(&mut self, line: usize, depth: usize) -> Result<Operation> {
-        let mut operation = new_operation("stablehlo.while", line);
+        let mut operation = Operation::new("stablehlo.while", Position::Line(line));
         let mut names = Vec::new();
         self.lexer.expect(b'(')?;
         while let Token::Value(name) = self.lexer.peek()? {
@@ -134,7 +135,7 @@ impl Parser<'_> {
             self.lexer.expect(b'{')?;
             let parameters = names.iter().map(|name| self.define(name, 1)).collect();
             let operations = self.operations(depth + 1)?;
-            operation.regions.push(Region { parameters, operations });
+            operation.regions.push(Region { parameters, operations, ..Region::default() });
         }
         Ok(operation)
     }

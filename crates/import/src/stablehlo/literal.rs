@@ -4,8 +4,8 @@ use nxla_expr::TensorType;
 use nxla_tensor::{DType, HostTensor, Kind, Scalar};
 
 use super::lexer::{Lexer, Token};
-use super::malformed_line;
-use super::syntax::Dense;
+use super::syntax::{Dense, Position};
+use super::{malformed_at, malformed_line};
 use crate::Result;
 
 /// Reads the elements between the angle brackets of a dense constant.
@@ -15,54 +15,65 @@ pub(super) fn read(lexer: &mut Lexer<'_>, ty: &TensorType) -> Result<Dense> {
     match lexer.peek()? {
         Token::Punctuation(b'>') => {
             lexer.expect(b'>')?;
-            from_bytes(&[], ty, line)
+            from_bytes(&[], ty, Position::Line(line))
         }
         Token::String(text) => {
             lexer.next()?;
             lexer.expect(b'>')?;
-            from_bytes(&hex_bytes(text, line)?, ty, line)
+            from_bytes(&hex_bytes(text, line)?, ty, Position::Line(line))
         }
         Token::Punctuation(b'[') => {
             let bytes = list(lexer, ty)?;
             lexer.expect(b'>')?;
-            tensor(&bytes, ty, line).map(Dense::Tensor)
+            tensor(&bytes, ty, Position::Line(line)).map(Dense::Tensor)
         }
         _ => {
             let mut bytes = Vec::new();
             element(lexer, ty.dtype, &mut bytes)?;
             lexer.expect(b'>')?;
             let scalar = TensorType::scalar(ty.dtype);
-            Ok(Dense::Splat(tensor(&bytes, &scalar, line)?, ty.clone()))
+            Ok(Dense::Splat(tensor(&bytes, &scalar, Position::Line(line))?, ty.clone()))
         }
     }
 }
 
-fn tensor(bytes: &[u8], ty: &TensorType, line: usize) -> Result<HostTensor> {
+fn tensor(bytes: &[u8], ty: &TensorType, position: Position) -> Result<HostTensor> {
     HostTensor::from_bytes(ty.dtype, ty.shape.clone(), bytes)
-        .map_err(|error| malformed_line(line, error.to_string()))
+        .map_err(|error| malformed_at(position, error.to_string()))
 }
 
 /// Creates a constant of raw little-endian elements: all elements, one element, or for booleans also
 /// one bit per element.
-pub(super) fn from_bytes(bytes: &[u8], ty: &TensorType, line: usize) -> Result<Dense> {
+pub(super) fn from_bytes(bytes: &[u8], ty: &TensorType, position: Position) -> Result<Dense> {
     let (size, count) = (ty.dtype.size(), ty.shape.size());
-    let is_pred = ty.dtype.is_pred();
-    if bytes.len() == size && count != 1 {
-        let element: &[u8] = if is_pred { &[u8::from(bytes[0] != 0)] } else { bytes };
-        let scalar = TensorType::scalar(ty.dtype);
-        return Ok(Dense::Splat(tensor(element, &scalar, line)?, ty.clone()));
-    }
-    if is_pred {
-        let bits: Vec<u8> = if bytes.len() == count {
+    let is_splat = bytes.len() == size && count != 1;
+    let unpacked: Vec<u8>;
+    let bytes = if ty.dtype.is_pred() {
+        unpacked = if is_splat || bytes.len() == count {
             bytes.iter().map(|&byte| u8::from(byte != 0)).collect()
         } else if bytes.len() == count.div_ceil(8) {
             (0..count).map(|index| bytes[index / 8] >> (index % 8) & 1).collect()
         } else {
-            return Err(malformed_line(line, "the constant has another number of bytes"));
+            return Err(malformed_at(position, "the constant has another number of bytes"));
         };
-        return tensor(&bits, ty, line).map(Dense::Tensor);
+        &unpacked
+    } else if ty.dtype.bits() < 8 {
+        // The high bits of narrow integers are zeros in the file, and copies of the sign in tensors.
+        let shift = 8 - ty.dtype.bits();
+        let extend = |&byte: &u8| match ty.dtype.is_signed() {
+            true => ((byte << shift).cast_signed() >> shift).cast_unsigned(),
+            false => byte << shift >> shift,
+        };
+        unpacked = bytes.iter().map(extend).collect();
+        &unpacked
+    } else {
+        bytes
+    };
+    if is_splat {
+        let scalar = TensorType::scalar(ty.dtype);
+        return Ok(Dense::Splat(tensor(bytes, &scalar, position)?, ty.clone()));
     }
-    tensor(bytes, ty, line).map(Dense::Tensor)
+    tensor(bytes, ty, position).map(Dense::Tensor)
 }
 
 /// Decodes `0x0123…`.

@@ -1,11 +1,14 @@
 //! The reader of StableHLO modules.
 //!
-//! [`Module::from_text`] reads the textual form of MLIR with the dialects `func`, `stablehlo` and `chlo`.
+//! [`Module::from_bytes`] reads the textual form of MLIR with the dialects `func`, `stablehlo` and `chlo`,
+//! portable artifacts, which are bytecode of MLIR, and exports of JAX, which hold a portable artifact.
 //! Functions are inlined. An operation that is more general than the ops of graphs (gathers, scatters,
 //! sorts, reductions of several operands) becomes a composition.
 
 mod attributes;
 mod build;
+mod bytecode;
+mod export;
 mod forms;
 mod lexer;
 mod literal;
@@ -13,10 +16,12 @@ mod syntax;
 mod text;
 mod types;
 
+pub use export::{Signature, Tree};
 use nxla_expr::Program;
 use nxla_tensor::HostTensor;
 
-use crate::{ImportError, ImportErrorKind, Place, Result};
+use crate::{ImportError, ImportErrorKind, Result};
+use syntax::Position;
 
 /// The name of the format in errors.
 const FORMAT: &str = "StableHLO";
@@ -24,9 +29,13 @@ const FORMAT: &str = "StableHLO";
 /// The deepest nesting of types, attributes, regions and calls.
 const MAX_DEPTH: usize = 64;
 
-fn malformed_line(line: usize, why: impl Into<String>) -> ImportError {
-    let kind = ImportErrorKind::Malformed { place: Place::Line(line), why: why.into() };
+fn malformed_at(position: Position, why: impl Into<String>) -> ImportError {
+    let kind = ImportErrorKind::Malformed { place: position.into(), why: why.into() };
     ImportError { format: FORMAT, kind }
+}
+
+fn malformed_line(line: usize, why: impl Into<String>) -> ImportError {
+    malformed_at(Position::Line(line), why)
 }
 
 /// A module whose main function became a program.
@@ -49,6 +58,7 @@ pub struct Module {
     input_names: Vec<Option<String>>,
     output_names: Vec<Option<String>>,
     weights: Vec<HostTensor>,
+    signature: Option<Signature>,
 }
 
 /// The treatment of constant tensors of floats with different elements.
@@ -77,6 +87,39 @@ impl Module {
     /// Returns the errors of [`Module::from_text`].
     pub fn from_text_with(text: &str, weights: Weights) -> Result<Self> {
         build::main_function(&text::read(text)?, weights)
+    }
+
+    /// Reads a file: a portable artifact in bytecode, a module in textual form, or a function that
+    /// `jax.export` serialized.
+    ///
+    /// # Errors
+    /// Returns an error with a line or byte for a damaged file, and an error that lists all
+    /// unsupported operations.
+    pub fn from_bytes(bytes: &[u8], weights: Weights) -> Result<Self> {
+        if bytes.starts_with(bytecode::MAGIC) {
+            return build::main_function(&bytecode::read(bytes, 0)?, weights);
+        }
+        // An export of JAX is never valid UTF-8, because it holds the first bytes of bytecode.
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return Self::from_text_with(text, weights);
+        }
+        let (module, origin) = export::module(bytes)?;
+        let mut module = build::main_function(&bytecode::read(module, origin)?, weights)?;
+        let inputs = module.program.inputs().len() - module.weights.len();
+        // Exports with symbolic sizes or effects have inputs and outputs beyond the leaves.
+        module.signature = export::signature(bytes)?.filter(|signature| {
+            let leaves = signature.inputs.leaves();
+            signature.kept.len() == inputs
+                && signature.kept.iter().all(|&leaf| leaf < leaves)
+                && signature.outputs.leaves() == module.program.outputs().len()
+        });
+        Ok(module)
+    }
+
+    /// Returns the containers of the arguments and of the result of a function that JAX exported. The
+    /// signature is missing for other files, and if a container is of a class.
+    pub fn signature(&self) -> Option<&Signature> {
+        self.signature.as_ref()
     }
 
     /// Returns the values of the inputs that were constants, see [`Weights::Inputs`].

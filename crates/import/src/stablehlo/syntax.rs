@@ -5,8 +5,28 @@
 use nxla_expr::TensorType;
 use nxla_tensor::HostTensor;
 
+use crate::Place;
+
 /// The number of a value within its function.
 pub(super) type ValueId = usize;
+
+/// The position of an operation in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Position {
+    /// A line of text, starting at 1.
+    Line(usize),
+    /// An offset in bytecode, starting at 0.
+    Byte(usize),
+}
+
+impl From<Position> for Place {
+    fn from(position: Position) -> Self {
+        match position {
+            Position::Line(line) => Place::Line(line),
+            Position::Byte(byte) => Place::Byte(byte),
+        }
+    }
+}
 
 /// The type of a value or an attribute.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,15 +85,35 @@ pub(super) struct Operation {
     pub(super) result_types: Vec<Type>,
     pub(super) attributes: Vec<(String, Attribute)>,
     pub(super) regions: Vec<Region>,
-    /// The line of the text, or the number of the operation in bytecode.
-    pub(super) line: usize,
+    pub(super) position: Position,
 }
 
 impl Operation {
+    /// Creates an operation without operands, results, attributes and regions.
+    pub(super) fn new(name: &str, position: Position) -> Self {
+        Self {
+            name: name.to_owned(),
+            operands: Vec::new(),
+            first_result: 0,
+            result_types: Vec::new(),
+            attributes: Vec::new(),
+            regions: Vec::new(),
+            position,
+        }
+    }
+
     /// Returns the attribute of the first of these names that exists.
     pub(super) fn attribute(&self, names: &[&str]) -> Option<&Attribute> {
         let named = |name: &&str| self.attributes.iter().find(|(key, _)| key == name);
         names.iter().find_map(named).map(|(_, value)| value)
+    }
+
+    /// Returns the name of a module or function.
+    pub(super) fn symbol_name(&self) -> Option<String> {
+        match self.attribute(&["sym_name"]) {
+            Some(Attribute::String(name) | Attribute::Symbol(name)) => Some(name.clone()),
+            _ => None,
+        }
     }
 }
 
@@ -81,6 +121,8 @@ impl Operation {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Region {
     pub(super) parameters: Vec<ValueId>,
+    /// The user's name of each parameter, if the file has one. The short form has no names.
+    pub(super) parameter_names: Vec<Option<String>>,
     pub(super) operations: Vec<Operation>,
 }
 
@@ -97,7 +139,47 @@ pub(super) struct Function {
     pub(super) body: Region,
     /// The number of values.
     pub(super) values: usize,
-    pub(super) line: usize,
+    pub(super) position: Position,
+}
+
+impl Function {
+    /// Converts an operation `func.func`, whose `first_result` is the number of values. A declaration
+    /// without a body is `None`.
+    pub(super) fn of_operation(operation: Operation) -> Option<Self> {
+        if operation.name != "func.func" {
+            return None;
+        }
+        let name = operation.symbol_name()?;
+        let Some(Attribute::Type(Type::Function(inputs, outputs))) =
+            operation.attribute(&["function_type"]).cloned()
+        else {
+            return None;
+        };
+        let mut input_names = information(&operation, "arg_attrs", "jax.arg_info", inputs.len());
+        let output_names = information(&operation, "res_attrs", "jax.result_info", outputs.len());
+        let body =
+            operation.regions.into_iter().next().filter(|body| !body.operations.is_empty())?;
+        for (name, location) in input_names.iter_mut().zip(&body.parameter_names) {
+            *name = name.take().or_else(|| location.clone());
+        }
+        let (values, position) = (operation.first_result, operation.position);
+        Some(Self { name, inputs, input_names, outputs, output_names, body, values, position })
+    }
+}
+
+/// Returns one string of the attributes of each input or output of a function.
+fn information(operation: &Operation, list: &str, key: &str, count: usize) -> Vec<Option<String>> {
+    let mut names = vec![None; count];
+    if let Some(Attribute::List(entries)) = operation.attribute(&[list]) {
+        for (name, entry) in names.iter_mut().zip(entries) {
+            let Attribute::Dictionary(entry) = entry else { continue };
+            *name = entry.iter().find_map(|(name, value)| match value {
+                Attribute::String(value) if name == key => Some(value.clone()),
+                _ => None,
+            });
+        }
+    }
+    names
 }
 
 /// A module.

@@ -196,3 +196,128 @@ fn resources_hold_constants() {
     let module = Module::from_text_with(&text, Weights::Inputs).unwrap();
     assert_eq!(module.weights()[0].to_vec::<f32>().unwrap(), [1.0, 2.0]);
 }
+
+/// The exports of JAX that are stored in bytecode, by file name.
+fn exports() -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/import/stablehlo");
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let is_bytes = |path: &std::path::PathBuf| {
+        path.extension().is_some_and(|kind| kind == "jax" || kind == "mlirbc")
+    };
+    let read = |path: std::path::PathBuf| {
+        (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(path).unwrap())
+    };
+    paths.filter(is_bytes).map(read).collect()
+}
+
+fn error_of_bytes(bytes: &[u8]) -> String {
+    Module::from_bytes(bytes, Weights::Constants).unwrap_err().to_string()
+}
+
+#[test]
+fn exports_have_names_and_containers() {
+    let (_, bytes) = exports().into_iter().find(|(name, _)| name == "scan.jax").unwrap();
+    let module = Module::from_bytes(&bytes, Weights::Constants).unwrap();
+    assert_eq!(module.input_names(), [Some("xs".into()), Some("start".into())]);
+    assert_eq!(module.output_names(), [Some("result[0]".into()), Some("result[1]".into())]);
+    let arguments = Tree::Tuple(vec![Tree::Leaf, Tree::Leaf]);
+    let expected = Signature {
+        inputs: Tree::Tuple(vec![arguments.clone(), Tree::Dict(Vec::new())]),
+        outputs: arguments,
+        kept: vec![0, 1],
+    };
+    assert_eq!(module.signature(), Some(&expected));
+}
+
+#[test]
+fn every_prefix_of_bytecode_is_an_error_with_a_byte() {
+    for (name, bytes) in exports() {
+        // The trees of an export lie after the module, so that only the module is needed whole.
+        let module =
+            if name.ends_with(".jax") { export::module(&bytes).unwrap().0 } else { &bytes };
+        for length in (bytecode::MAGIC.len()..module.len()).step_by(5) {
+            let error = error_of_bytes(&module[..length]);
+            assert!(error.starts_with("StableHLO: byte "), "{name}: {length}: {error}");
+        }
+    }
+}
+
+/// Writes an integer below 2^14 in two bytes.
+fn varint(value: usize) -> [u8; 2] {
+    u16::try_from(value << 2 | 2).unwrap().to_le_bytes()
+}
+
+/// Writes a section.
+fn section(kind: u8, content: &[u8]) -> Vec<u8> {
+    [&[kind], &varint(content.len())[..], content].concat()
+}
+
+/// Writes bytecode of version 4 with builtin attributes and one operation `builtin.module`.
+fn bytecode_of(attributes: &[Vec<u8>], types: &[Vec<u8>], operation: &[u8]) -> Vec<u8> {
+    let strings: &[u8] = b"\x05\x0f\x11builtin\0module\0";
+    let mut offsets = [varint(attributes.len()), varint(types.len())].concat();
+    for entries in [attributes, types] {
+        if !entries.is_empty() {
+            offsets.push(1);
+            offsets.extend(varint(entries.len()));
+            offsets.extend(entries.iter().flat_map(|entry| varint(entry.len() << 1 | 1)));
+        }
+    }
+    [
+        &b"ML\xefR\x09test\0"[..],
+        &section(0, strings),
+        &section(1, b"\x03\x01\x03\x01\x03\x03"),
+        &section(2, &[attributes.concat(), types.concat()].concat()),
+        &section(3, &offsets),
+        &section(4, operation),
+    ]
+    .concat()
+}
+
+#[test]
+fn shared_attributes_do_not_multiply() {
+    // Each list holds the list before it twice.
+    let list = |at: usize| match at {
+        0 => b"\x01\x01".to_vec(),
+        _ => [&b"\x01\x05"[..], &varint(at - 1), &varint(at - 1)].concat(),
+    };
+    let lists: Vec<Vec<u8>> = (0..60).map(list).collect();
+    // One operation with the attributes in the last entry.
+    let operation = [&b"\x05\x01\x01\x01"[..], &varint(40)].concat();
+    let error = error_of_bytes(&bytecode_of(&lists, &[], &operation));
+    assert!(error.ends_with("the attributes are too large for the file"), "{error}");
+    let itself = [b"\x01\x03\x01".to_vec()];
+    let error = error_of_bytes(&bytecode_of(&itself, &[], b"\x05\x01\x01\x01\x01"));
+    assert!(error.ends_with("attributes and types are nested too deep"), "{error}");
+}
+
+#[test]
+fn counts_are_compared_with_the_file() {
+    // An operation with 2^56 results, operands, or regions.
+    let huge = b"\x80\xff\xff\xff\xff\xff\xff\xff";
+    for parts in [2_u8, 4, 16] {
+        let operation = [&b"\x05\x01"[..], &[parts], b"\x01", huge].concat();
+        let error = error_of_bytes(&bytecode_of(&[], &[], &operation));
+        assert!(error.contains("elements do not fit in"), "{parts}: {error}");
+    }
+    // A tensor with 2^62 elements: the type of a constant is as large as the file says.
+    let operation = b"\x05\x01\x01\x01\x01".to_vec();
+    let ty = [&b"\x1b\x03"[..], b"\0\0\0\0\0\0\0\0\x80", b"\x03"].concat();
+    let constant = [&b"\x25\x01"[..], b"\x01"].concat();
+    let error = error_of_bytes(&bytecode_of(&[constant], &[ty, b"\x0b".to_vec()], &operation));
+    assert_eq!(
+        error,
+        "StableHLO: byte 43: f32[4611686018427387904] is larger than the address space"
+    );
+}
+
+#[test]
+fn other_bytes_are_refused() {
+    let export = [&8_u32.to_le_bytes()[..], &[0xff; 12]].concat();
+    for bytes in [&b"\xff\xfe"[..], b"\xff", &[0xff; 64], &export] {
+        let error = error_of_bytes(bytes);
+        assert!(error.contains("textual form, bytecode, or an export of JAX"), "{error}");
+    }
+    let error = error_of_bytes(b"ML\xefR\x0f\0");
+    assert_eq!(error, "StableHLO: byte 4: the version must be at most 6; got 7");
+}

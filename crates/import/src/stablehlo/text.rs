@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use nxla_expr::TensorType;
 
 use super::lexer::{Lexer, Token};
-use super::syntax::{Attribute, Dense, Function, Operation, Region, Syntax, Type, ValueId};
+use super::syntax::{
+    Attribute, Dense, Function, Operation, Position, Region, Syntax, Type, ValueId,
+};
 use super::{MAX_DEPTH, attributes, malformed_line, types};
 use crate::Result;
 
@@ -64,9 +66,9 @@ impl<'a> Parser<'a> {
                 Token::Word("module") => self.module(syntax)?,
                 Token::String("builtin.module") => {
                     let module = self.operation(0)?;
-                    syntax.name = symbol_name(&module);
+                    syntax.name = module.symbol_name();
                     for operation in module.regions.into_iter().flat_map(|body| body.operations) {
-                        syntax.functions.extend(Self::generic_function(operation));
+                        syntax.functions.extend(Function::of_operation(operation));
                     }
                 }
                 _ => self.declaration(syntax)?,
@@ -138,7 +140,7 @@ impl<'a> Parser<'a> {
             }
             Token::String("func.func") => {
                 let operation = self.operation(0)?;
-                syntax.functions.extend(Self::generic_function(operation));
+                syntax.functions.extend(Function::of_operation(operation));
                 Ok(())
             }
             Token::Word("sdy.mesh") => {
@@ -183,9 +185,9 @@ impl<'a> Parser<'a> {
             input_names,
             outputs,
             output_names,
-            body: Region { parameters, operations },
+            body: Region { parameters, operations, ..Region::default() },
             values: self.values,
-            line,
+            position: Position::Line(line),
         }))
     }
 
@@ -238,24 +240,6 @@ impl<'a> Parser<'a> {
         Ok((outputs, names))
     }
 
-    /// Converts an operation `func.func` in the generic form.
-    fn generic_function(operation: Operation) -> Option<Function> {
-        if operation.name != "func.func" {
-            return None;
-        }
-        let name = symbol_name(&operation)?;
-        let Some(Attribute::Type(Type::Function(inputs, outputs))) =
-            operation.attribute(&["function_type"]).cloned()
-        else {
-            return None;
-        };
-        let body =
-            operation.regions.into_iter().next().filter(|body| !body.operations.is_empty())?;
-        let (input_names, output_names) = (vec![None; inputs.len()], vec![None; outputs.len()]);
-        let (values, line) = (operation.first_result, operation.line);
-        Some(Function { name, inputs, input_names, outputs, output_names, body, values, line })
-    }
-
     /// Numbers the results of an operation.
     pub(super) fn define(&mut self, name: &'a str, count: usize) -> ValueId {
         let first = self.values;
@@ -295,34 +279,35 @@ impl<'a> Parser<'a> {
 
     /// Reads `{ ^bb0(%a: type): operations }` after the opening brace.
     pub(super) fn region(&mut self, depth: usize) -> Result<Region> {
-        let mut parameters = Vec::new();
+        let mut region = Region::default();
         if let Token::Block(_) = self.lexer.peek()? {
             self.lexer.next()?;
             if self.lexer.eat(b'(')? {
-                parameters = self.parameters()?;
+                (region.parameters, region.parameter_names) = self.parameters()?;
             }
             self.lexer.expect(b':')?;
         }
-        Ok(Region { parameters, operations: self.operations(depth)? })
+        region.operations = self.operations(depth)?;
+        Ok(region)
     }
 
-    /// Reads `%a: type, %b: type)`.
-    pub(super) fn parameters(&mut self) -> Result<Vec<ValueId>> {
-        let mut parameters = Vec::new();
+    /// Reads `%a: type, %b: type)`: the values and the names in their locations.
+    pub(super) fn parameters(&mut self) -> Result<(Vec<ValueId>, Vec<Option<String>>)> {
+        let (mut parameters, mut names) = (Vec::new(), Vec::new());
         while !self.lexer.eat(b')')? {
             let Token::Value(name) = self.lexer.next()? else {
                 return Err(self.lexer.unexpected("a parameter"));
             };
             self.lexer.expect(b':')?;
             types::read(&mut self.lexer, 0)?;
-            self.location()?;
+            names.push(self.location()?);
             parameters.push(self.define(name, 1));
             if !self.lexer.eat(b',')? {
                 self.lexer.expect(b')')?;
                 break;
             }
         }
-        Ok(parameters)
+        Ok((parameters, names))
     }
 
     /// Reads the names of results before `=`, with the number of values of each.
@@ -404,7 +389,7 @@ impl<'a> Parser<'a> {
 
     /// Reads the generic form after the name.
     fn generic(&mut self, name: &str, line: usize, depth: usize) -> Result<Operation> {
-        let mut operation = new_operation(name, line);
+        let mut operation = Operation::new(name, Position::Line(line));
         self.lexer.expect(b'(')?;
         while let Token::Value(name) = self.lexer.peek()? {
             self.lexer.next()?;
@@ -452,7 +437,7 @@ impl<'a> Parser<'a> {
 
     /// Reads the short form after the name: operands, keywords, `key = value` and lists in any order.
     fn short(&mut self, name: &str, line: usize, results: usize) -> Result<Operation> {
-        let mut operation = new_operation(&full_name(name), line);
+        let mut operation = Operation::new(&full_name(name), Position::Line(line));
         loop {
             let mut ahead = self.lexer.clone();
             match ahead.next()? {
@@ -534,25 +519,6 @@ fn full_name(name: &str) -> String {
     match name {
         "return" | "call" => format!("func.{name}"),
         _ => name.to_owned(),
-    }
-}
-
-pub(super) fn new_operation(name: &str, line: usize) -> Operation {
-    Operation {
-        name: name.to_owned(),
-        operands: Vec::new(),
-        first_result: 0,
-        result_types: Vec::new(),
-        attributes: Vec::new(),
-        regions: Vec::new(),
-        line,
-    }
-}
-
-fn symbol_name(operation: &Operation) -> Option<String> {
-    match operation.attribute(&["sym_name"]) {
-        Some(Attribute::String(name) | Attribute::Symbol(name)) => Some(name.clone()),
-        _ => None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::common::readers;
 
 use nxla_expr::{ExprId, Graph, Program};
-use nxla_import::stablehlo::Module;
+use nxla_import::stablehlo::{Module, Weights};
 use nxla_tensor::{DType, HostTensor};
 
 /// The tensors of a file in the format of safetensors.
@@ -122,13 +122,19 @@ fn check(path: &Path) -> Result<(), String> {
     if differences.is_empty() { Ok(()) } else { Err(differences.join("; ")) }
 }
 
-/// The modules of the folder.
-fn modules() -> Vec<PathBuf> {
+/// The files of the folder with one of these extensions.
+fn files(kinds: &[&str]) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/import/stablehlo");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut modules: Vec<PathBuf> =
-        paths.filter(|path| path.extension().is_some_and(|kind| kind == "mlir")).collect();
-    modules.sort();
+    let is_kind = |path: &PathBuf| kinds.iter().any(|kind| path.extension().unwrap() == *kind);
+    let mut files: Vec<PathBuf> = paths.filter(is_kind).collect();
+    files.sort();
+    files
+}
+
+/// The modules in textual form.
+fn modules() -> Vec<PathBuf> {
+    let modules = files(&["mlir"]);
     assert!(modules.len() >= 50);
     modules
 }
@@ -144,6 +150,36 @@ fn exports_of_jax_have_the_results_and_gradients_of_jax() {
     assert_eq!(failed.join("\n"), "");
 }
 
+/// The modules with operations that JAX lowers when it writes bytecode: functions of complex numbers, and
+/// functions of CHLO without a name in portable artifacts.
+const LOWERED: [&str; 4] = ["complex_numbers", "random_numbers", "special", "trigonometry"];
+
+/// A module in bytecode is the program of the module in textual form, or has the same results.
+#[test]
+fn bytecode_equals_text() {
+    let exports = files(&["jax", "mlirbc"]);
+    assert!(exports.len() >= 12);
+    let mut failed = Vec::new();
+    for path in exports {
+        let text = std::fs::read_to_string(path.with_extension("mlir")).unwrap();
+        let is_lowered = LOWERED.iter().any(|name| path.file_stem().unwrap() == *name);
+        let text = Module::from_text(&text).unwrap();
+        let mut check = |difference: &str| failed.push(format!("{}: {difference}", path.display()));
+        match Module::from_bytes(&std::fs::read(&path).unwrap(), Weights::Constants) {
+            Ok(module) => {
+                if module.program().digest() != text.program().digest() && !is_lowered {
+                    check("another digest");
+                }
+                let data = tensors(&path.with_extension("safetensors"));
+                let select = <[HostTensor]>::to_vec;
+                result_differences(module.program(), &data, select).iter().for_each(|at| check(at));
+            }
+            Err(error) => check(&error.to_string()),
+        }
+    }
+    assert_eq!(failed.join("\n"), "");
+}
+
 /// Every piece of a module replaced by a piece of itself: the reader returns a program or an error.
 #[test]
 fn damaged_modules_are_read_or_refused() {
@@ -153,9 +189,10 @@ fn damaged_modules_are_read_or_refused() {
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(state >> 33).unwrap() % limit.max(1)
     };
-    for path in modules() {
-        let text = std::fs::read(path).unwrap();
-        for _ in 0..40 {
+    for path in files(&["mlir", "jax", "mlirbc"]) {
+        let text = std::fs::read(&path).unwrap();
+        let is_text = path.extension().unwrap() == "mlir";
+        for _ in 0..if is_text { 40 } else { 400 } {
             let mut damaged = text.clone();
             for _ in 0..=random(3) {
                 let (from, to) = (random(text.len()), random(damaged.len()));

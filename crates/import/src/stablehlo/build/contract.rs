@@ -57,7 +57,8 @@ impl Builder<'_> {
 
     fn dot_general(&mut self, operation: &Operation, x: ExprId, y: ExprId) -> Result<ExprId, Fail> {
         let names = ["dot_dimension_numbers"];
-        let (batch, contract) = if operation.attribute(&names).is_some() {
+        let exists = |name| operation.attribute(&[name]).is_some();
+        let (batch, contract) = if exists(names[0]) || exists("lhs_contracting_dimensions") {
             let read = |key| operation.entry_sizes(&names, key);
             (
                 [read("lhs_batching_dimensions")?, read("rhs_batching_dimensions")?],
@@ -99,13 +100,7 @@ impl Builder<'_> {
     }
 
     fn convolution(&mut self, operation: &Operation, x: ExprId, y: ExprId) -> Result<ExprId, Fail> {
-        let numbers_of = operation.attribute(&["dimension_numbers", "dim_numbers"]);
-        let Some(Attribute::Pair(input, rest)) = numbers_of else {
-            return malformed("dimension_numbers are missing");
-        };
-        let Attribute::Pair(kernel, output) = &**rest else {
-            return malformed("dimension_numbers must describe three tensors");
-        };
+        let [input_permutation, kernel_permutation, output_permutation] = permutations(operation)?;
         let rank = self.graph.shape(x).rank();
         let spatial = rank.saturating_sub(2);
         let list = |generic: &str, short: &str, default: i64| match operation
@@ -124,7 +119,6 @@ impl Builder<'_> {
             _ => return malformed("padding must have two entries per axis"),
         };
         let reversed = list("window_reversal", "reverse", 0)?;
-        let kernel_permutation = permutation(kernel, ["o", "i"])?;
         let mut kernel_value = y;
         let flipped: Vec<usize> = reversed
             .iter()
@@ -146,9 +140,9 @@ impl Builder<'_> {
             kernel_dilation: sizes_of(&list("rhs_dilation", "rhs_dilate", 1)?)?.into(),
             feature_groups: groups("feature_group_count")?,
             batch_groups: groups("batch_group_count")?,
-            input_permutation: permutation(input, ["b", "f"])?.into(),
+            input_permutation: input_permutation.into(),
             kernel_permutation: kernel_permutation.into(),
-            output_permutation: permutation(output, ["b", "f"])?.into(),
+            output_permutation: output_permutation.into(),
         };
         Ok(self.graph.make(Op::Conv(Box::new(conv)), &[x, kernel_value])?)
     }
@@ -163,6 +157,43 @@ fn pair_of(operation: &Operation, name: &str) -> Result<[Vec<usize>; 2], Fail> {
         Some(_) => malformed(format!("{name} must be a pair of lists")),
         None => Ok([Vec::new(), Vec::new()]),
     }
+}
+
+/// Returns the positions of the axes of the input, the kernel and the output of a convolution: batch
+/// and feature, or output and input feature, then the spatial axes.
+fn permutations(operation: &Operation) -> Result<[Vec<usize>; 3], Fail> {
+    if operation.attribute(&["input_batch_dimension"]).is_some() {
+        let read = |names: [&str; 3]| -> Result<_, Fail> {
+            let mut axes = vec![operation.size(&names[..1])?, operation.size(&names[1..2])?];
+            axes.extend(operation.sizes(&names[2..])?);
+            Ok(axes)
+        };
+        return Ok([
+            read(["input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions"])?,
+            read([
+                "kernel_output_feature_dimension",
+                "kernel_input_feature_dimension",
+                "kernel_spatial_dimensions",
+            ])?,
+            read([
+                "output_batch_dimension",
+                "output_feature_dimension",
+                "output_spatial_dimensions",
+            ])?,
+        ]);
+    }
+    let numbers_of = operation.attribute(&["dimension_numbers", "dim_numbers"]);
+    let Some(Attribute::Pair(input, rest)) = numbers_of else {
+        return malformed("dimension_numbers are missing");
+    };
+    let Attribute::Pair(kernel, output) = &**rest else {
+        return malformed("dimension_numbers must describe three tensors");
+    };
+    Ok([
+        permutation(input, ["b", "f"])?,
+        permutation(kernel, ["o", "i"])?,
+        permutation(output, ["b", "f"])?,
+    ])
 }
 
 /// Returns the positions of two named axes and of the spatial axes in a list such as `[b, 0, 1, f]`.

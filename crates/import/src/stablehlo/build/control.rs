@@ -3,7 +3,7 @@
 use super::factor::text;
 use super::operand::fixed;
 use super::{Builder, Built, Fail, Slot, Values, malformed, nodes_of, unsupported};
-use crate::stablehlo::syntax::{Operation, Region};
+use crate::stablehlo::syntax::{Attribute, Operation, Region};
 use nxla_expr::{ExprId, Mark, Traced};
 use nxla_tensor::{DType, Scalar};
 
@@ -22,7 +22,7 @@ impl Builder<'_> {
             .unwrap_or(name);
         let built = match short {
             "call" => self.call(operation, slots, &["callee"])?,
-            "composite" => self.call(operation, slots, &["decomposition"])?,
+            "composite" => self.composite(operation, slots, values)?,
             "custom_call" => self.custom_call(operation, slots)?,
             "while" => self.while_loop(operation, slots, values)?,
             "if" | "case" => self.branches(operation, slots, values, short == "if")?,
@@ -45,6 +45,26 @@ impl Builder<'_> {
         let results = self.function(function, slots)?;
         let is_known = results.iter().all(|slot| !matches!(slot, Slot::Unsupported));
         Ok(is_known.then_some(results))
+    }
+
+    /// Builds an operation of CHLO, which portable artifacts hold as a composition with the name of the
+    /// operation, or the decomposition of another composition.
+    fn composite(&mut self, operation: &Operation, slots: &[Slot], values: &mut Values) -> Built {
+        let name = text(operation.attribute(&["name", ""])).unwrap_or_default();
+        if name.starts_with("chlo.") {
+            let mut named = Operation::new(name, operation.position);
+            named.result_types.clone_from(&operation.result_types);
+            if let Some(Attribute::Dictionary(entries)) =
+                operation.attribute(&["composite_attributes"])
+            {
+                named.attributes.clone_from(entries);
+            }
+            match self.dispatch(&named, slots, values) {
+                Err(Fail::Unsupported(_)) => {}
+                built => return built,
+            }
+        }
+        self.call(operation, slots, &["decomposition"])
     }
 
     fn while_loop(&mut self, operation: &Operation, slots: &[Slot], values: &mut Values) -> Built {

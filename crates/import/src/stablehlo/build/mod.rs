@@ -21,8 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use nxla_expr::{ExprId, Graph, Program, TensorType};
 use nxla_tensor::HostTensor;
 
-use super::syntax::{Function, Operation, Region, Syntax, Type, ValueId};
-use super::{FORMAT, MAX_DEPTH, Module, Weights, malformed_line};
+use super::syntax::{Function, Operation, Position, Region, Syntax, Type, ValueId};
+use super::{FORMAT, MAX_DEPTH, Module, Weights, malformed_at};
 use crate::{ImportError, ImportErrorKind, Place, Result, Unsupported};
 
 /// The most operations that a module may expand to: functions are inlined, so a short file can describe
@@ -89,8 +89,8 @@ pub(super) struct Builder<'a> {
     pub(super) graph: Graph,
     functions: BTreeMap<&'a str, &'a Function>,
     unsupported: Vec<Unsupported>,
-    /// The line, the name and the reason of each operation in `unsupported`.
-    reported: BTreeSet<(usize, String, String)>,
+    /// The position, the name and the reason of each operation in `unsupported`.
+    reported: BTreeSet<(Position, String, String)>,
     operations: usize,
     depth: usize,
     /// The inputs that were constants, by the constant in the syntax tree, if constants become inputs.
@@ -103,7 +103,7 @@ pub(super) struct Builder<'a> {
 pub(super) fn main_function(syntax: &Syntax, weights: Weights) -> Result<Module> {
     let main = syntax.functions.iter().find(|function| function.name == "main");
     let Some(main) = main.or(syntax.functions.first()) else {
-        return Err(malformed_line(1, "the module must have a function"));
+        return Err(malformed_at(Position::Line(1), "the module must have a function"));
     };
     let functions = syntax.functions.iter().map(|function| (&*function.name, function)).collect();
     let mut builder = Builder {
@@ -122,7 +122,7 @@ pub(super) fn main_function(syntax: &Syntax, weights: Weights) -> Result<Module>
         let Type::Tensor(ty) = ty else {
             builder.report(
                 "func.func",
-                main.line,
+                main.position,
                 format!("input {index} has type {}", name_of(ty)),
             );
             arguments.push(Slot::Unsupported);
@@ -145,10 +145,13 @@ pub(super) fn main_function(syntax: &Syntax, weights: Weights) -> Result<Module>
         found.eq(main.outputs.iter().cloned())
     });
     let Some(nodes) = nodes else {
-        return Err(malformed_line(main.line, "the results must have the types of the signature"));
+        return Err(malformed_at(
+            main.position,
+            "the results must have the types of the signature",
+        ));
     };
     let program = Program::new(&builder.graph, builder.inputs, &nodes)
-        .map_err(|error| build_error("func.func", main.line, error))?;
+        .map_err(|error| build_error("func.func", main.position, error))?;
     let name = syntax.name.as_deref().unwrap_or(&main.name);
     let name = name.strip_prefix("jit_").unwrap_or(name);
     Ok(Module {
@@ -156,11 +159,12 @@ pub(super) fn main_function(syntax: &Syntax, weights: Weights) -> Result<Module>
         input_names: main.input_names.clone(),
         output_names: main.output_names.clone(),
         weights: builder.weight_values,
+        signature: None,
     })
 }
 
-fn build_error(op: &str, line: usize, error: nxla_expr::Error) -> ImportError {
-    let (op, place, error) = (op.to_owned(), Place::Line(line), Box::new(error));
+fn build_error(op: &str, position: Position, error: nxla_expr::Error) -> ImportError {
+    let (op, place, error) = (op.to_owned(), position.into(), Box::new(error));
     ImportError { format: FORMAT, kind: ImportErrorKind::Build { op, place, error } }
 }
 
@@ -192,9 +196,9 @@ impl<'a> Builder<'a> {
         Ok(input)
     }
 
-    fn report(&mut self, op: &str, line: usize, why: String) {
-        if self.reported.insert((line, op.to_owned(), why.clone())) {
-            self.unsupported.push(Unsupported { op: op.to_owned(), place: Place::Line(line), why });
+    fn report(&mut self, op: &str, position: Position, why: String) {
+        if self.reported.insert((position, op.to_owned(), why.clone())) {
+            self.unsupported.push(Unsupported { op: op.to_owned(), place: position.into(), why });
         }
     }
 
@@ -217,20 +221,20 @@ impl<'a> Builder<'a> {
                 function.body.parameters.len(),
                 arguments.len()
             );
-            return Err(malformed_line(function.line, why));
+            return Err(malformed_at(function.position, why));
         }
-        self.count(function.values, function.line)?;
+        self.count(function.values, function.position)?;
         let mut values = vec![Slot::Undefined; function.values];
         self.region(&function.body, &mut values, arguments)
     }
 
     /// Counts operations, so that the expansion of a module is limited.
-    fn count(&mut self, operations: usize, line: usize) -> Result<()> {
+    fn count(&mut self, operations: usize, position: Position) -> Result<()> {
         self.operations += operations;
         if self.operations > MAX_OPERATIONS {
             let why =
                 format!("the module must have at most {MAX_OPERATIONS} operations after inlining");
-            return Err(malformed_line(line, why));
+            return Err(malformed_at(position, why));
         }
         Ok(())
     }
@@ -250,15 +254,15 @@ impl<'a> Builder<'a> {
         };
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(malformed_line(last.line, "calls and regions are nested too deep"));
+            return Err(malformed_at(last.position, "calls and regions are nested too deep"));
         }
         for operation in operations {
             self.operation(operation, values)?;
         }
         self.depth -= 1;
         if !last.name.ends_with("return") {
-            return Err(malformed_line(
-                last.line,
+            return Err(malformed_at(
+                last.position,
                 "a region must end with an operation that returns",
             ));
         }
@@ -269,7 +273,7 @@ impl<'a> Builder<'a> {
     fn operands(&self, operation: &Operation, values: &Values) -> Result<Vec<Slot>> {
         let read = |&id: &ValueId| match &values[id] {
             Slot::Undefined => {
-                Err(malformed_line(operation.line, "an operand is not defined at this position"))
+                Err(malformed_at(operation.position, "an operand is not defined at this position"))
             }
             slot => Ok(slot.clone()),
         };
@@ -278,7 +282,7 @@ impl<'a> Builder<'a> {
 
     /// Builds an operation and stores its results.
     fn operation(&mut self, operation: &Operation, values: &mut Values) -> Result<()> {
-        self.count(1, operation.line)?;
+        self.count(1, operation.position)?;
         let slots = self.operands(operation, values)?;
         let count = operation.result_types.len();
         let built = if slots.iter().any(|slot| matches!(slot, Slot::Unsupported)) {
@@ -290,14 +294,14 @@ impl<'a> Builder<'a> {
         let built = match built {
             Ok(built) => built,
             Err(Fail::Unsupported(why)) => {
-                self.report(&operation.name, operation.line, why);
+                self.report(&operation.name, operation.position, why);
                 None
             }
             Err(Fail::Malformed(why)) => {
-                return Err(malformed_line(operation.line, format!("{}: {why}", operation.name)));
+                return Err(malformed_at(operation.position, format!("{}: {why}", operation.name)));
             }
             Err(Fail::Graph(error)) => {
-                return Err(build_error(&operation.name, operation.line, *error));
+                return Err(build_error(&operation.name, operation.position, *error));
             }
             Err(Fail::Inside(error)) => return Err(*error),
         };
@@ -327,7 +331,12 @@ impl<'a> Builder<'a> {
     }
 
     /// Builds an operation by the file of its family.
-    fn dispatch(&mut self, operation: &Operation, slots: &[Slot], values: &mut Values) -> Built {
+    pub(super) fn dispatch(
+        &mut self,
+        operation: &Operation,
+        slots: &[Slot],
+        values: &mut Values,
+    ) -> Built {
         if let Some(built) = self.control(operation, slots, values)? {
             return Ok(built);
         }

@@ -116,13 +116,15 @@ impl Operation {
         self.attributes.iter().filter_map(word).collect()
     }
 
-    /// Returns an entry of an attribute that is a dictionary.
+    /// Returns an entry of an attribute that is a dictionary. Bytecode has the entries of dimension
+    /// numbers as attributes.
     pub(super) fn entry(&self, names: &[&str], key: &str) -> Option<&Attribute> {
         match self.attribute(names) {
             Some(Attribute::Dictionary(entries)) => {
                 entries.iter().find(|(name, _)| name == key).map(|(_, value)| value)
             }
-            _ => None,
+            Some(_) => None,
+            None => self.attribute(&[key]),
         }
     }
 

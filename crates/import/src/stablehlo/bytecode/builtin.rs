@@ -1,0 +1,168 @@
+//! Attributes and types of the builtin dialect, which every module uses. The numbers of the encodings
+//! are fixed by MLIR.
+
+use nxla_expr::TensorType;
+use nxla_tensor::DType;
+
+use super::cursor::Cursor;
+use super::entries::{Entries, dense, float, integer, wide_integer};
+use super::vhlo::{complex, dictionary, scalar, tensor, text};
+use crate::Result;
+use crate::stablehlo::syntax::{Attribute, Dense, Type};
+
+/// The number of the location without a position.
+pub(super) const UNKNOWN_LOCATION: u64 = 15;
+
+/// Reads an attribute after the number of its dialect. A location with a name becomes the name.
+pub(super) fn attribute(
+    entries: &mut Entries<'_>,
+    cursor: &mut Cursor<'_>,
+    depth: usize,
+) -> Result<Attribute> {
+    let start = *cursor;
+    Ok(match cursor.varint()? {
+        0 => Attribute::List(entries.attributes(cursor, depth)?),
+        1 => dictionary(entries, cursor, depth)?,
+        2 => text(entries.string(cursor)?),
+        3 => {
+            let value = text(entries.string(cursor)?);
+            entries.ty(cursor, depth)?;
+            value
+        }
+        4 => symbol(entries.attribute(cursor, depth)?),
+        5 => {
+            let root = entries.attribute(cursor, depth)?;
+            let mut path = entries.attributes(cursor, depth)?;
+            path.pop().unwrap_or_else(|| symbol(root))
+        }
+        6 => Attribute::Type(entries.ty(cursor, depth)?),
+        7 | UNKNOWN_LOCATION => Attribute::Unit,
+        8 => {
+            let dtype = scalar(entries, cursor, depth)?;
+            let bits = wide_integer(cursor, dtype.bits())?;
+            if dtype.is_pred() {
+                Attribute::Bool(bits != 0)
+            } else {
+                Attribute::Int(integer(dtype, bits))
+            }
+        }
+        9 => {
+            let dtype = scalar(entries, cursor, depth)?;
+            Attribute::Float(float(cursor, dtype)?)
+        }
+        14 => name(entries, cursor, depth)?,
+        // Positions in the sources of the module.
+        10..=13 => skip(cursor)?,
+        16 => {
+            let ty = entries.ty(cursor, depth)?;
+            dense(ty, entries.resource(cursor)?, &start)?
+        }
+        17 => {
+            let dtype = scalar(entries, cursor, depth)?;
+            let count = cursor.index()?;
+            let ty = tensor(&[i64::try_from(count).unwrap_or(-1)], number(dtype), true, &start)?;
+            dense(ty, cursor.blob()?, &start)?
+        }
+        18 => {
+            let ty = entries.ty(cursor, depth)?;
+            dense(ty, cursor.blob()?, &start)?
+        }
+        19 => {
+            skip(cursor)?;
+            Attribute::Dense(Dense::Other("tensor of strings".into()))
+        }
+        20 => {
+            skip(cursor)?;
+            Attribute::Dense(Dense::Other("sparse tensor".into()))
+        }
+        21 => entries.attribute(cursor, depth)?,
+        code => return Err(start.error(format!("the builtin dialect has no attribute {code}"))),
+    })
+}
+
+/// Reads a location that is a name: the name, unless the location has a position in a file too.
+fn name(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>, depth: usize) -> Result<Attribute> {
+    let name = entries.attribute(cursor, depth)?;
+    let child = cursor.index()?;
+    Ok(if entries.is_unknown_location(child) { name } else { Attribute::Unit })
+}
+
+/// Skips the rest of an attribute.
+fn skip(cursor: &mut Cursor<'_>) -> Result<Attribute> {
+    while !cursor.is_empty() {
+        cursor.byte()?;
+    }
+    Ok(Attribute::Unit)
+}
+
+fn symbol(attribute: Attribute) -> Attribute {
+    match attribute {
+        Attribute::String(name) => Attribute::Symbol(name),
+        other => other,
+    }
+}
+
+fn number(dtype: DType) -> Type {
+    Type::Tensor(TensorType::scalar(dtype))
+}
+
+/// Returns the dtype of an integer type of this width. The signedness is 0 without a sign, 1 for
+/// signed, 2 for unsigned integers.
+fn integer_type(code: u64) -> Option<DType> {
+    Some(match (code >> 2, code & 3) {
+        (1, _) => DType::Pred,
+        (2, 2) => DType::U2,
+        (2, _) => DType::S2,
+        (4, 2) => DType::U4,
+        (4, _) => DType::S4,
+        (8, 2) => DType::U8,
+        (8, _) => DType::S8,
+        (16, 2) => DType::U16,
+        (16, _) => DType::S16,
+        (32, 2) => DType::U32,
+        (32, _) => DType::S32,
+        (64, 2) => DType::U64,
+        (64, _) => DType::S64,
+        _ => return None,
+    })
+}
+
+/// Reads a type after the number of its dialect.
+pub(super) fn ty(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>, depth: usize) -> Result<Type> {
+    let start = *cursor;
+    Ok(match cursor.varint()? {
+        0 => {
+            let code = cursor.varint()?;
+            integer_type(code).map_or_else(|| Type::Other(format!("i{}", code >> 2)), number)
+        }
+        1 => number(DType::S64),
+        2 => Type::Function(entries.types(cursor, depth)?, entries.types(cursor, depth)?),
+        3 => number(DType::BF16),
+        4 => number(DType::F16),
+        5 => number(DType::F32),
+        6 => number(DType::F64),
+        7 => Type::Other("f80".into()),
+        8 => Type::Other("f128".into()),
+        9 => complex(&entries.ty(cursor, depth)?, &start)?,
+        10 | 11 => other(cursor, "memref")?,
+        12 => Type::Other("none".into()),
+        code @ (13 | 14) => {
+            if code == 14 {
+                entries.attribute(cursor, depth)?;
+            }
+            let sizes = cursor.signed_list()?;
+            tensor(&sizes, entries.ty(cursor, depth)?, code == 13, &start)?
+        }
+        15 => Type::Tuple(entries.types(cursor, depth)?),
+        16 | 17 => other(cursor, "memref<*>")?,
+        18 => other(cursor, "tensor<*>")?,
+        19 | 20 => other(cursor, "vector")?,
+        code => return Err(start.error(format!("the builtin dialect has no type {code}"))),
+    })
+}
+
+/// Skips the parameters of a type without a counterpart.
+fn other(cursor: &mut Cursor<'_>, name: &str) -> Result<Type> {
+    skip(cursor)?;
+    Ok(Type::Other(name.to_owned()))
+}

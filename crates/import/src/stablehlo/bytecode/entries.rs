@@ -1,0 +1,382 @@
+//! The tables of strings, dialects, attributes, types and resources of MLIR bytecode.
+
+use nxla_tensor::DType;
+
+use super::cursor::Cursor;
+use super::{builtin, vhlo};
+use crate::stablehlo::lexer::Lexer;
+use crate::stablehlo::syntax::{Attribute, Dense, Type};
+use crate::stablehlo::{MAX_DEPTH, attributes, literal, types};
+use crate::{ImportError, ImportErrorKind, Result};
+
+/// The most nodes of the attributes and types of all operations, for each byte of the file. An
+/// attribute that several operations refer to is copied, so a short file can describe huge trees.
+const NODES_PER_BYTE: usize = 64;
+
+/// The bytes of a string that count as one node.
+const STRING_NODE: usize = 32;
+
+/// An attribute or type in the file.
+#[derive(Debug)]
+struct Entry<'a, T> {
+    dialect: usize,
+    content: Cursor<'a>,
+    /// Whether the dialect defines the encoding. The textual form is the other encoding.
+    is_custom: bool,
+    /// The value and its number of nodes, after the first use.
+    known: Option<(T, usize)>,
+}
+
+/// The tables of a file.
+#[derive(Debug)]
+pub(super) struct Entries<'a> {
+    pub(super) strings: Vec<&'a [u8]>,
+    pub(super) dialects: Vec<&'a [u8]>,
+    resources: Vec<&'a [u8]>,
+    attributes: Vec<Entry<'a, Attribute>>,
+    types: Vec<Entry<'a, Type>>,
+    /// The number of nodes that may still be created.
+    budget: usize,
+}
+
+/// Reads a string section: the lengths from the last to the first string, then the strings, each with a
+/// zero at the end.
+pub(super) fn strings(mut section: Cursor<'_>) -> Result<Vec<&[u8]>> {
+    let mut strings = Vec::new();
+    for _ in 0..section.count()? {
+        let length = section.index()?;
+        let text = section.take_end(length)?;
+        let Some((0, text)) = text.split_last() else {
+            return Err(section.error("a string must end with a zero"));
+        };
+        strings.push(text);
+    }
+    section.end("the strings")?;
+    strings.reverse();
+    Ok(strings)
+}
+
+impl<'a> Entries<'a> {
+    pub(super) fn new(strings: Vec<&'a [u8]>, file_size: usize) -> Self {
+        let budget = file_size.saturating_mul(NODES_PER_BYTE);
+        let (dialects, resources) = (Vec::new(), Vec::new());
+        let (attributes, types) = (Vec::new(), Vec::new());
+        Self { strings, dialects, resources, attributes, types, budget }
+    }
+
+    /// Reads the sizes of all attributes and types.
+    pub(super) fn read_offsets(
+        &mut self,
+        mut offsets: Cursor<'a>,
+        mut content: Cursor<'a>,
+    ) -> Result<()> {
+        let (attributes, types) = (offsets.count()?, offsets.count()?);
+        self.attributes = self.group(&mut offsets, &mut content, attributes)?;
+        self.types = self.group(&mut offsets, &mut content, types)?;
+        offsets.end("the table of attributes and types")
+    }
+
+    fn group<T>(
+        &self,
+        offsets: &mut Cursor<'a>,
+        content: &mut Cursor<'a>,
+        count: usize,
+    ) -> Result<Vec<Entry<'a, T>>> {
+        let mut entries = Vec::new();
+        while entries.len() < count {
+            let dialect = self.dialect(offsets)?;
+            let length = offsets.count()?;
+            if length > count - entries.len() {
+                return Err(offsets.error("a group has more entries than the table"));
+            }
+            for _ in 0..length {
+                let (size, is_custom) = offsets.flagged()?;
+                let content = content.part(size)?;
+                entries.push(Entry { dialect, content, is_custom, known: None });
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Reads the resources of dialects; those of other owners are skipped.
+    pub(super) fn read_resources(
+        &mut self,
+        mut offsets: Cursor<'a>,
+        mut content: Cursor<'a>,
+    ) -> Result<()> {
+        let mut external = offsets.count()?;
+        while !offsets.is_empty() {
+            let is_external = external > 0;
+            external = external.saturating_sub(1);
+            offsets.index()?;
+            for _ in 0..offsets.count()? {
+                offsets.index()?;
+                let size = offsets.index()?;
+                let kind = offsets.byte()?;
+                let mut resource = content.part(size)?;
+                if is_external {
+                    continue;
+                }
+                // Kind 0 is a blob; booleans and strings are not constants.
+                let blob = if kind == 0 && !resource.is_empty() {
+                    let (alignment, length) = (resource.index()?, resource.index()?);
+                    resource.align(alignment)?;
+                    resource.take(length)?
+                } else {
+                    &[]
+                };
+                self.resources.push(blob);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the index of a dialect.
+    pub(super) fn dialect(&self, cursor: &mut Cursor<'_>) -> Result<usize> {
+        let start = *cursor;
+        let index = cursor.index()?;
+        if index >= self.dialects.len() {
+            return Err(start.error(format!("dialect {index} does not exist")));
+        }
+        Ok(index)
+    }
+
+    /// Reads the index of a string.
+    pub(super) fn string(&self, cursor: &mut Cursor<'_>) -> Result<&'a [u8]> {
+        let start = *cursor;
+        let index = cursor.index()?;
+        self.string_at(index, &start)
+    }
+
+    pub(super) fn string_at(&self, index: usize, start: &Cursor<'_>) -> Result<&'a [u8]> {
+        let found = self.strings.get(index).copied();
+        found.ok_or_else(|| start.error(format!("string {index} does not exist")))
+    }
+
+    /// Reads the index of a resource.
+    pub(super) fn resource(&self, cursor: &mut Cursor<'_>) -> Result<&'a [u8]> {
+        let start = *cursor;
+        let index = cursor.index()?;
+        let found = self.resources.get(index).copied();
+        found.ok_or_else(|| start.error(format!("resource {index} does not exist")))
+    }
+
+    /// Reads the index of an attribute, and returns the attribute.
+    pub(super) fn attribute(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<Attribute> {
+        let start = *cursor;
+        let index = cursor.index()?;
+        self.attribute_at(index, &start, depth)
+    }
+
+    /// Reads the indices of attributes with their number.
+    pub(super) fn attributes(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        depth: usize,
+    ) -> Result<Vec<Attribute>> {
+        (0..cursor.count()?).map(|_| self.attribute(cursor, depth)).collect()
+    }
+
+    /// Returns an attribute.
+    pub(super) fn attribute_at(
+        &mut self,
+        index: usize,
+        start: &Cursor<'_>,
+        depth: usize,
+    ) -> Result<Attribute> {
+        let Some(entry) = self.attributes.get(index) else {
+            return Err(start.error(format!("attribute {index} does not exist")));
+        };
+        if let Some((known, size)) = &entry.known {
+            spend(&mut self.budget, *size, start)?;
+            return Ok(known.clone());
+        }
+        check_depth(depth, start)?;
+        let (mut content, dialect) = (entry.content, self.dialects[entry.dialect]);
+        let attribute = if entry.is_custom {
+            let attribute = match dialect {
+                b"builtin" => builtin::attribute(self, &mut content, depth + 1)?,
+                b"vhlo" => vhlo::attribute(self, &mut content, depth + 1)?,
+                // Annotations, such as shardings.
+                _ => {
+                    content = Cursor::new(&[], 0);
+                    Attribute::Unit
+                }
+            };
+            content.end("an attribute")?;
+            attribute
+        } else {
+            let read = |mut lexer| attributes::read(&mut lexer, &Default::default(), depth);
+            textual(content, read)?
+        };
+        let size = nodes(&attribute);
+        spend(&mut self.budget, size, start)?;
+        self.attributes[index].known = Some((attribute.clone(), size));
+        Ok(attribute)
+    }
+
+    /// Returns whether an attribute is the location of an operation without a position.
+    pub(super) fn is_unknown_location(&self, index: usize) -> bool {
+        self.attributes.get(index).is_some_and(|entry| {
+            let mut content = entry.content;
+            entry.is_custom
+                && self.dialects[entry.dialect] == b"builtin"
+                && content.varint().is_ok_and(|code| code == builtin::UNKNOWN_LOCATION)
+        })
+    }
+
+    /// Reads the index of a type, and returns the type.
+    pub(super) fn ty(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<Type> {
+        let start = *cursor;
+        let index = cursor.index()?;
+        self.type_at(index, &start, depth)
+    }
+
+    /// Reads the indices of types with their number.
+    pub(super) fn types(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<Vec<Type>> {
+        (0..cursor.count()?).map(|_| self.ty(cursor, depth)).collect()
+    }
+
+    /// Returns a type.
+    pub(super) fn type_at(
+        &mut self,
+        index: usize,
+        start: &Cursor<'_>,
+        depth: usize,
+    ) -> Result<Type> {
+        let Some(entry) = self.types.get(index) else {
+            return Err(start.error(format!("type {index} does not exist")));
+        };
+        if let Some((known, size)) = &entry.known {
+            spend(&mut self.budget, *size, start)?;
+            return Ok(known.clone());
+        }
+        check_depth(depth, start)?;
+        let (mut content, dialect) = (entry.content, self.dialects[entry.dialect]);
+        let ty = if entry.is_custom {
+            let ty = match dialect {
+                b"builtin" => builtin::ty(self, &mut content, depth + 1)?,
+                b"vhlo" => vhlo::ty(self, &mut content, depth + 1)?,
+                other => {
+                    content = Cursor::new(&[], 0);
+                    Type::Other(format!("!{}", String::from_utf8_lossy(other)))
+                }
+            };
+            content.end("a type")?;
+            ty
+        } else {
+            textual(content, |mut lexer| types::read(&mut lexer, depth))?
+        };
+        let size = type_nodes(&ty);
+        spend(&mut self.budget, size, start)?;
+        self.types[index].known = Some((ty.clone(), size));
+        Ok(ty)
+    }
+}
+
+fn check_depth(depth: usize, start: &Cursor<'_>) -> Result<()> {
+    if depth > MAX_DEPTH {
+        return Err(start.error("attributes and types are nested too deep"));
+    }
+    Ok(())
+}
+
+fn spend(budget: &mut usize, size: usize, start: &Cursor<'_>) -> Result<()> {
+    let left = budget.checked_sub(size);
+    *budget = left.ok_or_else(|| start.error("the attributes are too large for the file"))?;
+    Ok(())
+}
+
+/// Reads an attribute or type in textual form.
+fn textual<'a, T>(mut content: Cursor<'a>, read: impl FnOnce(Lexer<'a>) -> Result<T>) -> Result<T> {
+    let start = content;
+    let text = std::str::from_utf8(content.terminated()?);
+    let text = text.map_err(|_| start.error("a string is not valid UTF-8"))?;
+    read(Lexer::new(text)).map_err(|error| match error {
+        ImportError { kind: ImportErrorKind::Malformed { why, .. }, .. } => start.error(why),
+        other => other,
+    })
+}
+
+/// Returns the number of nodes of an attribute.
+fn nodes(attribute: &Attribute) -> usize {
+    let inside = match attribute {
+        Attribute::Unit | Attribute::Bool(_) | Attribute::Int(_) | Attribute::Float(_) => 0,
+        Attribute::String(text) | Attribute::Symbol(text) | Attribute::Word(text) => {
+            text.len() / STRING_NODE
+        }
+        Attribute::List(entries) => entries.iter().map(nodes).sum(),
+        Attribute::Dictionary(entries) => {
+            entries.iter().map(|(key, value)| 1 + key.len() / STRING_NODE + nodes(value)).sum()
+        }
+        // The elements are shared.
+        Attribute::Dense(Dense::Splat(_, ty)) => ty.rank(),
+        Attribute::Dense(Dense::Tensor(tensor)) => tensor.shape().rank(),
+        Attribute::Dense(Dense::Other(text)) => text.len() / STRING_NODE,
+        Attribute::Type(ty) => type_nodes(ty),
+        Attribute::Pair(first, second) => nodes(first) + nodes(second),
+    };
+    1 + inside
+}
+
+/// Returns the number of nodes of a type.
+fn type_nodes(ty: &Type) -> usize {
+    let list = |types: &[Type]| types.iter().map(type_nodes).sum::<usize>();
+    1 + match ty {
+        Type::Tensor(ty) => ty.rank(),
+        Type::Tuple(types) => list(types),
+        Type::Function(inputs, outputs) => list(inputs) + list(outputs),
+        Type::Other(text) => text.len() / STRING_NODE,
+    }
+}
+
+/// Creates a constant of a type from its bytes. Booleans have one bit, or one byte each; the byte 0xff
+/// repeats true.
+pub(super) fn dense(ty: Type, bytes: &[u8], start: &Cursor<'_>) -> Result<Attribute> {
+    let ty = match ty {
+        Type::Tensor(ty) => ty,
+        Type::Other(text) => return Ok(Attribute::Dense(Dense::Other(text))),
+        Type::Tuple(_) | Type::Function(..) => {
+            return Err(start.error("a constant must have the type of a tensor"));
+        }
+    };
+    let count = ty.shape.size();
+    let is_packed = ty.dtype == DType::Pred
+        && bytes.len() == count.div_ceil(8)
+        && bytes.len() != count
+        && !matches!(bytes, [0 | 0xff]);
+    let unpacked: Vec<u8>;
+    let bytes = if is_packed {
+        unpacked = (0..count).map(|index| bytes[index / 8] >> (index % 8) & 1).collect();
+        &unpacked
+    } else {
+        bytes
+    };
+    Ok(Attribute::Dense(literal::from_bytes(bytes, &ty, start.position())?))
+}
+
+/// Returns the number in the low bits of an integer, with the sign of the dtype.
+pub(super) fn integer(dtype: DType, bits: u64) -> i128 {
+    let shift = 128 - dtype.bits();
+    let value = i128::from(bits) << shift;
+    if dtype.is_signed() { value >> shift } else { (value.cast_unsigned() >> shift).cast_signed() }
+}
+
+/// Reads an integer of a known width: one byte, or a signed integer of variable length.
+pub(super) fn wide_integer(cursor: &mut Cursor<'_>, bits: u32) -> Result<u64> {
+    match bits {
+        0..=8 => Ok(u64::from(cursor.byte()?)),
+        9..=64 => Ok(cursor.signed()?.cast_unsigned()),
+        _ => Err(cursor.error(format!("integers of {bits} bits are not supported"))),
+    }
+}
+
+/// Reads a floating-point number of a dtype.
+pub(super) fn float(cursor: &mut Cursor<'_>, dtype: DType) -> Result<f64> {
+    let start = *cursor;
+    let bits = wide_integer(cursor, dtype.bits())?;
+    let bytes = &bits.to_le_bytes()[..dtype.size()];
+    let number = nxla_tensor::HostTensor::from_bytes(dtype, Vec::new(), bytes);
+    let number = number.map_err(|error| start.error(error.to_string()))?;
+    Ok(number.get(0).as_f64())
+}

@@ -1,0 +1,202 @@
+//! The reader of functions that `jax.export` serialized: a table of FlatBuffers with a portable
+//! artifact in one field.
+
+use super::syntax::Position;
+use super::{MAX_DEPTH, malformed_at};
+use crate::Result;
+
+/// The numbers of the fields of an export.
+mod field {
+    pub(super) const INPUTS: usize = 2;
+    pub(super) const OUTPUTS: usize = 4;
+    pub(super) const MODULE: usize = 13;
+    pub(super) const KEPT: usize = 15;
+}
+
+/// The numbers of the fields of a container.
+mod tree_field {
+    pub(super) const KIND: usize = 0;
+    pub(super) const CHILDREN: usize = 1;
+    pub(super) const KEYS: usize = 2;
+}
+
+/// The structure of arguments or results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tree {
+    /// A tensor.
+    Leaf,
+    /// The value `None`.
+    None,
+    /// A tuple.
+    Tuple(Vec<Tree>),
+    /// A list.
+    List(Vec<Tree>),
+    /// A dictionary.
+    Dict(Vec<(String, Tree)>),
+}
+
+/// The signature of a function that JAX exported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// The arguments: a tuple of the positional arguments and the dictionary of keyword arguments.
+    pub inputs: Tree,
+    /// The result.
+    pub outputs: Tree,
+    /// The number of the leaf of the arguments for each input of the program. JAX drops unused leaves.
+    pub kept: Vec<usize>,
+}
+
+impl Tree {
+    /// Returns the number of tensors.
+    pub fn leaves(&self) -> usize {
+        match self {
+            Tree::Leaf => 1,
+            Tree::None => 0,
+            Tree::Tuple(items) | Tree::List(items) => items.iter().map(Tree::leaves).sum(),
+            Tree::Dict(items) => items.iter().map(|(_, item)| item.leaves()).sum(),
+        }
+    }
+}
+
+/// A table of FlatBuffers. All offsets are checked against the file.
+#[derive(Clone, Copy, Debug)]
+struct Table<'a> {
+    file: &'a [u8],
+    at: usize,
+}
+
+/// Reads bytes at an offset.
+fn array<const N: usize>(file: &[u8], at: usize) -> Result<[u8; N]> {
+    let bytes = file.get(at..).and_then(|bytes| bytes.first_chunk());
+    bytes.copied().ok_or_else(|| outside(at))
+}
+
+fn outside(at: usize) -> crate::ImportError {
+    let why = "the file must be StableHLO in textual form, bytecode, or an export of JAX";
+    malformed_at(Position::Byte(at), why)
+}
+
+/// Reads a number of bytes, entries or positions.
+fn offset(file: &[u8], at: usize) -> Result<usize> {
+    Ok(usize::try_from(u32::from_le_bytes(array(file, at)?)).unwrap_or(usize::MAX))
+}
+
+impl<'a> Table<'a> {
+    /// Returns the table at the start of a file.
+    fn root(file: &'a [u8]) -> Result<Self> {
+        Ok(Self { file, at: offset(file, 0)? })
+    }
+
+    /// Returns the position of a field, if the table has it.
+    fn field(&self, number: usize) -> Result<Option<usize>> {
+        let back = i32::from_le_bytes(array(self.file, self.at)?);
+        let layout = i64::try_from(self.at).unwrap_or(i64::MAX) - i64::from(back);
+        let layout = usize::try_from(layout).map_err(|_| outside(self.at))?;
+        let size = usize::from(u16::from_le_bytes(array(self.file, layout)?));
+        let entry = 4 + 2 * number;
+        if entry + 2 > size {
+            return Ok(None);
+        }
+        let place = usize::from(u16::from_le_bytes(array(self.file, layout + entry)?));
+        Ok((place != 0).then_some(self.at + place))
+    }
+
+    /// Returns the elements of a field with a list, and the position of the first element.
+    fn list(&self, number: usize, size: usize) -> Result<Option<(&'a [u8], usize)>> {
+        let Some(field) = self.field(number)? else { return Ok(None) };
+        let vector = field.saturating_add(offset(self.file, field)?);
+        let length = offset(self.file, vector)?.saturating_mul(size);
+        let start = vector + 4;
+        let elements = self.file[start..].get(..length).ok_or_else(|| outside(start))?;
+        Ok(Some((elements, start)))
+    }
+
+    /// Returns the positions of the tables or strings in a field with a list.
+    fn references(&self, number: usize) -> Result<Vec<usize>> {
+        let Some((elements, start)) = self.list(number, 4)? else { return Ok(Vec::new()) };
+        (0..elements.len() / 4)
+            .map(|index| {
+                Ok((start + 4 * index).saturating_add(offset(self.file, start + 4 * index)?))
+            })
+            .collect()
+    }
+
+    fn child(&self, number: usize) -> Result<Option<Self>> {
+        let Some(field) = self.field(number)? else { return Ok(None) };
+        let at = field.saturating_add(offset(self.file, field)?);
+        Ok(Some(Self { at, ..*self }))
+    }
+
+    /// Reads a structure; `None` if it has a container of a class. Tables may be shared, so `budget`
+    /// limits the number of nodes.
+    fn tree(&self, budget: &mut usize, depth: usize) -> Result<Option<Tree>> {
+        if depth > MAX_DEPTH {
+            return Err(malformed_at(Position::Byte(self.at), "containers are nested too deep"));
+        }
+        let mut spend = |size| match budget.checked_sub(size) {
+            Some(left) => {
+                *budget = left;
+                Ok(())
+            }
+            None => {
+                let why = "the containers are too large for the file";
+                Err(malformed_at(Position::Byte(self.at), why))
+            }
+        };
+        spend(1)?;
+        let kind = match self.field(tree_field::KIND)? {
+            Some(at) => array::<1>(self.file, at)?[0],
+            None => 0,
+        };
+        let mut keys = Vec::new();
+        if kind == DICT {
+            for at in self.references(tree_field::KEYS)? {
+                let length = offset(self.file, at)?;
+                let text = self.file[at + 4..].get(..length).ok_or_else(|| outside(at))?;
+                spend(text.len())?;
+                keys.push(String::from_utf8_lossy(text).into_owned());
+            }
+        }
+        let mut items = Vec::new();
+        for at in self.references(tree_field::CHILDREN)? {
+            match (Self { at, ..*self }).tree(budget, depth + 1)? {
+                Some(item) => items.push(item),
+                None => return Ok(None),
+            }
+        }
+        Ok(match kind {
+            0 => Some(Tree::Leaf),
+            1 => Some(Tree::None),
+            2 => Some(Tree::Tuple(items)),
+            3 => Some(Tree::List(items)),
+            DICT if keys.len() == items.len() => {
+                Some(Tree::Dict(keys.into_iter().zip(items).collect()))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// The kind of a container that is a dictionary.
+const DICT: u8 = 4;
+
+/// Returns the portable artifact of an export and its position.
+pub(super) fn module(file: &[u8]) -> Result<(&[u8], usize)> {
+    Table::root(file)?.list(field::MODULE, 1)?.ok_or_else(|| outside(0))
+}
+
+/// Returns the signature of an export, unless it has containers of a class.
+pub(super) fn signature(file: &[u8]) -> Result<Option<Signature>> {
+    let root = Table::root(file)?;
+    let mut budget = file.len();
+    let mut tree = |number| match root.child(number)? {
+        Some(table) => table.tree(&mut budget, 0),
+        None => Ok(None),
+    };
+    let (Some(inputs), Some(outputs)) = (tree(field::INPUTS)?, tree(field::OUTPUTS)?) else {
+        return Ok(None);
+    };
+    let kept = root.list(field::KEPT, 2)?.unwrap_or_default().0.chunks_exact(2);
+    let kept = kept.map(|pair| usize::from(u16::from_le_bytes([pair[0], pair[1]]))).collect();
+    Ok(Some(Signature { inputs, outputs, kept }))
+}
