@@ -241,13 +241,13 @@ $(STAMPS)/minilm: $(STAMPS)/tools
 	@touch $@
 
 # The compiled module exists once, in one of two builds: the tests share the profile (and so the
-# compiled crates) of `cargo test`; the demo and the benches want full optimisation.
+# compiled crates) of `cargo test`; the demo and the benches want full optimization.
 $(STAMPS)/dev: $(STAMPS)/tools $(RUST_SOURCES)
 	$(call section,the compiled module)
 	$(BIN)/maturin develop --quiet
 	@rm -f $(STAMPS)/release && touch $@
 
 $(STAMPS)/release: $(STAMPS)/tools $(RUST_SOURCES)
-	$(call section,the compiled module (optimised))
+	$(call section,the compiled module (optimized))
 	$(BIN)/maturin develop --quiet --release
 	@rm -f $(STAMPS)/dev && touch $@

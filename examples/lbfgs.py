@@ -1,4 +1,4 @@
-"""Minimise Rosenbrock's function with L-BFGS, compiled whole."""
+"""Minimize Rosenbrock's function with L-BFGS, compiled whole."""
 
 import nxla as nx
 

@@ -51,7 +51,10 @@ def modules() -> list[ModuleType]:
 
 
 def examples() -> tuple[int, int, int]:
-    """Run the examples; how many there are, how many failed, and how many ask for more packages."""
+    """Run the examples; return the counts of all, of failed and of skipped ones.
+
+    Examples that need packages outside of the installed ones are skipped.
+    """
     parser = doctest.DocTestParser()
     runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)
     count = failed = skipped = 0

@@ -500,7 +500,7 @@ class _Operators:
         Raises
         ------
         ArgumentError
-            If the axes are not neighbours in increasing order.
+            If the axes are not neighbors in increasing order.
 
         Examples
         --------
@@ -605,7 +605,7 @@ class _Operators:
         Raises
         ------
         ArgumentError
-            If the axes are not neighbours in increasing order.
+            If the axes are not neighbors in increasing order.
 
         Examples
         --------
@@ -889,7 +889,7 @@ class _Operators:
     def __ne__(self, value: TensorLike, /) -> Self: ...  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
     def __hash__(self) -> int: ...
     def __getitem__(self, key: _Key | tuple[_Key, ...], /) -> Self: ...
-    # Always an error, so type checkers are to refuse it.
+    # The method always raises, so type checkers must reject its calls.
     def __delitem__(self, key: Never, /) -> NoReturn: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: dict[int, Any], /) -> Self: ...
@@ -1002,7 +1002,7 @@ class Tensor(_Operators):
 
 @final
 class Expr(_Operators):
-    # Always an error, so type checkers are to refuse it.
+    # The method always raises, so type checkers must reject its calls.
     """A tensor inside a traced function: it has a dtype and a shape, but no data yet."""
     def __setitem__(self, key: Never, value: Never, /) -> NoReturn: ...
     @property
@@ -2271,8 +2271,8 @@ def fold(
     axes: Axes | None = None,
     keep_axes: bool = False,
 ) -> Tensor | None:
-    """Folds elements with `function(element, accumulator)`. Only inside a trace; the Python package
-    traces it otherwise. Returns None if the function uses vectorized values, so that its results
+    """Folds elements with `function(element, accumulator)`. The function must be called inside a trace;
+    the Python package starts one otherwise. Returns None if the function uses vectorized values, so that its results
     differ between entries: a loop computes such a fold.
     """
 
@@ -2537,7 +2537,7 @@ def argmax(
     x : tensor_like
         Real numbers.
     axis : int or str, optional
-        The axis; by default the index is one into all elements in row-major order.
+        The axis; by default the result is the row-major index among all elements.
     keepdims : bool
         If True, keep the axis with size 1.
     tie_break : {"low", "high"}
@@ -4072,7 +4072,7 @@ def flatten(x: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
     Raises
     ------
     ArgumentError
-        If the axes are not neighbours in increasing order.
+        If the axes are not neighbors in increasing order.
 
     Examples
     --------
@@ -5645,7 +5645,7 @@ def nanargmax(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = Fa
     x : tensor_like
         Real numbers.
     axis : int or str, optional
-        The axis; by default the index is one into all elements in row-major order.
+        The axis; by default the result is the row-major index among all elements.
     keepdims : bool
         If True, keep the axis with size 1.
 

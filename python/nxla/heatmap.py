@@ -42,7 +42,7 @@ def to_heatmap(
         Real numbers, with at least one axis. Each matrix of the last two axes, vectorized ones
         among them, has a scale of its own. NaN counts as its smallest number.
     ansi_enabled : bool, optional
-        If True, draw with shades of grey, by ANSI escape sequences, or with the digits 0 to 9;
+        If True, draw with shades of gray, by ANSI escape sequences, or with the digits 0 to 9;
         by default shades if standard output is a terminal.
     ansi_whitespace : str
         The string for each number if shades are drawn; by default a double-width space.

@@ -1,5 +1,5 @@
 //! The evaluator and the reference at the edges of each dtype: element-wise ops on all numbers of
-//! the narrow dtypes, and on the numbers of the wider ones that are unlike their neighbours.
+//! the narrow dtypes, and on the numbers of the wider ones that are unlike their neighbors.
 
 use nxla::graph::{
     BinaryOp, Dot, ExprId, Graph, Op, Reduce, ReduceOp, Result, ScatterOp, UnaryOp, Window,

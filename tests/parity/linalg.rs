@@ -1,4 +1,4 @@
-//! Fourier transforms, triangular solves and factorisations of well-conditioned matrices.
+//! Fourier transforms, triangular solves and factorizations of well-conditioned matrices.
 //!
 //! Phases of factorizations may differ between backends, so the tests compare quantities that do not
 //! depend on them.

@@ -39,7 +39,7 @@ fn signed(axes: &[usize]) -> Vec<i64> {
     axes.iter().map(|&axis| i64::try_from(axis).unwrap()).collect()
 }
 
-/// Axes in another order, neighbours merged, and axes of size 1 in between.
+/// Axes in another order, neighbors merged, and axes of size 1 in between.
 fn reshape(dtype: DType) -> BoxedStrategy<Case> {
     let shapes = |sizes: &[usize]| {
         let count = sizes.len();

@@ -267,12 +267,12 @@ def test_pickling_takes_the_memory_of_tensors_as_it_is():
     assert address == np.asarray(x).__array_interface__["data"][0]
     again = pickle.loads(data, buffers=buffers)
     assert bool(nx.all(again == x).item())
-    # Writable memory is copied …
+    # Writable memory is copied.
     mutable = bytearray(buffer)
     copied = pickle.loads(data, buffers=[mutable])
     mutable[:4] = b"\1\1\1\1"
     assert copied[0].item() == 0.0
-    # … but memory that a worker has received is shared.
+    # A `Parcel` shares writable memory, because a worker receives it for this tensor only.
     data = pickle.dumps(Parcel(x), protocol=5, buffer_callback=lambda _: None)
     mutable = bytearray(buffer)
     taken = pickle.loads(data, buffers=[mutable]).tensor

@@ -7,7 +7,7 @@ import nxla as nx
 from where import on_cpu
 
 
-def normalised(x, n=nx):
+def normalized(x, n=nx):
     y = n.tanh(x) + n.sum(x * x, axis=0, keepdims=True) * 0.01
     return n.sum(y / (1 + n.max(n.abs(y), axis=1, keepdims=True)))
 
@@ -15,13 +15,13 @@ def normalised(x, n=nx):
 @pytest.mark.parametrize("seed", range(10))
 def test_a_row_over_its_largest_element(seed):
     x = np.random.default_rng(seed).normal(size=(20, 50))
-    found = nx.jit(nx.grad(normalised), compiler="xla")(x)
-    expected = nx.jit(nx.grad(normalised), compiler="evaluator")(x)
+    found = nx.jit(nx.grad(normalized), compiler="xla")(x)
+    expected = nx.jit(nx.grad(normalized), compiler="evaluator")(x)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
     place = np.unravel_index(np.argmax(np.abs(np.tanh(x))), x.shape)
     step = np.zeros_like(x)
     step[place] = 1e-6
-    slope = (normalised(x + step, np) - normalised(x - step, np)) / 2e-6
+    slope = (normalized(x + step, np) - normalized(x - step, np)) / 2e-6
     assert np.asarray(found)[place] == pytest.approx(slope, rel=1e-6)
 
 
@@ -149,11 +149,11 @@ def around_loops(x, r):
 
 FORMS = {
     "scan": lambda x: around_loops(x, 0.7),
-    "checkpoint": nx.checkpoint(normalised),
-    "products kept": nx.checkpoint(normalised, "products"),
-    "everything kept": nx.checkpoint(normalised, "everything"),
-    "cond": lambda x: nx.cond(nx.sum(x) < 1e9, lambda: normalised(x), lambda: nx.sum(x)),
-    "vmap": lambda x: nx.sum(nx.vmap(normalised)(nx.stack([x, x * 0.5]))),
+    "checkpoint": nx.checkpoint(normalized),
+    "products kept": nx.checkpoint(normalized, "products"),
+    "everything kept": nx.checkpoint(normalized, "everything"),
+    "cond": lambda x: nx.cond(nx.sum(x) < 1e9, lambda: normalized(x), lambda: nx.sum(x)),
+    "vmap": lambda x: nx.sum(nx.vmap(normalized)(nx.stack([x, x * 0.5]))),
 }
 
 
@@ -169,9 +169,9 @@ def test_extrema_inside_of_control_flow(form):
 def test_a_pull_that_runs_later():
     x = nx.tensor(np.random.default_rng(6).normal(size=(20, 50)))
     with nx.default_options(compiler="xla"):
-        _, pull = nx.vjp(nx.jit(normalised), x)
+        _, pull = nx.vjp(nx.jit(normalized), x)
         found = pull(nx.tensor(1.0, dtype=nx.float64))[0]
-    expected = nx.jit(nx.grad(normalised), compiler="evaluator")(x)
+    expected = nx.jit(nx.grad(normalized), compiler="evaluator")(x)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
 
 
@@ -179,7 +179,7 @@ def test_a_pull_that_runs_later():
 def test_functions_over_several_devices():
     mesh = nx.Mesh(data=2)
     x = np.random.default_rng(7).normal(size=(20, 50))
-    gradient = nx.grad(normalised)
+    gradient = nx.grad(normalized)
     found = nx.jit(gradient, in_shardings=mesh.sharding("data", None))(x)
     expected = nx.jit(gradient, compiler="evaluator")(x)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)

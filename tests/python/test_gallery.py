@@ -263,8 +263,8 @@ def test_hamiltonian_monte_carlo_of_a_normal_distribution():
     samples = chain(x, momenta, levels)[100:]
     close(nx.mean(samples, axis=0), mean, 0.1)
     covariance = nx.linalg.inv(precision)
-    centred = samples - mean
-    close(nx.matrix_transpose(centred) @ centred / samples.shape[0], covariance, 0.15)
+    centerd = samples - mean
+    close(nx.matrix_transpose(centerd) @ centerd / samples.shape[0], covariance, 0.15)
 
 
 def test_implicit_differentiation_by_a_rule_of_ones_own():
@@ -313,8 +313,8 @@ def test_score_matching_finds_a_normal_distribution(compiler):
         return nx.mean(nx.vmap(one)(data))
 
     mean = nx.mean(data, axis=0)
-    centred = data - mean
-    covariance = nx.matrix_transpose(centred) @ centred / data.shape[0]
+    centerd = data - mean
+    covariance = nx.matrix_transpose(centerd) @ centerd / data.shape[0]
     best = {"mean": mean, "precision": nx.linalg.inv(covariance)}
     gradient = nx.jit(nx.grad(loss), compiler=compiler)(best)
     for leaf in nx.tree.leaves(gradient):

@@ -98,15 +98,15 @@ def test_numbers_at_even_distances(dtype, compiler):
         agree(counted, nx.tensor(np.arange(0, 1, 2.0**-17), dtype=dtype), dtype)
 
 
-def test_a_normalisation_by_hand(compiler):
+def test_a_normalization_by_hand(compiler):
     """Sums over a channel cancel, so that only the rounding errors remain."""
     rng = np.random.default_rng(3)
     x = rng.normal(2.0, 1.0, (81_920, 3))
     w = rng.normal(size=(81_920, 3))
 
     def loss(x, w):
-        centred = x - nx.mean(x, axis=0, keepdims=True)
-        y = centred / nx.sqrt(nx.var(x, axis=0, keepdims=True) + 1e-5)
+        centerd = x - nx.mean(x, axis=0, keepdims=True)
+        y = centerd / nx.sqrt(nx.var(x, axis=0, keepdims=True) + 1e-5)
         return nx.mean(nx.sum(y * w, axis=1)) * 1024
 
     def gradient(dtype):

@@ -71,17 +71,17 @@ def test_optimisers(name, options, schedule):
 
 
 def test_optimisers_on_xla():
-    optimiser = nx.optim.chain(nx.optim.clip_by_global_norm(1.0), nx.optim.adam(0.05))
+    optimizer = nx.optim.chain(nx.optim.clip_by_global_norm(1.0), nx.optim.adam(0.05))
     steps = {}
     for compiler in ("evaluator", "xla"):
         with nx.default_options(compiler=compiler):
             params = nx.tree.map(nx.tensor, start())
-            state = optimiser.init(params)
+            state = optimizer.init(params)
 
             @nx.jit(donate_argnums=(0, 1))
             def step(params, state):
                 slopes = nx.grad(lambda params: loss(nx.sum, params))(params)
-                updates, state = optimiser.update(slopes, state, params)
+                updates, state = optimizer.update(slopes, state, params)
                 return nx.optim.apply_updates(params, updates), state
 
             for _ in range(3):
@@ -147,13 +147,13 @@ def test_clipping():
 def test_dtypes_stay():
     for dtype in ("bf16", "f16", "f64"):
         params = {"w": nx.ones(3, dtype=dtype)}
-        for optimiser in (
+        for optimizer in (
             nx.optim.adam(nx.optim.linear_schedule(0.1, 0.0, 5)),
             nx.optim.rmsprop(0.1, centered=True),
             nx.optim.lion(0.1),
         ):
-            state = optimiser.init(params)
-            updates, state = optimiser.update(params, state, params)
+            state = optimizer.init(params)
+            updates, state = optimizer.update(params, state, params)
             after = nx.optim.apply_updates(params, updates)
             assert str(after["w"].dtype) == dtype
             # Moments of narrow parameters are f32: their squares would overflow or vanish.

@@ -62,12 +62,12 @@ OPTIMISERS = {
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_updates_are_those_of_the_formulas(compiler, name, dtype):
-    optimiser, formula = OPTIMISERS[name]
+    optimizer, formula = OPTIMISERS[name]
     params = nx.tensor(PARAMS, dtype=dtype)
     grads = [nx.tensor(g, dtype=dtype) for g in GRADS]
     known = [np.asarray(nx.astype(g, "f64")) for g in grads]
-    step = nx.jit(optimiser.update, compiler=compiler)
-    state = optimiser.init(params)
+    step = nx.jit(optimizer.update, compiler=compiler)
+    state = optimizer.init(params)
     dtypes = [leaf.dtype for leaf in nx.tree.leaves(state)]
     wide = dtype if dtype == "f64" else "f32"
     assert {str(d) for d in dtypes} <= {wide, "s32"}

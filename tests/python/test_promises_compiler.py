@@ -179,7 +179,7 @@ def test_nothing_and_one_of_everything(compiler):
 
 def test_an_option_that_it_does_not_have_is_an_error(compiler):
     with pytest.raises(nx.OptionError, match="no option"):
-        nx.jit(lambda x: x + 1, compiler=compiler, colour="red")(1.0)
+        nx.jit(lambda x: x + 1, compiler=compiler, color="red")(1.0)
 
 
 def test_callers_on_several_threads(compiler):

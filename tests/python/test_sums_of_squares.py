@@ -97,7 +97,7 @@ NORMALISATIONS = {
 
 @pytest.mark.parametrize(("dtype", "factor"), [*SCALES[:8], ("f64", 1e150)])
 @pytest.mark.parametrize("name", NORMALISATIONS)
-def test_normalisations(compiler, name, dtype, factor):
+def test_normalizations(compiler, name, dtype, factor):
     ours, is_centred = NORMALISATIONS[name]
     values = np.concatenate([VALUES, VALUES[::-1] + 0.5]) / 4
     x = nx.tensor(values * factor, dtype=dtype)
@@ -113,7 +113,7 @@ def test_normalisations(compiler, name, dtype, factor):
 
 
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e30])
-def test_normalisations_of_equal_elements(compiler, size):
+def test_normalizations_of_equal_elements(compiler, size):
     x = nx.full((3, 4), size)
     for ours in (nx.nn.layer_norm, lambda x: nx.nn.group_norm(x, 2)):
         assert nx.jit(ours, compiler=compiler)(x).tolist() == [[0.0] * 4] * 3

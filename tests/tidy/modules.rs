@@ -133,7 +133,7 @@ struct Module {
     path: String,
     /// The paths that the file uses, from the root of the crate or from the file.
     paths: Vec<Vec<String>>,
-    /// Its names for what others define, with the path to it.
+    /// The names that the file imports, with the path of the definition of each.
     renamed: BTreeMap<String, Vec<String>>,
     /// Modules that the file imports with `*`.
     globs: Vec<Vec<String>>,

@@ -205,7 +205,7 @@ pub(crate) fn to_i64(size: usize) -> i64 {
     i64::try_from(size).expect("sizes of tensors fit in 63 bits")
 }
 
-/// Returns the size of an axis with `step - 1` elements inserted between neighbours.
+/// Returns the size of an axis with `step - 1` elements inserted between neighbors.
 pub(crate) fn dilated_size(size: usize, step: usize) -> usize {
     size.checked_sub(1).map_or(0, |gaps| gaps * step + 1)
 }

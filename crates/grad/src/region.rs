@@ -87,7 +87,9 @@ impl Copied {
         match self {
             Copied::Node(id) => *id,
             Copied::No | Copied::Tuple(_) | Copied::Dropped(_) => {
-                unreachable!("operands are copied first, and tuples are read part by part")
+                unreachable!(
+                    "operands are copied before their users, and tuples are read element by element"
+                )
             }
         }
     }

@@ -47,7 +47,7 @@ pub enum ImportErrorKind {
     Malformed {
         /// The position of the mistake.
         place: Place,
-        /// The requirement, and what was found.
+        /// The requirement, and the actual value.
         why: String,
     },
     /// All operations of the input that are not supported.

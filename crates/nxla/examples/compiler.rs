@@ -79,10 +79,10 @@ pub fn run(_: &str) -> nxla::Result<f32> {
     let small = jit(|x: Expr| x.sin().cos()).compiler(counting.clone()).set("max_nodes", 2);
     let error = small.call(1f32).expect_err("the program has three nodes");
     assert_eq!(error.to_string(), "counting: a program of 3 nodes");
-    let options = Options::new().compiler(counting).set("colour", 3);
+    let options = Options::new().compiler(counting).set("color", 3);
     assert_eq!(
         options.backend().expect_err("the compiler has another setting").to_string(),
-        "counting: no setting \"colour\""
+        "counting: no setting \"color\""
     );
     Ok((compiler.runs.load(Ordering::Relaxed) as f32 - 3.0).abs())
 }

@@ -63,7 +63,7 @@ impl Expr {
     }
 
     /// Reshapes all elements, in row-major order, to other vectorized axes and another shape. One
-    /// size in total may be open.
+    /// size among all of them may be inferred.
     ///
     /// Sizes whose product differs from the number of elements are an error.
     ///
@@ -194,7 +194,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Returns an error if the product of the sizes differs from the number of elements, or if
-    /// several sizes are open.
+    /// several sizes are inferred.
     pub fn revectorize<T: Into<NewVector>>(
         &self,
         axes: impl IntoIterator<Item = T>,

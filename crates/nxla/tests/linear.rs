@@ -59,7 +59,7 @@ fn matrices() {
 
 /// With kernels if the feature `linalg` is enabled, otherwise with simpler ops.
 #[test]
-fn factorisations() {
+fn factorizations() {
     let noise = |at: usize| ((at + 1) as f64).sin() * 43_758.545_3 % 1.0;
     let a = Tensor::new((0..2 * 70 * 60).map(noise).collect(), [2, 70, 60]).unwrap();
     let check = jit(|a: Expr| {

@@ -305,7 +305,7 @@ impl Buffer {
 }
 
 impl Inner {
-    /// Bytes of the elements, as far as they are counted.
+    /// Returns the number of bytes that are counted for the elements.
     fn byte_size(&self) -> usize {
         self.shape.size().saturating_mul(self.dtype.size())
     }

@@ -39,7 +39,7 @@ unsafe impl Send for Inner {}
 // SAFETY: see `Send`.
 unsafe impl Sync for Inner {}
 
-/// One device that programs of this process can run on. Borrowed from its [`Client`].
+/// A device that programs of this process can run on. It borrows its [`Client`].
 #[derive(Debug)]
 pub struct Device {
     raw: NonNull<PJRT_Device>,
@@ -331,7 +331,7 @@ impl End {
     }
 }
 
-/// Reads what never changes about a device, so that later questions need no call.
+/// Reads the constant properties of a device, so that later queries need no call.
 ///
 /// # Safety
 /// `raw` is a device of a living client of `plugin`.

@@ -41,7 +41,7 @@ impl Count {
         }
     }
 
-    /// Blocks until there are none, or the time is up.
+    /// Blocks until the count is zero or the deadline has passed.
     pub(crate) fn wait_until(&self, deadline: Option<Instant>) {
         let mut count = self.lock();
         while *count > 0 {

@@ -64,7 +64,7 @@ impl Driver {
                 error_name: *library.get(b"cuGetErrorName\0").map_err(missing)?,
             }
         };
-        // Its functions are used until the process ends.
+        // The library must stay loaded, because its functions are used until the process ends.
         std::mem::forget(library);
         Ok(driver)
     }
@@ -92,8 +92,10 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
+    /// Makes the context of a stream current on this thread.
+    ///
     /// # Safety
-    /// `raw` is a stream of the driver that outlives what is returned, which is dropped on this
+    /// `raw` is a stream of the driver that outlives the result, and the result is dropped on this
     /// thread.
     pub(crate) unsafe fn enter(raw: RawStream) -> Result<Stream, String> {
         let driver = Driver::get()?;
@@ -108,8 +110,8 @@ impl Stream {
         Ok(Stream { driver, raw })
     }
 
-    /// Copies to the host what all earlier work of the stream leaves at an address, and waits for
-    /// it.
+    /// Copies bytes from the device to the host after all earlier work of the stream, and waits for
+    /// the copy.
     ///
     /// # Safety
     /// `from` is the address of `to.len()` bytes of the device's memory.

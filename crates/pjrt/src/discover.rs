@@ -105,8 +105,8 @@ fn platform_name(path: &Path) -> Option<&str> {
     (is_word && !name.is_empty()).then_some(name)
 }
 
-/// The plugin for a platform of the Python environment at `prefix`: of the newest Python that has one
-/// if there are several.
+/// Returns the plugin for a platform in the Python environment at `prefix`. If several Python
+/// versions have one, the newest version is used.
 fn plugin_below(prefix: &Path, platform: &str) -> Option<PathBuf> {
     let pythons = sorted_entries(&prefix.join("lib"));
     let mut pythons = pythons.into_iter().rev().filter(|path| {

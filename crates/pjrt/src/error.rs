@@ -189,10 +189,10 @@ pub enum Error {
         /// The number of the type in `PJRT_Buffer_Type` or `XLA_FFI_DataType`.
         code: i32,
     },
-    /// A host tensor cannot be made.
+    /// A host tensor cannot be created.
     #[error(transparent)]
     Tensor(#[from] TensorError),
-    /// The memory of a buffer has been freed, or given away to a program.
+    /// The memory of a buffer was freed or donated to a program.
     #[error("the tensor has been deallocated or donated to a program")]
     Released,
     /// The buffer was donated to a call.

@@ -40,8 +40,8 @@ impl Event {
         NonNull::new(raw).map(|raw| Event { inner: Arc::new(Inner { raw, client }) })
     }
 
-    /// As [`from_raw`](Event::from_raw), but `None` also for an event that is ready, with or
-    /// without an error. That spares the common case of a short program an allocation.
+    /// Does the same as [`from_raw`](Event::from_raw), but returns `None` for an event that is
+    /// ready, with or without an error. This saves an allocation for short programs.
     ///
     /// # Safety
     /// As for [`from_raw`](Event::from_raw).

@@ -107,11 +107,11 @@ impl Client {
         unsafe { Executable::new(loaded, self, facts_of(stablehlo)) }
     }
 
-    /// Loads what [`Executable::serialize`] wrote.
+    /// Loads bytes that [`Executable::serialize`] wrote.
     ///
     /// # Errors
     /// [`Error::SerializedElsewhere`] for bytes of another compiler, [`Error::SerializedDamaged`],
-    /// [`Error::MapsExhausted`], or what the plugin reports.
+    /// [`Error::MapsExhausted`], or an error of the plugin.
     pub fn deserialize(&self, bytes: &[u8]) -> Result<Executable, Error> {
         let (facts, payload) = serialized::unwrap(self.fingerprint(), bytes)?;
         maps::check()?;
@@ -131,7 +131,7 @@ impl Client {
 }
 
 impl Executable {
-    /// Takes ownership of a loaded executable and reads what never changes about it.
+    /// Takes ownership of a loaded executable and reads its constant properties.
     ///
     /// # Safety
     /// `loaded` is alive and belongs to `client`, and this handle alone destroys it.
@@ -338,7 +338,7 @@ impl std::fmt::Debug for Executable {
     }
 }
 
-/// Owns what can be executed. Executions that still run hold what they need of it themselves.
+/// Owns the loaded executable. Running executions hold their own references to its parts.
 struct Loaded {
     raw: NonNull<PJRT_LoadedExecutable>,
     client: Client,
@@ -354,7 +354,7 @@ impl Drop for Loaded {
     }
 }
 
-/// Owns what can be asked about the program.
+/// Owns the description of the program, which answers queries.
 struct Program {
     raw: NonNull<PJRT_Executable>,
     client: Client,

@@ -31,8 +31,8 @@ use crate::value::slice;
 /// Version of XLA FFI that the handler is written for.
 const FFI_VERSION: (i32, i32) = (0, 1);
 
-/// Where an XLA keeps the tables of executions: the address of its function table, and the number
-/// of the pointer type.
+/// The type ids of the tables of executions, one for each copy of XLA: the address of the function
+/// table, and the id of the pointer type.
 static TABLE_TYPES: RwLock<Vec<(usize, i64)>> = RwLock::new(Vec::new());
 
 thread_local! {
@@ -268,7 +268,8 @@ unsafe fn answer(
     unsafe { create_error((*frame).api, code, message) }
 }
 
-/// Answers a query for the handler's version, and notes which XLA asked. False for a real call.
+/// Answers a query for the handler's version, and records which copy of XLA sent it. Returns
+/// `false` for a call.
 ///
 /// # Safety
 /// `frame` is a call frame of XLA FFI.
@@ -295,7 +296,7 @@ unsafe fn answer_metadata(frame: &XLA_FFI_CallFrame) -> bool {
     false
 }
 
-/// The stream of the device that a call belongs to.
+/// Returns the device stream of a call.
 ///
 /// # Safety
 /// `frame` is a call frame of the execute stage.

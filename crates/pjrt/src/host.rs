@@ -49,7 +49,7 @@ where
     }
 }
 
-/// One call of a host function by a running program.
+/// A call of a host function by a running program.
 #[derive(Debug)]
 pub struct HostCall<'a> {
     /// The arguments.

@@ -228,7 +228,7 @@ pub fn wait_until_all_idle() {
     wait_for_all(None);
 }
 
-/// Like [`wait_until_all_idle`], for a while; whether no program runs.
+/// Does the same as [`wait_until_all_idle`] with a time limit. Returns `true` if no program runs.
 pub fn wait_until_all_idle_for(patience: Duration) -> bool {
     wait_first_at_exit_of_this_thread();
     wait_for_all(Some(Instant::now() + patience));

@@ -18,15 +18,15 @@ pub const THRESHOLDS_VARIABLE: &str = "NXLA_MALLOC_THRESHOLDS";
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 const MMAP_BYTES: i32 = 32 << 20;
 
-/// Free bytes at the end of a heap above which glibc returns them to the system: as many as the
-/// pool of freed tensors keeps.
+/// The number of free bytes at the end of a heap above which glibc returns them to the system. It
+/// equals the size of the pool of freed tensors.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 const TRIM_BYTES: i32 = 256 << 20;
 
 /// Environment variables with which a user configures glibc's allocator.
 const USERS: [&str; 3] = ["GLIBC_TUNABLES", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"];
 
-/// Sets the thresholds, unless the environment says otherwise.
+/// Sets the thresholds, unless environment variables set them or forbid it.
 pub(crate) fn set_thresholds() {
     static FIRST: Once = Once::new();
     FIRST.call_once(|| {

@@ -114,7 +114,8 @@ fn override_value(value: &Value) -> Message {
 struct Message(Vec<u8>);
 
 impl Message {
-    /// Seven bits a byte, the lowest first; the high bit says that more follow.
+    /// Writes a varint: seven bits per byte, the lowest bits first. The high bit of a byte is set
+    /// if more bytes follow.
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);

@@ -28,13 +28,13 @@ pub struct Plugin {
 struct Inner {
     table: Table,
     attributes: Vec<(String, Value)>,
-    /// Host call support, or why there is none.
+    /// The functions for host calls, or the reason why the plugin has none.
     host_calls: Result<HostCalls, Error>,
 }
 
 /// The functions of a plugin.
 struct Table {
-    /// As resolved by the file system, so that one file is one plugin.
+    /// The path after links are resolved, so that each file is one plugin.
     path: PathBuf,
     api: PJRT_Api,
 }
@@ -138,7 +138,7 @@ impl Plugin {
         &self.inner.attributes
     }
 
-    /// One of [`attributes`](Plugin::attributes).
+    /// Returns an attribute of [`attributes`](Plugin::attributes).
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&'static Value> {
         self.inner.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value)
@@ -148,11 +148,11 @@ impl Plugin {
         self.inner.host_calls.as_ref().map_err(Clone::clone)
     }
 
-    /// Calls the function that `args` belongs to.
+    /// Calls the function of the type of `args`.
     ///
     /// # Safety
-    /// The pointers in `args` are what the function expects: live objects of this plugin, and
-    /// memory that is valid for as long as the header says.
+    /// The pointers in `args` meet the requirements of the function: they refer to live objects of
+    /// this plugin and to memory that is valid for the time that the header states.
     #[inline]
     pub(crate) unsafe fn call<A: Args>(self, args: &mut A) -> Result<(), Error> {
         // SAFETY: the caller guarantees the requirements.
@@ -219,8 +219,8 @@ impl Table {
         message.error = error;
         let mut destroy = PJRT_Error_Destroy_Args::new();
         destroy.error = error;
-        // SAFETY: `error` is alive until the last call. The message lives as long as the error, and
-        // is copied before. `PJRT_Error_GetCode` fails only for a null error, so the error that it
+        // SAFETY: `error` is alive until the last call. The message is
+        // valid until the error is destroyed, and is copied before that. `PJRT_Error_GetCode` fails only for a null error, so the error that it
         // returns is not read.
         unsafe {
             if let Some(get_code) = self.api.PJRT_Error_GetCode {

@@ -31,7 +31,7 @@ impl PrivateFolder {
         }
     }
 
-    /// Opens a folder and creates what is missing of its path, with access for its owner alone.
+    /// Opens a folder that only its owner can access, and creates missing parts of the path.
     ///
     /// # Errors
     /// Returns the error of the system if the folder cannot be created, or an error of

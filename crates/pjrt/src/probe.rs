@@ -48,7 +48,7 @@ pub(crate) fn check(path: &Path, initialize: fn(&Path)) -> Result<(), Error> {
     Ok(())
 }
 
-/// One line for the file as it is now.
+/// Returns the line of a plugin file in the list: its path, length and time of change.
 fn key_of(path: &Path) -> std::io::Result<String> {
     let file = fs::metadata(path)?;
     let changed = file.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -161,7 +161,7 @@ mod child {
     /// The outcome of a trial.
     pub(super) enum Outcome {
         Lives,
-        /// By this signal.
+        /// The process ends by this signal.
         Dies(i32),
         Unknown,
     }

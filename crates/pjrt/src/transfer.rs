@@ -27,7 +27,7 @@ use crate::traffic::{count_read, count_sent};
 /// copy.
 const LENT_BYTES: usize = 4096;
 
-/// Why a tensor that was just made can be written to.
+/// The reason why a new tensor is writable.
 pub(crate) const NEW_IS_UNIQUE: &str = "a new tensor has its memory for itself";
 
 impl Client {
@@ -283,7 +283,7 @@ pub(crate) fn byte_size(dtype: DType, shape: &Shape) -> usize {
     shape.size().saturating_mul(dtype.size())
 }
 
-/// Fills the upper bits of signed sub-byte integers with the sign, which plugins leave zero.
+/// Copies the sign of signed sub-byte integers to their upper bits, which plugins set to zero.
 fn extend_signs(dtype: DType, bytes: &mut [u8]) {
     if dtype.is_signed() && dtype.bits() < 8 {
         let unused = 8 - dtype.bits();
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
     use crate::{Plugin, discover};
 
-    /// On a CPU, reading goes through mapped memory; other devices need the ways tested here.
+    /// Reads on a CPU use mapped memory, so other devices depend on the functions tested here.
     #[test]
     fn all_ways_to_read_agree() {
         let client = Client::new(&Plugin::load(discover(None).unwrap()).unwrap(), &[]).unwrap();

@@ -90,16 +90,16 @@ pub(crate) unsafe fn from_raw(values: *const PJRT_NamedValue, len: usize) -> Vec
     attributes
 }
 
-/// A string from a pointer and a length in C; bytes that are not UTF-8 are replaced.
+/// Copies a C string of a given length; invalid UTF-8 is replaced.
 ///
 /// # Safety
 /// `data` points to `len` readable bytes, or `len` is 0.
 pub(crate) unsafe fn text(data: *const u8, len: usize) -> String {
-    // SAFETY: the caller guarantees the requirements.
+    // SAFETY: the caller guarantees that `data` points to `len` readable bytes.
     String::from_utf8_lossy(unsafe { slice(data, len) }).into_owned()
 }
 
-/// A C array. Null is accepted for an empty one, which Rust slices do not allow.
+/// Returns a C array as a slice. An empty array may be null, unlike the pointer of a Rust slice.
 ///
 /// # Safety
 /// `data` points to `len` initialized values that outlive `'a`, or `len` is 0.

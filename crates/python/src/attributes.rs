@@ -172,7 +172,7 @@ fn slice(set: &Entries<'_>, slice: &Slice) -> PyResult<()> {
     set.sizes("strides", &slice.strides)
 }
 
-/// One start for each axis; None if an operand contains it.
+/// Adds one start for each axis; a start that is an operand becomes None.
 fn starts(set: &Entries<'_>, starts: &[Start]) -> PyResult<()> {
     let starts = starts.iter().map(|start| match start {
         Start::Static(index) => Some(*index),

@@ -77,7 +77,8 @@ fn wrap(py: Python<'_>, trace: &Trace, id: ExprId) -> PyResult<Py<PyAny>> {
     PyExpr::wrap(py, RawExpr::new(trace.clone(), id))
 }
 
-/// The scope of a loop that is built by hand: its parameters, and what is computed from them.
+/// The scope of a loop that callers build by hand: its parameters and the values computed from
+/// them.
 #[pyclass(name = "Context", module = "nxla", frozen)]
 pub(crate) struct PyContext {
     trace: Trace,
@@ -171,7 +172,7 @@ fn expr_while(
         return Err(argument_error("while_", why));
     }
     let results = trace.build(|graph| {
-        // Hooks since the context was opened run once in each iteration.
+        // Hooks that were added after the context was opened run once in each iteration.
         let body = graph.traced(context.mark, body);
         let condition = graph.traced(context.mark, condition);
         graph.while_loop(context.mark, &scope, &initial, condition, body)
@@ -223,7 +224,7 @@ fn expr_parameter(
     PyExpr::wrap(py, RawExpr::with_vectors(trace, id, vectors.clone()))
 }
 
-/// One scalar, repeated over a shape.
+/// Adds a scalar that is repeated over a shape.
 #[pyfunction]
 #[pyo3(signature = (value, dtype=None, shape=None))]
 fn expr_constant(

@@ -21,7 +21,8 @@ pub(crate) struct Callable {
 }
 
 impl Callable {
-    /// Refers to a function that belongs to the jitted function of the current trace, if any.
+    /// Wraps a function. The wrapper refers to the jitted function of the current trace if this
+    /// function owns the wrapped one.
     pub(crate) fn new(function: &Bound<'_, PyAny>) -> Self {
         let strong = Arc::new(function.clone().unbind());
         let function = Arc::downgrade(&strong);

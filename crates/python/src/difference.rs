@@ -37,7 +37,7 @@ impl fmt::Display for LeafType {
     }
 }
 
-/// One difference: the path, the expected and the found value.
+/// A difference: the path, the expected value and the found value.
 struct Difference {
     path: String,
     expected: String,
@@ -75,8 +75,8 @@ impl<'a> Differences<'a> {
         self.trees(py, path, (found.tree, expected.tree), &mut cursors)
     }
 
-    /// The differences, one line each; `None` if there are none. `relation` is the text between the
-    /// found and the expected value.
+    /// Returns the differences, one per line, or `None` without differences. `relation` is the text
+    /// between the found and the expected value.
     pub(crate) fn text(&self, relation: &str) -> Option<String> {
         if self.found.is_empty() {
             return None;

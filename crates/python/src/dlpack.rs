@@ -390,7 +390,7 @@ struct DlVersioned {
 /// The memory must not be written to.
 const READ_ONLY: u64 = 1;
 
-/// The exporter made a copy for us.
+/// The exporter made a copy for this consumer.
 const IS_COPIED: u64 = 2;
 
 /// The tensor that an exported capsule keeps alive, at the address in `context`.

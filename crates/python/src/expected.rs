@@ -150,7 +150,7 @@ impl Expected {
         Self { signature: None, slots, wording: "expected", by_data }
     }
 
-    /// One tensor for each input of a program except the last ones.
+    /// Expects one tensor for each input of a program except the last `left_out` inputs.
     pub(crate) fn of_program(program: &Program, left_out: usize) -> Self {
         let inputs = program.inputs();
         let own = inputs[..inputs.len() - left_out].iter().enumerate();

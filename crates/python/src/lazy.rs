@@ -158,8 +158,8 @@ impl Lazies {
         self.0.push((position, value.clone().unbind()));
     }
 
-    /// Supplies the inputs that a program uses; all of them if there is none. Other inputs are zeros,
-    /// which nothing reads.
+    /// Supplies the inputs that a program uses, or all inputs without a program. Unused inputs are
+    /// zeros, which nothing reads.
     pub(crate) fn supply(
         &self,
         py: Python<'_>,

@@ -30,7 +30,7 @@ const NAMES: &[(&str, &str)] = &[
     ("while", "while_loop"),
 ];
 
-/// All operations whose names may differ.
+/// Returns the operations whose names may differ.
 fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     let unary = UnaryOp::ALL.iter().map(|op| (op.name(), op.public_name()));
     let binary = BinaryOp::ALL.iter().map(|op| (op.name(), op.public_name()));

@@ -197,8 +197,8 @@ fn promoted(common: Option<DType>, dtype: DType) -> Option<DType> {
     Some(common.map_or(dtype, |common| promote_keep_pred(common, dtype)))
 }
 
-/// Converts an operand that is written to elements of a dtype, or combined with them. A scalar takes
-/// the dtype of the elements if it fits, independent of other operands.
+/// Converts an operand that replaces elements of a dtype or is combined with them. A scalar is
+/// converted to the dtype of the elements if it fits; other operands keep their dtype.
 ///
 /// # Errors
 /// Returns an error for a number that fits no dtype.

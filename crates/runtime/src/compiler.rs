@@ -134,7 +134,7 @@ impl fmt::Debug for dyn Compiler {
 pub enum Purpose {
     /// The calls of a jitted function.
     Jit,
-    /// One signature, ahead of its calls.
+    /// The program is compiled for one signature before its first call.
     Compile,
     /// The steps of a stream.
     Stream,
@@ -255,8 +255,7 @@ pub struct RunContext<'a> {
     ///
     /// [`compile_program`]: crate::compile_program
     pub own_hooks: &'a [Arc<dyn HostFn>],
-    /// The inputs whose memory this run must leave alone, although the executable was compiled to
-    /// take it over.
+    /// The donated inputs whose memory this run must not reuse, although the executable can.
     pub kept: &'a [usize],
     /// Asked at each step of the evaluator, and some twenty times a second while a device is
     /// waited for; `true` stops the run.
@@ -270,7 +269,7 @@ impl fmt::Debug for RunContext<'_> {
 }
 
 impl<'a> RunContext<'a> {
-    /// With these functions for named hooks.
+    /// Creates a context with functions for named hooks.
     #[must_use]
     pub fn with_hooks(hooks: &'a BTreeMap<Arc<str>, Arc<dyn HostFn>>) -> Self {
         Self { hooks: Some(hooks), ..Self::default() }
@@ -280,7 +279,7 @@ impl<'a> RunContext<'a> {
 /// The compiler that options select.
 #[derive(Clone)]
 pub enum CompilerChoice {
-    /// The one that is registered under a name.
+    /// The compiler that is registered under a name.
     Named(Arc<str>),
     /// This compiler, also under a name that is not registered.
     Instance(Arc<dyn Compiler>),
@@ -342,7 +341,7 @@ impl From<&str> for CompilerChoice {
     }
 }
 
-/// For iteration over lists of names by reference.
+/// Supports iteration over lists of names by reference.
 impl From<&&str> for CompilerChoice {
     fn from(name: &&str) -> Self {
         CompilerChoice::from(*name)

@@ -193,7 +193,7 @@ pub fn devices() -> Result<Vec<Device>> {
     Ok(known_devices())
 }
 
-/// All devices known so far: the host and the devices of every client.
+/// Returns the devices known so far: the host and the devices of every client.
 pub fn known_devices() -> Vec<Device> {
     let clients = xla::known_clients();
     let of_clients = clients.iter().flat_map(|client| {

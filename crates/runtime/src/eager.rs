@@ -148,7 +148,7 @@ fn concrete<O: Operand>(operands: &[O]) -> Result<Inputs> {
     operands.iter().map(tensor).collect()
 }
 
-/// The program of an operation, and what runs it.
+/// The program of an operation, and its executable.
 struct Operation {
     program: Arc<Program>,
     /// Compiled by the first run.
@@ -177,7 +177,7 @@ impl Operation {
 const BYTES_PER_NODE: usize = 64;
 
 thread_local! {
-    /// Not there while the thread is in it.
+    /// The builder of the thread; `None` while the thread uses it.
     static WORKSHOP: Cell<Option<Box<Workshop>>> = const { Cell::new(None) };
 }
 

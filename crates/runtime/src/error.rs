@@ -77,7 +77,7 @@ pub enum Error {
     /// A file cannot be read or written.
     #[error("{function}: {}: {error}", path.display())]
     File {
-        /// The function as the user knows it.
+        /// The name of the function that the user called.
         function: String,
         /// The file.
         path: PathBuf,
@@ -88,7 +88,7 @@ pub enum Error {
     /// The arguments of a call are invalid.
     #[error("{function}: {why}")]
     Arguments {
-        /// The function as the user knows it.
+        /// The name of the function that the user called.
         function: String,
         /// The difference.
         why: String,
@@ -96,7 +96,7 @@ pub enum Error {
     /// Vectorized axes are invalid, or do not match the vectorized axes of other operands.
     #[error("{function}: {why}")]
     Vectors {
-        /// The function as the user knows it.
+        /// The name of the function that the user called.
         function: String,
         /// The mistake.
         why: String,
@@ -168,7 +168,7 @@ pub enum ErrorClass {
     Runtime,
     /// Damaged data.
     Format,
-    /// More memory than there is.
+    /// The memory of a device or the host is exhausted.
     Memory,
     /// A bug of this project.
     Internal,
@@ -201,8 +201,8 @@ impl Error {
         }))
     }
 
-    /// Adds the user's line to the error of an operation without one; threads of the pool do not know
-    /// lines.
+    /// Adds the user's line to the error of an operation that has none. Threads of the pool do not
+    /// know the line.
     #[must_use]
     pub fn at_line(mut self, line: impl FnOnce() -> Option<Line>) -> Self {
         if let Error::Eval(EvalError::Op { line: unknown @ None, .. }) = &mut self {

@@ -43,12 +43,12 @@ impl RawExpr {
         Self { trace, node: Some(id), vectors }
     }
 
-    /// The vectorized axes, which shape and type leave out.
+    /// Returns the vectorized axes, which are not part of the shape and the type.
     pub fn vectors(&self) -> &Vectors {
         &self.vectors
     }
 
-    /// The trace it belongs to.
+    /// Returns the trace of the expression.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }

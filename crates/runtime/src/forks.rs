@@ -27,7 +27,7 @@ thread_local! {
 /// inside of one would wait for itself.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// To be called on the thread that is about to fork the process.
+/// Prepares a fork. The thread that forks the process must call this function first.
 pub fn before_fork() {
     let until = Instant::now() + PATIENCE;
     let writing = loop {
@@ -42,7 +42,7 @@ pub fn before_fork() {
     FORKS.set(Some(writing));
 }
 
-/// To be called on the thread that has forked, in the parent.
+/// Resumes work in the parent process. The thread that has forked must call this function.
 pub fn after_fork() {
     FORKS.take();
 }

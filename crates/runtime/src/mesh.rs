@@ -297,7 +297,7 @@ impl Sharding {
         Ok(Shape::from(sizes))
     }
 
-    /// For each device of the mesh, with which element along each axis its part begins.
+    /// Returns for each device of the mesh the start of its part along each axis of a tensor.
     ///
     /// # Errors
     /// Returns the errors of [`Sharding::part`].
@@ -418,7 +418,7 @@ fn taken(whole: &HostTensor, part: &Shape, start: &[usize]) -> Result<HostTensor
     Ok(taken?.with_names(whole.names().cloned())?)
 }
 
-/// The runs of neighbouring elements of a part: where the bytes of each are in the part, and where
+/// The runs of neighboring elements of a part: where the bytes of each are in the part, and where
 /// in the whole tensor.
 fn runs<'a>(
     dtype: DType,

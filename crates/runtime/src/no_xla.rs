@@ -11,12 +11,12 @@ use crate::mesh::{Mesh, Sharding};
 use crate::options::{Options, Settings};
 use crate::tensor::RawTensor;
 
-/// No program is written for XLA.
+/// The error of lowering, which does not occur without XLA.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?}")]
 pub struct LowerError(pjrt::Never);
 
-/// None.
+/// Returns `None`, because the crate is built without XLA.
 pub(crate) fn compiler() -> Option<Arc<dyn Compiler>> {
     None
 }
@@ -26,7 +26,7 @@ pub(crate) fn installed_device(_: &Settings, _: Option<&Device>) -> Result<Optio
     Ok(None)
 }
 
-/// There is no such error.
+/// Never called, because no such error exists.
 pub(crate) fn class_of(error: &pjrt::Error) -> ErrorClass {
     match error.0 {}
 }
@@ -36,42 +36,42 @@ pub(crate) fn meet_default_client() -> Result<()> {
     Ok(())
 }
 
-/// No client has been met.
+/// Returns no clients.
 pub(crate) fn known_clients() -> Vec<pjrt::Client> {
     Vec::new()
 }
 
-/// There is no such client.
+/// Never called, because no client exists.
 pub(crate) fn ordinal(client: &pjrt::Client) -> usize {
     match client.0 {}
 }
 
-/// There is no such client.
+/// Never called, because no client exists.
 pub(crate) fn original(client: &pjrt::Client) -> pjrt::Client {
     match client.0 {}
 }
 
-/// There is no such client.
+/// Never called, because no client exists.
 pub(crate) fn leave_behind(client: &pjrt::Client) {
     match client.0 {}
 }
 
-/// There is no such client.
+/// Never called, because no client exists.
 pub(crate) fn come_back(client: &pjrt::Client) {
     match client.0 {}
 }
 
-/// There are none.
+/// Returns no devices.
 pub(crate) fn mesh_devices(_: usize, _: &Settings) -> Result<Vec<Device>> {
     compiler_named("xla").map(|_| Vec::new())
 }
 
-/// There is no such program.
+/// A program over a mesh, which does not exist without XLA.
 #[derive(Debug)]
 pub struct Divided(pjrt::Never);
 
 impl Divided {
-    /// Cannot be called, as a mesh cannot exist.
+    /// Never called, because no mesh exists.
     ///
     /// # Errors
     /// Never returns, because the function cannot be called.
@@ -85,12 +85,12 @@ impl Divided {
         match mesh.placed().0.0 {}
     }
 
-    /// There is none.
+    /// Never called, because no such program exists.
     pub fn text(&self) -> &str {
         match self.0 {}
     }
 
-    /// There is none.
+    /// Never called, because no such program exists.
     ///
     /// # Errors
     /// Never returns, because the function cannot be called.
@@ -103,7 +103,7 @@ impl Divided {
 pub mod pjrt {
     use nxla_tensor::{DType, HostTensor, Shape};
 
-    /// There is none.
+    /// A type without values.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     pub(super) enum Never {}
 

@@ -77,12 +77,13 @@ pub struct Options {
     pub compiler: Option<CompilerChoice>,
     /// Settings for the compiler.
     pub settings: Settings,
-    /// Where to run; `None` leaves it to the settings, the defaults, and then to the operands.
+    /// The device that runs programs. `None` selects the device of the settings, of the defaults or
+    /// of the operands, in this order.
     pub device: Option<Device>,
     /// Host functions for named hooks.
     pub hooks: BTreeMap<Arc<str>, Arc<dyn HostFn>>,
-    /// How programs are cut into stages that are compiled separately; `None` compiles them
-    /// whole.
+    /// The policy that cuts programs into separately compiled stages; `None` compiles whole
+    /// programs.
     pub stages: Option<Policy>,
     /// The receiver of the progress of stages.
     pub progress: Option<Progress>,
@@ -120,7 +121,7 @@ impl Options {
         Self::default()
     }
 
-    /// With this compiler, by its name or itself.
+    /// Selects a compiler, by name or as an object.
     #[must_use]
     pub fn compiler(mut self, compiler: impl Into<CompilerChoice>) -> Self {
         self.compiler = Some(compiler.into());
@@ -134,14 +135,14 @@ impl Options {
         self
     }
 
-    /// With a setting of the compiler.
+    /// Sets a setting of the compiler.
     #[must_use]
     pub fn set(mut self, name: impl Into<String>, value: impl Into<Setting>) -> Self {
         self.settings.insert(name.into(), value.into());
         self
     }
 
-    /// With a host function for the hooks of this name.
+    /// Sets the host function of the hooks with a name.
     #[must_use]
     pub fn hook(mut self, name: impl Into<Arc<str>>, function: impl HostFn + 'static) -> Self {
         self.hooks.insert(name.into(), Arc::new(function));
@@ -155,7 +156,7 @@ impl Options {
         Self { hooks: hooks.collect(), ..Self::new() }
     }
 
-    /// To be compiled in stages.
+    /// Compiles programs in stages.
     #[must_use]
     pub fn stages(mut self, policy: Policy) -> Self {
         self.stages = Some(policy);
@@ -308,7 +309,7 @@ impl Options {
         self.over(&default_options()).device_of_results()
     }
 
-    /// As [`Options::backend`], without the default options.
+    /// Does the same as [`Options::backend`], without the default options.
     fn device_of_results(&self) -> Result<Device> {
         let Engine { compiler, device } = self.engine(None)?;
         device.map_or_else(|| compiler.backend(&self.settings), Ok)
@@ -438,7 +439,7 @@ thread_local! {
     static REASSOCIATE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// How graphs that are traced on this thread simplify.
+/// Returns the options for graphs that are traced on this thread.
 pub fn graph_options() -> GraphOptions {
     GraphOptions { reassociate_floats: REASSOCIATE.get() }
 }

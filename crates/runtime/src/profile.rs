@@ -32,7 +32,7 @@ struct Recorded {
     threads: Vec<(u64, String)>,
 }
 
-/// The kind of an event: the category on a time line, the name of a span for subscribers.
+/// The kind of an event. It is the category in the profile and the name of the span for subscribers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
     /// A function is traced.
@@ -61,8 +61,8 @@ impl Work {
         }
     }
 
-    /// The span for subscribers: what happens once for a function at the level `DEBUG`, what
-    /// happens in every call at `TRACE`.
+    /// Creates the span for subscribers. Work that a function does once has the level `DEBUG`, and
+    /// work of every call has the level `TRACE`.
     #[inline]
     fn subscribed(self) -> tracing::Span {
         match self {
@@ -82,13 +82,14 @@ struct Event {
     name: Cow<'static, str>,
     work: Work,
     track: Track,
-    /// Microseconds since the beginning, and how many it took.
+    /// Microseconds since the start of the profile.
     start: f64,
+    /// Microseconds.
     duration: f64,
     details: Vec<(&'static str, String)>,
 }
 
-/// Where an event is shown.
+/// The row of a profile that shows an event.
 enum Track {
     /// A thread of this process, on which one event is inside of another.
     Thread(u64),
@@ -184,8 +185,8 @@ impl Span {
         self
     }
 
-    /// The end of the event on a device, which comes after it has been begun on this thread: the
-    /// result is called there. `None` if nothing is recorded.
+    /// Returns a function that records this event as work of a device, from the start of the span to
+    /// the call of the function. Returns `None` if nothing is recorded.
     pub fn on_device(&self, device: &str) -> Option<impl FnOnce() + Send + 'static> {
         let open = self.0.as_ref().filter(|_| is_profiled())?;
         let (name, work, begun) = (open.name.clone(), open.work, open.begun);

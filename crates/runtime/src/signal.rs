@@ -22,7 +22,7 @@ struct State {
 }
 
 impl Signal {
-    /// One of something that is not there yet.
+    /// Creates an event that is not set.
     #[must_use]
     pub fn new() -> Self {
         Self(Mutex::new(State::default()))

@@ -40,11 +40,11 @@ use crate::xla;
 /// ```
 #[derive(Clone)]
 pub enum RawTensor {
-    /// In host memory.
+    /// A tensor in host memory.
     Host(HostTensor),
-    /// In the memory of a PJRT device.
+    /// A tensor in the memory of a PJRT device.
     Device(DeviceTensor),
-    /// One of the other variants with [vectorized axes](crate::vectors). Unless stated otherwise,
+    /// A host or device tensor with [vectorized axes](crate::vectors). Unless stated otherwise,
     /// methods describe one entry.
     Vectorized(Arc<VectorTensor>),
 }

@@ -32,7 +32,7 @@ impl fmt::Debug for Trace {
 
 struct State {
     number: u64,
-    /// One lock for all of it, so that an operator takes it once.
+    /// The state of the trace, under one lock, so that an operator locks once.
     building: Mutex<Building>,
     /// The current regions that only some entries of vectorized axes enter. `building` must be locked
     /// before `lanes`.
@@ -426,7 +426,7 @@ impl Trace {
         self.lock().fail(error);
     }
 
-    /// The first error of operators, if there is one.
+    /// Returns the first error of an operator, or `None` if all have succeeded.
     pub fn failure(&self) -> Option<Error> {
         self.lock().failure.take()
     }

@@ -82,7 +82,7 @@ impl StageGraph {
     /// Serializes all stages, for [`StageGraph::from_bytes`].
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(STAGE_GRAPH);
-        // A program without outputs represents the types of its inputs.
+        // The format stores the types of the inputs as a program without outputs.
         let inputs = Program::new(&Graph::new(), self.inputs().to_vec(), &[])
             .expect("a program without outputs uses nothing");
         writer.block(&serialize::to_bytes(&inputs));

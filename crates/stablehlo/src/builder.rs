@@ -160,8 +160,10 @@ impl Cx<'_> {
         self.writer.operations("stablehlo.custom_call", operands, attributes, results)
     }
 
-    /// The type of the comparison is left to the operands' by default, but plugins that fold
-    /// constants take signed integers for unsigned ones then.
+    /// Writes a comparison with its type.
+    ///
+    /// The type is optional in StableHLO, but plugins fold unsigned constants as signed ones without
+    /// it.
     pub(crate) fn compare(&mut self, direction: &str, x: Value, y: Value) -> Value {
         let ty = self.retyped(x, DType::Pred);
         let kind = match self.dtype(x.ty).kind() {
@@ -209,7 +211,7 @@ impl Cx<'_> {
         self.writer.operation("stablehlo.transpose", &[value], attributes, ty)
     }
 
-    /// The elements of a range, which must lie inside the value.
+    /// Slices a range, which must be inside the value.
     pub(crate) fn slice(&mut self, value: Value, range: &Range<'_>) -> Value {
         let Range { starts, lengths, strides } = *range;
         let full = self.shape(value.ty).as_slice() == lengths;
@@ -322,7 +324,7 @@ impl<'a> Pad<'a> {
     }
 }
 
-/// The last axis is the one whose neighbours lie next to each other.
+/// Returns the layout in which elements along the last axis are adjacent.
 fn row_major(rank: usize) -> String {
     let axes: Vec<String> = (0..rank).rev().map(|axis| axis.to_string()).collect();
     format!("dense<[{}]> : tensor<{rank}xindex>", axes.join(", "))

@@ -38,9 +38,9 @@ impl Cx<'_> {
         })
     }
 
-    /// Converts a boolean to a number. XLA would replace a product with a boolean that it has
-    /// converted itself by a choice between the other factor and 0, although false times infinity
-    /// is NaN.
+    /// Converts a boolean to a number. A `convert` is not used, because XLA rewrites the
+    /// product of a converted boolean and `x` to a selection between `x` and 0, although false times
+    /// infinity is NaN.
     fn zero_or_one(&mut self, value: Value, dtype: DType) -> Value {
         let shape = self.shape(value.ty).clone();
         let one = self.splat(Scalar::UInt(1), dtype, &shape);

@@ -19,7 +19,7 @@ enum Symmetry {
     Odd,
     /// `f(-z) = f(z)`.
     Even,
-    /// Neither: only the imaginary part is made positive.
+    /// Neither; only the imaginary part is made positive.
     Neither,
 }
 
@@ -50,7 +50,7 @@ fn symmetry(op: UnaryOp) -> Option<Symmetry> {
 /// Real and imaginary part.
 type Parts = (Value, Value);
 
-/// Lowers an op on complex numbers, if it is one of these; `name` is what StableHLO calls it.
+/// Lowers an op on complex numbers if it is one of the ops above; `name` is its name in StableHLO.
 pub(crate) fn unary(cx: &mut Cx<'_>, op: UnaryOp, name: &str, z: Value) -> Option<Value> {
     let symmetry = symmetry(op)?;
     let mut complex = Complex::new(cx, z);

@@ -41,7 +41,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) materializers: Materializers,
     /// Functions that are called but not written yet.
     pending: VecDeque<Function<'a>>,
-    /// How exactly the present function multiplies.
+    /// The precision of products in the current function.
     pub(crate) precision: Precision,
 }
 

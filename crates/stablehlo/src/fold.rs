@@ -155,7 +155,7 @@ pub(crate) fn windows<'a>(
     Ok(results[0])
 }
 
-/// Like [`rows`], as a loop over single elements: any function will do.
+/// Does the same as [`rows`] by a loop over single elements, and accepts any function.
 fn one_by_one<'a>(
     cx: &mut Cx<'a>,
     elements: Value,
@@ -196,7 +196,7 @@ fn one_by_one<'a>(
     Ok(results[1])
 }
 
-/// One element as a scalar.
+/// Reads an element as a scalar.
 fn element_at(cx: &mut Cx<'_>, x: Value, at: &[Value]) -> Value {
     let ones: Shape = at.iter().map(|_| 1).collect();
     let ty = cx.ty(cx.dtype(x.ty), &ones);
@@ -228,7 +228,7 @@ pub(crate) fn unrolled(
     cx.concatenate(&rows, 0)
 }
 
-/// Where each element of the first window is, in row-major order.
+/// Returns the offset of each element of the first window, in row-major order.
 fn places(window: &nxla_expr::Window) -> impl Iterator<Item = SmallVec<[usize; 8]>> {
     let size: usize = window.dimensions.iter().product();
     let strides = Shape::from(&window.dimensions[..]).strides();

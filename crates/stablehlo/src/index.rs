@@ -82,7 +82,8 @@ fn static_starts(
         .collect()
 }
 
-/// One scalar per axis, all of one dtype, as dynamic slices require, which clamp them.
+/// Returns one scalar per axis, all of one dtype, because dynamic slices require this. Dynamic
+/// slices clamp the scalars.
 fn dynamic_starts(cx: &mut Cx<'_>, starts: &[Start], dynamic: &[Source], shape: &Shape) -> Values {
     let largest = shape.iter().copied().max().unwrap_or(0);
     let index = dynamic

@@ -1,4 +1,4 @@
-//! Fourier transforms and matrix factorisations.
+//! Fourier transforms and matrix factorizations.
 
 use nxla_expr::{Fft, Op, TensorType, Transform, TriangularSolve};
 use nxla_tensor::{DType, Scalar, Shape};

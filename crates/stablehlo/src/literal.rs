@@ -10,7 +10,7 @@ use nxla_tensor::{DType, HostTensor, Kind, Scalar};
 
 use crate::widen;
 
-/// One element of a dtype: `true`, `-3`, `0.1`, `0x7F800000`, `(1.0, 0.0)`.
+/// An element of a dtype: `true`, `-3`, `0.1`, `0x7F800000`, `(1.0, 0.0)`.
 pub(crate) struct Element(pub(crate) Scalar, pub(crate) DType);
 
 impl fmt::Display for Element {

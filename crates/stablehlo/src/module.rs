@@ -24,12 +24,12 @@ pub struct Module {
     pub used_inputs: Vec<usize>,
     /// The host functions that the text calls.
     pub host_calls: Vec<HostCall>,
-    /// The inputs that the caller gives up by running the text.
+    /// The inputs that a run of the module takes over.
     pub donations: Vec<Donation>,
 }
 
-/// One call of a host function in the module, by
-/// `stablehlo.custom_call @nxla_host_call(%order, %x…) {id = …}`.
+/// A call of a host function in the module, by `stablehlo.custom_call @nxla_host_call(%order, %x…)
+/// {id = …}`.
 #[derive(Clone)]
 pub struct HostCall {
     /// The attribute `id` of the call: the position in [`Module::host_calls`].

@@ -17,7 +17,8 @@ pub struct LowerOptions<'a> {
     /// Returns true for hooks that are called; other hooks are left out. By default, hooks with a
     /// function are called.
     pub active_hooks: &'a dyn Fn(&HookOp) -> bool,
-    /// For each input of the program, `true` if a result may use its memory; empty means none.
+    /// For each input of the program, `true` if a result may use its memory; empty if none is
+    /// donated.
     pub donated: &'a [bool],
     /// True if the plugin can call host functions.
     pub host_calls: bool,
@@ -30,7 +31,7 @@ pub struct LowerOptions<'a> {
     pub materialize_by_calls: bool,
     /// True if operations carry the user's line, for XLA's errors, dumps and profiles.
     pub locations: bool,
-    /// How exactly hardware multiplies `f32` in `dot` and `conv`.
+    /// The precision with which hardware multiplies `f32` in `dot` and `conv`.
     pub precision: Precision,
     /// The division of the program over several devices.
     pub partition: Option<Partition<'a>>,
@@ -40,11 +41,12 @@ pub struct LowerOptions<'a> {
 /// intermediate values.
 #[derive(Clone, Copy, Debug)]
 pub struct Partition<'a> {
-    /// The names and sizes of the axes of the mesh. Names need no quotes in MLIR's strings.
+    /// The names and sizes of the axes of the mesh. Names consist of letters, digits and `_`, so MLIR
+    /// needs no escapes.
     pub axes: &'a [(String, usize)],
-    /// One for each input.
+    /// The layout of each input.
     pub inputs: &'a [Layout],
-    /// One for each output; without them XLA decides.
+    /// The layout of each output; `None` leaves the choice to XLA.
     pub outputs: Option<&'a [Layout]>,
 }
 
@@ -86,7 +88,7 @@ pub enum Precision {
     Default,
     /// Slower and more exact.
     High,
-    /// As exact as the dtype.
+    /// The precision of the dtype.
     Highest,
 }
 

@@ -7,7 +7,8 @@ use crate::context::Cx;
 use crate::options::Partition;
 use crate::writer::Value;
 
-/// The attributes of a module for a mesh, and the mesh itself, which comes first in it.
+/// Returns the attributes of a module for a mesh, and the mesh operation at the start of the
+/// module.
 pub(crate) fn header(partition: &Partition<'_>) -> (String, String) {
     let places: usize = partition.axes.iter().map(|(_, size)| size).product();
     let attributes = format!("mhlo.num_partitions = {places} : i32, mhlo.num_replicas = 1 : i32");
@@ -21,7 +22,7 @@ pub(crate) fn attribute(layout: &Layout, shape: &Shape) -> String {
     format!("sdy.sharding = #sdy.sharding<@mesh, {}>", layout_text(layout, shape.rank()))
 }
 
-/// Adds the sharding in the note of a value to the value.
+/// Adds a sharding constraint to a value whose metadata has a sharding.
 pub(crate) fn constrain(cx: &mut Cx<'_>, metadata: &Metadata, value: Value) -> Value {
     let note = metadata.inspect.as_deref().and_then(|note| note.strip_prefix(SHARDING_NOTE));
     match (note, &cx.options.partition) {

@@ -92,7 +92,8 @@ fn arg_reduce(
     Ok(cx.convert(result, ty.dtype))
 }
 
-/// Of two pairs of a value and its position, the one with NaN or else the more extreme value.
+/// Selects one of two pairs of a value and its position: the pair with NaN, or else the pair with
+/// the more extreme value.
 fn better(
     cx: &mut Cx<'_>,
     op: ArgReduceOp,

@@ -22,12 +22,12 @@ use crate::{
 pub(crate) enum Source {
     /// A value of the block, or of one around it.
     Value(Value),
-    /// One number, not rounded to the dtype of its type yet, repeated over the shape.
+    /// A number that is repeated over the shape. It is not rounded to the dtype yet.
     Splat(Scalar, Ty),
 }
 
 impl Source {
-    /// The type as the graph knows it.
+    /// Returns the type in the graph.
     pub(crate) fn ty(self) -> Ty {
         match self {
             Source::Value(value) => value.ty,

@@ -72,7 +72,7 @@ pub(crate) const fn accumulator(dtype: DType) -> DType {
     }
 }
 
-/// The dtype of matrix factorisations, which need the range and precision of `f32` at least.
+/// The dtype of matrix factorizations, which need the range and precision of `f32` at least.
 pub(crate) const fn linalg(dtype: DType) -> DType {
     accumulator(dtype)
 }

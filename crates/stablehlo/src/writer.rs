@@ -217,7 +217,7 @@ impl Writer {
         open.results
     }
 
-    /// Begins a module, with attributes and what comes first in it where there are several devices.
+    /// Begins a module with attributes and, for several devices, with the mesh.
     pub(crate) fn begin_module(&mut self, header: Option<(String, String)>) {
         self.depth = 1;
         match header {
@@ -366,7 +366,7 @@ impl Writer {
         self.text.push(')');
     }
 
-    /// One type, or several in parentheses.
+    /// Writes a type, or several types in parentheses.
     fn type_list(&mut self, types: &[Ty]) {
         if let [ty] = types {
             return self.ty(*ty);

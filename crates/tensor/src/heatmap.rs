@@ -6,12 +6,12 @@ use crate::error::TensorError;
 use crate::host::HostTensor;
 use crate::names::type_text;
 
-/// The number of the first of the 24 shades of grey of terminals.
+/// The number of the first of the 24 shades of gray of terminals.
 const FIRST_SHADE: u32 = 232;
 const SHADES: u32 = 24;
 const DIGITS: u32 = 10;
 
-/// A heatmap of a tensor: each element is a digit from 0 to 9, or a shade of grey. The smallest
+/// A heatmap of a tensor: each element is a digit from 0 to 9, or a shade of gray. The smallest
 /// element of a matrix, in the last two axes, is the darkest and the largest the brightest; NaN
 /// counts as the smallest.
 ///
@@ -45,7 +45,7 @@ impl HostTensor {
 }
 
 impl Heatmap {
-    /// Draws elements as shades of grey, by ANSI escape sequences around the string `cell`, such as
+    /// Draws elements as shades of gray, by ANSI escape sequences around the string `cell`, such as
     /// spaces.
     #[must_use]
     pub fn shades(self, cell: impl Into<String>) -> Self {

@@ -208,7 +208,7 @@ impl HostTensor {
         }
         let shape = Shape::from(array.shape());
         HostTensor::from_frozen(T::DTYPE, shape, Frozen::promised_by(Elements(array.into_dyn())))
-            .expect("an array in memory has a valid size, and elements where they may be")
+            .expect("an aligned array in memory has a valid size and layout")
     }
 
     /// Creates a tensor of rank 0 with `value` converted by [`Scalar::cast`].

@@ -95,7 +95,7 @@ def pipeline_step(
     executor: Any = None,
     **options: Any,
 ) -> PipelineStep:
-    """Return a training step whose layers run in different places.
+    """Return a training step whose layers run on different workers.
 
     The batch is divided into parts along its first axis. The sum of their gradients is divided
     by the number of parts before each layer is updated. Only the inputs of a layer are stored

@@ -87,7 +87,7 @@ def einsum(
     *operands: Any,
     optimize: bool | str | Sequence[Any] = True,
 ) -> Tensor:
-    """Sum products over labelled axes, in Einstein's notation.
+    """Sum products over labeled axes, in Einstein's notation.
 
     Parameters
     ----------

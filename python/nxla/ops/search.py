@@ -116,7 +116,7 @@ def _runs(function: str, x: TensorLike) -> _Runs:
     x = _data(
         function,
         x,
-        "use nx.sort(x) and compare neighbours, which keeps the shape",
+        "use nx.sort(x) and compare neighbors, which keeps the shape",
     )
     flat = _core.flatten(_core.rename(x, [None] * x.ndim))
     if flat.size == 0:

@@ -1,18 +1,18 @@
-"""Gradient-based optimisation, as pure functions over containers of parameters.
+"""Gradient-based optimization, as pure functions over containers of parameters.
 
-An optimiser is a pair of functions, ``init(params)`` and ``update(grads, state, params)``, and its
+An optimizer is a pair of functions, ``init(params)`` and ``update(grads, state, params)``, and its
 state is a container like any other: it can be saved, donated and moved to devices like parameters.
 The interface, the names and the defaults are the same as in the library optax, if it has the
 function.
 
 >>> import nxla as nx
->>> optimiser = nx.optim.chain(nx.optim.clip_by_global_norm(1.0), nx.optim.adam(0.1))
+>>> optimizer = nx.optim.chain(nx.optim.clip_by_global_norm(1.0), nx.optim.adam(0.1))
 >>> params = {"w": nx.tensor([3.0, -2.0])}
->>> state = optimiser.init(params)
+>>> state = optimizer.init(params)
 >>> @nx.jit(donate_argnums=(0, 1))
 ... def step(params, state):
 ...     slopes = nx.grad(lambda params: nx.sum(params["w"] ** 2))(params)
-...     updates, state = optimiser.update(slopes, state, params)
+...     updates, state = optimizer.update(slopes, state, params)
 ...     return nx.optim.apply_updates(params, updates), state
 >>> for _ in range(200):
 ...     params, state = step(params, state)

@@ -50,15 +50,15 @@ def run(steps=200, length=32, width=64, depth=2, heads=4):
     codes = jnp.array([letters.index(letter) for letter in TEXT])
     rows = jnp.stack([codes[i : i + length + 1] for i in range(0, len(TEXT) - length, length)])
     params = init(jax.random.key(0), len(letters), length, width, depth)
-    optimiser = optax.adamw(optax.warmup_cosine_decay_schedule(0.0, 3e-3, 10, max(steps, 11)))
+    optimizer = optax.adamw(optax.warmup_cosine_decay_schedule(0.0, 3e-3, 10, max(steps, 11)))
 
     @jax.jit
     def step(params, state):
         value, slopes = jax.value_and_grad(loss)(params, rows, heads)
-        updates, state = optimiser.update(slopes, state, params)
+        updates, state = optimizer.update(slopes, state, params)
         return optax.apply_updates(params, updates), state, value
 
-    state, losses = optimiser.init(params), []
+    state, losses = optimizer.init(params), []
     for _ in range(steps):
         params, state, value = step(params, state)
         losses.append(value)

@@ -133,7 +133,7 @@ fn pad(
     match_size!(ty.dtype.size(), T => {
         let elements: &[T] = bytemuck::cast_slice(x.bytes());
         let out: &mut [T] = bytemuck::cast_slice_mut(out);
-        if let Some(first) = source.neighbours(0, source.len()) {
+        if let Some(first) = source.neighbors(0, source.len()) {
             target.write(&elements[first..first + source.len()], out);
         } else {
             let mut kept = context::filled(T::default(), source.len());

@@ -95,7 +95,7 @@ impl Strided {
     }
 
     /// The offset of `len` elements from `start` on of the row-major order, if they are contiguous.
-    pub(crate) fn neighbours(&self, start: usize, len: usize) -> Option<usize> {
+    pub(crate) fn neighbors(&self, start: usize, len: usize) -> Option<usize> {
         let inner = self.inner();
         let skip = start % inner.count.max(1);
         if inner.step != 1 || skip + len > inner.count {

@@ -140,7 +140,7 @@ impl Builder {
             Access::Strided(rule) => rule,
         };
         let size = held.ty.dtype.size();
-        let first = rule.neighbours(0, len).and_then(|first| u32::try_from(first * size).ok());
+        let first = rule.neighbors(0, len).and_then(|first| u32::try_from(first * size).ok());
         if let (Some(first), At::Arena(span)) = (first, held.at)
             && len.is_multiple_of(SHORT)
         {

@@ -136,7 +136,7 @@ impl Builder {
             return Some(result);
         };
         let bytes = source.len() * size;
-        let kept = match source.neighbours(0, source.len()) {
+        let kept = match source.neighbors(0, source.len()) {
             Some(first) => Span::new(from.at as usize + first * size, bytes),
             None => {
                 let kept = self.scratch(bytes, level);

@@ -30,7 +30,7 @@ pub(super) fn op_cost(graph: &Graph, id: ExprId, regions: f64) -> f64 {
     if let Op::While(_) = op {
         return TRIPS * regions;
     }
-    // One thread scatters, in order, so other threads would not help.
+    // A scatter runs on one thread, so it has no work for other threads.
     let is_serial = matches!(op, Op::IndexedAdd(_) | Op::IndexedPut(_));
     if is_serial { 0.0 } else { operations(graph, id).max(regions) }
 }

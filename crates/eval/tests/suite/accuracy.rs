@@ -92,7 +92,7 @@ fn check_double(what: &str, found: f64, expected: f64, units: u64) {
     check(what, (found, expected), found.to_bits().abs_diff(expected.to_bits()), units);
 }
 
-/// Results of `f32` are the rounded exact value or its neighbour.
+/// Results of `f32` are the rounded exact value or its neighbor.
 fn check_single(what: &str, found: f32, exact: f64) {
     let expected = exact as f32;
     let apart = found.to_bits().abs_diff(expected.to_bits());
@@ -210,10 +210,10 @@ fn remainders_right_below_whole_quotients_are_exact() {
     }
 }
 
-/// Kernels compute blocks of neighbours by fast functions where these apply. An element has the same bits next to
-/// any neighbours.
+/// Kernels compute blocks of neighbors by fast functions where these apply. An element has the same bits next to
+/// any neighbors.
 #[test]
-fn results_do_not_depend_on_neighbours() {
+fn results_do_not_depend_on_neighbors() {
     let mut numbers: Vec<f64> = doubles().into_iter().step_by(61).collect();
     numbers.truncate(10_007);
     let order: Vec<usize> = (0..numbers.len()).map(|at| at * 7919 % numbers.len()).collect();

@@ -462,7 +462,7 @@ fn linalg() -> Vec<Case> {
                 graph.triangular_solve(lower, ids[2], left)?,
             ])
         }),
-        case("factorisations", &[f32s([3, 3])], |graph, ids| {
+        case("factorizations", &[f32s([3, 3])], |graph, ids| {
             let definite = definite(graph, ids[0])?;
             let (p, l, u) = graph.lu(ids[0])?;
             let (q, r) = graph.qr(ids[0], false)?;
@@ -674,7 +674,7 @@ fn indices_of_a_batch() {
 }
 
 #[test]
-fn factorisations_of_a_batch() {
+fn factorizations_of_a_batch() {
     check_all(&linalg());
 }
 

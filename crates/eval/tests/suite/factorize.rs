@@ -1,4 +1,4 @@
-//! Factorisations multiply back to the matrix they came from.
+//! Factorizations multiply back to the matrix they came from.
 
 use nxla_eval::evaluate;
 use nxla_expr::{ExprId, Factorization, Graph, Op, Program, Result, TensorType, decompose};

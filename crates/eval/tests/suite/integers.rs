@@ -49,9 +49,9 @@ fn quotients_and_remainders_are_those_of_integers() {
             // Powers of two and of three and their neighbors, up to both ends of the range.
             let powers = (0..$t::BITS).map(|bit| (1 as $t).wrapping_shl(bit));
             let others = (0..).map_while(|power| (3 as $t).checked_pow(power));
-            let centres = powers.chain(others).chain([$t::MIN, $t::MAX, 0]);
+            let centers = powers.chain(others).chain([$t::MIN, $t::MAX, 0]);
             let near = |x: $t| (0..3).flat_map(move |by| [x.wrapping_add(by), x.wrapping_sub(by)]);
-            centres.flat_map(near).flat_map(|x| [x, x.wrapping_neg()]).collect()
+            centers.flat_map(near).flat_map(|x| [x, x.wrapping_neg()]).collect()
         }};
     }
     check!(u8, (u8::MIN..=u8::MAX).collect());

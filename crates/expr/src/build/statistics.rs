@@ -209,11 +209,11 @@ impl Graph {
             ));
         }
         let mean = self.new_axis(mean, -2, None)?;
-        let centred = self.subtract(x, mean).map_err(of_op(op))?;
+        let centerd = self.subtract(x, mean).map_err(of_op(op))?;
         let other =
-            if self.dtype(centred).is_complex() { self.conjugate(centred)? } else { centred };
+            if self.dtype(centerd).is_complex() { self.conjugate(centerd)? } else { centerd };
         let batch: Vec<i64> = (0..).take(rank - 2).collect();
-        let products = self.dot_general(centred, &[-2], &batch, other, &[-2], &batch)?;
+        let products = self.dot_general(centerd, &[-2], &batch, other, &[-2], &batch)?;
         let count = i128::try_from(rows).expect("a size fits in 128 bits");
         let covariance = self.divide_by(products, count - i128::from(ddof))?;
         self.as_type(covariance, dtype.to_floating())

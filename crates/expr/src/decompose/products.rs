@@ -48,7 +48,9 @@ pub fn direct_products(program: &Program) -> Result<Option<Program>> {
 /// Creates the product of the same type that reads other operands.
 fn make(graph: &mut Graph, product: Product) -> Result<ExprId> {
     let ty = product.ty(graph)?;
-    let Some(direct) = product.direct(graph) else { unreachable!("its operands can be read") };
+    let Some(direct) = product.direct(graph) else {
+        unreachable!("the caller has checked that the product can read the operands")
+    };
     let made = direct.made(graph)?;
     let made = match direct.order {
         Some(order) => graph.make(Op::Transpose(order), &[made])?,

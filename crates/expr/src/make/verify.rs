@@ -40,9 +40,9 @@ impl fmt::Display for Invariant {
         f.write_str(match self {
             Invariant::Unique => "equal nodes have equal ids",
             Invariant::Order => "operands have smaller ids",
-            Invariant::Typed => "types are what inference says",
+            Invariant::Typed => "stored types equal inferred types",
             Invariant::Unchanged => "nodes never change",
-            Invariant::Closed => "a program names only its own parameters",
+            Invariant::Closed => "a program refers only to its own parameters",
             Invariant::Simplified => "nodes are in simplified form",
             Invariant::Hooks => "hooks are listed in order",
         })

@@ -1,4 +1,4 @@
-//! Values that are known during the trace, such as shapes and what is computed from them.
+//! Values that are known during the trace: shapes, and values computed from shapes.
 
 use nxla_expr::{ExprId, Graph, Op, Program};
 use nxla_tensor::HostTensor;

@@ -21,7 +21,7 @@ const TRACED_NODES: usize = 1 << 20;
 /// Values of this many elements are folded to literals when they are known.
 const SMALL: usize = 256;
 
-/// A value of a model: a tensor, or the reason why there is none.
+/// A value of a model: a tensor, or the reason why the tensor is missing.
 pub(super) type Bound = Built<ExprId>;
 
 /// The names of one graph.

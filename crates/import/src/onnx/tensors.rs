@@ -8,7 +8,7 @@ use super::proto::Stored;
 use super::wire::{Field, Message};
 use crate::error::ImportError;
 
-/// Access to files with weights that lie beside a model. Import itself opens no files.
+/// Access to files with weights in the folder of a model. The import itself opens no files.
 pub trait External {
     /// Returns the number of bytes of a file. `location` is relative to the folder of the model and
     /// has no `..` component.

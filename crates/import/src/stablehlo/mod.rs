@@ -64,10 +64,10 @@ pub struct Module {
 /// The treatment of constant tensors of floats with different elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Weights {
-    /// They are literals of the program.
+    /// Constants are literals of the program.
     #[default]
     Constants,
-    /// They are inputs of the program, after the inputs of the main function.
+    /// Constants are inputs of the program, after the inputs of the main function.
     Inputs,
 }
 

@@ -347,7 +347,7 @@ impl Rule {
             (Rule::Descent | Rule::Momentum { .. } | Rule::Lion { .. } | Rule::Adam { .. }, _) => {
                 let (expected, found) = (self.moments(), moments.len());
                 let why = format!(
-                    "state: must come from `init` of this optimiser; got {found} moments, expected {expected}"
+                    "state: must come from `init` of this optimizer; got {found} moments, expected {expected}"
                 );
                 Err(crate::Error::Arguments { function: "step".into(), why })
             }

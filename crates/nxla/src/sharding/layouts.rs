@@ -32,7 +32,7 @@ pub trait Layouts<Kind> {
     fn sharding_of(&self, path: &str, ty: &TensorType) -> Result<Sharding>;
 }
 
-/// One sharding for all tensors.
+/// A single sharding for all tensors.
 #[derive(Debug)]
 pub enum Same {}
 

@@ -333,7 +333,7 @@ args! {
 mod tests {
     use super::*;
 
-    /// Compares `STRUCT_SIZE` with what a C compiler printed for the header.
+    /// Compares `STRUCT_SIZE` with the size that a C compiler printed for the header.
     macro_rules! assert_sizes {
         ($($name:ident = $size:literal,)*) => {
             $(assert_eq!($name::STRUCT_SIZE, $size, stringify!($name));)*

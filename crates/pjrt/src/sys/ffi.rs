@@ -66,7 +66,8 @@ c_struct! {
     }
 }
 
-/// How XLA manages values of a registered type; all null for plain pointers.
+/// The functions with which XLA manages values of a registered type; all are null for plain
+/// pointers.
 #[repr(C)]
 pub(crate) struct PJRT_FFI_Type_Info {
     pub(crate) deleter: Option<unsafe extern "C" fn(object: *mut c_void)>,
@@ -80,7 +81,7 @@ opaque! { XLA_FFI_Error XLA_FFI_ExecutionContext }
 pub(crate) type XLA_FFI_Handler =
     unsafe extern "C" fn(call_frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error;
 
-/// `XLA_FFI_Extension_Metadata`: the frame asks for the handler's version instead of a call.
+/// `XLA_FFI_Extension_Metadata`: the frame is a query for the handler's version instead of a call.
 pub(crate) const XLA_FFI_EXTENSION_METADATA: c_enum = 1;
 
 /// `XLA_FFI_ExecutionStage_EXECUTE`.
@@ -103,7 +104,7 @@ pub(crate) mod xla_ffi_attr {
     pub(crate) const STRING: c_enum = 4;
 }
 
-/// The beginning of XLA's own function table, as far as it is used.
+/// The beginning of XLA's own function table, up to the last used function.
 #[repr(C)]
 pub(crate) struct XLA_FFI_Api {
     pub(crate) struct_size: usize,
@@ -166,7 +167,7 @@ pub(crate) struct XLA_FFI_Scalar {
     pub(crate) value: *const c_void,
 }
 
-/// The beginning of what a metadata query wants filled in.
+/// The beginning of the struct that a metadata query fills.
 #[repr(C)]
 pub(crate) struct XLA_FFI_Metadata {
     pub(crate) struct_size: usize,

@@ -37,7 +37,7 @@ pub(crate) use ffi::*;
 /// Implementors are `#[repr(C)]`, their first field is `struct_size: usize`, and every field
 /// accepts the all-zero bit pattern (integers, `bool`, raw pointers, optional functions).
 pub(crate) unsafe trait CStruct: Sized {
-    /// Offset of the end of the last field: what C callers pass as `struct_size`.
+    /// The offset of the end of the last field, which C callers pass as `struct_size`.
     const STRUCT_SIZE: usize;
 
     /// The struct with every field zero or null, and `struct_size` filled in.
@@ -61,7 +61,7 @@ pub(crate) trait Args: CStruct {
     fn slot(api: &PJRT_Api) -> Slot<Self>;
 }
 
-/// One entry of the function table.
+/// An entry of the function table.
 pub(crate) type Slot<A> = Option<unsafe extern "C" fn(args: *mut A) -> *mut PJRT_Error>;
 
 /// An entry that is declared for its offset only.
@@ -148,7 +148,7 @@ pub(crate) mod host_buffer_semantics {
 /// `PJRT_Buffer_MemoryLayout_Type_Tiled`.
 pub(crate) const MEMORY_LAYOUT_TILED: c_enum = 0;
 
-/// The payload of a [`PJRT_NamedValue`]; `kind` tells which field is meant.
+/// The payload of a [`PJRT_NamedValue`]; `kind` selects the field.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) union PJRT_NamedValue_Payload {

@@ -17,7 +17,7 @@ use crate::names::engine_name;
 /// One axis.
 #[derive(Clone, Debug)]
 pub(crate) enum Axis {
-    /// By position; negative ones count from the end.
+    /// A position; a negative number counts from the end.
     Number(i64),
     /// By name.
     Name(String),
@@ -63,7 +63,10 @@ impl Axis {
         }
     }
 
-    /// The position of the axis in a tensor of a type, or why there is none of that name.
+    /// Returns the position of the axis in a tensor of a type.
+    ///
+    /// # Errors
+    /// Returns the reason if the type has no axis of this name.
     pub(crate) fn of_type(&self, ty: &TensorType) -> std::result::Result<i64, String> {
         match self {
             Axis::Number(number) => Ok(*number),

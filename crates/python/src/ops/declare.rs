@@ -129,7 +129,7 @@ macro_rules! operands_of_role {
 }
 
 operands_of_role! {
-    /// An operand of integers that says where elements are.
+    /// An operand of integers that are positions of elements.
     Positions Position;
     /// An operand that is compared with the others.
     Compared Compared;
@@ -303,11 +303,11 @@ impl From<i64> for DiagonalOffset {
 
 /// A choice by name.
 pub(crate) trait Choices: Copy + 'static {
-    /// The names, and what they stand for.
+    /// The names, each with its value.
     const ALL: &'static [(&'static str, Self)];
 }
 
-/// One of several names.
+/// A name from a fixed list.
 pub(crate) struct Choice<T>(Cow<'static, str>, std::marker::PhantomData<T>);
 
 impl<T> From<&'static str> for Choice<T> {

@@ -88,7 +88,7 @@ macro_rules! function_of_two {
     };
 }
 
-/// Adds the functions of a table to the module, and tells their names.
+/// Adds the functions of a table to the module, and defines the list of their names.
 macro_rules! table {
     ($register:ident $names:ident: $($method:ident $public:literal)*) => {
         fn $register(module: &Bound<'_, PyModule>) -> PyResult<()> {

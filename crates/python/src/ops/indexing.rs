@@ -146,7 +146,7 @@ pub(crate) fn no_deletion() -> PyErr {
     pyo3::exceptions::PyTypeError::new_err("elements of a tensor cannot be deleted")
 }
 
-/// The operands of a subscript, then what it is of, then what is written there.
+/// Returns the operands of a subscript, then the indexed value, then the new elements.
 fn update_operands(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
@@ -278,7 +278,7 @@ fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) 
     Ok(plan)
 }
 
-/// One item of a subscript.
+/// An item of a subscript.
 enum Entry<'py> {
     New,
     Ellipsis,
@@ -286,7 +286,7 @@ enum Entry<'py> {
     Slice(Bound<'py, PySlice>),
     /// Integers.
     Tensor(Value),
-    /// A mask, which indexes as many axes as it has.
+    /// A mask. It indexes as many axes as its own rank.
     Mask(RawTensor),
 }
 

@@ -279,7 +279,7 @@ functions! {
     /// Raises
     /// ------
     /// ArgumentError
-    ///     If the axes are not neighbours in increasing order.
+    ///     If the axes are not neighbors in increasing order.
     ///
     /// Examples
     /// --------

@@ -363,7 +363,7 @@ functions! {
     /// x : tensor_like
     ///     Real numbers.
     /// axis : int or str, optional
-    ///     The axis; by default the index is one into all elements in row-major order.
+    ///     The axis; by default the result is the row-major index among all elements.
     /// keepdims : bool
     ///     If True, keep the axis with size 1.
     /// tie_break : {"low", "high"}
@@ -424,8 +424,8 @@ functions! {
     ) |graph| graph.logsumexp(x, axis.as_deref(), keepdims, scale);
 }
 
-/// Folds elements with `function(element, accumulator)`. Only inside a trace; the Python package
-/// traces it otherwise. Returns None if the function uses vectorized values, so that its results
+/// Folds elements with `function(element, accumulator)`. The function must be called inside a trace;
+/// the Python package starts one otherwise. Returns None if the function uses vectorized values, so that its results
 /// differ between entries: a loop computes such a fold.
 #[pyfunction]
 #[pyo3(signature = (x, initial, function, axes=None, keep_axes=false))]

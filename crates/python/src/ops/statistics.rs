@@ -115,7 +115,7 @@ functions! {
         quantile(graph, [x, q], axis, options, false)
     };
 
-    /// Return percentiles of the elements that are not NaN; NaN where all are.
+    /// Return percentiles of the elements that are not NaN; NaN if all elements are NaN.
     ///
     /// Parameters and errors are the same as for `percentile`.
     ///
@@ -273,7 +273,7 @@ functions! {
     /// x : tensor_like
     ///     Real numbers.
     /// axis : int or str, optional
-    ///     The axis; by default the index is one into all elements in row-major order.
+    ///     The axis; by default the result is the row-major index among all elements.
     /// keepdims : bool
     ///     If True, keep the axis with size 1.
     ///

@@ -47,7 +47,7 @@ plain_arguments! {
     PaddingArg as "Padding": WindowPadding = |PaddingArg(padding)| padding;
 }
 
-/// One number for all axes, or one for each.
+/// A number for all axes, or one number for each axis.
 pub(super) enum PerAxis {
     All(i64),
     Each(Vec<i64>),

@@ -101,8 +101,8 @@ pub(super) fn cbrt(z: C) -> C {
     exp(log(z) / 3.0)
 }
 
-/// `e^(w log z)`; any number to the power of zero is one. A small integer power is a product, which
-/// has no rounded angle.
+/// Returns `e^(w log z)`, and one if `w` is zero. Small integer powers are computed as products, which
+/// avoids the rounding error of the angle.
 pub(super) fn pow(z: C, w: C) -> C {
     if w == C::ZERO {
         return C::ONE;

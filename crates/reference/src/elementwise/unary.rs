@@ -108,7 +108,7 @@ fn sign(x: Number) -> Number {
         Number::Real(x) => Number::Real(1_f64.copysign(x)),
         Number::Complex(z) if z == C::ZERO => Number::Complex(C::ZERO),
         Number::Complex(z) => {
-            // Halves, because the magnitude of two large parts may overflow.
+            // The parts are halved, because the magnitude of two large parts can overflow.
             let half = z * 0.5;
             Number::Complex(half / half.re.hypot(half.im))
         }

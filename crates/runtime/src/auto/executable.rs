@@ -23,7 +23,7 @@ use crate::xla;
 pub(crate) struct AutoExecutable {
     program: Arc<Program>,
     decision: Decision,
-    /// Where results are.
+    /// The device that holds the results.
     home: Device,
     /// The evaluator's executable, if it runs any calls.
     evaluator: Option<ExecutableHandle>,
@@ -115,7 +115,8 @@ impl AutoExecutable {
         if self.home.is_host() {
             return Ok(results);
         }
-        // Collecting a `Result` would not know the length, and grow the vector step by step.
+        // `collect` into a `Result` does not reserve the vector's memory, because its iterator has no lower
+        // size bound.
         let mut on_device = Vec::with_capacity(results.len());
         for result in &results {
             on_device.push(result.given_to(&self.home)?);

@@ -65,7 +65,7 @@ const MEASURED_RUNS: u32 = 8;
 #[derive(Default)]
 pub(crate) struct Timing {
     begun: AtomicU32,
-    /// In nanoseconds; 0 before the first run has ended.
+    /// The duration in nanoseconds; 0 before the first run has ended.
     least: Arc<AtomicU64>,
 }
 

@@ -32,7 +32,7 @@ enum State<V> {
 /// The state of a slot for a caller that claims it.
 enum Answer<V> {
     Ready(V),
-    /// It is for the caller to make.
+    /// The caller must create the value.
     Make,
     Gone,
 }
@@ -245,7 +245,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         used.store(self.clock.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// Notes the size of a new value and drops the oldest ones if there are too many bytes.
+    /// Records the size of a new value, and evicts the oldest values if the cache exceeds its
+    /// limit.
     fn account(&self, key: &K, slot: &Arc<Slot<V>>, bytes: usize) {
         let mut held = self.held();
         // The entry may have been removed while the value was made.
@@ -291,7 +292,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         drop(dropped);
     }
 
-    /// Removes all slots without a value: after a fork, the threads that made the values do not
+    /// Removes all slots without a value. After a fork, the threads that would fill them do not
     /// exist.
     pub(crate) fn forget_makers(&self) {
         let mut held = self.held();

@@ -166,7 +166,7 @@ pub struct Traced<R> {
     pub vectors: ResultVectors,
     /// Tensors that the function captures. They are the inputs after its arguments.
     pub captured: Vec<RawTensor>,
-    /// Where each of them is mentioned first.
+    /// The line of the first use of each of them.
     pub lines: Vec<Option<Line>>,
 }
 

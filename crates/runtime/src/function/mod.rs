@@ -26,7 +26,7 @@ use crate::options::{Options, default_options, graph_options, has_default_option
 use crate::tensor::RawTensor;
 use crate::trace::Trace;
 
-/// The behaviour of a function that is called while another one is traced on the thread.
+/// The behavior of a function that is called while another one is traced on the thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Conflict {
     /// Returns an error.
@@ -156,7 +156,7 @@ impl<S: Static, R> Function<S, R> {
         &self.name
     }
 
-    /// The behaviour of a call during a trace.
+    /// The behavior of a call during a trace.
     pub fn conflict(&self) -> Conflict {
         self.conflict
     }

@@ -49,7 +49,7 @@ impl StageDonations {
         &self.stages[stage.index()].donated
     }
 
-    /// The arguments among them that a run must leave alone.
+    /// Returns the donated arguments whose memory a run must not reuse.
     pub(super) fn kept(&self, stage: StageId) -> &[usize] {
         &self.stages[stage.index()].kept
     }

@@ -201,14 +201,14 @@ impl StageRunner {
     }
 }
 
-/// Where stages run.
+/// The device and the executor of stages.
 struct Where<'a> {
     executor: Option<&'a dyn StageExecutor>,
     /// Returns `true` for a stage that runs in this process with any executor.
     is_local: &'a dyn Fn(StageId) -> bool,
 }
 
-/// Runs a stage in this process; it asks at times whether it is to stop.
+/// Runs a stage in this process. The stage polls for interrupts.
 type RunHere<'a> =
     dyn Fn(StageId, Vec<RawTensor>, &Interrupt<'_>) -> Result<Vec<RawTensor>> + Sync + 'a;
 

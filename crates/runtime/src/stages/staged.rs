@@ -22,7 +22,7 @@ const NODE_BYTES: usize = 128;
 pub(crate) struct StagedExecutable {
     graph: StageGraph,
     donations: StageDonations,
-    /// One for each stage; stages with the same program share one.
+    /// The executable of each stage; stages with the same program share one.
     executables: Vec<Arc<ExecutableHandle>>,
 }
 
@@ -58,7 +58,7 @@ impl StagedExecutable {
     }
 }
 
-/// Calls a function with each number below `count`, on as many threads as there are processors.
+/// Calls a function with each number below `count`, on one thread per processor.
 fn side_by_side<T: Send>(
     count: usize,
     function: &(dyn Fn(usize) -> Result<T> + Sync),

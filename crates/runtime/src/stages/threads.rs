@@ -36,7 +36,7 @@ pub(super) fn useful(
     }
 }
 
-/// Where stages of this process run.
+/// The threads that run stages of this process.
 pub(super) struct Threads<'a, V: Send + 'static> {
     run: &'a Run<'a, V>,
     /// The channel to the threads; without threads, stages run synchronously.

@@ -40,10 +40,10 @@ pub enum StreamError {
     /// The stream was finished before all results were received.
     #[error("stream: {0} results have not been received")]
     Unreceived(usize),
-    /// It has ended.
+    /// The stream has ended.
     #[error("stream: must not be used after done")]
     Done,
-    /// It was ended without its state.
+    /// The stream was cancelled, so it has no final state.
     #[error("stream: the stream was cancelled")]
     Cancelled,
     /// A step failed. The stream has ended, and every later call reports the error.
@@ -82,7 +82,7 @@ impl fmt::Debug for Wait<'_> {
 }
 
 impl<'a> Wait<'a> {
-    /// Not at all.
+    /// Returns a wait that ends at once.
     pub fn never() -> Self {
         Self { until: Some(Instant::now()), interrupt: None }
     }
@@ -309,7 +309,8 @@ impl Stream {
         Ok(result)
     }
 
-    /// As [`Stream::receive`], for a task that is woken when it is worth asking again.
+    /// Does the same as [`Stream::receive`] without blocking. The task is woken when it should poll
+    /// again.
     pub fn poll(&self, until_closed: bool, task: &mut Context<'_>) -> Poll<Option<Outcome>> {
         let mut inner = self.lock();
         if !inner.answers_receiver(until_closed) {

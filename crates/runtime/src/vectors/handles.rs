@@ -33,8 +33,8 @@ impl RawExpr {
         self.moved(|own, ty| Ok(Move::devectorize(own, ty, keep_names)))
     }
 
-    /// All elements, in row-major order, under other vectorized axes and another shape. One size
-    /// of both together can be left open.
+    /// Reshapes all elements, in row-major order, to other vectorized axes and another shape. One
+    /// size among all of them may be inferred.
     ///
     /// # Errors
     /// Returns an error for sizes whose product differs from the number of elements or several
@@ -61,8 +61,8 @@ impl RawExpr {
         Self::aligned(exprs, "broadcast_vectors", align_ranks, true)
     }
 
-    /// One vectorized axis becomes the first axis of the entries; a value that does not have it is
-    /// repeated along it.
+    /// Makes a vectorized axis the first axis of the entries. A value without this axis is repeated
+    /// along it.
     ///
     /// # Errors
     /// Returns an error for a value of a finished trace.

@@ -150,7 +150,7 @@ impl OpenLoop {
 pub struct Repetition {
     vectors: Vectors,
     initial: Vec<Vectorized>,
-    /// For each part of the state, the values that the first iteration of each entry may use.
+    /// For each part of the state, values that are safe in the first iteration of each entry.
     safe: Vec<ExprId>,
     mark: Mark,
     scope: Scope,

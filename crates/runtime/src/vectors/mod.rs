@@ -1,8 +1,8 @@
 //! Vectorized axes: leading axes that functions do not see.
 //!
-//! A handle (a [`RawTensor`](crate::RawTensor) or an [`RawExpr`](crate::RawExpr)) whose first axes are
-//! vectorized shows the shape that is left, and every function treats it as that many tensors of
-//! this shape. Axes of several operands match by name. Graphs have only ordinary axes: a function
+//! A handle is a [`RawTensor`](crate::RawTensor) or a [`RawExpr`](crate::RawExpr). The shape of a handle
+//! omits its vectorized axes, and every function treats the handle as a batch of tensors of this
+//! shape. Axes of several operands match by name. Graphs have only ordinary axes: a function
 //! of vectorized operands is built once for one entry, and [`nxla_expr::batch`] converts it to a
 //! function of all entries, which is added to the trace.
 
@@ -30,7 +30,7 @@ pub use map::map_entries;
 pub use moves::{NewVector, Target};
 pub use tensor::VectorTensor;
 
-/// One vectorized axis.
+/// A vectorized axis.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct VectorAxis {
     /// The name that matches axes of several operands.
@@ -46,7 +46,7 @@ pub struct VectorAxis {
 pub struct Vectors(Option<Arc<[VectorAxis]>>);
 
 impl Vectors {
-    /// No vectorized axes.
+    /// The empty list of axes.
     pub const NONE: Vectors = Vectors(None);
 
     /// These axes.
@@ -62,7 +62,7 @@ impl Vectors {
         Self::new(self.iter().cloned().chain([more]))
     }
 
-    /// All but one axis.
+    /// Returns all axes except one.
     #[must_use]
     pub fn without(&self, name: &str) -> Self {
         Self::new(self.iter().filter(|axis| *axis.name != *name).cloned())

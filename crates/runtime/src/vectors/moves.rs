@@ -236,7 +236,8 @@ fn padded(
     Ok((id, vectors))
 }
 
-/// One vectorized axis as the first axis of the entries; a node that does not have it is repeated.
+/// Makes a vectorized axis the first axis of the entries. A node without this axis is repeated
+/// along it.
 pub(crate) fn separate(
     graph: &mut Graph,
     x: ExprId,

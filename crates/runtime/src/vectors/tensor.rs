@@ -82,7 +82,7 @@ impl RawTensor {
         RawTensor::Vectorized(Arc::new(VectorTensor { data: self, vectors, entry }))
     }
 
-    /// The vectorized axes, which shape and type leave out.
+    /// Returns the vectorized axes, which are not part of the shape and the type.
     #[inline]
     pub fn vectors(&self) -> &Vectors {
         static NONE: Vectors = Vectors::NONE;
@@ -92,7 +92,7 @@ impl RawTensor {
         }
     }
 
-    /// The data with vectorized axes as ordinary ones in front.
+    /// Returns the data, whose leading axes are the vectorized axes.
     #[inline]
     pub fn data(&self) -> &RawTensor {
         match self {

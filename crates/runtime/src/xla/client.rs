@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
 use crate::sync::{Shared, SharedGuard};
 
-/// Where programs are compiled for.
+/// The client and the device that a program is compiled for.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The client of a plugin.
@@ -131,7 +131,7 @@ struct Key {
 }
 
 impl Key {
-    /// Returns `true` if the file name belongs to a GPU plugin.
+    /// Returns `true` if the file name is that of a GPU plugin.
     fn is_for_gpus(&self) -> bool {
         let file = self.plugin.file_name().unwrap_or_default().to_string_lossy();
         ["cuda", "rocm", "gpu"].iter().any(|name| file.contains(name))
@@ -171,7 +171,7 @@ pub fn target(settings: &Settings) -> Result<Target> {
     Ok(Target { client, device, number: 0 })
 }
 
-/// Makes the default client, if there is a plugin.
+/// Creates the default client if a plugin is installed.
 ///
 /// # Errors
 /// Returns an error for an installed plugin that cannot be loaded or finds no device.

@@ -42,7 +42,7 @@ pub(super) struct What {
     host_calls: Vec<HostCall>,
     /// True if the program has loops that may take long.
     has_long_loops: bool,
-    /// For each output, the names of its axes, which the device does not know.
+    /// The axis names of each output, because the device does not store them.
     names: Vec<Option<Names>>,
     /// The largest values, for errors about memory; `None` for an imported module.
     values: Option<Arc<LargestValues>>,
@@ -189,10 +189,10 @@ impl XlaExecutable {
         self.execute_elsewhere(place, buffers, context)
     }
 
-    /// Executes on another thread: XLA may run the whole program on the thread that starts it, and
-    /// this one has hooks to call and interrupts to answer.
+    /// Executes on another thread. XLA may run the whole program on the thread that starts it, but the
+    /// current thread must call hooks and check for interrupts.
     ///
-    /// The end of a program with hooks is awaited, so that its caller knows if one has failed.
+    /// The method waits until a program with hooks has ended, so that it can return an error of a hook.
     fn execute_elsewhere(
         &self,
         place: &Placed,
@@ -260,7 +260,8 @@ impl Executable for XlaExecutable {
         if profile::is_profiled() {
             show_on_device(&span, &results)?;
         }
-        // Collecting results of `with_names` would not know their number, and grow step by step.
+        // `collect` into a `Result` does not reserve the vector's memory, because its iterator has no lower
+        // size bound.
         let mut tensors = Vec::with_capacity(results.len());
         for (buffer, names) in results.into_iter().zip(&self.what.names) {
             let tensor = match &self.what.values {

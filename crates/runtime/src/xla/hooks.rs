@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 /// A program that runs elsewhere, and its calls to the host.
 pub(super) struct Run(Calls<Call, Vec<Buffer>, pjrt::Error, LeftBehind>);
 
-/// One call of the host.
+/// A call of a host function.
 struct Call {
     /// The index of the host call in the program.
     place: usize,
@@ -169,7 +169,7 @@ pub(super) fn host_table(calls: &[HostCall], run: &Arc<Run>) -> HostCallTable {
     table
 }
 
-/// The arguments of a call before the values that are shown: the order.
+/// The number of arguments before the values of a hook: the order value.
 const LEADING_ARGUMENTS: usize = 1;
 
 fn take(place: usize, call: &mut Running<'_>, run: &Run) -> Result<(), String> {
@@ -198,7 +198,8 @@ thread_local! {
     static SERVING: RefCell<Vec<(Arc<Run>, bool)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// In how many runtime calls this thread is: each holds a thread of a client.
+/// Returns the number of nested runtime calls on this thread. Each of them occupies a thread of a
+/// client.
 pub(super) fn depth() -> usize {
     SERVING.with_borrow(|stack| stack.iter().filter(|(_, awaited)| *awaited).count())
 }
@@ -219,7 +220,7 @@ fn serving<T>(run: &Arc<Run>, awaited: bool, call: impl FnOnce() -> T) -> T {
 /// A program that a hook runs. Meanwhile the outer programs do not wait for other calls.
 pub(super) struct Nested(Vec<Arc<Run>>);
 
-/// To be held while a program runs; `None` outside of hooks.
+/// Returns a guard to hold while a program runs inside of a hook; `None` outside of hooks.
 pub(super) fn nested() -> Option<Nested> {
     let outer: Vec<Arc<Run>> =
         SERVING.with_borrow(|stack| stack.iter().map(|(run, _)| run.clone()).collect());

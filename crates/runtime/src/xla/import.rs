@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::options::{Options, Settings};
 use crate::tensor::RawTensor;
 
-/// A module with the types of what its function `@main` takes.
+/// A module with the types of the parameters of its function `@main`.
 #[derive(Clone, Debug)]
 pub struct Imported {
     text: Arc<str>,

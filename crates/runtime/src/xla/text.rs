@@ -12,9 +12,11 @@ use crate::compiler::CompileRequest;
 use crate::error::{Error, Result};
 use crate::options::{Options, Settings};
 
-/// A program as a StableHLO module: as it is compiled for the device of the options, or, with
-/// `portable`, without calls of this process's functions. Settings of compilers other than XLA are
-/// ignored.
+/// Returns a program as a StableHLO module.
+///
+/// The module is the one that XLA compiles for the device in the options. With `portable`, it has no
+/// calls of functions of this process, so that other processes can run it. Settings of other
+/// compilers are ignored.
 ///
 /// # Errors
 /// Returns an error for a form of an op that StableHLO lacks, a portable module of a program whose

@@ -1,4 +1,4 @@
-//! Contractions, transforms and factorisations.
+//! Contractions, transforms and factorizations.
 
 use crate::common::{assert_lines, body, lines, module, program, ty};
 use nxla_expr::build::{ConvOptions, WindowPadding};

@@ -22,7 +22,7 @@ pub(crate) fn evaluate(cx: Cx<'_>, op: &Op, ty: &TensorType) -> Result<HostTenso
 /// Counts along an axis, or through the whole tensor. Counts wrap in integers that are too
 /// narrow, as the conversion of an integer does.
 fn iota_tensor(cx: Cx<'_>, axis: Option<usize>, ty: &TensorType) -> Result<HostTensor, Fault> {
-    // The result repeats blocks: `count` numbers, each of them `inner` times.
+    // The result repeats one block, which has `count` numbers, each `inner` times.
     let (count, inner) = match axis {
         Some(axis) => (ty.shape[axis], ty.shape[axis + 1..].iter().product()),
         None => (ty.shape.size(), 1),

@@ -247,7 +247,7 @@ impl Code {
                 Feed::Single(_) | Feed::Below(_) => None,
                 Feed::Strided(bytes, rule, first) => {
                     let start = first + range.start;
-                    match rule.neighbours(start, range.len()) {
+                    match rule.neighbors(start, range.len()) {
                         Some(at) => Some(&bytes[at * size..]),
                         None => {
                             let is_same =

@@ -139,10 +139,10 @@ struct Bins<K> {
 
 impl<K: Key> Bins<K> {
     fn of_sample(len: usize, low: u32, read: Read<'_, K>) -> Self {
-        const NEIGHBOURS: usize = 4;
+        const NEIGHBORS: usize = 4;
         let mut sample = [K::default(); SAMPLE];
-        for (index, keys) in sample.chunks_exact_mut(NEIGHBOURS).enumerate() {
-            read(index * NEIGHBOURS * (len / SAMPLE), keys);
+        for (index, keys) in sample.chunks_exact_mut(NEIGHBORS).enumerate() {
+            read(index * NEIGHBORS * (len / SAMPLE), keys);
         }
         let (least, most) = extent(&sample);
         Self { least, most, shift: most.width_above(least).saturating_sub(BIN).max(low) }

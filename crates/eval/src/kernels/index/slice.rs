@@ -18,7 +18,7 @@ fn offset(
     let start = |(axis, start): (usize, &Start)| {
         let start = match start {
             Start::Static(start) => *start,
-            Start::Dynamic => dynamic.next().expect("there is an operand for each"),
+            Start::Dynamic => dynamic.next().expect("each dynamic start has an operand"),
         };
         start.clamp(0, i64::try_from(room(axis)).unwrap_or(i64::MAX)) as usize
     };

@@ -270,7 +270,7 @@ fn runs<T: Element, A: Sum, R>(
 /// Elements that are reduced in order.
 pub(super) trait Run<T>: Copy {
     fn len(self) -> usize;
-    /// `N` neighbours.
+    /// `N` neighbors.
     fn chunk<const N: usize>(self, at: usize) -> [T; N];
 }
 

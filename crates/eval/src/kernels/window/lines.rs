@@ -17,7 +17,7 @@ use crate::kernels::limits::BLOCK_ELEMENTS;
 const WIDE: usize = 64;
 const NARROW: usize = 16;
 
-/// The offsets of the elements of a window: the first, and the distance between neighbours.
+/// The offsets of the elements of a window: the first, and the distance between neighbors.
 #[derive(Clone, Copy)]
 struct Taps {
     first: usize,

@@ -240,7 +240,7 @@ impl Graph {
 
     /// Returns which singular values exceed a multiple of the largest one.
     fn is_large(&mut self, a: ExprId, s: ExprId, relative: Option<Tolerance>) -> Result<ExprId> {
-        let [.., rows, columns] = self.shape(a)[..] else { unreachable!("it has been factorised") };
+        let [.., rows, columns] = self.shape(a)[..] else { unreachable!("it has been factorized") };
         let usual = precision(self.dtype(s)) * rows.max(columns) as f64;
         let largest = self.reduce_max(s, Some(&[-1]), true)?;
         let relative = match relative.unwrap_or(Tolerance::Number(usual)) {

@@ -223,7 +223,8 @@ impl Graph {
         let nine = self.near(d, 9.0)?;
         let c = self.multiply(nine, d)?;
         let c = self.rsqrt(c)?;
-        // Elements without a distribution must not prolong the loop.
+        // An element with an invalid parameter counts as drawn, because it would otherwise never be
+        // accepted and the loop would not end.
         let (zero, finite) = (self.near(a, 0.0)?, self.is_finite(a)?);
         let positive = self.greater(a, zero)?;
         let proper = self.logical_and(finite, positive)?;

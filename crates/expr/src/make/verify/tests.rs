@@ -61,7 +61,7 @@ fn wrong_types_are_found() {
     graph.overwrite(ids[4], Op::Binary(BinaryOp::Add), &[ids[2], ids[1]], wrong);
     let violations = verify(&graph).unwrap_err();
     let expected =
-        "%4: add is stored as f64[2], inference says f32[2] (types are what inference says)";
+        "%4: add is stored as f64[2], inference says f32[2] (stored types equal inferred types)";
     assert_eq!(violations[0].to_string(), expected);
     assert_eq!(violations.len(), 1);
 }
@@ -163,7 +163,7 @@ fn violations_in_regions_name_the_way() {
     let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let expected = format!(
         "%2 in region 0 of %3 in region 0 of {corrupt}: a parameter of the open region 3 (a \
-         program names only its own parameters)"
+         program refers only to its own parameters)"
     );
     assert_eq!(texts, [expected]);
 }

@@ -191,11 +191,11 @@ impl Grid {
             let downward = sweep % 2 == 0;
             for step in 1..self.rows.len() {
                 let layer = if downward { step } else { self.rows.len() - 1 - step };
-                let neighbours = if downward { &self.above } else { &self.below };
+                let neighbors = if downward { &self.above } else { &self.below };
                 let keys: Vec<(f64, usize)> = self.rows[layer]
                     .iter()
                     .map(|&node| {
-                        let wanted = mean(&neighbours[node], |other, port| place[other] + port);
+                        let wanted = mean(&neighbors[node], |other, port| place[other] + port);
                         (wanted.unwrap_or(place[node]), node)
                     })
                     .collect();
@@ -277,11 +277,11 @@ fn number(row: &[usize], place: &mut [f64]) {
 }
 
 fn mean<'a>(
-    neighbours: impl IntoIterator<Item = &'a (usize, f64)>,
+    neighbors: impl IntoIterator<Item = &'a (usize, f64)>,
     place: impl Fn(usize, f64) -> f64,
 ) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0.0);
-    for &(node, port) in neighbours {
+    for &(node, port) in neighbors {
         sum += place(node, port);
         count += 1.0;
     }

@@ -353,8 +353,10 @@ impl Rule<'_> {
         self.graph.multiply(weights, skew)
     }
 
-    /// `(1 - x x^H) bar(x) s^-1`, the component of a change orthogonal to the columns. The further
-    /// columns `x2` of `full`, after `x`, rotate in the opposite direction: `-x2 bar(x2)^H x s^-1`.
+    /// Returns `(1 - x x^H) bar(x) s^-1`, the component of the change that is orthogonal to the columns.
+    ///
+    /// If `full` has columns `x2` in addition to those of `x`, they rotate in the opposite direction,
+    /// which adds `-x2 bar(x2)^H x s^-1`.
     fn orthogonal_part(
         &mut self,
         x: ExprId,

@@ -40,7 +40,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Builds custom calls that stand for operations of other dialects, such as `mhlo.erf`.
+    /// Builds custom calls that represent operations of other dialects, such as `mhlo.erf`.
     fn library_call(
         &mut self,
         target: &str,

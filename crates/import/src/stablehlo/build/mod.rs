@@ -67,7 +67,7 @@ pub(super) fn malformed<T>(why: impl Into<String>) -> Result<T, Fail> {
 /// A value of a function.
 #[derive(Clone, Debug)]
 pub(super) enum Slot {
-    /// Not defined yet.
+    /// The value is not defined yet.
     Undefined,
     /// The result of an operation that is not supported.
     Unsupported,

@@ -244,8 +244,8 @@ impl Builder<'_> {
             )?]));
         }
         // StableHLO selects the first of equal elements, but nxla selects the last, so the operands
-        // are reversed. The last window then starts at the edge if the padding ends with the
-        // window.
+        // are reversed. The low padding of a reversed operand is the extent of the last
+        // window beyond the operand, so that the windows cover the same elements as before.
         let shape = self.graph.shape(x).clone();
         for axis in 0..shape.rank() {
             let windows = self.graph.shape(source).get(axis).copied().unwrap_or(0);

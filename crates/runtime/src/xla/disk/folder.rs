@@ -27,7 +27,7 @@ const SECRET: &str = "secret";
 /// A file is being written for less than this; an older one was left by a process that ended.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// One executable of a folder.
+/// An executable in a folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DiskEntry {
     /// The key, as hexadecimal digits.

@@ -93,15 +93,15 @@ fn erfc_above(x: f64) -> f64 {
 #[inline(always)]
 pub(super) fn erf_inv(x: f64) -> f64 {
     let magnitude = x.abs();
-    let centre = 0.180_625 - 0.25 * x * x;
-    let centre = magnitude * (0.5 * rational(centre, CENTRE));
+    let center = 0.180_625 - 0.25 * x * x;
+    let center = magnitude * (0.5 * rational(center, CENTER));
     // `0.5 - 0.5 * magnitude` is exact.
     let w = (-log(0.5 - 0.5 * magnitude)).sqrt();
     let near = rational(w - 1.6, NEAR);
     let far = rational(w - 5.0, FAR);
     let tail = if w <= 5.0 { near } else { far };
     let tail = if magnitude == 1.0 { f64::INFINITY } else { tail };
-    let y = if magnitude <= 0.85 { centre } else { tail };
+    let y = if magnitude <= 0.85 { center } else { tail };
     (y * FRAC_1_SQRT_2).copysign(x)
 }
 
@@ -111,7 +111,7 @@ fn rational(x: f64, [above, below]: [[f64; 8]; 2]) -> f64 {
     polynomial(x, above) / polynomial(x, below)
 }
 
-const CENTRE: [[f64; 8]; 2] = [
+const CENTER: [[f64; 8]; 2] = [
     [
         2.509_080_928_730_122_7e3,
         3.343_057_558_358_813e4,

@@ -125,7 +125,7 @@ pub(super) fn pow_plain(x: f32, y: f32) -> f32 {
 pub(super) fn erf_inv(x: f32) -> f32 {
     let x = f64::from(x);
     let w = -log_wide((1.0 - x) * (1.0 + x));
-    let centre = polynomial(
+    let center = polynomial(
         w - 2.5,
         [
             -2.025_610_900_342_819_4e-11,
@@ -161,7 +161,7 @@ pub(super) fn erf_inv(x: f32) -> f32 {
             2.832_976_798_392_034_6,
         ],
     );
-    ((if w < 5.0 { centre } else { tail }) * x) as f32
+    ((if w < 5.0 { center } else { tail }) * x) as f32
 }
 
 /// Returns true if [`remainder_plain`] is exact: the quotient has at most 29 bits, so that its
