@@ -78,7 +78,7 @@ def train_step(layers, moments, step, pictures, labels):
 
 
 def batches(rng, pictures, labels):
-    """Shuffled batches of equal size; the rest of an epoch is left out."""
+    """Shuffled batches of equal size, without the incomplete last batch."""
     order = rng.permutation(len(pictures))
     for start in range(0, len(order) - BATCH + 1, BATCH):
         chosen = order[start : start + BATCH]
@@ -120,7 +120,7 @@ def largest_difference(left, right):
 
 
 def seconds_per_step(step_function, arguments, repeats):
-    """Median wall time of a step, results awaited."""
+    """Median elapsed time of a step, including the wait for its results."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -132,7 +132,7 @@ def seconds_per_step(step_function, arguments, repeats):
 
 
 def cut(node):
-    """Cuts the step behind the scores and before the update."""
+    """Cut the step after the scores and before the update."""
     if node.op != "metadata":
         return "none"
     return {"forward": "after", "update": "before"}.get(node.note, "none")

@@ -154,7 +154,7 @@ class Maker:
         return kind(depth - 1, derivatives)
 
     def leaf(self) -> Program:
-        """Return a function of the elements, or of all of them."""
+        """Return an element-wise function, or a function of all elements."""
         c = self.numbers()
         kinds: list[Program] = [
             lambda lib, x: lib.xp.sin(x) * lib.array(c),
@@ -267,7 +267,7 @@ class Maker:
 
 
 def results(lib: Library, program: Program, at: list[float], direction: list[float]) -> list[Any]:
-    """Return value, gradient and change of a program."""
+    """Return the value, the gradient and the directional derivative of a program."""
 
     def everything(x: Any) -> list[Any]:
         def function(x: Any) -> Any:
@@ -285,7 +285,7 @@ def results(lib: Library, program: Program, at: list[float], direction: list[flo
 def disagreements(
     seed: int, ours: dict[str, Library], theirs: Library, depth: int = 3
 ) -> list[str]:
-    """Return what libraries and another one disagree about."""
+    """Return the quantities in which two libraries differ."""
     maker = Maker(seed)
     program = maker.program(depth)
     at, direction = maker.numbers(), maker.numbers()

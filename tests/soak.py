@@ -60,7 +60,7 @@ TRIPS = 200_000_000
 
 
 def interrupted(compiler: str) -> None:
-    """Break off a loop by Ctrl-C: on the evaluator an endless one."""
+    """Interrupt a loop by Ctrl-C; on the evaluator the loop is endless."""
 
     def goes_on(state: tuple[nx.Tensor, nx.Tensor]) -> nx.Tensor:
         return state[0] >= 0 if compiler == "evaluator" else state[0] < TRIPS
@@ -80,7 +80,7 @@ def interrupted(compiler: str) -> None:
 
 
 def forked(_: str) -> None:
-    """Compute in a forked child."""
+    """Call a compiled function in a forked child."""
     x = nx.ones((1 << 17,))
     child = os.fork()
     if child == 0:
@@ -101,7 +101,7 @@ def forked(_: str) -> None:
 
 
 def exits(compiler: str) -> None:
-    """End an interpreter that has a stream at work."""
+    """Exit an interpreter while a stream computes."""
     done = subprocess.run([sys.executable, "-c", EXITS, compiler], timeout=120, check=False)
     stress.expect(done.returncode, 3)
 
@@ -114,7 +114,7 @@ def evicted(compiler: str) -> None:
 
 
 def large(compiler: str) -> None:
-    """Compute with a few megabytes."""
+    """Run a program with a few megabytes of data."""
     x = nx.ones((512, 512))
     stress.expect(nx.jit(lambda x: nx.sum(nx.matmul(x, x)), compiler=compiler)(x).item(), 512.0**3)
 

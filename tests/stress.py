@@ -1,6 +1,6 @@
-"""Threads that trace, compile and call functions, the same and different ones, for a while.
+"""Threads that trace, compile and call shared and separate functions for some time.
 
-Run by ``make stress``; ``python tests/stress.py --seconds 10 --threads 4`` does less. Results are
+Run by ``make stress``; ``python tests/stress.py --seconds 10 --threads 4`` is shorter. Results are
 checked, hooks count their calls, and streams stay open all the time. It fails if a result is wrong,
 if a thread makes no progress, or if memory keeps growing.
 """
@@ -27,7 +27,7 @@ ALLOWED_GROWTH = 192 << 20
 
 
 def shared(x):
-    """The function that all threads call."""
+    """The function that all threads share."""
     return nx.sum(nx.sin(x) ** 2 + nx.cos(x) ** 2)
 
 
@@ -37,7 +37,7 @@ def looped(n, x):
 
 
 class Worker:
-    """One thread, with its counts."""
+    """A thread and the counts of its calls."""
 
     def __init__(self, number: int, compilers: list[str], until: float) -> None:
         self.random = random.Random(number)
@@ -76,23 +76,23 @@ class Worker:
             self.failure = traceback.format_exc()
 
     def same(self, compiler: str) -> None:
-        """Call what every thread calls."""
+        """Call the shared function."""
         size = self.random.randrange(1, 9)
         expect(SHARED[compiler](nx.ones((size,))).item(), float(size))
 
     def different(self, compiler: str) -> None:
-        """Trace a function anew; one in a few is also new to the compiler."""
+        """Trace a new function; one in a few is also new to the compiler."""
         factor = self.random.randrange(40)
         f = nx.jit(lambda x: x * factor + 1, compiler=compiler)
         expect(f(3).item(), 3 * factor + 1)
 
     def loops(self, compiler: str) -> None:
-        """Run a loop of some trips."""
+        """Run a loop of a few iterations."""
         n = self.random.randrange(20)
         expect(LOOPED[compiler](n, 0.0).item(), float(sum(range(0, n, 2))))
 
     def hooks(self, compiler: str) -> None:
-        """Run a loop with a hook, and count."""
+        """Run a loop with a hook, and count its calls."""
         n, seen = self.random.randrange(1, 30), []
         look = lambda v: seen.append(v.item())  # noqa: E731
         f = nx.jit(lambda n: nx.fori(0, n, lambda i, s: nx.hook(s + 1, look), 0), compiler=compiler)
@@ -121,12 +121,12 @@ class Worker:
             raise AssertionError("the exception of a hook is lost")
 
     def gradients(self, compiler: str) -> None:
-        """Differentiate."""
+        """Compute a gradient."""
         x = self.random.randrange(1, 5)
         expect(GRADIENT[compiler](float(x)).item(), 3.0 * x * x)
 
     def stream(self, compiler: str) -> None:
-        """Send chunks on the stream that is open."""
+        """Send chunks to the open stream."""
         stream = self.streams[compiler]
         chunks = [self.random.randrange(10) for _ in range(5)]
         for chunk in chunks:
@@ -137,7 +137,7 @@ class Worker:
 
 
 def expect(found: object, expected: object) -> None:
-    """Check a result; floats that are computed in two orders differ a little."""
+    """Check a result; the order of float operations may change it slightly."""
     if isinstance(found, float) and isinstance(expected, float):
         same = abs(found - expected) <= 1e-4 * max(1.0, abs(expected))
     else:
@@ -147,7 +147,7 @@ def expect(found: object, expected: object) -> None:
 
 
 def memory() -> int:
-    """Return the bytes that the process has in memory."""
+    """Return the resident memory of the process in bytes."""
     with open("/proc/self/statm", encoding="ascii") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 

@@ -1,6 +1,5 @@
-//! Running programs in-process: what fuses, what reduces, and products of matrices.
-//!
-//! Throughput is in elements of the operand, for products in multiplications.
+//! Benchmarks of programs on the evaluator: fused element-wise ops, reductions and matrix products.
+//! Throughput is in elements of the operand, and in multiplications for products.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;

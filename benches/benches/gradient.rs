@@ -1,6 +1,5 @@
-//! Differentiating a chain: two sweeps over its nodes, and the derivative's nodes on top of it.
-//!
-//! Throughput is in nodes of the function, not of the derivative.
+//! Benchmark of reverse mode on a chain: two passes over its nodes, and the construction of the
+//! derivative. Throughput is in nodes of the function, not of the derivative.
 #![forbid(unsafe_code)]
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

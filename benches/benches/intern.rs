@@ -1,4 +1,4 @@
-//! Building what exists already: the node is found instead of stored.
+//! Benchmark of building nodes that exist already, which are found instead of stored.
 #![forbid(unsafe_code)]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

@@ -1,4 +1,5 @@
-//! Programs as text: StableHLO for XLA, bytes for other processes, and the form users read.
+//! Benchmarks of the forms of a program: StableHLO for XLA, bytes for other processes, and text for
+//! users.
 #![forbid(unsafe_code)]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

@@ -1,11 +1,12 @@
-//! Cutting a chain into stages: linear in nodes and boundaries together.
+//! Benchmark of splitting a chain into stages. The time is linear in the sum of nodes and
+//! boundaries.
 #![forbid(unsafe_code)]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use nxla::split::{Decision, split_with};
 use nxla_benches::{LENGTHS, chain_program};
 
-/// Few stages, and one for every tenth node.
+/// A few stages, and one stage for every ten nodes.
 const NODES_PER_STAGE: [usize; 2] = [1_000, 10];
 
 fn chains(c: &mut Criterion) {

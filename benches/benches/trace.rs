@@ -9,7 +9,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use nxla::{Expr, Program, jit};
 use nxla_benches::{LENGTHS, chain, scalar};
 
-/// The graph alone.
+/// Builds the graph only.
 fn graph(c: &mut Criterion) {
     let mut group = c.benchmark_group("trace/graph");
     for nodes in LENGTHS {
@@ -21,7 +21,7 @@ fn graph(c: &mut Criterion) {
     group.finish();
 }
 
-/// The end of a trace, which copies the needed nodes and computes the digest.
+/// Ends a trace, which copies the needed nodes and computes the digest.
 fn program(c: &mut Criterion) {
     let mut group = c.benchmark_group("trace/program");
     for nodes in LENGTHS {
@@ -34,7 +34,7 @@ fn program(c: &mut Criterion) {
     group.finish();
 }
 
-/// The same chain as a user writes it in Rust, with the handles and source lines that this brings.
+/// Builds the same chain by the public Rust functions, with their handles and source lines.
 fn expressions(c: &mut Criterion) {
     let mut group = c.benchmark_group("trace/expressions");
     for nodes in LENGTHS {

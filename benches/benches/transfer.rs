@@ -1,4 +1,5 @@
-//! Tensors to a device and back, in bytes per second; copying memory is the yardstick.
+//! Benchmarks of transfers to a device and back, in bytes per second, compared with copies of
+//! memory.
 #![forbid(unsafe_code)]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

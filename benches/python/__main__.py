@@ -75,7 +75,7 @@ def rust_figures() -> dict[str, float]:
 
 
 def print_aims(best: dict[str, dict[str, float]]) -> None:
-    """Print each aim and whether it is reached."""
+    """Print each target and whether it is met."""
     print(f"\n{'aim':<62}{'at most':>12}{'measured':>12}")
     for name, what, most in AIMS:
         ours, other = best["nxla"].get(name), what.removeprefix("of ").lower()

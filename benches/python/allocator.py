@@ -2,8 +2,8 @@
 
 Both configurations run in separate processes, alternately, because the thresholds are set once for
 a process. Each line has the milliseconds of a call, the least of the medians of the processes, and
-the page faults of a call. Run it by itself: ``python benches/python/allocator.py [WORD…]`` takes
-the programs whose name holds a word.
+the page faults of a call. Run it alone: ``python benches/python/allocator.py [WORD…]`` selects
+the programs whose name contains a word.
 """
 
 from __future__ import annotations

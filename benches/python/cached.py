@@ -1,9 +1,9 @@
-"""Time how soon a second process has MiniLM's training step, with executables kept on the disk.
+"""Time the first training step of MiniLM in a new process, with the cache on disk.
 
-Processes are started one after the other: without a folder for executables, with an empty one, with
-the one that was filled so, and JAX with what its own cache has kept. Each tells how long the first
-call took, without what a later one takes, and how much of the processors' time that was, which says
-more on a machine that does other things as well.
+The script starts processes of nxla without a cache folder, with an empty folder and with the
+filled folder, and a process of JAX with its own filled cache. Each process reports the elapsed
+time and the processor time of the first call minus those of a later call. The processor time
+depends less on the load of the machine.
 
 Run it with ``make bench`` or ``python benches/python/cached.py``.
 """

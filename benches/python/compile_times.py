@@ -8,7 +8,7 @@ module of JAX. Further columns contain the numbers of instructions after XLA's o
 marks a module with custom calls that only JAX has.
 
 Run it with ``make bench``, or by itself: ``python benches/python/compile_times.py [--dump FOLDER]
-[WORD…]`` takes the models that hold a word, and leaves in the folder what XLA dumps of both
+[WORD…]`` selects the models whose name contains a word. FOLDER receives XLA's dumps of both
 programs: ``*_after_optimizations.txt`` is the program that is run.
 """
 
@@ -30,14 +30,14 @@ WAYS = ("nxla", "imported", "jax")
 
 
 def seconds(work: Callable[[], Any]) -> float:
-    """Return how long something takes."""
+    """Return the seconds that a function takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def compile_in(way: str, model: str, text: Path, dumps: str) -> float:
-    """Compile a model one way in this process, and return the seconds."""
+    """Compile a model for one library in this process, and return the seconds."""
     from libraries import library
     from zoo import MODELS
 
@@ -63,7 +63,7 @@ def compile_in(way: str, model: str, text: Path, dumps: str) -> float:
 
 
 def turn(way: str, model: str, text: Path, dumps: Path | str) -> float | None:
-    """Return the seconds of one way in a new process, or None for an unsupported module."""
+    """Return the seconds of one library in a new process, or None for an unsupported module."""
     command = [sys.executable, __file__, "--worker", way, model, str(text), str(dumps)]
     run = subprocess.run(command, check=False, capture_output=True, text=True)
     if run.returncode == 0:
@@ -74,7 +74,7 @@ def turn(way: str, model: str, text: Path, dumps: Path | str) -> float | None:
 
 
 def instructions(dumps: Path) -> int | None:
-    """Return how many instructions the program has that XLA dumped."""
+    """Return the number of instructions of the program that XLA dumped."""
     texts = sorted(dumps.glob("*after_optimizations.txt"))
     return texts[-1].read_text(encoding="utf-8").count(" = ") if texts else None
 
@@ -85,7 +85,7 @@ def cell(value: float | None) -> str:
 
 
 def figures_of(model: str, folder: Path) -> list[float | None]:
-    """Return the milliseconds of each way, and the numbers of instructions of two ways."""
+    """Return the milliseconds of each library, and the numbers of instructions of two libraries."""
     text = folder / "jax.mlir"
     for way in WAYS:
         (folder / way).mkdir(parents=True, exist_ok=True)

@@ -2,12 +2,12 @@
 
 The MLP and MiniLM of ``zoo.py`` are trained on one device; with the batch divided among 2 and 4
 (data parallel); with the weights divided (tensor parallel); and with both on two times two. Each
-runs in a process of its own. What all of them compute is compared with what nxla computes on one
-device, and what devices tell each other is read from the compiled program. Devices of the CPU share
-its processors, so more of them are no sooner done: the figures say what dividing costs.
+configuration runs in a separate process. The script compares the results with the results of nxla
+on one device, and lists the collectives of the compiled program. Devices of the CPU share its
+processors, so the figures show the cost of division, not a speedup.
 
-Run it with ``make bench``, or by itself: ``python benches/python/devices.py [WORD…]`` takes the
-models whose name holds a word.
+Run it with ``make bench``, or by itself: ``python benches/python/devices.py [WORD…]`` selects the
+models whose name contains a word.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def all_of_it(*results: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Case:
-    """One kernel in one library."""
+    """A kernel in a library."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
@@ -64,7 +64,7 @@ class Bench:
 
     @property
     def kind(self) -> Any:
-        """The dtype as the library has it."""
+        """Return the dtype of the library."""
         return getattr(self.lib.xp, self.dtype)
 
     def by(self, **functions: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,16 +75,16 @@ class Bench:
         return functions[name]
 
     def normal(self, *shape: int, operand: int = 0) -> Any:
-        """Return normal numbers or small integers, other ones for each operand."""
+        """Return normal numbers or small integers that differ between operands."""
         start = operand * APART
         return numbers(self.dtype)[start : start + math.prod(shape)].reshape(shape)
 
     def positive(self, *shape: int) -> Any:
-        """Return numbers from a tenth on."""
+        """Return numbers of at least a tenth."""
         return np.abs(self.normal(*shape)) + np.asarray(0.1, self.dtype)
 
     def indices(self, count: int, below: int) -> Any:
-        """Return positions, in the dtype that the library likes best."""
+        """Return positions, in the default index dtype of the library."""
         dtype = np.intp if self.name == "numpy" else np.int32
         return np.random.default_rng(1).integers(0, below, count).astype(dtype)
 
@@ -105,7 +105,7 @@ class Kernel:
 
 
 def over(function: Callable[[Bench], Callable[..., Any]], operands: int = 1) -> Any:
-    """Return what makes a kernel over normal numbers, given what chooses its function."""
+    """Return a constructor of a kernel over normal numbers, given a selection of its code."""
 
     def make(b: Bench) -> Case:
         arrays = (b.normal(*b.shape, operand=operand) for operand in range(operands))
@@ -115,7 +115,7 @@ def over(function: Callable[[Bench], Callable[..., Any]], operands: int = 1) -> 
 
 
 def alike(function: Callable[..., Any], operands: int = 1) -> Any:
-    """Return what makes a kernel that all libraries write alike, given their functions."""
+    """Return a constructor of a kernel with the same code for all libraries."""
     return over(lambda b: lambda *arrays: function(b.xp, *arrays), operands)
 
 

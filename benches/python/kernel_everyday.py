@@ -17,7 +17,7 @@ SCORES = ((1, 1000), (100, 1000), (10_000, 1000))
 
 
 def distances(xp: Any, x: Any, y: Any) -> Any:
-    """Return the distance of each point to each other one."""
+    """Return the distances between all pairs of points."""
     return xp.sqrt(xp.sum((x[:, None] - y[None]) ** 2, axis=-1))
 
 
@@ -37,7 +37,7 @@ def normalized(xp: Any, x: Any) -> Any:
 
 
 def standardized(xp: Any, x: Any) -> Any:
-    """Return columns of mean 0 and deviation 1."""
+    """Return columns with mean 0 and standard deviation 1."""
     return (x - xp.mean(x, axis=0)) / xp.std(x, axis=0)
 
 
@@ -66,7 +66,7 @@ def logistic(b: Bench) -> Case:
 
 
 def spectral(b: Bench) -> Case:
-    """A derivative along the rows of a periodic plane, by its spectrum."""
+    """Compute a derivative along the rows of a periodic plane by the Fourier transform."""
     side = b.shape[0]
     waves = np.fft.fftfreq(side, 1 / side).astype(b.dtype)
 
@@ -77,13 +77,13 @@ def spectral(b: Bench) -> Case:
 
 
 def searched(b: Bench) -> Case:
-    """Where numbers belong among a thousand that are in order."""
+    """Return the insertion positions of numbers among a thousand sorted numbers."""
     among = np.linspace(-3, 3, 1000).astype(b.dtype)
     return Case(lambda x: b.xp.searchsorted(among, x), (b.normal(*b.shape),))
 
 
 def cross_entropy(b: Bench) -> Case:
-    """The mean of the negative logarithm of the right one of a thousand classes."""
+    """Return the mean cross-entropy of a thousand classes."""
     xp, (count, classes) = b.xp, b.shape
 
     def function(scores: Any, labels: Any) -> Any:

@@ -10,7 +10,7 @@ FLAT = ((1_000,), (100_000,), (10_000_000,))
 
 
 def cube_root(xp: Any, x: Any) -> Any:
-    """Return the cube root, for which the standard has no name."""
+    """Return the cube root, which the array API standard lacks."""
     return xp.cbrt(x)
 
 

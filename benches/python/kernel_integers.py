@@ -16,7 +16,7 @@ DTYPES = ("s32", "s64")
 def integers(
     function: Callable[..., Any], shapes: tuple[tuple[int, ...], ...] = FLAT, operands: int = 1
 ) -> Kernel:
-    """Return a kernel over small integers that all libraries write alike, given their functions."""
+    """Return a kernel over small integers with the same code for all libraries."""
     make = over(lambda b: lambda *arrays: function(b.xp, *arrays), operands)
     return Kernel("integer", shapes, make, DTYPES)
 

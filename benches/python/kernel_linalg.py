@@ -20,14 +20,14 @@ SIGNALS = ((1, 1024), (25, 4096), (2500, 4096))
 
 
 def convolution(x: Any, kernel: Any) -> Any:
-    """Return a 3x3 convolution as numpy users write it: patches times the kernel."""
+    """Return a 3x3 convolution in the usual form for NumPy: patches times the kernel."""
     framed = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     patches = np.lib.stride_tricks.sliding_window_view(framed, (3, 3), axis=(2, 3))
     return np.tensordot(patches, kernel, axes=((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2)
 
 
 def convolved(b: Bench) -> Case:
-    """A convolution of as many outputs as inputs, and as many channels."""
+    """A convolution with equal numbers of input and output channels."""
     channels = b.shape[1]
     arguments = (b.normal(*b.shape), b.normal(channels, channels, 3, 3, operand=1))
     return Case(b.lib.conv_same or convolution, arguments)
@@ -50,7 +50,7 @@ def filtered(b: Bench) -> Case:
 
 
 def mapped(transposed: bool) -> Any:
-    """Return a matrix times a vector, or its transpose times one."""
+    """Return the product of a matrix, or of its transpose, and a vector."""
 
     def make(b: Bench) -> Case:
         rows, columns = b.shape
@@ -114,12 +114,12 @@ def inverse(b: Bench) -> Case:
 
 
 def fft(b: Bench) -> Case:
-    """The transform of complex numbers."""
+    """The Fourier transform of complex numbers."""
     return Case(b.xp.fft.fft, (b.normal(*b.shape) + 1j * b.normal(*b.shape, operand=1),))
 
 
 def planar(b: Bench) -> Case:
-    """The transform of a plane of complex numbers."""
+    """The Fourier transform of a plane of complex numbers."""
     return Case(b.xp.fft.fft2, (b.normal(*b.shape) + 1j * b.normal(*b.shape, operand=1),))
 
 

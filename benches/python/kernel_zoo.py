@@ -35,12 +35,12 @@ def ten_operations(xp: Any, x: Any) -> Any:
 
 
 def power(exponent: float) -> Any:
-    """Return what makes the kernel of a power with a number as exponent."""
+    """Return a constructor of the kernel of a power with a number as the exponent."""
     return lambda b: Case(lambda x: x**exponent, (b.positive(*b.shape),))
 
 
 def padded(b: Bench) -> Any:
-    """Return what puts a frame of zeros around a matrix, one wide."""
+    """Return a function that pads a matrix with one zero on each side."""
     return b.by(
         numpy=lambda x: np.pad(x, 1),
         jax=lambda x: b.xp.pad(x, 1),
@@ -49,13 +49,13 @@ def padded(b: Bench) -> Any:
 
 
 def spread(b: Bench) -> Case:
-    """A row as all rows of a matrix."""
+    """Broadcast a row to all rows of a matrix."""
     row = Bench(b.name, b.lib, b.shape[1:], b.dtype)
     return copied(lambda xp, x: xp.broadcast_to(x, b.shape))(row)
 
 
 def pooled(x: Any) -> Any:
-    """Return the largest of each square of two by two, as numpy does it fastest."""
+    """Return the maximum of each 2x2 window, by the fastest method of NumPy."""
     upper = np.maximum(x[..., ::2, ::2], x[..., ::2, 1::2])
     return np.maximum(upper, np.maximum(x[..., 1::2, ::2], x[..., 1::2, 1::2]))
 
@@ -66,26 +66,26 @@ def running_sum(b: Bench) -> Any:
 
 
 def normed(b: Bench) -> Case:
-    """A layer norm over the last axis, written out."""
+    """Compute a layer norm over the last axis from basic operations."""
     width = b.shape[-1]
     operands = (b.normal(*b.shape), b.normal(width, operand=1), b.normal(width, operand=2))
     return Case(lambda x, weight, bias: layer_norm(b.xp, x, weight, bias, 1e-5), operands)
 
 
 def log_of_sum_of_exp(xp: Any, x: Any) -> Any:
-    """The logarithm of the sum of powers of each row, without overflow."""
+    """Compute the logarithm of the sum of exponentials of each row, without overflow."""
     largest = xp.max(x, axis=1, keepdims=True)
     return xp.log(xp.sum(xp.exp(x - largest), axis=1)) + largest[:, 0]
 
 
 def gather(b: Bench) -> Case:
-    """As many elements as there are, from anywhere."""
+    """Gather as many elements as the tensor has, from random positions."""
     (size,) = b.shape
     return Case(lambda x, i: b.xp.take(x, i, axis=0), (b.normal(size), b.indices(size, size)))
 
 
 def scatter(b: Bench, ufunc: Any, method: str) -> Case:
-    """As many numbers as there are elements, combined with some of them."""
+    """Combine as many numbers as the tensor has elements with elements at random positions."""
 
     def in_place(x: Any, i: Any, updates: Any) -> Any:
         result = x.copy()
@@ -118,7 +118,7 @@ def dynamic_slice(b: Bench) -> Case:
 
 
 def argsort(b: Bench) -> Case:
-    """The order of numbers; equal ones may come in any."""
+    """Sort indices; the order of equal numbers is not compared."""
     x = b.normal(*b.shape)
     return Case(
         lambda x: b.xp.argsort(x, stable=False), (x,), essence=lambda order: (x[np.asarray(order)],)
@@ -126,7 +126,7 @@ def argsort(b: Bench) -> Case:
 
 
 def top_k(b: Bench) -> Case:
-    """The 100 largest numbers and where they are."""
+    """The 100 largest numbers and their positions."""
 
     def partitioned(x: Any) -> Any:
         largest = np.argpartition(x, -100)[-100:]
@@ -143,7 +143,10 @@ def top_k(b: Bench) -> Case:
 
 
 def drawn(b: Bench, which: str) -> Case:
-    """Random numbers: libraries draw others, so mean and deviation are compared, and roughly."""
+    """Draw random numbers.
+
+    The generators differ, so only mean and deviation are compared, with a large tolerance.
+    """
 
     def summary(x: Any) -> tuple[Any, ...]:
         x = np.asarray(x, np.float64)
@@ -169,12 +172,12 @@ def drawn(b: Bench, which: str) -> Case:
 
 
 def iota(b: Bench) -> Case:
-    """The numbers from zero on."""
+    """Count from zero."""
     return Case(lambda: b.xp.arange(b.shape[0], dtype=b.kind))
 
 
 def eye(b: Bench) -> Case:
-    """The identity."""
+    """Create the identity matrix."""
     return Case(lambda: b.xp.eye(b.shape[0], dtype=b.kind))
 
 

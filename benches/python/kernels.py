@@ -91,7 +91,7 @@ def awaited(lib: Library, step: Callable[..., Any], arguments: tuple[Any, ...]) 
 
 
 def digest(results: tuple[Any, ...]) -> list[dict[str, Any]]:
-    """Return of each array the largest number, sums over all, and some of the numbers."""
+    """Return the largest number, sums and some elements of each array."""
     found = []
     for result in results:
         array = np.ascontiguousarray(result)
@@ -109,7 +109,7 @@ def digest(results: tuple[Any, ...]) -> list[dict[str, Any]]:
 
 
 def prepare(name: str, lib: Library, line: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the call of a kernel, and what its results are like."""
+    """Return a call of a kernel, and the digest of its results."""
     bench = Bench(name, lib, tuple(line["shape"]), line["dtype"])
     case = KERNELS[line["kernel"]].make(bench)
     arguments = lib.wait(lib.put(case.arguments)) if case.arguments else ()
@@ -120,7 +120,7 @@ def prepare(name: str, lib: Library, line: dict[str, Any]) -> tuple[Any, dict[st
 
 
 def work(name: str) -> None:
-    """Answer each line of the input, which names a kernel, with one of its time."""
+    """Read the name of a kernel from each line of the input, and print a line with its time."""
     lib = library(name)
     current, call = "", None
     found: dict[str, Any] = {}
@@ -162,7 +162,7 @@ def ask(name: str, worker: subprocess.Popen[str], line: dict[str, Any]) -> dict[
 
 
 def difference(left: list[dict[str, Any]], right: list[dict[str, Any]]) -> float:
-    """Return how far results are apart, as a share of the largest number of each array."""
+    """Return the difference of results, relative to the largest number of each array."""
     if [one["shape"] for one in left] != [one["shape"] for one in right]:
         return math.inf
     apart = 0.0
@@ -179,7 +179,7 @@ def difference(left: list[dict[str, Any]], right: list[dict[str, Any]]) -> float
 def measure(
     workers: dict[str, subprocess.Popen[str]], line: dict[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the best time of each library at one line, and what differs from JAX."""
+    """Return the best time of each library for a line, and the differences from JAX."""
     best: dict[str, float | None] = dict.fromkeys(workers)
     answers: dict[str, Any] = {}
     for _ in range(TURNS):
@@ -219,14 +219,14 @@ def text(seconds: float | None) -> str:
 
 
 def shares(best: dict[str, float | None]) -> dict[str, float]:
-    """Return what our engines take of the time of the best other library."""
+    """Return the time of each backend of nxla relative to the fastest other library."""
     others = [best[name] for name in LIBRARIES if name not in AIMS]
     least = min(time for time in others if time)
     return {name: ours / least for name in AIMS if (ours := best[name])}
 
 
 def row(name: str, best: dict[str, float | None]) -> str:
-    """Return one line of the table."""
+    """Return a line of the table."""
     cells = [text(best[name]) for name in LIBRARIES]
     cells.append(text(min(time for time in (best["numpy"], best["jax"]) if time)))
     found = shares(best)

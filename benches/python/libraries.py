@@ -16,7 +16,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Library:
-    """The functions that models need, under one name for each."""
+    """The functions that models need, under the same names for all libraries."""
 
     #: The functions of the Array API standard.
     xp: Any
@@ -45,7 +45,7 @@ class Library:
 
 
 def nxla_library(compiler: str, **options: Any) -> Library:
-    """Return nxla with one of its compilers, and with these options for it."""
+    """Return nxla with one of its compilers and options for it."""
     import nxla as nx
 
     def jit(function):
@@ -119,7 +119,7 @@ def jax_library() -> Library:
 
 
 def numpy_library() -> Library:
-    """Return numpy, with loops of Python."""
+    """Return NumPy, with Python loops."""
     from scipy.linalg import solve_triangular
     from scipy.special import erf, expit
 

@@ -5,8 +5,8 @@ iteration dominates. Each library runs all loops in a separate process, and the 
 each figure is the minimum time of a call. The script compares the results before it prints the
 figures.
 
-Run it with ``make bench``, or by itself: ``python benches/python/loops.py [WORD…]`` takes the loops
-whose name holds a word.
+Run it with ``make bench``, or by itself: ``python benches/python/loops.py [WORD…]`` selects the
+loops whose name contains a word.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def numbers(*shape: int, scale: float = 1.0) -> np.ndarray:
 
 
 def counter(lib: Library) -> Loop:
-    """10,000 trips that add a number."""
+    """Add a number in 10,000 iterations."""
     state = (np.int32(0), np.float32(0))
     goes_on = lambda s: s[0] < 10_000  # noqa: E731
     return (lambda *s: lib.while_loop(goes_on, lambda s: (s[0] + 1, s[1] + 1), s)), state
 
 
 def average(lib: Library) -> Loop:
-    """The exponential average of 10,000 numbers, all of it kept."""
+    """Compute all values of the exponential average of 10,000 numbers."""
 
     def step(before, x):
         now = 0.9 * before + 0.1 * x
@@ -53,7 +53,7 @@ def average(lib: Library) -> Loop:
 
 
 def kalman(lib: Library) -> Loop:
-    """A Kalman filter of a place and a speed in two dimensions, 500 steps."""
+    """Run a Kalman filter of position and velocity in two dimensions for 500 steps."""
     transition = np.eye(4, dtype=np.float32) + 0.1 * np.eye(4, k=2, dtype=np.float32)
     seen = np.eye(2, 4, dtype=np.float32)
     noise = 0.01 * np.eye(4, dtype=np.float32)
@@ -73,7 +73,7 @@ def kalman(lib: Library) -> Loop:
 
 
 def lorenz(lib: Library) -> Loop:
-    """Lorenz's system from 100 places, 1,000 steps by the method of Runge and Kutta."""
+    """Integrate Lorenz's system from 100 starts for 1,000 steps by the Runge-Kutta method."""
 
     def slope(s):
         x, y, z = s[:, 0], s[:, 1], s[:, 2]
@@ -91,7 +91,7 @@ def lorenz(lib: Library) -> Loop:
 
 
 def recurrent(lib: Library) -> Loop:
-    """A recurrent net of 16 units, 1,000 steps."""
+    """Run a recurrent network of 16 units for 1,000 steps."""
 
     def run(own, inner, xs):
         def step(h, x):
@@ -104,7 +104,7 @@ def recurrent(lib: Library) -> Loop:
 
 
 def recurrent_gradient(lib: Library) -> Loop | None:
-    """Its derivative by the weights."""
+    """Differentiate the recurrent network with respect to the weights."""
     if lib.value_and_grad is None:
         return None
     run, arguments = recurrent(lib)
@@ -116,7 +116,7 @@ def recurrent_gradient(lib: Library) -> Loop | None:
 
 
 def descent(lib: Library) -> Loop | None:
-    """Gradient descent of a small net over 500 batches."""
+    """Train a small network by gradient descent on 500 batches."""
     if lib.value_and_grad is None:
         return None
 
@@ -135,7 +135,7 @@ def descent(lib: Library) -> Loop | None:
 
 
 def powers(lib: Library) -> Loop:
-    """The power method for a matrix of four by four, 2,000 steps."""
+    """Apply the power method to a 4x4 matrix for 2,000 steps."""
 
     def run(matrix):
         def step(x, _):

@@ -8,8 +8,8 @@ best of all rounds. The figures are the time to the first result (with tracing a
 without imports and transfers), the time of a later step including the wait for its results, and the
 peak memory of the process. The script compares the results before it prints the figures.
 
-Run it with ``make bench``, or by itself: ``python benches/python/models.py [WORD…]`` takes the
-models whose name holds a word. ``NXLA_PJRT_PLUGIN`` chooses the plugin.
+Run it with ``make bench``, or by itself: ``python benches/python/models.py [WORD…]`` selects the
+models whose name contains a word. ``NXLA_PJRT_PLUGIN`` chooses the plugin.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def measure(model: str, name: str, results: str) -> dict[str, float]:
 
 
 def peak_memory() -> int:
-    """Return the most bytes that this process held.
+    """Return the peak memory of this process in bytes.
 
     The peak memory of `getrusage` starts with the peak of the parent process.
     """
@@ -71,7 +71,7 @@ def peak_memory() -> int:
 
 
 def turn(model: str, name: str, folder: Path) -> dict[str, float]:
-    """Return the figures of one model in a fresh process."""
+    """Return the figures of one model in a new process."""
     results = folder / f"{name}.npz"
     command = [sys.executable, __file__, "--worker", model, name, str(results)]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -80,7 +80,7 @@ def turn(model: str, name: str, folder: Path) -> dict[str, float]:
 
 
 def difference(left: Path, right: Path) -> float:
-    """Return how far results are apart, as a share of the largest number of each array."""
+    """Return the difference of results, relative to the largest number of each array."""
     with np.load(left) as ours, np.load(right) as theirs:
         if len(ours.files) != len(theirs.files):
             return math.inf
@@ -119,7 +119,7 @@ def cells(figures: dict[str, float] | None) -> str:
 
 
 def print_aims(found: dict[str, dict[str, dict[str, float]]]) -> None:
-    """Print for each aim the worst model and the geometric mean."""
+    """Print the worst model and the geometric mean for each target."""
     print(f"\n{'share of JAX':<24}{'worst':>8}{'at most':>9}{'mean':>8}{'at most':>9}")
     for figure, name, most, mean in AIMS:
         shares = {model: best[name][figure] / best["jax"][figure] for model, best in found.items()}

@@ -43,21 +43,21 @@ def every(count, op):
 
 
 def chain(x):
-    """A chain of steps that are all alike."""
+    """A chain of equal steps."""
     for _ in range(CHAIN // 2):
         x = nx.sin(x) * 1.01 + 0.1
     return x
 
 
 def unlike(x):
-    """A chain of steps that are all different."""
+    """A chain of different steps."""
     for number in range(CHAIN // 2):
         x = nx.sin(x) * (1.0 + number / 1e4) + 0.1
     return x
 
 
 def minilm_step():
-    """A training step of MiniLM, cut where its widest products are."""
+    """A training step of MiniLM, cut at its widest products."""
     from libraries import library
     from zoo import MODELS
 
@@ -77,7 +77,7 @@ MODELS = {
 
 
 def zeros(stage):
-    """Return arguments for a stage."""
+    """Return random arguments for a stage."""
     return [nx.zeros(shape, dtype=dtype) for shape, dtype in stage.expr.inputs]
 
 
@@ -102,7 +102,7 @@ def compile_time(name, how):
 
 
 def compiling():
-    """Print what compiling takes, whole and in stages."""
+    """Print the time of compilation, whole and in stages."""
     print(f"{'compiling for XLA':<32}{'whole':>9}{'1 thread':>10}{'2 threads':>11}{'stages':>9}")
     for name in MODELS:
         found = {}
@@ -224,7 +224,7 @@ def simulation():
 
 
 def timed_run(stages, executor):
-    """Return how long a run takes where everything has been there before."""
+    """Return the time of a run after data and programs have been sent."""
 
     def run():
         nx.graph.run(stages, 0.5, executor=executor, compiler="evaluator")
@@ -237,7 +237,7 @@ def timed_run(stages, executor):
 
 
 def splitting():
-    """Print how long it takes to cut a large graph in many places."""
+    """Print the time to cut a large graph in many places."""
 
     def large(x):
         for _ in range(NODES):
@@ -257,7 +257,7 @@ def splitting():
 
 
 def asked(count):
-    """Call a Python function as many times as a split does."""
+    """Call a Python function as many times as `split` calls its decision function."""
     answers = iter(["none"] * count)
     for _ in range(count):
         next(answers)

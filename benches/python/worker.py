@@ -25,7 +25,7 @@ def smallest(action, repeats=REPEATS):
 
 
 def per_call(call, count=500):
-    """Seconds per call, over the best of many short runs of calls."""
+    """Seconds per call, as the best of many short series of calls."""
 
     def once():
         start = time.perf_counter()
@@ -47,7 +47,7 @@ def in_fresh_process(code):
 
 
 def timed_import(statements):
-    """Code that times statements from a cold start."""
+    """Time code that runs in a new interpreter."""
     return (
         "import time\nstart = time.perf_counter()\n"
         f"{statements}\nprint(time.perf_counter() - start)"
@@ -55,7 +55,7 @@ def timed_import(statements):
 
 
 def chain(sin, length=CHAIN):
-    """A fresh function of `length` operations, so that no cache of traces helps."""
+    """Return a new function of `length` operations, so that no cached trace is used."""
 
     def function(x):
         y = x
@@ -184,7 +184,7 @@ def there_and_back(nx, np):
 
 
 def copies_of_an_argument(nx, np):
-    """What an array costs as an argument beyond a device tensor, as a multiple of copying it.
+    """Measure the extra cost of an array argument over a device tensor, relative to a copy.
 
     The three copies alternate, because the speed of memory varies over time, and the median of the
     ratios counts.
@@ -203,13 +203,13 @@ def copies_of_an_argument(nx, np):
 
 
 def resident_bytes():
-    """Memory that the process holds now."""
+    """Return the memory that the process uses now."""
     with open("/proc/self/statm", encoding="ascii") as statm:
         return int(statm.read().split()[1]) * resource.getpagesize()
 
 
 def long_chain(nx):
-    """A chain is traced, printed, differentiated, split, evaluated and dropped, at two lengths."""
+    """Trace, print, differentiate, split, evaluate and drop a chain of two lengths."""
 
     def work(nodes):
         function = chain(nx.sin, nodes)

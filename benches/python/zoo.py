@@ -21,7 +21,7 @@ from libraries import Library
 
 @dataclass(frozen=True)
 class Model:
-    """One thing to compute."""
+    """A function to measure, with its arguments."""
 
     step: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -45,26 +45,26 @@ def trained(lib: Library, loss, rate=0.01):
 
 
 def log_softmax(xp, x):
-    """Logarithms of shares of the last axis."""
+    """The logarithm of the softmax over the last axis."""
     shifted = x - xp.max(x, axis=-1, keepdims=True)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=-1, keepdims=True))
 
 
 def softmax(xp, x):
-    """Shares of the last axis."""
+    """The softmax over the last axis."""
     powers = xp.exp(x - xp.max(x, axis=-1, keepdims=True))
     return powers / xp.sum(powers, axis=-1, keepdims=True)
 
 
 def layer_norm(xp, x, weight, bias, epsilon=1e-12):
-    """Norm of the last axis."""
+    """The layer norm over the last axis."""
     mean = xp.mean(x, axis=-1, keepdims=True)
     variance = xp.mean((x - mean) ** 2, axis=-1, keepdims=True)
     return (x - mean) / xp.sqrt(variance + epsilon) * weight + bias
 
 
 def gelu(lib, x):
-    """The unit of GELU, by the error function."""
+    """The activation GELU, by the error function."""
     return 0.5 * x * (1.0 + lib.erf(x * np.float32(0.5**0.5)))
 
 
@@ -205,13 +205,13 @@ def minilm(lib: Library):
 
 
 def minilm_forward(lib: Library) -> Model:
-    """Sentences as vectors."""
+    """Return sentences as vectors."""
     encode, arguments = minilm(lib)
     return Model(encode, arguments)
 
 
 def minilm_training(lib: Library, rate: float = 0.01) -> Model:
-    """A step that draws the vectors of sentences to others."""
+    """A training step that moves the vectors of similar sentences together."""
     encode, (weights, tokens) = minilm(lib)
     targets = normal(np.random.default_rng(1), 8, 384)
 
@@ -222,7 +222,7 @@ def minilm_training(lib: Library, rate: float = 0.01) -> Model:
 
 
 def attention_block(lib, x, p, heads, mask=None):
-    """A block of a transformer with norms before, on ``[batch, tokens, features]``."""
+    """A transformer block with layer norms before its parts, on ``[batch, tokens, features]``."""
     xp = lib.xp
     batch, tokens, features = x.shape
     width = features // heads
@@ -334,7 +334,7 @@ def bodies(lib: Library) -> Model:
 
 
 def gaussian_process(lib: Library) -> Model:
-    """The likelihood of 256 observations and its gradient in the parameters of the kernel."""
+    """The likelihood of 256 observations, and its gradient for the kernel's parameters."""
     random = np.random.default_rng(0)
     xp = lib.xp
     points = normal(random, 256, 4)
@@ -360,7 +360,7 @@ def gaussian_process(lib: Library) -> Model:
 
 
 def mandelbrot(lib: Library) -> Model:
-    """How soon 256x256 points escape, in at most 100 rounds, as a while."""
+    """Return after how many of at most 100 iterations 256x256 points escape, by a while loop."""
     xp = lib.xp
     x, y = np.meshgrid(np.linspace(-2, 0.6, 256), np.linspace(-1.3, 1.3, 256))
     x, y = x.astype(np.float32), y.astype(np.float32)

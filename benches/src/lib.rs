@@ -6,10 +6,11 @@ use nxla::pjrt::Client;
 use nxla::xla::target;
 use nxla::{DType, Number, Program, Settings, TensorType};
 
-/// Lengths of the chains: what fits into the caches of a processor, and what does not.
+/// Lengths of the chains. The short chain fits into the caches of a processor, the long one does
+/// not.
 pub const LENGTHS: [usize; 3] = [1_000, 10_000, 1_000_000];
 
-/// The type of what flows through the chains.
+/// The type of the values of the chains.
 pub fn scalar() -> TensorType {
     TensorType::scalar(DType::F32)
 }
@@ -27,7 +28,7 @@ pub fn chain(nodes: usize) -> Result<(Graph, ExprId, ExprId)> {
     Ok((graph, input, output))
 }
 
-/// Puts a chain of `nodes` nodes on top of `x`.
+/// Adds a chain of `nodes` nodes to `x`.
 ///
 /// # Errors
 /// None: the chain is well typed.
@@ -53,8 +54,8 @@ pub fn chain_program(nodes: usize) -> Result<Program> {
     Program::new(&graph, vec![scalar()], &[output])
 }
 
-/// The client that programs run on, or `None` where no plugin is installed. Tensors of another one
-/// would be copied by each call.
+/// Returns the client that programs run on, or `None` without an installed plugin. A call copies
+/// tensors of any other client.
 pub fn client() -> Option<Client> {
     Some(target(&Settings::new()).ok()?.client)
 }

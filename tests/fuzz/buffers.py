@@ -1,7 +1,7 @@
 """DLPack capsules and buffers with random, mostly invalid fields.
 
-The memory behind them is real and larger than any honest field needs, so that a reader that
-believes a lie which cannot be seen through stays in memory of ours.
+The memory behind them is larger than any valid field needs. A reader that trusts an undetectable
+false field therefore reads only memory of this process.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ nx.register_container(Box, lambda box: ([box.item], None), lambda _, items: Box(
 
 
 def generate(rng: random.Random, depth: int = 0) -> Any:
-    """Make a description: a kind and its children, or a number for a leaf."""
+    """Create a description: a kind and its children, or a number for a leaf."""
     if depth > 4 or rng.random() < 0.25 + 0.1 * depth:
         return rng.choice([None, "tensor", "scalar", "int", "bool", "vector"])
     kind = rng.choice(["tuple", "list", "dict", "pair", "record", "box", "ordered"])
@@ -73,7 +73,7 @@ def built(case: Any) -> Any:
 
 
 def shape_of(value: Any) -> Any:
-    """Describe a value, with leaves by their numbers."""
+    """Describe a value; leaves are described by their numbers."""
     if isinstance(value, Pair):
         return ["pair", [shape_of(item) for item in value]]
     if isinstance(value, tuple | list):

@@ -41,9 +41,9 @@ def generate(rng: random.Random) -> Any:
 
 
 def apart(ours: Any, theirs: Any, close: float = 0.0, slack: Any = 0.0) -> str | None:
-    """Return how two results differ by more than `close`, or what their dtype rounds, if they do.
+    """Return how two results differ by more than `close` or the rounding of their dtype, or None.
 
-    Elements may differ by `slack` besides.
+    Elements may also differ by `slack`.
     """
     if ours.shape != theirs.shape:
         return f"shapes {ours.shape} and {theirs.shape}"

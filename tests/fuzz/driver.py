@@ -49,11 +49,11 @@ FOUND = 3
 
 
 class Failure(Exception):
-    """Something that should hold does not."""
+    """A property does not hold."""
 
 
 class Found(NamedTuple):
-    """A case that fails, and how."""
+    """A failing case and its failure."""
 
     case: Any
     why: str
@@ -79,7 +79,7 @@ def keep(name: str, case: Any) -> Path:
 
 
 def fails(module: ModuleType, case: Any) -> str | None:
-    """Return what fails for a case, and None where all holds."""
+    """Return the failure of a case, or None if all properties hold."""
     try:
         module.check(case)
     except Failure as failed:
@@ -214,7 +214,7 @@ class Watch:
         self.begin()
 
     def begin(self) -> None:
-        """Note that a case begins."""
+        """Record the start of a case."""
         self.began = self.before = time.monotonic()
         use = use_of(self.session)
         self.start = self.computed = use.seconds if use else 0.0
@@ -239,12 +239,12 @@ class Watch:
 
 
 def stacks_beside(journal: Path) -> Path:
-    """Return the file to which a process that is at work on a journal writes its stacks."""
+    """Return the file to which the process of a journal writes its stacks."""
     return journal.with_suffix(".stacks")
 
 
 def stacks_of(journal: Path) -> str:
-    """Return the stacks that a process has written, to be put behind a sentence."""
+    """Return the stacks that a process has written, as the end of a sentence."""
     path = stacks_beside(journal)
     text = path.read_text(errors="replace").strip() if path.exists() else ""
     return f"\n{text}" if text else ""

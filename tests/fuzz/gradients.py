@@ -1,7 +1,7 @@
-"""Gradients of programs against differences, and against JAX where it is installed.
+"""Gradients of programs against finite differences, and against JAX if it is installed.
 
-Derivatives along a direction are compared: reverse mode, forward mode, and the difference quotient;
-and second ones, of the gradient.
+The tests compare derivatives along a direction: by reverse mode, forward mode and finite
+differences. They compare second derivatives in the same way.
 """
 
 from __future__ import annotations

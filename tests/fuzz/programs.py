@@ -1,7 +1,7 @@
 """Random programs: inputs, and steps that each name an operation, its operands and its arguments.
 
-A program is plain JSON, so that it can be kept, shown and made smaller. Types are known while it is
-made, since each step is computed by numpy, which also gives what is expected.
+A program is plain JSON, so that it can be stored, printed and simplified. NumPy computes each step
+during generation, which provides the types and the expected values.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def add(
     theirs: Callable[..., Any] | str | None = "",
     smooth: bool = True,
 ) -> None:
-    """List an operation; by default it has the same name here and in numpy."""
+    """Add an operation to the list; by default it has the same name in nxla and NumPy."""
     if isinstance(theirs, str):
         theirs = getattr(np, theirs or name)
     ours = getattr(nx, name) if ours is None else ours
@@ -101,7 +101,7 @@ def add(
 
 
 def tupled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Pass lists of axes as tuples: JSON knows lists alone."""
+    """Pass lists of axes as tuples, because JSON has only lists."""
 
     def called(*args: Any, axis: Any = None, **rest: Any) -> Any:
         return function(*args, axis=tuple(axis) if isinstance(axis, list) else axis, **rest)
@@ -459,7 +459,7 @@ def computed(operation: Operation, values: Values, arguments: dict[str, Any]) ->
 
 
 def run(program: dict[str, Any], values: Values) -> Values:
-    """Do the steps of a program on tensors or expressions; all values."""
+    """Run the steps of a program on tensors or expressions; return all values."""
     values = list(values)
     for name, places, arguments in program["steps"]:
         values.append(OPERATIONS[name].ours(*(values[place] for place in places), **arguments))
@@ -467,7 +467,7 @@ def run(program: dict[str, Any], values: Values) -> Values:
 
 
 def smaller(program: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield programs with one step or input less, or with simpler inputs."""
+    """Yield programs with one step or input fewer, or with simpler inputs."""
     inputs, steps = program["inputs"], program["steps"]
     first = len(inputs)
     for last in range(1, len(steps)):
@@ -501,7 +501,7 @@ def smaller(program: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def show(program: dict[str, Any]) -> str:
-    """Write a program as Python."""
+    """Print a program as Python code."""
     lines = [
         f"x{index} = nx.tensor(np.array({given['values']}, {given['dtype']!r})"
         f".reshape({given['shape']}))"

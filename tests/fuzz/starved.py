@@ -34,7 +34,7 @@ _DATA: dict[str, Any] = {}
 
 
 def data() -> dict[str, Any]:
-    """Make the operands, once."""
+    """Create the operands once."""
     if not _DATA:
         x = _matrix()
         symmetric = nx.matmul(x, nx.matrix_transpose(x)) / SIDE + nx.eye(SIDE) * 1e3

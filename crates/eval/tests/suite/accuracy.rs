@@ -117,7 +117,7 @@ fn functions_are_accurate_to_the_last_bits() {
     }
 }
 
-/// The number whose error function is `x`, by bisection.
+/// Returns the number whose error function is `x`, by bisection.
 fn inverse_of_erf(x: f64) -> f64 {
     let magnitude = x.abs();
     if magnitude >= 1.0 || magnitude.is_nan() {

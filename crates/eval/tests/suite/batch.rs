@@ -1,5 +1,5 @@
-//! Batching a program gives what running it for one entry after the other gives: for every op,
-//! for every choice of which inputs differ between entries.
+//! A batched program returns the same results as separate runs for each entry: for every op, and
+//! for every choice of inputs that differ between entries.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn s32s<const N: usize>(shape: [usize; N]) -> TensorType {
     TensorType::new(DType::S32, shape)
 }
 
-/// Small numbers that repeat with a long period, negative ones among them.
+/// Small positive and negative numbers that repeat with a long period.
 fn numbers(ty: &TensorType, seed: &mut u32) -> HostTensor {
     let mut tensor = HostTensor::zeros(ty.dtype, ty.shape.clone()).unwrap();
     nxla_tensor::match_dtype!(ty.dtype, T => {
@@ -65,7 +65,7 @@ fn numbers(ty: &TensorType, seed: &mut u32) -> HostTensor {
     }
 }
 
-/// The entry of a batch at a position in row-major order.
+/// The entry of a batch at a row-major position.
 fn entry(batch: &HostTensor, ty: &TensorType, index: usize) -> HostTensor {
     let size = ty.shape.size();
     let mut tensor = HostTensor::zeros(ty.dtype, ty.shape.clone()).unwrap();
@@ -480,7 +480,7 @@ fn linalg() -> Vec<Case> {
     ]
 }
 
-/// `x` doubled or halved, whichever the predicate says, by a conditional.
+/// Doubles or halves `x` by a conditional on the predicate.
 fn doubled_or_halved(graph: &mut Graph, predicate: ExprId, x: ExprId) -> Result<Vec<ExprId>> {
     let (mark, two) = (graph.mark(), graph.number(Number::Float(2.0))?);
     let more = graph.multiply(x, two)?;
@@ -492,7 +492,7 @@ fn doubled_or_halved(graph: &mut Graph, predicate: ExprId, x: ExprId) -> Result<
     graph.cond(mark, vec![(predicate, more)], less)
 }
 
-/// Counts from `start` up to `end`, adding `step` to `x` each time.
+/// Counts from `start` to `end`, and adds `step` to `x` in each iteration.
 fn counted(
     graph: &mut Graph,
     (start, end): (ExprId, ExprId),
@@ -579,7 +579,7 @@ impl Truth for Graph {
     }
 }
 
-/// The name of an op that has operands; rows of the table count as one.
+/// The name of an op with operands; the rows of the table count as one op.
 fn kind(op: &Op) -> Option<&'static str> {
     Some(match op {
         Op::Iota(_) | Op::Eye(_) | Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => {
@@ -627,7 +627,7 @@ fn kind(op: &Op) -> Option<&'static str> {
     })
 }
 
-/// How many names [`kind`] gives, some ops having several.
+/// The number of names that [`kind`] returns; some ops have several.
 const KINDS: usize = 53;
 
 #[test]

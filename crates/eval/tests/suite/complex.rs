@@ -27,7 +27,7 @@ fn close(a: C, b: C) {
     assert!((a - b).norm() <= 1e-14 * b.norm().max(1e-300), "{a} {b}");
 }
 
-/// As `assert_eq`, but NaN is NaN.
+/// Does the same as `assert_eq`, but NaN equals NaN.
 fn same(a: C, b: C) {
     let part = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
     assert!(part(a.re, b.re) && part(a.im, b.im), "{a} {b}");

@@ -1,4 +1,4 @@
-//! The edges of every family: nothing at all, a single number, NaN, and every dtype.
+//! Edge cases of every family: no elements, a single element, NaN, and every dtype.
 
 use nxla_eval::evaluate;
 use nxla_expr::build::{ConvOptions, Cumulative, SliceStart, WindowOptions};
@@ -36,7 +36,7 @@ fn numbers(tensor: &HostTensor) -> Vec<f64> {
     (0..tensor.size()).map(|at| tensor.get(at).as_f64()).collect()
 }
 
-/// Counts in a dtype, as far as it holds them.
+/// Counting numbers in a dtype, up to its largest value.
 fn count(dtype: DType, shape: impl Into<Shape>) -> HostTensor {
     let shape = shape.into();
     let numbers: Vec<f64> = (0..shape.size()).map(|at| (at % 2) as f64).collect();
@@ -240,8 +240,8 @@ fn loops_that_never_run_and_branches_of_nothing() {
     assert_eq!((numbers(&results[0]), results[1].size()), (vec![0.0], 0));
 }
 
-/// Integers become floats before they are negated or subtracted: unsigned ones have no sign, and
-/// the distance of signed ones may be too large.
+/// Integers are converted to floats before they are negated or subtracted. Unsigned integers have
+/// no sign, and the difference of signed integers may overflow.
 #[test]
 fn signs_and_sums_of_integers() {
     let sign = tensor(&[-1_i8, 1, -1], [3]);

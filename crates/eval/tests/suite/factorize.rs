@@ -1,10 +1,10 @@
-//! Factorizations multiply back to the matrix they came from.
+//! The product of the factors equals the matrix.
 
 use nxla_eval::evaluate;
 use nxla_expr::{ExprId, Factorization, Graph, Op, Program, Result, TensorType, decompose};
 use nxla_tensor::{DType, HostTensor, Shape};
 
-/// Collects the largest errors: of the product, of what must be orthonormal, and of diagonals and
+/// Collects the largest errors: of the product, of orthonormal factors, and of diagonals and
 /// triangles.
 struct Check<'g> {
     graph: &'g mut Graph,
@@ -107,7 +107,7 @@ fn errors(graph: &mut Graph, a: ExprId, kind: Factorization) -> Vec<ExprId> {
     check.wrong
 }
 
-/// Numbers between -1 and 1 without order.
+/// Unordered numbers between -1 and 1.
 fn samples(dtype: DType, shape: &[usize], hermitian: bool) -> HostTensor {
     let size: usize = shape.iter().product();
     let noise = |index: usize| ((index as f64 + 1.0).sin() * 43_758.545_3).fract();

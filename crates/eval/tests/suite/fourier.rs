@@ -1,4 +1,4 @@
-//! Fourier transforms of lines of all lengths, by their definition.
+//! Fourier transforms of lines of all lengths, compared with the definition.
 
 use std::f64::consts::TAU;
 
@@ -6,7 +6,7 @@ use nxla_tensor::{Complex, DType, HostTensor};
 
 use super::common::evaluated;
 
-/// The transform straight from the definition, in double precision.
+/// Computes the transform by its definition, in double precision.
 fn slow(line: &[f64], length: usize, inverse: bool) -> Vec<Complex<f64>> {
     let sign = if inverse { TAU } else { -TAU };
     let scale = if inverse { 1.0 / length as f64 } else { 1.0 };

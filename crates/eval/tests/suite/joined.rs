@@ -1,5 +1,5 @@
-//! Steps that a plan puts together, reductions and the code around them, against the same operations
-//! one by one: not a bit may differ.
+//! Fused steps, such as reductions with the code around them, return the same bits as separate
+//! operations.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ fn numbers(dtype: DType, shape: &[usize], seed: usize) -> HostTensor {
     tensor.cast(dtype)
 }
 
-/// Runs a program as it is planned and one operation at a time, with inputs that the run may
-/// overwrite and with inputs that it may not.
+/// Runs a program as planned and one operation at a time, with inputs that the run may overwrite
+/// and with inputs that it may not overwrite.
 fn check(program: Program, inputs: &[HostTensor]) -> usize {
     let program = Arc::new(program);
     let contents = |results: &[HostTensor]| -> Vec<_> {
@@ -54,8 +54,8 @@ const SHAPES: [&[usize]; 13] = [
     &[17, 9000],
 ];
 
-/// Whether steps on tensors of a shape are put together. Those on small ones are code over one piece of
-/// memory, which has no use for that.
+/// Returns whether steps on tensors of a shape are fused. Small tensors are computed by bytecode in
+/// one arena, which needs no fusion.
 fn are_joined(dtype: DType, shape: &[usize]) -> bool {
     shape.iter().product::<usize>() * dtype.size() > 1 << 14
 }
@@ -123,7 +123,7 @@ fn rows_that_are_few_and_long_stay_steps_of_their_own() {
     assert!(check(program, &[numbers(DType::F32, &[2, 50_000], 0)]) > 1);
 }
 
-/// Sizes of one piece and of several, some of which are no multiple of anything.
+/// Sizes of one block and of several blocks, including sizes that are no multiple of a vector.
 const LENGTHS: [usize; 5] = [20_000, 70_001, 131_071, 131_072, 300_007];
 
 #[test]
@@ -166,7 +166,7 @@ fn the_norms_of_many_columns_are_one_step_and_their_roots() {
     }
 }
 
-/// What two rows can give element by element.
+/// Element-wise functions of two rows.
 fn differences(graph: &mut Graph, x: ExprId, y: ExprId) -> Vec<ExprId> {
     let apart = graph.subtract(x, y).unwrap();
     let two = graph.scalar_constant(Scalar::Float(2.0), graph.dtype(apart)).unwrap();
@@ -233,7 +233,7 @@ fn deviations_and_products_are_reduced_without_being_written() {
     }
 }
 
-/// The same numbers with NaN and an infinity among them.
+/// The same numbers with a NaN and an infinity.
 fn with_extremes(x: &HostTensor) -> HostTensor {
     let mut elements = x.cast(DType::F64).as_slice::<f64>().unwrap().to_vec();
     let count = elements.len();
@@ -254,7 +254,7 @@ fn empty_tensors() {
     }
 }
 
-/// A program of a few operations on rows, drawn from a sequence of numbers.
+/// A random program of a few operations on rows.
 fn drawn(
     graph: &mut Graph,
     inputs: &[ExprId],
@@ -299,7 +299,7 @@ fn drawn(
     (0..count).map(|_| values[values.len() - 1 - draw(values.len().min(5))]).collect()
 }
 
-/// Checks programs that are drawn on matrices and vectors, of sizes that are drawn as well.
+/// Checks random programs on matrices and vectors of random sizes.
 fn check_drawn(
     programs: usize,
     mut size: impl FnMut(&mut dyn FnMut(usize) -> usize) -> [usize; 2],

@@ -1,4 +1,4 @@
-//! Ways of computing that are chosen by size give what the definition gives.
+//! Kernels that are selected by size return the results of the definition.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use nxla_expr::build::{
 use nxla_expr::{ExprId, Graph, Op, Program, Result, TensorType, Transform, TriangularSolve};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
-/// Numbers between -1 and 1 without order.
+/// Unordered numbers between -1 and 1.
 fn samples(shape: &[usize]) -> HostTensor {
     let size: usize = shape.iter().product();
     let numbers: Vec<f64> =
@@ -187,7 +187,7 @@ fn a_slice_is_put_into_the_memory_of_its_operand() {
     assert_eq!(result.as_slice::<f32>().unwrap()[2..6], [0.0, 1.0, 2.0, 0.0]);
 }
 
-/// What a program computes when every block in it is its body.
+/// Runs a program with every block replaced by its body.
 fn by_body(program: &Program, inputs: &[HostTensor]) -> HostTensor {
     let from = program.graph();
     let block = from.ids().find_map(|id| match from.op(id) {
@@ -249,10 +249,10 @@ fn the_largest_of_numbers_of_which_one_is_nan_is_nan_from_there_on() {
     }
 }
 
-/// How windows lie along an axis: taps, stride, dilation and padding.
+/// The windows along an axis: taps, stride, dilation and padding.
 type Lies = (usize, usize, usize, (i64, i64));
 
-/// The place of a tap of a window, if it is not in the padding.
+/// The position of a tap of a window, or `None` in the padding.
 fn place(
     (_, stride, dilation, (low, _)): Lies,
     size: usize,

@@ -1,4 +1,4 @@
-//! Whole programs: exact small results, long chains, loops with hooks, and runs that are stopped.
+//! Whole programs: small exact results, long chains, loops with hooks, and interrupted runs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -49,7 +49,7 @@ fn a_long_chain_is_no_deep_recursion() {
     assert!((result - (3.0_f64 / 200_000.0).sqrt()).abs() < 1e-4, "{result}");
 }
 
-/// Counts up to a limit, showing each count to the hook "count".
+/// Counts to a limit, and passes each count to the hook "count".
 fn counting(limit: i64) -> Program {
     let types = [TensorType::scalar(DType::S32)];
     program(&types, |graph, ids| {
@@ -86,7 +86,7 @@ fn a_hook_in_a_loop_runs_once_per_trip_in_order() {
     assert_eq!(*seen.lock().unwrap(), [0, 1, 2, 3]);
 }
 
-/// A program that calls `function` and is told that it gives one `s32`.
+/// A program that calls `function`, and declares one result of type `s32`.
 fn calling(
     function: impl Fn(&[HostTensor]) -> Result<Vec<HostTensor>, HostError> + Send + Sync + 'static,
 ) -> Program {

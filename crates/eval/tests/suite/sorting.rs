@@ -39,8 +39,8 @@ fn tensor<T: Element>(elements: &[T], shape: &[usize]) -> HostTensor {
     HostTensor::from_slice(elements, shape).expect("the shape has the size of the elements")
 }
 
-/// Both directions, runs whose elements are neighbors and other runs, and lengths around multiples of the width
-/// of keys.
+/// Sorts in both directions, along adjacent and strided elements, for lengths around multiples of
+/// the width of keys.
 #[test]
 fn every_dtype_sorts_like_a_list_of_numbers() {
     for dtype in ORDERED {

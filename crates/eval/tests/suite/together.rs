@@ -14,13 +14,13 @@ fn numbers(len: usize, shape: &[usize]) -> HostTensor {
     HostTensor::from_slice(&elements, shape.to_vec()).unwrap()
 }
 
-/// Dtypes, shapes and bytes.
+/// The dtypes, shapes and bytes of results.
 fn contents(results: &[HostTensor]) -> Vec<(DType, Vec<usize>, Vec<u8>)> {
     let parts = |x: &HostTensor| (x.dtype(), x.shape().to_vec(), x.bytes().to_vec());
     results.iter().map(parts).collect()
 }
 
-/// What comes out when each operation is a step of its own.
+/// Runs a program with each operation as a separate step.
 fn one_by_one(program: &Arc<Program>, inputs: Vec<HostTensor>) -> Vec<HostTensor> {
     Plan::checked(program.clone()).run(inputs, &Hooks::new()).unwrap()
 }
@@ -114,7 +114,7 @@ fn what_depends_on_a_result_otherwise_comes_after_it() {
     assert_eq!(contents(&results), contents(&expected));
 }
 
-/// Much work in many steps, so that it is handed over.
+/// A program with much work in many steps, so that threads share it.
 fn large() -> Arc<Program> {
     let ty = TensorType::new(DType::F32, [160, 160]);
     Arc::new(program(&[ty], |graph, ids| {

@@ -1,4 +1,5 @@
-//! Elements that move: index maps, alone and as operands of element-wise ops, and writes by them.
+//! Operations that move elements: index maps, alone and as operands of element-wise ops, and writes
+//! through them.
 
 use std::slice::from_ref;
 
@@ -8,7 +9,7 @@ use nxla_tensor::{DType, HostTensor, Scalar};
 
 use super::common::evaluated;
 
-/// A view of a tensor: each index of the view, and where its element is.
+/// A view of a tensor: each index of the view, and the position of its element.
 type View = (fn(&mut Graph, ExprId) -> Result<ExprId>, Vec<usize>);
 
 fn counted(shape: &[usize]) -> HostTensor {
@@ -26,7 +27,8 @@ fn offsets(first: isize, axes: &[(usize, isize)]) -> Vec<usize> {
     found.into_iter().map(|at| usize::try_from(at).unwrap()).collect()
 }
 
-/// A view is the same alone, which copies it, and as an operand of an element-wise op, which may read it in blocks.
+/// A view has the same elements when it is copied and when it is an operand of an element-wise op,
+/// which may read it in blocks.
 fn check(shape: &[usize], (view, expected): View) {
     let x = counted(shape);
     let alone = evaluated(from_ref(&x), |g, x| view(g, x[0]));

@@ -4,7 +4,7 @@ use nxla_eval::evaluate;
 use nxla_expr::{ExprId, Graph, Program, Result, TensorType};
 use nxla_tensor::HostTensor;
 
-/// A program of inputs of these types. `build` makes its outputs.
+/// Builds a program with inputs of these types; `build` adds its outputs.
 pub(crate) fn program(
     types: &[TensorType],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Vec<ExprId>,
