@@ -16,7 +16,7 @@ use serde_json::Value;
 const CRATES: [&str; 8] =
     ["tensor", "expr", "grad", "factor", "fourier", "eval", "reference", "stablehlo"];
 
-/// The row above which the new one goes.
+/// The row of the table above which the test adds the new row.
 const PRESENT_ROW: &str = r#"Cbrt cbrt "cbrt""#;
 
 const NEW_ROW: &str = r#"Cospi cospi "cospi" Float (Direct("chlo.cospi")) 20 (-1.0, 1.0) "cospi" [];
@@ -69,7 +69,7 @@ fn a_new_variant_asks_for_the_arms_that_the_recipe_names() -> io::Result<()> {
     Ok(())
 }
 
-/// Replaces what must be there exactly once.
+/// Replaces a text that must occur exactly once.
 fn replace(copy: &Path, file: &str, old: &str, new: &str) -> io::Result<()> {
     let path = copy.join(file);
     let text = fs::read_to_string(&path)?;
@@ -81,8 +81,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are a folder of the project")
 }
 
-/// A workspace of the crates alone. It stays where it is between runs, so that what Cargo has built
-/// for it is found again.
+/// A workspace with only the crates under test. It has a fixed location, so that later runs reuse
+/// its build outputs.
 fn copy_crates(name: &str) -> io::Result<PathBuf> {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("add-op-{name}"));
     let version = format!(r#""{}+{name}""#, env!("CARGO_PKG_VERSION"));
@@ -130,9 +130,8 @@ struct CompileError {
     file: String,
 }
 
-/// The files in which `cargo check` finds a match without an arm; any other error fails the test.
-///
-/// The check shares what it needs with the build of this test.
+/// Returns the files in which `cargo check` finds a match without an arm; any other error fails the
+/// test. The check shares compiled dependencies with the build of this test.
 fn files_without_arm(workspace: &Path) -> io::Result<BTreeSet<String>> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
     let output = Command::new(env!("CARGO"))
@@ -150,7 +149,7 @@ fn files_without_arm(workspace: &Path) -> io::Result<BTreeSet<String>> {
     Ok(errors.into_iter().map(|error| error.file).collect())
 }
 
-/// An error with a code; the closing "could not compile" has none.
+/// An error with a code, unlike the final message "could not compile".
 fn compile_error(line: &str) -> Option<CompileError> {
     let line: Value = serde_json::from_str(line).ok()?;
     let message = line.get("message").filter(|message| message["level"] == "error")?;
@@ -160,7 +159,7 @@ fn compile_error(line: &str) -> Option<CompileError> {
     Some(CompileError { code, file: file.to_owned() })
 }
 
-/// The files below `folder` in the rows of a section of the recipe that the compiler asks for.
+/// Returns the files below `folder` in a section of the page, for the rows with compiler errors.
 fn promised_files(section: &str, folder: &str) -> io::Result<BTreeSet<String>> {
     let recipe = fs::read_to_string(root().join("docs/add-an-op.md"))?;
     let files = files_in(&recipe, section, folder);

@@ -51,13 +51,13 @@ fn join(graph: &mut Graph, x: ExprId, above: bool) -> Result<ExprId> {
     graph.concatenate(&if above { [zeros, x] } else { [x, zeros] }, 0)
 }
 
-/// Zeros and a few ones: every dtype holds their sums.
+/// Zeros and a few ones, so that every dtype represents their sums.
 fn matrix(dtype: DType, rows: usize, columns: usize) -> HostTensor {
     let numbers: Vec<f64> = (0..rows * columns).map(|n| f64::from(u8::from(n % 41 == 3))).collect();
     HostTensor::from_slice(&numbers, Shape::from([rows, columns])).unwrap().cast(dtype)
 }
 
-/// A program that is given the matrices of `inputs`, and applies the same function to each.
+/// Builds a program that applies the same function to each matrix of `inputs`.
 fn program(inputs: &[HostTensor], build: Build) -> Arc<Program> {
     let mut graph = Graph::new();
     let types: Vec<TensorType> =
@@ -75,7 +75,8 @@ fn bytes(results: &[RawTensor]) -> Vec<Vec<u8>> {
     results.iter().map(|tensor| tensor.to_host().unwrap().bytes().to_vec()).collect()
 }
 
-/// Runs a function on XLA and on `auto` this many times, and compares each result with the evaluator's.
+/// Runs a function on XLA and on `auto` the given number of times, and compares each result with
+/// the evaluator's result.
 fn check(name: &str, build: Build, inputs: Vec<HostTensor>, rounds: usize) {
     let program = program(&inputs, build);
     let inputs: Vec<RawTensor> = inputs.into_iter().map(RawTensor::Host).collect();
@@ -108,14 +109,14 @@ fn matrices(dtype: DType) -> Vec<HostTensor> {
     ROWS.into_iter().flat_map(widths).collect()
 }
 
-/// The functions that take a dtype: complex numbers have no maximum.
+/// The functions that support a dtype; for example, complex numbers have no maximum.
 fn functions(dtype: DType) -> impl Iterator<Item = (&'static str, Build)> {
     let takes =
         move |&(name, _): &(&str, Build)| !(dtype.is_complex() && name.starts_with("maxima"));
     FUNCTIONS.into_iter().filter(takes)
 }
 
-/// All matrices of a dtype in one program for each function.
+/// Runs one program per function, with all matrices of a dtype.
 fn check_together(dtype: DType, rounds: usize) {
     for (name, build) in functions(dtype) {
         check(name, build, matrices(dtype), rounds);

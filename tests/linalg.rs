@@ -32,7 +32,7 @@ fn run(program: &Arc<Program>, inputs: &[RawTensor], options: &Options) -> Vec<H
     results.iter().map(|result| result.to_host().unwrap()).collect()
 }
 
-/// Numbers between -1 and 1 without order.
+/// Unordered numbers between -1 and 1.
 fn samples(dtype: DType, shape: &[usize]) -> HostTensor {
     let size: usize = shape.iter().product();
     let noise = |index: usize| ((index as f64 + 1.0).sin() * 43_758.545_3).fract();

@@ -1,7 +1,7 @@
 # Types of the compiled module. `make stubs` writes them, from the module and `tools/stubs.pyi`.
 
-# Types of what the compiled module does not tell by itself: classes, and functions that only the
-# package calls. `tools/stubs.py` adds documentation and everything else.
+# Types that the compiled module does not declare: classes, and functions that only the package
+# calls. `tools/stubs.py` adds the documentation and the other functions.
 
 import builtins
 import os
@@ -47,7 +47,7 @@ from nxla.compiler import Compiler
 from nxla.debug import Explanation
 
 _D_co = TypeVar("_D_co", covariant=True)
-# What a tensor is made of again; the memory comes first.
+# The arguments that rebuild a tensor; the memory comes first.
 _Pickled: TypeAlias = tuple[_D_co, DType, list[int], list[str | None] | None, list[str]]
 _P = ParamSpec("_P")
 _Q = ParamSpec("_Q")
@@ -138,7 +138,7 @@ _Key: TypeAlias = TensorLike | builtins.slice | EllipsisType | None
 
 @type_check_only
 class _Operators:
-    # What data and traced values have in common. It exists for type checkers only.
+    # The members of both tensors and traced values. The class exists for type checkers only.
     __array_priority__: int
     @property
     def dtype(self) -> DType:
@@ -884,7 +884,7 @@ class _Operators:
     def __le__(self, value: TensorLike, /) -> Self: ...
     def __gt__(self, value: TensorLike, /) -> Self: ...
     def __ge__(self, value: TensorLike, /) -> Self: ...
-    # Comparing gives a tensor of truths, as it does everywhere among arrays.
+    # A comparison returns a tensor of booleans, as in array libraries.
     def __eq__(self, value: TensorLike, /) -> Self: ...  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
     def __ne__(self, value: TensorLike, /) -> Self: ...  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
     def __hash__(self) -> int: ...

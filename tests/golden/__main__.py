@@ -1,4 +1,4 @@
-"""Running golden files from the command line, and printing what came of them."""
+"""Run golden files from the command line, and print the outcomes."""
 
 from __future__ import annotations
 

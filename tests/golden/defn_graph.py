@@ -1,4 +1,4 @@
-"""Running the cases of splitting: an expression, where it is cut, and what stages come of it."""
+"""Run the cases of splitting: an expression, the positions of cuts, and the expected stages."""
 
 from __future__ import annotations
 

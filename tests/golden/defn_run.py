@@ -1,4 +1,4 @@
-"""Running all cases of numerical functions on an engine, with an outcome for each aspect."""
+"""Run all cases of numerical functions on an engine, with an outcome for each aspect."""
 
 from __future__ import annotations
 

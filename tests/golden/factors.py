@@ -1,4 +1,4 @@
-"""Whether factors of matrices are right, which are not unique.
+"""Comparison of matrix factors, which are not unique.
 
 The signs and orders of factors differ from Nx's reference backend. Therefore the tests multiply the
 factors, and compare dtypes, shapes and unique quantities with the recorded ones.

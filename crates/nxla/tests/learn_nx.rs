@@ -1,4 +1,4 @@
-//! The page for users of Nx is true: every line of Rust in its tables is compiled and run here.
+//! Tests of the page for users of Nx: this file compiles and runs every line of Rust in its tables.
 #![allow(clippy::cloned_ref_to_slice_refs, reason = "calls are written as in the guide")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 #![allow(clippy::print_stdout, reason = "a page for readers prints")]
@@ -53,12 +53,12 @@ impl Compiler for Renamed {
     }
 }
 
-/// Code without its spaces.
+/// Returns code without spaces.
 fn plain(code: &str) -> String {
     code.chars().filter(|character| !character.is_whitespace()).collect()
 }
 
-/// The lines of the column for Rust.
+/// Returns the lines of the column for Rust.
 fn lines_of_the_page() -> BTreeSet<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/learn/nx.md");
     let page = std::fs::read_to_string(path).unwrap();

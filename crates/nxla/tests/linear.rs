@@ -57,7 +57,7 @@ fn matrices() {
         [0.5, 1.0]);
 }
 
-/// With kernels if the feature `linalg` is enabled, otherwise with simpler ops.
+/// Uses kernels if the feature `linalg` is enabled, and basic ops otherwise.
 #[test]
 fn factorizations() {
     let noise = |at: usize| ((at + 1) as f64).sin() * 43_758.545_3 % 1.0;

@@ -137,7 +137,7 @@ fn containers_are_copied_transferred_and_deallocated() {
     assert!(again.0.to_host().is_err() && again.1[0].to_host().is_err());
 }
 
-/// Runs lists of arguments itself, and keeps the programs that it has seen.
+/// A compiler that runs lists of arguments itself, and records the programs that it receives.
 #[derive(Default)]
 struct Lists {
     traced: Mutex<BTreeMap<(u64, String), (Arc<Program>, Vec<nxla::runtime::RawTensor>)>>,
@@ -248,7 +248,7 @@ fn a_registered_compiler_is_chosen_by_name() {
     assert!(error.contains("name of a built-in compiler"), "{error}");
 }
 
-/// A value that has no bytes.
+/// A value that cannot be serialized.
 struct Opaque(u8);
 
 impl HostValue for Opaque {

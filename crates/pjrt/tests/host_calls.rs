@@ -1,6 +1,5 @@
-//! Host functions called by compiled programs.
-//!
-//! Ids are process-wide, so every test uses its own.
+//! Host functions that compiled programs call. Ids apply to the whole process, so every test uses a
+//! different id.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -17,7 +16,7 @@ use nxla_pjrt::{
 };
 use nxla_tensor::{DType, HostTensor, Shape};
 
-/// A program that passes four numbers through host function `id`.
+/// Builds a program that passes four numbers through host function `id`.
 fn calling(id: i64, more: &str) -> Executable {
     compile(&format!(
         "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
@@ -38,7 +37,7 @@ fn adding(amount: f32) -> Arc<dyn HostFn> {
     })
 }
 
-/// The error of a program's result.
+/// Returns the error of a program's result.
 fn failure(program: &Executable) -> Error {
     let x = buffer(&[1.0_f32; 4], [4]);
     match program.execute(&[&x], &ExecuteOptions::default()) {
@@ -216,7 +215,7 @@ fn executions_have_their_own_functions() {
     }
 }
 
-/// A program that has nothing but an effect.
+/// Builds a program that only has an effect.
 fn effect(id: i64) -> Executable {
     compile(&format!(
         "func.func @main(%x: tensor<4xf32>) {{
@@ -239,7 +238,7 @@ fn an_effect_that_fails_is_told_by_the_event() {
 
 #[test]
 fn the_functions_of_an_execution_live_until_it_is_over() {
-    /// Counts calls and its own end.
+    /// Counts its calls, and records when it is dropped.
     struct Hook(Arc<AtomicUsize>, Arc<AtomicUsize>);
 
     impl HostFn for Hook {

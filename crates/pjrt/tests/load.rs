@@ -1,4 +1,4 @@
-//! Loading plugins and creating clients, and what is said when that fails.
+//! Loading plugins and creating clients, and the messages of failures.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

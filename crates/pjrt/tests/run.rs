@@ -90,7 +90,7 @@ fn arguments_are_counted() {
     assert!(matches!(error, Error::Plugin { code: ErrorCode::INVALID_ARGUMENT, .. }), "{error}");
 }
 
-/// `x + 1`, written over `x`.
+/// Builds `x + 1`, whose result may overwrite `x`.
 fn donating() -> Executable {
     compile(
         "func.func @main(%x: tensor<1000xf32> {tf.aliasing_output = 0 : i32}) -> tensor<1000xf32> {
@@ -157,7 +157,8 @@ fn mapped_memory_is_not_overwritten_by_donation() {
     assert_eq!(view.bytes(), expected);
 }
 
-/// A product of matrices, repeated often enough that XLA does not run it in the caller's thread.
+/// Builds a product of matrices that is repeated, because XLA runs short programs on the caller's
+/// thread.
 const LONG: &str = "
   func.func @main(%x: tensor<400x400xf32>) -> tensor<400x400xf32> {
     %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -176,7 +177,7 @@ const LONG: &str = "
     return %r#1 : tensor<400x400xf32>
   }";
 
-/// The identity, so that products of it are known.
+/// The identity matrix, so that products with it are known.
 fn identity() -> HostTensor {
     let mut elements = vec![0.0_f32; 400 * 400];
     elements.iter_mut().step_by(401).for_each(|element| *element = 1.0);

@@ -1,4 +1,4 @@
-//! Tensors on their way to a device, between devices, and back.
+//! Transfers of tensors to a device, between devices, and back.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -129,7 +129,7 @@ fn changing_the_tensor_afterwards_changes_nothing_on_the_device() {
     assert_eq!(values::<i32>(&buffer), vec![1; 100_000]);
 }
 
-/// Host memory that reports its end, at an address that no device uses in place.
+/// Host memory that reports when it is dropped, at an address that no device uses in place.
 struct Watched(Vec<u8>, mpsc::Sender<()>);
 
 impl AsRef<[u8]> for Watched {

@@ -30,7 +30,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Held by the test that clears the executables, and by the one that counts what is compiled.
+/// A lock for the test that clears the executables and for the test that counts compilations.
 fn executables_alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -99,8 +99,8 @@ fn a_profile_is_written_as_json() {
     assert!(text.contains("compile by XLA"), "{text}");
 }
 
-/// Keeps what spans are called and what is recorded of them, and which of them are open, by thread:
-/// other tests run meanwhile.
+/// Records the names and fields of spans, and the open spans of each thread, because other tests
+/// run at the same time.
 #[derive(Default)]
 struct Heard {
     spans: Mutex<Vec<(ThreadId, String)>>,
@@ -109,7 +109,7 @@ struct Heard {
 
 struct Shared(Arc<Heard>);
 
-/// Writes down the fields of a span.
+/// Records the fields of a span.
 struct Fields<'a>(&'a mut String);
 
 impl Visit for Fields<'_> {

@@ -1,4 +1,4 @@
-"""The table from functions of Nx to ours, one module for each part of it."""
+"""The table from functions of Nx to functions of nxla, with one module for each group."""
 
 from golden.calls import (
     elementwise,

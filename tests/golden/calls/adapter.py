@@ -20,7 +20,7 @@ NUMBERS = {"nan": float("nan"), "infinity": float("inf"), "neg_infinity": float(
 
 @dataclass(frozen=True)
 class Adapter:
-    """One function of Nx."""
+    """A function of Nx, and its counterpart in nxla."""
 
     function: Callable[..., Any]
     #: The names of Nx's options in nxla.
@@ -31,7 +31,7 @@ class Adapter:
     host: bool = False
 
     def __call__(self, args: list[Any], options: Mapping[str, Any]) -> Any:
-        """Call our function with the arguments and options of a call of Nx."""
+        """Call the function of nxla with the arguments and options of a call of Nx."""
         given = {self.options.get(key, key): plain(value) for key, value in options.items()}
         # Every option with a dtype uses the same names.
         if isinstance(given.get("dtype"), str):
@@ -40,7 +40,7 @@ class Adapter:
 
 
 def plain(value: Any) -> Any:
-    """Turn atoms and dtypes into strings, ranges into slices, keyword lists into pairs."""
+    """Convert atoms and dtypes to strings, ranges to slices, and keyword lists to pairs."""
     if isinstance(value, Atom):
         return NUMBERS.get(value.name, value.name)
     if isinstance(value, Type):
@@ -57,7 +57,7 @@ def plain(value: Any) -> Any:
 
 
 def ours(name: str) -> Callable[..., Any]:
-    """Return our function of that name, looked up when it is called."""
+    """Return the function of nxla with this name, looked up when it is called."""
 
     def call(*args: Any, **options: Any) -> Any:
         found: Any = nx
@@ -76,6 +76,6 @@ def adapt(
     host: bool = False,
     **defaults: Any,
 ) -> Adapter:
-    """Make an adapter of one of our functions, by name, or of one written for the purpose."""
+    """Create an adapter of a function of nxla, or of a function for this adapter only."""
     function = ours(name) if isinstance(name, str) else name
     return Adapter(function, options or {}, defaults, host)

@@ -1,4 +1,4 @@
-"""A place in a list of tokens."""
+"""A position in a list of tokens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from golden.elixir.lexer import Token
 
 
 class Cursor:
-    """Goes over tokens; the last one, the end of the file, is never passed."""
+    """Iterates over tokens; it never passes the last one, the end of the file."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
@@ -15,7 +15,7 @@ class Cursor:
 
     @property
     def token(self) -> Token:
-        """The token that comes."""
+        """The next token."""
         return self.tokens[self.position]
 
     def next(self) -> Token:
@@ -36,7 +36,7 @@ class Cursor:
         return False
 
     def expect(self, value: str) -> None:
-        """Take this token, or fail."""
+        """Advance past this token, or fail."""
         token = self.next()
         if token.value != value:
             raise ElixirError(
@@ -44,6 +44,6 @@ class Cursor:
             )
 
     def skip_lines(self) -> None:
-        """Take ends of lines."""
+        """Skip ends of lines."""
         while self.accept("eol"):
             pass

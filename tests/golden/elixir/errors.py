@@ -12,11 +12,11 @@ class ElixirError(Exception):
 
 
 class MatchError(ElixirError):
-    """A value that fits no pattern."""
+    """A value that matches no pattern."""
 
     def __init__(self, value: object) -> None:
         super().__init__(f"no match of right hand side value: {value!r}", "MatchError")
 
 
 class Unsupported(Exception):  # noqa: N818 - it is about the reader
-    """A part of Elixir, or of Nx, that this reader does not know."""
+    """A feature of Elixir or of Nx that this reader does not support."""

@@ -1,4 +1,4 @@
-"""Special forms of Elixir whose arguments are not just evaluated."""
+"""Special forms of Elixir, whose arguments are not evaluated before the call."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _mailbox: deque[Any] = deque()
 
 
 def send(_target: Any, message: Any) -> Any:
-    """Put a message where ``receive`` finds it."""
+    """Add a message to the messages that ``receive`` reads."""
     _mailbox.append(message)
     return message
 
@@ -191,7 +191,7 @@ def _define_module(node: Call, scope: Scope, run: Run) -> Any:
 
 
 def _path(place: Node, scope: Scope, run: Run) -> tuple[Any, list[Any]]:
-    """Return the container that a place is in, and the keys that lead to it."""
+    """Return the container of a position, and the keys that lead to it."""
     if isinstance(place, Access):
         container, keys = _path(place.container, scope, run)
         return container, [*keys, run(place.key, scope)]
@@ -217,7 +217,7 @@ def _changed(container: Any, keys: list[Any], change: Callable[[Any], Any]) -> A
 
 
 def _update(node: Call, scope: Scope, run: Run) -> Any:
-    """``put_in(x[key], value)`` and the like."""
+    """Evaluate ``put_in(x[key], value)`` and similar forms."""
     from golden.elixir import library
 
     container, keys = _path(node.args[0], scope, run)

@@ -10,7 +10,7 @@ from golden.elixir.values import Atom, ModuleName, Range, Struct, is_keyword
 
 
 def to_string(value: Any) -> str:
-    """Return what ``#{value}`` puts into a string."""
+    """Return the text of ``#{value}`` in a string."""
     return str(value) if isinstance(value, str) else inspect(value)
 
 
@@ -45,6 +45,6 @@ def inspect(value: Any) -> str:
 
 
 def _between(opening: str, items: Iterable[str], closing: str) -> str:
-    """Join items; lines that they have after the first are indented by the bracket."""
+    """Join items; further lines of an item are indented by the bracket."""
     text = ", ".join(items)
     return opening + text.replace("\n", "\n" + " " * len(opening)) + closing

@@ -44,7 +44,7 @@ from golden.elixir.values import Atom, FunctionValue, ModuleName, Struct, truthy
 
 @dataclass
 class Definition:
-    """One clause of a function of a module."""
+    """A clause of a function of a module."""
 
     kind: str
     parameters: tuple[Node, ...]
@@ -54,7 +54,7 @@ class Definition:
 
 @dataclass
 class Module:
-    """A module: what its source defines."""
+    """A module with its definitions."""
 
     name: str
     functions: dict[str, list[Definition]] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Scope:
     captured: Sequence[Any] = ()
 
     def inner(self, bound: dict[str, Any]) -> Scope:
-        """Return a scope inside of this one, with more variables."""
+        """Return a nested scope with more variables."""
         return replace(self, variables={**self.variables, **bound})
 
 
@@ -191,7 +191,7 @@ def _function(clauses: tuple[Clause, ...], scope: Scope) -> FunctionValue:
 def select_clause(
     clauses: Sequence[Clause], args: Sequence[Any], scope: Scope
 ) -> tuple[Clause, Scope] | None:
-    """Find the first clause that fits, and the scope of its body."""
+    """Return the first matching clause, and the scope of its body."""
     for clause in clauses:
         bound = match(Tuple(clause.patterns), tuple(args), scope.variables)
         if bound is None:
@@ -323,7 +323,7 @@ def inline(
 def _with_defaults(
     parameters: Sequence[Node], args: Sequence[Any], scope: Scope
 ) -> tuple[tuple[Node, ...], list[Any]] | None:
-    """Fill in defaults; None if the number of arguments does not fit."""
+    """Insert defaults; return None if the number of arguments does not match."""
     missing = len(parameters) - len(args)
     optional = [p for p in parameters if isinstance(p, Call) and p.name == "\\\\"]
     if not 0 <= missing <= len(optional):

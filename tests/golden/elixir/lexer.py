@@ -16,7 +16,7 @@ from golden.elixir.errors import ElixirError
 
 @dataclass(frozen=True)
 class Token:
-    """One token: its kind, its value, and the space around it."""
+    """A token: its kind, its value, and the space around it."""
 
     kind: str  # int float string charlist atom key alias name op capture sigil eol end_of_file
     value: Any
@@ -76,7 +76,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "s": " ", "0": "\0", "e": "\x1b"}
 
 
 def tokenize(source: str) -> list[Token]:
-    """Cut source into tokens; the last one is the end of the file."""
+    """Split source into tokens; the last one is the end of the file."""
     raw = _scan(source)
     kept: list[Token] = []
     for token, following in zip(raw, [*raw[1:], raw[-1]], strict=True):

@@ -104,7 +104,7 @@ def _plain(value: Any) -> Any:
 
 
 def _type_name(dtype: Any) -> str:
-    """Return our name of a type, which is an atom or a pair."""
+    """Return the name in nxla of a type, which is an atom or a pair."""
     if isinstance(dtype, tuple):
         dtype = dtype[0] if dtype[0] == "f8_e4m3fn" else f"{dtype[0]}{dtype[1]}"
     return values.dtype_name(str(dtype))
@@ -251,7 +251,7 @@ def _check_argument(value: Any) -> None:
 
 
 def _with_static(function: Callable[..., Any], args: Sequence[Any]) -> Callable[..., Any]:
-    """Put lists and functions in the place of parameters; the others stay parameters."""
+    """Bind lists and functions as constants; other arguments stay parameters."""
 
     def call(*given: Any) -> Any:
         source = iter(given)

@@ -1,4 +1,4 @@
-"""From source text to what Python can call."""
+"""Conversion of source text to Python functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def load(
 
 
 def load_body(name: str, body: Node, builtins: Mapping[str, Callable[..., Any]]) -> Module:
-    """Read what stands between ``do`` and ``end`` of a module."""
+    """Read the block between ``do`` and ``end`` of a module."""
     module = Module(name)
     scope = Scope(module, False, {}, dict(builtins))
     for node in body.body if isinstance(body, Block) else (body,):
@@ -43,7 +43,7 @@ def load_body(name: str, body: Node, builtins: Mapping[str, Callable[..., Any]])
 
 
 def _define(module: Module, node: Call) -> None:
-    """Add one clause of a function."""
+    """Add a clause of a function."""
     head, *rest = node.args
     guard: Node | None = None
     if isinstance(head, Call) and head.name == "when":
@@ -93,6 +93,6 @@ def evaluate(
     module: Module | None = None,
     builtins: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Any:
-    """Run a snippet with these variables, outside of any numerical function."""
+    """Run a snippet with these variables as host code."""
     scope = Scope(module or Module("M"), False, dict(bindings or {}), dict(builtins or {}))
     return run(parse(source), scope)

@@ -1,6 +1,6 @@
-"""Numerical code: what operators, conditions, loops and functions mean inside of ``defn``.
+"""Numerical code: the semantics of operators, conditions, loops and functions in ``defn``.
 
-With two numbers an operator is Elixir's; with a tensor it is the function of Nx.
+An operator with two numbers is Elixir's operator; an operator with a tensor is the function of Nx.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _body_and_options(rest: Sequence[Node], generator: bool) -> tuple[Node, dict
 
 
 def _initial(node: Node, scope: Scope, run: Run) -> tuple[Node, Any]:
-    """Return the pattern and the value of the state at the start."""
+    """Return the pattern and the initial value of the state."""
     match node:
         case Variable():
             return node, run(node, scope)
@@ -196,9 +196,9 @@ def _bound(pattern: Node, value: Any) -> dict[str, Any]:
 
 
 class _Generator:
-    """``pattern <- source``: a loop over a range, or over the first axis of a tensor.
+    """Evaluate ``pattern <- source``: a loop over a range or over the first axis of a tensor.
 
-    Like Nx's, the loop that is made carries the index first, then the tensor, then the state.
+    As in Nx, the loop carries the index first, then the tensor, then the state.
     """
 
     def __init__(self, pattern: Node, source: Any, step: Callable[..., Any]) -> None:
@@ -257,7 +257,7 @@ def _grad(value: Any, function: Callable[..., Any]) -> Any:
 def value_and_grad(
     value: Any, function: Callable[..., Any], transform: Callable[..., Any] | None = None
 ) -> Any:
-    """Return a value and its gradient, of what `transform` picks from the value."""
+    """Return a value, and the gradient of the part that `transform` selects from the value."""
     if transform is None:
         return nx.value_and_grad(function)(value)
 

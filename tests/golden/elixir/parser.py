@@ -58,12 +58,12 @@ CONSTANTS = {"true": True, "false": False, "nil": None}
 
 
 def parse(source: str) -> Block:
-    """Parse source to a block of expressions."""
+    """Parse source into a block of expressions."""
     return Parser(tokenize(source)).whole()
 
 
 class Parser(Cursor):
-    """Makes a tree of tokens."""
+    """Parses tokens into a syntax tree."""
 
     #: True if ``do`` belongs to an outer call, as in ``if f x do``.
     no_do = False
@@ -84,7 +84,7 @@ class Parser(Cursor):
         return closing or self.at("end_of_file") or self.at("name", *STOPS)
 
     def _block(self) -> Node:
-        """Expressions up to a word that ends a block."""
+        """Parse expressions up to a word that ends a block."""
         body: list[Node] = []
         self.skip_lines()
         while not self._at_stop():
@@ -97,7 +97,7 @@ class Parser(Cursor):
         return body[0] if len(body) == 1 else Block(tuple(body))
 
     def _clauses_or_block(self) -> Node:
-        """Parse what stands between ``do`` and ``end``."""
+        """Parse the block between ``do`` and ``end``."""
         start = self.position
         self.skip_lines()
         if not self._has_arrow():
@@ -147,7 +147,7 @@ class Parser(Cursor):
         return Clause(tuple(patterns), guard, body[0] if len(body) == 1 else Block(tuple(body)))
 
     def _do_block(self) -> List:
-        """``do … else … end`` as a keyword list."""
+        """Parse ``do … else … end`` as a keyword list."""
         entries: list[Node] = []
         word = "do"
         while word != "end":
@@ -295,7 +295,7 @@ class Parser(Cursor):
         return _joined(*self._items(")"))
 
     def _items(self, closing: str) -> tuple[list[Node], list[Node]]:
-        """Expressions and pairs up to a closing bracket."""
+        """Parse expressions and pairs up to a closing bracket."""
         outer, self.no_do = self.no_do, False
         self.skip_lines()
         found = self._sequence(closing)
@@ -305,7 +305,7 @@ class Parser(Cursor):
         return found
 
     def _sequence(self, closing: str | None) -> tuple[list[Node], list[Node]]:
-        """Expressions with commas between them, and the pairs with keys that come last."""
+        """Parse expressions with commas between them, and the final pairs with keys."""
         items: list[Node] = []
         pairs: list[Node] = []
         while closing is None or not self.at("op", closing):
@@ -352,7 +352,7 @@ class Parser(Cursor):
         return name
 
     def _postfix(self, node: Node) -> Node:
-        """Fields, calls and accesses that follow."""
+        """Parse the fields, calls and accesses that follow."""
         while self.token.kind == "op":
             if self.at("op", "["):
                 if self.token.space_before:

@@ -1,4 +1,4 @@
-"""Pattern matching: which variables a value binds, if it fits at all."""
+"""Pattern matching: whether a value matches, and the values of the variables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Bound(dict[str, Any]):
 def match(
     pattern: Node, value: Any, known: Mapping[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Return what the pattern binds; None if the value does not fit.
+    """Return the variables of a match, or None if the value does not match.
 
     `known` are the variables that ``^name`` may refer to.
     """

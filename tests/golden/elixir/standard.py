@@ -26,7 +26,7 @@ def quotient(left: int, right: int) -> int:
 
 
 def remainder(left: int, right: int) -> int:
-    """Return what `quotient` leaves."""
+    """Return the remainder of `quotient`."""
     return left - right * quotient(left, right)
 
 
@@ -36,7 +36,7 @@ def make_range(first: int, last: int, step: int | None = None) -> Range:
 
 
 def power(left: Any, right: Any) -> Any:
-    """``left ** right``, an integer if both are and it is one."""
+    """Return ``left ** right``, an integer for integers with an integer power."""
     return left**right
 
 

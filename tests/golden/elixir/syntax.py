@@ -1,7 +1,7 @@
-"""The syntax tree, which the parser builds and the interpreter runs.
+"""The syntax tree that the parser builds and the interpreter runs.
 
-Operators, keywords such as ``if`` and calls of local functions are all a `Call`, as in Elixir's own
-trees; a do-block is a last argument, a list of pairs ``(:do, body)``, ``(:else, body)``.
+As in Elixir's own trees, operators, keywords such as ``if`` and calls of local functions are all a
+`Call`. A do-block is the last argument, a list of pairs ``(:do, body)``, ``(:else, body)``.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Sigil(Node):
 
 @dataclass(frozen=True, slots=True)
 class Block(Node):
-    """Expressions one after another."""
+    """A sequence of expressions."""
 
     body: tuple[Node, ...]
 

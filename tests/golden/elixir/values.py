@@ -1,7 +1,8 @@
-"""Values of Elixir that Python has no word for.
+"""Values of Elixir without a Python counterpart.
 
-Tuples, lists, maps, numbers and strings are Python's own; a keyword list is a list of pairs whose
-first parts are atoms; true, false and nil are True, False and None; tensors are the package's.
+Tuples, lists, maps, numbers and strings are Python's types. A keyword list is a list of pairs whose
+first parts are atoms. The atoms true, false and nil are True, False and None. Tensors are tensors
+of nxla.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class ModuleName:
 
 @dataclass(frozen=True)
 class FunctionValue:
-    """A function of Elixir; calling it from Python calls it."""
+    """A function of Elixir, which Python can call."""
 
     name: str
     #: The number of arguments; None if the number depends on defaults.
@@ -84,7 +85,7 @@ def is_keyword(value: Any) -> bool:
 
 
 def truthy(value: Any) -> bool:
-    """Return whether a condition of the host language holds."""
+    """Return whether a condition is true in host code."""
     return value is not None and value is not False
 
 
@@ -108,7 +109,7 @@ class Foreign:
 
 
 def foreign(value: Any) -> Any:
-    """Return a value from outside a loop as the body of the loop may use it."""
+    """Return a value of an outer scope for the body of a loop."""
     if isinstance(value, nx.Expr):
         return Foreign(tuple(value.shape), value.dtype, tuple(value.names))
     if isinstance(value, tuple):

@@ -1,5 +1,5 @@
-//! The exports of JAX in `tests/import/stablehlo` compute what JAX computed. `tests/import/export_jax.py` writes
-//! them.
+//! Compares modules in `tests/import/stablehlo`, which JAX exported, with the results of JAX.
+//! `tests/import/export_jax.py` writes them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -51,8 +51,8 @@ fn difference(found: &HostTensor, expected: &HostTensor) -> Option<String> {
     })
 }
 
-/// The program of the gradients of all float inputs, of the sum of all float results that is weighted with
-/// cosines.
+/// Returns the program of the gradients of all float inputs. It differentiates the sum of all float
+/// results, weighted with cosines.
 fn gradients(program: &Program) -> Result<(Program, Vec<usize>), String> {
     let mut graph = Graph::new();
     let inputs = program.inputs().to_vec();
@@ -206,8 +206,8 @@ fn damaged_modules_are_read_or_refused() {
     }
 }
 
-/// A module that this project writes is read as a program with the same results. The writer composes
-/// some ops of others, and these stay composed; other programs keep their digest.
+/// Lowers programs to modules and reads the modules. The results are the same. Ops that the writer
+/// composes of others stay composed; other programs keep their digest.
 #[test]
 fn own_text_is_read() {
     let (mut failed, mut equal) = (Vec::new(), 0);

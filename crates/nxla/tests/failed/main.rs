@@ -12,7 +12,7 @@ use cases::{Case, all};
 use nxla::prelude::*;
 use nxla::{cond, scan, vmap};
 
-/// Messages of the panics in this process, caught or not.
+/// The messages of all panics in this process, including caught panics.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Returns the results of a call on `x` and on a failed expression, as one scalar.

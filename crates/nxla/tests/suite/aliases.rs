@@ -1,4 +1,4 @@
-//! Names of other libraries, under which the search of the documentation finds functions.
+//! Names of other libraries, by which the search of the documentation finds functions.
 
 #[test]
 fn names_of_the_field_are_found() {

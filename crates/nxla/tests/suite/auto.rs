@@ -1,6 +1,6 @@
-//! Calls by the compiler `auto` on both sides of each of its limits: values, device, donation, hooks, errors
-//! and deallocation are the same on both backends. The tests need a plugin, and do nothing where
-//! none is named by `NXLA_PJRT_PLUGIN`.
+//! Calls by the compiler `auto` on both sides of each of its limits: values, device, donation,
+//! hooks, errors and deallocation are the same on both backends. The tests do nothing unless
+//! `NXLA_PJRT_PLUGIN` names a plugin.
 
 use std::sync::{Arc, Mutex};
 
@@ -54,7 +54,7 @@ const SIDES: [Side; 5] = [
     },
 ];
 
-/// The device of XLA, if there is a plugin.
+/// Returns the device of XLA, or `None` without a plugin.
 fn device() -> Option<Device> {
     std::env::var_os("NXLA_PJRT_PLUGIN")?;
     Some(devices().unwrap().swap_remove(1))
@@ -66,7 +66,7 @@ impl Side {
         Tensor::from((0..self.elements).map(|at| step.mul_add(at as f32, -3.0)).collect::<Vec<_>>())
     }
 
-    /// The values by their formula, in double precision.
+    /// Computes the values by their formula, in double precision.
     fn expected(&self) -> Vec<f64> {
         let argument = self.argument().to_vec::<f32>().unwrap();
         argument
@@ -96,7 +96,7 @@ impl Side {
     }
 }
 
-/// A function of the side, by `auto`.
+/// Runs a function of the side on `auto`.
 macro_rules! by_auto {
     ($side:expr, $function:expr) => {{
         let jitted = jit($function).compiler("auto");

@@ -1,4 +1,4 @@
-//! Stages on the evaluator compute the bits that the whole program computes, wherever it is cut.
+//! Stages on the evaluator return the same bits as the whole program, for every position of a cut.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use nxla::{DType, Number, Options, Program, TensorType, runtime};
 
 const DECISIONS: [Decision; 3] = [Decision::Before, Decision::After, Decision::Both];
 
-/// Finite elements, among them both zeros where the dtype has them.
+/// Finite elements, including both zeros if the dtype has them.
 fn finite(dtype: DType) -> runtime::RawTensor {
     placed(dtype, &[0.0, -0.0])
 }
 
-/// Elements among which are zeros, infinities and NaN where the dtype has them.
+/// Elements that include zeros, infinities and NaN if the dtype has them.
 fn elements(dtype: DType) -> runtime::RawTensor {
     placed(dtype, &[0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN])
 }
@@ -28,7 +28,8 @@ fn placed(dtype: DType, special: &[f64]) -> runtime::RawTensor {
     runtime::RawTensor::from(host.cast(dtype))
 }
 
-/// The program of what `build` returns for one input; `None` where an op does not take the dtype.
+/// Returns the program of the result of `build` for one input, or `None` if an op does not accept
+/// the dtype.
 fn program(
     dtype: DType,
     build: &dyn Fn(&mut Graph, ExprId) -> Result<Vec<ExprId>>,
@@ -53,7 +54,7 @@ fn check(name: &str, program: &Arc<Program>, dtype: DType) {
     check_on(name, program, &elements(dtype));
 }
 
-/// Like [`check`], with these elements.
+/// Does the same as [`check`], with these elements.
 fn check_on(name: &str, program: &Arc<Program>, x: &runtime::RawTensor) {
     let (options, dtype) = (Options::new().compiler("evaluator"), program.inputs()[0].dtype);
     let whole = runtime::run_program("whole", program, &options, &[x], None);

@@ -1,4 +1,4 @@
-//! Containers that the derive macro refuses, each with what to write instead.
+//! Containers that the derive macro rejects. Each error suggests a replacement.
 
 use nxla::{Container, Expr};
 

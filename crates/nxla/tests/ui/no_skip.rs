@@ -1,4 +1,4 @@
-//! A field that holds no tensor.
+//! A field that is not a container.
 
 use nxla::Container;
 

@@ -7,13 +7,13 @@ use std::sync::OnceLock;
 use nxla_pjrt::{Buffer, Client, CompileOptions, Executable, ExecuteOptions, Plugin, discover};
 use nxla_tensor::{Element, HostTensor, Shape};
 
-/// The plugin. Without one these tests fail: what they test is the way to it.
+/// Returns the plugin. The tests fail without a plugin, because they test its interface.
 pub(crate) fn plugin() -> Plugin {
     let path = discover(None).unwrap_or_else(|error| panic!("the tests need a plugin: {error}"));
     Plugin::load(path).unwrap_or_else(|error| panic!("the tests need a plugin: {error}"))
 }
 
-/// A client with one device, made once per process.
+/// Returns a client with one device, which all tests of a process share.
 pub(crate) fn client() -> Client {
     static CLIENT: OnceLock<Client> = OnceLock::new();
     CLIENT.get_or_init(|| Client::new(&plugin(), &[]).unwrap()).clone()

@@ -7,7 +7,7 @@ use nxla_expr::{ExprId, Graph, HookOp, HostFn, Program, Result};
 use nxla_stablehlo::{LowerError, LowerOptions, Module, lower};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
-/// `x` counted down to zero while `total` takes up `step`; `body` may add hooks.
+/// Counts `x` down to zero, and adds `step` to `total` in each iteration; `body` may add hooks.
 fn countdown(
     g: &mut Graph,
     x: ExprId,

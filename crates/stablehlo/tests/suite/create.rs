@@ -1,4 +1,4 @@
-//! Tensors that are made by a formula.
+//! Tensors that are created by a formula.
 
 use crate::common::{assert_lines, body};
 use nxla_expr::TensorType;

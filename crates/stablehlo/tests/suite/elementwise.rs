@@ -1,4 +1,5 @@
-//! Element-wise ops: implicit conversions and broadcasts, and what XLA needs spelled out.
+//! Element-wise ops: implicit conversions and broadcasts, and the operations that XLA requires
+//! explicitly.
 
 use crate::common::{assert_lines, body, module, scalar, ty};
 use nxla_expr::{BinaryOp, ExprId, Graph, Op, UnaryOp};
@@ -163,8 +164,8 @@ fn result_of(text: &str) -> &str {
     head.split_once(") -> ").unwrap().1.trim_end_matches(" {")
 }
 
-/// Every op of the table can be written for every dtype that it takes, and returns the type that
-/// the graph says.
+/// Every op of the table can be lowered for every dtype that it accepts, and returns the type in
+/// the graph.
 #[test]
 fn every_op_and_dtype() {
     let check = |inputs: &[nxla_expr::TensorType], op: Op| {

@@ -1,21 +1,21 @@
-//! Building a program and looking at its text.
+//! Helpers that build programs and return their StableHLO text.
 #![allow(dead_code, reason = "each test binary uses some of these")]
 
 use nxla_expr::{ExprId, Graph, Program, Result, TensorType};
 use nxla_stablehlo::{LowerOptions, Module, lower};
 use nxla_tensor::{DType, Shape};
 
-/// A type without names.
+/// Returns a type without names.
 pub(crate) fn ty(dtype: DType, shape: impl Into<Shape>) -> TensorType {
     TensorType::new(dtype, shape)
 }
 
-/// A scalar type.
+/// Returns a scalar type.
 pub(crate) fn scalar(dtype: DType) -> TensorType {
     TensorType::scalar(dtype)
 }
 
-/// The program of a function.
+/// Builds the program of a function.
 pub(crate) fn program(
     inputs: &[TensorType],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
@@ -27,7 +27,7 @@ pub(crate) fn program(
     Program::new(&graph, inputs.to_vec(), &outputs).expect("the function is closed")
 }
 
-/// The module of a function, without options.
+/// Returns the module of a function, with default options.
 pub(crate) fn module(
     inputs: &[TensorType],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
@@ -35,7 +35,7 @@ pub(crate) fn module(
     lower(&program(inputs, build), &LowerOptions::default()).expect("the function can be lowered")
 }
 
-/// The lines of `@main` between its head and its `return`, without indentation.
+/// Returns the lines of `@main` between its head and its `return`, without indentation.
 pub(crate) fn body(
     inputs: &[TensorType],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
@@ -43,7 +43,7 @@ pub(crate) fn body(
     lines(&module(inputs, build).text)
 }
 
-/// The same of a given text.
+/// Returns these lines of a given text.
 pub(crate) fn lines(text: &str) -> String {
     let body = text
         .lines()
@@ -54,7 +54,7 @@ pub(crate) fn lines(text: &str) -> String {
     body.collect::<Vec<_>>().join("\n")
 }
 
-/// Checks text against lines written with the test's own indentation.
+/// Compares text with lines that have the indentation of the test.
 #[track_caller]
 pub(crate) fn assert_lines(found: &str, expected: &str) {
     let expected: Vec<&str> =
