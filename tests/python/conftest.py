@@ -75,12 +75,12 @@ ABOUT_CALLS = {
 
 
 def compiler_of(item):
-    """Return the compiler that a test is about, None without one."""
+    """Return the compiler of a test, or None without one."""
     return getattr(item, "callspec", None) and item.callspec.params.get("compiler")
 
 
 def is_wanted(item):
-    """Return whether a test is about something that can differ on `auto`, if it runs there."""
+    """Return whether results of a test can differ on `auto`, and the test runs on `auto`."""
     return compiler_of(item) != "auto" or item.path.name in ABOUT_CALLS
 
 

@@ -1,4 +1,4 @@
-"""Programs ahead of their runs: lowered, compiled, exported, imported."""
+"""Programs that are lowered, compiled, exported or imported before they run."""
 
 import dataclasses
 import json

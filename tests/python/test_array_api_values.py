@@ -1,4 +1,4 @@
-"""Special values and dtypes, as the text of the Array API standard has them."""
+"""Special values and dtypes that the Array API standard defines."""
 
 import math
 
@@ -27,7 +27,7 @@ def run(compiler, function, *args):
 
 
 def bits(x):
-    """Numbers with the signs of zeros."""
+    """Return numbers with the signs of zeros."""
     return [(value, math.copysign(1, value)) for value in x.tolist()]
 
 

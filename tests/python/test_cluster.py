@@ -1,4 +1,4 @@
-"""Stages on clusters of Dask and Ray and on pools of processes: where values are, and faults."""
+"""Stages on Dask and Ray clusters and process pools: the location of values, and failures."""
 
 import concurrent.futures
 import gc
@@ -47,7 +47,7 @@ def chain(count=4):
 
 
 def slow(x):
-    """Stages that take about half a second each, without any memory."""
+    """Return stages that take about half a second each, and no memory."""
 
     def turn(x):
         return nx.fori(0, 5_000_000, lambda i, s: nx.sin(s) + 1.0, x)
@@ -369,7 +369,7 @@ def test_a_process_that_is_killed_is_an_error_that_names_the_stage():
 
 
 def hide_nxla():
-    """Make a process like one in which nxla is not installed."""
+    """Make a process in which nxla cannot be imported."""
     for name in [*sys.modules]:
         if name.split(".")[0] == "nxla":
             sys.modules[name] = None
@@ -518,7 +518,7 @@ def test_several_batches_are_on_their_way_at_the_same_time():
     meeting = threading.Barrier(2, timeout=20)
 
     class Meeting:
-        """Runs a stage when two batches are in it."""
+        """Runs a stage after it has received two batches."""
 
         def __init__(self):
             self.pool = concurrent.futures.ThreadPoolExecutor(4)
@@ -630,7 +630,7 @@ def small_gpt():
 
 
 def trained_in_one_process(functions, parameters, states, texts, nexts, steps, parts):
-    """Train with plain transformations: gradients of the whole, added up part by part."""
+    """Train with basic transformations: the sum of the gradients of all parts."""
 
     @nx.jit
     def loss(parameters, texts, nexts):

@@ -1,4 +1,4 @@
-"""Functions of parts: several devices together compute what one device computes, on any backend."""
+"""Functions of parts return the same results on several devices and on one device, on any backend."""
 
 import collections
 import re
@@ -23,7 +23,7 @@ def mesh():
 
 @pytest.fixture
 def compiled(tmp_path):
-    """Return the exchanges between devices in the last program with these options."""
+    """Return the collectives in the last program with these options."""
 
     class Compiled:
         def __init__(self):
@@ -38,7 +38,7 @@ def compiled(tmp_path):
 
 
 def both(function, mesh, inputs, outputs, *args):
-    """Return the results on the mesh; the evaluator must return the same."""
+    """Return the results on the mesh, after a comparison with the evaluator."""
     found = nx.shard_map(function, mesh, inputs, outputs)(*args)
     alone = nx.shard_map(function, mesh, inputs, outputs, compiler="evaluator")(*args)
     np.testing.assert_allclose(np.asarray(found), np.asarray(alone), rtol=1e-5)
@@ -314,7 +314,7 @@ def weights():
 
 
 def block(params, x, joined=lambda y: y):
-    """Return what attention and two layers make of sentences; `joined` adds up partial sums."""
+    """Return the results of attention and two layers for sentences; `joined` sums partial results."""
     q, k, v = (nx.einsum("bsd,dhk->bhsk", x, params["qkv"][i]) for i in range(3))
     scores = nx.nn.softmax(nx.einsum("bhsk,bhtk->bhst", q, k) / 2.0, axis=-1)
     mixed = nx.einsum("bhst,bhtk->bshk", scores, v)

@@ -74,7 +74,7 @@ def test_a_class_with_nothing_but_a_name_and_compile_is_a_compiler():
 
 
 class Static:
-    """Equal by its number, with one hash for all."""
+    """A compiler that is equal to others with its number; all have the same hash."""
 
     def __init__(self, number):
         self.number = number

@@ -1,4 +1,4 @@
-"""Containers come back as they went in: through functions, and through bytes."""
+"""Containers are unchanged by functions and by serialization."""
 
 import dataclasses
 import sys

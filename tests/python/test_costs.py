@@ -41,7 +41,7 @@ def assert_linear(function, few, many):
 
 
 def operands(count):
-    """Combinations of operands that some function takes."""
+    """Combinations of operands; each function accepts at least one of them."""
     x, at, key = nx.template(count), nx.template(count, "s32"), nx.template(2, "u32")
     return [(x,), (at,), (x, x), (x, at), (at, at), (x, at, x), (key, x), (key, x, x)]
 

@@ -38,7 +38,7 @@ def test_orders_are_permutations_that_depend_on_seed_and_epoch():
 
 
 class Squares:
-    """A dataset as PyTorch has them, whose end is not an IndexError."""
+    """A dataset like PyTorch's; an index beyond its end raises another error than IndexError."""
 
     def __len__(self):
         return 5

@@ -1,4 +1,4 @@
-"""Where NaN comes from, and how far compilers are apart."""
+"""The origin of NaN, and differences between compilers."""
 
 import pytest
 

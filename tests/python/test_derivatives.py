@@ -20,7 +20,7 @@ def f64(values):
 
 
 def loop(x):
-    """A function with every kind of control flow in it."""
+    """A function with all kinds of control flow."""
 
     def step(carry, row):
         carry = nx.cond(nx.sum(carry) > 1.0, lambda: nx.sin(carry) * row, lambda: carry + row**2)

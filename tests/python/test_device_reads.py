@@ -74,7 +74,7 @@ def required(function):
 
 
 def candidates(annotation):
-    """Return what to pass for a parameter: names of `POOL`, lists of them, or a setting."""
+    """Return the argument for a parameter: names of `POOL`, lists of them, or a setting."""
     if annotation in ("TensorLike", "Tensor", "ArrayLike"):
         return list(POOL)
     if annotation in ("Sequence[TensorLike]", "Iterable[TensorLike]"):

@@ -1,4 +1,4 @@
-"""Executables on the disk: found by other processes, and never a reason for a wrong result."""
+"""Executables on the disk: other processes find them, and damaged ones do not change results."""
 
 import json
 import os

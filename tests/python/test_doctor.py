@@ -23,7 +23,7 @@ def doctor(*arguments, **environment):
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory):
-    """Create a file of words that is named like a library, and a library that is not a plugin."""
+    """Create a text file with the name of a library, and a library that is not a plugin."""
     folder = tmp_path_factory.mktemp("plugins")
     text = folder / "text.so"
     text.write_text("no library at all")

@@ -234,7 +234,7 @@ def expected_of(theirs, a, b, dtype):
 
 
 def numbers(x):
-    """Return a result as NumPy has it, in a dtype that holds it."""
+    """Return a result as a NumPy array, in a dtype that can represent it."""
     wide = {"f": "f64", "c": "c128"}.get(kind("bool" if x.dtype == nx.bool else str(x.dtype)))
     return np.asarray(nx.astype(x, wide)) if wide else np.array(x.tolist(), "O")
 
@@ -245,7 +245,7 @@ def pairs_of(row):
 
 
 def few(row):
-    """Return pairs in which each dtype occurs on either side, in another order for each row."""
+    """Return pairs in which each dtype occurs on both sides, in a different order for each row."""
     pairs, shift = pairs_of(row), zlib.crc32(row[0].encode())
     left, right = ([d for d in DTYPES if d in {pair[i] for pair in pairs}] for i in (0, 1))
     return [

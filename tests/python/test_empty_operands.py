@@ -7,7 +7,7 @@ import nxla as nx
 
 
 def clamped(x, update, starts):
-    """Write an update at starts that are clamped to where it fits."""
+    """Write an update at starts that are clamped to the valid range."""
     x = np.array(x)
     fits = [
         int(np.clip(s, 0, n - m)) for s, n, m in zip(starts, x.shape, update.shape, strict=True)

@@ -1,4 +1,4 @@
-"""`nx.save` and `nx.load`, safetensors, pickles, copies, and how tensors are shown."""
+"""`nx.save` and `nx.load`, safetensors, pickles, copies, and printed tensors."""
 
 import collections
 import copy
@@ -233,7 +233,7 @@ def test_pickles():
     ],
 )
 def test_numbers_are_no_files(take):
-    """`open` takes them for descriptors of open files, which it closes in the end."""
+    """`open` interprets such paths as descriptors of open files, and closes them."""
     with pytest.raises(nx.ArgumentError, match="file: must be a path; got 1"):
         take(1)
 

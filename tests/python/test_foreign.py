@@ -1,4 +1,4 @@
-"""Functions of C as parts of programs: their results, their errors, and derivatives around them."""
+"""C functions in programs: their results, their errors, and derivatives around them."""
 
 import ctypes
 import shutil

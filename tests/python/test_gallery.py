@@ -1,4 +1,4 @@
-"""Ten uses of derivatives that everyone knows, against closed forms and published values."""
+"""Ten well-known uses of derivatives, compared with closed forms and published values."""
 
 import math
 
@@ -18,7 +18,7 @@ def close(found, expected, tolerance=1e-9):
 
 
 def nested(function, *argnums):
-    """Differentiate a function of numbers, for one argument after the other."""
+    """Differentiate a function of numbers with respect to each argument."""
     for at in argnums:
         function = nx.grad(function, at)
     return function
@@ -71,7 +71,7 @@ def rosenbrock(x):
 
 
 def conjugate_gradients(product, b, steps):
-    """Solve for a positive matrix that is known only by its products with vectors."""
+    """Solve a system with a positive definite matrix, given only products with vectors."""
 
     def step(state, _):
         x, r, p, rr = state
@@ -207,7 +207,7 @@ def test_likelihood_of_a_kalman_filter_with_its_hessian():
 
 
 def test_meta_learning_through_five_training_steps(compiler):
-    """For a parabola, the weight after five steps and its derivative by the rate are known."""
+    """The weight after five steps on a parabola and its derivative by the rate have closed forms."""
     curvature, target, start = 1.5, 0.8, -1.0
 
     def trained(rate, start):

@@ -13,7 +13,7 @@ FEW = settings(max_examples=100, deadline=None)
 
 @st.composite
 def arrays_with_keys(draw, masks=True):
-    """An array, and a key that numpy takes."""
+    """Return an array, and a key that NumPy accepts."""
     shape = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     indices = draw(st.sampled_from([(), (2,), (3,), (2, 1), (1, 3)]))

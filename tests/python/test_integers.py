@@ -19,7 +19,7 @@ def jit(request):
 
 
 def integers(dtype, *shape, seed=0):
-    """Return small integers and, now and then, some at both ends of their dtype."""
+    """Return small integers, and some at both ends of their dtype."""
     rng = np.random.default_rng(seed)
     ends = np.iinfo(dtype)
     small = rng.integers(max(-100, ends.min), 100, shape)

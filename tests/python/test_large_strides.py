@@ -1,4 +1,4 @@
-"""Strides and dilations beyond the size of a tensor leave one window, and overflow nowhere."""
+"""Strides and dilations beyond the size of a tensor result in one window, without overflow."""
 
 import numpy as np
 import pytest

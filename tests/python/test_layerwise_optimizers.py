@@ -16,7 +16,7 @@ RATE = 0.05
 
 
 def run(optimizer, compiler, dtype="f64", grads=GRADS):
-    """Return the updates of each step, with parameters that move."""
+    """Return the updates of each step, with changing parameters."""
     params = {"b": nx.tensor(B, dtype=dtype), "w": nx.tensor(W, dtype=dtype)}
 
     @nx.jit(compiler=compiler)

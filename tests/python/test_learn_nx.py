@@ -1,4 +1,4 @@
-"""The pages for users of Nx are true: every name resolves, and every line of Python runs."""
+"""Tests of the pages for users of Nx: every name exists, and every line of Python runs."""
 
 import contextlib
 import io

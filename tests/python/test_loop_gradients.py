@@ -63,7 +63,7 @@ def until(w, h, **keeps):
 
 @pytest.fixture(scope="module")
 def expected():
-    """The gradients and second derivatives of loops that are written out."""
+    """Return the gradients and second derivatives of unrolled loops."""
     results = {}
     for loop in (scanned, counted):
 

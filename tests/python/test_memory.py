@@ -1,4 +1,4 @@
-"""Where memory is short: results, or a `MemoryError` that names the operation and the bytes."""
+"""With too little memory, a function returns its result or a descriptive `MemoryError`."""
 
 import sys
 

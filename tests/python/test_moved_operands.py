@@ -1,4 +1,4 @@
-"""A function of a tensor and of a moved part of the same tensor, against numpy."""
+"""A function of a tensor and of a moved part of the same tensor, compared with NumPy."""
 
 import itertools
 

@@ -77,7 +77,7 @@ def test_names_of_other_libraries_are_told_and_listed():
     rows = [f"| {name} | {here} |" for name, here in sorted(TENSOR.items())]
     assert sections["Tensors"].strip().splitlines() == head + rows
     absent = [f"| {', '.join(sorted(names))} | {why} |" for why, names in sorted(REASONS.items())]
-    assert sections["What there is nothing like"].strip().splitlines()[2:] == absent
+    assert sections["Functions without a counterpart"].strip().splitlines()[2:] == absent
 
 
 @pytest.mark.parametrize("name", sorted(TENSOR))

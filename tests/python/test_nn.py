@@ -1,4 +1,4 @@
-"""`nx.nn` against JAX: values, derivatives, and what becomes of extreme numbers."""
+"""`nx.nn` compared with JAX: values, derivatives, and results for extreme numbers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Functions of numpy, and of Python itself, that are called with tensors."""
+"""Functions of NumPy and built-in functions of Python, called with tensors."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""`nx.optim` against optax, which is not needed for anything else."""
+"""`nx.optim` compared with optax, which only this file needs."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def loss(sum_, params):
 
 @pytest.mark.parametrize(("name", "options"), OPTIMISERS)
 @pytest.mark.parametrize("schedule", [False, True])
-def test_optimisers(name, options, schedule):
+def test_optimizers(name, options, schedule):
     rates = [
         module.exponential_decay(0.05, 2, 0.5) if schedule else 0.05 for module in (nx.optim, optax)
     ]
@@ -70,7 +70,7 @@ def test_optimisers(name, options, schedule):
         np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_optimisers_on_xla():
+def test_optimizers_on_xla():
     optimizer = nx.optim.chain(nx.optim.clip_by_global_norm(1.0), nx.optim.adam(0.05))
     steps = {}
     for compiler in ("evaluator", "xla"):

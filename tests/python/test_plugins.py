@@ -17,7 +17,7 @@ from where import on_cpu
 
 @pytest.fixture
 def empty(tmp_path, monkeypatch):
-    """A folder in which alone packages are looked for."""
+    """The only folder in which packages are searched."""
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     parents = [module.partition(".")[0] for module, _ in plugins.CPU_PACKAGES]
     for parent in parents:
@@ -28,7 +28,7 @@ def empty(tmp_path, monkeypatch):
 
 
 def install(folder, module, name):
-    """Put a file where a package would have its plugin."""
+    """Create a file at the path of a package's plugin."""
     package = folder.joinpath(*module.split("."))
     package.mkdir(parents=True)
     (package / "__init__.py").touch()

@@ -15,7 +15,7 @@ ENGINES = ["evaluator", "xla"]
 
 @st.composite
 def sums(draw):
-    """Subscripts, and arrays that fit them."""
+    """Return subscripts, and arrays with matching axes."""
     sizes = {letter: draw(st.integers(1, 3)) for letter in "abcdZ"}
     terms, arrays = [], []
     rng = np.random.default_rng(draw(st.integers(0, 99)))

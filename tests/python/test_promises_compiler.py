@@ -101,7 +101,7 @@ def test_hooks_of_the_call_come_before_those_of_the_function(compiler):
 
 
 class Delegating(nx.Compiler):
-    """Lets another compiler do the work."""
+    """A compiler that delegates to another compiler."""
 
     name = "delegating"
 
@@ -392,7 +392,7 @@ def signature(key, variables):
 
 
 class Callbacks:
-    """A compiler of callbacks alone, without a base class."""
+    """A compiler that has only callbacks, without a base class."""
 
     name = "callbacks"
 
@@ -531,7 +531,7 @@ def test_options_hold_the_same_keys_from_the_call_and_from_defaults():
 
 
 class Recording(nx.Compiler):
-    """Keeps the options of `jit`."""
+    """Records the options of `jit`."""
 
     name = "recording"
 

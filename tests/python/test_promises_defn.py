@@ -13,7 +13,7 @@ from where import DEVICE
 
 
 def line_of(function, text):
-    """The number of the line of a function that contains a text."""
+    """Return the number of the line of a function that contains a text."""
     lines, first = inspect.getsourcelines(function)
     return first + next(index for index, line in enumerate(lines) if text in line)
 
@@ -633,7 +633,7 @@ def test_types_of_functions_can_be_written_in_annotations():
 
 
 class Table:
-    """A container whose columns are read when they are needed."""
+    """A container that computes its columns on access."""
 
     def __init__(self, columns, read):
         self.columns, self.read = columns, read

@@ -1,4 +1,4 @@
-"""The page of promises names the test of each."""
+"""The page of promises names the test of each promise."""
 
 import re
 import subprocess

@@ -202,7 +202,7 @@ def bounded(x):
 
 
 def along_last(function):
-    """A reduction of the last axis, spread over it again."""
+    """Broadcast a reduction of the last axis to the shape of the operand."""
     return lambda a, b: bounded(function(a, axis=-1, keepdims=True) + b) if a.ndim else a
 
 

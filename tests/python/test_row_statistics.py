@@ -1,4 +1,4 @@
-"""Several statistics of the same rows, which kernels compute together, against numpy in f64."""
+"""Several statistics of the same rows, which fused kernels compute, compared with NumPy in f64."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def of_two_axes(xp, x):
 
 
 def by_column_and_row(xp, x):
-    """A result without the axis that was reduced broadcasts along rows."""
+    """A result with the reduced axis of size 1 broadcasts along rows."""
     x = x[: x.shape[1], : x.shape[0]]
     x = x[: min(x.shape), : min(x.shape)]
     largest = xp.max(x, axis=1)

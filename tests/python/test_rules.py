@@ -1,8 +1,8 @@
-"""The derivative rule of every op that has one, by the table of ops.
+"""The derivative rule of every op, by the table of ops.
 
-Forward mode is held against central differences and, where a function takes complex numbers,
-against steps along the imaginary axis; reverse mode against forward mode; second derivatives both
-ways after each. A new row of ``docs/ops.md`` fails here until there is a use of it.
+The tests compare forward mode with central differences, and with complex steps for functions that
+accept complex numbers. They compare reverse mode with forward mode, and second derivatives of both
+modes. The tests fail for a row of ``docs/ops.md`` that no case uses.
 """
 
 import re
@@ -21,7 +21,7 @@ def differentiable():
 
 
 def numbers(dtype, *shape, low=0.25, high=0.75, seed=1):
-    """Numbers of a range, all different."""
+    """Return distinct numbers of a range."""
     size = 1
     for length in shape:
         size *= length
@@ -50,13 +50,13 @@ def loop(x):
 
 
 def spectrum(a):
-    """Eigenvalues, and what of eigenvectors does not depend on their phases."""
+    """Return eigenvalues, and functions of eigenvectors that do not depend on their phases."""
     w, v = nx.linalg.eigh(hermitian(a))
     return w, nx.abs(v) ** 2
 
 
 def singular(a):
-    """Singular values, and what of the vectors does not depend on their phases."""
+    """Return singular values, and functions of the vectors that do not depend on their phases."""
     u, s, v = nx.linalg.svd(a, full_matrices=False)
     return s, nx.abs(u) ** 2, nx.abs(v) ** 2
 
@@ -225,7 +225,7 @@ FAMILIES = {
 
 
 def together(ops, dtype):
-    """Return the uses of several ops as one function, with its arguments."""
+    """Return the cases of several ops as one function, with its arguments."""
     groups = [USES[op][1](dtype) for op in ops]
 
     def function(*groups):

@@ -1,4 +1,4 @@
-"""How expressions, stages and compiled functions are called: by name, and from a pickle."""
+"""Calls of expressions, stages and compiled functions by argument names, and after pickling."""
 
 import copy
 import pickle

@@ -45,7 +45,7 @@ def assigned(x, s):
 
 
 def put(x, s):
-    """Return an array with one other element."""
+    """Return an array with another last element."""
     return updated(lambda _, s: s)(x, s)
 
 
@@ -332,7 +332,7 @@ def extremes(dtype):
 
 
 def wrapped(number, dtype):
-    """Return what an integer is in a dtype."""
+    """Return the value of an integer in a dtype."""
     limits = nx.iinfo(dtype)
     return (number - limits.min) % (limits.max - limits.min + 1) + limits.min
 

@@ -1,4 +1,4 @@
-"""scikit-learn's array dispatch on our tensors: results are tensors, with numpy's numbers.
+"""scikit-learn's array dispatch with tensors: results are tensors with NumPy's values.
 
 `GaussianMixture` with full covariances adds ``reg_covar`` to a view in place
 (``_add_to_diagonal(covariances[k, :, :], …)``), which does not change tensors of nxla. Therefore

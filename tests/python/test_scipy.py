@@ -1,4 +1,4 @@
-"""SciPy's functions on our tensors: results are tensors, with numpy's numbers.
+"""SciPy's functions with tensors: results are tensors with NumPy's values.
 
 SciPy reads its option for foreign arrays once, at import, so each group of calls runs in a separate
 process.

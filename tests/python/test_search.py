@@ -1,4 +1,4 @@
-"""Where elements are, how many kinds there are, and in which order."""
+"""Positions of elements, distinct elements, and sorting."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Profiles, notes of compilations, and the memory of devices."""
+"""Profiles, notes of compilations, and reports of memory."""
 
 import gc
 import json
@@ -142,7 +142,7 @@ def test_memory_is_counted_until_it_is_free(device):
 
 
 def resident():
-    """The memory of the process in bytes, as the system counts it."""
+    """Return the memory of the process in bytes, by the operating system."""
     with open("/proc/self/statm", encoding="ascii") as opened:
         return int(opened.read().split()[1]) * 4096
 

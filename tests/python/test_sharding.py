@@ -1,4 +1,4 @@
-"""Functions over several devices: one device computes the same, and shardings place data."""
+"""Functions over several devices return the results of one device, and shardings place data."""
 
 import pickle
 

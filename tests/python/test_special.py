@@ -1,4 +1,4 @@
-"""`nx.special` against SciPy, and derivatives against closed forms and differences."""
+"""`nx.special` compared with SciPy, and derivatives compared with closed forms and differences."""
 
 import math
 

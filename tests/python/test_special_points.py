@@ -101,7 +101,7 @@ def test_third_derivative_of_a_product():
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "c64"])
 def test_products_along_axes_with_zeros(dtype):
-    """Each row has another number of zeros; the axes are reduced separately and together."""
+    """Each row has a different number of zeros; the axes are reduced separately and together."""
     x = np.array([[[1, 2, 3], [4, 0, 5]], [[0, 0, 2], [1, 1, 0]]], "f4")
     for axis in (0, 1, 2, (0, 2), None):
         axes = tuple(range(3)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -202,7 +202,7 @@ def test_narrow_complex_and_tiny_determinants():
 
 
 def last_write(shape, places, updates):
-    """Return what NumPy stores, which keeps the last of several writes."""
+    """Return the array that NumPy stores; the last of several writes to an element remains."""
     x = np.zeros(shape)
     x[places] = updates
     return x
@@ -240,7 +240,7 @@ def test_only_the_write_that_stays_has_a_gradient(shape, places, compiler):
 
 
 def test_writes_that_collide_by_clamping(compiler):
-    """Indices out of range are clamped to the last element, where another write stays."""
+    """Indices out of range are clamped to the last element, so that writes collide there."""
     places = nx.tensor(np.array([7, 2, 9], "i4"))
 
     def write(updates):
@@ -270,7 +270,7 @@ def nested(w, x):
 
 
 def looped(w, x):
-    """The body is not defined where the loop ends, and some entries do not begin."""
+    """The body is undefined at the end of the loop, and some entries run no iteration."""
 
     def step(state):
         return (state[0] + w * nx.sqrt(4 - state[1]), state[1] + 1.0)
@@ -304,7 +304,7 @@ def counted(w, x):
 
 
 def transformed(w, x):
-    """Other transformations inside a branch."""
+    """Transformations inside a branch."""
 
     def inside():
         rows = nx.vmap(lambda y: w * nx.log(y))(nx.stack([x, x]))
@@ -425,7 +425,7 @@ def test_data_that_a_branch_mentions():
 
 
 def test_values_of_branches_stay_as_they_are():
-    """A value that depends on all entries, and values of the entries that enter a branch."""
+    """A branch that uses a value of all entries and values of each entry."""
     xs = np.array([0.0, 1.0, 2.0])
 
     def function(xs):

@@ -1,4 +1,4 @@
-"""The special cases of real functions, as the text of the Array API standard (2025.12) lists them.
+"""The special cases of real functions in the Array API standard (2025.12).
 
 Each line is a case: kinds of arguments, and the result of the function for all such numbers. The
 signs of zeros count. ``test_complex_specials.py`` contains the cases of complex numbers.

@@ -1,4 +1,4 @@
-"""Stages on the evaluator compute the bits that the whole program computes, wherever it is cut."""
+"""Stages on the evaluator return the same bits as the whole program, for every position of a cut."""
 
 import numpy as np
 import pytest

@@ -39,7 +39,7 @@ def reader_of(name):
 
 
 def present():
-    """Return the versions that are written now: of stages, and of programs."""
+    """Return the current versions of the formats of stages and of programs."""
     (stage,) = nx.graph.split(nx.debug_expr(nx.sin)(1.0), lambda node: "none").stages
     return stage.to_bytes()[4], stage.expr.to_bytes()[4]
 

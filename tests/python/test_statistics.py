@@ -1,4 +1,4 @@
-"""Quantiles, NaN left out, counts by number, points on lines, against numpy."""
+"""Quantiles, statistics without NaN, counts and interpolation, compared with NumPy."""
 
 import warnings
 
@@ -21,13 +21,13 @@ shares = st.floats(0, 1, allow_subnormal=False)
 
 
 def axes_of(x):
-    """Some axes of an array, as numpy takes them."""
+    """Some axes of an array, in the form that NumPy accepts."""
     subsets = st.lists(st.sampled_from(range(x.ndim)), min_size=1, unique=True).map(tuple)
     return st.one_of(st.none(), st.integers(-x.ndim, x.ndim - 1), subsets)
 
 
 def quick(engine):
-    """Fewer examples where each is compiled."""
+    """Use fewer examples for backends that compile."""
     return settings(max_examples=100 if engine == "evaluator" else 12, deadline=None)
 
 

@@ -1,4 +1,4 @@
-"""Streams: order, state, back-pressure, ends of all kinds."""
+"""Streams: order, state, back-pressure, and all ways to end."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Norms, deviations and angles whose squares overflow or vanish, against numpy in f64."""
+"""Norms, deviations and angles whose squares overflow or underflow, compared with NumPy in f64."""
 
 import functools
 
@@ -76,7 +76,7 @@ def test_cosine_similarity(compiler, dtype, factor):
 @pytest.mark.parametrize("dtype", ["f16", "f8_e5m2", "bf16"])
 @pytest.mark.parametrize("function", [nx.std, nx.nanstd, lambda x: nx.std(x, correction=0.5)])
 def test_deviations_whose_squares_do_not_fit(compiler, function, dtype):
-    """A deviation of 320 is a number of each dtype; its square is 102,400."""
+    """A deviation of 320 is representable in each dtype; its square is 102,400."""
     x = nx.tensor([320.0, -320.0] * 8, dtype=dtype)
     found = nx.jit(function, compiler=compiler)(x)
     assert found.dtype == dtype

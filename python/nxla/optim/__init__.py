@@ -37,7 +37,7 @@ from nxla.optim.layerwise import (
     scale_by_param_block_rms,
     scale_by_trust_ratio,
 )
-from nxla.optim.optimisers import adagrad, adam, adamw, lion, rmsprop, sgd
+from nxla.optim.optimizers import adagrad, adam, adamw, lion, rmsprop, sgd
 from nxla.optim.quasi_newton import lbfgs, scale_by_lbfgs
 from nxla.optim.schedules import (
     constant_schedule,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from nxla import _core, _hints, tree
 from nxla._values import as_tensor
 from nxla.ops.create import full_like
-from nxla.optim.optimisers import adamw
+from nxla.optim.optimizers import adamw
 from nxla.optim.transforms import (
     GradientTransformation,
     _chosen,

@@ -52,7 +52,7 @@ fn check(optimizer: &Optimizer, rule: impl Fn(f64, f64, &mut [f64; 2], i32) -> f
 }
 
 #[test]
-fn optimisers_follow_their_formulas() {
+fn optimizers_follow_their_formulas() {
     check(&sgd(0.1), |g, x, _, _| x - 0.1 * g);
     check(&sgd(0.1).momentum(0.8), |g, x, m, _| {
         m[0] = g + 0.8 * m[0];

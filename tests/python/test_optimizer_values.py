@@ -1,4 +1,4 @@
-"""Optimisers of narrow parameters against their formulas in f64, and gradients of any size."""
+"""Optimizers of narrow parameters compared with their formulas in f64, and gradients of any size."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Operations on data, outside of any trace."""
+"""Eager operations, outside of any trace."""
 
 import operator
 import threading
@@ -93,9 +93,9 @@ def test_an_error_names_the_line_of_this_call():
     x, y = nx.ones(2), nx.ones(3)
     lines = []
     for _ in range(2):
-        with pytest.raises(nx.ShapeError, match=r"\(test_at_once.py:\d+\)$") as first:
+        with pytest.raises(nx.ShapeError, match=r"\(test_eager_operations.py:\d+\)$") as first:
             x + y
-        with pytest.raises(nx.ShapeError, match=r"\(test_at_once.py:\d+\)$") as second:
+        with pytest.raises(nx.ShapeError, match=r"\(test_eager_operations.py:\d+\)$") as second:
             x + y
         lines.append([int(str(one.value).split(":")[-1][:-1]) for one in (first, second)])
     assert lines[0] == lines[1]
