@@ -768,9 +768,9 @@ def missing_name_error(name: str, module: str = "nxla") -> AttributeError:
     text = f"module {module!r} has no attribute {name!r}"
     here = MODULES[module].get(name)
     if here is not None:
-        text += f"; here it is {here}"
+        text += f"; in nxla it is {here}"
     elif module == "nxla" and name in ABSENT:
-        text += f"; elsewhere it {ABSENT[name]}"
+        text += f"; in other libraries it {ABSENT[name]}"
     else:
         text += _similar(name, sys.modules[module].__all__)
     return AttributeError(text, name=name)
@@ -779,7 +779,7 @@ def missing_name_error(name: str, module: str = "nxla") -> AttributeError:
 def attribute_hint(name: str) -> str:
     """Return the hint for an attribute that tensors and traced values do not have."""
     here = TENSOR.get(name)
-    return f"; here it is {here}" if here is not None else _similar(name, dir(_core.Tensor))
+    return f"; in nxla it is {here}" if here is not None else _similar(name, dir(_core.Tensor))
 
 
 def _similar(name: str, names: Iterable[str]) -> str:

@@ -63,7 +63,7 @@ def keyword_message(function: Callable[..., Any], keyword: str) -> str:
     names = [p.name for p in parameters if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)]
     for here in ARGUMENTS.get(keyword, ()):
         if here in names:
-            return f"{message}; here it is {here}="
+            return f"{message}; in nxla it is {here}="
     if keyword in INSTEAD:
         return f"{message}; {INSTEAD[keyword]}"
     similar = get_close_matches(keyword, names, n=1)

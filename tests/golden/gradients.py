@@ -1,12 +1,12 @@
-"""Comparing derivatives with Nx's, and with finite differences.
+"""Comparison of derivatives with those of Nx and with finite differences.
 
 The allowed differences from the gradients of Nx are:
 
-* A gradient has the dtype of what it is taken for, or ``f32`` if that is no float. Nx starts from a
-  one in ``f32`` and leaves what arithmetic makes of it. Of a complex gradient of a real input, we
-  return the real part.
-* Where the notes of the cases say that Nx is wrong, finite differences are right.
-* What Nx refuses to differentiate but we do must agree with finite differences, too.
+* A gradient of nxla has the dtype of its input, or ``f32`` for an integer. Nx starts with 1 in
+  ``f32``, so the dtype of its gradient depends on the operations. The gradient of a real input is
+  real in nxla, even if its gradient in Nx is complex.
+* If the notes of a case mark the result of Nx as wrong, finite differences decide.
+* If Nx rejects a function that nxla differentiates, finite differences decide.
 """
 
 from __future__ import annotations

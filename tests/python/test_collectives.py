@@ -1,4 +1,4 @@
-"""Functions of parts return the same results on several devices and on one device, on any backend."""
+"""Functions of parts return the same results on several devices and on one, on any backend."""
 
 import collections
 import re
@@ -314,7 +314,7 @@ def weights():
 
 
 def block(params, x, joined=lambda y: y):
-    """Return the results of attention and two layers for sentences; `joined` sums partial results."""
+    """Return attention and two layers applied to sentences; `joined` sums partial results."""
     q, k, v = (nx.einsum("bsd,dhk->bhsk", x, params["qkv"][i]) for i in range(3))
     scores = nx.nn.softmax(nx.einsum("bhsk,bhtk->bhst", q, k) / 2.0, axis=-1)
     mixed = nx.einsum("bhst,bhtk->bshk", scores, v)

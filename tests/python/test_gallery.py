@@ -207,7 +207,7 @@ def test_likelihood_of_a_kalman_filter_with_its_hessian():
 
 
 def test_meta_learning_through_five_training_steps(compiler):
-    """The weight after five steps on a parabola and its derivative by the rate have closed forms."""
+    """For a parabola, the weight after five steps and its derivative have closed forms."""
     curvature, target, start = 1.5, 0.8, -1.0
 
     def trained(rate, start):

@@ -308,8 +308,8 @@ def test_errors_of_masks_and_missing_parameters():
 @pytest.mark.parametrize(
     ("call", "hint"),
     [
-        (lambda: optim.lamb(lr=0.1), "here it is learning_rate="),
-        (lambda: optim.lbfgs(lr=0.1), "here it is learning_rate="),
+        (lambda: optim.lamb(lr=0.1), "in nxla it is learning_rate="),
+        (lambda: optim.lbfgs(lr=0.1), "in nxla it is learning_rate="),
         (lambda: optim.ema(0.9, debiased=True), "did you mean debias="),
     ],
 )

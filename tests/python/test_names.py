@@ -53,14 +53,14 @@ def test_names_of_other_libraries_are_told_and_listed():
     for module, names in MODULES.items():
         owner = importlib.import_module(module)
         for name, here in names.items():
-            with pytest.raises(AttributeError, match=re.escape(f"{name!r}; here it is {here}")):
+            with pytest.raises(AttributeError, match=re.escape(f"{name!r}; in nxla it is {here}")):
                 getattr(owner, name)
             for mentioned in re.findall(r"nx\.([a-z_][\w.]*\w)", here):
                 assert operator.attrgetter(mentioned)(nx) is not None, here
             for member in re.findall(r"the (?:method|property) (\w+) of a tensor", here):
                 assert hasattr(nx.Tensor, member)
     for name, why in ABSENT.items():
-        with pytest.raises(AttributeError, match=re.escape(f"elsewhere it {why}")):
+        with pytest.raises(AttributeError, match=re.escape(f"in other libraries it {why}")):
             getattr(nx, name)
         for mentioned in re.findall(r"nx\.([a-z_][\w.]*\w)", why):
             assert operator.attrgetter(mentioned)(nx) is not None, why
@@ -69,7 +69,7 @@ def test_names_of_other_libraries_are_told_and_listed():
     assert not hasattr(nx, "concatenate")
     text = (ROOT / "docs/names.md").read_text(encoding="utf-8")
     sections = dict(part.split("\n", 1) for part in text.split("\n### ")[1:])
-    head = ["| elsewhere | here |", "|---|---|"]
+    head = ["| other library | nxla |", "|---|---|"]
     for module, names in MODULES.items():
         rows = [f"| {name} | {here} |" for name, here in sorted(names.items())]
         section = sections[f"`{module.replace('nxla', 'nx')}`"]
@@ -85,7 +85,9 @@ def test_attributes_of_other_arrays_are_told(name):
     seen = []
 
     def look(x):
-        with pytest.raises(AttributeError, match=re.escape(f"{name!r}; here it is {TENSOR[name]}")):
+        with pytest.raises(
+            AttributeError, match=re.escape(f"{name!r}; in nxla it is {TENSOR[name]}")
+        ):
             getattr(x, name)
         seen.append(type(x).__name__)
         return x
@@ -149,7 +151,7 @@ def test_nothing_of_jax_is_unanswered(namespace):
 def test_every_name_of_nx_is_found_or_answered_with_ours(name):
     for part in re.findall(r"^\w+", name):
         if not hasattr(nx, part):
-            with pytest.raises(AttributeError, match="; here it is "):
+            with pytest.raises(AttributeError, match="; in nxla it is "):
                 getattr(nx, part)
 
 

@@ -1,4 +1,4 @@
-"""Optimizers of narrow parameters compared with their formulas in f64, and gradients of any size."""
+"""Optimizers of narrow parameters compared with formulas in f64, and gradients of any size."""
 
 import numpy as np
 import pytest

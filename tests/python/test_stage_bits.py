@@ -1,4 +1,4 @@
-"""Stages on the evaluator return the same bits as the whole program, for every position of a cut."""
+"""Stages on the evaluator return the same bits as the whole program, for every cut."""
 
 import numpy as np
 import pytest

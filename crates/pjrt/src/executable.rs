@@ -26,7 +26,7 @@ pub struct Executable {
     pub(crate) inner: Arc<Compiled>,
 }
 
-/// A program, and everything about it that never changes.
+/// A program with its constant properties.
 pub(crate) struct Compiled {
     // The fields are dropped in this order.
     program: Program,

@@ -86,7 +86,7 @@ impl PrivateFolder {
     /// `limit`, in bytes, before any memory is allocated.
     ///
     /// # Errors
-    /// As [`Self::open_file`], and `FileTooLarge` if the file is larger than the limit.
+    /// Returns the errors of [`Self::open_file`], and `FileTooLarge` if the file is larger than the limit.
     pub fn read(&self, name: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
         let file = match self.open_file(name) {
             Ok(file) => file,

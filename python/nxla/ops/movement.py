@@ -389,7 +389,7 @@ def to_batched(
 
 
 def _batches(x: Tensor, size: int, length: int, repeat: bool) -> Iterator[Tensor]:
-    # A start that is data, not part of the program, makes all full batches one program.
+    # The start is data outside a trace, so that one program creates all full batches.
     at = int if _core.is_tracing() else _core.tensor
     for start in range(0, length - size + 1, size):
         yield _core.slice_along_axis(x, at(start), size)

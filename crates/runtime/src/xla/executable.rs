@@ -141,8 +141,8 @@ impl XlaExecutable {
         Err(Error::Arguments { function: "compiled program".into(), why })
     }
 
-    /// The executable for a run on this thread. If a thread of a client waits for the run, or an
-    /// interrupted program occupies the client, it belongs to another client with free threads.
+    /// Returns the executable for a run on this thread. It belongs to another client with free threads
+    /// if a thread of the first client waits for the run, or an interrupted program occupies the client.
     ///
     /// # Errors
     /// Returns an error for a plugin that cannot create a second client or load executables for it.

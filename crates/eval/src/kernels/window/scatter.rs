@@ -114,7 +114,7 @@ fn search<T: Element>(
         };
         let elements = row[start..].iter().step_by(axis.stride);
         let found = best[seen.clone()].iter_mut().zip(&mut places[seen]);
-        // Without branches, so that it becomes vector code.
+        // The loop has no branches, so that the compiler vectorizes it.
         for (index, ((best, place), &x)) in found.zip(elements).enumerate() {
             let keeps = (*place != NOWHERE) & stays(*best, x);
             *best = if keeps { *best } else { x };

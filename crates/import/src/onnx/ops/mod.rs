@@ -65,7 +65,7 @@ const FAMILIES: &[&[Operator]] = &[
 ];
 
 const STRINGS: &str = "strings are not tensors";
-const RANDOM: &str = "random numbers of nxla need a key, which the model does not have";
+const RANDOM: &str = "nxla needs a key for random numbers, and an ONNX model has none";
 const DATA_SHAPE: &str = "the shape of the result depends on the data";
 const SEQUENCES: &str = "sequences and optional values are not tensors";
 
