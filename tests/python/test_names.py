@@ -50,7 +50,9 @@ def test_what_has_no_python_name_says_what_to_write_instead():
 
 
 def test_names_of_other_libraries_are_told_and_listed():
-    for module, names in MODULES.items():
+    # `nxla.special` uses the table of `nxla`, which contains its own names.
+    tables = {module: names for module, names in MODULES.items() if module != "nxla.special"}
+    for module, names in tables.items():
         owner = importlib.import_module(module)
         for name, here in names.items():
             with pytest.raises(AttributeError, match=re.escape(f"{name!r}; in nxla it is {here}")):
@@ -70,7 +72,7 @@ def test_names_of_other_libraries_are_told_and_listed():
     text = (ROOT / "docs/names.md").read_text(encoding="utf-8")
     sections = dict(part.split("\n", 1) for part in text.split("\n### ")[1:])
     head = ["| other library | nxla |", "|---|---|"]
-    for module, names in MODULES.items():
+    for module, names in tables.items():
         rows = [f"| {name} | {here} |" for name, here in sorted(names.items())]
         section = sections[f"`{module.replace('nxla', 'nx')}`"]
         assert section.strip().splitlines() == head + rows
