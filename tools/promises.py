@@ -19,9 +19,9 @@ PAGE = ROOT / "docs/learn/nx-promises.md"
 HEAD = """\
 # The promises of Nx
 
-These are the promises of the documents of `Nx.Defn.Graph`, `Nx.Defn.Compiler`, `Nx.Defn.Expr`, `Nx.Defn` and `EXLA.Backend`, and
-the tests that hold them. A test of results in Python runs on the evaluator, on XLA, and on the compiler `auto`.
-[For users of Nx](nx.md) shows the spelling of each, and what is different. `make promises` writes this page.
+This page lists the promises in the documentation of `Nx.Defn.Graph`, `Nx.Defn.Compiler`, `Nx.Defn.Expr`, `Nx.Defn` and `EXLA.Backend`,
+with the tests of each. A test of results in Python runs on the evaluator, on XLA, and on the compiler `auto`.
+[For users of Nx](nx.md) shows the corresponding names and the differences. `make promises` writes this page.
 """
 
 #: The documents, each with its promises and the names of their tests.
@@ -29,12 +29,12 @@ DOCUMENTS: dict[str, list[tuple[str, str]]] = {
     "Nx.Defn.Graph": [
         ("`split` with a function of one node", "test_the_four_decisions"),
         ("`split` with an accumulator", "test_an_accumulator_splits_every_so_many_operations an_accumulator_splits_every_so_many_operations the_accumulator_follows_the_visits"),
-        ("The accumulator comes back with the stages", "test_an_accumulator_decides_with_what_came_before"),
+        ("`split` also returns the final accumulator", "test_an_accumulator_decides_with_what_came_before"),
         ("`:before` ends a stage with the operands", "test_the_four_decisions before_ends_a_stage_with_the_operands"),
         ("`:after` ends a stage with the node", "test_the_four_decisions after_ends_a_stage_with_the_node"),
         ("`:both` isolates the node", "test_the_four_decisions both_isolates_the_node"),
         ("`:none` cuts nothing", "test_the_four_decisions no_cut_gives_one_stage"),
-        ("Another decision is refused", "test_a_wrong_decision_is_refused"),
+        ("Any other decision is rejected", "test_a_wrong_decision_is_refused"),
         ("A decision sees operation, type and operands", "test_a_decision_sees_the_operation_the_type_and_the_operands"),
         ("Nodes are visited in post-order", "test_decisions_are_made_in_post_order visits_are_depth_first_and_skip_parameters"),
         ("A stage has `expr` with its outputs as a tuple", "test_an_expression_iterates_over_its_outputs test_the_documentation_example_prints_its_stages"),
@@ -43,12 +43,12 @@ DOCUMENTS: dict[str, list[tuple[str, str]]] = {
         ("Arguments of a stage are inputs and values of stages", "test_the_documents_example inputs_come_before_values_of_stages"),
         ("`run` executes the stages in order", "test_staged_equals_whole stages_compute_what_the_program_computes"),
         ("`run` takes a list of stages", "test_a_list_of_stages_runs_in_any_order_and_names_what_does_not_fit test_a_list_of_stages_runs_as_their_graph"),
-        ("A list that does not fit is refused", "test_a_list_of_stages_that_do_not_fit_names_the_problem stages_that_do_not_fit_are_refused"),
+        ("A list of stages that do not match is rejected", "test_a_list_of_stages_that_do_not_fit_names_the_problem stages_that_do_not_fit_are_refused"),
         ("`run` takes options", "test_stages_on_an_executor_follow_the_default_options_of_the_caller"),
     ],
     "Nx.Defn.Compiler": [
         ("`compile` returns a function of lists of arguments", "test_compile_gives_a_function_of_lists_of_arguments"),
-        ("`compile` from an expression alone suffices", "test_compile_gives_a_function_from_inputs_to_results a_compiler_may_have_its_own_way_to_run_calls_and_streams"),
+        ("A compiler needs only `compile` of an expression", "test_compile_gives_a_function_from_inputs_to_results a_compiler_may_have_its_own_way_to_run_calls_and_streams"),
         ("`jit` gets key, variables, function, arguments, options", "test_jit_gets_key_variables_function_and_a_list_of_lists"),
         ("`jit` runs several partitions in one call", "test_one_call_runs_several_partitions one_call_runs_several_partitions"),
         ("Partitions run on every compiler", "test_partitions_run_on_every_compiler partitions_run_on_every_compiler"),
@@ -60,13 +60,13 @@ DOCUMENTS: dict[str, list[tuple[str, str]]] = {
         ("Options of partitions are for `jit`", "test_options_of_partitions_are_for_jit options_of_partitions_are_for_jit"),
         ("`stream` gets templates and flat arguments", "test_a_stream_callback_gets_templates_and_flat_arguments"),
         ("Streams go through the compiler", "test_streams_go_through_the_compiler a_compiler_may_have_its_own_way_to_run_calls_and_streams"),
-        ("`to_backend` says where results live", "test_to_backend_says_where_results_live a_compiler_tells_its_backend_and_its_partitions"),
+        ("`to_backend` returns the backend of results", "test_to_backend_says_where_results_live a_compiler_tells_its_backend_and_its_partitions"),
         ("`current` is the compiler of the trace, or none", "test_current_compiler_is_none_outside_of_a_trace is_tracing_tells_whether_a_function_is_traced"),
         ("`current` of nested traces", "test_current_compiler_is_that_of_the_innermost_trace_and_comes_back"),
-        ("`defn?` tells whether a function is traced", "test_is_tracing_tells_whether_a_function_is_traced is_tracing_tells_whether_a_function_is_traced"),
+        ("`defn?` returns whether a function is traced", "test_is_tracing_tells_whether_a_function_is_traced is_tracing_tells_whether_a_function_is_traced"),
         ("A module can be the compiler", "test_a_module_can_be_the_compiler"),
-        ("A missing callback is named", "test_a_compiler_that_does_not_compile_says_so test_what_is_no_compiler_is_refused"),
-        ("Options of the call and of defaults have the same keys", "test_options_hold_the_same_keys_from_the_call_and_from_defaults"),
+        ("An error names a missing callback", "test_a_compiler_that_does_not_compile_says_so test_what_is_no_compiler_is_refused"),
+        ("Options have the same keys in a call and in the defaults", "test_options_hold_the_same_keys_from_the_call_and_from_defaults"),
         ("Hooks are among the options of every call", "test_options_hold_the_same_keys_from_the_call_and_from_defaults test_hooks_of_the_call_reach_whom_a_compiler_delegates_to"),
         ("A compiler handles every node", "test_every_node_can_be_handled_from_its_attributes"),
     ],
@@ -77,11 +77,11 @@ DOCUMENTS: dict[str, list[tuple[str, str]]] = {
         ("`parameter` by type and position", "test_parameters_have_positions test_parameters_are_inputs_in_order"),
         ("`parameter` from a tensor", "test_parameters_take_the_type_of_a_tensor_or_a_template"),
         ("`parameter` from a template and a context", "test_a_loop_is_built_from_a_context"),
-        ("`constant` holds a number", "test_constants"),
-        ("`tensor` holds a literal", "test_literal_tensors"),
+        ("`constant` contains a number", "test_constants"),
+        ("`tensor` contains a literal", "test_literal_tensors"),
         ("Numbers become constants, tensors literals", "test_numbers_become_constants_and_tensors_literals_or_inputs"),
         ("`metadata` takes any mapping", "test_metadata_takes_any_mapping_and_refuses_it_when_serialized metadata_takes_any_value_and_refuses_it_when_serialized"),
-        ("`metadata` shows only with `inspect`", "test_metadata_shows_only_with_inspect"),
+        ("`metadata` is printed only with `inspect`", "test_metadata_shows_only_with_inspect"),
         ("`metadata` computes nothing", "test_metadata_is_transparent annotations_are_shown_and_compute_nothing"),
         ("`elem` takes one part of a tuple", "test_elem_takes_one_result"),
         ("Tuples nest", "test_tuples_keep_their_nesting"),
@@ -95,8 +95,8 @@ DOCUMENTS: dict[str, list[tuple[str, str]]] = {
         ("A block is named and has a default", "test_blocks_are_named_and_have_a_default composites_are_one_node_and_compute_their_body"),
         ("Other nodes have the names of operations", "test_every_node_can_be_handled_from_its_attributes"),
         ("`apply_args` visits operands with a state", "test_operands_are_visited_in_order_with_a_state"),
-        ("`scope_ids` leaves out regions", "test_scope_ids_leave_out_constants_and_regions"),
-        ("A node is made again with other operands", "test_a_node_can_be_made_again_with_other_operands"),
+        ("`scope_ids` omits regions", "test_scope_ids_leave_out_constants_and_regions"),
+        ("A node can be rebuilt with other operands", "test_a_node_can_be_made_again_with_other_operands"),
         ("Nodes print as in Nx", "test_the_documentation_example_prints_its_stages"),
     ],
     "Nx.Defn": [
@@ -107,24 +107,24 @@ DOCUMENTS: dict[str, list[tuple[str, str]]] = {
         ("Names of axes are part of the type", "test_names_of_axes_are_part_of_the_key"),
         ("`jit` does nothing before the first call", "test_nothing_happens_before_the_first_call"),
         ("Numbers become tensors", "test_numbers_become_tensors_of_the_default_dtypes numbers_of_every_type_stand_next_to_tensors"),
-        ("Containers go in and come out", "test_containers_keep_their_structure_on_the_way_in_and_out derived_containers_go_in_and_come_out_whole"),
+        ("Arguments and results may be containers", "test_containers_keep_their_structure_on_the_way_in_and_out derived_containers_go_in_and_come_out_whole"),
         ("Lazy containers produce what is used", "test_a_lazy_container_produces_only_what_the_function_uses"),
         ("Lazy arrays are read if they are used", "test_an_object_that_states_its_type_is_read_only_if_it_is_used"),
         ("Lazy tensors have the type that they state", "test_a_lazy_tensor_checks_what_it_produces"),
-        ("Functions and options pass as they are", "test_functions_strings_and_none_are_static"),
-        ("Each set of options is another program", "test_each_value_of_a_static_argument_is_traced_by_itself"),
+        ("Functions and options are static arguments", "test_functions_strings_and_none_are_static"),
+        ("Each set of options has a separate program", "test_each_value_of_a_static_argument_is_traced_by_itself"),
         ("Default arguments and keywords", "test_defaults_and_keywords_work_as_in_python"),
         ("`compile` takes templates", "test_compile_takes_templates_and_leaves_out_options it_runs_and_captures_as_the_function_does"),
         ("`compile` takes options among templates", "test_options_among_templates_are_understood_or_refused"),
-        ("Options are left out when it is called", "test_compile_takes_templates_and_leaves_out_options"),
-        ("Another type is refused with what differs", "test_a_compiled_function_shows_all_that_differs other_arguments_are_refused_with_all_that_differs"),
+        ("Calls of a compiled function omit options", "test_compile_takes_templates_and_leaves_out_options"),
+        ("Arguments of another type are rejected with all differences", "test_a_compiled_function_shows_all_that_differs other_arguments_are_refused_with_all_that_differs"),
         ("A compiled function joins no trace", "test_a_compiled_function_never_joins_a_trace"),
         ("`debug_expr` returns the expression", "test_jit_apply_and_debug_expr_apply_call_at_once"),
         ("`debug_expr` works inside of a trace", "test_debug_expr_works_inside_of_a_trace"),
         ("`jit_apply` calls at once", "test_jit_apply_and_debug_expr_apply_call_at_once"),
-        ("`default_options` returns those before", "test_default_options_give_what_was_in_force"),
+        ("`default_options` returns the previous options", "test_default_options_give_what_was_in_force"),
         ("`global_default_options` is for all threads", "test_global_default_options_hold_where_a_thread_has_none_of_its_own"),
-        ("Options of the call win, also for streams", "test_options_of_the_call_win_over_default_options"),
+        ("Options of the call override the defaults, also for streams", "test_options_of_the_call_win_over_default_options"),
         ("`defnp` is inlined", "test_defn_is_inlined_and_differentiated_through"),
         ("Recursion ends while tracing", "test_recursion_that_ends_while_tracing_is_unrolled"),
         ("`deftransform` runs while tracing", "test_any_python_function_transforms_expressions_while_tracing"),
@@ -147,25 +147,25 @@ DOCUMENTS: dict[str, list[tuple[str, str]]] = {
     ],
     "EXLA.Backend": [
         ("Options `client` and `device_id`", "test_a_client_is_named_in_place_of_a_device a_client_and_a_device_are_chosen_and_other_options_are_refused"),
-        ("Other options are refused", "test_a_client_and_a_device_are_chosen_and_other_options_are_refused a_client_and_a_device_are_chosen_and_other_options_are_refused"),
-        ("Results may come before they are ready", "test_a_result_may_be_returned_before_it_is_ready_and_reading_waits"),
-        ("`constant` is made on the device", "test_a_constant_is_made_on_the_device a_constant_is_made_on_the_device"),
-        ("`from_binary` places bytes", "test_bytes_are_placed_on_the_chosen_device"),
+        ("Other options are rejected", "test_a_client_and_a_device_are_chosen_and_other_options_are_refused a_client_and_a_device_are_chosen_and_other_options_are_refused"),
+        ("A call may return before its results are ready", "test_a_result_may_be_returned_before_it_is_ready_and_reading_waits"),
+        ("`constant` is created on the device", "test_a_constant_is_made_on_the_device a_constant_is_made_on_the_device"),
+        ("`from_binary` copies bytes to the device", "test_bytes_are_placed_on_the_chosen_device"),
         ("`to_binary` has a limit", "test_to_binary_reads_no_more_than_its_limit no_more_is_read_than_asked_for"),
         ("`backend_copy` on the same device", "test_a_copy_on_the_same_device_is_independent a_copy_on_the_same_device_is_independent"),
         ("`backend_copy` to another device", "test_a_copy_goes_to_another_device_of_the_client_and_to_another_client a_copy_goes_to_another_client_and_back_to_the_host"),
-        ("`backend_transfer` does nothing where the data is", "test_a_transfer_does_nothing_when_the_data_is_there a_transfer_does_nothing_when_the_data_is_there_and_frees_the_source_else"),
+        ("`backend_transfer` to the device of the data does nothing", "test_a_transfer_does_nothing_when_the_data_is_there a_transfer_does_nothing_when_the_data_is_there_and_frees_the_source_else"),
         ("`backend_transfer` frees the source, even if it fails", "test_a_transfer_frees_the_source_even_if_the_copy_fails a_transfer_that_fails_leaves_nothing_behind"),
         ("`backend_deallocate` returns a status", "test_deallocation_tells_whether_there_was_anything_to_free deallocation_tells_whether_there_was_anything_to_free"),
         ("Containers are copied, moved and freed", "test_containers_are_copied_transferred_and_deallocated containers_are_copied_transferred_and_deallocated"),
         ("`to_batched` is lazy, with one program", "test_batches_are_made_lazily_by_one_program batches_stay_on_the_device_and_full_ones_share_a_program"),
         ("`to_batched` repeats or discards", "test_a_last_batch_is_filled_up_or_left_out batches_are_filled_up_or_left_out"),
         ("`inspect` prints client, device and buffer", "test_inspection_says_client_device_and_buffer_and_reads_what_it_prints inspection_names_the_place_and_reads_what_it_prints"),
-        ("The signature is switched off", "test_the_signature_is_shown_unless_it_is_switched_off"),
+        ("The printed signature can be disabled", "test_the_signature_is_shown_unless_it_is_switched_off"),
         ("Starts that are data are arguments", "test_a_start_that_is_data_is_an_argument_of_one_program copies_and_starts_on_a_device_are_not_read"),
         ("`optional` calls a block as a whole", "test_a_block_is_called_as_a_whole test_a_block_outside_a_trace_is_computed_at_once"),
         ("Operands choose the client", "test_the_operands_say_which_client_runs_and_a_device_wins_over_the_host functions_run_where_operands_live_and_a_device_wins_over_the_host"),
-        ("A call is forced inside of a trace", "test_a_jitted_function_is_forced_inside_a_trace"),
+        ("A call inside of a trace can be forced to run", "test_a_jitted_function_is_forced_inside_a_trace"),
     ],
 }  # fmt: skip
 
@@ -192,7 +192,7 @@ def page() -> str:
     """Return the text of the page."""
     known, lines, number = tests(), [HEAD], 0
     for document, promises in DOCUMENTS.items():
-        lines += [f"## {document}", "| | promise | held by |", "|---|---|---|"]
+        lines += [f"## {document}", "| | promise | tests |", "|---|---|---|"]
         for promise, names in promises:
             number += 1
             held = []
