@@ -30,7 +30,8 @@ mod hooks;
 mod streams;
 mod waiting;
 
-/// Tries threads in every order, where each is interrupted so often at most.
+/// Runs the model for every interleaving in which each thread is interrupted at most `interruptions`
+/// times.
 fn model(interruptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(interruptions);

@@ -51,7 +51,7 @@ pub(crate) mod error {
 
 pub(crate) mod tensor {
     /// The number of a chunk.
-    pub(crate) type Tensor = u32;
+    pub(crate) type RawTensor = u32;
 }
 
 pub(crate) mod device {
