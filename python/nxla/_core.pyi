@@ -190,7 +190,8 @@ class _Operators:
         Returns
         -------
         Tensor
-            Numbers of the shape of `x`: of complex ones ``float32`` or ``float64``, others as they are.
+            Numbers of the shape of `x`: ``float32`` or ``float64`` for complex operands, and the dtype
+            of `x` otherwise.
 
         Examples
         --------
@@ -210,8 +211,8 @@ class _Operators:
         Returns
         -------
         Tensor
-            Numbers of the shape of `x`: of complex ones ``float32`` or ``float64``, of others with the
-            dtype of `x`.
+            Numbers of the shape of `x`: ``float32`` or ``float64`` for complex operands, and the dtype
+            of `x` otherwise.
 
         Examples
         --------
@@ -221,7 +222,7 @@ class _Operators:
         """
     @property
     def itemsize(self) -> int:
-        """Return the bytes of one element in memory."""
+        """Return the number of bytes of one element in memory."""
     @property
     def at(self) -> At:
         """The result of ``x.at``: ``x.at[key]`` selects elements for an update, see `Place`."""
@@ -314,7 +315,7 @@ class _Operators:
     ) -> Tensor:
         """Find the indices that sort an axis: see `nxla.argsort`.
 
-        The `kind` is a name of NumPy, and has no effect.
+        The argument `kind` accepts the names of NumPy, and has no effect.
 
         Examples
         --------
@@ -630,7 +631,7 @@ class _Operators:
         ArgumentError
             If there is not one number for each element, or one is negative.
         TraceError
-            If the numbers are traced: the shape of the result would not be known.
+            If the counts are traced, because they determine the shape of the result.
 
         Examples
         --------
@@ -722,7 +723,7 @@ class _Operators:
     ) -> Tensor:
         """Return the standard deviation of the elements that `where` selects: see `nxla.std`.
 
-        numpy says `ddof` for what the Array API standard calls `correction`.
+        NumPy's argument `ddof` is called `correction` in the Array API standard.
 
         Examples
         --------
@@ -840,8 +841,8 @@ class _Operators:
     ) -> Tensor:
         """Return the variance of the elements that `where` selects: see `nxla.var`.
 
-        numpy says `ddof` for what the Array API standard calls `correction`. The variance of no more
-        elements than that is NaN or infinite.
+        NumPy's argument `ddof` is called `correction` in the Array API standard. The variance of at
+        most `ddof` elements is NaN or infinite.
 
         Examples
         --------
@@ -1105,7 +1106,9 @@ class Lazy:
 
 @final
 class Context:
-    """The scope of a loop that is built by hand: its parameters, and what is computed from them."""
+    """The scope of a loop that callers build by hand: its parameters and the values computed from
+    them.
+    """
 
 @final
 class Expression:
@@ -1968,7 +1971,7 @@ def expr_while(initial: Any, context: Context, state: Any, condition: TensorLike
 def expr_constant(
     value: builtins.complex, dtype: DTypeLike | None = None, shape: Shape | None = None
 ) -> Tensor:
-    """One scalar, repeated over a shape."""
+    """Adds a scalar that is repeated over a shape."""
 
 def expr_tensor(value: TensorLike) -> Tensor:
     """A literal tensor, which is part of the program regardless of its size."""

@@ -55,7 +55,7 @@ fn report_cycle(cycle: &[String]) {
 }
 
 #[test]
-fn thresholds_of_the_evaluator_are_few_and_in_one_file_per_room() {
+fn thresholds_of_the_evaluator_are_few_and_in_one_file_per_module() {
     expect_none(&rules::scattered_limits(&Tree::load()));
 }
 
