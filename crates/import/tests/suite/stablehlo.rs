@@ -180,7 +180,7 @@ fn bytecode_equals_text() {
     assert_eq!(failed.join("\n"), "");
 }
 
-/// Every piece of a module replaced by a piece of itself: the reader returns a program or an error.
+/// Replaces parts of a module by other parts of it. The reader must return a program or an error.
 #[test]
 fn damaged_modules_are_read_or_refused() {
     let mut state = 1_u64;
