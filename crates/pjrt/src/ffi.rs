@@ -79,7 +79,7 @@ impl HostCalls {
             check("PJRT_FFI_Type_Register", unsafe { register(&mut args) })?;
         }
         REGISTERING.set(Some(args.type_id));
-        // SAFETY: the caller guarantees the requirements.
+        // SAFETY: the caller guarantees the requirements in `# Safety` above.
         let registered = unsafe {
             register_handler(table, "Host", handle, &check).and_then(|()| match on_cuda {
                 true => register_handler(table, "CUDA", handle_on_cuda, &check),
@@ -195,7 +195,7 @@ impl Drop for ExecutionContext {
 /// # Safety
 /// `frame` is a call frame of XLA FFI.
 unsafe extern "C" fn handle(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error {
-    // SAFETY: the caller guarantees the requirements.
+    // SAFETY: the caller guarantees the requirements in `# Safety` above.
     unsafe {
         answer(frame, |frame| {
             let mut call = decode(frame)?;
@@ -250,7 +250,7 @@ unsafe fn answer(
     // Unwinding into C++ is undefined behavior, so a panic becomes an error. The user's function is
     // responsible for its own state.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the caller guarantees the requirements.
+        // SAFETY: the caller guarantees the requirements in `# Safety` above.
         unsafe {
             let frame = &*frame;
             if answer_metadata(frame) || frame.stage != XLA_FFI_STAGE_EXECUTE {
@@ -372,7 +372,7 @@ impl RawBuffer {
     /// # Safety
     /// The memory is valid for `'a`.
     unsafe fn view<'a>(self) -> HostView<'a> {
-        // SAFETY: the caller guarantees the requirements.
+        // SAFETY: the caller guarantees the requirements in `# Safety` above.
         let bytes = unsafe { slice(self.data.cast_const(), self.len) };
         HostView { dtype: self.dtype, shape: self.shape, bytes }
     }
@@ -383,7 +383,7 @@ impl RawBuffer {
         let bytes: &mut [u8] = if self.len == 0 {
             &mut []
         } else {
-            // SAFETY: the caller guarantees the requirements.
+            // SAFETY: the caller guarantees the requirements in `# Safety` above.
             unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }
         };
         HostViewMut { dtype: self.dtype, shape: self.shape, bytes }
@@ -437,7 +437,7 @@ unsafe fn attributes<'a>(attrs: &'a XLA_FFI_Attrs) -> Vec<(&'a str, HostAttribut
 /// # Safety
 /// `span` is a span that outlives `'a`.
 unsafe fn span<'a>(span: *const XLA_FFI_ByteSpan) -> Option<&'a str> {
-    // SAFETY: the caller guarantees the requirements.
+    // SAFETY: the caller guarantees the requirements in `# Safety` above.
     unsafe { std::str::from_utf8(slice((*span).ptr, (*span).len)).ok() }
 }
 
@@ -486,7 +486,7 @@ unsafe fn find_function(
     let Some(HostAttribute::Int(id)) = call.attribute("id") else {
         return Err(format!("a call of {HOST_CALL_TARGET} has no integer attribute `id`"));
     };
-    // SAFETY: the caller guarantees the requirements.
+    // SAFETY: the caller guarantees the requirements in `# Safety` above.
     let own = unsafe { execution_table(frame)? }.and_then(|table| table.get(id));
     own.or_else(|| PROCESS_WIDE.get(id))
         .ok_or_else(|| format!("no host function is registered with id {id}"))
@@ -539,7 +539,7 @@ fn panic_message(panic: Box<dyn Any + Send>) -> String {
 unsafe fn destroy_error(api: *const XLA_FFI_Api, error: *mut XLA_FFI_Error) {
     let mut destroy = XLA_FFI_Error_Destroy_Args::new();
     destroy.error = error;
-    // SAFETY: the caller guarantees the requirements.
+    // SAFETY: the caller guarantees the requirements in `# Safety` above.
     unsafe {
         if let Some(destroy_error) = (*api).XLA_FFI_Error_Destroy {
             destroy_error(&mut destroy);

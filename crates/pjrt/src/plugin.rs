@@ -155,7 +155,7 @@ impl Plugin {
     /// this plugin and to memory that is valid for the time that the header states.
     #[inline]
     pub(crate) unsafe fn call<A: Args>(self, args: &mut A) -> Result<(), Error> {
-        // SAFETY: the caller guarantees the requirements.
+        // SAFETY: the caller guarantees the requirements in `# Safety` above.
         unsafe { self.inner.table.call(args) }
     }
 
@@ -173,7 +173,7 @@ impl Plugin {
         function: &'static str,
         error: *mut PJRT_Error,
     ) -> Result<(), Error> {
-        // SAFETY: the caller guarantees the requirements.
+        // SAFETY: the caller guarantees the requirements in `# Safety` above.
         unsafe { self.inner.table.check(function, error) }
     }
 }
@@ -203,7 +203,7 @@ impl Table {
         if error.is_null() {
             return Ok(());
         }
-        // SAFETY: the caller guarantees the requirements.
+        // SAFETY: the caller guarantees the requirements in `# Safety` above.
         Err(unsafe { self.take_error(function, error) })
     }
 
