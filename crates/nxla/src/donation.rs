@@ -73,6 +73,16 @@ impl Donation {
 
 /// The handling of an unusable donation: no result has the type of the donated tensor, or the
 /// function does not use it.
+///
+/// ```
+/// use nxla::{Expr, Tensor, UnusableDonation, jit};
+///
+/// let sum = |unusable| jit(|x: Expr| x.sum()).donate([0]).on_unusable_donation(unusable);
+/// let x = Tensor::from([1.0f32, 2.0]);
+/// assert_eq!(sum(UnusableDonation::Ignore).call(&x)?.item::<f32>()?, 3.0);
+/// assert!(sum(UnusableDonation::Raise).call(&x).is_err());
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum UnusableDonation {

@@ -20,6 +20,30 @@ use crate::tensor::RawTensor;
 use crate::xla;
 
 /// Translates programs into executables. Register a compiler with [`register_compiler`].
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use nxla::{CompileRequest, Compiler, Evaluator, Executable, Expr, Result, jit};
+///
+/// /// Prints the number of nodes of each program, which the evaluator then runs.
+/// struct Counting;
+///
+/// impl Compiler for Counting {
+///     fn name(&self) -> &str {
+///         "counting"
+///     }
+///
+///     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
+///         println!("{} nodes", request.program.graph().len());
+///         Evaluator.compile(request)
+///     }
+/// }
+///
+/// let double = jit(|x: Expr| x * 2).compiler(Arc::new(Counting) as Arc<dyn Compiler>);
+/// assert_eq!(double.call(4)?.item::<i32>()?, 8);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub trait Compiler: Any + Send + Sync {
     /// The name by which options select the compiler after registration, and which messages show.
     fn name(&self) -> &str;
@@ -207,6 +231,28 @@ impl CompileRequest<'_> {
 }
 
 /// A compiled program.
+///
+/// ```
+/// use nxla::runtime::RawTensor;
+/// use nxla::{Executable, Result, RunContext};
+///
+/// /// Returns its inputs.
+/// struct Identity;
+///
+/// impl Executable for Identity {
+///     fn run(&self, inputs: &[&RawTensor], _: &RunContext<'_>) -> Result<Vec<RawTensor>> {
+///         Ok(inputs.iter().map(|&input| input.clone()).collect())
+///     }
+///
+///     fn byte_size(&self) -> usize {
+///         0
+///     }
+/// }
+///
+/// let x = RawTensor::from([1, 2]);
+/// assert!(Identity.run(&[&x], &RunContext::default())?[0].is(&x));
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub trait Executable: Send + Sync {
     /// Runs it. Results may not be ready yet when this returns.
     ///
@@ -277,6 +323,16 @@ impl<'a> RunContext<'a> {
 }
 
 /// The compiler that options select.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use nxla::{Compiler, CompilerChoice, Evaluator};
+///
+/// let named = CompilerChoice::from("evaluator");
+/// let instance = CompilerChoice::from(Arc::new(Evaluator) as Arc<dyn Compiler>);
+/// assert_eq!((named.name(), instance.name()), ("evaluator", "evaluator"));
+/// ```
 #[derive(Clone)]
 pub enum CompilerChoice {
     /// The compiler that is registered under a name.
@@ -385,6 +441,29 @@ fn registry() -> &'static Registry {
 
 /// Makes a compiler known under its name, replacing one of the same name.
 ///
+/// ```
+/// use std::sync::Arc;
+///
+/// use nxla::{CompileRequest, Compiler, Evaluator, Executable, Result};
+/// use nxla::{compiler_names, register_compiler};
+///
+/// struct Mine;
+///
+/// impl Compiler for Mine {
+///     fn name(&self) -> &str {
+///         "mine"
+///     }
+///
+///     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
+///         Evaluator.compile(request)
+///     }
+/// }
+///
+/// register_compiler(Arc::new(Mine))?;
+/// assert!(compiler_names().contains(&"mine".to_owned()));
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
 /// # Errors
 /// Returns an error for an empty name, or the name of a built-in compiler.
 pub fn register_compiler(compiler: Arc<dyn Compiler>) -> Result<()> {
@@ -403,12 +482,26 @@ pub fn register_compiler(compiler: Arc<dyn Compiler>) -> Result<()> {
 }
 
 /// The names of all compilers, sorted.
+///
+/// ```
+/// use nxla::compiler_names;
+///
+/// assert!(compiler_names().contains(&"evaluator".to_owned()));
+/// ```
 pub fn compiler_names() -> Vec<String> {
     let known = registry().read().unwrap_or_else(PoisonError::into_inner);
     known.keys().cloned().collect()
 }
 
 /// The compiler of a name.
+///
+/// ```
+/// use nxla::compiler_named;
+///
+/// assert_eq!(compiler_named("evaluator")?.name(), "evaluator");
+/// assert!(compiler_named("llvm").is_err());
+/// # Ok::<(), nxla::Error>(())
+/// ```
 ///
 /// # Errors
 /// Returns an error for an unknown name.

@@ -16,6 +16,16 @@ use crate::xla::{self, ordinal, original};
 ///
 /// Its name is one that no other device of the process has: `host`, `cpu:0`, `cuda:1`; devices of
 /// a second client of a platform are `cpu.1:0` and so on.
+///
+/// ```
+/// use nxla::{Device, devices};
+///
+/// for device in devices()? {
+///     println!("{device} is of the platform {}", device.platform());
+/// }
+/// assert_eq!(Device::HOST.to_string(), "host");
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Device(Place);
 
@@ -51,11 +61,23 @@ impl Device {
     }
 
     /// Returns `true` for the host.
+    ///
+    /// ```
+    /// use nxla::Device;
+    ///
+    /// assert!(Device::HOST.is_host());
+    /// ```
     pub fn is_host(&self) -> bool {
         matches!(self.0, Place::Host)
     }
 
     /// The kind of hardware: `host`, `cpu`, `cuda`.
+    ///
+    /// ```
+    /// use nxla::Device;
+    ///
+    /// assert_eq!(Device::HOST.platform(), "host");
+    /// ```
     pub fn platform(&self) -> &str {
         match &self.0 {
             Place::Host => "host",
@@ -64,6 +86,12 @@ impl Device {
     }
 
     /// The number among the devices of its client; 0 for the host.
+    ///
+    /// ```
+    /// use nxla::Device;
+    ///
+    /// assert_eq!(Device::HOST.index(), 0);
+    /// ```
     pub fn index(&self) -> usize {
         match self.0 {
             Place::Host => 0,
@@ -72,6 +100,12 @@ impl Device {
     }
 
     /// The name of the client, which no other one of the process has: `host`, `cpu`, `cpu.1`.
+    ///
+    /// ```
+    /// use nxla::Device;
+    ///
+    /// assert_eq!(Device::HOST.client_name(), "host");
+    /// ```
     pub fn client_name(&self) -> String {
         match &self.0 {
             Place::Host => "host".into(),
@@ -84,6 +118,13 @@ impl Device {
 
     /// Returns the device with a name. If the name is unknown, the XLA plugin is loaded and its default
     /// client is created first.
+    ///
+    /// ```
+    /// use nxla::Device;
+    ///
+    /// assert_eq!(Device::from_name("host")?, Device::HOST);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error for an unknown name, or if the plugin cannot be loaded.
@@ -101,6 +142,13 @@ impl Device {
     }
 
     /// Returns statistics of the memory; `None` if the plugin does not count, and for the host.
+    ///
+    /// ```
+    /// use nxla::Device;
+    ///
+    /// assert!(Device::HOST.memory()?.is_none());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns errors of the plugin.
@@ -186,6 +234,13 @@ impl fmt::Debug for Device {
 /// The host, the devices of XLA's default client, and the devices of every other client. Without a
 /// plugin, or without the feature `xla`, the host is the only device.
 ///
+/// ```
+/// use nxla::{Device, devices};
+///
+/// assert_eq!(devices()?[0], Device::HOST);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
 /// # Errors
 /// Returns an error for an installed plugin that cannot be loaded or finds no device.
 pub fn devices() -> Result<Vec<Device>> {
@@ -194,6 +249,12 @@ pub fn devices() -> Result<Vec<Device>> {
 }
 
 /// Returns the devices known so far: the host and the devices of every client.
+///
+/// ```
+/// use nxla::{Device, known_devices};
+///
+/// assert!(known_devices().contains(&Device::HOST));
+/// ```
 pub fn known_devices() -> Vec<Device> {
     let clients = xla::known_clients();
     let of_clients = clients.iter().flat_map(|client| {

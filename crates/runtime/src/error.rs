@@ -19,6 +19,14 @@ use crate::xla::{self, LowerError};
 ///
 /// `{}` and `{:?}` write the message, which a `main` that returns the error prints; `{:#?}` writes the
 /// structure.
+///
+/// ```
+/// use nxla::{Error, ErrorClass, Expr, Tensor, jit};
+///
+/// let error = jit(|x: Expr| x.reshape([7])).call(Tensor::from([1, 2])).unwrap_err();
+/// assert!(matches!(error, Error::Expr(_)));
+/// assert_eq!(error.class(), ErrorClass::Argument);
+/// ```
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -148,6 +156,13 @@ pub enum Error {
 }
 
 /// The kind of an [`Error`], for languages with exception classes.
+///
+/// ```
+/// use nxla::{ErrorClass, Tensor};
+///
+/// let error = Tensor::from([1, 2]).dot(Tensor::from([1, 2, 3])).unwrap_err();
+/// assert_eq!(error.class(), ErrorClass::Shape);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorClass {
     /// Shapes, axes, sizes.
@@ -223,6 +238,13 @@ impl Error {
     }
 
     /// The kind of mistake.
+    ///
+    /// ```
+    /// use nxla::{ErrorClass, Options};
+    ///
+    /// let error = Options::new().compiler("llvm").backend().unwrap_err();
+    /// assert_eq!(error.class(), ErrorClass::Options);
+    /// ```
     pub fn class(&self) -> ErrorClass {
         match self {
             Error::Expr(error) => class_of(&error.kind),

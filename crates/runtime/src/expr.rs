@@ -44,16 +44,52 @@ impl RawExpr {
     }
 
     /// Returns the vectorized axes, which are not part of the shape and the type.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tensor, jit};
+    ///
+    /// let rows = Tensor::from([[1, 2], [3, 4]]).vectorize(["row"])?;
+    /// let f = jit(|x: Expr| {
+    ///     assert_eq!(x.vectors().to_string(), "vectorized[row: 2]");
+    ///     assert_eq!(x.shape()[..], [2]);
+    ///     x.sum()
+    /// });
+    /// assert_eq!(f.call(&rows)?.to_vec::<i32>()?, [3, 7]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn vectors(&self) -> &Vectors {
         &self.vectors
     }
 
     /// Returns the trace of the expression.
+    ///
+    /// ```
+    /// use nxla::{Expr, jit};
+    ///
+    /// let f = jit(|x: Expr| {
+    ///     assert!(x.trace().is(x.sin().trace()));
+    ///     x
+    /// });
+    /// assert_eq!(f.call(3)?.item::<i32>()?, 3);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
     /// The node in the trace's graph.
+    ///
+    /// ```
+    /// use nxla::{Expr, jit};
+    ///
+    /// let f = jit(|x: Expr| {
+    ///     let (first, second) = (x.sin().id()?, x.sin().id()?);
+    ///     assert_eq!(first, second); // Equal expressions are one node.
+    ///     Ok::<_, nxla::Error>(x)
+    /// });
+    /// f.call(3.0f32)?;
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error of the class [`ErrorClass::Trace`](crate::ErrorClass::Trace) if the node
@@ -67,6 +103,18 @@ impl RawExpr {
 
     /// Reads the graph at the node. Returns `None` if the node could not be built, or if the trace
     /// has finished.
+    ///
+    /// ```
+    /// use nxla::{Expr, jit};
+    ///
+    /// let f = jit(|x: Expr| {
+    ///     let y = x.sin();
+    ///     assert_eq!(y.read(|graph, id| graph.op(id).name()), Some("sin"));
+    ///     y
+    /// });
+    /// f.call(3.0f32)?;
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn read<T>(&self, read: impl FnOnce(&Graph, ExprId) -> T) -> Option<T> {
         self.node.and_then(|id| self.trace.read(|graph| read(graph, id)))
     }
@@ -75,6 +123,17 @@ impl RawExpr {
     ///
     /// The type of a value of a finished trace, and of a value that could not be built, is an `f32`
     /// scalar here. Operations reject such values.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tensor, jit};
+    ///
+    /// let f = jit(|x: Expr| {
+    ///     assert_eq!(x.sum_over(0).ty().to_string(), "f32[2]");
+    ///     x
+    /// });
+    /// f.call(Tensor::from([[1.0f32, 2.0]]))?;
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn ty(&self) -> TensorType {
         let ty = self.read(|graph, id| graph.ty(id).as_tensor().cloned());
         match ty.flatten() {
@@ -85,16 +144,46 @@ impl RawExpr {
     }
 
     /// Returns `true` if the expression has an error.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tensor, jit};
+    ///
+    /// let f = jit(|x: Expr| {
+    ///     let wrong = x.reshape([7]);
+    ///     assert!(wrong.has_failed());
+    ///     wrong
+    /// });
+    /// assert!(f.call(Tensor::from([1, 2])).is_err());
+    /// ```
     pub fn has_failed(&self) -> bool {
         self.node.is_none()
     }
 
     /// The size of each axis.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tensor, jit};
+    ///
+    /// let mean = jit(|x: Expr| x.sum() / x.shape().size());
+    /// assert_eq!(mean.call(Tensor::from([1.0f32, 3.0]))?.item::<f32>()?, 2.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn shape(&self) -> Shape {
         self.ty().shape
     }
 
     /// The element type.
+    ///
+    /// ```
+    /// use nxla::{DType, Expr, jit};
+    ///
+    /// let f = jit(|x: Expr| {
+    ///     assert_eq!((x.dtype(), x.greater(0).dtype()), (DType::F32, DType::Pred));
+    ///     x
+    /// });
+    /// f.call(1.0f32)?;
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn dtype(&self) -> DType {
         self.ty().dtype
     }

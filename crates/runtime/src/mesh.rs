@@ -19,6 +19,15 @@ use crate::tensor::RawTensor;
 use crate::xla;
 
 /// Devices along named axes, in row-major order.
+///
+/// ```no_run
+/// use nxla::{Expr, Mesh, Tensor, jit};
+///
+/// let mesh = Mesh::of([("data", 2), ("model", 2)])?;
+/// let double = jit(|x: Expr| x * 2).over(&mesh);
+/// assert_eq!(double.call(Tensor::from([1, 2]))?.parts().len(), 4);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Mesh(Arc<Parts>);
 
@@ -48,6 +57,14 @@ impl Mesh {
     }
 
     /// A mesh of these devices, which are of one client.
+    ///
+    /// ```no_run
+    /// use nxla::{Mesh, devices};
+    ///
+    /// let mesh = Mesh::new(vec![("data".into(), 2)], &devices()?[1..3])?;
+    /// assert_eq!(mesh.axes(), [("data".to_owned(), 2)]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error for invalid or repeated names, a number of devices that differs from the
@@ -82,16 +99,32 @@ impl Mesh {
     }
 
     /// Names and sizes of the axes.
+    ///
+    /// ```no_run
+    /// let mesh = nxla::Mesh::of([("data", 2)])?;
+    /// assert_eq!(mesh.axes(), [("data".to_owned(), 2)]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn axes(&self) -> &[(String, usize)] {
         &self.0.axes
     }
 
     /// The number of devices.
+    ///
+    /// ```no_run
+    /// assert_eq!(nxla::Mesh::of([("data", 2), ("model", 4)])?.size(), 8);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn size(&self) -> usize {
         self.0.devices.len()
     }
 
     /// The devices, in their order.
+    ///
+    /// ```no_run
+    /// assert_eq!(nxla::Mesh::of([("data", 2)])?.devices()?[1].to_string(), "cpu:1");
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Never returns an error for a valid mesh.
@@ -124,6 +157,14 @@ impl Mesh {
     }
 
     /// Returns the sharding of tensors that every device holds completely.
+    ///
+    /// ```no_run
+    /// use nxla::{Mesh, Tensor, sharding::shard};
+    ///
+    /// let everywhere = Mesh::of([("data", 2)])?.replicated();
+    /// assert_eq!(shard(&Tensor::from([1, 2]), &everywhere)?.parts()[1].shape()[..], [2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn replicated(&self) -> Sharding {
         Sharding { mesh: self.clone(), layout: Layout::new() }
     }

@@ -29,6 +29,13 @@ pub(crate) const COMPILE_AFTER: &str = "compile_after";
 pub(crate) const COMPILE_ABOVE: &str = "compile_above";
 
 /// A setting of a compiler.
+///
+/// ```
+/// use nxla::{Options, Setting};
+///
+/// let options = Options::new().set("plugin", "cuda").set("opt_level", 2);
+/// assert_eq!(options.settings["opt_level"], Setting::Int(2));
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Setting {
     /// A switch.
@@ -71,6 +78,16 @@ impl From<&str> for Setting {
 pub type Settings = BTreeMap<String, Setting>;
 
 /// Options of a call.
+///
+/// ```
+/// use nxla::{Device, Expr, Options, jit, with_default_options};
+///
+/// let options = Options::new().compiler("evaluator").device(Device::HOST);
+/// let defaults = with_default_options(&options);
+/// assert_eq!(jit(|x: Expr| x * 2).call(4)?.item::<i32>()?, 8);
+/// drop(defaults);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Options {
     /// The compiler; `None` leaves the choice to the defaults, and then to the operands.
@@ -117,11 +134,24 @@ impl Progress {
 
 impl Options {
     /// No options.
+    ///
+    /// ```
+    /// use nxla::Options;
+    ///
+    /// assert!(Options::new().compiler.is_none());
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Selects a compiler, by name or as an object.
+    ///
+    /// ```
+    /// use nxla::Options;
+    ///
+    /// let options = Options::new().compiler("xla");
+    /// assert_eq!(options.compiler.unwrap().name(), "xla");
+    /// ```
     #[must_use]
     pub fn compiler(mut self, compiler: impl Into<CompilerChoice>) -> Self {
         self.compiler = Some(compiler.into());
@@ -129,6 +159,12 @@ impl Options {
     }
 
     /// To run on this device.
+    ///
+    /// ```
+    /// use nxla::{Device, Options};
+    ///
+    /// assert_eq!(Options::new().device(Device::HOST).device, Some(Device::HOST));
+    /// ```
     #[must_use]
     pub fn device(mut self, device: Device) -> Self {
         self.device = Some(device);
@@ -136,6 +172,13 @@ impl Options {
     }
 
     /// Sets a setting of the compiler.
+    ///
+    /// ```
+    /// use nxla::{Options, Setting};
+    ///
+    /// let options = Options::new().compiler("xla").set("plugin", "cuda");
+    /// assert_eq!(options.settings["plugin"], Setting::from("cuda"));
+    /// ```
     #[must_use]
     pub fn set(mut self, name: impl Into<String>, value: impl Into<Setting>) -> Self {
         self.settings.insert(name.into(), value.into());
@@ -143,6 +186,19 @@ impl Options {
     }
 
     /// Sets the host function of the hooks with a name.
+    ///
+    /// ```
+    /// use nxla::{Expr, HostTensor, Options, jit, named_hook, with_default_options};
+    ///
+    /// let show = |values: &[HostTensor]| {
+    ///     assert_eq!(values[0].to_vec::<i32>()?, [8]);
+    ///     Ok(())
+    /// };
+    /// let defaults = with_default_options(&Options::new().hook("doubled", show));
+    /// jit(|x: Expr| named_hook(x * 2, "doubled")).call(4)?;
+    /// drop(defaults);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn hook(mut self, name: impl Into<Arc<str>>, function: impl HostFn + 'static) -> Self {
         self.hooks.insert(name.into(), Arc::new(function));
@@ -157,13 +213,32 @@ impl Options {
     }
 
     /// Compiles programs in stages.
+    ///
+    /// ```
+    /// use nxla::split::Policy;
+    /// use nxla::{Expr, Options, jit, with_default_options};
+    ///
+    /// let defaults = with_default_options(&Options::new().stages(Policy::EveryOps(1)));
+    /// assert_eq!(jit(|x: Expr| (x * 2).abs()).call(-4)?.item::<i32>()?, 8);
+    /// drop(defaults);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn stages(mut self, policy: Policy) -> Self {
         self.stages = Some(policy);
         self
     }
 
-    /// Merges these options into others.
+    /// Merges these options into others. If the compilers differ, the settings and the device of
+    /// `below` are dropped.
+    ///
+    /// ```
+    /// use nxla::{Device, Options};
+    ///
+    /// let below = Options::new().compiler("evaluator").device(Device::HOST);
+    /// assert_eq!(Options::new().over(&below).device, Some(Device::HOST));
+    /// assert_eq!(Options::new().compiler("xla").over(&below).device, None);
+    /// ```
     #[must_use]
     pub fn over(&self, below: &Options) -> Options {
         let mut merged = below.clone();
@@ -283,6 +358,13 @@ impl Options {
     /// Checks the settings against the compiler that these options and the ones below select. If
     /// the choice depends on operands, one of the possible compilers must accept them.
     ///
+    /// ```
+    /// use nxla::Options;
+    ///
+    /// let options = Options::new().compiler("evaluator").set("speed", 11);
+    /// assert!(options.check(&Options::new()).is_err());
+    /// ```
+    ///
     /// # Errors
     /// Returns an error for an unknown compiler or setting or an invalid value of a setting.
     pub fn check(&self, below: &Options) -> Result<()> {
@@ -302,6 +384,13 @@ impl Options {
     /// Returns the device that holds the results of functions that run with these options, and with
     /// the default options of the thread below them.
     ///
+    /// ```
+    /// use nxla::{Device, Options};
+    ///
+    /// assert_eq!(Options::new().compiler("evaluator").backend()?, Device::HOST);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns [`Error::Options`] for an unknown compiler, a setting that the compiler does not
     /// have, or a device that does not exist.
@@ -317,6 +406,13 @@ impl Options {
 
     /// These options, and the default options of the thread below them, once for each device on
     /// which their compiler can run programs at the same time.
+    ///
+    /// ```
+    /// use nxla::Options;
+    ///
+    /// assert_eq!(Options::new().compiler("evaluator").partitions()?.len(), 1);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns an error for an unknown compiler, and for settings that it does not have.
@@ -371,11 +467,27 @@ thread_local! {
 }
 
 /// Returns the current options of this thread.
+///
+/// ```
+/// use nxla::{Options, default_options, set_default_options};
+///
+/// set_default_options(Some(Options::new().compiler("evaluator")));
+/// assert_eq!(default_options().compiler.unwrap().name(), "evaluator");
+/// set_default_options(None);
+/// ```
 pub fn default_options() -> Options {
     THREAD.with_borrow(Clone::clone).unwrap_or_else(global_default_options)
 }
 
 /// Returns `true` if defaults are set for the thread, for the process, or by the environment.
+///
+/// ```
+/// use nxla::{Options, has_default_options, with_default_options};
+///
+/// let defaults = with_default_options(&Options::new().compiler("evaluator"));
+/// assert!(has_default_options());
+/// drop(defaults);
+/// ```
 pub fn has_default_options() -> bool {
     THREAD.with_borrow(Option::is_some)
         || environment_compiler().is_some()
@@ -384,6 +496,13 @@ pub fn has_default_options() -> bool {
 
 /// Sets the options of this thread; `None` restores the options of the process. Returns the
 /// previous options.
+///
+/// ```
+/// use nxla::{Options, set_default_options};
+///
+/// let before = set_default_options(Some(Options::new().compiler("evaluator")));
+/// set_default_options(Some(before));
+/// ```
 pub fn set_default_options(options: Option<Options>) -> Options {
     let before = default_options();
     THREAD.set(options);
@@ -391,6 +510,13 @@ pub fn set_default_options(options: Option<Options>) -> Options {
 }
 
 /// Returns the options of the process, which apply to threads without their own options.
+///
+/// ```
+/// use nxla::{Options, global_default_options, set_global_default_options};
+///
+/// set_global_default_options(Options::new().compiler("evaluator"));
+/// assert_eq!(global_default_options().compiler.unwrap().name(), "evaluator");
+/// ```
 pub fn global_default_options() -> Options {
     let global = GLOBAL.read().unwrap_or_else(PoisonError::into_inner).clone();
     global.unwrap_or_else(|| Options { compiler: environment_compiler(), ..Options::default() })
@@ -404,6 +530,15 @@ fn environment_compiler() -> Option<CompilerChoice> {
 }
 
 /// Sets the options of the process and returns the previous ones.
+///
+/// ```
+/// use nxla::{Expr, Options, jit, set_global_default_options};
+///
+/// set_global_default_options(Options::new().compiler("evaluator"));
+/// let compute = || jit(|x: Expr| x * 2).call(4)?.item::<i32>();
+/// assert_eq!(std::thread::spawn(compute).join().unwrap()?, 8);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub fn set_global_default_options(options: Options) -> Options {
     let before = global_default_options();
     *GLOBAL.write().unwrap_or_else(PoisonError::into_inner) = Some(options);
@@ -422,6 +557,14 @@ impl Drop for OptionsGuard {
 }
 
 /// Merges options into the current defaults of this thread until the result is dropped.
+///
+/// ```
+/// use nxla::{Options, default_options, with_default_options};
+///
+/// let guard = with_default_options(&Options::new().compiler("evaluator"));
+/// assert!(default_options().compiler.is_some());
+/// drop(guard);
+/// ```
 pub fn with_default_options(options: &Options) -> OptionsGuard {
     let merged = options.over(&default_options());
     OptionsGuard(THREAD.replace(Some(merged)))
@@ -429,6 +572,15 @@ pub fn with_default_options(options: &Options) -> OptionsGuard {
 
 /// Runs operations of this thread on a device until the guard is dropped. The device overrides the
 /// options; hooks stay.
+///
+/// ```
+/// use nxla::{Device, Tensor, run_on};
+///
+/// let guard = run_on(&Device::HOST);
+/// assert_eq!((Tensor::from([1, 2]) * 2)?.device(), Device::HOST);
+/// drop(guard);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub fn run_on(device: &Device) -> OptionsGuard {
     let hooks = default_options().hooks;
     let options = Options { hooks, device: Some(device.clone()), ..Options::default() };

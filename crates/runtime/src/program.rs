@@ -26,6 +26,18 @@ use crate::tensor::RawTensor;
 /// `donated` marks inputs whose memory the outputs may reuse; it is empty or has one entry
 /// for each input.
 ///
+/// ```
+/// use std::sync::Arc;
+///
+/// use nxla::{DType, Expr, Options, RunContext, Tensor, TensorType, compile_program, jit};
+///
+/// let (program, _) = jit(|x: Expr| x * 2).trace(TensorType::scalar(DType::S32))?;
+/// let executable = compile_program(&Arc::new(program), &Options::new(), &[])?;
+/// let results = executable.run(&[&Tensor::from(4)], &RunContext::default())?;
+/// assert_eq!(results[0].to_vec::<i32>()?, [8]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
 /// # Errors
 /// Returns errors of the compiler and an error for an unknown compiler or setting.
 pub fn compile_program(
@@ -95,6 +107,19 @@ pub(crate) fn compile_to(
 }
 
 /// Runs a program once on the device of its inputs, or on the device in the options.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use nxla::runtime::run_program;
+/// use nxla::{DType, Expr, Options, Tensor, TensorType, jit};
+///
+/// let (program, _) = jit(|x: Expr| x * 2).trace(TensorType::scalar(DType::S32))?;
+/// let program = Arc::new(program);
+/// let results = run_program("double", &program, &Options::new(), &[&Tensor::from(4)], None)?;
+/// assert_eq!(results[0].to_vec::<i32>()?, [8]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 ///
 /// # Errors
 /// Returns an error for inputs on two devices, errors of [`compile_for`], and errors of the run.

@@ -119,6 +119,15 @@ impl DeviceTensor {
 impl RawTensor {
     /// A tensor of a shape from its elements in row-major order.
     ///
+    /// ```
+    /// use nxla::runtime::RawTensor;
+    ///
+    /// let x = RawTensor::new(vec![1, 2, 3, 4], [2, 2])?;
+    /// assert_eq!(x.shape()[..], [2, 2]);
+    /// assert!(RawTensor::new(vec![1, 2, 3], [2, 2]).is_err());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns an error for a number of elements that differs from the size of the shape.
     pub fn new<T: Element>(elements: Vec<T>, shape: impl Into<Shape>) -> Result<Self, TensorError> {
@@ -126,11 +135,26 @@ impl RawTensor {
     }
 
     /// One number of a dtype.
+    ///
+    /// ```
+    /// use nxla::runtime::RawTensor;
+    /// use nxla::{DType, Scalar};
+    ///
+    /// let x = RawTensor::scalar(Scalar::Float(0.5), DType::F16);
+    /// assert_eq!((x.dtype(), x.shape().rank()), (DType::F16, 0));
+    /// ```
     pub fn scalar(value: Scalar, dtype: DType) -> Self {
         Self::Host(HostTensor::scalar(value, dtype))
     }
 
     /// The element type.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// assert_eq!(Tensor::from([1, 2]).dtype(), DType::S32);
+    /// assert_eq!(Tensor::from([true]).dtype(), DType::Pred);
+    /// ```
     pub fn dtype(&self) -> DType {
         match self {
             RawTensor::Host(tensor) => tensor.dtype(),
@@ -140,6 +164,14 @@ impl RawTensor {
     }
 
     /// The size of each axis.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
+    /// assert_eq!(x.shape()[..], [2, 3]);
+    /// assert_eq!((x.shape().rank(), x.shape().size()), (2, 6));
+    /// ```
     pub fn shape(&self) -> &Shape {
         match self {
             RawTensor::Host(tensor) => tensor.shape(),
@@ -149,6 +181,16 @@ impl RawTensor {
     }
 
     /// The names of the axes, if any were given.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1, 2]);
+    /// assert_eq!(x.names(), None);
+    /// let x = x.with_names(["row"])?;
+    /// assert_eq!(x.names().unwrap()[0].as_deref(), Some("row"));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn names(&self) -> Option<&Names> {
         match self {
             RawTensor::Host(tensor) => tensor.names(),
@@ -170,6 +212,14 @@ impl RawTensor {
     }
 
     /// Dtype, shape and axis names.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1.0f32, 2.0]]).with_names(["row", "column"])?;
+    /// assert_eq!(x.ty().to_string(), "f32[row: 1][column: 2]");
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn ty(&self) -> TensorType {
         TensorType {
             dtype: self.dtype(),
@@ -180,6 +230,14 @@ impl RawTensor {
 
     /// Returns `true` if dtype, shape and axis names equal `ty`, without constructing
     /// [`RawTensor::ty`]. The answer for a vectorized tensor is `false`.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor, TensorType};
+    ///
+    /// let x = Tensor::from([1.0f32, 2.0]);
+    /// assert!(x.is_of(&TensorType::new(DType::F32, [2])));
+    /// assert!(!x.is_of(&TensorType::new(DType::F64, [2])));
+    /// ```
     #[inline]
     pub fn is_of(&self, ty: &TensorType) -> bool {
         self.dtype() == ty.dtype
@@ -189,6 +247,14 @@ impl RawTensor {
     }
 
     /// Returns `true` if two tensors share their data.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1, 2]);
+    /// assert!(x.is(&x.clone()));
+    /// assert!(!x.is(&Tensor::from([1, 2])));
+    /// ```
     pub fn is(&self, other: &RawTensor) -> bool {
         match (self, other) {
             (RawTensor::Host(left), RawTensor::Host(right)) => {
@@ -205,6 +271,14 @@ impl RawTensor {
 
     /// The data on the host; a device tensor is waited for and copied. Vectorized axes are
     /// ordinary ones there, in front.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let host = Tensor::from([1.5f32, 2.5]).to_host()?;
+    /// assert_eq!(host.bytes()[..4], 1.5f32.to_ne_bytes());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns the error of a failed computation, or an error for a tensor that was freed.
@@ -239,6 +313,14 @@ impl RawTensor {
     /// The first `limit` elements in row-major order, as a vector. No other element is read from a
     /// device. Vectorized axes are ordinary ones there, in front.
     ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// assert_eq!(x.first(3)?.to_vec::<i32>()?, [1, 2, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns the errors of [`RawTensor::to_host`].
     pub fn first(&self, limit: usize) -> Result<HostTensor> {
@@ -255,6 +337,16 @@ impl RawTensor {
 
     /// The elements of all entries in row-major order.
     ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// assert_eq!(x.to_vec::<i32>()?, [1, 2, 3, 4]);
+    /// let error = x.to_vec::<f32>().unwrap_err().to_string();
+    /// assert!(error.contains("s32"), "{error}");
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns the errors of [`RawTensor::to_host`], and an error for a dtype other than the dtype of `T`.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
@@ -262,6 +354,15 @@ impl RawTensor {
     }
 
     /// The only element.
+    ///
+    /// ```
+    /// use nxla::Scalar;
+    /// use nxla::runtime::RawTensor;
+    ///
+    /// assert_eq!(RawTensor::from(2).item()?, Scalar::Int(2));
+    /// assert!(RawTensor::from([1, 2]).item().is_err());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns the errors of [`RawTensor::to_host`], and an error for a tensor that does not have exactly
@@ -274,6 +375,12 @@ impl RawTensor {
     }
 
     /// The device of the tensor.
+    ///
+    /// ```
+    /// use nxla::{Device, Tensor};
+    ///
+    /// assert_eq!(Tensor::from([1, 2]).device(), Device::HOST);
+    /// ```
     pub fn device(&self) -> Device {
         self.buffer().map_or(Device::HOST, Device::of_buffer)
     }
@@ -289,12 +396,27 @@ impl RawTensor {
 
     /// Returns `true` if the host can read the tensor without a wait or a copy: it is host memory,
     /// or a buffer whose transfer to the plugin is deferred.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert!(Tensor::from([1, 2]).is_readable());
+    /// ```
     #[inline]
     pub fn is_readable(&self) -> bool {
         self.buffer().is_none_or(pjrt::Buffer::is_deferred)
     }
 
     /// Returns `true` if its device memory was freed or donated.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1, 2]);
+    /// x.deallocate()?;
+    /// assert!(!x.is_released()?); // Host memory is freed with the last clone.
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns errors of the plugin.
@@ -303,6 +425,13 @@ impl RawTensor {
     }
 
     /// Returns `true` if reading it need not wait.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert!(Tensor::from([1, 2]).is_ready()?);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns the error of a failed computation, or an error for a tensor that was freed.
@@ -317,6 +446,18 @@ impl RawTensor {
     /// Calls `callback` when the data is available or its computation has failed; immediately for the
     /// host.
     ///
+    /// ```
+    /// use std::sync::mpsc::channel;
+    ///
+    /// use nxla::{Expr, jit};
+    ///
+    /// let (sender, receiver) = channel();
+    /// let y = jit(|x: Expr| x.sin()).call(0.0f32)?;
+    /// y.on_ready(move || sender.send("ready").unwrap())?;
+    /// assert_eq!(receiver.recv(), Ok("ready"));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns an error if the plugin does not support events; the callback is then dropped.
     pub fn on_ready(&self, callback: impl FnOnce() + Send + 'static) -> Result<()> {
@@ -328,6 +469,18 @@ impl RawTensor {
     }
 
     /// Waits until the data is available.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    ///
+    /// use nxla::{Expr, jit};
+    ///
+    /// let f = jit(|x: Expr| x.sin().sum());
+    /// let start = Instant::now();
+    /// f.call(nxla::Tensor::from([0.0f32, 1.0]))?.wait()?;
+    /// println!("computed in {:?}", start.elapsed());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns the error of a failed computation.
@@ -345,6 +498,13 @@ impl RawTensor {
     ///
     /// After an interrupt the computation of the tensor continues, and may occupy every thread of its
     /// client. Until its end, later programs start on a substitute client.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert!(Tensor::from([1, 2]).wait_watched(&|| true).is_ok()); // Host data needs no wait.
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns the errors of [`RawTensor::wait`], and an error if `interrupt` returns `true`.
@@ -371,6 +531,15 @@ impl RawTensor {
     /// On the device that holds the tensor, the copy is a new buffer: freeing or donating one
     /// does not affect the other. The device makes the copy, without a transfer to the host. On the host,
     /// clones share memory that never changes, so a copy of a host tensor there is a clone.
+    ///
+    /// ```
+    /// use nxla::Device;
+    /// use nxla::runtime::RawTensor;
+    ///
+    /// let x = RawTensor::from([1, 2]).copy_to(&Device::HOST)?;
+    /// assert_eq!(x.device(), Device::HOST);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns the error of the plugin if the transfer fails, or if the tensor was freed.
@@ -424,6 +593,15 @@ impl RawTensor {
 
     /// Returns the tensor itself if it is on the device, or else a copy on the device.
     ///
+    /// ```
+    /// use nxla::Device;
+    /// use nxla::runtime::RawTensor;
+    ///
+    /// let x = RawTensor::from([1, 2]);
+    /// assert!(x.on(&Device::HOST)?.is(&x));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns the errors of [`RawTensor::copy_to`].
     pub fn on(&self, device: &Device) -> Result<RawTensor> {
@@ -436,6 +614,15 @@ impl RawTensor {
 
     /// Moves the tensor to a device. A tensor on another device is copied, and then freed even if the
     /// copy failed.
+    ///
+    /// ```
+    /// use nxla::Device;
+    /// use nxla::runtime::RawTensor;
+    ///
+    /// let x = RawTensor::from([1, 2]).transfer_to(&Device::HOST)?;
+    /// assert_eq!(x.to_vec::<i32>()?, [1, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns the errors of [`RawTensor::copy_to`].
@@ -452,6 +639,13 @@ impl RawTensor {
 
     /// Frees the device memory of all clones. Returns `true` if it freed any: host memory is freed
     /// with the last clone, so for the host the answer is `false`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert!(!Tensor::from([1, 2]).deallocate()?);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns errors of the plugin.

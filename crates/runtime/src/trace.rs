@@ -190,6 +190,18 @@ impl Trace {
     }
 
     /// The innermost trace entered on this thread.
+    ///
+    /// ```
+    /// use nxla::{Expr, Trace, jit};
+    ///
+    /// assert!(Trace::current().is_none());
+    /// let f = jit(|x: Expr| {
+    ///     assert!(Trace::current().is_some_and(|trace| trace.is(x.trace())));
+    ///     x
+    /// });
+    /// f.call(1)?;
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn current() -> Option<Trace> {
         ENTERED.with_borrow(|stack| stack.last().map(|(trace, _)| trace.clone()))
     }

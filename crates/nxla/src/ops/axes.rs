@@ -48,7 +48,7 @@ impl Axis {
     ///
     /// # Errors
     /// Returns an error if no axis of `x` has the name.
-    pub fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<i64> {
+    pub(crate) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<i64> {
         match self {
             Axis::Number(number) => Ok(*number),
             Axis::Name(_) => match self.position(graph.tensor_type(x)) {

@@ -15,6 +15,14 @@ use crate::jit::{Jit, template_of};
 type Rule = dyn Fn(&str, &TensorType) -> Result<Sharding> + Send + Sync;
 
 /// A function that runs on all devices of a mesh; created by [`Jit::over`].
+///
+/// ```no_run
+/// use nxla::{Expr, Mesh, OverMesh, Tensor, jit};
+///
+/// let double: OverMesh<_, _> = jit(|x: Expr| x * 2).over(&Mesh::of([("data", 2)])?);
+/// assert_eq!(double.call(Tensor::from([1, 2]))?.gather()?.to_vec::<i32>()?, [2, 4]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub struct OverMesh<F, Inputs> {
     jit: Jit<F, Inputs>,
     mesh: Mesh,
@@ -73,6 +81,14 @@ impl<F, Inputs> OverMesh<F, Inputs> {
     }
 
     /// Returns the mesh.
+    ///
+    /// ```no_run
+    /// use nxla::{Expr, Mesh, jit};
+    ///
+    /// let double = jit(|x: Expr| x * 2).over(&Mesh::of([("data", 2)])?);
+    /// assert_eq!(double.mesh().size(), 2);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn mesh(&self) -> &Mesh {
         &self.mesh
     }
@@ -95,6 +111,17 @@ impl<F, Inputs> OverMesh<F, Inputs> {
 impl<F: Function<Types>, Types> OverMesh<F, Types> {
     /// Runs the function on tensors, scalars, [`ShardedTensor`]s, and containers of them. Programs
     /// run asynchronously: reading a result waits for it.
+    ///
+    /// ```no_run
+    /// use nxla::sharding::shard;
+    /// use nxla::{Expr, Mesh, Tensor, jit};
+    ///
+    /// let mesh = Mesh::of([("data", 2)])?;
+    /// let x = shard(&Tensor::from([1, 2, 3, 4]), mesh.sharding(["data"])?)?;
+    /// let scaled = jit(|x: Expr, rate: Expr| (x * rate).sum()).over(&mesh);
+    /// assert_eq!(scaled.call((&x, 10))?.gather()?.item::<i32>()?, 100);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns the errors of the function, its compilation and its run. Returns an error for a
@@ -122,6 +149,14 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
 
     /// Returns the StableHLO module for these arguments with its shardings, before XLA partitions
     /// it.
+    ///
+    /// ```no_run
+    /// use nxla::{Expr, Mesh, Tensor, jit};
+    ///
+    /// let double = jit(|x: Expr| x * 2).over(&Mesh::of([("data", 2)])?);
+    /// assert!(double.text(Tensor::from([1, 2]))?.contains("stablehlo.multiply"));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Returns the errors of [`OverMesh::call`], except errors while the program runs.

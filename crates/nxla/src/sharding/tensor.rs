@@ -14,6 +14,16 @@ use crate::tensor::Tensor;
 /// sharded tensors.
 ///
 /// Functions over the mesh use the parts without moving them.
+///
+/// ```no_run
+/// use nxla::sharding::{ShardedTensor, shard};
+/// use nxla::{Mesh, Tensor};
+///
+/// let rows = Mesh::of([("data", 2)])?.sharding(["data"])?;
+/// let x: ShardedTensor = shard(&Tensor::from([[1, 2], [3, 4]]), &rows)?;
+/// assert_eq!((x.shape()[..].to_vec(), x.parts()[1].to_vec::<i32>()?), (vec![2, 2], vec![3, 4]));
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct ShardedTensor {
     ty: TensorType,
@@ -51,21 +61,54 @@ impl ShardedTensor {
     }
 
     /// Returns the shape of the whole tensor.
+    ///
+    /// ```no_run
+    /// use nxla::{Mesh, Tensor, sharding::shard};
+    ///
+    /// let rows = Mesh::of([("data", 2)])?.sharding(["data"])?;
+    /// assert_eq!(shard(&Tensor::from([1, 2, 3, 4]), &rows)?.shape()[..], [4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn shape(&self) -> &Shape {
         &self.ty.shape
     }
 
     /// Returns the element type.
+    ///
+    /// ```no_run
+    /// use nxla::{DType, Mesh, Tensor, sharding::shard};
+    ///
+    /// let rows = Mesh::of([("data", 2)])?.sharding(["data"])?;
+    /// assert_eq!(shard(&Tensor::from([1, 2]), &rows)?.dtype(), DType::S32);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn dtype(&self) -> DType {
         self.ty.dtype
     }
 
     /// Returns the sharding.
+    ///
+    /// ```no_run
+    /// use nxla::{Mesh, Tensor, sharding::shard};
+    ///
+    /// let rows = Mesh::of([("data", 2)])?.sharding(["data"])?;
+    /// assert_eq!(shard(&Tensor::from([1, 2]), &rows)?.sharding(), &rows);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn sharding(&self) -> &Sharding {
         &self.sharding
     }
 
     /// Returns the part of each device, in the order of the mesh.
+    ///
+    /// ```no_run
+    /// use nxla::{Mesh, Tensor, sharding::shard};
+    ///
+    /// let rows = Mesh::of([("data", 2)])?.sharding(["data"])?;
+    /// let x = shard(&Tensor::from([1, 2, 3, 4]), &rows)?;
+    /// assert_eq!(x.parts()[1].to_vec::<i32>()?, [3, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn parts(&self) -> &[runtime::RawTensor] {
         &self.parts
     }
@@ -106,6 +149,15 @@ impl fmt::Debug for ShardedTensor {
 
 /// An argument for a tensor of a function over a mesh: a sharded tensor is not moved, and another
 /// tensor is copied to every device.
+///
+/// ```
+/// use nxla::sharding::Given;
+/// use nxla::{Arguments, Expr, Leaves, Tensor};
+///
+/// let mut leaves: Leaves<Given> = Leaves::default();
+/// Arguments::<Expr, Given>::append(Tensor::from([1, 2]), &mut leaves);
+/// assert!(matches!(leaves.leaf(), Given::Whole(_)));
+/// ```
 #[derive(Clone, Debug)]
 pub enum Given {
     /// A whole tensor.

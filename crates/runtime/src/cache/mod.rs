@@ -88,6 +88,11 @@ impl fmt::Debug for ExecutableCache {
 pub(crate) type Found = store::Found<Arc<dyn Executable>>;
 
 /// The cache of the process.
+///
+/// ```
+/// let report = nxla::executables().report();
+/// assert!(report.evictions <= report.misses);
+/// ```
 pub fn executables() -> &'static ExecutableCache {
     static CACHE: OnceLock<ExecutableCache> = OnceLock::new();
     CACHE.get_or_init(|| ExecutableCache(Store::new(CACHE_BYTES)))
@@ -143,6 +148,10 @@ impl ExecutableCache {
 
     /// Sets the limit in bytes and evicts executables beyond it. The newest executable stays until the
     /// next compilation.
+    ///
+    /// ```
+    /// nxla::executables().set_limit(1 << 30);
+    /// ```
     pub fn set_limit(&self, bytes: u64) {
         self.0.set_limit(bytes);
     }
@@ -153,11 +162,20 @@ impl ExecutableCache {
     }
 
     /// Removes all executables. Functions compile again at their next call; current runs continue.
+    ///
+    /// ```
+    /// nxla::executables().clear();
+    /// assert_eq!(nxla::executables().report().entries, 0);
+    /// ```
     pub fn clear(&self) {
         self.0.clear();
     }
 
     /// Statistics of the cache.
+    ///
+    /// ```
+    /// println!("{:?}", nxla::executables().report());
+    /// ```
     pub fn report(&self) -> CacheReport {
         self.0.report()
     }

@@ -37,6 +37,29 @@ pub(crate) use self::staged::StagedExecutable;
 pub type Done = drive::Done<RawTensor>;
 
 /// Runs stages somewhere else: in other threads, processes or machines.
+///
+/// ```
+/// use nxla::runtime::{Done, RawTensor, run_program};
+/// use nxla::split::{Policy, Stage};
+/// use nxla::{DType, Expr, Options, Result, StageExecutor, TensorType, jit};
+///
+/// /// Runs each stage on the calling thread.
+/// struct Here;
+///
+/// impl StageExecutor for Here {
+///     fn submit(&self, stage: &Stage, inputs: Vec<RawTensor>, done: Done) -> Result<()> {
+///         let inputs: Vec<&RawTensor> = inputs.iter().collect();
+///         let results = run_program("stage", &stage.program, &Options::new(), &inputs, None);
+///         done.end(move || results);
+///         Ok(())
+///     }
+/// }
+///
+/// let f = jit(|x: Expr| x.sin().cos());
+/// let stages = f.stages(&TensorType::scalar(DType::F32), &Policy::EveryOps(1))?;
+/// assert_eq!(stages.run_on(&Here, 0.0f32)?.item::<f32>()?, 1.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub trait StageExecutor: Sync {
     /// Starts a stage on one tensor for each of its arguments. Any thread passes the results to `done`.
     /// If `done` is dropped instead, the stage has failed.

@@ -42,6 +42,15 @@ pub struct VectorAxis {
 /// The vectorized axes of a handle, the outermost first.
 ///
 /// Most handles have no vectorized axes, which costs neither memory nor time.
+///
+/// ```
+/// use nxla::{Tensor, VectorAxis, Vectors};
+///
+/// let rows = Tensor::from([[1, 2], [3, 4]]).vectorize(["row"])?;
+/// assert_eq!(*rows.vectors(), Vectors::new([VectorAxis { name: "row".into(), size: 2 }]));
+/// assert_eq!(rows.sum()?.devectorize(false)?.to_vec::<i32>()?, [3, 7]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Vectors(Option<Arc<[VectorAxis]>>);
 
