@@ -1726,6 +1726,9 @@ def enter_scope(name: str) -> None:
 def exit_scope() -> None:
     """Leaves the innermost named scope."""
 
+def filter_traceback(error: BaseException, /) -> None:
+    """Removes the frames of the package from the traceback of an exception that a function raises."""
+
 def set_package_directory(directory: str) -> None:
     """Sets the directory of the package, whose frames are skipped."""
 

@@ -1,16 +1,22 @@
-"""Hints for arguments that functions of NumPy, JAX, PyTorch and Optax have."""
+"""Errors of public functions: hints for arguments of other libraries, and short tracebacks.
+
+A traceback ends at the line of the user: `nxla._core.filter_traceback` removes the frames of the
+package.
+"""
 
 from __future__ import annotations
 
 import functools
 from types import FunctionType
 
+from nxla import _core
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
-    F = TypeVar("F", bound="Callable[..., Any]")
+    F = TypeVar("F", bound=Callable[..., Any])
 
 #: The possible names of an argument here, by its name in another library.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -23,11 +29,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "dim": ("axis", "axes"),
     "dims": ("axes", "axis"),
     "epsilon": ("eps",),
-    "high": ("maxval",),
     "keep_axes": ("keepdims",),
     "keepdim": ("keepdims",),
     "loc": ("mean",),
-    "low": ("minval",),
     "lr": ("learning_rate",),
     "maxval": ("high",),
     "minval": ("low",),
@@ -41,6 +45,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 #: The way to do without an argument, by its name in another library.
 INSTEAD: dict[str, str] = {
+    "dtype": "convert the result with nx.astype",
     "initial": "combine the result with the value",
     "inplace": "tensors do not change: use the result",
     "order": "elements are in row-major order",
@@ -60,10 +65,13 @@ def keyword_message(function: Callable[..., Any], keyword: str) -> str:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return message
+    parameters = [parameter for parameter in parameters if parameter.name != "self"]
     names = [p.name for p in parameters if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)]
     for here in ARGUMENTS.get(keyword, ()):
         if here in names:
             return f"{message}; in nxla it is {here}="
+        if any(parameter.name == here for parameter in parameters):
+            return f"{message}; in nxla it is {here}, which is passed by position"
     if keyword in INSTEAD:
         return f"{message}; {INSTEAD[keyword]}"
     similar = get_close_matches(keyword, names, n=1)
@@ -73,39 +81,62 @@ def keyword_message(function: Callable[..., Any], keyword: str) -> str:
     return f"{message}; its arguments are {arguments}" if names else message
 
 
-def _refused(function: Callable[..., Any], error: TypeError) -> str | None:
+def _refused(function: Callable[..., Any], error: Exception) -> str | None:
     """Return the message for a call that failed because of a keyword; None for other errors."""
-    trace = error.__traceback__
-    if trace is None or trace.tb_next is not None:
-        return None  # The function itself raised the error, so the call was valid.
-    before, found, keyword = str(error).rpartition("got an unexpected keyword argument '")
-    return keyword_message(function, keyword.rstrip("'")) if found and before else None
+    if not isinstance(error, TypeError):
+        return None
+    expected = f"{function.__qualname__}() got an unexpected keyword argument '"
+    text, entry = str(error), error.__traceback__
+    while entry is not None:
+        if entry.tb_frame.f_code is function.__code__:
+            return None  # The function itself raised the error, so the call was valid.
+        entry = entry.tb_next
+    if not text.startswith(expected):
+        return None
+    return keyword_message(function, text[len(expected) :].partition("'")[0])
+
+
+def _prepare(function: Callable[..., Any], error: Exception) -> None:
+    """Prepare the error of a call for the caller: add the hint, and remove frames."""
+    message = _refused(function, error)
+    if message is not None:
+        error.args = (message,)
+        error.__traceback__ = None
+    else:
+        _core.filter_traceback(error)
 
 
 def with_hints(function: F) -> F:
-    """Return a function whose errors about keywords name the argument here."""
-    refused = _refused
+    """Return a function whose errors have hints, and end at the frame of the caller."""
+    prepare = _prepare
+    declared: Any = function
+    if function.__globals__.get("__name__") == "contextlib":  # It calls a context manager.
+        declared = declared.__wrapped__
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except TypeError as error:
-            message = refused(function, error)
-            if message is None:
-                raise
-        raise TypeError(message)
+        except Exception as error:
+            prepare(declared, error)
+            raise  # Without an operand, `raise` adds no entry for this frame to the traceback.
 
     # The globals tell `doctest` the module of a function.
     name, closure = function.__name__, call.__closure__
-    made = FunctionType(call.__code__, function.__globals__, name, None, closure)
+    made = FunctionType(call.__code__, declared.__globals__, name, None, closure)
     functools.update_wrapper(made, function)
     return made  # type: ignore[return-value]
 
 
 def install(module: dict[str, Any]) -> None:
-    """Add hints to the public functions that a module defines."""
+    """Wrap the public functions and the methods of a module by `with_hints`."""
     for name, value in list(module.items()):
-        if name.startswith("_") or not isinstance(value, FunctionType):
+        if getattr(value, "__module__", None) != module["__name__"]:
             continue
-        if value.__module__ == module["__name__"]:
-            module[name] = with_hints(value)
+        if isinstance(value, FunctionType):
+            if not name.startswith("_"):
+                module[name] = with_hints(value)
+        elif isinstance(value, type):
+            for method, function in list(vars(value).items()):
+                is_called = method in ("__init__", "__call__") or not method.startswith("_")
+                if is_called and isinstance(function, FunctionType):
+                    setattr(value, method, with_hints(function))

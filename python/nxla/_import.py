@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._arguments import name_of, path_of
 from nxla.ahead import restored
 from nxla.errors import ArgumentError
@@ -290,3 +290,6 @@ def _function(
     if weights == "arguments":
         function.weights = values
     return function  # type: ignore[no-any-return]
+
+
+_hints.install(globals())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import MethodType
 
 import nxla as nx
-from nxla import _core, _dispatched
+from nxla import _core, _dispatched, _hints
 from nxla.errors import ArgumentError, DTypeError
 
 TYPE_CHECKING = False
@@ -255,6 +255,9 @@ class Method:
         """Call the function."""
         return self.__wrapped__(*args, **kwargs)
 
+
+# The tables contain the functions with hints.
+_hints.install(globals())
 
 #: Methods by name.
 METHODS: dict[str, Callable[..., Any]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._arguments import path_of
 from nxla.errors import ArgumentError
 
@@ -170,3 +170,6 @@ def _type(dtype: Any, shape: list[str | None] | None) -> str:
     if shape is None:
         return f"{dtype} of any shape"
     return f"{dtype}[{', '.join(size if size is not None else '?' for size in shape)}]"
+
+
+_hints.install(globals())

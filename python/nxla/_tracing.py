@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ContextDecorator
 from typing import Self
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -105,3 +105,6 @@ class named_scope(ContextDecorator):  # noqa: N801  # called like a function
     ) -> None:
         if _core.is_tracing():
             _core.exit_scope()
+
+
+_hints.install(globals())

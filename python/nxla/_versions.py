@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from nxla import _core, plugins
+from nxla import _core, _hints, plugins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,3 +98,6 @@ def show_versions(file: TextIO | None = None) -> None:
     out = sys.stdout if file is None else file
     for name, value in {**versions(), **settings()}.items():
         out.write(f"{name}: {value}\n")
+
+
+_hints.install(globals())

@@ -26,7 +26,7 @@ import itertools
 import math
 import threading
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._arguments import name_of
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import zeros
@@ -660,6 +660,7 @@ def shard_map(
     on_host = jit(whole, **(options if simulated else {"compiler": "evaluator"}))
     on_mesh = ShardedFunction(whole, in_specs, out_specs, {} if simulated else options, mesh)
 
+    @_hints.with_hints
     @functools.wraps(function)
     def mapped(*args: Any) -> Any:
         if _core.is_tracing():
@@ -729,3 +730,6 @@ def _together(x: Any, spec: Sharding) -> Tensor:
         for size, along in zip(shape, layout, strict=True)
     ]
     return _core.reshape(_core.permute_dims(x, order), sizes, names=names)
+
+
+_hints.install(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, _hints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -262,3 +262,6 @@ def jitted_by_compiler(
     if recipe is None or recipe.jitted:
         function.__dict__["_by_compiler"] = (compiler, settings, made)
     return made
+
+
+_hints.install(globals())

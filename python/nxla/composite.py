@@ -6,7 +6,7 @@ sorted keys, dataclasses and named tuples by their fields.
 
 from __future__ import annotations
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -141,3 +141,6 @@ def flatten_list(containers: Iterable[Any], tail: Iterable[Any] = (), /) -> list
     """
     leaves = [leaf for container in containers for leaf in tree.flatten(container)[0]]
     return [*leaves, *tail]
+
+
+_hints.install(globals())

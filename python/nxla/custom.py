@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._arguments import name_of, names_of
 from nxla.errors import ArgumentError
 
@@ -333,3 +333,6 @@ def custom_vjp(
     if function is None:
         return lambda function: _CustomVjp(function, "custom_vjp", nondiff_argnums)
     return _CustomVjp(function, "custom_vjp", nondiff_argnums)
+
+
+_hints.install(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._arguments import path_of
 from nxla.errors import ArgumentError, ExecutionError
 
@@ -204,6 +204,7 @@ def compare(
     if len(names) < 2:
         raise ArgumentError(f"compare: compilers: must be at least two; got {names}")
 
+    @_hints.with_hints
     def compared(*args: Any, **kwargs: Any) -> Comparison:
         from nxla.transform import debug_expr
 
@@ -519,3 +520,6 @@ def set_cache_limit(size: int, /) -> None:
             f"set_cache_limit: size: must be a non-negative number of bytes; got {size!r}"
         )
     _core.set_cache_limit(size)
+
+
+_hints.install(globals())

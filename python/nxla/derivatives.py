@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._arguments import Chosen, name_of
 from nxla.errors import ArgumentError
 from nxla.ops.create import ones_like
@@ -455,9 +455,11 @@ def _linear(
             )
         return applied(known, leaves)  # type: ignore[no-any-return]
 
+    @_hints.with_hints
     def pull(cotangents: Any, /) -> tuple[Any, ...]:
         return tuple(structure.unflatten(mapped("cotangents", cotangents, result_structure)))
 
+    @_hints.with_hints
     def push(*tangents: Any) -> Any:
         if len(tangents) != len(primals):
             raise ArgumentError(
@@ -491,3 +493,6 @@ def _matrix(
         return (found, traced.answer(outputs)[1]) if has_aux else found
 
     return _derived(matrix, recipe)
+
+
+_hints.install(globals())

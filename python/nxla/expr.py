@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import builtins
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._core import Context
 from nxla.errors import ArgumentError, TraceError
 
@@ -590,3 +590,6 @@ def block(
     results = _core.expr_block(name, texts, operands, body)
     made: T = structures[0].unflatten(results)
     return made
+
+
+_hints.install(globals())

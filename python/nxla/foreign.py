@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla.errors import ArgumentError
 from nxla.ops.control import runtime_call
 
@@ -87,3 +87,6 @@ def foreign_call(
         return _ffi.call(found, values, types, given)
 
     return structure.unflatten(runtime_call(run, types, *leaves))
+
+
+_hints.install(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._arguments import Chosen, name_of
 from nxla.errors import ArgumentError
 from nxla.transform import _derived, _recipe
@@ -359,3 +359,6 @@ def safe_where(
     """
     harmless = _core.where(condition, x, inside)
     return _core.where(condition, function(harmless), otherwise)
+
+
+_hints.install(globals())

@@ -19,7 +19,7 @@ A `Policy` splits without a decision for each node, and a function can be compil
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._core import Expression, Node, Policy, Stage, StageGraph, Timeline
 from nxla.ops.control import annotate
 
@@ -266,3 +266,6 @@ def run(
 
     bound, options = stages._bind(args, kwargs)
     return _cluster.run(stages, bound, options, executor)
+
+
+_hints.install(globals())

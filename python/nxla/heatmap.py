@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, DTypeError
 
@@ -76,3 +76,6 @@ def to_heatmap(
     if tensor.dtype.kind == "complex":
         raise DTypeError(f"to_heatmap: x: must be real; got {tensor.dtype}")
     return Heatmap(tensor, ansi_enabled=ansi_enabled, ansi_whitespace=ansi_whitespace)
+
+
+_hints.install(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla.errors import ArgumentError, DTypeError
 
 TYPE_CHECKING = False
@@ -148,3 +148,6 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...
                 f"isdtype: kind: must be a dtype or one of {known}; got {one!r}"
             ) from unknown
     return False
+
+
+_hints.install(globals())

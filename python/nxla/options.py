@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from nxla import _core, plugins
+from nxla import _core, _hints, plugins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -215,3 +215,6 @@ def partitions_options(**options: Any) -> list[dict[str, Any]]:
 # `NXLA_COMPILER` sets the initial options of the process.
 if os.environ.get("NXLA_COMPILER") in ("auto", "xla"):
     plugins.announce()
+
+
+_hints.install(globals())

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import functools
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._arguments import name_of
 from nxla._values import as_tensor
 from nxla.compiler import callback
@@ -311,3 +311,6 @@ def _checked(compiler: Any, results: Any, count: int) -> list[Any]:
             f"arguments; got {len(found)}"
         )
     return found
+
+
+_hints.install(globals())

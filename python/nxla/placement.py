@@ -14,7 +14,7 @@ True
 
 from __future__ import annotations
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._core import Device
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
@@ -220,3 +220,6 @@ def made_on(device: DeviceLike | None, function: Callable[..., Tensor], *args: A
         return function(*args)
     made: Tensor = _core.on_device(device, function, *args)
     return made
+
+
+_hints.install(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -114,3 +114,6 @@ def set_print_options(
 def _replace(options: dict[str, Any]) -> dict[str, Any]:
     """Set all options, and return the previous options."""
     return dict(zip(_DEFAULTS, _core.set_printing(tuple(options.values())), strict=True))
+
+
+_hints.install(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._arguments import name_of
 from nxla.errors import ArgumentError
 
@@ -78,6 +78,7 @@ def checkpoint(
             f"checkpoint: function: must be callable; got a {type(function).__name__}"
         )
 
+    @_hints.with_hints
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         if not _core.is_tracing():
@@ -103,3 +104,6 @@ def checkpoint(
         return structure.unflatten(results)  # type: ignore[no-any-return]
 
     return wrapped
+
+
+_hints.install(globals())

@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import itertools
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._arguments import name_of
 from nxla._core import Device
 from nxla.errors import ArgumentError, OptionError, TraceError
@@ -593,6 +593,7 @@ def shard_jit(
     engine = _engine_options(options, "shard_jit")
     known: list[tuple[Any, _core.Divided, Any]] = []
 
+    @_hints.with_hints
     def run(args_list: Sequence[Sequence[Any]]) -> list[Any]:
         if _core.is_tracing():
             raise TraceError("shard_jit: must not be called in a trace")
@@ -702,3 +703,6 @@ def shard_jit_apply(
     [10, 10]
     """
     return shard_jit(function, mesh, **options)(args_list)
+
+
+_hints.install(globals())

@@ -10,7 +10,7 @@ import collections
 import contextlib
 from typing import Generic, TypeVar
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 
@@ -363,3 +363,6 @@ def stream(
         made: Stream[R] = custom.stream(function, template, initial, options, **more)
         return made
     return Stream(function, template, initial, options, constants=constants, bound=bound)
+
+
+_hints.install(globals())

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._values import as_tensor
 from nxla.derivatives import jvp, vjp
 from nxla.errors import ArgumentError
@@ -269,3 +269,6 @@ def _compare(where: str, found: Tensor, shown: Tensor, bounds: _Bounds) -> None:
             f"{where}: derivative must match finite differences; got {found!r} and {shown!r} along "
             f"one direction, which differ by up to {distance}"
         )
+
+
+_hints.install(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._arguments import name_of, names_of
 from nxla._observer import Observer
 from nxla.compiler import callback, overrides, own_jit
@@ -779,3 +779,6 @@ def _derived(function: Callable[..., Any], recipe: _Recipe) -> Function[..., Any
     return make_function(
         function, recipe.positions, recipe.names, (), options, jitted=recipe.jitted
     )
+
+
+_hints.install(globals())

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._core import Expression, Node, TreeDef, register_container
 from nxla.errors import ArgumentError
 
@@ -339,3 +339,6 @@ register_container(
     lambda entries: (entries.values(), (entries.default_factory, tuple(entries))),
     _default_dict,
 )
+
+
+_hints.install(globals())

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla.errors import ArgumentError
 from nxla.ops.movement import moveaxis
 
@@ -344,3 +344,6 @@ def _map(function: Callable[[Any], Any], x: Any) -> Any:
     ):
         return function(_core.tensor(x))
     return tree.map(function, x)
+
+
+_hints.install(globals())

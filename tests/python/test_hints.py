@@ -30,6 +30,7 @@ KEY = nx.random.key(0)
         (lambda: nx.optim.adam(lr=1e-3), "in nxla it is learning_rate="),
         (lambda: nx.optim.adam(0.1, beta1=0.9), "in nxla it is b1="),
         (lambda: nx.random.normal(KEY, size=(3,)), "in nxla it is shape="),
+        (lambda: nx.random.normal(KEY, scale=2.0), "standard_deviation, which is passed by"),
         (lambda: nx.einsum("ij->", X, out=X), "tensors do not change"),
         (lambda: nx.tensor([1.0], requires_grad=True), "nx.grad"),
         (lambda: nx.gradient(X, dim=0), "in nxla it is axis="),
@@ -137,33 +138,94 @@ def test_vdot_is_that_of_numpy(dtype, compiler):
         nx.vdot(nx.ones(2), nx.ones(3))
 
 
-#: Modules whose functions have no hints, by the reason.
-WITHOUT_HINTS = {
-    "functions that take functions, and that often decorate them": (
-        "nxla.collectives nxla.custom nxla.derivatives nxla.gradients nxla.partitions "
-        "nxla.recompute nxla.sharding nxla.transform nxla.vectors nxla._tracing"
-    ),
-    "properties of shapes and dtypes, which `import nxla` needs": "nxla.ops.metadata nxla.limits",
-    "options, devices and reports, whose arguments are those of this package only": (
-        "nxla._versions nxla.compiler nxla.debug nxla.options nxla.placement nxla.printing"
-    ),
-    "bytes, files and other tools, whose arguments are paths, objects and settings": (
-        "nxla._explorer nxla._import nxla._onnx nxla.foreign nxla.heatmap nxla.ops.bytes "
-        "nxla.ops.files nxla.streams"
-    ),
+#: The modules of the package with public functions.
+MODULES = (
+    *(nx, nx.collectives, nx.composite, nx.data, nx.expr, nx.fft, nx.graph, nx.linalg, nx.nn),
+    *(nx.optim, nx.random, nx.special, nx.testing, nx.tree),
+)
+#: Arguments that the function accepts, where conversion precedes the check of keywords.
+OPERANDS = {
+    "bitcast": (X, "f32"),
+    "block": ("name", len),
+    "concat": ([X],),
+    "pipeline": (None, []),
+    "pipeline_step": (len, len, len),
+    "put_slice": (X, [0], X),
+    "register_container": (dict, len, len),
+    "rename": (X, []),
+    "slice": (X, [0], [1]),
+    "stack": ([X],),
 }
+#: The keywords that element-wise functions of NumPy and PyTorch have.
+ELEMENT_WISE = ("dtype", "inplace", "order", "out", "where")
 
 
-def test_public_functions_have_hints():
-    excepted = {name for names in WITHOUT_HINTS.values() for name in names.split()}
-    missing, used = [], set()
-    for module in (nx, nx.nn, nx.optim, nx.random, nx.special, nx.data, nx.linalg):
+def public_functions():
+    """Return the public functions that accept no keyword but their own, by their names."""
+    functions = {}
+    for module in MODULES:
         for name in module.__all__:
             function = getattr(module, name)
-            if not inspect.isfunction(function) or hasattr(function, "__wrapped__"):
+            if isinstance(function, type) or not callable(function):
                 continue
-            used.add(function.__module__)
-            if function.__module__ not in excepted:
-                missing.append(f"{module.__name__}.{name} of {function.__module__}")
-    assert not missing
-    assert used == excepted
+            parameters = inspect.signature(function).parameters.values()
+            if all(parameter.kind != parameter.VAR_KEYWORD for parameter in parameters):
+                functions[f"{module.__name__}.{name}"] = function
+    return functions
+
+
+FUNCTIONS = public_functions()
+
+
+def refusal(function, keyword):
+    """Return the message for a keyword, with a value for each argument without a default."""
+    required = [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty and parameter.kind != parameter.VAR_POSITIONAL
+    ]
+    operands = [1 for parameter in required if parameter.kind != parameter.KEYWORD_ONLY]
+    named = {p.name: 1 for p in required if p.kind == p.KEYWORD_ONLY}
+    with pytest.raises(TypeError) as caught:
+        function(*OPERANDS.get(function.__name__, operands), **named, **{keyword: 1})
+    return str(caught.value)
+
+
+def test_there_are_many_functions():
+    assert len(FUNCTIONS) > 500
+
+
+@pytest.mark.parametrize("keyword", ELEMENT_WISE)
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_every_function_names_the_equivalent_of_a_keyword(module, keyword):
+    for name, function in FUNCTIONS.items():
+        if name.rpartition(".")[0] != module.__name__:
+            continue
+        if keyword not in inspect.signature(function).parameters:
+            message = refusal(function, keyword)
+            assert message == _hints.keyword_message(function, keyword), name
+            assert "; " in message, name
+
+
+@pytest.mark.parametrize("keyword", _hints.ARGUMENTS)
+def test_every_function_names_the_equivalent_argument(keyword):
+    count = 0
+    for name, function in FUNCTIONS.items():
+        parameters = inspect.signature(function).parameters
+        here = [other for other in _hints.ARGUMENTS[keyword] if other in parameters]
+        if here and keyword not in parameters:
+            count += 1
+            by_position = parameters[here[0]].kind is inspect.Parameter.POSITIONAL_ONLY
+            end = f"{here[0]}, which is passed by position" if by_position else f"{here[0]}="
+            assert refusal(function, keyword).endswith(f"; in nxla it is {end}"), name
+    assert count
+
+
+def test_hints_are_for_keywords_of_the_call_itself():
+    """An error of a function that a user passes, with the same name, has no hint."""
+
+    def scan(carry, x):
+        return carry, x
+
+    with pytest.raises(TypeError, match=r"scan\(\) got an unexpected keyword argument 'dim'$"):
+        nx.scan(lambda c, x: scan(c, x, dim=0), nx.tensor(0.0), nx.ones(2))

@@ -19,6 +19,7 @@ def deep(x):
 
 
 X = nx.ones((2, 3))
+MESH = nx.Mesh(data=2)
 
 CALLS = {
     "jit": lambda: nx.jit(model)(X),
@@ -43,6 +44,65 @@ def test_a_traceback_ends_at_the_frame_of_the_user(name):
     assert {frame.filename for frame in frames} == {__file__}
     assert frames[-1].name == "model"
     assert frames[-1].line == "return nx.matmul(x, nx.ones((5, 2)))"
+
+
+#: Eager calls of functions in Python with an invalid argument.
+EAGER = {
+    "arange": lambda: nx.arange(3, dtype="f99"),
+    "argpartition": lambda: nx.argpartition(X, 9),
+    "batches": lambda: nx.data.batches(X, 0),
+    "cond": lambda: nx.cond(True, lambda: nx.ones(2), lambda: nx.ones(3)),
+    "checkpoint": lambda: nx.checkpoint(model)(X),
+    "compare": lambda: nx.compare(model)(X),
+    "conv_transpose": lambda: nx.nn.conv_transpose(X, X),
+    "cross": lambda: nx.cross(X, nx.ones(5)),
+    "custom_vjp": lambda: nx.custom_vjp(lambda x: x)(1.0),
+    "device_put": lambda: nx.device_put(X, "nowhere"),
+    "einsum": lambda: nx.einsum("ij,jk->ik", X, X),
+    "fft2": lambda: nx.fft.fft2(X, axes=(0, 9)),
+    "fori": lambda: nx.fori(0, 2, lambda i, x: nx.ones(3), nx.ones(2)),
+    "gammainc": lambda: nx.special.gammainc(nx.ones(2), nx.ones(3)),
+    "grad": lambda: nx.grad(model, argnums=3)(X),
+    "histogram": lambda: nx.histogram(X, bins=-1),
+    "inv": lambda: nx.linalg.inv(X),
+    "iterated": lambda: [nx.unstack(x, axis=5) for x in [X]],
+    "jvp": lambda: nx.jvp(model, (X,), (nx.ones(7),)),
+    "layer": lambda: nx.nn.gru_cell(X, X, X, X),
+    "linearize": lambda: nx.linearize(nx.sin, X)[1](nx.ones(7)),
+    "mesh": lambda: nx.Mesh(data=0),
+    "method": lambda: X.sum(axis=7),
+    "moveaxis": lambda: nx.moveaxis(X, 0, 9),
+    "named_scope": lambda: nx.named_scope("a/b"),
+    "optimizer": lambda: nx.optim.apply_updates({"w": X}, {"v": X}),
+    "place": lambda: X.at[0].divide(nx.ones(9)),
+    "pullback": lambda: nx.vjp(nx.sin, X)[1](nx.ones(7)),
+    "random": lambda: nx.random.binomial(nx.ones(3), 2, 0.5),
+    "reshape method": lambda: X.reshape(7),
+    "scan": lambda: nx.scan(lambda c, x: (c, x), 0, nx.ones(2), length=3),
+    "shard_jit": lambda: nx.shard_jit(model, MESH, input_shardings=[{}])([[1], [2], [3]]),
+    "shard_map": lambda: nx.shard_map(model, MESH, (None,), None, compiler="evaluator")(X),
+    "split": lambda: nx.split(X, 3),
+    "stream": lambda: nx.stream(lambda x, s: (x, s), nx.template(3), 0.0).send(X),
+    "tree": lambda: nx.tree.map(lambda x, y: x, {"a": X}, {"b": X}),
+    "vectorize": lambda: nx.vectorize(X, ["a", "b", "c"]),
+    "vjp": lambda: nx.vjp(model, X),
+    "vmap": lambda: nx.vmap(lambda x: x, in_axes=4)(X),
+    "while": lambda: nx.while_loop(lambda s: s, lambda s: s, X),
+}
+
+
+@pytest.mark.parametrize("name", EAGER)
+def test_the_traceback_of_an_eager_call_ends_at_the_frame_of_the_user(name):
+    with pytest.raises(nx.NxlaError) as caught:
+        EAGER[name]()
+    assert {frame.filename for frame in traceback.extract_tb(caught.tb)} == {__file__}
+
+
+@pytest.mark.parametrize("call", [lambda: nx.sum(X, dim=0), lambda: nx.einsum("i", X, out=X)])
+def test_the_traceback_of_an_unknown_keyword_ends_at_the_frame_of_the_user(call):
+    with pytest.raises(TypeError, match="; ") as caught:
+        call()
+    assert {frame.filename for frame in traceback.extract_tb(caught.tb)} == {__file__}
 
 
 def test_an_error_that_the_package_raises_itself_ends_at_the_call():

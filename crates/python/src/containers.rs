@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 use crate::ending;
 use crate::errors::argument_error;
+use crate::ops::declare::reject_keywords;
 
 /// The structure of a container.
 pub(crate) enum Tree {
@@ -431,11 +432,14 @@ fn rebuild_dataclass(
 /// >>> nx.jit(lambda pair: sum(pair.parts))(Pair(1, 2)).item()
 /// 3
 #[pyfunction]
+#[pyo3(signature = (cls, flatten, unflatten, **unexpected), text_signature = "(cls, flatten, unflatten)")]
 fn register_container(
     cls: &Bound<'_, PyType>,
     flatten: &Bound<'_, PyAny>,
     unflatten: &Bound<'_, PyAny>,
+    unexpected: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<()> {
+    reject_keywords(cls.py(), "register_container", unexpected)?;
     if !flatten.is_callable() || !unflatten.is_callable() {
         return Err(argument_error("register_container", "flatten, unflatten: must be functions"));
     }

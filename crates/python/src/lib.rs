@@ -94,6 +94,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     containers::register(module)?;
     parts::register(module)?;
     source::register(module)?;
+    tracebacks::register(module)?;
     ops::register(module)?;
     // The names that `from nxla._core import *` imports.
     let classes = [

@@ -1,10 +1,12 @@
 //! Tracebacks without the frames of the package.
 //!
 //! An error in a traced function would otherwise show the frames of `grad`, `vmap` and `scan`
-//! between the user's frames. The environment variable `NXLA_FULL_TRACEBACKS=1` keeps all frames.
+//! between the user's frames, and an error of an eager function would end with frames of the package.
+//! The environment variable `NXLA_FULL_TRACEBACKS=1` keeps all frames.
 
 use std::sync::LazyLock;
 
+use pyo3::exceptions::PyBaseException;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTraceback;
@@ -22,6 +24,15 @@ pub(crate) fn filtered(py: Python<'_>, error: PyErr) -> PyErr {
         return failed;
     }
     error
+}
+
+/// Removes the frames of the package from the traceback of an exception that a function raises.
+#[pyfunction]
+fn filter_traceback(error: &Bound<'_, PyBaseException>) -> PyResult<()> {
+    let py = error.py();
+    let raised = filtered(py, PyErr::from_value(error.clone().into_any()));
+    // In Python 3.11 `PyErr` stores a traceback beside the exception.
+    error.setattr(intern!(py, "__traceback__"), raised.traceback(py))
 }
 
 fn filter(py: Python<'_>, error: &PyErr) -> PyResult<()> {
@@ -52,4 +63,8 @@ fn filter(py: Python<'_>, error: &PyErr) -> PyResult<()> {
     let rest = rest.map(Bound::cast_into::<PyTraceback>).transpose()?;
     error.set_traceback(py, rest);
     Ok(())
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(filter_traceback, module)?)
 }

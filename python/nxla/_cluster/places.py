@@ -6,7 +6,7 @@ import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._cluster.worker import run_stage
 
 TYPE_CHECKING = False
@@ -189,3 +189,6 @@ class Threads(Submitting):
     def close(self) -> None:
         """End the threads after their current tasks."""
         self.executor.shutdown(wait=False, cancel_futures=True)
+
+
+_hints.install(globals())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._cluster import bar_of, place_of
 from nxla._cluster.driver import Caller
 from nxla._cluster.plan import inputs_of, plan_of
@@ -115,3 +115,6 @@ def _results(
         for begun in waiting:
             begun.cancel()
         place.close()
+
+
+_hints.install(globals())

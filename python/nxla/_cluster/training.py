@@ -7,7 +7,7 @@ schedule.
 
 from __future__ import annotations
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._cluster import bar_of, place_of
 from nxla._cluster.build import Builder
 from nxla._cluster.driver import Caller
@@ -336,3 +336,6 @@ def _backward(
         return (sums, *back)
 
     return function
+
+
+_hints.install(globals())

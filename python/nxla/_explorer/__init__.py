@@ -11,7 +11,7 @@ import webbrowser
 from importlib.resources import files
 from pathlib import Path
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._arguments import path_of
 from nxla._explorer.model import (
     GROUPINGS,
@@ -180,3 +180,6 @@ def _spans(timeline: Any, names: Sequence[str | None]) -> list[Span]:
         return spans_of_profile(events)
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(f"view: {path}: must be a profile of nx.profile; got {error}") from None
+
+
+_hints.install(globals())

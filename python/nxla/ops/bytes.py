@@ -6,7 +6,7 @@ import math
 import struct
 import sys
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla._arguments import path_of
 from nxla.errors import ArgumentError, FormatError
 
@@ -421,3 +421,6 @@ def _little_endian(raw: bytes, itemsize: int, is_complex: bool) -> bytes:
     for byte in range(width):
         turned[byte::width] = raw[width - 1 - byte :: width]
     return bytes(turned)
+
+
+_hints.install(globals())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._arguments import path_of
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, NxlaError
@@ -219,6 +219,9 @@ def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tenso
         warnings.warn(
             f"from_safetensors: no dtype of nxla holds {left_out}; the other tensors have been "
             "read",
-            stacklevel=2,
+            stacklevel=3,  # The line of the caller, after the frame of `with_hints`.
         )
     return dict(tensors)
+
+
+_hints.install(globals())

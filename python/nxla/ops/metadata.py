@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core, tree
+from nxla import _core, _hints, tree
 from nxla._values import as_tensor
 from nxla.errors import ShapeError
 
@@ -121,3 +121,6 @@ def _alike(left: Any, right: Any) -> bool:
         return False
     pairs = zip(left.names, right.names, strict=True)
     return all(a is None or b is None or a == b for a, b in pairs)
+
+
+_hints.install(globals())

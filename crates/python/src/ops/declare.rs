@@ -422,19 +422,29 @@ pub(crate) fn run<R: Results>(
     apply_all(py, operands, |graph, ids| -> Built { Ok(build(graph, ids)?.ids()) }).map(R::wrapped)
 }
 
-/// The `TypeError` for keywords that are not arguments of a function, with the equivalent of an
+/// The `TypeError` for a keyword that is not an argument of a function, with the equivalent of an
 /// argument of another library.
-pub(crate) fn unexpected_keyword(function: &str, keywords: &Bound<'_, PyDict>) -> PyErr {
-    let py = keywords.py();
+pub(crate) fn unexpected_keyword(py: Python<'_>, function: &str, keyword: &str) -> PyErr {
     let error = || {
-        let first = keywords.keys().get_item(0)?;
         let module = py.import("nxla._hints")?;
         let function = py.import("nxla._core")?.getattr(function)?;
         let text: String =
-            module.getattr("keyword_message")?.call1((function, first))?.extract()?;
+            module.getattr("keyword_message")?.call1((function, keyword))?.extract()?;
         Ok(PyTypeError::new_err(text))
     };
     error().unwrap_or_else(|failed| failed)
+}
+
+/// Rejects keywords, if a function received one, with a hint.
+pub(crate) fn reject_keywords(
+    py: Python<'_>,
+    function: &str,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    match keywords.and_then(|keywords| keywords.iter().next()) {
+        Some((keyword, _)) => Err(unexpected_keyword(py, function, keyword.extract()?)),
+        None => Ok(()),
+    }
 }
 
 /// The types of a function's arguments by name, and of its result.
@@ -447,7 +457,7 @@ pub(crate) type Signature =
 /// `fn name(x, /, *, axis: Option<AxisList> = None) |graph| body;` follows Python's signatures: an
 /// argument without a type is an operand, and an argument with a default is optional. The body
 /// receives the nodes of the operands, and the other arguments as [`Argument::given`] converts them.
-/// Each function accepts any keyword, to reject unknown ones with a hint ([`unexpected_keyword`]). The
+/// Each function accepts any keyword, to reject unknown ones with a hint ([`reject_keywords`]). The
 /// body returns one node, unless an arrow declares another type. A name in quotes is the Python name of
 /// a function whose name is reserved in Rust or used in the file.
 macro_rules! functions {
@@ -565,9 +575,7 @@ macro_rules! function {
             use $crate::operands::Operands;
             use $crate::ops::declare::{Argument, Site, run};
             const NAME: &str = $crate::ops::declare::public!($name $($public)?);
-            if let Some(unexpected) = unexpected {
-                return Err($crate::ops::declare::unexpected_keyword(NAME, unexpected));
-            }
+            $crate::ops::declare::reject_keywords(py, NAME, unexpected)?;
             let mut operands = Operands::default();
             $(Argument::operands(&$parameter, NAME, &mut operands)?;)*
             let operands = operands.values()?;

@@ -6,9 +6,12 @@ use nxla_runtime::graph::{
     for_each_composed_unary, for_each_unary, unary_class,
 };
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use super::add_functions;
-use super::declare::{Compared, LowerLimit, Signature, UpperLimit, functions};
+use super::declare::{
+    Compared, LowerLimit, Signature, UpperLimit, functions, reject_keywords, unexpected_keyword,
+};
 use crate::apply::{Built, apply, apply_op, number_tensor, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
@@ -42,6 +45,29 @@ macro_rules! sections {
     };
 }
 
+/// A keyword argument that element-wise functions of other libraries have.
+type Rejected<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// Rejects keyword arguments of other libraries with a hint. The functions declare these arguments
+/// because Python passes arguments more slowly to a function that accepts any keyword.
+fn reject(
+    py: Python<'_>,
+    function: &str,
+    [dtype, inplace, order, out, r#where]: [Rejected<'_, '_>; 5],
+) -> PyResult<()> {
+    let keywords = [
+        ("dtype", dtype),
+        ("inplace", inplace),
+        ("order", order),
+        ("out", out),
+        ("where", r#where),
+    ];
+    match keywords.iter().find(|(_, value)| value.is_some()) {
+        Some((keyword, _)) => Err(unexpected_keyword(py, function, keyword)),
+        None => Ok(()),
+    }
+}
+
 /// The function of a row with one operand.
 macro_rules! function_of_one {
     ([$($doc:tt)*] $method:ident $class:ident $public:literal [$($example:literal)*] $apply:expr) => {
@@ -53,8 +79,20 @@ macro_rules! function_of_one {
         )]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a docstring of Python has no links")]
         #[pyfunction]
-        #[pyo3(name = $public, signature = (x, /), text_signature = None)]
-        fn $method(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        #[pyo3(
+            name = $public,
+            signature = (x, /, *, dtype=None, inplace=None, order=None, out=None, r#where=None),
+            text_signature = None
+        )]
+        fn $method(
+            x: &Bound<'_, PyAny>,
+            dtype: Rejected<'_, '_>,
+            inplace: Rejected<'_, '_>,
+            order: Rejected<'_, '_>,
+            out: Rejected<'_, '_>,
+            r#where: Rejected<'_, '_>,
+        ) -> PyResult<Py<PyAny>> {
+            reject(x.py(), $public, [dtype, inplace, order, out, r#where])?;
             ($apply)(x.py(), &[Value::of(x, $public)?])
         }
     };
@@ -81,8 +119,21 @@ macro_rules! function_of_two {
         )]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a docstring of Python has no links")]
         #[pyfunction]
-        #[pyo3(name = $public, signature = (x, y, /), text_signature = None)]
-        fn $method(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        #[pyo3(
+            name = $public,
+            signature = (x, y, /, *, dtype=None, inplace=None, order=None, out=None, r#where=None),
+            text_signature = None
+        )]
+        fn $method(
+            x: &Bound<'_, PyAny>,
+            y: &Bound<'_, PyAny>,
+            dtype: Rejected<'_, '_>,
+            inplace: Rejected<'_, '_>,
+            order: Rejected<'_, '_>,
+            out: Rejected<'_, '_>,
+            r#where: Rejected<'_, '_>,
+        ) -> PyResult<Py<PyAny>> {
+            reject(x.py(), $public, [dtype, inplace, order, out, r#where])?;
             ($apply)(x.py(), &pair([x, y], $public, role!($class))?)
         }
     };
@@ -339,12 +390,18 @@ functions! {
 /// >>> nx.where([True, False], [1, 2], 0).tolist()
 /// [1, 0]
 #[pyfunction]
-#[pyo3(name = "where", signature = (condition, x1=None, x2=None, /))]
+#[pyo3(
+    name = "where",
+    signature = (condition, x1=None, x2=None, /, **unexpected),
+    text_signature = "(condition, x1=None, x2=None, /)"
+)]
 fn select(
     condition: &Bound<'_, PyAny>,
     x1: Option<&Bound<'_, PyAny>>,
     x2: Option<&Bound<'_, PyAny>>,
+    unexpected: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
+    reject_keywords(condition.py(), "where", unexpected)?;
     let (x1, x2) = match (x1, x2) {
         (Some(x1), Some(x2)) => (x1, x2),
         (None, None) => {
@@ -372,8 +429,13 @@ fn select(
 /// >>> nx.result_type(nx.int8, nx.tensor([1.5], "f16")), nx.result_type("u8", 1)
 /// (f16, u8)
 #[pyfunction]
-#[pyo3(signature = (*operands))]
-fn result_type(operands: Vec<Bound<'_, PyAny>>) -> PyResult<crate::dtype::PyDType> {
+#[pyo3(signature = (*operands, **unexpected), text_signature = "(*operands)")]
+fn result_type(
+    py: Python<'_>,
+    operands: Vec<Bound<'_, PyAny>>,
+    unexpected: Option<&Bound<'_, PyDict>>,
+) -> PyResult<crate::dtype::PyDType> {
+    reject_keywords(py, "result_type", unexpected)?;
     let mut common: Option<DType> = None;
     let mut numbers = Vec::new();
     for operand in &operands {
