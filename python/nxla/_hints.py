@@ -36,7 +36,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "maxval": ("high",),
     "minval": ("low",),
     "scale": ("standard_deviation",),
-    "size": ("shape",),
+    "shape": ("samples",),
+    "size": ("shape", "samples"),
     "step_size": ("learning_rate",),
     "std": ("standard_deviation",),
     "stride": ("strides",),
@@ -81,29 +82,25 @@ def keyword_message(function: Callable[..., Any], keyword: str) -> str:
     return f"{message}; its arguments are {arguments}" if names else message
 
 
-def _refused(function: Callable[..., Any], error: Exception) -> str | None:
-    """Return the message for a call that failed because of a keyword; None for other errors."""
-    if not isinstance(error, TypeError):
-        return None
-    expected = f"{function.__qualname__}() got an unexpected keyword argument '"
-    text, entry = str(error), error.__traceback__
+def _is_refused(function: Callable[..., Any], error: Exception) -> bool:
+    """Return whether a function did not run because its arguments do not match its signature."""
+    entry = error.__traceback__
     while entry is not None:
         if entry.tb_frame.f_code is function.__code__:
-            return None  # The function itself raised the error, so the call was valid.
+            return False
         entry = entry.tb_next
-    if not text.startswith(expected):
-        return None
-    return keyword_message(function, text[len(expected) :].partition("'")[0])
+    return isinstance(error, TypeError) and str(error).startswith(f"{function.__qualname__}() ")
 
 
 def _prepare(function: Callable[..., Any], error: Exception) -> None:
     """Prepare the error of a call for the caller: add the hint, and remove frames."""
-    message = _refused(function, error)
-    if message is not None:
-        error.args = (message,)
-        error.__traceback__ = None
-    else:
+    if not _is_refused(function, error):
         _core.filter_traceback(error)
+        return
+    error.__traceback__ = None
+    _, found, keyword = str(error).partition("got an unexpected keyword argument '")
+    if found:
+        error.args = (keyword_message(function, keyword.partition("'")[0]),)
 
 
 def with_hints(function: F) -> F:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from nxla import _hints
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeGuard
+    from typing import Any, NoReturn, TypeGuard
 
     from nxla._core import Tensor
 
@@ -31,6 +32,33 @@ class Sample(NamedTuple):
 
     value: Tensor
     key: Tensor
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise the error for an attribute of a tensor."""
+        raise AttributeError(f"'Sample' object has no attribute {name!r}; {_HINT}", name=name)
+
+
+_HINT = (
+    "unpack the pair, as in value, key = nx.random.normal(key), or call a function whose name ends "
+    "with _split, which returns the value alone"
+)
+
+#: Operators of tensors: a tuple would accept some of them, as in ``2 * sample``.
+_OPERATORS = (
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"),
+    *("radd", "rsub", "rmul", "rtruediv", "rfloordiv", "rmod", "rpow", "rmatmul"),
+    *("lt", "le", "gt", "ge", "neg", "abs"),
+)
+
+
+@_hints.with_hints
+def _refuse_operator(*_: Any) -> NoReturn:
+    """Raise `ArgumentError` for a sample that is the operand of an operator."""
+    raise ArgumentError(f"Sample: operator: operands must be tensors; got a pair; {_HINT}")
+
+
+for _operator in _OPERATORS:
+    setattr(Sample, f"__{_operator}__", _refuse_operator)
 
 
 def is_shape(value: Any) -> TypeGuard[tuple[int, ...]]:

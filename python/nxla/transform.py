@@ -8,7 +8,7 @@ from nxla import _core, _hints, tree
 from nxla._arguments import name_of, names_of
 from nxla._observer import Observer
 from nxla.compiler import callback, overrides, own_jit
-from nxla.errors import ArgumentError
+from nxla.errors import ArgumentError, OptionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -224,7 +224,21 @@ def jit(
             )
         return custom(function, options)
     donated = _donated(_recipe(function).function, donate_argnums, donate_argnames)
-    return make_function(function, static_argnums, static_argnames, donated, options)
+    try:
+        return make_function(function, static_argnums, static_argnames, donated, options)
+    except OptionError as error:
+        error.args = (_with_similar_argument(str(error)),)
+        raise
+
+
+def _with_similar_argument(message: str) -> str:
+    """Return the message for an unknown option of `jit`, with the most similar argument."""
+    from difflib import get_close_matches
+
+    arguments = ["static_argnums", "static_argnames", "donate_argnums", "donate_argnames"]
+    _, found, rest = message.partition(' has no option "')
+    similar = get_close_matches(rest.partition('"')[0], arguments, n=1) if found else []
+    return f"{message}; did you mean {similar[0]}=?" if similar else message
 
 
 def _over_a_mesh(

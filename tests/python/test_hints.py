@@ -1,8 +1,10 @@
 """Hints of errors: names and arguments of NumPy, JAX and PyTorch."""
 
+import copy
 import inspect
 import math
 import pickle
+import traceback
 
 import numpy as np
 import pytest
@@ -229,3 +231,59 @@ def test_hints_are_for_keywords_of_the_call_itself():
 
     with pytest.raises(TypeError, match=r"scan\(\) got an unexpected keyword argument 'dim'$"):
         nx.scan(lambda c, x: scan(c, x, dim=0), nx.tensor(0.0), nx.ones(2))
+
+
+def test_arguments_that_do_not_match_the_signature_end_at_the_call():
+    for call in (
+        lambda: nx.arange(start=0, stop=3),
+        lambda: nx.einsum(),
+        lambda: nx.nn.gru_cell(X, X, X, X, X, X, X, X),
+        lambda: X.at[0].set(),
+    ):
+        with pytest.raises(TypeError) as caught:
+            call()
+        frames = traceback.extract_tb(caught.tb)
+        assert {frame.filename for frame in frames} == {__file__}
+
+
+def test_a_sample_that_is_not_unpacked_is_refused():
+    sample = nx.random.normal(KEY, (2, 2))
+    for operate in (
+        lambda x: 2 * x,
+        lambda x: 0.5 * x,
+        lambda x: x * 2,
+        lambda x: x + x,
+        lambda x: x + X,
+        lambda x: X + x,
+        lambda x: 1 - x,
+        lambda x: x @ X,
+        lambda x: X @ x,
+        lambda x: -x,
+        lambda x: abs(x),
+        lambda x: x > 0,
+        lambda x: x**2,
+    ):
+        with pytest.raises(nx.ArgumentError, match="unpack"):
+            operate(sample)
+    for name in ("shape", "T", "reshape"):
+        with pytest.raises(AttributeError, match="unpack the pair"):
+            getattr(sample, name)
+    value, key = sample
+    assert value.shape == (2, 2)
+    assert key.shape == (2,)
+    assert copy.deepcopy(sample).value.tolist() == value.tolist()
+    assert pickle.loads(pickle.dumps(sample)).key.tolist() == key.tolist()
+
+
+@pytest.mark.parametrize("create", [nx.zeros, nx.ones, nx.empty])
+def test_sizes_as_several_arguments_name_the_tuple(create):
+    with pytest.raises(nx.ArgumentError, match=r"as in nx\.\w+\(\(2, 3\)\)"):
+        create(2, 3)
+
+
+def test_unknown_options_of_jit_name_the_similar_argument():
+    for option in ("static_argnum", "static_argname", "donate_argnum", "donate_argname"):
+        with pytest.raises(nx.OptionError, match=rf"no option.*; did you mean {option}s=\?$"):
+            nx.jit(lambda x: x, **{option: 0})
+    with pytest.raises(nx.OptionError, match="own flags"):
+        nx.jit(lambda x: x, learning_rate=0)

@@ -78,6 +78,7 @@ EAGER = {
     "pullback": lambda: nx.vjp(nx.sin, X)[1](nx.ones(7)),
     "random": lambda: nx.random.binomial(nx.ones(3), 2, 0.5),
     "reshape method": lambda: X.reshape(7),
+    "sample": lambda: 2.0 * nx.random.normal(nx.random.key(0)),
     "scan": lambda: nx.scan(lambda c, x: (c, x), 0, nx.ones(2), length=3),
     "shard_jit": lambda: nx.shard_jit(model, MESH, input_shardings=[{}])([[1], [2], [3]]),
     "shard_map": lambda: nx.shard_map(model, MESH, (None,), None, compiler="evaluator")(X),

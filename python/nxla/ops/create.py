@@ -212,6 +212,15 @@ def full(
     return made_on(device, _core.full, shape, fill_value, dtype, names)
 
 
+def _refuse_sizes(function: str, shape: Shape, dtype: DTypeLike | None) -> None:
+    """Raise `ArgumentError` if a size is passed as the dtype, as in ``torch.zeros(2, 3)``."""
+    if isinstance(dtype, int):
+        raise ArgumentError(
+            f"{function}: shape: must be one argument, as in nx.{function}(({shape}, {dtype})); "
+            f"got {shape} and {dtype}"
+        )
+
+
 def zeros(
     shape: Shape,
     dtype: DTypeLike | None = None,
@@ -238,6 +247,7 @@ def zeros(
     >>> nx.zeros(2).tolist()
     [0.0, 0.0]
     """
+    _refuse_sizes("zeros", shape, dtype)
     dtype = _core.f32 if dtype is None else dtype
     return made_on(device, _core.full, shape, 0, dtype, names)
 
@@ -268,6 +278,7 @@ def ones(
     >>> nx.ones((1, 2), dtype="s32").tolist()
     [[1, 1]]
     """
+    _refuse_sizes("ones", shape, dtype)
     dtype = _core.f32 if dtype is None else dtype
     return made_on(device, _core.full, shape, 1, dtype, names)
 
