@@ -156,8 +156,10 @@ def test_unsupported_dtypes_of_safetensors_are_left_out():
         "x": {**ENTRY, "data_offsets": [5, 9]},
     }
     data = written(head, bytes(5) + struct.pack("<f", 1.5))
-    with pytest.warns(UserWarning, match=r"'half' \(F4\), 'scale' \(F8_E8M0\); the other"):
+    message = r"'half' \(F4\), 'scale' \(F8_E8M0\); the other"
+    with pytest.warns(UserWarning, match=message) as warned:
         found = nx.from_safetensors(data)
+    assert warned[0].filename == __file__
     assert {name: x.tolist() for name, x in found.items()} == {"x": [1.5]}
     with pytest.raises(nx.FormatError, match="invalid shape, data type, or offset"):
         nx.from_safetensors(written({"half": {**head["half"], "data_offsets": [0, 4]}}, bytes(4)))
