@@ -408,3 +408,55 @@ def test_an_unsupported_dtype_of_a_cast_names_the_node() -> None:
 def test_a_file_that_is_not_a_path_is_an_error() -> None:
     with pytest.raises(nx.ArgumentError, match="from_onnx: file: must be a path; got 3"):
         nx.from_onnx(3)  # type: ignore[arg-type]
+
+
+def test_a_grid_samples_an_image_at_positions() -> None:
+    x = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4)
+    theta = np.array([[[1, 0, 0], [0, 1, 0]]], dtype=np.float32)
+    for aligns in (0, 1):
+        attribute = integer("align_corners", aligns)
+        size = {1: np.array([1, 1, 3, 4])}
+        grid = run("AffineGrid", [theta], attribute, constants=size, version=20)
+        # The identity reads each element, in every mode.
+        for mode in ("nearest", "linear", "cubic"):
+            attributes = [attribute, text("mode", mode)]
+            found = run("GridSample", [x, grid.numpy()], *attributes, version=20)
+            np.testing.assert_allclose(found.numpy(), x, rtol=1e-5, atol=1e-5)
+    # Half an element to the right of the last column, in a row.
+    outside = np.array([[[[1 + 1 / 3, 0]]]], dtype=np.float32)
+    for padding, expected in [("zeros", 3.5), ("border", 7.0), ("reflection", 6.5)]:
+        attributes = [integer("align_corners", 1), text("padding_mode", padding)]
+        found = run("GridSample", [x, outside], *attributes, version=20)
+        np.testing.assert_allclose(found.item(), expected, rtol=1e-5)
+
+
+def test_the_gradient_of_samples_is_that_of_the_image() -> None:
+    grid = np.array([[[[0.1, -0.3], [0.5, 0.9]]]], dtype=np.float32)
+    body = graph(
+        [node("GridSample", ["x", "g"], ["y"], text("mode", "cubic"))],
+        [value("x", [1, 1, 3, 4])],
+        [value("y", None)],
+        [tensor("g", grid)],
+    )
+    function = nx.from_onnx(model(body, 20))
+    x = nx.tensor(np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4))
+    slope = nx.grad(lambda x: nx.sum(function(x)))(x).numpy()
+    # The samples are linear in the image.
+    np.testing.assert_allclose((slope * x.numpy()).sum(), nx.sum(function(x)).item(), rtol=1e-4)
+
+
+def test_blocks_become_an_image() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, 3 * 4, 9)).astype(np.float32)
+    expected = np.zeros((2, 3, 6, 6), dtype=np.float32)
+    parts = x.reshape(2, 3, 2, 2, 3, 3)
+    for i, j, k, l in np.ndindex(2, 2, 3, 3):  # noqa: E741
+        row, column = 2 * k + i - 1, 2 * l + j - 1
+        if 0 <= row < 4 and 0 <= column < 5:
+            expected[:, :, row, column] += parts[:, :, i, j, k, l]
+    constants = {1: np.array([4, 5]), 2: np.array([2, 2])}
+    attributes = [integers("strides", [2, 2]), integers("pads", [1, 1, 1, 0])]
+    found = run("Col2Im", [x], *attributes, constants=constants, version=18).numpy()
+    np.testing.assert_allclose(found, expected[:, :, :4, :5], rtol=1e-6)
+    with pytest.raises(nx.FormatError, match="must have blocks of 4 at"):
+        run("Col2Im", [x], constants=constants, version=18)

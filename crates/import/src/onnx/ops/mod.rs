@@ -18,6 +18,7 @@ mod quantize;
 mod recurrent;
 mod reduce;
 mod resize;
+mod sampling;
 mod scatter;
 mod window;
 
@@ -60,6 +61,7 @@ const FAMILIES: &[&[Operator]] = &[
     recurrent::OPERATORS,
     reduce::OPERATORS,
     resize::OPERATORS,
+    sampling::OPERATORS,
     scatter::OPERATORS,
     window::OPERATORS,
 ];
@@ -125,7 +127,7 @@ pub(super) fn find(domain: &str, name: &str) -> Result<Build, String> {
         "ai.onnx.preview.training" => Some("optimizers are functions of nxla.optim"),
         _ => None,
     };
-    Err(why.unwrap_or("the operator is unknown").into())
+    Err(why.unwrap_or("the operator is not implemented").into())
 }
 
 /// Returns the names of the supported operators. An operator outside the default domain starts with
