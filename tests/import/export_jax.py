@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent / "stablehlo"
 #: Cases that are stored as exports of JAX.
 EXPORTED = (
     "casts", "cholesky", "conditionals", "convolution", "counting", "fourier", "gpt", "lookups",
-    "random_numbers", "scan", "sorting", "special", "updates",
+    "random_bits", "random_numbers", "scan", "sorting", "special", "updates",
 )  # fmt: skip
 #: Cases that are stored as portable artifacts.
 ARTIFACTS = ("complex_numbers", "factorizations", "max_pool_gradient", "pair_reduction")
@@ -459,6 +459,21 @@ def gpt(tokens, table, positions, qkv, out, up, down):
     x, _ = lax.scan(layer, table[tokens] + positions, (qkv, out, up, down))
     logits = norm(x) @ table.T
     return -jnp.take_along_axis(jax.nn.log_softmax(logits), tokens[..., None], -1).mean()
+
+
+# The order of the cases determines their arguments, so that new cases come last.
+@case(np.array([1, 2, 3, 4], np.uint32), grad=False)
+def random_bits(key):
+    threefry, philox = lax.RandomAlgorithm.RNG_THREE_FRY, lax.RandomAlgorithm.RNG_PHILOX
+    shapes = (), (0,), (1,), (5,), (3, 4), (3, 5), (5, 3), (2, 3, 4), (5, 5, 3)
+    bits = [lax.rng_bit_generator(key, shape, algorithm=threefry) for shape in shapes]
+    bits += [lax.rng_bit_generator(key, shape, algorithm=philox) for shape in shapes]
+    bits += [lax.rng_bit_generator(key, (7,), np.uint8, algorithm=threefry)]
+    return (
+        bits,
+        lax.rng_bit_generator(key, (7,), np.uint8),
+        jax.random.key_data(jax.random.split(jax.random.wrap_key_data(key, impl="rbg"), 3)),
+    )
 
 
 def weighted(results: Any) -> Any:

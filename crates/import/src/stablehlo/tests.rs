@@ -197,6 +197,51 @@ fn resources_hold_constants() {
     assert_eq!(module.weights()[0].to_vec::<f32>().unwrap(), [1.0, 2.0]);
 }
 
+/// The bits of a generator for the state with these words.
+fn random_bits(algorithm: &str, state: &[u64], ty: &str) -> (Vec<u64>, Vec<u64>) {
+    let count = state.len();
+    let text = main_of(
+        &format!("%x: tensor<{count}xui64>"),
+        &format!("(tensor<{count}xui64>, tensor<{ty}>)"),
+        &format!(
+            "%s, %0 = stablehlo.rng_bit_generator %x, algorithm = {algorithm} : \
+             (tensor<{count}xui64>) -> (tensor<{count}xui64>, tensor<{ty}>)\n\
+             return %s, %0 : tensor<{count}xui64>, tensor<{ty}>"
+        ),
+    );
+    let module = Module::from_text(&text).unwrap();
+    let state = HostTensor::from_vec(state.to_vec(), [count]).unwrap();
+    let results = nxla_reference::run(module.program(), &[state]).unwrap();
+    let words = |at: usize| -> Vec<u64> {
+        let numbers = (0..results[at].size()).map(|index| results[at].get(index).as_i128());
+        numbers.map(|number| number.unwrap() as u64).collect()
+    };
+    (words(0), words(1))
+}
+
+#[test]
+fn random_bits_are_those_of_xla() {
+    // The words 1, 2, 3, 4 as JAX passes them; the expected bits are results of JAX.
+    let state = [1 | 2 << 32, 3 | 4 << 32];
+    let next = |count: u64| vec![state[0], state[1] + count];
+    let wide =
+        vec![9_662_219_624_799_024_108, 10_418_227_120_389_269_672, 6_433_701_140_276_733_507];
+    assert_eq!(random_bits("THREE_FRY", &state, "3xui64"), (next(3), wide));
+    let wide =
+        vec![5_574_906_407_289_874_532, 3_272_025_663_544_478_142, 7_043_725_020_835_825_787];
+    assert_eq!(random_bits("PHILOX", &state, "3xui64"), (next(2), wide));
+    let narrow = vec![13292, 6542, 43176, 64094, 26179];
+    assert_eq!(random_bits("THREE_FRY", &state, "5xui16"), (next(3), narrow));
+    let narrow = vec![59492, 3031, 51646, 37377, 18555];
+    assert_eq!(random_bits("DEFAULT", &state, "5xui16"), (next(2), narrow));
+    // The test vectors of Random123 for keys and counters of zeros and of ones.
+    let zeros = vec![0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8];
+    assert_eq!(random_bits("PHILOX", &[0; 3], "4xui32"), (vec![0, 1, 0], zeros));
+    let ones = vec![0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd];
+    let (state, bits) = random_bits("PHILOX", &[u64::MAX; 3], "4xui32");
+    assert_eq!((state, bits), (vec![u64::MAX, 0, 0], ones));
+}
+
 /// The exports of JAX that are stored in bytecode, by file name.
 fn exports() -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/import/stablehlo");

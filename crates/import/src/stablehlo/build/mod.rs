@@ -11,6 +11,7 @@ mod index;
 mod linalg;
 mod movement;
 mod operand;
+mod random;
 mod reduce;
 mod scatter;
 mod sort;
@@ -358,8 +359,10 @@ impl<'a> Builder<'a> {
                 return Ok(Some(vec![Slot::Node(id)]));
             }
         }
-        if let Some(results) = self.linalg(short, operation, &nodes)? {
-            return Ok(Some(results.into_iter().map(Slot::Node).collect()));
+        for family in [Self::linalg, Self::random] {
+            if let Some(results) = family(self, short, operation, &nodes)? {
+                return Ok(Some(results.into_iter().map(Slot::Node).collect()));
+            }
         }
         self.regional(short, operation, &nodes, values)
     }
