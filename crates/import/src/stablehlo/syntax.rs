@@ -2,7 +2,7 @@
 //!
 //! Regions have one block, as in all operations of StableHLO. Values are numbered within a function.
 
-use nxla_expr::TensorType;
+use nxla_expr::{Line, TensorType};
 use nxla_tensor::HostTensor;
 
 use crate::Place;
@@ -86,6 +86,8 @@ pub(super) struct Operation {
     pub(super) attributes: Vec<(String, Attribute)>,
     pub(super) regions: Vec<Region>,
     pub(super) position: Position,
+    /// The line of the user's program that created the operation.
+    pub(super) line: Option<Line>,
 }
 
 impl Operation {
@@ -99,6 +101,7 @@ impl Operation {
             attributes: Vec::new(),
             regions: Vec::new(),
             position,
+            line: None,
         }
     }
 

@@ -275,6 +275,21 @@ fn exports_have_names_and_containers() {
 }
 
 #[test]
+fn nodes_have_the_lines_of_the_exported_function() {
+    let (_, bytes) = exports().into_iter().find(|(name, _)| name == "gpt.jax").unwrap();
+    let module = Module::from_bytes(&bytes, Weights::Constants).unwrap();
+    let graph = module.program().graph();
+    let lines: std::collections::BTreeSet<u32> = graph
+        .post_order(module.program().outputs())
+        .into_iter()
+        .filter_map(|id| graph.source(id).line())
+        .inspect(|line| assert_eq!(&*line.file, "export_jax.py"))
+        .map(|line| line.line)
+        .collect();
+    assert!(lines.len() > 4, "{lines:?}");
+}
+
+#[test]
 fn every_prefix_of_bytecode_is_an_error_with_a_byte() {
     for (name, bytes) in exports() {
         // The trees of an export lie after the module, so that only the module is needed whole.

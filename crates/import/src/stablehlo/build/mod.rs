@@ -19,8 +19,9 @@ mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nxla_expr::{ExprId, Graph, Program, TensorType};
+use nxla_expr::{ExprId, Graph, Line, Program, Source, SourceId, TensorType};
 use nxla_tensor::HostTensor;
+use rustc_hash::FxHashMap;
 
 use super::syntax::{Function, Operation, Position, Region, Syntax, Type, ValueId};
 use super::{FORMAT, MAX_DEPTH, Module, Weights, malformed_at};
@@ -98,6 +99,8 @@ pub(super) struct Builder<'a> {
     weights: Option<BTreeMap<*const HostTensor, ExprId>>,
     weight_values: Vec<HostTensor>,
     inputs: Vec<TensorType>,
+    /// The sources of the graph for the lines of the user's program.
+    sources: FxHashMap<Line, SourceId>,
 }
 
 /// Builds the main function of a module.
@@ -117,6 +120,7 @@ pub(super) fn main_function(syntax: &Syntax, weights: Weights) -> Result<Module>
         weights: (weights == Weights::Inputs).then(BTreeMap::new),
         weight_values: Vec::new(),
         inputs: Vec::new(),
+        sources: FxHashMap::default(),
     };
     let mut arguments = Vec::new();
     for (index, ty) in main.inputs.iter().enumerate() {
@@ -257,9 +261,11 @@ impl<'a> Builder<'a> {
         if self.depth > MAX_DEPTH {
             return Err(malformed_at(last.position, "calls and regions are nested too deep"));
         }
+        let source = self.graph.current_source();
         for operation in operations {
             self.operation(operation, values)?;
         }
+        self.graph.set_source(source);
         self.depth -= 1;
         if !last.name.ends_with("return") {
             return Err(malformed_at(
@@ -285,6 +291,7 @@ impl<'a> Builder<'a> {
     fn operation(&mut self, operation: &Operation, values: &mut Values) -> Result<()> {
         self.count(1, operation.position)?;
         let slots = self.operands(operation, values)?;
+        self.enter(operation.line.as_ref());
         let count = operation.result_types.len();
         let built = if slots.iter().any(|slot| matches!(slot, Slot::Unsupported)) {
             Ok(None)
@@ -311,6 +318,22 @@ impl<'a> Builder<'a> {
             values[operation.first_result + offset] = slot;
         }
         Ok(())
+    }
+
+    /// Makes a line the source of new nodes.
+    fn enter(&mut self, line: Option<&Line>) {
+        let source = match line {
+            None => SourceId::default(),
+            Some(line) => match self.sources.get(line) {
+                Some(&known) => known,
+                None => {
+                    let source = self.graph.add_source(Source::Line(line.clone()));
+                    self.sources.insert(line.clone(), source);
+                    source
+                }
+            },
+        };
+        self.graph.set_source(source);
     }
 
     /// Compares the results of an operation with their types in the file.

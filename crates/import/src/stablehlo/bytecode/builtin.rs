@@ -10,8 +10,29 @@ use super::vhlo::{complex, dictionary, scalar, tensor, text};
 use crate::Result;
 use crate::stablehlo::syntax::{Attribute, Dense, Type};
 
-/// The number of the location without a position.
+/// The number of a string.
+pub(super) const STRING: u64 = 2;
+
+/// The location in a function and the location of the call.
+pub(super) const CALL_LOCATION: u64 = 10;
+
+/// A line and a column of a file.
+pub(super) const FILE_LOCATION: u64 = 11;
+
+/// Several locations.
+pub(super) const FUSED_LOCATION: u64 = 12;
+
+/// Several locations and an attribute.
+pub(super) const FUSED_LOCATION_WITH_DATA: u64 = 13;
+
+/// A name and a location.
+pub(super) const NAME_LOCATION: u64 = 14;
+
+/// The location without a position.
 pub(super) const UNKNOWN_LOCATION: u64 = 15;
+
+/// The first and the last position in a file.
+pub(super) const RANGE_LOCATION: u64 = 22;
 
 /// Reads an attribute after the number of its dialect. A location with a name becomes the name.
 pub(super) fn attribute(
@@ -23,7 +44,7 @@ pub(super) fn attribute(
     Ok(match cursor.varint()? {
         0 => Attribute::List(entries.attributes(cursor, depth)?),
         1 => dictionary(entries, cursor, depth)?,
-        2 => text(entries.string(cursor)?),
+        STRING => text(entries.string(cursor)?),
         3 => {
             let value = text(entries.string(cursor)?);
             entries.ty(cursor, depth)?;
@@ -50,9 +71,8 @@ pub(super) fn attribute(
             let dtype = scalar(entries, cursor, depth)?;
             Attribute::Float(float(cursor, dtype)?)
         }
-        14 => name(entries, cursor, depth)?,
-        // Positions in the sources of the module.
-        10..=13 => skip(cursor)?,
+        NAME_LOCATION => name(entries, cursor, depth)?,
+        CALL_LOCATION..=FUSED_LOCATION_WITH_DATA | RANGE_LOCATION => skip(cursor)?,
         16 => {
             let ty = entries.ty(cursor, depth)?;
             dense(ty, entries.resource(cursor)?, &start)?

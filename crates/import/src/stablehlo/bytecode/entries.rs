@@ -1,5 +1,9 @@
 //! The tables of strings, dialects, attributes, types and resources of MLIR bytecode.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use nxla_expr::Line;
 use nxla_tensor::DType;
 
 use super::cursor::Cursor;
@@ -35,6 +39,8 @@ pub(super) struct Entries<'a> {
     resources: Vec<&'a [u8]>,
     attributes: Vec<Entry<'a, Attribute>>,
     types: Vec<Entry<'a, Type>>,
+    /// The names of the source files, by the number of the string.
+    files: BTreeMap<usize, Arc<str>>,
     /// The number of nodes that may still be created.
     budget: usize,
 }
@@ -61,7 +67,7 @@ impl<'a> Entries<'a> {
         let budget = file_size.saturating_mul(NODES_PER_BYTE);
         let (dialects, resources) = (Vec::new(), Vec::new());
         let (attributes, types) = (Vec::new(), Vec::new());
-        Self { strings, dialects, resources, attributes, types, budget }
+        Self { strings, dialects, resources, attributes, types, files: BTreeMap::new(), budget }
     }
 
     /// Reads the sizes of all attributes and types.
@@ -215,14 +221,57 @@ impl<'a> Entries<'a> {
         Ok(attribute)
     }
 
+    /// Returns the line of a location: of the called function, and of the first of several locations.
+    pub(super) fn line(&mut self, location: usize) -> Option<Line> {
+        let mut next = location;
+        for _ in 0..MAX_DEPTH {
+            let mut content = self.builtin_content(next)?;
+            match content.varint().ok()? {
+                builtin::CALL_LOCATION => {}
+                builtin::NAME_LOCATION => {
+                    content.index().ok()?;
+                }
+                builtin::FUSED_LOCATION | builtin::FUSED_LOCATION_WITH_DATA => {
+                    content.count().ok().filter(|&count| count > 0)?;
+                }
+                builtin::FILE_LOCATION => {
+                    return self.file_line(content.index().ok()?, content.varint().ok()?);
+                }
+                builtin::RANGE_LOCATION => {
+                    let file = content.index().ok()?;
+                    content.count().ok().filter(|&count| count > 0)?;
+                    return self.file_line(file, content.varint().ok()?);
+                }
+                _ => return None,
+            }
+            next = content.index().ok()?;
+        }
+        None
+    }
+
+    /// Returns a line of the file with the name in an attribute.
+    fn file_line(&mut self, file: usize, line: u64) -> Option<Line> {
+        let line = u32::try_from(line).ok()?;
+        let mut content = self.builtin_content(file)?;
+        if content.varint().ok()? != builtin::STRING {
+            return None;
+        }
+        let index = content.index().ok()?;
+        let name = self.strings.get(index)?;
+        let shared = || String::from_utf8_lossy(name).into();
+        Some(Line { file: self.files.entry(index).or_insert_with(shared).clone(), line })
+    }
+
+    /// Returns the bytes of an attribute of the builtin dialect.
+    fn builtin_content(&self, index: usize) -> Option<Cursor<'a>> {
+        let entry = self.attributes.get(index)?;
+        (entry.is_custom && self.dialects[entry.dialect] == b"builtin").then_some(entry.content)
+    }
+
     /// Returns whether an attribute is the location of an operation without a position.
     pub(super) fn is_unknown_location(&self, index: usize) -> bool {
-        self.attributes.get(index).is_some_and(|entry| {
-            let mut content = entry.content;
-            entry.is_custom
-                && self.dialects[entry.dialect] == b"builtin"
-                && content.varint().is_ok_and(|code| code == builtin::UNKNOWN_LOCATION)
-        })
+        let code = self.builtin_content(index).map(|mut content| content.varint());
+        code.is_some_and(|code| code.is_ok_and(|code| code == builtin::UNKNOWN_LOCATION))
     }
 
     /// Reads the index of a type, and returns the type.

@@ -142,8 +142,7 @@ impl<'a> Reader<'a> {
         let full = full_name(name, &start)?;
         let mut operation = Operation::new(&names::counterpart(&full), start.position());
         let parts = cursor.byte()?;
-        // The position in the sources of the module.
-        cursor.index()?;
+        operation.line = self.entries.line(cursor.index()?);
         if parts & part::ATTRIBUTES != 0 {
             let at = *cursor;
             let Attribute::Dictionary(found) = self.entries.attribute(cursor, 0)? else {
