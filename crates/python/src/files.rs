@@ -10,7 +10,7 @@ use nxla_runtime::{HostTensor, RawTensor};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::{OrRaise, argument_error, format_error};
+use crate::errors::{argument_error, exception, format_error};
 use crate::tensor::{PyTensor, bytes_object};
 
 /// Tensors by name.
@@ -20,7 +20,7 @@ type Named<'py> = Vec<(String, PyRef<'py, PyTensor>)>;
 fn exception_of(function: &str, error: FileError) -> PyErr {
     match error {
         FileError::Damaged(why) => format_error(function, why),
-        FileError::Memory(error) => Err::<(), _>(error).or_raise().unwrap_err(),
+        FileError::Memory(error) => exception(error.into()),
         error => argument_error(function, error.to_string()),
     }
 }
