@@ -170,7 +170,7 @@ class _Operators:
         Raises
         ------
         ShapeError
-            If there are fewer than two.
+            If the tensor has fewer than two axes.
 
         Examples
         --------
@@ -363,7 +363,7 @@ class _Operators:
         [2, 5, 6]
         """
     def conj(self, /) -> Tensor:
-        """Return each element with the sign of its imaginary part turned over.
+        """Return the complex conjugate of each element.
 
         Parameters
         ----------
@@ -629,7 +629,7 @@ class _Operators:
         Raises
         ------
         ArgumentError
-            If there is not one number for each element, or one is negative.
+            If the number of counts differs from the number of elements, or a count is negative.
         TraceError
             If the counts are traced, because they determine the shape of the result.
 
@@ -5767,7 +5767,7 @@ def nanpercentile(
     method: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear",
     keepdims: bool = False,
 ) -> Tensor:
-    """Return percentiles of the elements that are not NaN; NaN where all are.
+    """Return percentiles of the elements that are not NaN; NaN if all elements are NaN.
 
     Parameters and errors are the same as for `percentile`.
 

@@ -7,7 +7,7 @@ import os
 
 from nxla import _core, _hints
 from nxla._arguments import name_of, path_of
-from nxla.ahead import restored
+from nxla.ahead import restore_containers
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -84,7 +84,9 @@ def from_stablehlo(
             inputs, outputs, kept = signature
             flat: list[Any] = []
             _flatten(imported.__name__, inputs, (rest, kwargs), "arguments", flat)
-            return restored(outputs, _call(expression, [*(flat[at] for at in kept), *given], names))
+            return restore_containers(
+                outputs, _call(expression, [*(flat[at] for at in kept), *given], names)
+            )
         if len(rest) != count or kwargs:
             raise ArgumentError(
                 f"{imported.__name__}: arguments: must be {count} tensors; got {len(rest)}"

@@ -201,7 +201,7 @@ def _described(value: Any) -> Any:
     )
 
 
-def restored(described: Any, results: Sequence[Tensor]) -> Any:
+def restore_containers(described: Any, results: Sequence[Tensor]) -> Any:
     """Return results in containers of the described structure."""
     if isinstance(described, int):
         return results[described]
@@ -209,8 +209,8 @@ def restored(described: Any, results: Sequence[Tensor]) -> Any:
     if kind == "value":
         return inside
     if kind == "dict":
-        return {key: restored(item, results) for key, item in inside.items()}
-    items = [restored(item, results) for item in inside]
+        return {key: restore_containers(item, results) for key, item in inside.items()}
+    items = [restore_containers(item, results) for item in inside]
     return tuple(items) if kind == "tuple" else items
 
 
@@ -274,7 +274,7 @@ class ImportedFunction:
         used = self._header["used"] if self._header is not None else range(len(tensors))
         results = self._module.run(*(tensors[at][1] for at in used), **self._options)
         if self._header is not None:
-            return restored(self._header["results"], results)
+            return restore_containers(self._header["results"], results)
         return results[0] if len(results) == 1 else tuple(results)
 
     def __repr__(self) -> str:
@@ -295,7 +295,7 @@ def _header(text: str, source: str) -> dict[str, Any] | None:
         [(each["path"], each["type"]) for each in header["inputs"]]
         [header["inputs"][at] for at in header["used"]]
         probe: Any = list(range(len(header["outputs"])))
-        restored(header["results"], probe)
+        restore_containers(header["results"], probe)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise FormatError(
             f"{source}: first line: must be the JSON of nx.export; {error!r}"
