@@ -125,7 +125,7 @@ def with_hints(function: F) -> F:
 
 
 def install(module: dict[str, Any]) -> None:
-    """Wrap the public functions and the methods of a module by `with_hints`."""
+    """Wrap the public functions of a module and of its public classes by `with_hints`."""
     for name, value in list(module.items()):
         if getattr(value, "__module__", None) != module["__name__"]:
             continue
@@ -133,7 +133,9 @@ def install(module: dict[str, Any]) -> None:
             if not name.startswith("_"):
                 module[name] = with_hints(value)
         elif isinstance(value, type):
+            is_private = name.startswith("_")  # Its instances may be functions of users.
             for method, function in list(vars(value).items()):
-                is_called = method in ("__init__", "__call__") or not method.startswith("_")
+                is_method = not method.startswith("_") and not is_private
+                is_called = method in ("__init__", "__call__") or is_method
                 if is_called and isinstance(function, FunctionType):
                     setattr(value, method, with_hints(function))

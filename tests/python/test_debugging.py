@@ -42,7 +42,7 @@ def test_the_backward_pass_is_checked(compiler):
         g = nx.jit(nx.grad(f), compiler=compiler)
         assert g(nx.tensor([4.0])).tolist() == [0.25]
         with pytest.raises(
-            nx.ExecutionError, match=rf"made (inf|NaN) .*test_debugging\.py:{line}\)"
+            nx.ExecutionError, match=rf"produced (inf|NaN) .*test_debugging\.py:{line}\)"
         ):
             g(nx.tensor([1.0, 0.0]))
 
