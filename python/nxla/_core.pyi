@@ -1726,7 +1726,7 @@ def enter_scope(name: str) -> None:
 def exit_scope() -> None:
     """Leaves the innermost named scope."""
 
-def filter_traceback(error: BaseException, /) -> None:
+def filter_traceback(error: BaseException) -> None:
     """Removes the frames of the package from the traceback of an exception that a function raises."""
 
 def set_package_directory(directory: str) -> None:
