@@ -25,6 +25,7 @@ struct Value {
 
 impl LargestValues {
     /// Finds the largest values of a program and of its regions.
+    #[cfg_attr(not(feature = "xla"), allow(dead_code, reason = "only XLA allocates on devices"))]
     pub(crate) fn of(program: &Program) -> Self {
         let mut values = Vec::new();
         for program in program.programs() {
