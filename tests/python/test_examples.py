@@ -117,6 +117,34 @@ def test_an_onnx_model_is_fine_tuned_and_drawn(compiler):
     assert "tanh" in nx.view(result["step"])._repr_html_()
 
 
+def test_a_training_step_of_jax_runs_in_stages_and_is_drawn(compiler):
+    example = load(ROOT / "examples" / "import_jax.py")
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    with (
+        nx.default_options(compiler=compiler),
+        distributed.Client(processes=False, dashboard_address=None) as cluster,
+    ):
+        result = example.run(steps=3, executor=cluster)
+    params, x, y = (nx.tree.map(np.asarray, part) for part in example.problem())
+    for loss in result["losses"].numpy():
+        hidden = np.tanh(x @ params["w1"] + params["b1"])
+        error = hidden @ params["w2"] + params["b2"] - y
+        assert loss == pytest.approx(np.mean(error**2), rel=1e-4)
+        slope = 2.0 / len(x) * error
+        before = slope @ params["w2"].T * (1.0 - hidden**2)
+        slopes = {
+            "w1": x.T @ before,
+            "b1": before.sum(0),
+            "w2": hidden.T @ slope,
+            "b2": slope.sum(0),
+        }
+        params = {name: value - 0.2 * slopes[name] for name, value in params.items()}
+    for name, value in params.items():
+        np.testing.assert_allclose(result["params"][name].numpy(), value, rtol=1e-4, atol=1e-6)
+    assert len(result["stages"]) == 3
+    assert "tanh" in nx.view(result["stages"])._repr_html_()
+
+
 # --- the pages of the gallery, which are notebooks ---
 
 PAGES = ROOT / "docs" / "gallery"
