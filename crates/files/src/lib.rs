@@ -33,6 +33,12 @@ pub enum FileError {
     /// The data are damaged, or of another format.
     #[error("{0}")]
     Damaged(String),
+    /// The data are an archive of arrays, which [`read_npz`] reads, instead of one array.
+    #[error("at byte 0, expected the start of a file of NumPy; got an archive")]
+    Archive,
+    /// The data are one array, which [`read_npy`] reads, instead of an archive.
+    #[error("the archive is damaged: expected an archive; got one array")]
+    Array,
     /// The format does not support a dtype or a name of the tensors to write.
     #[error("{0}")]
     Unsupported(String),
@@ -45,7 +51,9 @@ impl FileError {
     /// Adds the part of the file to the message.
     fn within(self, part: &str) -> FileError {
         match self {
-            FileError::Damaged(why) => FileError::Damaged(format!("{part}: {why}")),
+            FileError::Damaged(_) | FileError::Archive | FileError::Array => {
+                FileError::Damaged(format!("{part}: {self}"))
+            }
             FileError::Unsupported(why) => FileError::Unsupported(format!("{part}: {why}")),
             FileError::Memory(error) => FileError::Memory(error),
         }

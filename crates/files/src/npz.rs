@@ -8,7 +8,7 @@ use zip::read::ZipFile;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use crate::npy::{read_npy, write_npy};
+use crate::npy::{MAGIC, read_npy, write_npy};
 use crate::{FileError, Result};
 
 /// The suffix of the members.
@@ -67,6 +67,11 @@ pub fn write_npz(tensors: &[(String, HostTensor)]) -> Result<Vec<u8>> {
 pub fn read_npz<R: Read + Seek>(mut source: R) -> Result<Vec<(String, HostTensor)>> {
     let broken = |error: String| FileError::Damaged(format!("the archive is damaged: {error}"));
     let size = source.seek(SeekFrom::End(0)).map_err(|error| broken(error.to_string()))?;
+    let mut start = [0; MAGIC.len()];
+    let read = source.rewind().and_then(|()| source.read_exact(&mut start));
+    if read.is_ok() && &start == MAGIC {
+        return Err(FileError::Array);
+    }
     let mut archive = ZipArchive::new(source).map_err(|error| broken(error.to_string()))?;
     let (mut tensors, mut names, mut packed) = (Vec::new(), BTreeSet::new(), 0u64);
     for index in 0..archive.len() {

@@ -20,6 +20,8 @@ type Named<'py> = Vec<(String, PyRef<'py, PyTensor>)>;
 fn exception_of(function: &str, error: FileError) -> PyErr {
     match error {
         FileError::Damaged(why) => format_error(function, why),
+        FileError::Archive => format_error(function, format!("{error}; use nx.load_numpy_archive")),
+        FileError::Array => format_error(function, format!("{error}; use nx.load_numpy")),
         FileError::Memory(error) => exception(error.into()),
         error => argument_error(function, error.to_string()),
     }

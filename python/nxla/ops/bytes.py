@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from nxla._core import Tensor
     from nxla._types import DeviceLike, DTypeLike, TensorLike
 
-#: The first bytes of an archive, and of an array of NumPy.
-_ZIP, _NPY = b"PK", b"\x93NUMPY"
 #: The first bytes of a serialized container; the last one is the version of the format.
 _MAGIC = b"nxla\x00\x00\x00\x02"
 _LENGTH = struct.Struct("<Q")
@@ -122,12 +120,7 @@ def load_numpy(file: str | os.PathLike[str] | bytes, /) -> Tensor:
     >>> nx.load_numpy(file.getvalue()).tolist()
     [1.5, 2.5]
     """
-    content = _content("load_numpy", file)
-    if content.startswith(_ZIP):
-        raise FormatError(
-            "load_numpy: file: must contain one array; got an archive; use nx.load_numpy_archive"
-        )
-    return _core.tensor_from_npy("load_numpy", content)
+    return _core.tensor_from_npy("load_numpy", _content("load_numpy", file))
 
 
 def load_numpy_archive(file: str | os.PathLike[str] | bytes, /) -> dict[str, Tensor]:
@@ -146,10 +139,7 @@ def load_numpy_archive(file: str | os.PathLike[str] | bytes, /) -> dict[str, Ten
     {'w': [1.5], 'b': [2]}
     """
     function = "load_numpy_archive"
-    content = _content(function, file)
-    if content.startswith(_NPY):
-        raise FormatError(f"{function}: file: must be an archive; got one array; use nx.load_numpy")
-    return dict(_core.tensors_from_npz(function, content))
+    return dict(_core.tensors_from_npz(function, _content(function, file)))
 
 
 def _content(function: str, file: str | os.PathLike[str] | bytes) -> bytes:

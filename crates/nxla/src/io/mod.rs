@@ -321,7 +321,9 @@ fn mistake(function: &str, why: impl Into<String>) -> Error {
 /// Names the function in an error of a file.
 fn error_of(function: &str, error: FileError) -> Error {
     match error {
-        FileError::Damaged(why) => Error::Format { format: function.into(), why },
+        FileError::Damaged(_) | FileError::Archive | FileError::Array => {
+            Error::Format { format: function.into(), why: error.to_string() }
+        }
         FileError::Memory(error) => error.into(),
         // An unsupported dtype or name is a mistake of the caller.
         error => mistake(function, error.to_string()),
