@@ -192,7 +192,7 @@ def _abstract(leaf: Any) -> Any:
     import numpy as np
 
     if isinstance(leaf, (_core.Tensor, _core.Template)):
-        return jax.ShapeDtypeStruct(leaf.shape, np.dtype(str(leaf.dtype.name)))
+        return jax.ShapeDtypeStruct(leaf.shape, np.dtype(leaf.dtype))
     return leaf
 
 
@@ -264,14 +264,7 @@ def _call_entries(expression: Expression, values: list[Tensor]) -> tuple[Any, ..
         nx.reshape(nx.devectorize(tensor), (math.prod(sizes), *tensor.shape)) for tensor in aligned
     ]
     results = nx.map(lambda *entry: tuple(_core.expr_call(expression, list(entry))), *flat)
-
-    def revectorized(result: Tensor) -> Tensor:
-        result = nx.reshape(result, (*sizes, *result.shape[1:]))
-        for name, _ in axes:
-            result = nx.vectorize(result, name)
-        return result
-
-    return tuple(revectorized(result) for result in results)
+    return tuple(nx.revectorize(x, axes, target_shape=x.shape[1:]) for x in results)
 
 
 def _function(

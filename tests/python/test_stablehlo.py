@@ -205,3 +205,16 @@ def test_functions_of_jax_keep_their_containers():
     close(slopes["w"], wanted["w"])
     with pytest.raises(nx.ArgumentError, match="arguments: must have the structure"):
         f(params, x)
+
+
+@pytest.mark.parametrize("dtype", ["u8", "s32", "f32", "bool"])
+def test_functions_of_jax_accept_tensors_and_templates(dtype):
+    pytest.importorskip("jax", exc_type=ImportError)
+    x = nx.astype(nx.tensor([1, 0, 1]), dtype)
+    for described in (x, nx.template(x.shape, x.dtype)):
+        f = nx.from_jax(lambda x: (x, x != 0), described)
+        assert f.expression.inputs[0][1] == x.dtype
+        same, is_set = f(x)
+        assert same.dtype == x.dtype
+        assert same.tolist() == x.tolist()
+        assert is_set.tolist() == [True, False, True]
