@@ -37,7 +37,7 @@ pub use linalg::{Norm, Tolerance};
 pub use nn::{Attention, Pool, RunningNorm};
 pub use outer::OuterPadding;
 pub use quantiles::{Between, Quantile};
-pub use random::{Choice, Covariance, Draw, check_integer_range};
+pub use random::{Choice, Covariance, Draw, check_integer_range, unsigned_dtype};
 pub use reduce::Fold;
 pub use subscript::{Subscript, Update};
 pub use window::{WindowOptions, WindowPadding};

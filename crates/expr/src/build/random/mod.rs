@@ -15,7 +15,7 @@ mod distributions;
 mod samples;
 mod truncated;
 
-pub use samples::{Choice, Covariance, Draw, check_integer_range};
+pub use samples::{Choice, Covariance, Draw, check_integer_range, unsigned_dtype};
 
 use nxla_tensor::{DType, Scalar};
 

@@ -161,7 +161,7 @@ impl Graph {
             return Err(self.not_a(op, dtype, "an integer dtype of at least 8 bits"));
         }
         self.check_integer_bounds(op, low, high, dtype)?;
-        let unsigned = unsigned(dtype.bits());
+        let unsigned = unsigned_dtype(dtype.bits());
         let doubled: Shape = std::iter::once(2).chain(draw.shape.iter().copied()).collect();
         let bits = self.bits_of(key, unsigned, &doubled)?;
         let (upper, lower) = (self.row(bits, 0)?, self.row(bits, 1)?);
@@ -487,7 +487,7 @@ impl Graph {
         dtype: DType,
         shape: &Shape,
     ) -> Result<ExprId> {
-        let unsigned = unsigned(dtype.bits());
+        let unsigned = unsigned_dtype(dtype.bits());
         let bits = self.bits_of(key, unsigned, shape)?;
         let distance = Scalar::UInt(u64::from(dtype.bits() - limits(dtype).mantissa_bits));
         let distance = self.scalar_constant(distance, unsigned)?;
@@ -553,7 +553,8 @@ impl Graph {
     }
 }
 
-fn unsigned(bits: u32) -> DType {
+/// Returns the unsigned dtype of 8, 16, 32 or 64 bits.
+pub fn unsigned_dtype(bits: u32) -> DType {
     match bits {
         8 => DType::U8,
         16 => DType::U16,

@@ -1,6 +1,7 @@
 //! Random bits of the counter-based generators Threefry-2x32 and Philox-4x32 (J. Salmon et al.,
 //! "Parallel random numbers: as easy as 1, 2, 3", 2011), in the order of XLA.
 
+use nxla_expr::build::unsigned_dtype;
 use nxla_expr::{ExprId, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
 
@@ -40,12 +41,7 @@ impl Builder<'_> {
             Some("PHILOX" | "DEFAULT") => self.philox(state, &ty.shape, wide)?,
             _ => return malformed("the algorithm must be DEFAULT, THREE_FRY or PHILOX"),
         };
-        let unsigned = match ty.dtype.bits() {
-            8 => DType::U8,
-            16 => DType::U16,
-            32 => DType::U32,
-            _ => DType::U64,
-        };
+        let unsigned = unsigned_dtype(ty.dtype.bits());
         let bits = self.graph.as_type(bits, unsigned)?;
         let bits = if ty.dtype == unsigned { bits } else { self.graph.bitcast(bits, ty.dtype)? };
         Ok(Some(vec![self.advanced(state, used)?, bits]))
@@ -114,7 +110,7 @@ impl Builder<'_> {
         Ok((self.graph.random_fold_in(key, exchanged)?, shape.size()))
     }
 
-    /// Returns the bits in the order of the counters, of which each has four words.
+    /// Returns the bits in the order of the counters. Each counter has four words.
     fn philox(
         &mut self,
         state: ExprId,

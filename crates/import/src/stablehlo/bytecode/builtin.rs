@@ -72,7 +72,10 @@ pub(super) fn attribute(
             Attribute::Float(float(cursor, dtype)?)
         }
         NAME_LOCATION => name(entries, cursor, depth)?,
-        CALL_LOCATION..=FUSED_LOCATION_WITH_DATA | RANGE_LOCATION => skip(cursor)?,
+        CALL_LOCATION..=FUSED_LOCATION_WITH_DATA | RANGE_LOCATION => {
+            cursor.skip_rest();
+            Attribute::Unit
+        }
         16 => {
             let ty = entries.ty(cursor, depth)?;
             dense(ty, entries.resource(cursor)?, &start)?
@@ -88,11 +91,11 @@ pub(super) fn attribute(
             dense(ty, cursor.blob()?, &start)?
         }
         19 => {
-            skip(cursor)?;
+            cursor.skip_rest();
             Attribute::Dense(Dense::Other("tensor of strings".into()))
         }
         20 => {
-            skip(cursor)?;
+            cursor.skip_rest();
             Attribute::Dense(Dense::Other("sparse tensor".into()))
         }
         21 => entries.attribute(cursor, depth)?,
@@ -105,14 +108,6 @@ fn name(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>, depth: usize) -> Res
     let name = entries.attribute(cursor, depth)?;
     let child = cursor.index()?;
     Ok(if entries.is_unknown_location(child) { name } else { Attribute::Unit })
-}
-
-/// Skips the rest of an attribute.
-fn skip(cursor: &mut Cursor<'_>) -> Result<Attribute> {
-    while !cursor.is_empty() {
-        cursor.byte()?;
-    }
-    Ok(Attribute::Unit)
 }
 
 fn symbol(attribute: Attribute) -> Attribute {
@@ -183,6 +178,6 @@ pub(super) fn ty(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>, depth: usiz
 
 /// Skips the parameters of a type without a counterpart.
 fn other(cursor: &mut Cursor<'_>, name: &str) -> Result<Type> {
-    skip(cursor)?;
+    cursor.skip_rest();
     Ok(Type::Other(name.to_owned()))
 }

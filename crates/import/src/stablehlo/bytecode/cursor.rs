@@ -72,6 +72,12 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
+    /// Skips the unread bytes.
+    pub(super) fn skip_rest(&mut self) {
+        self.offset += self.bytes.len();
+        self.bytes = &[];
+    }
+
     pub(super) fn byte(&mut self) -> Result<u8> {
         Ok(self.take(1)?[0])
     }

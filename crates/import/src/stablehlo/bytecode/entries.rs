@@ -25,7 +25,7 @@ const STRING_NODE: usize = 32;
 struct Entry<'a, T> {
     dialect: usize,
     content: Cursor<'a>,
-    /// Whether the dialect defines the encoding. The textual form is the other encoding.
+    /// True if the encoding is that of the dialect, false if the content is in textual form.
     is_custom: bool,
     /// The value and its number of nodes, after the first use.
     known: Option<(T, usize)>,
@@ -104,7 +104,7 @@ impl<'a> Entries<'a> {
         Ok(entries)
     }
 
-    /// Reads the resources of dialects; those of other owners are skipped.
+    /// Reads the resources of dialects, and skips the resources of other owners.
     pub(super) fn read_resources(
         &mut self,
         mut offsets: Cursor<'a>,
@@ -205,7 +205,7 @@ impl<'a> Entries<'a> {
                 b"vhlo" => vhlo::attribute(self, &mut content, depth + 1)?,
                 // Annotations, such as shardings.
                 _ => {
-                    content = Cursor::new(&[], 0);
+                    content.skip_rest();
                     Attribute::Unit
                 }
             };
@@ -307,7 +307,7 @@ impl<'a> Entries<'a> {
                 b"builtin" => builtin::ty(self, &mut content, depth + 1)?,
                 b"vhlo" => vhlo::ty(self, &mut content, depth + 1)?,
                 other => {
-                    content = Cursor::new(&[], 0);
+                    content.skip_rest();
                     Type::Other(format!("!{}", String::from_utf8_lossy(other)))
                 }
             };

@@ -42,7 +42,7 @@ const IR_SECTION: u8 = 4;
 pub(super) struct Name<'a> {
     pub(super) dialect: &'a [u8],
     pub(super) name: &'a [u8],
-    /// Whether the writer knew the operation, so that its properties have a fixed order.
+    /// True if the writer knew the operation. The properties of such an operation have a fixed order.
     pub(super) is_registered: bool,
 }
 

@@ -199,9 +199,7 @@ pub(super) fn ty(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>, depth: usiz
         23 => Type::Tuple(entries.types(cursor, depth)?),
         24 | 30 => {
             // Quantized types have no counterpart; their parameters are skipped.
-            while !cursor.is_empty() {
-                cursor.byte()?;
-            }
+            cursor.skip_rest();
             Type::Other("!quant.uniform".into())
         }
         25 => {
