@@ -106,9 +106,8 @@ def _prepare(function: Callable[..., Any], error: Exception) -> None:
 def with_hints(function: F) -> F:
     """Return a function whose errors have hints, and end at the frame of the caller."""
     prepare = _prepare
-    declared: Any = function
-    if function.__globals__.get("__name__") == "contextlib":  # It calls a context manager.
-        declared = declared.__wrapped__
+    # A decorator, such as `contextlib.contextmanager`, passes arguments to the declared function.
+    declared: Any = getattr(function, "__wrapped__", function)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
