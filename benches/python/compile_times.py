@@ -7,7 +7,7 @@ without tracing and without loading the plugin. The third column is the time of 
 module of JAX. Further columns contain the numbers of instructions after XLA's optimizations. A dash
 marks a module with custom calls that only JAX has.
 
-Run it with ``make bench``, or by itself: ``python benches/python/compile_times.py [--dump FOLDER]
+``make bench`` runs all benchmarks; ``python benches/python/compile_times.py [--dump FOLDER]
 [WORD…]`` selects the models whose name contains a word. FOLDER receives XLA's dumps of both
 programs: ``*_after_optimizations.txt`` is the program that is run.
 """

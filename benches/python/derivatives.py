@@ -6,8 +6,8 @@ the time of each trace. Then the gradient of a scan by each method to store resi
 and the peak memory of the process above the memory for the loss alone. Each library and each method
 runs in a separate process.
 
-Run it with ``make bench``, or by itself: ``python benches/python/derivatives.py [WORD…]`` selects
-the models whose name contains a word.
+``make bench`` runs all benchmarks; ``python benches/python/derivatives.py [WORD…]`` selects the
+models whose name contains a word.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ configuration runs in a separate process. The script compares the results with t
 on one device, and lists the collectives of the compiled program. Devices of the CPU share its
 processors, so the figures show the cost of division, not a speedup.
 
-Run it with ``make bench``, or by itself: ``python benches/python/devices.py [WORD…]`` selects the
-models whose name contains a word.
+``make bench`` runs all benchmarks; ``python benches/python/devices.py [WORD…]`` selects the models
+whose name contains a word.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ iteration dominates. Each library runs all loops in a separate process, and the 
 each figure is the minimum time of a call. The script compares the results before it prints the
 figures.
 
-Run it with ``make bench``, or by itself: ``python benches/python/loops.py [WORD…]`` selects the
-loops whose name contains a word.
+``make bench`` runs all benchmarks; ``python benches/python/loops.py [WORD…]`` selects the loops
+whose name contains a word.
 """
 
 from __future__ import annotations

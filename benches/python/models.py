@@ -8,8 +8,8 @@ best of all rounds. The figures are the time to the first result (with tracing a
 without imports and transfers), the time of a later step including the wait for its results, and the
 peak memory of the process. The script compares the results before it prints the figures.
 
-Run it with ``make bench``, or by itself: ``python benches/python/models.py [WORD…]`` selects the
-models whose name contains a word. ``NXLA_PJRT_PLUGIN`` chooses the plugin.
+``make bench`` runs all benchmarks; ``python benches/python/models.py [WORD…]`` selects the models
+whose name contains a word. ``NXLA_PJRT_PLUGIN`` chooses the plugin.
 """
 
 from __future__ import annotations

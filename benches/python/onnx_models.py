@@ -6,7 +6,7 @@ the file, the time to the first result after that (with tracing and compilation)
 later step. JAX reads no ONNX files: its program is the encoder of ``zoo.py`` with the weights of
 the file. The script compares the results before it prints the figures.
 
-Run it with ``make bench``, or by itself: ``python benches/python/onnx_models.py``.
+``make bench`` runs all benchmarks; ``python benches/python/onnx_models.py`` runs only this one.
 """
 
 from __future__ import annotations

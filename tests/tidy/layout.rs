@@ -36,8 +36,7 @@ pub(crate) fn missing_families(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
     for layer in LAYERS {
         for family in FAMILIES {
-            // Instructions of the evaluator implement control flow, so there is no file of kernels
-            // for it.
+            // The evaluator implements control flow by instructions instead of kernels.
             if (layer, family) == ("crates/eval/src/kernels", "control") {
                 continue;
             }

@@ -117,7 +117,8 @@ impl Event {
         // SAFETY: the event is alive. The plugin calls `on_ready` exactly once, with this pointer.
         let registered = unsafe { plugin.call(&mut args) };
         if registered.is_err() {
-            // SAFETY: a failed registration keeps no callback, so nothing else refers to the box.
+            // SAFETY: after an error the plugin has not stored the callback, so this pointer is the only
+            // one to the box.
             drop(unsafe { Box::from_raw(waiting) });
         }
         registered

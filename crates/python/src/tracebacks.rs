@@ -31,7 +31,7 @@ pub(crate) fn filtered(py: Python<'_>, error: PyErr) -> PyErr {
 fn filter_traceback(error: &Bound<'_, PyBaseException>) -> PyResult<()> {
     let py = error.py();
     let raised = filtered(py, PyErr::from_value(error.clone().into_any()));
-    // In Python 3.11 `PyErr` stores a traceback beside the exception.
+    // In Python 3.11 `PyErr` stores the traceback itself and does not set it on the exception.
     error.setattr(intern!(py, "__traceback__"), raised.traceback(py))
 }
 

@@ -202,7 +202,7 @@ impl<'a, 'g> Complex<'a, 'g> {
         let u = self.cx.select(flat, x, u);
         let v = self.cx.select(x_is_nan, x, v);
         let v = self.cx.select(y_is_nan, y, v);
-        // For an infinite imaginary part, the angle is pi/2, whatever the real part is.
+        // If the imaginary part is infinite, the angle is pi/2 for every real part.
         let (up, zero) = (self.is(y, f64::INFINITY), self.number(0.0));
         let right = self.number(std::f64::consts::FRAC_PI_2);
         (self.cx.select(up, zero, u), self.cx.select(up, right, v))

@@ -127,7 +127,7 @@ def _repeat(
         if not holds.vectorized_axes:
             if not _holds(holds):
                 if not is_checked:
-                    # The trace checks the body even if there are no iterations.
+                    # The trace checks the body of a loop without iterations too.
                     check = functools.partial(looped, state, function, roots, *keeps)
                     _core.Function(check, function).debug_expr()
                 return state

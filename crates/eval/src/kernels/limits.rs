@@ -7,7 +7,7 @@ pub(super) const BLOCK_ELEMENTS: usize = 1 << 12;
 /// into the first level cost more to start than they save.
 pub(super) const REGISTER_BYTES: usize = 1 << 14;
 
-/// Bytes of a part of which two fit into a second-level cache.
+/// Bytes of a part. Two parts fit into a second-level cache.
 pub(super) const CACHE_BYTES: usize = 1 << 18;
 
 /// Elements of a partial result of a long reduction.

@@ -123,7 +123,7 @@ fn rows_that_are_few_and_long_stay_steps_of_their_own() {
     assert!(check(program, &[numbers(DType::F32, &[2, 50_000], 0)]) > 1);
 }
 
-/// Sizes of one block and of several blocks, including sizes that are no multiple of a vector.
+/// Sizes of one block and of several blocks, including sizes that are not a multiple of a vector.
 const LENGTHS: [usize; 5] = [20_000, 70_001, 131_071, 131_072, 300_007];
 
 #[test]

@@ -131,7 +131,7 @@ struct Key {
 }
 
 impl Key {
-    /// Returns `true` if the file name is that of a GPU plugin.
+    /// Returns `true` if a GPU plugin has such a file name.
     fn is_for_gpus(&self) -> bool {
         let file = self.plugin.file_name().unwrap_or_default().to_string_lossy();
         ["cuda", "rocm", "gpu"].iter().any(|name| file.contains(name))

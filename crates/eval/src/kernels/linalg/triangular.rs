@@ -1,7 +1,7 @@
 //! Triangular solves and the Cholesky factorization.
 //!
-//! Both read one triangle of their matrix only. A [kernel](crate::kernels::matrix) computes those of
-//! large matrices.
+//! Both operations read only one triangle of the matrix. A [kernel](crate::kernels::matrix) solves and
+//! factorizes large matrices.
 
 use nxla_expr::{TensorType, Transform, TriangularSolve};
 use nxla_tensor::HostTensor;

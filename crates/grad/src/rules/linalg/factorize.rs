@@ -355,8 +355,8 @@ impl Rule<'_> {
 
     /// Returns `(1 - x x^H) bar(x) s^-1`, the component of the change that is orthogonal to the columns.
     ///
-    /// If `full` has columns `x2` in addition to those of `x`, they rotate in the opposite direction,
-    /// which adds `-x2 bar(x2)^H x s^-1`.
+    /// If `full` has further columns `x2` after the columns of `x`, then `x2` rotates in the opposite
+    /// direction, which adds `-x2 bar(x2)^H x s^-1`.
     fn orthogonal_part(
         &mut self,
         x: ExprId,
