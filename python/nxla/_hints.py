@@ -107,7 +107,8 @@ def with_hints(function: F) -> F:
     """Return a function whose errors have hints, and end at the frame of the caller."""
     prepare = _prepare
     # A decorator, such as `contextlib.contextmanager`, passes arguments to the declared function.
-    declared: Any = getattr(function, "__wrapped__", function)
+    wrapped = getattr(function, "__wrapped__", None)
+    declared: Any = wrapped if isinstance(wrapped, FunctionType) else function
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:

@@ -1,6 +1,7 @@
 """Hints of errors: names and arguments of NumPy, JAX and PyTorch."""
 
 import copy
+import functools
 import inspect
 import math
 import pickle
@@ -287,3 +288,38 @@ def test_unknown_options_of_jit_name_the_similar_argument():
             nx.jit(lambda x: x, **{option: 0})
     with pytest.raises(nx.OptionError, match="own flags"):
         nx.jit(lambda x: x, learning_rate=0)
+
+
+class Total:
+    """A callable object, and a method that is one."""
+
+    def __call__(self, x):
+        return nx.sum(x)
+
+    def method(self, x):
+        return nx.sum(x)
+
+
+TRANSFORMS = {
+    "jit": nx.jit,
+    "grad": nx.grad,
+    "value_and_grad": nx.value_and_grad,
+    "hessian": nx.hessian,
+    "checkpoint": nx.checkpoint,
+    "compare": nx.compare,
+    "debug_expr": nx.debug_expr,
+    "shard_map": lambda f: nx.shard_map(f, nx.Mesh(data=1), None, None),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize(
+    "function",
+    [nx.sum, functools.partial(nx.sum), Total(), Total().method, lambda x: nx.sum(x)],
+    ids=["builtin", "partial", "object", "method", "lambda"],
+)
+def test_transforms_accept_every_callable(transform, function):
+    transformed = TRANSFORMS[transform](function)
+    transformed(nx.ones(2))
+    with pytest.raises((TypeError, nx.ArgumentError)):
+        transformed(nx.ones(2), strange=1)
