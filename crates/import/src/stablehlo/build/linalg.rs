@@ -105,7 +105,6 @@ impl Builder<'_> {
         };
         let positions: Vec<usize> = (first..rank).collect();
         let along = axes(&positions);
-        let (&last, others) = along.split_last().unwrap_or((&-1, &[]));
         let mut x = x;
         match kind {
             Some("FFT") => {
@@ -118,18 +117,8 @@ impl Builder<'_> {
                     x = self.graph.ifft(x, Some(length), axis)?;
                 }
             }
-            Some("RFFT") => {
-                x = self.graph.rfft(x, lengths.last().copied(), last)?;
-                for (&axis, &length) in others.iter().zip(&lengths) {
-                    x = self.graph.fft(x, Some(length), axis)?;
-                }
-            }
-            Some("IRFFT") => {
-                for (&axis, &length) in others.iter().zip(&lengths) {
-                    x = self.graph.ifft(x, Some(length), axis)?;
-                }
-                x = self.graph.irfft(x, lengths.last().copied(), last)?;
-            }
+            Some("RFFT") => x = self.graph.rfftn(x, Some(&lengths), Some(&along))?,
+            Some("IRFFT") => x = self.graph.irfftn(x, Some(&lengths), Some(&along))?,
             _ => return malformed("the type must be FFT, IFFT, RFFT or IRFFT"),
         }
         Ok(x)
