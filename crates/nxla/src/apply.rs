@@ -5,7 +5,7 @@ use std::panic::Location;
 
 use nxla_expr::{ExprId, Graph, Op, Source};
 use nxla_runtime::{
-    Captured, EagerOp, Error, Ids, Operand, Result, Trace, Vectors, View, build_entries,
+    Build, Captured, EagerOp, Error, Ids, Operand, Result, Trace, Vectors, View, build_entries,
 };
 
 use crate::expr::Expr;
@@ -94,10 +94,6 @@ impl Results for Vec<ExprId> {
         std::iter::repeat_with(value).take(operands).collect()
     }
 }
-
-/// A builder: a function of the graph and the operand nodes, which is called once. It is a trait
-/// object to reduce code size, because generic code is compiled for each of a thousand methods.
-type Build<'a> = dyn FnMut(&mut Graph, &[ExprId]) -> Result<Ids> + 'a;
 
 /// Calls `made` with `build` as a [`Build`], and also returns the results of `build`.
 fn kept<R: Results, T>(

@@ -6,7 +6,8 @@
 
 use nxla_runtime::graph::{ExprId, Graph, Op};
 use nxla_runtime::{
-    Captured, EagerOp, Error, RawExpr, RawTensor, Trace, Vectors, build_entries, trace_of,
+    Build, Captured, EagerOp, Error, RawExpr, RawTensor, Trace, Vectors, build_entries,
+    called_once, trace_of,
 };
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -46,14 +47,17 @@ pub(crate) fn apply(
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
 ) -> PyResult<Py<PyAny>> {
-    let mut results = apply_all(py, operands, build)?;
+    let mut results = apply_all(py, operands, &mut called_once(build))?;
     Ok(results.pop().expect("the builder returns one result"))
 }
 
 /// Applies one op of the table to operands.
 pub(crate) fn apply_op(py: Python<'_>, operands: &[Value], op: &Op) -> PyResult<Py<PyAny>> {
     let mut results = match trace_of(operands).or_raise()?.or_else(Trace::current) {
-        Some(trace) => traced(py, &trace, operands, |graph, ids| one(graph.make(op.clone(), ids))),
+        Some(trace) => {
+            let mut build = |graph: &mut Graph, ids: &[ExprId]| one(graph.make(op.clone(), ids));
+            traced(py, &trace, operands, &mut build)
+        }
         None => run(py, &EagerOp::of(op, operands, source::here).or_raise()?),
     }?;
     Ok(results.pop().expect("an op returns one result"))
@@ -63,7 +67,7 @@ pub(crate) fn apply_op(py: Python<'_>, operands: &[Value], op: &Op) -> PyResult<
 pub(crate) fn apply_all(
     py: Python<'_>,
     operands: &[Value],
-    build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
+    build: &mut Build<'_>,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     match trace_of(operands).or_raise()?.or_else(Trace::current) {
         Some(trace) => traced(py, &trace, operands, build),
@@ -77,7 +81,7 @@ pub(crate) fn apply_parts(
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
 ) -> PyResult<Vec<Py<PyAny>>> {
-    apply_all(py, operands, build).map(SmallVec::into_vec)
+    apply_all(py, operands, &mut called_once(build)).map(SmallVec::into_vec)
 }
 
 /// A tensor as a value of the trace. Reading it from a device releases the interpreter lock.
@@ -89,7 +93,7 @@ fn traced(
     py: Python<'_>,
     trace: &Trace,
     operands: &[Value],
-    build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
+    build: &mut Build<'_>,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     let place = source::place(py)?;
     let has_data = operands.iter().any(|operand| matches!(operand, Value::Tensor(_)));
@@ -115,7 +119,7 @@ fn traced(
 pub(crate) fn at_once(
     py: Python<'_>,
     operands: &[Value],
-    build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
+    build: &mut Build<'_>,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     run(py, &EagerOp::new(operands, source::here, build).or_raise()?)
 }

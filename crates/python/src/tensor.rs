@@ -747,7 +747,7 @@ fn tensor(
 /// The data in another dtype, on its device.
 fn in_dtype(py: Python<'_>, data: &RawTensor, dtype: DType) -> PyResult<Py<PyAny>> {
     let operands = [Value::Tensor(data.clone())];
-    let made = at_once(py, &operands, |graph, ids| one(graph.as_type(ids[0], dtype)))?;
+    let made = at_once(py, &operands, &mut |graph, ids| one(graph.as_type(ids[0], dtype)))?;
     Ok(made.into_iter().next().expect("the builder returns one result"))
 }
 

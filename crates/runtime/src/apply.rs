@@ -18,6 +18,21 @@ use crate::vectors::{Vectors, per_entry};
 /// Nodes of operands or results; most operations have few.
 pub type Ids = SmallVec<[ExprId; 4]>;
 
+/// A builder: a function of a graph and the nodes of operands, which is called once. It is a trait
+/// object, so that the code around it is compiled once instead of for every operation.
+pub type Build<'a> = dyn FnMut(&mut Graph, &[ExprId]) -> Result<Ids> + 'a;
+
+/// Returns a function that may be called once as a [`Build`].
+///
+/// # Panics
+/// If the returned function is called twice.
+pub fn called_once<'a>(
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids> + 'a,
+) -> impl FnMut(&mut Graph, &[ExprId]) -> Result<Ids> + 'a {
+    let mut build = Some(build);
+    move |graph, ids| build.take().expect("a builder is called once")(graph, ids)
+}
+
 /// The trace that the traced ones among the operands belong to.
 ///
 /// # Errors
@@ -117,7 +132,7 @@ pub fn build_entries<O: Operand>(
     graph: &mut Graph,
     trace: Option<&Trace>,
     (operands, ids): (&[O], &[ExprId]),
-    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
+    build: &mut Build<'_>,
     vectors: &mut Vectors,
 ) -> Result<Ids> {
     if operands.iter().all(|operand| operand.view().vectors().is_empty()) {

@@ -14,7 +14,7 @@ use nxla_expr::{BinaryOp, ExprId, Graph, Op, Program, Source};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::apply::{Ids, build_entries, common_dtype, number_scalar, number_tensor};
+use crate::apply::{Build, Ids, build_entries, common_dtype, number_scalar, number_tensor};
 use crate::auto::thresholds::EAGER_NODES;
 use crate::compiler::{Purpose, registry_generation};
 use crate::donation::Donations;
@@ -56,16 +56,16 @@ impl EagerOp {
     pub fn new<O: Operand>(
         operands: &[O],
         source: fn() -> Source,
-        build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
+        build: &mut Build<'_>,
     ) -> Result<Self> {
         let inputs = concrete(operands)?;
         let options = has_default_options().then(default_options);
         let mut vectors = Vectors::NONE;
-        let build = |graph: &mut Graph, parameters: &[ExprId]| {
+        let mut build = |graph: &mut Graph, parameters: &[ExprId]| {
             build_entries(graph, None, (operands, parameters), build, &mut vectors)
         };
         let operation = Workshop::enter(source, |workshop| {
-            workshop.operation(&inputs, mark_of(options.as_ref()), build)
+            workshop.operation(&inputs, mark_of(options.as_ref()), &mut build)
         })?;
         Ok(Self { operation, inputs, vectors, options })
     }
@@ -85,15 +85,15 @@ impl EagerOp {
             // input, eager and traced calls would return different bits.
             let base = std::slice::from_ref(base);
             let (scalar, dtype) = number_scalar(number, common_dtype(base))?;
-            return Self::new(base, source, |graph, ids| {
+            return Self::new(base, source, &mut |graph, ids| {
                 let exponent = graph.scalar_constant(scalar, dtype)?;
                 Ok(Ids::from_slice(&[graph.make(op.clone(), &[ids[0], exponent])?]))
             });
         }
-        let build = |graph: &mut Graph, ids: &[ExprId]| {
+        let mut build = |graph: &mut Graph, ids: &[ExprId]| {
             Ok(Ids::from_slice(&[graph.make(op.clone(), ids)?]))
         };
-        Self::new(operands, source, build)
+        Self::new(operands, source, &mut build)
     }
 
     /// Runs the operation on the device of the data, or on the device of the default options.
@@ -232,7 +232,7 @@ impl Workshop {
         &mut self,
         inputs: &[RawTensor],
         options: u64,
-        build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
+        build: &mut Build<'_>,
     ) -> Result<Arc<Operation>> {
         let before = self.graph.len();
         let (operands, results) = self.build(inputs, build);
@@ -253,11 +253,7 @@ impl Workshop {
     }
 
     /// The nodes of operands and of results.
-    fn build(
-        &mut self,
-        inputs: &[RawTensor],
-        build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
-    ) -> (Ids, Result<Ids>) {
+    fn build(&mut self, inputs: &[RawTensor], build: &mut Build<'_>) -> (Ids, Result<Ids>) {
         let graph = &mut self.graph;
         let types = inputs.iter().map(|input| input.data().ty()).enumerate();
         let operands: Ids = types.map(|(index, ty)| graph.parameter(index, ty)).collect();

@@ -57,8 +57,9 @@ pub mod xla;
 pub use analysis::Analysis;
 #[doc(hidden)]
 pub use apply::{
-    Captured, Ids, beside, build_entries, common_dtype, compared_with, comparison_scalar, either,
-    element, number_tensor, parameter, resolve, trace_of, vectorized_operands,
+    Build, Captured, Ids, beside, build_entries, called_once, common_dtype, compared_with,
+    comparison_scalar, either, element, number_tensor, parameter, resolve, trace_of,
+    vectorized_operands,
 };
 pub use auto::thresholds::LITERAL_LIMIT_BYTES;
 pub use auto::{Auto, Explanation};

@@ -8,14 +8,14 @@ use std::borrow::Cow;
 
 use nxla_runtime::graph::{ExprId, Graph};
 use nxla_runtime::host::Names;
-use nxla_runtime::{DType, Error, Result, Shape};
+use nxla_runtime::{DType, Error, Result, Shape, called_once};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
 use super::args::{Axis, AxisList, NamesArg, ShapeArg};
-use crate::apply::{Built, Ids, apply_all};
+use crate::apply::{Ids, apply_all};
 use crate::dtype::DTypeArg;
 use crate::errors::{argument_error, user_error};
 use crate::operands::{Operands, Role};
@@ -419,7 +419,8 @@ pub(crate) fn run<R: Results>(
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> PyResult<R::Python> {
-    apply_all(py, operands, |graph, ids| -> Built { Ok(build(graph, ids)?.ids()) }).map(R::wrapped)
+    let mut build = called_once(|graph, ids| Ok(build(graph, ids)?.ids()));
+    apply_all(py, operands, &mut build).map(R::wrapped)
 }
 
 /// The `TypeError` for a keyword that is not an argument of a function, with the equivalent of an

@@ -124,7 +124,7 @@ pub(crate) fn set_tensor_item(
         )));
     }
     let (operands, plan) = update_operands(py, x.as_any(), key, value)?;
-    let written = at_once(py, &operands, |graph, ids| {
+    let written = at_once(py, &operands, &mut |graph, ids| {
         let (x, value) = (ids[ids.len() - 2], ids[ids.len() - 1]);
         if plan.keeps_nothing {
             return one::<nxla_runtime::Error>(Ok(x));

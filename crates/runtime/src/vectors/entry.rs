@@ -8,7 +8,7 @@ use nxla_expr::{Broadcast, ExprId, Graph, Op, Program};
 use smallvec::SmallVec;
 
 use super::{VectorAxis, Vectors};
-use crate::apply::Ids;
+use crate::apply::{Build, Ids, called_once};
 use crate::error::{Error, Result};
 
 /// Applies `build`, which describes one entry, to all entries of vectorized operands.
@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 pub fn per_entry(
     graph: &mut Graph,
     operands: &[(ExprId, Vectors)],
-    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
+    build: &mut Build<'_>,
 ) -> Result<(Ids, Vectors)> {
     let mut entry = Graph::with_options(graph.options());
     entry.take_current_source(graph);
@@ -74,9 +74,8 @@ pub fn fold_per_entry(
         let ids: Ids = operands.iter().map(|(id, _)| *id).collect();
         return Ok((build(graph, function, &ids)?, Vectors::NONE));
     }
-    let build =
-        |graph: &mut Graph, ids: &[ExprId]| Ok(Ids::from_slice(&[build(graph, function, ids)?]));
-    let (ids, vectors) = per_entry(graph, &operands, build)?;
+    let mut build = called_once(|graph, ids| Ok(Ids::from_slice(&[build(graph, function, ids)?])));
+    let (ids, vectors) = per_entry(graph, &operands, &mut build)?;
     Ok((ids[0], vectors))
 }
 

@@ -4,7 +4,7 @@ use nxla_expr::{ExprId, Graph, Source, TensorType};
 
 use super::Vectors;
 use super::moves::{Move, NewVector, Target, separate, together};
-use crate::apply::Ids;
+use crate::apply::{Ids, called_once};
 use crate::eager::EagerOp;
 use crate::error::{Error, Result};
 use crate::expr::RawExpr;
@@ -184,11 +184,15 @@ fn compute(
 ) -> Result<Vec<RawTensor>> {
     let data: Vec<Value> = tensors.iter().map(|x| Value::Tensor(x.data().clone())).collect();
     let mut vectors = Vec::new();
-    let operation = EagerOp::new(&data, Source::default, |graph, ids| {
-        let (ids, own): (Ids, Vec<Vectors>) = build(graph, ids)?.into_iter().unzip();
-        vectors = own;
-        Ok(ids)
-    })?;
+    let operation = EagerOp::new(
+        &data,
+        Source::default,
+        &mut called_once(|graph, ids| {
+            let (ids, own): (Ids, Vec<Vectors>) = build(graph, ids)?.into_iter().unzip();
+            vectors = own;
+            Ok(ids)
+        }),
+    )?;
     let results = operation.run(None)?.into_iter().zip(vectors);
     Ok(results.map(|(data, own)| data.with_vectors(own)).collect())
 }
