@@ -169,7 +169,9 @@ fn narrow<T: Number, const N: usize>(left: &[T], right: &[T], inner: usize, out:
                         *sum = T::add_product(*sum, weight, T::widen(x), false);
                     }
                 }
-                *out = sums.map(T::narrow);
+                for column in 0..N {
+                    out[column] = T::narrow(sums[column]);
+                }
             }
         },
     );
@@ -474,15 +476,16 @@ fn add_rows<T: Number>(
         #[inline(always)]
         |is_fused| {
             for (weights, rows) in groups.iter().zip(matrix.chunks_exact(DEEP * columns)) {
-                let weights = weights.map(T::widen);
+                let mut factors = [T::EMPTY_SUM; DEEP];
                 let mut parts: [&[T]; DEEP] = [&[]; DEEP];
                 for row in 0..DEEP {
+                    factors[row] = T::widen(weights[row]);
                     parts[row] = &rows[row * columns + first..][..sums.len()];
                 }
                 for at in 0..sums.len() {
                     let mut sum = sums[at];
                     for row in 0..DEEP {
-                        sum = T::add_product(sum, parts[row][at], weights[row], is_fused);
+                        sum = T::add_product(sum, parts[row][at], factors[row], is_fused);
                     }
                     sums[at] = sum;
                 }

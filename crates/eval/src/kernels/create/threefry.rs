@@ -7,7 +7,7 @@
 use nxla_tensor::{DType, HostTensor, Shape};
 
 use crate::context::{self, Cx, Fault};
-use crate::kernels::elementwise::vectorize;
+use crate::kernels::elementwise::vectorize_wide;
 use crate::kernels::limits::TASK_ELEMENTS;
 
 /// The constant from which the third word of the key is computed.
@@ -60,7 +60,7 @@ pub(crate) fn random_wide_words(
     context::build(DType::U64, &words_of(keys, count), |out: &mut [u64]| {
         for (words, keys) in out.chunks_exact_mut(count.max(1)).zip(keys_of) {
             cx.pieces(words, PIECE, COST, |begin, words| {
-                vectorize(
+                vectorize_wide(
                     #[inline(always)]
                     || {
                         for (at, word) in words.iter_mut().enumerate() {
@@ -89,7 +89,7 @@ fn schedules(keys: &HostTensor) -> impl Iterator<Item = [u32; 3]> {
 
 /// Encrypts the counters that begin at `x` and at `y`.
 fn fill_pairs(keys: [u32; 3], x: u32, y: u32, firsts: &mut [u32], seconds: &mut [u32]) {
-    vectorize(
+    vectorize_wide(
         #[inline(always)]
         || {
             for (at, (first, second)) in firsts.iter_mut().zip(seconds).enumerate() {

@@ -4,12 +4,12 @@
 //! block costs one indirect call however many dtypes and ops there are. The loop inside has a
 //! constant trip count of [`LANES`], which the compiler turns into straight vector code, and is
 //! compiled for the baseline of the target and, with the feature `simd`, for wider vectors, see
-//! [`vectorize()`]. The rest of a block uses loops of [`SHORT`] elements; the last loop computes
+//! [`vectorize_wide()`]. The rest of a block uses loops of [`SHORT`] elements; the last loop computes
 //! some elements in excess.
 
 use bytemuck::Pod;
 
-use super::vectorize;
+use super::vectorize_wide;
 
 /// Elements per inner loop. A repeated value is stored this many times.
 pub(crate) const LANES: usize = 64;
@@ -84,7 +84,7 @@ macro_rules! in_loops {
     ($bytes:expr, |$out:ident: $r:ty, $($x:ident),+| $chunk:expr) => {{
         let (long, short, rest) = in_chunks::<$r>($bytes);
         let (whole, shorts) = (long.len(), short.len());
-        vectorize(
+        vectorize_wide(
             #[inline(always)]
             || {
                 for (index, $out) in long.iter_mut().enumerate() {

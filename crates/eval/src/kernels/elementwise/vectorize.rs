@@ -1,9 +1,14 @@
 //! Vector code for the instruction set of the processor.
 //!
-//! With the feature `simd`, code is compiled for the baseline of the target and, through [`pulp`], for AVX2 and
-//! AVX-512; the widest set of the processor is selected at run time. All sets return the same bits, because Rust never
+//! With the feature `simd`, code is compiled for the baseline of the target and, through [`pulp`], for AVX2; the set is
+//! selected at run time. Functions of elements and random bits, which compute more than they move, are also compiled for
+//! AVX-512, with which they take half of the time for large tensors. All sets return the same bits, because Rust never
 //! fuses or reorders operations on floats. Code that needs a fused product and sum requests it explicitly, and a
 //! processor without the instruction calls a function.
+//!
+//! Only inlined code is compiled for the instruction set. Such code has loops over indices instead of functions of
+//! `core` that call closures, such as [`std::array::from_fn`] and the `map` of arrays: these are separate functions
+//! unless the optimizer processes the whole crate at once.
 
 /// Work that is compiled for several instruction sets.
 #[cfg(feature = "simd")]
@@ -21,8 +26,7 @@ impl<F: FnOnce(bool)> pulp::WithSimd for Vectorized<F> {
     }
 }
 
-/// Runs `work` with the widest vectors of the processor. `work` must be inlined to be compiled with
-/// them.
+/// Runs `work` with the vectors of the processor. `work` must be inlined to be compiled with them.
 #[inline(always)]
 pub(crate) fn vectorize(work: impl FnOnce()) {
     vectorize_fused(
@@ -31,17 +35,36 @@ pub(crate) fn vectorize(work: impl FnOnce()) {
     );
 }
 
-/// Runs `work` with the widest vectors, and passes it whether the processor has a fused product and sum. The work may
-/// use the instruction if the bits are the same, as for exact products.
-#[cfg(feature = "simd")]
+/// Runs `work` with vectors, and passes it whether the processor has a fused product and sum. The work may use the
+/// instruction if the bits are the same, as for exact products.
 #[inline(always)]
 pub(crate) fn vectorize_fused(work: impl FnOnce(bool)) {
-    pulp::Arch::new().dispatch(Vectorized(work));
+    #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+    match pulp::x86::V3::try_new() {
+        Some(simd) => simd.vectorize(
+            #[inline(always)]
+            || work(true),
+        ),
+        None => work(false),
+    }
+    #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
+    widest(work);
 }
 
-/// Runs `work`.
-#[cfg(not(feature = "simd"))]
+/// Runs `work` with the widest vectors of the processor. It is for work that computes much with each element: each
+/// instruction set adds to the size of the program.
 #[inline(always)]
-pub(crate) fn vectorize_fused(work: impl FnOnce(bool)) {
+pub(crate) fn vectorize_wide(work: impl FnOnce()) {
+    widest(
+        #[inline(always)]
+        |_| work(),
+    );
+}
+
+#[inline(always)]
+fn widest(work: impl FnOnce(bool)) {
+    #[cfg(feature = "simd")]
+    pulp::Arch::new().dispatch(Vectorized(work));
+    #[cfg(not(feature = "simd"))]
     work(false);
 }

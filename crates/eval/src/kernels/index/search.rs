@@ -49,20 +49,23 @@ fn counts<T: Element>(
     context::build(DType::S32, x.shape(), |out: &mut [i32]| {
         cx.pieces(out, BLOCK_ELEMENTS, 2 * steps, |first, out| {
             let xs = &xs[first..first + out.len()];
-            vectorize(|| {
-                for (out, xs) in out.chunks_mut(TOGETHER).zip(xs.chunks(TOGETHER)) {
-                    // A group at the end of the piece may be incomplete; its other elements are
-                    // placeholders.
-                    let mut group = [xs[0]; TOGETHER];
-                    group[..xs.len()].copy_from_slice(xs);
-                    out.copy_from_slice(&bisected(sorted, &group, precedes)[..xs.len()]);
-                    if xs.iter().any(is_nan) {
-                        let numbers = *numbers.get_or_init(count_numbers);
-                        let nans = out.iter_mut().zip(xs).filter(|(_, x)| is_nan(x));
-                        nans.for_each(|(out, _)| *out = numbers);
+            vectorize(
+                #[inline(always)]
+                || {
+                    for (out, xs) in out.chunks_mut(TOGETHER).zip(xs.chunks(TOGETHER)) {
+                        // A group at the end of the piece may be incomplete; its other elements are
+                        // placeholders.
+                        let mut group = [xs[0]; TOGETHER];
+                        group[..xs.len()].copy_from_slice(xs);
+                        out.copy_from_slice(&bisected(sorted, &group, precedes)[..xs.len()]);
+                        if xs.iter().any(is_nan) {
+                            let numbers = *numbers.get_or_init(count_numbers);
+                            let nans = out.iter_mut().zip(xs).filter(|(_, x)| is_nan(x));
+                            nans.for_each(|(out, _)| *out = numbers);
+                        }
                     }
-                }
-            });
+                },
+            );
         });
     })
 }
@@ -74,14 +77,17 @@ fn bisected<T: Element>(
     xs: &[T; TOGETHER],
     precedes: impl Fn(T, T) -> bool,
 ) -> [i32; TOGETHER] {
-    let mut before = [0; TOGETHER];
+    let mut before = [0_i32; TOGETHER];
     let mut left = sorted.len();
     while left > 0 {
         let half = (left / 2).max(1);
         // Read all elements before comparing any, otherwise each comparison becomes a branch.
-        let elements = before.map(|before: i32| sorted[before as usize + half - 1]);
-        for ((before, &element), &x) in before.iter_mut().zip(&elements).zip(xs) {
-            *before += if precedes(element, x) { half as i32 } else { 0 };
+        let mut elements = *xs;
+        for at in 0..TOGETHER {
+            elements[at] = sorted[before[at] as usize + half - 1];
+        }
+        for at in 0..TOGETHER {
+            before[at] += if precedes(elements[at], xs[at]) { half as i32 } else { 0 };
         }
         left -= half;
     }

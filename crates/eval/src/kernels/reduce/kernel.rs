@@ -3,7 +3,6 @@
 //! Each result is computed from a fixed tree of partial results, so that the bits depend neither on the number of
 //! threads nor on the machine.
 
-use std::array::from_fn;
 use std::hint::black_box;
 use std::ops::Range;
 
@@ -448,7 +447,11 @@ pub(crate) fn kept_whole<A, const N: usize, const RUNS: usize>(
 /// Combines the groups of lanes.
 #[inline(always)]
 fn merged<A: Copy>([a, b, c, d]: &[[A; LANES]; GROUPS], merge: &impl Fn(A, A) -> A) -> [A; LANES] {
-    from_fn(|lane| merge(merge(a[lane], b[lane]), merge(c[lane], d[lane])))
+    let mut lanes = *a;
+    for lane in 0..LANES {
+        lanes[lane] = merge(merge(a[lane], b[lane]), merge(c[lane], d[lane]));
+    }
+    lanes
 }
 
 /// Combines the lanes.
@@ -469,11 +472,14 @@ pub(crate) fn narrowed<A: Copy, const N: usize>(
 
 #[inline(always)]
 fn add_lanes<T: Copy, A: Copy, const N: usize>(
-    lanes: [A; N],
+    mut lanes: [A; N],
     x: &[T; N],
     step: &impl Fn(A, T) -> A,
 ) -> [A; N] {
-    from_fn(|lane| step(lanes[lane], x[lane]))
+    for lane in 0..N {
+        lanes[lane] = step(lanes[lane], x[lane]);
+    }
+    lanes
 }
 
 /// Reduces the columns of a block of rows of `inner` elements, from the column `first` on.

@@ -3,8 +3,6 @@
 //!
 //! A row is summed in the order of a reduction of stored elements, so the bits are the same.
 
-use std::array::from_fn;
-
 use bytemuck::{cast_slice, cast_slice_mut};
 use nxla_expr::ReduceOp;
 use nxla_tensor::DType;
@@ -97,7 +95,10 @@ impl<T: Copy, F: Fn(T, T) -> T + Copy> Run<T> for Pairs<'_, T, F> {
 
     #[inline(always)]
     fn chunk<const N: usize>(self, at: usize) -> [T; N] {
-        let (x, y) = (self.x.chunk::<N>(at), self.y.chunk::<N>(at));
-        from_fn(|lane| (self.pair)(x[lane], y[lane]))
+        let (mut x, y) = (self.x.chunk::<N>(at), self.y.chunk::<N>(at));
+        for lane in 0..N {
+            x[lane] = (self.pair)(x[lane], y[lane]);
+        }
+        x
     }
 }

@@ -12,10 +12,9 @@ use crate::context::Cx;
 use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::BLOCK_ELEMENTS;
 
-/// Elements of a result that are computed at once, and for the remainder of a row. The last group
-/// overlaps the group before, so that no row ends with single elements.
-const WIDE: usize = 64;
-const NARROW: usize = 16;
+/// Elements of a result that are computed at once. The last group of a row overlaps the group before, so that no row
+/// ends with single elements.
+const CHUNK: usize = 16;
 
 /// The offsets of the elements of a window: the first, and the distance between neighbors.
 #[derive(Clone, Copy)]
@@ -119,41 +118,36 @@ fn fold_row<T: Copy>(
     if taps.count == 0 {
         return out.fill(start);
     }
-    if out.len() < NARROW {
+    if out.len() < CHUNK {
         return fold_far(out, source, taps, 1, start, combine);
     }
-    let end = out.len() - NARROW;
-    let (wide, rest) = out.as_chunks_mut::<WIDE>();
-    let done = wide.len() * WIDE;
-    for (index, out) in wide.iter_mut().enumerate() {
-        fold_chunk(out, &source[index * WIDE..], taps, start, combine);
-    }
-    let (narrow, rest) = rest.as_chunks_mut::<NARROW>();
-    for (index, out) in narrow.iter_mut().enumerate() {
-        fold_chunk(out, &source[done + index * NARROW..], taps, start, combine);
+    let end = out.len() - CHUNK;
+    let (chunks, rest) = out.as_chunks_mut::<CHUNK>();
+    for (index, out) in chunks.iter_mut().enumerate() {
+        fold_chunk(out, &source[index * CHUNK..], taps, start, combine);
     }
     if !rest.is_empty() {
-        let last = out.last_chunk_mut::<NARROW>().expect("a row is not shorter");
+        let last = out.last_chunk_mut::<CHUNK>().expect("a row is not shorter");
         fold_chunk(last, &source[end..], taps, start, combine);
     }
 }
 
 /// Computes contiguous elements, two taps at a time.
 #[inline(always)]
-fn fold_chunk<T: Copy, const N: usize>(
-    out: &mut [T; N],
+fn fold_chunk<T: Copy>(
+    out: &mut [T; CHUNK],
     source: &[T],
     taps: Taps,
     start: T,
     combine: &impl Fn(T, T) -> T,
 ) {
-    let row = |tap: usize| -> &[T; N] {
+    let row = |tap: usize| -> &[T; CHUNK] {
         source[taps.place(tap)..].first_chunk().expect("each tap has as many elements as the row")
     };
     let pairs = taps.count / 2;
     match pairs {
-        0 => *out = [start; N],
-        _ => two(out, &[start; N], row(0), row(1), combine),
+        0 => *out = [start; CHUNK],
+        _ => two(out, &[start; CHUNK], row(0), row(1), combine),
     }
     for pair in 1..pairs {
         let before = *out;
@@ -161,7 +155,7 @@ fn fold_chunk<T: Copy, const N: usize>(
     }
     if taps.count % 2 == 1 {
         let last = row(taps.count - 1);
-        for i in 0..N {
+        for i in 0..CHUNK {
             out[i] = combine(out[i], last[i]);
         }
     }
@@ -170,14 +164,14 @@ fn fold_chunk<T: Copy, const N: usize>(
 /// Combines partial results with two more elements. A separate function, because references that are arguments are known
 /// not to overlap.
 #[inline(always)]
-fn two<T: Copy, const N: usize>(
-    out: &mut [T; N],
-    before: &[T; N],
-    a: &[T; N],
-    b: &[T; N],
+fn two<T: Copy>(
+    out: &mut [T; CHUNK],
+    before: &[T; CHUNK],
+    a: &[T; CHUNK],
+    b: &[T; CHUNK],
     combine: &impl Fn(T, T) -> T,
 ) {
-    for i in 0..N {
+    for i in 0..CHUNK {
         out[i] = combine(combine(before[i], a[i]), b[i]);
     }
 }
@@ -195,15 +189,15 @@ fn fold_pairs<T: Copy>(
     let (pairs, _) = source.as_chunks::<2>();
     // For an odd number of taps, the element after the last tap may not exist.
     let most = (pairs.len() + 1).saturating_sub(taps.count.div_ceil(2)).min(out.len());
-    let (paired, rest) = out.split_at_mut(if most < NARROW { 0 } else { most });
+    let (paired, rest) = out.split_at_mut(if most < CHUNK { 0 } else { most });
     let done = paired.len();
     for (index, out) in paired.as_chunks_mut().0.iter_mut().enumerate() {
-        fold_pairs_chunk(out, &pairs[index * NARROW..], taps.count, start, combine);
+        fold_pairs_chunk(out, &pairs[index * CHUNK..], taps.count, start, combine);
     }
-    if done % NARROW > 0
+    if done % CHUNK > 0
         && let Some(last) = paired.last_chunk_mut()
     {
-        fold_pairs_chunk(last, &pairs[done - NARROW..], taps.count, start, combine);
+        fold_pairs_chunk(last, &pairs[done - CHUNK..], taps.count, start, combine);
     }
     let taps = Taps { first: 2 * done, ..taps };
     fold_far(rest, source, taps, 2, start, combine);
@@ -212,25 +206,25 @@ fn fold_pairs<T: Copy>(
 /// Computes windows whose starts are one pair apart.
 #[inline(always)]
 fn fold_pairs_chunk<T: Copy>(
-    out: &mut [T; NARROW],
+    out: &mut [T; CHUNK],
     pairs: &[[T; 2]],
     taps: usize,
     start: T,
     combine: &impl Fn(T, T) -> T,
 ) {
-    let row = |pair: usize| -> &[[T; 2]; NARROW] {
+    let row = |pair: usize| -> &[[T; 2]; CHUNK] {
         pairs[pair..].first_chunk().expect("there are as many as were counted")
     };
-    let mut sums = [start; NARROW];
+    let mut sums = [start; CHUNK];
     for pair in 0..taps / 2 {
         let pairs = row(pair);
-        for i in 0..NARROW {
+        for i in 0..CHUNK {
             sums[i] = combine(combine(sums[i], pairs[i][0]), pairs[i][1]);
         }
     }
     if taps % 2 == 1 {
         let pairs = row(taps / 2);
-        for i in 0..NARROW {
+        for i in 0..CHUNK {
             sums[i] = combine(sums[i], pairs[i][0]);
         }
     }
@@ -248,7 +242,9 @@ fn fold_far<T: Copy>(
     combine: &impl Fn(T, T) -> T,
 ) {
     for (at, out) in out.iter_mut().enumerate() {
-        let elements = (0..taps.count).map(|tap| source[at * stride + taps.place(tap)]);
-        *out = elements.fold(start, combine);
+        *out = start;
+        for tap in 0..taps.count {
+            *out = combine(*out, source[at * stride + taps.place(tap)]);
+        }
     }
 }
