@@ -41,17 +41,23 @@ impl Value {
     }
 }
 
+/// The number of nested annotations of a constant that a stage copies. It bounds the copies of long chains.
+const NESTED_ANNOTATIONS: usize = 16;
+
 /// Returns whether a node is a compile-time constant or annotates one. Each stage copies it.
 pub(crate) fn is_constant(graph: &Graph, id: ExprId) -> bool {
-    let value = match (graph.op(id), graph.operands(id)) {
-        (Op::Metadata(_), &[operand]) => operand,
-        _ => id,
-    };
+    let mut value = id;
+    for _ in 0..NESTED_ANNOTATIONS {
+        match (graph.op(value), graph.operands(value)) {
+            (Op::Metadata(_), &[operand]) => value = operand,
+            _ => break,
+        }
+    }
     matches!(graph.op(value), Op::Constant(_) | Op::Iota(_) | Op::Eye(_) | Op::Tensor(_))
 }
 
 /// Returns whether each stage copies a node: the node is a constant, or it annotates its only
-/// operand. Annotations of annotations are not copied, so that long chains are not copied
+/// operand. Other annotations of annotations are not copied, so that long chains are not copied
 /// repeatedly.
 pub(crate) fn is_copied(graph: &Graph, id: ExprId) -> bool {
     match (graph.op(id), graph.operands(id)) {

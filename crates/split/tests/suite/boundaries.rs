@@ -152,6 +152,27 @@ fn constants_are_operands_of_a_boundary_and_copied_elsewhere() -> Test {
 }
 
 #[test]
+fn constants_with_nested_annotations_are_copied() -> Test {
+    let program = crate::common::program(vec![f32([3])], |graph, inputs| {
+        let mut exponent = two(graph, 2)?;
+        for _ in 0..3 {
+            exponent = graph.metadata(&[exponent], Metadata::default())?;
+        }
+        let x = graph.sin(inputs[0])?;
+        Ok(vec![graph.pow(x, exponent)?])
+    });
+    let stages = split(&program, at("pow", Decision::Both))?;
+    let lines = shown(&stages);
+    assert_eq!(lines.len(), 3);
+    for line in lines {
+        let arguments = line.split(" | ").next().unwrap_or_default();
+        assert!(!arguments.contains(','), "the exponent is an argument: {line}");
+    }
+    check_equal(&program, &stages);
+    Ok(())
+}
+
+#[test]
 fn a_stage_of_literals_has_no_arguments() -> Test {
     let program = program(vec![s32([])], |graph, inputs| {
         let constant = two(graph, 2)?;
