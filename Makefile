@@ -88,6 +88,8 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(BIN)/python benches/python/devices.py
 	$(call section,executables on the disk)
 	$(BIN)/python benches/python/cached.py
+	$(call section,builds)
+	$(BIN)/python benches/python/builds.py
 	$(call section,memory)
 	cargo run --release -q -p nxla-benches --bin memory
 
