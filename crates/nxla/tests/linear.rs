@@ -98,7 +98,7 @@ fn what_is_absent_is_named() {
         let error = jit(|x: Expr| x + 1).compiler("xla").call(&x).unwrap_err();
         assert_eq!(error.class(), ErrorClass::Options);
         let text = error.to_string();
-        assert!(text.contains("needs the feature \"xla\" of the crate nxla"), "{text}");
+        assert!(text.contains("requires the feature \"xla\" of the crate nxla"), "{text}");
         assert_eq!(devices().unwrap(), [Device::HOST]);
         let error = jit(|x: Expr| x + 1).set("precision", "high").call(&x).unwrap_err();
         assert_eq!(error.class(), ErrorClass::Options);
