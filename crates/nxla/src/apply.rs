@@ -6,6 +6,7 @@ use std::panic::Location;
 use nxla_expr::{ExprId, Graph, Op, Source};
 use nxla_runtime::{
     Build, Captured, EagerOp, Error, Ids, Operand, Result, Trace, Vectors, View, build_entries,
+    called_once,
 };
 
 use crate::expr::Expr;
@@ -100,11 +101,8 @@ fn kept<R: Results, T>(
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
     made: impl FnOnce(&mut Build<'_>) -> T,
 ) -> (T, Option<R>) {
-    let (mut build, mut results) = (Some(build), None);
-    let made = made(&mut |graph, ids| {
-        let build = build.take().expect("it is called once");
-        Ok(results.insert(build(graph, ids)?).ids())
-    });
+    let mut results = None;
+    let made = made(&mut called_once(|graph, ids| Ok(results.insert(build(graph, ids)?).ids())));
     (made, results)
 }
 
