@@ -291,7 +291,7 @@ def test_unknown_options_of_jit_name_the_similar_argument():
 
 
 class Total:
-    """A callable object, and a method that is one."""
+    """A callable object with a method that computes the same."""
 
     def __call__(self, x):
         return nx.sum(x)

@@ -25,7 +25,7 @@ const STRING_NODE: usize = 32;
 struct Entry<'a, T> {
     dialect: usize,
     content: Cursor<'a>,
-    /// True if the encoding is that of the dialect, false if the content is in textual form.
+    /// True if the dialect defines the encoding, false if the content is text.
     is_custom: bool,
     /// The value and its number of nodes, after the first use.
     known: Option<(T, usize)>,
