@@ -23,6 +23,8 @@ from nxla._cluster.dask import Parcel
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
 
 SIZE = 256
+#: The signal that ends a process at once. On Windows, every signal does.
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 #: Bytes of a value between stages.
 LARGE = 4 * SIZE * SIZE
 
@@ -301,7 +303,7 @@ def test_stages_of_a_worker_that_dies_run_again_elsewhere(client):
         busy = []
         while not busy and time.monotonic() < until:
             busy = [worker for worker, tasks in client.processing().items() if tasks]
-        os.kill(pids[busy[0]], signal.SIGKILL)
+        os.kill(pids[busy[0]], KILL)
         killed.append(busy[0])
 
     killed = []
@@ -319,7 +321,7 @@ def test_what_a_dead_worker_held_is_sent_again_and_functions_are_called_once(cli
     expected = nx.graph.run(stages, x, ws).item()
     assert nx.graph.run(stages, x, ws, executor=client).item() == expected
     for pid in workers_of(client).values():
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, KILL)
     # All tensors and programs on the workers are lost.
     assert nx.graph.run(stages, x, ws, executor=client).item() == expected
 
@@ -332,7 +334,7 @@ def test_what_a_dead_worker_held_is_sent_again_and_functions_are_called_once(cli
     def listen(value):
         heard.append(value)
         for pid in workers_of(client).values():
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, KILL)
 
     found = nx.graph.run(stages, x, ws[0], executor=client, hooks={"heard": listen})
     assert found.item() == nx.graph.run(stages, x, ws[0]).item()
@@ -360,7 +362,7 @@ def test_a_process_that_is_killed_is_an_error_that_names_the_stage():
     stages = nx.graph.split(nx.debug_expr(slow)(0.5), after("cos"))
     with new_pool(1) as pool:
         pid = pool.submit(os.getpid).result()
-        threading.Timer(0.4, os.kill, (pid, signal.SIGKILL)).start()
+        threading.Timer(0.4, os.kill, (pid, KILL)).start()
         start = time.monotonic()
         with pytest.raises(nx.ExecutionError, match=r"stage \d: a process of the pool died"):
             nx.graph.run(stages, 0.5, executor=pool)

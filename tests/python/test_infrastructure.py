@@ -1,7 +1,8 @@
-"""Issue forms and workflows agree with the labels, the package and the pinned actions."""
+"""Issue forms, workflows and hooks agree with the labels, the package and the Makefile."""
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,23 @@ def test_make_targets_of_workflows_exist():
         named |= set(re.findall(r"\{ target: ([a-z-]+), settings", text))
         for target in named:
             assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{path.name}: {target}"
+
+
+def test_all_fuzz_targets_run_nightly():
+    manifest = tomllib.loads((ROOT / "fuzz/Cargo.toml").read_text())
+    (matrix,) = re.findall(r" target: \[(.*)\]", (GITHUB / "workflows/nightly.yml").read_text())
+    assert matrix.split(", ") == [binary["name"] for binary in manifest["bin"]]
+
+
+def test_hooks_run_the_parts_of_make_check():
+    makefile = (ROOT / "Makefile").read_text()
+    (parts,) = re.findall(r"^check: (.*?) *##", makefile, re.MULTILINE)
+    hooks = re.findall(r"entry: make (\S+)", (ROOT / ".pre-commit-config.yaml").read_text())
+    assert sorted(hooks) == sorted(parts.split())
+
+
+def test_paths_of_code_owners_exist():
+    lines = (GITHUB / "CODEOWNERS").read_text().splitlines()
+    paths = [line.split()[0] for line in lines if line.startswith("/")]
+    assert paths
+    assert [path for path in paths if not (ROOT / path.strip("/")).exists()] == []

@@ -276,6 +276,7 @@ def test_copy_false_refuses_another_dtype():
         nx.asarray(array(SMALL, 1), dtype=nx.int32, copy=False)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="requires ru_maxrss in kilobytes")
 def test_describing_an_array_reads_none_of_it():
     """As a template, an array of 256 MB costs no memory: its pages have not even been touched."""
     code = """
