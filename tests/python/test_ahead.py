@@ -216,10 +216,10 @@ def test_results_in_containers_of_ones_own_are_refused():
 
 def test_flags_of_xla_reach_it():
     bad = nx.jit(lambda x: x + 0.75, compiler="xla", xla_no_such_flag=True)
-    with pytest.raises(nx.DeviceError, match="xla_no_such_flag"):
+    with pytest.raises(nx.OptionError, match="xla_no_such_flag"):
         bad(1.0)
     wrong = nx.jit(lambda x: x + 0.75, compiler="xla", xla_cpu_enable_fast_math="maybe")
-    with pytest.raises(nx.DeviceError, match="not a valid bool"):
+    with pytest.raises(nx.OptionError, match="not a valid bool"):
         wrong(1.0)
     fast = nx.jit(lambda x: x + 0.75, compiler="xla", xla_backend_optimization_level=0)
     assert fast(1.0).item() == 1.75

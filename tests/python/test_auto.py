@@ -331,13 +331,18 @@ def test_eager_operations_follow_the_defaults():
     assert str(y.device) == DEVICE
 
 
-def test_errors_of_xla_are_raised_by_the_call_that_needs_it():
-    options = {"compiler": "auto", "compile_after": 1, "compile_above": 0}
-    f = nx.jit(rounded, **options, xla_cpu_no_such_flag=True)
-    assert backend_of(f(SMALL)) == "evaluator"
-    for _ in range(2):
-        with pytest.raises(nx.DeviceError, match="xla_cpu_no_such_flag"):
-            f(SMALL)
+@pytest.mark.parametrize("compiler", ["xla", "auto"])
+def test_flags_of_xla_are_checked_before_the_first_call_runs(compiler):
+    options = {"compiler": compiler, "donate_argnums": 0}
+    x = nx.device_put(SMALL, DEVICE)
+    for flag in ({"xla_cpu_no_such_flag": True}, {"xla_cpu_enable_fast_math": "perhaps"}):
+        f = nx.jit(rounded, **options, **flag)
+        for _ in range(2):
+            with pytest.raises(nx.OptionError, match=next(iter(flag))):
+                f(x)
+    assert x.tolist() == SMALL.tolist()
+    right = nx.jit(rounded, **options, xla_cpu_enable_fast_math=True)
+    assert right(x).tolist() == pytest.approx(rounded(SMALL).tolist())
 
 
 @pytest.mark.parametrize("name", ["compile_above", "compile_after"])

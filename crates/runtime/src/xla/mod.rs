@@ -102,6 +102,7 @@ impl Compiler for Xla {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
         settings::check(request.settings)?;
         let target = target_of(request.settings, request.device)?;
+        settings::check_flags(request.settings, &target)?;
         Ok(Arc::new(compiled(request, target)?))
     }
 
@@ -203,7 +204,10 @@ pub(crate) fn installed_device(
 ) -> Result<Option<Device>> {
     settings::check(settings)?;
     match target_of(settings, device) {
-        Ok(target) => target.device().map(Some),
+        Ok(target) => {
+            settings::check_flags(settings, &target)?;
+            target.device().map(Some)
+        }
         Err(Error::Pjrt(pjrt::Error::NoPlugin { .. })) => Ok(None),
         Err(error) => Err(error),
     }

@@ -1,6 +1,6 @@
 //! The settings of XLA.
 
-use nxla_pjrt::Value;
+use nxla_pjrt::{self as pjrt, CompileOptions, Value};
 use nxla_stablehlo::Precision;
 
 use super::client::{Target, check_place};
@@ -71,6 +71,25 @@ pub(super) fn check_all(settings: &Settings) -> Result<()> {
     precision(settings)?;
     wants_kernels(settings)?;
     check_place(settings)
+}
+
+/// A program without an operation, which the plugin compiles to check flags.
+const EMPTY: &str = "module @flags { func.func public @main() { return } }";
+
+/// Returns an error if the plugin refuses a flag. The plugin checks flags only when it compiles.
+pub(super) fn check_flags(settings: &Settings, target: &Target) -> Result<()> {
+    if !settings.keys().any(|name| name.starts_with(FLAG)) {
+        return Ok(());
+    }
+    let overrides = flags(settings, target);
+    let options = CompileOptions { overrides, ..CompileOptions::on(target.description()) };
+    match target.client.compile(EMPTY, &options) {
+        Ok(_) => Ok(()),
+        Err(pjrt::Error::Compile { message, .. }) => Err(Error::Options(format!(
+            "options of the compiler \"xla\": XLA refuses a flag: {message}"
+        ))),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// XLA's flags for programs on a device: the flags of [`cpu_flags`], then the caller's flags, which
