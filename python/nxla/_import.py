@@ -164,7 +164,11 @@ def from_jax(
     >>> f = nx.from_jax(lambda p, x: {"y": jnp.tanh(x @ p["w"])}, params, x)  # doctest: +SKIP
     >>> nx.grad(lambda p: nx.sum(f(p, x)["y"]))(params)["w"]  # doctest: +SKIP
     """
-    import jax
+    try:
+        import jax
+    except ModuleNotFoundError as error:
+        why = "from_jax: requires the package jax, which is not installed; run `pip install jax`"
+        raise ImportError(why) from error
 
     given, kwargs_given = jax.tree_util.tree_map(_abstract, (args, kwargs))
     lowered = jax.jit(function, keep_unused=True).lower(*given, **kwargs_given)

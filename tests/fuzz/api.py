@@ -119,6 +119,8 @@ ALLOWED = (
     BufferError,
     # Raised by functions that read files.
     FileNotFoundError,
+    # Raised by functions that use a package which is not installed.
+    ImportError,
     ZeroDivisionError,
     NotImplementedError,
     StopIteration,
