@@ -111,6 +111,7 @@
 //! feature is disabled returns an error that names the feature.
 //!
 //! * `xla`: the compiler `"xla"`, and the devices of its plugins.
+//! * `import`: programs of StableHLO and ONNX become expressions ([`import`]).
 //! * `linalg`: fast matrix products and factorizations on the evaluator, by faer. Without it,
 //!   products are slower, and factorizations are programs of simpler operations.
 //! * `fft`: Fourier transforms on the evaluator.
@@ -218,6 +219,7 @@ pub use nxla_expr::{Digest, Program, TensorType};
 pub use nxla_expr::{Keep, Padding, Replay, ReplayMethod};
 #[doc(hidden)]
 pub use nxla_grad as gradient;
+#[cfg(feature = "import")]
 pub use nxla_import as import;
 pub use nxla_split as split;
 #[doc(hidden)]

@@ -7,6 +7,7 @@ use nxla_eval::{EvalError, Fault};
 use nxla_expr::serialize::SerializeError;
 use nxla_expr::{Difference, Error as ExprError, ErrorKind, Graph, Line, Region, TensorType};
 use nxla_grad::GradError;
+#[cfg(feature = "import")]
 use nxla_import::{ImportError, ImportErrorKind};
 use nxla_split::SplitError;
 use nxla_tensor::TensorError;
@@ -72,6 +73,7 @@ pub enum Error {
     #[error(transparent)]
     Bytes(#[from] SerializeError),
     /// A program of another system that cannot be imported.
+    #[cfg(feature = "import")]
     #[error(transparent)]
     Import(#[from] ImportError),
     /// Data has another format or is damaged.
@@ -252,6 +254,7 @@ impl Error {
             Error::Stage { error, .. } => error.class(),
             Error::Vectors { .. } | Error::Layout(_) => ErrorClass::Shape,
             Error::Grad(_) => ErrorClass::Gradient,
+            #[cfg(feature = "import")]
             Error::Import(error) => class_of_import(error),
             Error::Bytes(_)
             | Error::Format { .. }
@@ -299,6 +302,7 @@ impl fmt::Debug for Error {
                 .field("error", error)
                 .finish(),
             Error::Tensor(error) => f.debug_tuple("Tensor").field(error).finish(),
+            #[cfg(feature = "import")]
             Error::Import(error) => f.debug_tuple("Import").field(error).finish(),
             Error::Bytes(error) => f.debug_tuple("Bytes").field(error).finish(),
             Error::Format { format, why } => {
@@ -339,6 +343,7 @@ fn at_line(line: Option<&Line>) -> String {
     line.map(|line| format!(" (at {line})")).unwrap_or_default()
 }
 
+#[cfg(feature = "import")]
 fn class_of_import(error: &ImportError) -> ErrorClass {
     match &error.kind {
         ImportErrorKind::Malformed { .. } => ErrorClass::Format,

@@ -38,6 +38,7 @@ mod memory;
 mod mesh;
 #[cfg(not(feature = "xla"))]
 mod no_xla;
+#[cfg(feature = "import")]
 mod onnx;
 mod operand;
 mod options;
@@ -95,6 +96,7 @@ pub use mesh::{Along, Mesh, Sharding};
 use no_xla as xla;
 #[cfg(not(feature = "xla"))]
 pub use no_xla::pjrt;
+#[cfg(feature = "import")]
 pub use onnx::{build_onnx, load_onnx, read_onnx};
 pub use operand::{Operand, Value, View, position};
 pub use options::{
@@ -126,6 +128,7 @@ pub use nxla_eval as eval;
 pub use nxla_expr as graph;
 pub use nxla_expr::{Digest, Program, TensorType};
 pub use nxla_grad as gradient;
+#[cfg(feature = "import")]
 pub use nxla_import as import;
 #[cfg(feature = "xla")]
 pub use nxla_pjrt as pjrt;
