@@ -5,11 +5,11 @@ use nxla_tensor::{DType, Element, HostTensor};
 
 use crate::context::{self, Args, Cx, Fault, Results, one};
 use crate::kernels::create::{random_wide_words, random_words};
-use crate::kernels::elementwise::{Compute, convert, vectorize};
+use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::index::{scatter, search, top_k, top_k_pays};
 use crate::kernels::linalg::{is_small, solve};
-use crate::kernels::number::{Number, match_number};
-use crate::kernels::ordered::{larger, match_ordered, smaller};
+use crate::kernels::number::{Number, computed, match_number};
+use crate::kernels::ordered::{match_order, picked};
 
 /// Returns true if [`evaluate`] computes a block.
 pub(crate) fn is_native(block: &Block) -> bool {
@@ -63,12 +63,13 @@ fn cumulative(cx: Cx<'_>, op: Cumulative, run: Run<'_>) -> Result<HostTensor, Fa
     match op {
         Cumulative::Sum => accumulated(cx, run, true),
         Cumulative::Product => accumulated(cx, run, false),
-        Cumulative::Max => match_ordered!(dtype, T => {
-            run.fold::<T, T>(cx, T::from_scalar(dtype.min_value()), larger, |a| a)
-        }),
-        Cumulative::Min => match_ordered!(dtype, T => {
-            run.fold::<T, T>(cx, T::from_scalar(dtype.max_value()), smaller, |a| a)
-        }),
+        Cumulative::Max | Cumulative::Min => {
+            let is_max = op == Cumulative::Max;
+            let start = if is_max { dtype.min_value() } else { dtype.max_value() };
+            match_order!(dtype, is_max, T, is_better => {
+                run.fold::<T, T>(cx, T::from_scalar(start), picked(is_better), |a| a)
+            })
+        }
     }
 }
 
@@ -157,7 +158,7 @@ fn down_columns<T: Copy, A: Copy>(
 /// Sums or products, in the dtype that computes them.
 fn accumulated(cx: Cx<'_>, run: Run<'_>, is_sum: bool) -> Result<HostTensor, Fault> {
     let dtype = run.x.dtype();
-    let compute = Compute::of(dtype).dtype();
+    let compute = computed(dtype);
     let x = convert(cx, run.x, compute)?;
     let run = Run { x: &x, ..run };
     let folds = match_number!(compute, T => match is_sum {

@@ -3,7 +3,9 @@
 //! Integers wrap, so signed integers are computed as unsigned ones, which have the same bits. Sums of `f32` accumulate
 //! in `f64`, and of `c64` in `c128`, and are rounded once.
 
-use nxla_tensor::{Complex, Element};
+use nxla_tensor::{Complex, DType, Element};
+
+use super::ordered::widened_float;
 
 /// Elements that can be multiplied and added.
 pub(crate) trait Number: Element {
@@ -75,7 +77,7 @@ macro_rules! integers {
         }
     };
 }
-integers!(u8 u16 u32 u64);
+integers!(u32 u64);
 
 macro_rules! floats {
     ($($t:ty, $sum:ty: $zero:expr, $one:expr, $widen:expr, $narrow:expr, $fused:expr;)*) => {
@@ -103,27 +105,32 @@ pub(crate) fn narrow(z: Complex<f64>) -> Complex<f32> {
     Complex::new(z.re as f32, z.im as f32)
 }
 
-/// Binds a type to the numbers of a dtype that computes sums and products, see
-/// [`Compute`](crate::kernels::elementwise::Compute).
+/// The dtype that computes sums and products of a dtype. Narrow integers are computed in 32 bits, which wrap to the same
+/// result, so that the kernels have few types.
+pub(crate) fn computed(dtype: DType) -> DType {
+    widened_float(dtype.to_aggregate())
+}
+
+/// Binds a type to the numbers of a dtype that [`computed`] returns.
 macro_rules! match_number {
     ($dtype:expr, $t:ident => $body:expr) => {
         match $dtype {
-            nxla_tensor::DType::U8 | nxla_tensor::DType::S8 => {
-                type $t = u8;
+            nxla_tensor::DType::F32 => {
+                type $t = f32;
                 $body
             }
-            nxla_tensor::DType::U16 | nxla_tensor::DType::S16 => {
-                type $t = u16;
+            nxla_tensor::DType::C64 => {
+                type $t = nxla_tensor::Complex<f32>;
                 $body
             }
-            dtype => $crate::kernels::number::match_aggregate!(dtype, $t => $body),
+            dtype => $crate::kernels::number::match_wide!(dtype, $t => $body),
         }
     };
 }
 pub(crate) use match_number;
 
-/// Binds a type to the numbers of a dtype that computes sums of whole tensors.
-macro_rules! match_aggregate {
+/// Binds a type to the numbers of a dtype that accumulates sums and products.
+macro_rules! match_wide {
     ($dtype:expr, $t:ident => $body:expr) => {{
         use nxla_tensor::DType;
         match $dtype {
@@ -135,16 +142,8 @@ macro_rules! match_aggregate {
                 type $t = u64;
                 $body
             }
-            DType::F32 => {
-                type $t = f32;
-                $body
-            }
             DType::F64 => {
                 type $t = f64;
-                $body
-            }
-            DType::C64 => {
-                type $t = nxla_tensor::Complex<f32>;
                 $body
             }
             DType::C128 => {
@@ -163,8 +162,10 @@ macro_rules! match_aggregate {
             | DType::F8E5M2
             | DType::F8E4M3FN
             | DType::BF16
-            | DType::F16) => unreachable!("{dtype} is widened before it is added up"),
+            | DType::F16
+            | DType::F32
+            | DType::C64) => unreachable!("{dtype} is widened before it is added up"),
         }
     }};
 }
-pub(crate) use match_aggregate;
+pub(crate) use match_wide;

@@ -38,16 +38,73 @@ pub(crate) fn widened_float(dtype: DType) -> DType {
     if dtype.is_float() && dtype.bits() < 32 { DType::F32 } else { dtype }
 }
 
-/// The larger of two elements, or NaN if one of them is NaN.
-#[inline(always)]
-pub(crate) fn larger<T: Ordered>(a: T, b: T) -> T {
-    if (a > b) | a.is_not_a_number() { a } else { b }
+/// Binds a type to the elements of an ordered dtype that [`widened_float`] returns, and a name to the function which returns
+/// true if the first of two elements is larger, or smaller if `$is_max` is false; it returns false if one of them is NaN.
+///
+/// Integers of one size share a type and a function, so that a kernel is compiled for 8 instead of 20 orders.
+macro_rules! match_order {
+    ($dtype:expr, $is_max:expr, $t:ident, $is_better:ident => $body:expr) => {{
+        use nxla_tensor::DType;
+        let (dtype, is_max): (DType, bool) = ($dtype, $is_max);
+        macro_rules! integers {
+            ($found:ident) => {{
+                type $t = $found;
+                let mask = $crate::kernels::ordered::order_mask(dtype, is_max) as $found;
+                let $is_better = std::convert::identity(
+                    #[inline(always)]
+                    move |a: $t, b: $t| a ^ mask > b ^ mask,
+                );
+                $body
+            }};
+        }
+        macro_rules! floats {
+            ($found:ident, $better:tt) => {{
+                type $t = $found;
+                let $is_better = std::convert::identity(
+                    #[inline(always)]
+                    |a: $t, b: $t| a $better b,
+                );
+                $body
+            }};
+        }
+        match dtype {
+            DType::Pred | DType::U2 | DType::U4 | DType::U8 | DType::S2 | DType::S4 | DType::S8 => {
+                integers!(i8)
+            }
+            DType::U16 | DType::S16 => integers!(i16),
+            DType::U32 | DType::S32 => integers!(i32),
+            DType::U64 | DType::S64 => integers!(i64),
+            DType::F32 if is_max => floats!(f32, >),
+            DType::F32 => floats!(f32, <),
+            DType::F64 if is_max => floats!(f64, >),
+            DType::F64 => floats!(f64, <),
+            dtype @ (DType::F8E5M2
+            | DType::F8E4M3FN
+            | DType::BF16
+            | DType::F16
+            | DType::C64
+            | DType::C128) => unreachable!("{dtype} is widened or refused before it is compared"),
+        }
+    }};
+}
+pub(crate) use match_order;
+
+/// The bits by which integers differ from signed integers of the same order, or of the reverse order unless `is_max`.
+pub(crate) fn order_mask(dtype: DType, is_max: bool) -> i64 {
+    let sign =
+        if dtype.is_unsigned() || dtype.is_pred() { -1 << (8 * dtype.size() - 1) } else { 0 };
+    if is_max { sign } else { !sign }
 }
 
-/// The smaller of two elements, or NaN if one of them is NaN.
+/// The function that returns the better of two elements, or NaN if one of them is NaN.
 #[inline(always)]
-pub(crate) fn smaller<T: Ordered>(a: T, b: T) -> T {
-    if (a < b) | a.is_not_a_number() { a } else { b }
+pub(crate) fn picked<T: Ordered>(
+    is_better: impl Fn(T, T) -> bool + Copy,
+) -> impl Fn(T, T) -> T + Copy {
+    std::convert::identity(
+        #[inline(always)]
+        move |a, b| if is_better(a, b) | a.is_not_a_number() { a } else { b },
+    )
 }
 
 /// Elements that have an order, except for NaN.

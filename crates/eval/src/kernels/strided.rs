@@ -33,16 +33,6 @@ pub(crate) struct Run {
     pub(crate) step: usize,
 }
 
-/// Rows with contiguous elements, and gaps between the rows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Window {
-    pub(crate) first: usize,
-    pub(crate) rows: usize,
-    /// Elements from the start of a row to the start of the next row.
-    pub(crate) pitch: usize,
-    pub(crate) columns: usize,
-}
-
 /// The side of the squares in which two axes are exchanged, so that both sides stay in the cache.
 const TILE: usize = 16;
 
@@ -108,15 +98,6 @@ impl Strided {
             rest /= a.count;
         }
         Some(at as usize)
-    }
-
-    /// The rows of a window, if the rule describes a window.
-    pub(crate) fn window(&self) -> Option<Window> {
-        let [rows, columns] = self.loops[..] else { return None };
-        let pitch = usize::try_from(rows.step).ok()?;
-        let is_window = columns.step == 1 && pitch > columns.count && columns.count > 0;
-        let (first, rows, columns) = (self.offset, rows.count, columns.count);
-        is_window.then_some(Window { first, rows, pitch, columns })
     }
 
     /// Returns true if the elements of each row of `columns` elements are contiguous.

@@ -27,9 +27,6 @@ const SHORT_ROW: usize = 16;
 const TOGETHER: usize = 4;
 const DEEP: usize = 8;
 
-/// Short rows that are multiplied by a vector at a time.
-const BLOCK: usize = 64;
-
 /// The number of sums that are accumulated at a time, few enough to stay in the cache.
 const COLUMNS: usize = 1024;
 
@@ -206,9 +203,6 @@ fn runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T], inner: usize, out: &m
     }
     // Convert the vector once, because all rows use it.
     let vector = context::collected(vector.iter().map(|&y| T::widen(y)));
-    if inner <= SHORT_ROW && out.len() >= BLOCK {
-        return short_runs(cx, matrix, &vector, out);
-    }
     cx.rows(out, 1, inner, |first, out| {
         let matrix = &matrix[first * inner..][..out.len() * inner];
         let (several, rest) = out.as_chunks_mut::<TOGETHER>();
@@ -231,59 +225,6 @@ fn runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T], inner: usize, out: &m
             },
         );
     });
-}
-
-/// The same as [`runs`] for rows with too few elements for a vector. A block of rows is multiplied
-/// as if it were one row, by a repetition of the vector. Neighboring products are then added
-/// pairwise while their number is even.
-fn short_runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T::Sum], out: &mut [T]) {
-    let inner = vector.len();
-    let weights = context::collected((0..BLOCK * inner).map(|at| vector[at % inner]));
-    cx.rows(out, 1, inner, |first, out| {
-        let matrix = &matrix[first * inner..][..out.len() * inner];
-        let [mut products, mut pairs] = [[T::EMPTY_SUM; BLOCK * SHORT_ROW]; 2];
-        for (out, rows) in out.chunks_mut(BLOCK).zip(matrix.chunks(BLOCK * inner)) {
-            let (mut sums, mut halves) = (&mut products, &mut pairs);
-            let mut left = inner;
-            vectorize_fused(
-                #[inline(always)]
-                |is_fused| {
-                    for ((sum, &x), &y) in sums.iter_mut().zip(rows).zip(&weights) {
-                        *sum = T::add_product(T::EMPTY_SUM, x, y, is_fused);
-                    }
-                    while left % 2 == 0 {
-                        left /= 2;
-                        let pairs = sums.as_chunks::<2>().0[..out.len() * left].iter();
-                        halves.iter_mut().zip(pairs).for_each(|(sum, &[a, b])| *sum = T::add(a, b));
-                        std::mem::swap(&mut sums, &mut halves);
-                    }
-                    match left {
-                        1 => joined::<T, 1>(sums, out),
-                        3 => joined::<T, 3>(sums, out),
-                        5 => joined::<T, 5>(sums, out),
-                        7 => joined::<T, 7>(sums, out),
-                        9 => joined::<T, 9>(sums, out),
-                        11 => joined::<T, 11>(sums, out),
-                        13 => joined::<T, 13>(sums, out),
-                        15 => joined::<T, 15>(sums, out),
-                        _ => unreachable!("an odd number of at most {SHORT_ROW}"),
-                    }
-                },
-            );
-        }
-    });
-}
-
-/// Writes the sum of each group of `N` neighbors.
-#[inline(always)]
-fn joined<T: Number, const N: usize>(sums: &[T::Sum], out: &mut [T]) {
-    for (out, sums) in out.iter_mut().zip(sums.as_chunks::<N>().0) {
-        let mut sum = sums[0];
-        for &x in &sums[1..] {
-            sum = T::add(sum, x);
-        }
-        *out = T::narrow(sum);
-    }
 }
 
 /// The products of a few rows and a vector. The sums of several rows are independent, so they take

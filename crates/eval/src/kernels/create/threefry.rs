@@ -62,7 +62,7 @@ pub(crate) fn random_wide_words(
             cx.pieces(words, PIECE, COST, |begin, words| {
                 vectorize_wide(
                     #[inline(always)]
-                    || {
+                    |_| {
                         for (at, word) in words.iter_mut().enumerate() {
                             let x = (begin + at) as u32;
                             let (high, low) = encrypt(keys, x, x.wrapping_add(count as u32));
@@ -91,7 +91,7 @@ fn schedules(keys: &HostTensor) -> impl Iterator<Item = [u32; 3]> {
 fn fill_pairs(keys: [u32; 3], x: u32, y: u32, firsts: &mut [u32], seconds: &mut [u32]) {
     vectorize_wide(
         #[inline(always)]
-        || {
+        |_| {
             for (at, (first, second)) in firsts.iter_mut().zip(seconds).enumerate() {
                 let at = at as u32;
                 (*first, *second) = encrypt(keys, x.wrapping_add(at), y.wrapping_add(at));

@@ -11,7 +11,7 @@ use super::division::divided;
 use super::dtype::Compute;
 use super::lanes::{Kernel, kernel, map2_near};
 use super::math::{Real, complex};
-use crate::kernels::number::{Number, match_number, narrow};
+use crate::kernels::number::{Number, narrow};
 
 /// The kernel of an op on two operands of a compute dtype. The result has the same dtype, except
 /// for comparisons, which return `pred`, and for `complex`. Logical ops expect operands of `pred`.
@@ -238,22 +238,28 @@ macro_rules! complex_kernels {
 complex_kernels!(complex_c64, f32, narrow);
 complex_kernels!(complex_c128, f64, |z| z);
 
-/// The kernel for the third or fourth power; `f32` is rounded once, and integers wrap.
+/// The kernel for the third or fourth power of a float; `f32` is rounded once.
 pub(crate) fn known_power_kernel(exponent: f64, dtype: Compute) -> Option<Kernel> {
-    fn power<T: Number>(is_fourth: bool) -> Kernel {
-        match is_fourth {
-            false => kernel!(|x: T| -> T {
-                let x = x.widen();
-                T::narrow(T::multiply(T::multiply(x, x), x))
-            }),
-            true => kernel!(|x: T| -> T {
-                let square = T::multiply(x.widen(), x.widen());
-                T::narrow(T::multiply(square, square))
-            }),
-        }
+    macro_rules! powers {
+        ($t:ident) => {
+            match exponent {
+                3.0 => Some(kernel!(|x: $t| -> $t {
+                    let x = x.widen();
+                    (x * x * x) as $t
+                }) as Kernel),
+                4.0 => Some(kernel!(|x: $t| -> $t {
+                    let square = x.widen() * x.widen();
+                    (square * square) as $t
+                })),
+                _ => None,
+            }
+        };
     }
-    let is_known = (exponent == 3.0 || exponent == 4.0) && !dtype.dtype().is_complex();
-    is_known.then(|| match_number!(dtype.dtype(), T => power::<T>(exponent == 4.0)))
+    match dtype {
+        Compute::F32 => powers!(f32),
+        Compute::F64 => powers!(f64),
+        _ => None,
+    }
 }
 
 /// `predicate ? x : y` on elements of this many bytes; the predicate is a `pred`.

@@ -11,7 +11,6 @@ use nxla_tensor::{DType, Shape};
 use smallvec::SmallVec;
 
 use super::code::{Access, Code, Instruction, Loc, Target};
-use super::grid::Grid;
 use super::lanes::{LANES, Src};
 use crate::context::{self, Args, Cx, Fault, LINE, Results};
 use crate::kernels::limits::REGISTER_BYTES;
@@ -114,14 +113,8 @@ impl Code {
     /// Computes all elements, in pieces that are shared among threads if that pays.
     fn fill(&self, cx: Cx<'_>, feeds: &[Feed<'_>], len: usize, mut outs: Outs<'_>) {
         let steps = len.saturating_mul(self.cost);
-        let grid = Grid::of(self, feeds);
-        let run = |first: usize, outs: &mut Outs<'_>| match &grid {
-            Some(grid) => grid.run_rows(cx, self, first, outs),
-            None => self.run_range(cx, feeds, first, outs),
-        };
-        let unit = grid.as_ref().map_or(PIECE, Grid::columns);
-        let Some(piece) = cx.piece(len, unit, steps) else {
-            return run(0, &mut outs);
+        let Some(piece) = cx.piece(len, PIECE, steps) else {
+            return self.run_range(cx, feeds, 0, &mut outs);
         };
         let mut pieces = Vec::with_capacity(len.div_ceil(piece));
         for first in (0..len).step_by(piece) {
@@ -129,7 +122,7 @@ impl Code {
             let part = split_off(&mut outs, self.results.iter().map(|dtype| count * dtype.size()));
             pieces.push((first, part));
         }
-        cx.each(pieces, |(first, mut outs)| run(first, &mut outs));
+        cx.each(pieces, |(first, mut outs)| self.run_range(cx, feeds, first, &mut outs));
     }
 
     /// An operand whose memory can hold a result.

@@ -1,20 +1,19 @@
 //! Running a function of one element over a block of them.
 //!
 //! A [`Kernel`] is a plain function pointer, chosen once when a plan is made, so that running a
-//! block costs one indirect call however many dtypes and ops there are. The loop inside has a
-//! constant trip count of [`LANES`], which the compiler turns into straight vector code, and is
-//! compiled for the baseline of the target and, with the feature `simd`, for wider vectors, see
-//! [`vectorize_wide()`]. The rest of a block uses loops of [`SHORT`] elements; the last loop computes
-//! some elements in excess.
+//! block costs one indirect call however many dtypes and ops there are. Its loops compute a constant
+//! number of elements at a time, which the compiler turns into straight vector code: [`LANES`] with
+//! the [widest vectors](with_wide_vectors), then [`SHORT`] with the [usual ones](vectorize()). The last
+//! turn computes some elements in excess.
 
 use bytemuck::Pod;
 
-use super::vectorize_wide;
+use super::{vectorize, with_wide_vectors};
 
-/// Elements per inner loop. A repeated value is stored this many times.
+/// Elements per turn with the widest vectors. A repeated value is stored this many times.
 pub(crate) const LANES: usize = 64;
 
-/// Elements per inner loop at the end of a block.
+/// Elements per turn at the end of a block, and on processors without wide vectors.
 pub(crate) const SHORT: usize = 16;
 
 /// An operand of a kernel.
@@ -32,14 +31,14 @@ impl<'a> Src<'a> {
 
     #[inline(always)]
     fn lanes<T: Pod>(self) -> Lanes<'a, T> {
-        Lanes { data: bytemuck::cast_slice(self.bytes), step: if self.splat { 0 } else { LANES } }
+        Lanes { data: bytemuck::cast_slice(self.bytes), step: usize::from(!self.splat) }
     }
 }
 
 /// Computes a block of `out.len()` bytes from up to three operands.
 pub(crate) type Kernel = fn([Src<'_>; 3], &mut [u8]);
 
-/// Typed elements; each inner loop reads the next `step` elements.
+/// Typed elements. `step` is the distance of the operands of two elements: 1, or 0 for a repeated value.
 #[derive(Clone, Copy)]
 struct Lanes<'a, T> {
     data: &'a [T],
@@ -47,60 +46,57 @@ struct Lanes<'a, T> {
 }
 
 impl<'a, T: Pod> Lanes<'a, T> {
-    /// The operands of the inner loop number `index`.
+    /// The operands of the next `N` elements after `done`.
     #[inline(always)]
-    fn chunk(self, index: usize) -> &'a [T; LANES] {
-        let rest = &self.data[index * self.step..];
+    fn chunk<const N: usize>(self, done: usize) -> &'a [T; N] {
+        let rest = &self.data[done * self.step..];
         rest.first_chunk().expect("an operand is as long as the result or repeats")
     }
 
-    /// The operands of the short loop number `index` after `whole` long ones.
+    /// The operands of the last turn, which computes `len` elements after `done`: these elements, then zeros.
     #[inline(always)]
-    fn short(self, whole: usize, index: usize) -> &'a [T; SHORT] {
-        let rest = &self.data[whole * self.step + index * SHORT..];
-        rest.first_chunk().expect("an operand is as long as the result")
-    }
-
-    /// The operands of the last loop, which computes `len` elements: these elements, then zeros.
-    #[inline(always)]
-    fn last(self, whole: usize, shorts: usize, len: usize) -> [T; SHORT] {
+    fn last(self, done: usize, len: usize) -> [T; SHORT] {
         let mut padded = [T::zeroed(); SHORT];
-        padded[..len].copy_from_slice(&self.data[whole * self.step + shorts * SHORT..][..len]);
+        padded[..len].copy_from_slice(&self.data[done * self.step..][..len]);
         padded
     }
 }
 
-/// The elements of a result in chunks: long chunks, short chunks, and the remaining elements.
-#[inline(always)]
-fn in_chunks<R: Pod>(out: &mut [u8]) -> (&mut [[R; LANES]], &mut [[R; SHORT]], &mut [R]) {
-    let (long, rest) = bytemuck::cast_slice_mut::<u8, R>(out).as_chunks_mut();
-    let (short, rest) = rest.as_chunks_mut();
-    (long, short, rest)
-}
-
-/// Computes the bytes `$bytes` chunk by chunk. `$chunk` receives the elements of the result and of
-/// the operands of one inner loop. The last chunk may have more elements than the block.
-macro_rules! in_loops {
+/// Computes the bytes `$bytes` turn by turn. `$chunk` receives the elements of the result and of
+/// the operands of one turn. The last turn may have more elements than the block.
+macro_rules! in_turns {
     ($bytes:expr, |$out:ident: $r:ty, $($x:ident),+| $chunk:expr) => {{
-        let (long, short, rest) = in_chunks::<$r>($bytes);
-        let (whole, shorts) = (long.len(), short.len());
-        vectorize_wide(
+        let all = bytemuck::cast_slice_mut::<u8, $r>($bytes);
+        let (long, _) = all.as_chunks_mut::<LANES>();
+        let is_wide = !long.is_empty()
+            && with_wide_vectors(
+                #[inline(always)]
+                || {
+                    for (index, $out) in long.iter_mut().enumerate() {
+                        $(let $x = $x.chunk::<LANES>(index * LANES);)+
+                        $chunk;
+                    }
+                },
+            );
+        let done = if is_wide { all.len() / LANES * LANES } else { 0 };
+        if done == all.len() {
+            return;
+        }
+        let (short, rest) = all[done..].as_chunks_mut::<SHORT>();
+        vectorize(
             #[inline(always)]
             || {
-                for (index, $out) in long.iter_mut().enumerate() {
-                    $(let $x = $x.chunk(index);)+
-                    $chunk;
-                }
+                let shorts = short.len();
                 let mut padded = [<$r>::zeroed(); SHORT];
                 for index in 0..shorts + usize::from(!rest.is_empty()) {
-                    let is_last = index == shorts;
+                    let (is_last, done) = (index == shorts, done + index * SHORT);
                     $(
                         let last;
                         let $x = if is_last {
-                            last = $x.last(whole, shorts, rest.len());
+                            last = $x.last(done, rest.len());
                             &last
                         } else {
-                            $x.short(whole, index)
+                            $x.chunk::<SHORT>(done)
                         };
                     )+
                     let $out = if is_last { &mut padded } else { &mut short[index] };
@@ -135,7 +131,7 @@ macro_rules! maps {
             f: impl Fn($($t),+) -> R,
         ) {
             $(let $x = srcs[$at].lanes::<$t>();)+
-            in_loops!(out, |out: R, $($x),+| $chunk(out, $($x,)+ &f));
+            in_turns!(out, |out: R, $($x),+| $chunk(out, $($x,)+ &f));
         }
 
         #[inline(always)]
@@ -147,7 +143,7 @@ macro_rules! maps {
             any: impl Fn($($t),+) -> R,
         ) {
             $(let $x = srcs[$at].lanes::<$t>();)+
-            in_loops!(out, |out: R, $($x),+| {
+            in_turns!(out, |out: R, $($x),+| {
                 let mut all = true;
                 for i in 0..out.len() {
                     all &= near($($x[i]),+);

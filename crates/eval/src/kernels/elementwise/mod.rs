@@ -6,7 +6,6 @@ mod convert;
 mod division;
 mod dtype;
 mod exec;
-mod grid;
 mod lanes;
 mod math;
 mod pairs;
@@ -24,7 +23,7 @@ pub(crate) use exec::{Feed, Feeds, Outs, repeat, split_off};
 pub(crate) use lanes::{Kernel, LANES, SHORT, Src};
 pub(crate) use pairs::{Side, pair_kernel};
 pub(crate) use unary::{sign_kernel, unary_kernel};
-pub(crate) use vectorize::{vectorize, vectorize_fused, vectorize_wide};
+pub(crate) use vectorize::{vectorize, vectorize_fused, vectorize_wide, with_wide_vectors};
 
 /// `1.5 * 2^23` and `1.5 * 2^52`: adding them rounds to an integer, which is then in the low bits.
 const ROUND_F32: f32 = 12_582_912.0;

@@ -48,23 +48,31 @@ pub(crate) fn vectorize_fused(work: impl FnOnce(bool)) {
         None => work(false),
     }
     #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
-    widest(work);
+    vectorize_wide(work);
 }
 
 /// Runs `work` with the widest vectors of the processor. It is for work that computes much with each element: each
 /// instruction set adds to the size of the program.
 #[inline(always)]
-pub(crate) fn vectorize_wide(work: impl FnOnce()) {
-    widest(
-        #[inline(always)]
-        |_| work(),
-    );
-}
-
-#[inline(always)]
-fn widest(work: impl FnOnce(bool)) {
+pub(crate) fn vectorize_wide(work: impl FnOnce(bool)) {
     #[cfg(feature = "simd")]
     pulp::Arch::new().dispatch(Vectorized(work));
     #[cfg(not(feature = "simd"))]
     work(false);
+}
+
+/// Runs `work` with the widest vectors of the processor, or returns false if the processor has none.
+#[inline(always)]
+pub(crate) fn with_wide_vectors(work: impl FnOnce()) -> bool {
+    let mut is_wide = false;
+    vectorize_wide(
+        #[inline(always)]
+        |has_vectors| {
+            if has_vectors {
+                work();
+            }
+            is_wide = has_vectors;
+        },
+    );
+    is_wide
 }

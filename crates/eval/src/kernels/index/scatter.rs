@@ -7,9 +7,9 @@ use nxla_tensor::{DType, HostTensor};
 
 use super::gather::{Places, coordinates, lists};
 use crate::context::{self, Args, Cx, Fault};
-use crate::kernels::elementwise::{Compute, convert, owned};
-use crate::kernels::number::{Number, match_number};
-use crate::kernels::ordered::{Ordered, match_ordered};
+use crate::kernels::elementwise::{convert, owned};
+use crate::kernels::number::{Number, computed, match_number};
+use crate::kernels::ordered::{Ordered, match_order, widened_float};
 use crate::kernels::strided::match_size;
 
 /// `[x, indices, updates]` of a scatter, both tensors in the dtype of the result.
@@ -100,9 +100,9 @@ pub(super) fn indexed_add(
     args: &mut Args<'_>,
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
-    let compute = Compute::of(ty.dtype);
-    let scatter = Scatter::new(cx, axes, args, ty, compute.dtype())?;
-    let sums = match_number!(compute.dtype(), T => {
+    let compute = computed(ty.dtype);
+    let scatter = Scatter::new(cx, axes, args, ty, compute)?;
+    let sums = match_number!(compute, T => {
         scatter.for_each(cx, |out: &mut T, x| *out = out.plus(x))
     });
     convert(cx, &sums?, ty.dtype)
@@ -116,23 +116,21 @@ pub(crate) fn combined(
     args: &mut Args<'_>,
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
-    let compute = Compute::of(ty.dtype);
-    let scatter = Scatter::new(cx, &[0], args, ty, compute.dtype())?;
+    let compute = match op {
+        Combine::Multiply => computed(ty.dtype),
+        Combine::Max | Combine::Min => widened_float(ty.dtype),
+    };
+    let scatter = Scatter::new(cx, &[0], args, ty, compute)?;
     let result = match op {
-        Combine::Multiply => match_number!(compute.dtype(), T => {
+        Combine::Multiply => match_number!(compute, T => {
             scatter.for_each(cx, |out: &mut T, x| *out = out.times(x))
         }),
         // The comparison is unpredictable, so a selection is faster than a branch.
-        Combine::Max => {
-            match_ordered!(compute.dtype(), T => scatter.for_each(cx, |out: &mut T, x| {
-                *out = select_unpredictable((*out > x) | out.is_not_a_number(), *out, x);
-            }))
-        }
-        Combine::Min => {
-            match_ordered!(compute.dtype(), T => scatter.for_each(cx, |out: &mut T, x| {
-                *out = select_unpredictable((*out < x) | out.is_not_a_number(), *out, x);
-            }))
-        }
+        Combine::Max | Combine::Min => match_order!(compute, op == Combine::Max, T, is_better => {
+            scatter.for_each(cx, |out: &mut T, x| {
+                *out = select_unpredictable(is_better(*out, x) | out.is_not_a_number(), *out, x);
+            })
+        }),
     }?;
     convert(cx, &result, ty.dtype)
 }

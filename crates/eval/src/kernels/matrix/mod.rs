@@ -36,7 +36,5 @@ pub(crate) trait Kernels: Sized {
 }
 
 // Integers have no fast kernels.
-impl Kernels for u8 {}
-impl Kernels for u16 {}
 impl Kernels for u32 {}
 impl Kernels for u64 {}

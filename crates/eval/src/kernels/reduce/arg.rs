@@ -8,7 +8,7 @@ use super::kernel::{GROUPS, SHORT, add_chunks, narrowed};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::limits::{BLOCK_ELEMENTS, PART_ELEMENTS};
-use crate::kernels::ordered::{Ordered, match_ordered, widened_float};
+use crate::kernels::ordered::{Ordered, match_order, widened_float};
 
 /// Finds the index of the extremum. NaN wins against every number; among equal elements, and among
 /// several NaN, the attribute `tie_high` decides.
@@ -24,21 +24,11 @@ pub(super) fn arg_reduce(
         Some(axis) => Plane::along(x.shape(), axis),
         None => Plane { times: 1, outer: 1, count: x.size(), inner: 1 },
     };
-    let positions = match_ordered!(x.dtype(), T => {
-        let x = context::slice::<T>(&x);
-        let tie_high = attributes.tie_high;
-        match op {
-            ArgReduceOp::Argmax => {
-                let worst = T::from_scalar(T::DTYPE.min_value());
-                let is_better = |a: T, b: T| a > b;
-                search(cx, x, plane, ty, &Search { worst, is_better, tie_high })
-            }
-            ArgReduceOp::Argmin => {
-                let worst = T::from_scalar(T::DTYPE.max_value());
-                let is_better = |a: T, b: T| a < b;
-                search(cx, x, plane, ty, &Search { worst, is_better, tie_high })
-            }
-        }
+    let is_max = op == ArgReduceOp::Argmax;
+    let worst = if is_max { x.dtype().min_value() } else { x.dtype().max_value() };
+    let positions = match_order!(x.dtype(), is_max, T, is_better => {
+        let (worst, tie_high) = (T::from_scalar(worst), attributes.tie_high);
+        search(cx, context::slice(&x), plane, ty, &Search { worst, is_better, tie_high })
     })?;
     convert(cx, &positions, ty.dtype)
 }

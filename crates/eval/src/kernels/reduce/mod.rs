@@ -14,8 +14,8 @@ use nxla_tensor::{DType, Element, HostTensor, Scalar};
 
 use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::convert;
-use crate::kernels::number::{Number, match_aggregate};
-use crate::kernels::ordered::{larger, match_ordered, smaller, widened_float};
+use crate::kernels::number::{Number, computed, match_number};
+use crate::kernels::ordered::{match_order, picked, widened_float};
 use kernel::{Elements, Reducer, is_in_pieces, neutral, reduce};
 pub(crate) use kernel::{FEW_LANES, Make, ROUND, kept_whole, narrowed, piece};
 pub(crate) use plane::{Plane, reduced_first};
@@ -152,12 +152,12 @@ fn fill(cx: Cx<'_>, op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>
             let counts = Reducer { start: 0, step, merge: u32::wrapping_add };
             reduce(cx, x, counts, |sum| sum, cast_slice_mut(out));
         }
-        ReduceOp::Sum => match_aggregate!(dtype, T => {
+        ReduceOp::Sum => match_number!(dtype, T => {
             let step = |sum, x: T| T::add(sum, x.widen());
             let sums = Reducer { start: T::EMPTY_SUM, step, merge: T::add };
             reduce(cx, x, sums, T::narrow, cast_slice_mut(out));
         }),
-        ReduceOp::Product => match_aggregate!(dtype, T => {
+        ReduceOp::Product => match_number!(dtype, T => {
             let step = |product, x: T| T::multiply(product, x.widen());
             let products = Reducer { start: T::EMPTY_PRODUCT, step, merge: T::multiply };
             reduce(cx, x, products, T::narrow, cast_slice_mut(out));
@@ -170,14 +170,9 @@ fn fill(cx: Cx<'_>, op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>
             let any = Reducer { start: 0, step: |any: u8, x: u8| any | x, merge: |a, b| a | b };
             reduce(cx, x, any, |any| any, out);
         }
-        ReduceOp::Max => match_ordered!(dtype, T => {
-            let start = T::from_scalar(neutral);
-            let reducer = Reducer { start, step: larger::<T>, merge: larger::<T> };
-            reduce::<T, T, T>(cx, x, reducer, |a| a, cast_slice_mut(out));
-        }),
-        ReduceOp::Min => match_ordered!(dtype, T => {
-            let start = T::from_scalar(neutral);
-            let reducer = Reducer { start, step: smaller::<T>, merge: smaller::<T> };
+        ReduceOp::Max | ReduceOp::Min => match_order!(dtype, op == ReduceOp::Max, T, is_better => {
+            let (start, pick) = (T::from_scalar(neutral), picked(is_better));
+            let reducer = Reducer { start, step: pick, merge: pick };
             reduce::<T, T, T>(cx, x, reducer, |a| a, cast_slice_mut(out));
         }),
     }
@@ -187,7 +182,7 @@ fn fill(cx: Cx<'_>, op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>
 fn accepted(op: ReduceOp, dtype: DType) -> DType {
     match op {
         ReduceOp::Sum if is_counted(dtype) => dtype,
-        ReduceOp::Sum | ReduceOp::Product => widened_float(dtype.to_aggregate()),
+        ReduceOp::Sum | ReduceOp::Product => computed(dtype),
         ReduceOp::All | ReduceOp::Any => DType::Pred,
         ReduceOp::Max | ReduceOp::Min => widened_float(dtype),
     }

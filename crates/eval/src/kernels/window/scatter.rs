@@ -10,7 +10,7 @@ use super::{WindowAxis, axes, for_each_tap};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
 use crate::kernels::number::{Number, match_number};
-use crate::kernels::ordered::{match_ordered, widened_float};
+use crate::kernels::ordered::{match_order, widened_float};
 use crate::kernels::strided::Strided;
 
 /// Of several equal extrema, the last one receives the source. A comparison with NaN fails, and the
@@ -26,12 +26,8 @@ pub(super) fn scatter(
 ) -> Result<HostTensor, Fault> {
     let axes = axes(window, x.shape(), source.shape());
     let x = convert(cx, x, widened_float(x.dtype()))?;
-    let places = match_ordered!(x.dtype(), T => {
-        let x_elements = context::slice::<T>(&x);
-        match op {
-            ScatterOp::Max => extrema(cx, &axes, x_elements, source, x.shape(), |a: T, b: T| a > b),
-            ScatterOp::Min => extrema(cx, &axes, x_elements, source, x.shape(), |a: T, b: T| a < b),
-        }
+    let places = match_order!(x.dtype(), op == ScatterOp::Max, T, is_better => {
+        extrema(cx, &axes, context::slice::<T>(&x), source, x.shape(), is_better)
     });
     // If windows do not overlap, each position receives at most one value, so a wide accumulator is
     // not needed.

@@ -10,9 +10,9 @@ use nxla_tensor::{DType, Element, HostTensor, Scalar};
 use super::lines::slide_rows;
 use super::{WindowAxis, axes};
 use crate::context::{self, Cx, Fault};
-use crate::kernels::elementwise::{Compute, convert};
-use crate::kernels::number::{Number, match_number};
-use crate::kernels::ordered::{larger, match_ordered, smaller, widened_float};
+use crate::kernels::elementwise::convert;
+use crate::kernels::number::{Number, computed, match_wide};
+use crate::kernels::ordered::{match_order, picked, widened_float};
 
 pub(super) fn windows(
     cx: Cx<'_>,
@@ -29,14 +29,10 @@ pub(super) fn windows(
             let x = convert(cx, x, dtype)?;
             let largest = op == WindowOp::Max;
             let start: Scalar = if largest { ty.dtype.min_value() } else { ty.dtype.max_value() };
-            match_ordered!(dtype, T => {
+            match_order!(dtype, largest, T, is_better => {
                 let (elements, start) = (context::slice::<T>(&x), T::from_scalar(start));
                 context::build(dtype, &ty.shape, |out: &mut [T]| {
-                    if largest {
-                        slide(cx, &axes, elements, start, larger::<T>, out);
-                    } else {
-                        slide(cx, &axes, elements, start, smaller::<T>, out);
-                    }
+                    slide(cx, &axes, elements, start, picked(is_better), out);
                 })?
             })
         }
@@ -51,7 +47,7 @@ pub(super) fn wide(dtype: DType) -> DType {
     } else if dtype.is_float() {
         DType::F64
     } else {
-        Compute::of(dtype).dtype()
+        computed(dtype)
     }
 }
 
@@ -63,7 +59,7 @@ fn accumulated(
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
     let x = convert(cx, x, wide(ty.dtype))?;
-    match_number!(x.dtype(), T => {
+    match_wide!(x.dtype(), T => {
         let elements = context::slice::<T>(&x);
         context::build(x.dtype(), &ty.shape, |out: &mut [T]| match op == WindowOp::Sum {
             true => slide(cx, axes, elements, T::narrow(T::EMPTY_SUM), T::plus, out),
