@@ -196,9 +196,10 @@ def test_ten_thousand_nodes_are_laid_out_in_linear_time():
     assert times[3400] < 10 * times[850] + 20
 
 
-def drive(page, folder):
+def drive(page, folder, query="tanh layer_1"):
     file = folder / "page.html"
-    script = (PAGES / "drive.js").read_text(encoding="utf-8")
+    script = f"const query = {json.dumps(query)};\n"
+    script += (PAGES / "drive.js").read_text(encoding="utf-8")
     driven = page.html.replace("</body>", f"<script>\n{script}</script>\n</body>")
     file.write_text(driven, encoding="utf-8")
     command = [
@@ -240,3 +241,91 @@ def test_stages_in_a_browser(tmp_path):
     report = drive(nx.view(stages, timeline=stages.simulate(2)), tmp_path)
     assert report["spans"] == 3
     assert report["stage"] == "stage 0"
+
+
+def linear(inputs, outputs):
+    return {"w": nx.template((inputs, outputs)), "b": nx.template((outputs,))}
+
+
+def norm_parameters():
+    return {"scale": nx.template((384,)), "bias": nx.template((384,))}
+
+
+def encoder_layer():
+    square = ("query", "key", "value", "out")
+    return {
+        **{name: linear(384, 384) for name in square},
+        "up": linear(384, 1536),
+        "down": linear(1536, 384),
+        "norm1": norm_parameters(),
+        "norm2": norm_parameters(),
+    }
+
+
+def encode(params, tokens):
+    """The encoder of MiniLM: 6 layers of 384 features and 12 heads."""
+
+    def dense(x, p):
+        return x @ p["w"] + p["b"]
+
+    def norm(x, p):
+        deviation = nx.sqrt(nx.var(x, axis=-1, keepdims=True) + 1e-12)
+        return (x - nx.mean(x, axis=-1, keepdims=True)) / deviation * p["scale"] + p["bias"]
+
+    def heads(x):
+        return nx.permute_dims(nx.reshape(x, (*tokens.shape, 12, 32)), (0, 2, 1, 3))
+
+    with nx.named_scope("embeddings"):
+        x = nx.take(params["words"], tokens, axis=0) + params["positions"][: tokens.shape[1]]
+        x = norm(x, params["norm"])
+    for k, layer in enumerate(params["layers"]):
+        with nx.named_scope(f"layer_{k}"):
+            with nx.named_scope("attention"):
+                q, key, v = (heads(dense(x, layer[name])) for name in ("query", "key", "value"))
+                scores = nx.nn.softmax(q @ nx.matrix_transpose(key) * 32**-0.5, axis=-1)
+                mixed = nx.reshape(nx.permute_dims(scores @ v, (0, 2, 1, 3)), x.shape)
+                x = norm(x + dense(mixed, layer["out"]), layer["norm1"])
+            with nx.named_scope("mlp"):
+                hidden = dense(x, layer["up"])
+                hidden = 0.5 * hidden * (1.0 + nx.erf(hidden * 0.5**0.5))
+                x = norm(x + dense(hidden, layer["down"]), layer["norm2"])
+    return nx.mean(x, axis=1)
+
+
+def training_step(params, tokens, targets):
+    def loss(params):
+        return nx.mean((encode(params, tokens) - targets) ** 2)
+
+    value, gradient = nx.value_and_grad(loss)(params)
+    return value, nx.tree.map(lambda p, g: p - 0.01 * g, params, gradient)
+
+
+@needs_browser
+def test_the_training_step_of_minilm_in_a_browser(tmp_path):
+    params = {
+        "words": nx.template((30522, 384)),
+        "positions": nx.template((512, 384)),
+        "norm": norm_parameters(),
+        "layers": [encoder_layer() for _ in range(6)],
+    }
+    data = nx.template((8, 64), "s32"), nx.template((8, 384))
+    step = nx.debug_expr(training_step)(params, *data)
+    assert len(step.nodes) > 1000
+    page = nx.view(step)
+    assert len(page.html) < 300_000
+    report = drive(page, tmp_path, "erf layer_4")
+    assert report["start"]["colors"] > 10
+    # The page starts with closed groups, such as the layers.
+    assert report["collapsed"] < report["opened"]
+    assert report["start"]["shown"] < len(step.nodes) / 4
+    assert report["found"] == "1 found"
+    assert report["selected"] == "layer_4/mlp erf"
+    lines = report["tooltip"].split("\n")
+    assert lines[:2] == ["erf", "type: f32[8][64][1536]"]
+    assert lines[2].startswith("line: test_view.py:")
+    assert "scope: layer_4/mlp" in lines
+    assert report["closed"] == 1
+    assert report["zoomed"] > 1
+    assert report["panned"]
+    assert report["heat"] > 5
+    assert report["expanded"] > 1000

@@ -1,4 +1,5 @@
 // Uses the page as a person does, with events of the pointer and the keys, and reports what it shows.
+// The test defines the text to search, `query`.
 
 const report = {}, wait = () => new Promise((done) => setTimeout(done, 30));
 const pointer = (type, item, more = {}) => {
@@ -24,7 +25,7 @@ const pixels = () => {
   await wait();
   report.collapsed = graph.visible.length;
   const box = element("search");
-  box.value = "tanh layer_1";
+  box.value = query;
   box.dispatchEvent(new Event("input"));
   report.found = element("found").textContent;
   box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
