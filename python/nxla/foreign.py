@@ -22,9 +22,9 @@ def foreign_call(
     """Call a function of C, C++ or Rust that has the interface of XLA's typed FFI.
 
     The handler runs at each execution of the call, on the host, without the interpreter lock, with
-    arguments and results in row-major order; see `runtime_call` for the order of calls. No gradient
-    flows through the call: define the derivative of a function around it with `custom_jvp` or
-    `custom_vjp`.
+    arguments and results in row-major order; see `runtime_call` for the order of calls. A
+    derivative that flows through the call is an error: define the derivative of a function around
+    it with `custom_jvp` or `custom_vjp`.
 
     Parameters
     ----------

@@ -219,11 +219,73 @@ def test_runtime_calls_run_programs_where_they_are_awaited():
     subprocess.run([sys.executable, "-c", NESTED], check=True, timeout=120)
 
 
-def test_no_gradient_flows_through_a_runtime_call(compiler):
-    def f(x):
-        return x * nx.runtime_call(lambda v: v, x, x)
+def same(x):
+    return nx.runtime_call(lambda v: v, x, x)
 
-    assert nx.jit(nx.grad(f), compiler=compiler)(3.0).item() == 3.0
+
+def in_scan(x):
+    return nx.scan(lambda state, row: (same(state) * row, row), x, nx.ones(3))[0]
+
+
+def in_branch(x):
+    return nx.cond(x > 0, lambda: same(x), lambda: x)
+
+
+def in_while_loop(x):
+    return nx.while_loop(lambda y: y < 10.0, lambda y: same(y) * 2.0, x)
+
+
+DERIVATIVES = {
+    "grad": nx.grad,
+    "value_and_grad": nx.value_and_grad,
+    "jacobian": nx.jacobian,
+    "jacfwd": nx.jacfwd,
+    "jacrev": nx.jacrev,
+    "hessian": nx.hessian,
+    "vjp": lambda f: lambda x: nx.vjp(f, x)[1](1.0),
+    "jvp": lambda f: lambda x: nx.jvp(f, (x,), (1.0,)),
+    "linearize": lambda f: lambda x: nx.linearize(f, x)[1](1.0),
+}
+
+
+@pytest.mark.parametrize("function", [same, in_scan, in_while_loop, in_branch])
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+def test_a_derivative_through_a_runtime_call_is_an_error(derivative, function):
+    message = r"runtime_call: function: must have a derivative.*stop_grad.*custom_jvp"
+    with pytest.raises(nx.GradientError, match=message + r".*\(test_functions\.py:\d+\)"):
+        nx.jit(DERIVATIVES[derivative](function))(3.0)
+
+
+def test_a_runtime_call_without_a_derivative_is_a_constant_where_it_is_marked(compiler):
+    @nx.custom_jvp
+    def sine(x):
+        return nx.runtime_call(np.sin, x, x)
+
+    @sine.defjvp
+    def rule(primals, tangents):
+        return nx.cos(primals[0]) * tangents[0]
+
+    @nx.custom_vjp
+    def cosine(x):
+        return nx.runtime_call(np.cos, x, x)
+
+    cosine.defvjp(lambda x: (cosine(x), x), lambda x, change: (-nx.sin(x) * change,))
+    whole = nx.template((), "s32")
+    cases = [
+        (lambda x: x * same(nx.stop_grad(x)), 3.0),
+        (lambda x: x * nx.stop_grad(same(x)), 3.0),
+        (lambda x: x * same(nx.astype(x, "s32")), 3.0),
+        (lambda x: x * nx.runtime_call(lambda v: nx.astype(v, "s32"), whole, x), 3.0),
+        (lambda x: nx.where(same(x) > 0, 2 * x, x), 2.0),
+        (lambda x: nx.scan(lambda y, row: (sine(y) * row, row), x, nx.ones(1))[0], np.cos(3.0)),
+        (cosine, -np.sin(3.0)),
+    ]
+    for at, (function, expected) in enumerate(cases):
+        found = nx.jit(nx.grad(function), compiler=compiler)(3.0).item()
+        assert found == pytest.approx(expected, rel=1e-6), at
+        stages = nx.graph.split(nx.debug_expr(nx.grad(function))(3.0), lambda node: "before")
+        found = nx.graph.run(list(stages), 3.0, compiler=compiler).item()
+        assert found == pytest.approx(expected, rel=1e-6), at
 
 
 def test_an_exception_in_a_hook_reaches_the_caller(compiler):

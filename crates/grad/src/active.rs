@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use nxla_expr::{ExprId, Family, Graph, Op, Program, TensorType, Type};
+use nxla_expr::{ExprId, Family, Graph, Op, Program, Type};
 
 use crate::rules;
 
@@ -58,15 +58,14 @@ impl Active {
         }
         if op.family() == Family::Control {
             let inputs: Vec<bool> = operands.iter().map(|&id| self.contains(id)).collect();
-            let parts = rules::control::active_parts(op, &inputs);
+            let parts = rules::control::active_parts(graph, op, operands, &inputs);
             let any = parts.contains(&true);
             self.parts.insert(id, parts.into());
             return any;
         }
         if let (Op::Factorize(_), Type::Tuple(types)) = (op, graph.ty(id)) {
             // Row permutations are integers and piecewise constant, so they have no derivative.
-            let smooth = |ty: &TensorType| ty.dtype.is_float() || ty.dtype.is_complex();
-            self.parts.insert(id, types.iter().map(smooth).collect());
+            self.parts.insert(id, types.iter().map(|ty| rules::is_continuous(ty.dtype)).collect());
             return true;
         }
         (0..operands.len()).any(|position| {

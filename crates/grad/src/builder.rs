@@ -20,6 +20,14 @@ pub(crate) fn full(graph: &mut Graph, value: f64, dtype: DType, shape: &Shape) -
     graph.constant(Scalar::Float(value), TensorType::new(dtype, shape.clone()))
 }
 
+/// Returns whether `x` is a constant whose elements are all zero.
+pub(crate) fn is_zero(graph: &Graph, x: ExprId) -> bool {
+    match graph.op(x) {
+        Op::Constant(constant) => constant.value.is_zero(),
+        _ => false,
+    }
+}
+
 /// Multiplies `x` by a scalar.
 pub(crate) fn scale(graph: &mut Graph, x: ExprId, factor: f64) -> Result<ExprId> {
     let factor = scalar(graph, factor, graph.dtype(x))?;
@@ -216,12 +224,8 @@ pub(crate) fn dilated_size(size: usize, step: usize) -> usize {
 pub(crate) fn accumulate(graph: &mut Graph, sum: ExprId, part: ExprId) -> Result<ExprId> {
     let fits = graph.ty(sum) == graph.ty(part);
     let operands: Operands = graph.operands(part).into();
-    let is_zero = |id: ExprId| match graph.op(id) {
-        Op::Constant(constant) => constant.value.is_zero(),
-        _ => false,
-    };
     match graph.op(part).clone() {
-        Op::PutSlice(starts) if fits && is_zero(operands[0]) => {
+        Op::PutSlice(starts) if fits && is_zero(graph, operands[0]) => {
             let lengths: Axes = graph.shape(operands[1]).as_slice().into();
             let strides = vec![1; lengths.len()].into();
             let slice = Slice { starts: starts.clone(), lengths, strides };
@@ -232,7 +236,7 @@ pub(crate) fn accumulate(graph: &mut Graph, sum: ExprId, part: ExprId) -> Result
             let written: Operands = [sum, grown].into_iter().chain(dynamic).collect();
             graph.make(Op::PutSlice(starts), &written)
         }
-        Op::IndexedAdd(axes) if fits && is_zero(operands[0]) => {
+        Op::IndexedAdd(axes) if fits && is_zero(graph, operands[0]) => {
             graph.make(Op::IndexedAdd(axes), &[sum, operands[1], operands[2]])
         }
         _ => graph.add(sum, part),

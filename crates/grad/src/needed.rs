@@ -62,7 +62,7 @@ impl NeededTangents {
         }
         let asked: Vec<bool> = if op.family() == Family::Control {
             let parts = self.parts(id, graph.ty(id).parts().len());
-            rules::control::needed_operands(op, &parts)
+            rules::control::needed_operands(graph, op, operands, &parts)
         } else {
             (0..operands.len()).map(|at| rules::carries(graph, op, operands, at)).collect()
         };

@@ -15,8 +15,8 @@ use nxla_runtime::{Differentiated, Operand, values_and_gradients};
 /// be a container.
 ///
 /// **If the value is not a scalar, the sum of its elements is differentiated.** If the argument has an
-/// integer dtype, the gradient is `f32`. If `function` calls [`runtime_call`](crate::runtime_call)
-/// without a derivative of its own, the gradient through the call is zero.
+/// integer dtype, the gradient is `f32`. A gradient through a
+/// [`runtime_call`](crate::runtime_call) without a custom rule around the call is an error.
 ///
 /// The result can be jitted, called inside another function, or differentiated once more. Values that the
 /// function captures are constant.

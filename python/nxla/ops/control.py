@@ -268,9 +268,13 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
     """Call a Python function while the program runs, and use its results.
 
     The function is called each time the program reaches the call, in order with other calls and
-    hooks. Calls are never dropped or merged. The call has no gradient, and XLA waits for the
-    result. The function may run programs on the calling thread. XLA programs then run on another
-    client of the plugin, because all threads of the waiting client may be in use.
+    hooks. Calls are never dropped or merged, and XLA waits for the result. The function may run
+    programs on the calling thread. XLA programs then run on another client of the plugin, because
+    all threads of the waiting client may be in use.
+
+    A derivative that flows through the call is an error: apply `nxla.stop_grad` to the arguments,
+    or define the derivative of a function around the call with `nxla.custom_jvp` or
+    `nxla.custom_vjp`.
 
     Parameters
     ----------

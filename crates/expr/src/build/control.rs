@@ -245,8 +245,8 @@ impl Graph {
     /// Calls a host function on values whenever they are computed, and returns its results, which
     /// must have these types.
     ///
-    /// Like a hook, the call is never merged, dropped, or moved past another hook. No gradient
-    /// flows through it.
+    /// Like a hook, the call is never merged, dropped, or moved past another hook. A derivative
+    /// that flows through it is an error.
     ///
     /// # Errors
     /// Returns an error if there are no results.

@@ -5,53 +5,68 @@ pub(super) mod cond;
 mod forward;
 pub(super) mod while_loop;
 
-use nxla_expr::{Block, BlockKind, ExprId, Metadata, Op, Program, RuleFor};
+use nxla_expr::{Block, BlockKind, ExprId, Graph, HookOp, Metadata, Op, Program, RuleFor};
 
 use crate::active::{active_outputs, mark_active_states};
-use crate::builder::{broadcast, cast, full};
-use crate::error::Result;
+use crate::builder::{broadcast, cast, full, is_zero};
+use crate::error::{GradError, Result};
 use crate::region::{Backward, Hooks, splice};
 use crate::reverse::{ReversePass, Visit};
+use crate::rules::is_continuous;
 use crate::transpose::{Linear, transpose};
 
 pub(crate) use forward::{jvp, needed_operands};
 
+/// The error of a runtime call through which a derivative flows.
+const NO_DERIVATIVE: &str = "function: must have a derivative, which flows through the call; got a \
+                             host function without one; apply stop_grad to the arguments, or \
+                             define a derivative with custom_jvp or custom_grad";
+
 /// Returns for each result of an op whether it depends on the marked operands differentiably.
-pub(crate) fn active_parts(op: &Op, operands: &[bool]) -> Vec<bool> {
+pub(crate) fn active_parts(
+    graph: &Graph,
+    op: &Op,
+    operands: &[ExprId],
+    active: &[bool],
+) -> Vec<bool> {
     match op {
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => vec![false],
         Op::Metadata(metadata) => {
-            let results = metadata.custom_grad.as_ref().map_or(operands.len(), |it| it.outputs);
+            let results = metadata.custom_grad.as_ref().map_or(active.len(), |it| it.outputs);
             match &metadata.custom_grad {
                 _ if metadata.stop_grad => vec![false; results],
                 Some(custom) => {
-                    vec![operands[custom.declared_inputs()].contains(&true); results]
+                    vec![active[custom.declared_inputs()].contains(&true); results]
                 }
-                None => operands.to_vec(),
+                None => active.to_vec(),
             }
         }
         Op::Cond(cond) => {
             let branches = cond.clauses.iter().map(|(_, body)| body).chain([&cond.otherwise]);
-            branches.map(|body| active_outputs(body, operands)).fold(Vec::new(), |any, active| {
+            branches.map(|body| active_outputs(body, active)).fold(Vec::new(), |any, more| {
                 if any.is_empty() {
-                    active
+                    more
                 } else {
-                    any.iter().zip(active).map(|(a, b)| a | b).collect()
+                    any.iter().zip(more).map(|(a, b)| a | b).collect()
                 }
             })
         }
         Op::While(op) => {
-            let mut inputs = operands.to_vec();
+            let mut inputs = active.to_vec();
             mark_active_states(&op.body, op.state, &mut inputs);
             inputs.truncate(op.state);
             inputs
         }
-        // The derivative of a host function is unknown, so its results are constants.
+        // The rule of a runtime call rejects it; see `carries` in the parent module.
         Op::Hook(hook) => match &hook.results {
-            Some(results) => vec![false; results.len()],
-            None => operands.to_vec(),
+            Some(results) => {
+                let mut operands = operands.iter().zip(active);
+                let varies = operands.any(|(&id, &it)| it && is_continuous(graph.dtype(id)));
+                results.iter().map(|ty| varies && is_continuous(ty.dtype)).collect()
+            }
+            None => active.to_vec(),
         },
-        Op::Block(block) => active_outputs(&block.body, operands),
+        Op::Block(block) => active_outputs(&block.body, active),
         Op::Elem(_) => unreachable!("a part is looked up in its tuple"),
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
@@ -77,9 +92,16 @@ pub(super) fn metadata(
     pass_through(pass, visit)
 }
 
-/// The results of a hook are its operands.
-pub(super) fn hook(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
-    pass_through(pass, visit)
+/// The results of a hook are its operands. The derivative of a runtime call is unknown, so a
+/// cotangent of its results is an error unless it is zero.
+pub(super) fn hook(pass: &mut ReversePass<'_>, visit: &Visit, hook: &HookOp) -> Result<()> {
+    if hook.results.is_none() {
+        return pass_through(pass, visit);
+    }
+    match pass.parts(visit)?.into_iter().flatten().all(|part| is_zero(pass.graph, part)) {
+        true => Ok(()),
+        false => Err(GradError::no_rule(pass.graph, visit.id, NO_DERIVATIVE)),
+    }
 }
 
 /// Passes the cotangent of each result to the operand at the same position.

@@ -15,6 +15,7 @@ mod reduce;
 mod window;
 
 use nxla_expr::{ExprId, Graph, Op};
+use nxla_tensor::DType;
 use smallvec::smallvec;
 
 use crate::error::Result;
@@ -66,6 +67,12 @@ pub(crate) fn carries(graph: &Graph, op: &Op, operands: &[ExprId], position: usi
     }
 }
 
+/// Returns whether values of a dtype vary continuously. The integer results of an op on floats, such
+/// as permutations, are piecewise constant.
+pub(crate) fn is_continuous(dtype: DType) -> bool {
+    dtype.is_float() || dtype.is_complex()
+}
+
 /// Adds the contributions of a node to the cotangents of its operands.
 pub(crate) fn rule(pass: &mut ReversePass<'_>, visit: &Visit, op: &Op) -> Result<()> {
     match op {
@@ -106,7 +113,7 @@ pub(crate) fn rule(pass: &mut ReversePass<'_>, visit: &Visit, op: &Op) -> Result
         Op::Metadata(metadata) => control::metadata(pass, visit, metadata),
         Op::Cond(op) => control::cond::rule(pass, visit, op),
         Op::While(op) => control::while_loop::rule(pass, visit, op),
-        Op::Hook(_) => control::hook(pass, visit),
+        Op::Hook(hook) => control::hook(pass, visit, hook),
         Op::Block(block) => control::block(pass, visit, block),
     }
 }

@@ -192,8 +192,10 @@ pub fn print_value<C: Container>(value: C, label: &str) -> C {
 /// Calls a host function with a container of values whenever they are computed, and returns its
 /// results: tensors of the types in `results`.
 ///
-/// Like a hook, a call is never merged, dropped, or moved past a hook. No gradient flows through
-/// it.
+/// Like a hook, a call is never merged, dropped, or moved past a hook. A derivative that flows
+/// through the call is an error: apply [`stop_grad`](crate::Expr::stop_grad) to the arguments, or
+/// define a derivative with [`custom_jvp`](crate::custom_jvp) or
+/// [`custom_grad`](crate::custom_grad).
 ///
 /// ```
 /// use nxla::{DType, Error, Expr, Tensor, TensorType, jit, runtime_call};

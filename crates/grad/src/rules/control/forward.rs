@@ -10,17 +10,23 @@ use nxla_expr::{
 use nxla_tensor::DType;
 
 use crate::active::mark_active_states;
-use crate::builder::{self, full};
-use crate::error::Result;
+use crate::builder::{self, full, is_zero};
+use crate::error::{GradError, Result};
 use crate::forward::{
     Dual, Duals, Tangents, jvp_program, make_without_tangents, values, with_tangents,
 };
 use crate::needed::{needed_inputs, needed_loop_inputs};
 use crate::region::{Hooks, cotangent_dtype, splice};
+use crate::rules::is_continuous;
 use crate::transpose::{Linear, transpose};
 
-/// Returns for each operand whether the marked results need its tangent.
-pub(crate) fn needed_operands(op: &Op, results: &[bool]) -> Vec<bool> {
+/// Returns for each operand of an op whether the marked results need its tangent.
+pub(crate) fn needed_operands(
+    graph: &Graph,
+    op: &Op,
+    operands: &[ExprId],
+    results: &[bool],
+) -> Vec<bool> {
     match op {
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => Vec::new(),
         Op::Metadata(metadata) if metadata.stop_grad => vec![false; results.len()],
@@ -48,8 +54,14 @@ pub(crate) fn needed_operands(op: &Op, results: &[bool]) -> Vec<bool> {
             asked[..op.state].copy_from_slice(&states);
             asked
         }
-        Op::Hook(hook) if hook.results.is_some() => Vec::new(),
-        Op::Hook(_) => results.to_vec(),
+        Op::Hook(hook) => match &hook.results {
+            Some(types) => {
+                let needs =
+                    types.iter().zip(results).any(|(ty, &it)| it && is_continuous(ty.dtype));
+                operands.iter().map(|&id| needs && is_continuous(graph.dtype(id))).collect()
+            }
+            None => results.to_vec(),
+        },
         Op::Block(block) => needed_inputs(&block.body, results),
         Op::Elem(_) => unreachable!("a tuple element takes the tangent of its tuple"),
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
@@ -65,7 +77,7 @@ pub(crate) fn jvp(graph: &mut Graph, op: &Op, operands: &[Dual], asked: &[bool])
         Op::Metadata(metadata) => jvp_metadata(graph, op, metadata, operands),
         Op::Cond(cond) => jvp_cond(graph, cond, operands, asked),
         Op::While(op) => jvp_loop(graph, op, operands, asked),
-        Op::Hook(hook) => jvp_hook(graph, op, hook, operands),
+        Op::Hook(hook) => jvp_hook(graph, op, hook, operands, asked),
         Op::Block(block) => jvp_block(graph, op, block, operands, asked),
         Op::Elem(_) => unreachable!("the forward pass selects tuple elements itself"),
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
@@ -119,12 +131,25 @@ fn jvp_custom(graph: &mut Graph, op: &Op, custom: &CustomGrad, operands: &[Dual]
     with_tangents(graph, node, found)
 }
 
-/// A hook receives the values, and their tangents are passed on. The results of a host function
-/// have no tangents, because its derivative is unknown.
-fn jvp_hook(graph: &mut Graph, op: &Op, hook: &HookOp, operands: &[Dual]) -> Result<Duals> {
-    match hook.results {
-        Some(_) => make_without_tangents(graph, op, operands),
-        None => pass_through(graph, op, operands),
+/// A hook receives the values, and their tangents are passed on. The derivative of a runtime call
+/// is unknown, so a tangent of an operand is an error unless it is zero or no result needs it.
+fn jvp_hook(
+    graph: &mut Graph,
+    op: &Op,
+    hook: &HookOp,
+    operands: &[Dual],
+    asked: &[bool],
+) -> Result<Duals> {
+    let Some(types) = &hook.results else { return pass_through(graph, op, operands) };
+    let needed = types.iter().zip(asked).any(|(ty, &asked)| asked && is_continuous(ty.dtype));
+    let varies = operands.iter().any(|operand| {
+        let is_changed = operand.tangent.is_some_and(|tangent| !is_zero(graph, tangent));
+        is_changed && is_continuous(graph.dtype(operand.value))
+    });
+    let node = graph.make(op.clone(), &values(operands))?;
+    match needed && varies {
+        true => Err(GradError::no_rule(graph, node, super::NO_DERIVATIVE)),
+        false => with_tangents(graph, node, Tangents::new()),
     }
 }
 
@@ -157,7 +182,8 @@ fn jvp_checkpoint(
     operands: &[Dual],
     asked: &[bool],
 ) -> Result<Duals> {
-    let tangents = received_tangents(graph, operands, &needed_operands(op, asked));
+    let needed = needed_operands(graph, op, &values(operands), asked);
+    let tangents = received_tangents(graph, operands, &needed);
     let inputs = Inputs::new(block.body.inputs(), 0, &tangents);
     let mut inside = Graph::with_options(graph.options());
     let parameters = inputs.parameters(&mut inside);
@@ -315,7 +341,8 @@ fn results(graph: &mut Graph, node: ExprId, marked: &[bool]) -> Result<Duals> {
 /// that only another branch has.
 fn jvp_cond(graph: &mut Graph, cond: &Cond, operands: &[Dual], asked: &[bool]) -> Result<Duals> {
     let op = Op::Cond(Arc::new(cond.clone()));
-    let tangents = received_tangents(graph, operands, &needed_operands(&op, asked));
+    let needed = needed_operands(graph, &op, &values(operands), asked);
+    let tangents = received_tangents(graph, operands, &needed);
     let inputs = Inputs::new(cond.otherwise.inputs(), 0, &tangents);
     let bodies = cond.clauses.iter().map(|(_, body)| body).chain([&cond.otherwise]);
     let mut branches = Vec::with_capacity(cond.clauses.len() + 1);
