@@ -54,8 +54,7 @@ class Observer:
         misses: int,
         captured: list[tuple[str, int, str | None]],
     ) -> None:
-        for ty, size, line in captured:
-            self._warn_of_capture(ty, size, line)
+        self._warn_of_captures(captured)
         if self._max_compiles is None:
             return
         found = _described(args, kwargs or {})
@@ -117,19 +116,28 @@ class Observer:
             self._name, seconds,
         )  # fmt: skip
 
-    def _warn_of_capture(self, ty: str, size: int, line: str | None) -> None:
+    def _warn_of_captures(self, captured: list[tuple[str, int, str | None]]) -> None:
+        """Warn once about the large captured tensors that no earlier warning contains."""
         with self._lock:
-            if (ty, line) in self._warned:
-                return
-            self._warned.add((ty, line))
+            new = [each for each in captured if (each[0], each[2]) not in self._warned]
+            self._warned.update((ty, line) for ty, _, line in new)
+        if not new:
+            return
+        ty, _, line = max(new, key=lambda each: each[1])
         where = "" if line is None else f" at {line}"
-        warnings.warn(
-            f"{self._name}: the tensor {ty} of {_bytes(size)}, which the function uses{where} and "
-            "does not take as an argument, becomes a hidden input; pass it as an argument to say "
-            "so, and to be able to change it",
-            CaptureWarning,
-            stacklevel=3,
+        size = _bytes(sum(size for _, size, _ in new))
+        message = (
+            f"{self._name}: the tensor {ty} of {size}, which the function uses{where} and does not "
+            "take as an argument, becomes a hidden input; pass it as an argument to say so, and to "
+            "be able to change it"
         )
+        if len(new) > 1:
+            message = (
+                f"{self._name}: {len(new)} tensors of {size}, which the function uses and does not "
+                f"take as arguments, become hidden inputs; the largest is {ty}{where}; pass them "
+                "as arguments to say so, and to be able to change them"
+            )
+        warnings.warn(message, CaptureWarning, stacklevel=3)
 
     def _message(self, count: int, last: dict[str, str] | None, found: dict[str, str]) -> str:
         text = f"{self._name}: compiled {count} times, max_compiles is {self._max_compiles}"

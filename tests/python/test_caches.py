@@ -1,6 +1,7 @@
 """Tests of the number of compilations and of the reports about them."""
 
 import logging
+import re
 import threading
 import warnings
 
@@ -199,6 +200,32 @@ def test_large_captured_tensors_become_inputs_with_a_warning(compiler):
         check_captured(compiler, fill)
     # The numbers are inputs of the program.
     assert misses() - before <= 1
+
+
+def test_the_large_tensors_of_one_function_share_a_warning(compiler):
+    weights = [nx.tensor(np.arange(size, dtype=np.float32)) for size in (1 << 16, 1 << 17)]
+    more = nx.tensor(np.arange(1 << 16, dtype=np.float64))
+
+    def f(x):
+        total = nx.sum(x)
+        for weight in weights:
+            total = total + nx.sum(weight) * 0.0
+        return total if x.dtype == nx.float32 else total + nx.sum(more)
+
+    g = nx.jit(f, compiler=compiler)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        g(1.0)
+        g(nx.ones(2))
+        g(nx.ones(2, "f64"))
+    texts = [str(warning.message) for warning in caught]
+    assert [warning.category for warning in caught] == [nx.CaptureWarning] * 2, texts
+    assert re.match(
+        r"f: 2 tensors of 768 KiB, .*become hidden inputs; the largest is f32\[131072\] at "
+        r"test_caches\.py:\d+; pass them as arguments",
+        texts[0],
+    )
+    assert texts[1].startswith("f: the tensor f64[65536] of 512 KiB")
 
 
 def check_captured(compiler, fill):
