@@ -79,7 +79,9 @@ def keyword_message(function: Callable[..., Any], keyword: str) -> str:
     if similar:
         return f"{message}; did you mean {similar[0]}=?"
     arguments = ", ".join(parameter.name for parameter in parameters)
-    return f"{message}; its arguments are {arguments}" if names else message
+    if names:
+        return f"{message}; its arguments are {arguments}"
+    return f"{message}; its arguments, by position, are {arguments or 'none'}"
 
 
 def _is_refused(function: Callable[..., Any], error: Exception) -> bool:

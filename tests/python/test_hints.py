@@ -49,6 +49,7 @@ KEY = nx.random.key(0)
         (lambda: nx.sum(X, axs=0), "did you mean axis="),
         (lambda: nx.scan(lambda c, x: (c, c), 0, lengths=3), "did you mean length="),
         (lambda: nx.sum(X, zzz=1), "its arguments are x, axis, dtype, keepdims$"),
+        (lambda: nx.exp(X, name="y"), "its arguments, by position, are x$"),
     ],
 )
 def test_arguments_of_other_libraries_have_hints(call, hint):
@@ -160,7 +161,7 @@ OPERANDS = {
     "stack": ([X],),
 }
 #: The keywords that element-wise functions of NumPy and PyTorch have.
-ELEMENT_WISE = ("dtype", "inplace", "order", "out", "where")
+ELEMENT_WISE = ("dtype", "inplace", "name", "order", "out", "where")
 
 
 def public_functions():

@@ -98,10 +98,19 @@ def test_norms_of_vectors_of_one_number_are_its_size():
     assert np.array_equal(np.asarray(found), np.sqrt(np.square(x)))
 
 
-def test_wrong_norms():
-    x = matrices(2, 3, 4)
-    with pytest.raises(nx.ShapeError, match=r"axis: must be in range for .*; got 3"):
-        nx.linalg.vector_norm(x, axis=3)
+def test_wrong_norms(monkeypatch):
+    x = nx.tensor(matrices(2, 3, 4))
+    for axis in (3, -4, (0, 3), "rows"):
+        with pytest.raises(nx.ShapeError, match=r"^vector_norm: axis: must be an axis of shape"):
+            nx.linalg.vector_norm(x, axis=axis)
+    for axis in ((0, 0), (0, -3)):
+        with pytest.raises(nx.ShapeError, match=r"^vector_norm: axes: must be distinct; got \(0"):
+            nx.linalg.vector_norm(x, axis=axis)
+    with pytest.raises(nx.ArgumentError, match=r"^vector_norm: axis: .*int or a name; got float"):
+        nx.linalg.vector_norm(x, axis=1.0)
+    # The check of the axes does not compute a sum.
+    monkeypatch.setattr(nx._core, "sum", None)
+    assert nx.linalg.vector_norm(x, axis=1).shape == (2, 4)
 
 
 @pytest.mark.parametrize("shapes", [((3, 3), (3,)), ((3, 3), (3, 2)), ((2, 3, 3), (2, 3, 2))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nxla import _core, _hints, tree
 from nxla._values import as_tensor
-from nxla.errors import ShapeError
+from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ def axis_index(x: TensorLike, axis: Axis, /) -> int:
     ------
     ShapeError
         If the axis does not exist.
+    ArgumentError
+        If `axis` is neither an integer nor a name.
 
     Examples
     --------
@@ -39,6 +41,8 @@ def axis_index(x: TensorLike, axis: Axis, /) -> int:
     if isinstance(axis, str):
         if axis in x.names:
             return x.names.index(axis)
+    elif not hasattr(axis, "__index__"):
+        raise ArgumentError(f"axis: must be an int or a name; got {type(axis).__name__}")
     elif -x.ndim <= axis < x.ndim:
         return axis % x.ndim
     raise ShapeError(f"axis: must be an axis of shape {x.shape} with names {x.names}; got {axis!r}")

@@ -53,11 +53,12 @@ type Rejected<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 fn reject(
     py: Python<'_>,
     function: &str,
-    [dtype, inplace, order, out, r#where]: [Rejected<'_, '_>; 5],
+    [dtype, inplace, name, order, out, r#where]: [Rejected<'_, '_>; 6],
 ) -> PyResult<()> {
     let keywords = [
         ("dtype", dtype),
         ("inplace", inplace),
+        ("name", name),
         ("order", order),
         ("out", out),
         ("where", r#where),
@@ -81,18 +82,21 @@ macro_rules! function_of_one {
         #[pyfunction]
         #[pyo3(
             name = $public,
-            signature = (x, /, *, dtype=None, inplace=None, order=None, out=None, r#where=None),
+            signature = (
+                x, /, *, dtype=None, inplace=None, name=None, order=None, out=None, r#where=None
+            ),
             text_signature = None
         )]
         fn $method(
             x: &Bound<'_, PyAny>,
             dtype: Rejected<'_, '_>,
             inplace: Rejected<'_, '_>,
+            name: Rejected<'_, '_>,
             order: Rejected<'_, '_>,
             out: Rejected<'_, '_>,
             r#where: Rejected<'_, '_>,
         ) -> PyResult<Py<PyAny>> {
-            reject(x.py(), $public, [dtype, inplace, order, out, r#where])?;
+            reject(x.py(), $public, [dtype, inplace, name, order, out, r#where])?;
             ($apply)(x.py(), &[Value::of(x, $public)?])
         }
     };
@@ -121,7 +125,10 @@ macro_rules! function_of_two {
         #[pyfunction]
         #[pyo3(
             name = $public,
-            signature = (x, y, /, *, dtype=None, inplace=None, order=None, out=None, r#where=None),
+            signature = (
+                x, y, /, *, dtype=None, inplace=None, name=None, order=None, out=None,
+                r#where=None
+            ),
             text_signature = None
         )]
         fn $method(
@@ -129,11 +136,12 @@ macro_rules! function_of_two {
             y: &Bound<'_, PyAny>,
             dtype: Rejected<'_, '_>,
             inplace: Rejected<'_, '_>,
+            name: Rejected<'_, '_>,
             order: Rejected<'_, '_>,
             out: Rejected<'_, '_>,
             r#where: Rejected<'_, '_>,
         ) -> PyResult<Py<PyAny>> {
-            reject(x.py(), $public, [dtype, inplace, order, out, r#where])?;
+            reject(x.py(), $public, [dtype, inplace, name, order, out, r#where])?;
             ($apply)(x.py(), &pair([x, y], $public, role!($class))?)
         }
     };

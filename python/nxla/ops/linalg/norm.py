@@ -41,9 +41,7 @@ def vector_norm(
     """
     x = as_tensor(x)
     rank = len(x.shape)
-    if axis is not None:
-        _core.sum(x, axis=axis)  # Rejects invalid axes.
-    axes = tuple(sorted(_positions(x, axis)))
+    axes = tuple(sorted(_positions("vector_norm", x, axis)))
     kept = [at for at in range(rank) if at not in axes]
     rows = _core.permute_dims(x, [*kept, *axes]) if axes != tuple(range(rank))[-len(axes) :] else x
     rows = _core.reshape(rows, [*(x.shape[at] for at in kept), -1])
