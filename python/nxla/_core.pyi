@@ -2209,7 +2209,9 @@ def random_normal(
 ) -> list[Tensor]:
     """Normal floats."""
 
-def random_shuffle(key: TensorLike, x: TensorLike, axis: Axis, independent: bool) -> list[Tensor]:
+def random_shuffle(
+    function: str, key: TensorLike, x: TensorLike, axis: Axis, independent: bool
+) -> list[Tensor]:
     """A tensor with entries in another order, and the next key."""
 
 def random_split(key: TensorLike, parts: int) -> Tensor:

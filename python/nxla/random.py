@@ -645,7 +645,7 @@ def shuffle(
     >>> x.tolist()
     [2, 7, 9, 6, 0, 8, 1, 3, 4, 5]
     """
-    shuffled, following = _core.random_shuffle(key, x, axis, independent)
+    shuffled, following = _core.random_shuffle("shuffle", key, x, axis, independent)
     return Sample(shuffled, following)
 
 

@@ -1,6 +1,7 @@
 """Argument orders of random functions, and the named pair that they return."""
 
 import inspect
+import re
 
 import pytest
 
@@ -131,3 +132,43 @@ def test_functions_refuse_a_sample(name, mode):
 
     with pytest.raises((nx.ArgumentError, TypeError), match=r"Sample\(value, key\)"):
         (nx.jit(call) if mode == "jit" else call)(KEY)
+
+
+#: The further arguments of each function of `nx.random`, besides its key.
+ARGUMENTS = {
+    "beta": (1.0, 1.0),
+    "binomial": (3, 0.5),
+    "categorical": ([0.5, 0.5],),
+    "choice": ([1, 2],),
+    "dirichlet": ([1.0, 2.0],),
+    "fold_in": (1,),
+    "gamma": (1.0,),
+    "multinomial": (3, [0.5, 0.5]),
+    "multivariate_normal": ([0.0], [[1.0]]),
+    "permutation": ([1, 2],),
+    "poisson": (1.0,),
+    "randint": (0, 3),
+    "shuffle": ([1, 2],),
+    "student_t": (3.0,),
+    "truncated_normal": (0.0, 1.0),
+}
+#: The functions that take a key.
+WITH_KEY = sorted(set(nx.random.__all__) - {"Sample", "key"})
+
+
+@pytest.mark.parametrize("name", [*WITH_KEY, "dropout", "dropout_split"])
+def test_the_error_of_a_wrong_key_names_the_function_that_was_called(name):
+    is_dropout = name.startswith("dropout")
+    function = getattr(nx.nn if is_dropout else nx.random, name)
+    more = (nx.ones(2), 0.5) if is_dropout else ARGUMENTS.get(name.removesuffix("_split"), ())
+    keys = [(nx.ones(3), "f32[3]"), (3, "s32"), (nx.tensor([1, 2]), "s32[2]")]
+    for key, ty in keys:
+        message = f"{name}: key: expected a key, which is u32[2]; got {ty}"
+        for call in (
+            lambda key=key: function(key, *more),
+            nx.jit(lambda key=key: function(key, *more)),
+        ):
+            with pytest.raises(nx.ShapeError, match="^" + re.escape(message)):
+                call()
+    with pytest.raises(nx.NxlaError, match=f"^{name}: .*got str"):
+        function("key", *more)

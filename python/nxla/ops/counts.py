@@ -6,7 +6,7 @@ import math
 
 from nxla import _core, _hints
 from nxla._sample import Sample, refuse_shape
-from nxla._values import as_tensor, as_tensors
+from nxla._values import as_tensors
 from nxla.errors import DTypeError, ShapeError
 from nxla.ops.loops import scan, while_loop
 from nxla.ops.movement import moveaxis
@@ -124,10 +124,8 @@ def _reals(op: str, *parameters: TensorLike) -> list[Tensor]:
     return tensors
 
 
-def _draws(
-    name: str, static: tuple[Any, ...], key: TensorLike, draw: Any, *operands: Tensor
-) -> Sample:
-    """Draw with one half of a key, and return the other half as the next key.
+def _draws(name: str, static: tuple[Any, ...], key: Tensor, draw: Any, *operands: Tensor) -> Sample:
+    """Draw with one half of a checked key, and return the other half as the next key.
 
     `static` has the values that `draw` uses besides its arguments.
     """
@@ -136,8 +134,17 @@ def _draws(
         keys = _core.random_split(key, 2)
         return draw(keys[1], *operands), keys[0]
 
-    found = _traced(both, name, as_tensor(key), *operands, key=(name, *static))
+    found = _traced(both, name, key, *operands, key=(name, *static))
     return Sample(*found)
+
+
+def _checked_key(name: str, key: TensorLike) -> Tensor:
+    """Return a key as a tensor; an error names the function that the user called."""
+    (found,) = as_tensors(name, key)
+    if found.shape != (2,) or found.dtype != _core.u32:
+        ty = str(found.dtype) + "".join(f"[{size}]" for size in found.shape)
+        raise ShapeError(f"{name}: key: expected a key, which is u32[2]; got {ty}")
+    return found
 
 
 def _shape_of(name: str, shape: Shape | None, *shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -211,6 +218,7 @@ def binomial(
     >>> 24.5 < nx.mean(x).item() < 25.5
     True
     """
+    key = _checked_key("binomial", key)
     refuse_shape("binomial", "p", p)
     parameters = _reals("binomial", n, p)
     wanted = _shape_of("binomial", shape, *(x.shape for x in parameters))
@@ -239,7 +247,7 @@ def binomial_split(
     >>> nx.random.binomial_split(nx.random.key(0), 10, 1.0, shape=2).tolist()
     [10, 10]
     """
-    return binomial(key, n, p, shape, dtype).value
+    return binomial(_checked_key("binomial_split", key), n, p, shape, dtype).value
 
 
 def multinomial(
@@ -285,6 +293,7 @@ def multinomial(
     >>> x.shape, nx.sum(x, axis=1).tolist()
     ((4, 3), [10, 10, 10, 10])
     """
+    key = _checked_key("multinomial", key)
     trials, shares = _reals("multinomial", n, p)
     if shares.ndim == 0 or shares.shape[-1] == 0:
         raise ShapeError(f"multinomial: p: must have categories; got shape {shares.shape}")
@@ -328,7 +337,7 @@ def multinomial_split(
     >>> nx.random.multinomial_split(nx.random.key(0), 5, [0.0, 1.0]).tolist()
     [0, 5]
     """
-    return multinomial(key, n, p, shape, dtype).value
+    return multinomial(_checked_key("multinomial_split", key), n, p, shape, dtype).value
 
 
 def student_t(
@@ -370,6 +379,7 @@ def student_t(
     >>> abs(nx.mean(x).item()) < 0.2
     True
     """
+    key = _checked_key("student_t", key)
     refuse_shape("student_t", "df", df)
     (freedom,) = _reals("student_t", df)
     wanted = _shape_of("student_t", shape, freedom.shape)
@@ -407,7 +417,7 @@ def student_t_split(
     >>> nx.random.student_t_split(nx.random.key(0), 5.0, shape=3).shape
     (3,)
     """
-    return student_t(key, df, shape, dtype).value
+    return student_t(_checked_key("student_t_split", key), df, shape, dtype).value
 
 
 _hints.install(globals())

@@ -729,7 +729,7 @@ def permutation(
     """
     if isinstance(x, int):
         x = _core.iota((x,), None, "s32")
-    shuffled, following = _core.random_shuffle(key, x, axis, independent)
+    shuffled, following = _core.random_shuffle("permutation", key, x, axis, independent)
     return Sample(shuffled, following)
 
 

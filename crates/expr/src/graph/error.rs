@@ -171,6 +171,14 @@ impl ErrorKind {
     }
 }
 
+impl Error {
+    /// Names the function that the user called, which uses the operation of the error.
+    #[must_use]
+    pub fn in_function(self, function: impl Into<String>) -> Self {
+        Error { op: function.into(), ..self }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.op, self.kind)?;

@@ -16,6 +16,7 @@ use nxla_tensor::DType;
 
 use super::axes::{Axis, Over};
 use super::methods;
+use super::random::draw_with;
 
 /// Generates activation functions without options.
 macro_rules! activations {
@@ -297,8 +298,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn dropout(key, x; rate: f64) two |graph| {
-        let (next, key) = graph.random_next(key)?;
-        graph.dropout(key, x, rate).map(|kept| (kept, next))
+        draw_with(graph, "dropout", key, |graph, key| graph.dropout(key, x, rate))
     };
 
     /// Normalizes elements along these axes to mean 0 and variance 1.

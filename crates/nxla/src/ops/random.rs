@@ -14,13 +14,30 @@
 
 use std::ops::Range;
 
-use nxla_expr::ErrorKind;
 use nxla_expr::build::{Choice, Covariance, Draw};
+use nxla_expr::{ErrorKind, ExprId, Graph};
 use nxla_tensor::Number;
 
 use super::axes::Axis;
 use super::{makers, methods};
 use crate::initializers::{Initializer, bound};
+
+/// Draws with one half of a key, and returns the other half too. An error names the function that
+/// the user called.
+pub(super) fn draw_with(
+    graph: &mut Graph,
+    function: &str,
+    key: ExprId,
+    build: impl FnOnce(&mut Graph, ExprId) -> nxla_expr::Result<ExprId>,
+) -> nxla_expr::Result<(ExprId, ExprId)> {
+    let halves = graph.random_next(key);
+    in_function(function, halves.and_then(|(next, key)| Ok((build(graph, key)?, next))))
+}
+
+/// Names the function that the user called in an error.
+fn in_function<T>(function: &str, result: nxla_expr::Result<T>) -> nxla_expr::Result<T> {
+    result.map_err(|error| error.in_function(function))
+}
 
 makers! {
     /// Returns the key of a seed.
@@ -47,7 +64,9 @@ methods! {
     /// assert_eq!((keys.dtype(), &keys.shape()[..]), (DType::U32, &[3usize, 2][..]));
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_split(key; parts: usize) one |graph| graph.random_split(key, parts);
+    fn random_split(key; parts: usize) one |graph| {
+        in_function("random_split", graph.random_split(key, parts))
+    };
 
     /// Returns a key for each of the integers `data`; equal integers have equal keys.
     ///
@@ -59,7 +78,9 @@ methods! {
     /// assert!(keys[..2] == keys[4..] && keys[..2] != keys[2..4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_fold_in(key, data) one |graph| graph.random_fold_in(key, data);
+    fn random_fold_in(key, data) one |graph| {
+        in_function("random_fold_in", graph.random_fold_in(key, data))
+    };
 
     /// Draws the first values of parameters with this key, `f32` by default; see
     /// [`initializers`](crate::initializers).
@@ -73,7 +94,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn initialize(key; initializer: Initializer, draw: Draw) one |graph| {
-        initializer.build(graph, key, &draw)
+        in_function("initialize", initializer.build(graph, key, &draw))
     };
 
     /// Draws floats with the uniform distribution on a range, and returns the next key. An empty
@@ -91,9 +112,10 @@ methods! {
             let why = format!("must have a start below its end; got {}..{}", range.start, range.end);
             return Err(ErrorKind::invalid("range", why).of("random_uniform").into());
         }
-        let (next, key) = graph.random_next(key)?;
-        let [low, high] = [bound(graph, range.start, &draw)?, bound(graph, range.end, &draw)?];
-        graph.random_uniform(key, low, high, &draw).map(|drawn| (drawn, next))
+        draw_with(graph, "random_uniform", key, |graph, key| {
+            let [low, high] = [bound(graph, range.start, &draw)?, bound(graph, range.end, &draw)?];
+            graph.random_uniform(key, low, high, &draw)
+        })
     };
 
     /// Draws floats of the normal distribution, and returns the next key.
@@ -106,9 +128,10 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_normal(key; mean: f64, deviation: f64, draw: Draw) two |graph| {
-        let (next, key) = graph.random_next(key)?;
-        let [mean, deviation] = [bound(graph, mean, &draw)?, bound(graph, deviation, &draw)?];
-        graph.random_normal(key, mean, deviation, &draw).map(|drawn| (drawn, next))
+        draw_with(graph, "random_normal", key, |graph, key| {
+            let [mean, deviation] = [bound(graph, mean, &draw)?, bound(graph, deviation, &draw)?];
+            graph.random_normal(key, mean, deviation, &draw)
+        })
     };
 
     /// Draws integers with the uniform distribution on a range, and returns the next key.
@@ -122,10 +145,11 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_integers(key; range: Range<i64>, draw: Draw) two |graph| {
-        let (next, key) = graph.random_next(key)?;
-        let low = graph.number(Number::Int(range.start.into()))?;
-        let high = graph.number(Number::Int(range.end.into()))?;
-        graph.random_integers(key, low, high, &draw).map(|drawn| (drawn, next))
+        draw_with(graph, "random_integers", key, |graph, key| {
+            let low = graph.number(Number::Int(range.start.into()))?;
+            let high = graph.number(Number::Int(range.end.into()))?;
+            graph.random_integers(key, low, high, &draw)
+        })
     };
 
     /// Draws floats of the standard Gumbel distribution, and returns the next key.
@@ -138,8 +162,9 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_gumbel(key; draw: Draw) two |graph| {
-        let (next, key) = graph.random_next(key)?;
-        graph.random_gumbel(key, &draw).map(|drawn| (drawn, next))
+        draw_with(graph, "random_gumbel", key, |graph, key| {
+            graph.random_gumbel(key, &draw)
+        })
     };
 
     /// Draws booleans that are true with the probability `p`, and returns the next key.
@@ -152,8 +177,9 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_bernoulli(key, p as parameter(draw); draw: Draw) two |graph| {
-        let (next, key) = graph.random_next(key)?;
-        graph.random_bernoulli(key, p, &draw).map(|drawn| (drawn, next))
+        draw_with(graph, "random_bernoulli", key, |graph, key| {
+            graph.random_bernoulli(key, p, &draw)
+        })
     };
 
     /// Draws floats of the exponential distribution with mean `scale`, and returns the next key.
@@ -166,8 +192,9 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_exponential(key, scale as parameter(draw); draw: Draw) two |graph| {
-        let (next, key) = graph.random_next(key)?;
-        graph.random_exponential(key, scale, &draw).map(|drawn| (drawn, next))
+        draw_with(graph, "random_exponential", key, |graph, key| {
+            graph.random_exponential(key, scale, &draw)
+        })
     };
 
     /// Draws floats of the Laplace distribution, and returns the next key.
@@ -181,8 +208,9 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_laplace(key, mean as parameter(draw), scale as parameter(draw); draw: Draw) two |graph| {
-        let (next, key) = graph.random_next(key)?;
-        graph.random_laplace(key, mean, scale, &draw).map(|drawn| (drawn, next))
+        draw_with(graph, "random_laplace", key, |graph, key| {
+            graph.random_laplace(key, mean, scale, &draw)
+        })
     };
 
     /// Draws floats of the standard normal distribution between two bounds, and returns the next
@@ -202,8 +230,9 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_truncated_normal(key, low as parameter(draw), high as parameter(draw); draw: Draw) two |graph| {
-        let (next, key) = graph.random_next(key)?;
-        graph.random_truncated_normal(key, low, high, &draw).map(|drawn| (drawn, next))
+        draw_with(graph, "random_truncated_normal", key, |graph, key| {
+            graph.random_truncated_normal(key, low, high, &draw)
+        })
     };
 
     /// Draws floats of the gamma distribution with shape `a`, and returns the next key.
@@ -216,8 +245,9 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_gamma(key, a as parameter(draw); draw: Draw) two |graph| {
-        let (next, key) = graph.random_next(key)?;
-        graph.random_gamma(key, a, &draw).map(|drawn| (drawn, next))
+        draw_with(graph, "random_gamma", key, |graph, key| {
+            graph.random_gamma(key, a, &draw)
+        })
     };
 
     /// Draws floats of the beta distribution, and returns the next key.
@@ -230,8 +260,9 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_beta(key, a as parameter(draw), b as parameter(draw); draw: Draw) two |graph| {
-        let (next, key) = graph.random_next(key)?;
-        graph.random_beta(key, a, b, &draw).map(|drawn| (drawn, next))
+        draw_with(graph, "random_beta", key, |graph, key| {
+            graph.random_beta(key, a, b, &draw)
+        })
     };
 
     /// Draws counts of the Poisson distribution, `s32` by default, and returns the next key.
@@ -244,8 +275,9 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_poisson(key, rate as parameter(draw); draw: Draw) two |graph| {
-        let (next, key) = graph.random_next(key)?;
-        graph.random_poisson(key, rate, &draw).map(|drawn| (drawn, next))
+        draw_with(graph, "random_poisson", key, |graph, key| {
+            graph.random_poisson(key, rate, &draw)
+        })
     };
 
     /// Draws vectors of the Dirichlet distribution along the last axis of `alpha`, and returns the
@@ -260,8 +292,9 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_dirichlet(key, alpha as parameter(draw); draw: Draw) two |graph| {
-        let (next, key) = graph.random_next(key)?;
-        graph.random_dirichlet(key, alpha, &draw).map(|drawn| (drawn, next))
+        draw_with(graph, "random_dirichlet", key, |graph, key| {
+            graph.random_dirichlet(key, alpha, &draw)
+        })
     };
 
     /// Draws indices along an axis of `logits` with probabilities proportional to their
@@ -276,9 +309,10 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_categorical(key, logits; axis: impl Into<Axis>, draw: Draw) two |graph| {
-        let axis = axis.into().of(graph, "categorical", logits)?;
-        let (next, key) = graph.random_next(key)?;
-        graph.random_categorical(key, logits, axis, &draw).map(|drawn| (drawn, next))
+        let axis = axis.into().of(graph, "random_categorical", logits)?;
+        draw_with(graph, "random_categorical", key, |graph, key| {
+            graph.random_categorical(key, logits, axis, &draw)
+        })
     };
 
     /// Draws vectors of a normal distribution, and returns the next key; `method` selects the
@@ -296,9 +330,9 @@ methods! {
     /// ```
     fn random_multivariate_normal(key, mean, covariance; method: Covariance, draw: Draw)
         two |graph| {
-            let (next, key) = graph.random_next(key)?;
-            let drawn = graph.random_multivariate_normal(key, mean, covariance, method, &draw);
-            drawn.map(|drawn| (drawn, next))
+            draw_with(graph, "random_multivariate_normal", key, |graph, key| {
+                graph.random_multivariate_normal(key, mean, covariance, method, &draw)
+            })
         };
 
     /// Shuffles the entries of `x` along an axis, and returns the next key.
@@ -312,8 +346,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_shuffle(key, x; axis: impl Into<Axis>, independent: bool) two |graph| {
-        let axis = axis.into().of(graph, "shuffle", x)?;
-        graph.random_shuffle(key, x, axis, independent)
+        let axis = axis.into().of(graph, "random_shuffle", x)?;
+        in_function("random_shuffle", graph.random_shuffle(key, x, axis, independent))
     };
 
     /// Draws samples of `x` with equal probabilities, and returns the next key.
@@ -328,7 +362,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_choice(key, x; choice: Choice) two |graph| {
-        graph.random_choice(key, x, None, choice)
+        in_function("random_choice", graph.random_choice(key, x, None, choice))
     };
 
     /// Draws samples of `x` with these probabilities, and returns the next key.
@@ -343,6 +377,6 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_weighted_choice(key, x, probabilities; choice: Choice) two |graph| {
-        graph.random_choice(key, x, Some(probabilities), choice)
+        in_function("random_weighted_choice", graph.random_choice(key, x, Some(probabilities), choice))
     };
 }

@@ -4,7 +4,9 @@ use std::cell::RefCell;
 
 use crate::common::{compilers, numbers};
 use nxla::prelude::*;
-use nxla::{Device, Draw, Error, ErrorClass, Options, cond, if_, runtime_call, when};
+use nxla::{
+    Choice, Covariance, Device, Draw, Error, ErrorClass, Options, cond, if_, runtime_call, when,
+};
 
 #[test]
 fn debug_of_an_error_is_its_message_and_alternate_debug_its_structure() {
@@ -113,6 +115,63 @@ fn an_empty_range_holds_no_random_numbers() {
         for error in [eager, traced.call(&key).unwrap_err().to_string()] {
             let start = "random_uniform: range: must have a start below its end; got ";
             assert!(error.starts_with(start), "{error}");
+        }
+    }
+}
+
+#[test]
+fn every_function_of_random_numbers_names_itself_for_a_wrong_key() {
+    let draw = || Draw::new([2]);
+    let choice = || Choice { samples: 2, axis: Some(0), replace: true };
+    macro_rules! errors {
+        ($($name:ident($($argument:expr),*);)*) => {
+            [$((
+                stringify!($name),
+                Tensor::from([1.0f32; 3]).$name($($argument),*).err().unwrap().to_string(),
+                jit(|key: Expr| drop(key.$name($($argument),*)))
+                    .call(Tensor::from([1.0f32; 3]))
+                    .unwrap_err()
+                    .to_string(),
+            )),*]
+        };
+    }
+    let cases = errors! {
+        random_split(2);
+        random_fold_in(3);
+        initialize(nxla::initializers::glorot_uniform(), Draw::new([2, 2]));
+        random_uniform(0.0..1.0, draw());
+        random_normal(0.0, 1.0, draw());
+        random_integers(0..3, draw());
+        random_gumbel(draw());
+        random_bernoulli(0.5, draw());
+        random_exponential(1.0, draw());
+        random_laplace(0.0, 1.0, draw());
+        random_truncated_normal(0.0, 1.0, draw());
+        random_gamma(1.0, draw());
+        random_beta(1.0, 1.0, draw());
+        random_poisson(1.0, draw());
+        random_dirichlet(Tensor::from([1.0f32, 2.0]), draw());
+        random_categorical(Tensor::from([1.0f32, 2.0]), 0, draw());
+        random_multivariate_normal(
+            Tensor::from([0.0f32]),
+            Tensor::from([[1.0f32]]),
+            Covariance::Cholesky,
+            draw()
+        );
+        random_shuffle(Tensor::from([1, 2]), 0, false);
+        random_choice(Tensor::from([1, 2]), choice());
+        random_weighted_choice(Tensor::from([1, 2]), Tensor::from([0.5f32, 0.5]), choice());
+        dropout(Tensor::from([1.0f32, 2.0]), 0.5);
+    };
+    let source = include_str!("../../src/ops/random.rs");
+    let methods = source.lines().filter_map(|line| line.trim().strip_prefix("fn "));
+    let with_key = methods.filter_map(|line| line.split_once("(key").map(|(name, _)| name));
+    let tested: Vec<&str> = cases.iter().map(|(name, ..)| *name).collect();
+    assert_eq!(with_key.collect::<Vec<_>>(), tested[..tested.len() - 1]);
+    for (name, eager, traced) in cases {
+        for error in [eager, traced] {
+            let start = format!("{name}: key: expected a key, which is u32[2]; got f32[3]");
+            assert!(error.starts_with(&start), "{name}: {error}");
         }
     }
 }

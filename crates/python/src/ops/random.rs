@@ -1,5 +1,7 @@
 //! Random numbers from keys.
 
+use std::borrow::Cow;
+
 use nxla_runtime::graph::build::{Choice, Covariance, Draw, check_integer_range};
 use nxla_runtime::graph::{ErrorKind, ExprId, Graph};
 use nxla_runtime::{DType, Number};
@@ -67,21 +69,49 @@ fn key_and_parameters(
     key.chain(values.into_iter().map(typed)).collect()
 }
 
-/// Draws with a key. With `advance` the key is split first, and the second half is returned.
-fn draw(
-    py: Python<'_>,
-    operands: &[Value],
+/// A function that draws from a distribution.
+pub(super) struct Drawing {
+    /// The name of the function, for its errors.
+    pub(super) function: Cow<'static, str>,
+    /// True if the function splits its key and returns the second half.
     advance: bool,
-    build: impl FnOnce(&mut Graph, ExprId, &[ExprId]) -> nxla_runtime::graph::Result<ExprId>,
-) -> PyResult<Parts> {
-    apply_parts(py, operands, |graph, ids| {
-        if !advance {
-            return one(build(graph, ids[0], &ids[1..]));
-        }
-        let (next, key) = graph.random_next(ids[0])?;
-        let drawn = build(graph, key, &ids[1..])?;
-        Ok(Ids::from_slice(&[drawn, next]))
-    })
+}
+
+impl Drawing {
+    /// Creates the function of a distribution. A function that does not split its key has the
+    /// ending `_split`, since its key has been split.
+    pub(super) fn new(distribution: &'static str, advance: bool) -> Self {
+        let function = match advance {
+            true => distribution.into(),
+            false => format!("{distribution}_split").into(),
+        };
+        Self { function, advance }
+    }
+
+    /// Draws with a key, the first operand.
+    pub(super) fn run(
+        &self,
+        py: Python<'_>,
+        operands: &[Value],
+        build: impl FnOnce(&mut Graph, ExprId, &[ExprId]) -> nxla_runtime::graph::Result<ExprId>,
+    ) -> PyResult<Parts> {
+        let run = |graph: &mut Graph, ids: &[ExprId]| {
+            if !self.advance {
+                return Ok(Ids::from_slice(&[build(graph, ids[0], &ids[1..])?]));
+            }
+            let (next, key) = graph.random_next(ids[0])?;
+            Ok(Ids::from_slice(&[build(graph, key, &ids[1..])?, next]))
+        };
+        apply_parts(py, operands, |graph, ids| Ok(in_function(&self.function, run(graph, ids))?))
+    }
+}
+
+/// Names the function that the user called in an error.
+fn in_function<T>(
+    function: &str,
+    result: nxla_runtime::graph::Result<T>,
+) -> nxla_runtime::graph::Result<T> {
+    result.map_err(|error| error.in_function(function))
 }
 
 /// Draws with the arguments that all distributions share.
@@ -122,8 +152,10 @@ macro_rules! distributions {
                 let check: Check = $check;
                 check($first, $second, attributes.dtype)?;
                 let parameters = [$first.clone(), $second.clone()];
-                let operands = key_and_parameters($name, key, &parameters, attributes.dtype)?;
-                draw(key.py(), &operands, advance, |graph, key, ids| {
+                let drawing = Drawing::new($name, advance);
+                let function = &drawing.function;
+                let operands = key_and_parameters(function, key, &parameters, attributes.dtype)?;
+                drawing.run(key.py(), &operands, |graph, key, ids| {
                     graph.$function(key, ids[0], ids[1], &attributes)
                 })
             }
@@ -149,9 +181,10 @@ fn random_gumbel(
     names: Option<NamesArg>,
     advance: bool,
 ) -> PyResult<Parts> {
-    let operand = Value::of(key, "gumbel")?;
+    let drawing = Drawing::new("gumbel", advance);
+    let operand = Value::of(key, &drawing.function)?;
     let attributes = draw_of(shape, dtype, names);
-    draw(key.py(), &[operand], advance, |graph, key, _| graph.random_gumbel(key, &attributes))
+    drawing.run(key.py(), &[operand], |graph, key, _| graph.random_gumbel(key, &attributes))
 }
 
 /// Multivariate normal vectors.
@@ -166,19 +199,20 @@ fn random_multivariate_normal(
     names: Option<NamesArg>,
     advance: bool,
 ) -> PyResult<Parts> {
-    const NAME: &str = "multivariate_normal";
+    let drawing = Drawing::new("multivariate_normal", advance);
+    let name = &*drawing.function;
     let method = match method {
         "cholesky" => Covariance::Cholesky,
         "eigh" => Covariance::Eigh,
         "svd" => Covariance::Svd,
         other => {
             let why = format!("method: must be \"cholesky\", \"eigh\" or \"svd\"; got {other:?}");
-            return Err(argument_error(NAME, why));
+            return Err(argument_error(name, why));
         }
     };
-    let operands = [Value::of(key, NAME)?, Value::of(mean, NAME)?, Value::of(covariance, NAME)?];
+    let operands = [Value::of(key, name)?, Value::of(mean, name)?, Value::of(covariance, name)?];
     let attributes = draw_of(shape, dtype, names);
-    draw(key.py(), &operands, advance, |graph, key, ids| {
+    drawing.run(key.py(), &operands, |graph, key, ids| {
         graph.random_multivariate_normal(key, ids[0], ids[1], method, &attributes)
     })
 }
@@ -186,15 +220,17 @@ fn random_multivariate_normal(
 /// A tensor with entries in another order, and the next key.
 #[pyfunction]
 fn random_shuffle(
+    function: &str,
     key: &Bound<'_, PyAny>,
     x: &Bound<'_, PyAny>,
     axis: Axis,
     independent: bool,
 ) -> PyResult<Parts> {
-    let operands = [Value::of(key, "shuffle")?, Value::of(x, "shuffle")?];
+    let operands = [Value::of(key, function)?, Value::of(x, function)?];
     apply_parts(key.py(), &operands, |graph, ids| {
-        let axis = axis.of(graph, "shuffle", ids[1])?;
-        many(graph.random_shuffle(ids[0], ids[1], axis, independent).map(<[ExprId; 2]>::from))
+        let axis = axis.of(graph, function, ids[1])?;
+        let shuffled = graph.random_shuffle(ids[0], ids[1], axis, independent);
+        many(in_function(function, shuffled).map(<[ExprId; 2]>::from))
     })
 }
 
@@ -258,8 +294,10 @@ fn random_from(
 ) -> PyResult<Parts> {
     let (name, draws) = distribution(name)?;
     let attributes = draw_of(shape, dtype, names);
-    let operands = key_and_parameters(name, key, &parameters, attributes.dtype)?;
-    draw(py, &operands, advance, |graph, key, ids| draws(graph, key, ids, &attributes))
+    let drawing = Drawing::new(name, advance);
+    let function = &drawing.function;
+    let operands = key_and_parameters(function, key, &parameters, attributes.dtype)?;
+    drawing.run(py, &operands, |graph, key, ids| draws(graph, key, ids, &attributes))
 }
 
 /// Categories by their logits.
@@ -273,14 +311,15 @@ fn random_categorical(
     names: Option<NamesArg>,
     advance: bool,
 ) -> PyResult<Parts> {
-    const NAME: &str = "categorical";
-    let logits = alone(Value::of(logits, NAME)?)?;
-    let operands = [Value::of(key, NAME)?, logits];
+    let drawing = Drawing::new("categorical", advance);
+    let name = &*drawing.function;
+    let logits = alone(Value::of(logits, name)?)?;
+    let operands = [Value::of(key, name)?, logits];
     let attributes = draw_of(shape, dtype, names);
-    draw(key.py(), &operands, advance, |graph, key, ids| {
+    drawing.run(key.py(), &operands, |graph, key, ids| {
         let Axis::Number(axis) = axis else {
             let axis = axis.of_type(graph.tensor_type(ids[0]));
-            let axis = axis.map_err(|why| graph.error(NAME, ErrorKind::invalid("axis", why)))?;
+            let axis = axis.map_err(|why| graph.error(name, ErrorKind::invalid("axis", why)))?;
             return graph.random_categorical(key, ids[0], axis, &attributes);
         };
         graph.random_categorical(key, ids[0], axis, &attributes)

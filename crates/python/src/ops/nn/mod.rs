@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use super::add_functions;
 use super::args::Axis;
 use super::declare::{Count, Positions, Signature, functions};
-use crate::apply::{apply_parts, many, one};
+use super::random::Drawing;
+use crate::apply::{apply_parts, many};
 use crate::dtype::DTypeArg;
 use crate::value::{FromPython, Value};
 
@@ -440,15 +441,9 @@ fn dropout_with(
     rate: f64,
     advance: bool,
 ) -> PyResult<Vec<Py<PyAny>>> {
-    let operands = [Value::of(key, "dropout")?, Value::of(x, "dropout")?];
-    apply_parts(key.py(), &operands, |graph, ids| {
-        if !advance {
-            return one(graph.dropout(ids[0], ids[1], rate));
-        }
-        let (next, key) = graph.random_next(ids[0])?;
-        let y = graph.dropout(key, ids[1], rate)?;
-        many(Ok::<_, nxla_runtime::Error>([y, next]))
-    })
+    let drawing = Drawing::new("dropout", advance);
+    let operands = [Value::of(key, &drawing.function)?, Value::of(x, &drawing.function)?];
+    drawing.run(key.py(), &operands, |graph, key, ids| graph.dropout(key, ids[0], rate))
 }
 
 /// The signatures of both files.
