@@ -10,6 +10,7 @@ use super::cursor::Cursor;
 use super::{builtin, vhlo};
 use crate::stablehlo::lexer::Lexer;
 use crate::stablehlo::syntax::{Attribute, Dense, Type};
+use crate::stablehlo::text::Resources;
 use crate::stablehlo::{MAX_DEPTH, attributes, literal, types};
 use crate::{ImportError, ImportErrorKind, Result};
 
@@ -22,13 +23,20 @@ const STRING_NODE: usize = 32;
 
 /// An attribute or type in the file.
 #[derive(Debug)]
-struct Entry<'a, T> {
+struct Entry<'a> {
     dialect: usize,
     content: Cursor<'a>,
     /// True if the dialect defines the encoding, false if the content is text.
     is_custom: bool,
-    /// The value and its number of nodes, after the first use.
-    known: Option<(T, usize)>,
+    /// The value and its number of nodes, after the first use. A type is an [`Attribute::Type`].
+    known: Option<(Attribute, usize)>,
+}
+
+/// The two tables of entries, which have separate indices.
+#[derive(Clone, Copy)]
+enum Table {
+    Attributes,
+    Types,
 }
 
 /// The tables of a file.
@@ -37,8 +45,8 @@ pub(super) struct Entries<'a> {
     pub(super) strings: Vec<&'a [u8]>,
     pub(super) dialects: Vec<&'a [u8]>,
     resources: Vec<&'a [u8]>,
-    attributes: Vec<Entry<'a, Attribute>>,
-    types: Vec<Entry<'a, Type>>,
+    attributes: Vec<Entry<'a>>,
+    types: Vec<Entry<'a>>,
     /// The names of the source files, by the number of the string.
     files: BTreeMap<usize, Arc<str>>,
     /// The number of nodes that may still be created.
@@ -82,12 +90,12 @@ impl<'a> Entries<'a> {
         offsets.end("the table of attributes and types")
     }
 
-    fn group<T>(
+    fn group(
         &self,
         offsets: &mut Cursor<'a>,
         content: &mut Cursor<'a>,
         count: usize,
-    ) -> Result<Vec<Entry<'a, T>>> {
+    ) -> Result<Vec<Entry<'a>>> {
         let mut entries = Vec::new();
         while entries.len() < count {
             let dialect = self.dialect(offsets)?;
@@ -190,35 +198,76 @@ impl<'a> Entries<'a> {
         start: &Cursor<'_>,
         depth: usize,
     ) -> Result<Attribute> {
-        let Some(entry) = self.attributes.get(index) else {
-            return Err(start.error(format!("attribute {index} does not exist")));
+        self.entry_at(Table::Attributes, index, start, depth)
+    }
+
+    /// Returns an entry, which is decoded on its first use.
+    fn entry_at(
+        &mut self,
+        table: Table,
+        index: usize,
+        start: &Cursor<'_>,
+        depth: usize,
+    ) -> Result<Attribute> {
+        let (entries, noun) = match table {
+            Table::Attributes => (&self.attributes, "attribute"),
+            Table::Types => (&self.types, "type"),
+        };
+        let Some(entry) = entries.get(index) else {
+            return Err(start.error(format!("{noun} {index} does not exist")));
         };
         if let Some((known, size)) = &entry.known {
             spend(&mut self.budget, *size, start)?;
             return Ok(known.clone());
         }
-        check_depth(depth, start)?;
+        if depth > MAX_DEPTH {
+            return Err(start.error("attributes and types are nested too deep"));
+        }
         let (mut content, dialect) = (entry.content, self.dialects[entry.dialect]);
-        let attribute = if entry.is_custom {
-            let attribute = match dialect {
-                b"builtin" => builtin::attribute(self, &mut content, depth + 1)?,
-                b"vhlo" => vhlo::attribute(self, &mut content, depth + 1)?,
-                // Annotations, such as shardings.
-                _ => {
-                    content.skip_rest();
-                    Attribute::Unit
-                }
-            };
-            content.end("an attribute")?;
-            attribute
+        let value = if entry.is_custom {
+            let value = self.decode(table, dialect, &mut content, depth + 1)?;
+            content.end(noun)?;
+            value
         } else {
-            let read = |mut lexer| attributes::read(&mut lexer, &Default::default(), depth);
-            textual(content, read)?
+            textual(content, |lexer| match table {
+                Table::Attributes => attributes::read(lexer, &Resources::default(), depth),
+                Table::Types => types::read(lexer, depth).map(Attribute::Type),
+            })?
         };
-        let size = nodes(&attribute);
+        let size = nodes(&value);
         spend(&mut self.budget, size, start)?;
-        self.attributes[index].known = Some((attribute.clone(), size));
-        Ok(attribute)
+        let entries = match table {
+            Table::Attributes => &mut self.attributes,
+            Table::Types => &mut self.types,
+        };
+        entries[index].known = Some((value.clone(), size));
+        Ok(value)
+    }
+
+    /// Decodes an entry in the encoding of its dialect. Entries of unknown dialects, such as
+    /// shardings, are annotations.
+    fn decode(
+        &mut self,
+        table: Table,
+        dialect: &[u8],
+        content: &mut Cursor<'a>,
+        depth: usize,
+    ) -> Result<Attribute> {
+        match (table, dialect) {
+            (Table::Attributes, b"builtin") => builtin::attribute(self, content, depth),
+            (Table::Attributes, b"vhlo") => vhlo::attribute(self, content, depth),
+            (Table::Types, b"builtin") => builtin::ty(self, content, depth).map(Attribute::Type),
+            (Table::Types, b"vhlo") => vhlo::ty(self, content, depth).map(Attribute::Type),
+            (Table::Attributes, _) => {
+                content.skip_rest();
+                Ok(Attribute::Unit)
+            }
+            (Table::Types, name) => {
+                content.skip_rest();
+                let name = format!("!{}", String::from_utf8_lossy(name));
+                Ok(Attribute::Type(Type::Other(name)))
+            }
+        }
     }
 
     /// Returns the line of a location: of the called function, and of the first of several locations.
@@ -293,41 +342,11 @@ impl<'a> Entries<'a> {
         start: &Cursor<'_>,
         depth: usize,
     ) -> Result<Type> {
-        let Some(entry) = self.types.get(index) else {
-            return Err(start.error(format!("type {index} does not exist")));
-        };
-        if let Some((known, size)) = &entry.known {
-            spend(&mut self.budget, *size, start)?;
-            return Ok(known.clone());
+        match self.entry_at(Table::Types, index, start, depth)? {
+            Attribute::Type(ty) => Ok(ty),
+            _ => Err(start.error(format!("entry {index} is not a type"))),
         }
-        check_depth(depth, start)?;
-        let (mut content, dialect) = (entry.content, self.dialects[entry.dialect]);
-        let ty = if entry.is_custom {
-            let ty = match dialect {
-                b"builtin" => builtin::ty(self, &mut content, depth + 1)?,
-                b"vhlo" => vhlo::ty(self, &mut content, depth + 1)?,
-                other => {
-                    content.skip_rest();
-                    Type::Other(format!("!{}", String::from_utf8_lossy(other)))
-                }
-            };
-            content.end("a type")?;
-            ty
-        } else {
-            textual(content, |mut lexer| types::read(&mut lexer, depth))?
-        };
-        let size = type_nodes(&ty);
-        spend(&mut self.budget, size, start)?;
-        self.types[index].known = Some((ty.clone(), size));
-        Ok(ty)
     }
-}
-
-fn check_depth(depth: usize, start: &Cursor<'_>) -> Result<()> {
-    if depth > MAX_DEPTH {
-        return Err(start.error("attributes and types are nested too deep"));
-    }
-    Ok(())
 }
 
 fn spend(budget: &mut usize, size: usize, start: &Cursor<'_>) -> Result<()> {
@@ -337,11 +356,14 @@ fn spend(budget: &mut usize, size: usize, start: &Cursor<'_>) -> Result<()> {
 }
 
 /// Reads an attribute or type in textual form.
-fn textual<'a, T>(mut content: Cursor<'a>, read: impl FnOnce(Lexer<'a>) -> Result<T>) -> Result<T> {
+fn textual<'a>(
+    mut content: Cursor<'a>,
+    read: impl FnOnce(&mut Lexer<'a>) -> Result<Attribute>,
+) -> Result<Attribute> {
     let start = content;
     let text = std::str::from_utf8(content.terminated()?);
     let text = text.map_err(|_| start.error("a string is not valid UTF-8"))?;
-    read(Lexer::new(text)).map_err(|error| match error {
+    read(&mut Lexer::new(text)).map_err(|error| match error {
         ImportError { kind: ImportErrorKind::Malformed { why, .. }, .. } => start.error(why),
         other => other,
     })
