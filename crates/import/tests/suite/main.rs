@@ -3,4 +3,5 @@
 
 mod common;
 mod onnx;
+mod operations;
 mod stablehlo;

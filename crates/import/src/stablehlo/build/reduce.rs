@@ -89,6 +89,7 @@ impl Builder<'_> {
     ) -> Result<Option<Vec<ExprId>>, Fail> {
         let dimensions = operation.sizes(&["dimensions"])?;
         let region = operation.region(0)?;
+        let x = &self.accumulators(operation, x)?[..];
         if !x.len().is_multiple_of(2) || x.is_empty() {
             return malformed("needs an initial value for each operand");
         }
@@ -111,6 +112,24 @@ impl Builder<'_> {
             return malformed("the operands must have equal shapes");
         }
         self.reduce_tree(tensors, initial, &dimensions, (region, values))
+    }
+
+    /// Converts operands and initial values to wider dtypes of the results, in which a reduction
+    /// accumulates.
+    pub(super) fn accumulators(
+        &mut self,
+        operation: &Operation,
+        x: &[ExprId],
+    ) -> Result<Vec<ExprId>, Fail> {
+        let count = operation.result_types.len().max(1);
+        let mut converted = x.to_vec();
+        for (position, id) in converted.iter_mut().enumerate() {
+            let (narrow, wide) = (self.graph.dtype(*id), operation.result(position % count)?.dtype);
+            if narrow.kind() == wide.kind() && narrow.bits() < wide.bits() {
+                *id = self.graph.as_type(*id, wide)?;
+            }
+        }
+        Ok(converted)
     }
 
     fn reduce_one(

@@ -20,6 +20,7 @@ impl Builder<'_> {
             return unsupported("a scatter of several operands is not supported");
         }
         let [x, indices, updates] = fixed(x)?;
+        let [x, updates] = fixed(&self.accumulators(operation, &[x, updates])?)?;
         let region = operation.region(0)?;
         let dims = Dimensions::of_scatter(operation)?;
         let rank = self.graph.shape(x).rank();

@@ -80,6 +80,7 @@ impl Builder<'_> {
         x: &[ExprId],
         values: &mut Values,
     ) -> Result<Option<Vec<ExprId>>, Fail> {
+        let x = &self.accumulators(operation, x)?[..];
         if x.len() != 2 {
             return self.reduce_windows(operation, x, values);
         }

@@ -1,0 +1,190 @@
+//! Results of operations that the golden exports lack, against closed forms and differences.
+
+use nxla_import::stablehlo::Module;
+use nxla_tensor::{DType, HostTensor};
+
+fn main_of(parameters: &str, result: &str, body: &str) -> String {
+    format!("func.func @main({parameters}) -> {result} {{\n{body}\n}}")
+}
+
+/// The results of a module for inputs of f64 without an axis or with one axis.
+fn results_of(text: &str, inputs: &[(&[f64], &[usize], DType)]) -> Vec<Vec<f64>> {
+    let module = Module::from_text(text).unwrap_or_else(|error| panic!("{error}"));
+    let tensor = |&(values, shape, dtype): &(&[f64], &[usize], DType)| {
+        let tensor = HostTensor::from_slice(values, shape.to_vec()).unwrap();
+        tensor.cast(dtype)
+    };
+    let inputs: Vec<HostTensor> = inputs.iter().map(tensor).collect();
+    let results = nxla_reference::run(module.program(), &inputs).unwrap();
+    let values = |x: &HostTensor| (0..x.size()).map(|at| x.get(at).as_f64()).collect();
+    results.iter().map(values).collect()
+}
+
+/// The sum of these numbers in `f32` is 2^24, because 2^24 + 1 is not an `f32`.
+const WIDE: [f64; 3] = [16_777_216.0, 1.0, 1.0];
+
+#[test]
+fn reductions_accumulate_in_the_dtype_of_the_result() {
+    let region = "({ ^bb0(%a: tensor<f64>, %b: tensor<f64>):\n\
+        %s = stablehlo.add %a, %b : tensor<f64>\nstablehlo.return %s : tensor<f64> })";
+    let reduce = main_of(
+        "%x: tensor<3xf32>, %i: tensor<f32>",
+        "tensor<f64>",
+        &format!(
+            "%0 = \"stablehlo.reduce\"(%x, %i) {region} {{dimensions = array<i64: 0>}} : \
+             (tensor<3xf32>, tensor<f32>) -> tensor<f64>\nreturn %0 : tensor<f64>"
+        ),
+    );
+    let inputs: [(&[f64], &[usize], DType); 2] =
+        [(&WIDE, &[3], DType::F32), (&[0.0], &[], DType::F32)];
+    assert_eq!(results_of(&reduce, &inputs), [[16_777_218.0]]);
+    let window = main_of(
+        "%x: tensor<3xf32>, %i: tensor<f32>",
+        "tensor<1xf64>",
+        &format!(
+            "%0 = \"stablehlo.reduce_window\"(%x, %i) {region} {{window_dimensions = array<i64: 3>}} : \
+             (tensor<3xf32>, tensor<f32>) -> tensor<1xf64>\nreturn %0 : tensor<1xf64>"
+        ),
+    );
+    assert_eq!(results_of(&window, &inputs), [[16_777_218.0]]);
+    // The function converts its second parameter itself.
+    let region = "({ ^bb0(%a: tensor<f64>, %b: tensor<f32>):\n\
+        %c = stablehlo.convert %b : (tensor<f32>) -> tensor<f64>\n\
+        %s = stablehlo.add %a, %c : tensor<f64>\nstablehlo.return %s : tensor<f64> })";
+    let reduce = main_of(
+        "%x: tensor<3xf32>, %i: tensor<f64>",
+        "tensor<f64>",
+        &format!(
+            "%0 = \"stablehlo.reduce\"(%x, %i) {region} {{dimensions = array<i64: 0>}} : \
+             (tensor<3xf32>, tensor<f64>) -> tensor<f64>\nreturn %0 : tensor<f64>"
+        ),
+    );
+    let inputs: [(&[f64], &[usize], DType); 2] =
+        [(&WIDE, &[3], DType::F32), (&[0.0], &[], DType::F64)];
+    assert_eq!(results_of(&reduce, &inputs), [[16_777_218.0]]);
+}
+
+#[test]
+fn scatters_accumulate_in_the_dtype_of_the_result() {
+    let text = main_of(
+        "%x: tensor<2xf32>, %u: tensor<2xf32>",
+        "tensor<2xf64>",
+        "%i = stablehlo.constant dense<[[1], [1]]> : tensor<2x1xi32>\n\
+         %0 = \"stablehlo.scatter\"(%x, %i, %u) ({ ^bb0(%a: tensor<f64>, %b: tensor<f64>):\n\
+         %s = stablehlo.add %a, %b : tensor<f64>\nstablehlo.return %s : tensor<f64> }) \
+         {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], \
+         scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : \
+         (tensor<2xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<2xf64>\nreturn %0 : tensor<2xf64>",
+    );
+    let inputs: [(&[f64], &[usize], DType); 2] =
+        [(&[0.0, WIDE[0]], &[2], DType::F32), (&WIDE[1..], &[2], DType::F32)];
+    assert_eq!(results_of(&text, &inputs), [[0.0, 16_777_218.0]]);
+}
+
+/// The rows of the normalization tests, one value per feature and row.
+const ROWS: usize = 4;
+const FEATURES: usize = 2;
+const EPSILON: f64 = 0.125;
+
+/// The means and variances of features.
+fn moments(x: &[f64]) -> [Vec<f64>; 2] {
+    let feature = |f: usize| x.iter().skip(f).step_by(FEATURES).copied();
+    let mean: Vec<f64> = (0..FEATURES).map(|f| feature(f).sum::<f64>() / ROWS as f64).collect();
+    let variance = |f: usize| feature(f).map(|x| (x - mean[f]).powi(2)).sum::<f64>() / ROWS as f64;
+    let variance = (0..FEATURES).map(variance).collect();
+    [mean, variance]
+}
+
+/// The formula of the specification for `batch_norm_inference`.
+fn normalized(x: &[f64], [scale, offset, mean, variance]: [&[f64]; 4]) -> Vec<f64> {
+    let value = |(at, x): (usize, &f64)| {
+        let f = at % FEATURES;
+        (x - mean[f]) / (variance[f] + EPSILON).sqrt() * scale[f] + offset[f]
+    };
+    x.iter().enumerate().map(value).collect()
+}
+
+fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), expected.len());
+    for (x, y) in found.iter().zip(expected) {
+        assert!((x - y).abs() <= tolerance * y.abs().max(1.0), "{found:?} {expected:?}");
+    }
+}
+
+fn of(values: &[f64]) -> (&[f64], &[usize], DType) {
+    (values, &[ROWS, FEATURES], DType::F64)
+}
+
+fn feature(values: &[f64]) -> (&[f64], &[usize], DType) {
+    (values, &[FEATURES], DType::F64)
+}
+
+/// The normalizations that PyTorch/XLA writes. The gradients are compared with central differences.
+#[test]
+fn batches_are_normalized() {
+    let x = [0.5, -1.0, 2.0, 0.25, -0.75, 1.5, 1.0, 3.0];
+    let (scale, offset) = ([1.5, -0.5], [0.25, 2.0]);
+    let cotangent = [1.0, -2.0, 0.5, 0.75, -1.25, 1.0, 2.0, 0.5];
+    let [mean, variance] = moments(&x);
+    let (matrix, vector) = ("tensor<4x2xf64>", "tensor<2xf64>");
+    let attributes = "{epsilon = 0.125 : f32, feature_index = 1 : i64}";
+    let text = main_of(
+        &format!("%x: {matrix}, %s: {vector}, %o: {vector}, %m: {vector}, %v: {vector}"),
+        matrix,
+        &format!(
+            "%0 = \"stablehlo.batch_norm_inference\"(%x, %s, %o, %m, %v) {attributes} : \
+             ({matrix}, {vector}, {vector}, {vector}, {vector}) -> {matrix}\nreturn %0 : {matrix}"
+        ),
+    );
+    let inputs = [of(&x), feature(&scale), feature(&offset), feature(&mean), feature(&variance)];
+    let expected = normalized(&x, [&scale, &offset, &mean, &variance]);
+    assert_close(&results_of(&text, &inputs)[0], &expected, 1e-12);
+
+    let text = main_of(
+        &format!("%x: {matrix}, %s: {vector}, %o: {vector}"),
+        &format!("({matrix}, {vector}, {vector})"),
+        &format!(
+            "%0:3 = \"stablehlo.batch_norm_training\"(%x, %s, %o) {attributes} : \
+             ({matrix}, {vector}, {vector}) -> ({matrix}, {vector}, {vector})\n\
+             return %0#0, %0#1, %0#2 : {matrix}, {vector}, {vector}"
+        ),
+    );
+    let found = results_of(&text, &inputs[..3]);
+    for (found, expected) in found.iter().zip([&expected, &mean, &variance]) {
+        assert_close(found, expected, 1e-12);
+    }
+
+    let text = main_of(
+        &format!("%x: {matrix}, %s: {vector}, %m: {vector}, %v: {vector}, %g: {matrix}"),
+        &format!("({matrix}, {vector}, {vector})"),
+        &format!(
+            "%0:3 = \"stablehlo.batch_norm_grad\"(%x, %s, %m, %v, %g) {attributes} : \
+             ({matrix}, {vector}, {vector}, {vector}, {matrix}) -> ({matrix}, {vector}, {vector})\n\
+             return %0#0, %0#1, %0#2 : {matrix}, {vector}, {vector}"
+        ),
+    );
+    let loss = |x: &[f64], scale: &[f64], offset: &[f64]| -> f64 {
+        let [mean, variance] = moments(x);
+        let y = normalized(x, [scale, offset, &mean, &variance]);
+        y.iter().zip(cotangent).map(|(y, g)| y * g).sum()
+    };
+    let slope = |values: &[f64], of: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+        let moved = |at: usize, step: f64| {
+            let mut moved = values.to_vec();
+            moved[at] += step;
+            of(&moved)
+        };
+        let step = 1e-5;
+        (0..values.len()).map(|at| (moved(at, step) - moved(at, -step)) / (2.0 * step)).collect()
+    };
+    let expected = [
+        slope(&x, &|x| loss(x, &scale, &offset)),
+        slope(&scale, &|scale| loss(&x, scale, &offset)),
+        slope(&offset, &|offset| loss(&x, &scale, offset)),
+    ];
+    let inputs = [of(&x), feature(&scale), feature(&mean), feature(&variance), of(&cotangent)];
+    let found = results_of(&text, &inputs);
+    for (found, expected) in found.iter().zip(&expected) {
+        assert_close(found, expected, 1e-8);
+    }
+}
