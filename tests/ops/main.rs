@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod round_trip;
 mod samples;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -193,11 +193,35 @@ fn damaged_modules_are_read_or_refused() {
     }
 }
 
-/// Lowers programs to modules and reads the modules. The results are the same. Ops that the writer
-/// composes of others stay composed; other programs keep their digest.
+/// The exports whose programs come back as other programs, and the reason.
+const COMPOSED: &[(&str, &str)] = &[
+    ("cholesky", "the writer adds the checks of XLA's factorization"),
+    ("complex_numbers", "the writer composes functions of complex numbers"),
+    ("counting", "the writer calls functions for blocks"),
+    ("determinants", "the writer composes factorizations"),
+    ("factorizations", "the writer composes factorizations"),
+    ("fourier", "the writer composes transforms of real numbers"),
+    ("function_reduction", "the writer applies the function to halves of the rows"),
+    ("gpt", "the writer merges transposes into products"),
+    ("least_squares", "the writer composes factorizations"),
+    ("logsumexps", "the writer pads the operand of a reduction of windows with a function"),
+    ("max_pool_gradient", "the writer reduces the positions of extrema"),
+    ("pair_reduction", "the reader prefers scalars to constant tensors as operands"),
+    ("random_bits", "the writer converts the operand of a sum, and the reader its result"),
+    ("random_choices", "the writer calls functions for blocks"),
+    ("random_numbers", "the counters of loops are s64"),
+    ("scans_of_sums", "the writer calls functions for blocks"),
+    ("sorting", "the writer calls functions for blocks"),
+    ("sorting_by_keys", "the writer calls functions for blocks"),
+    ("special", "the writer rounds constants to their dtype"),
+    ("systems", "the writer composes factorizations"),
+];
+
+/// Lowers programs to modules and reads the modules. The results are the same, and programs outside
+/// [`COMPOSED`] keep their digest.
 #[test]
 fn own_text_is_read() {
-    let (mut failed, mut equal) = (Vec::new(), 0);
+    let (mut failed, mut changed) = (Vec::new(), Vec::new());
     for path in modules() {
         let name = path.file_stem().unwrap().display().to_string();
         let module = Module::from_text(&std::fs::read_to_string(&path).unwrap()).unwrap();
@@ -210,7 +234,9 @@ fn own_text_is_read() {
                 continue;
             }
         };
-        equal += usize::from(again.program().digest() == module.program().digest());
+        if again.program().digest() != module.program().digest() {
+            changed.push(name.clone());
+        }
         let used = |inputs: &[HostTensor]| -> Vec<HostTensor> {
             lowered.used_inputs.iter().map(|&at| inputs[at].clone()).collect()
         };
@@ -222,5 +248,6 @@ fn own_text_is_read() {
         failed.extend(found.into_iter().map(|found| format!("{name}: {found}")));
     }
     assert_eq!(failed.join("\n"), "");
-    assert!(equal >= 20, "{equal}");
+    let expected: Vec<&str> = COMPOSED.iter().map(|&(name, _)| name).collect();
+    assert_eq!(changed, expected);
 }

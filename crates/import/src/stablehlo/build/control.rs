@@ -4,7 +4,7 @@ use super::factor::text;
 use super::operand::fixed;
 use super::{Builder, Built, Fail, Slot, Values, malformed, nodes_of, unsupported};
 use crate::stablehlo::syntax::{Attribute, Operation, Region};
-use nxla_expr::{ExprId, Mark, Traced};
+use nxla_expr::{ExprId, Mark, Op, Traced};
 use nxla_tensor::{DType, Scalar};
 
 impl Builder<'_> {
@@ -106,7 +106,7 @@ impl Builder<'_> {
         Ok(nodes_of(&outputs).map(|outputs| self.graph.traced(mark, outputs)))
     }
 
-    /// Builds a conditional. Branch 0 of `if` is taken for true; branch `i` of `case` for the index `i`,
+    /// Builds a conditional, or only the branch that a constant selects. Branch 0 of `if` is taken for true; branch `i` of `case` for the index `i`,
     /// the last one for every other index.
     fn branches(
         &mut self,
@@ -125,16 +125,39 @@ impl Builder<'_> {
         if is_if && first.len() != 1 {
             return malformed("needs two branches");
         }
+        if let Some(branch) = self.known_branch(operation, index, is_if) {
+            return Ok(Some(self.region(branch, values, &[])?));
+        }
+        // The first predicate is computed in every case, so it is a value outside the conditional.
+        let first_predicate = if is_if { index } else { self.is_branch(index, 0)? };
         let mark = self.graph.mark();
         let mut clauses = Vec::new();
         let mut is_known = true;
         for (number, region) in first.iter().enumerate() {
-            let predicate = if is_if { index } else { self.is_branch(index, number)? };
+            let predicate =
+                if number == 0 { first_predicate } else { self.is_branch(index, number)? };
             let predicate = self.graph.traced(mark, vec![predicate]);
             match self.traced_region(mark, region, values, &[])? {
                 Some(branch) => clauses.push((predicate, branch)),
                 None => is_known = false,
             }
+        }
+        // An `if` whose results are the results of the last branch is a further clause.
+        let mut last = last;
+        while let Some((next, before)) = last_if(last) {
+            for operation in before {
+                self.operation(operation, values)?;
+            }
+            let [Slot::Node(predicate)] = self.operands(next, values)?[..] else {
+                is_known = false;
+                break;
+            };
+            let predicate = self.graph.traced(mark, vec![predicate]);
+            match self.traced_region(mark, &next.regions[0], values, &[])? {
+                Some(branch) => clauses.push((predicate, branch)),
+                None => is_known = false,
+            }
+            last = &next.regions[1];
         }
         let otherwise = self.traced_region(mark, last, values, &[])?;
         let Some(otherwise) = otherwise.filter(|_| is_known) else { return Ok(None) };
@@ -142,11 +165,38 @@ impl Builder<'_> {
         Ok(Some(results.into_iter().map(Slot::Node).collect()))
     }
 
+    /// Returns the branch of a conditional whose index is a constant.
+    fn known_branch<'o>(
+        &self,
+        operation: &'o Operation,
+        index: ExprId,
+        is_if: bool,
+    ) -> Option<&'o Region> {
+        let Op::Constant(constant) = self.graph.op(index) else { return None };
+        let index = usize::try_from(constant.value.as_i64()?).unwrap_or(usize::MAX);
+        let last = operation.regions.len() - 1;
+        let branch = if is_if { usize::from(index == 0) } else { index.min(last) };
+        operation.regions.get(branch)
+    }
+
     fn is_branch(&mut self, index: ExprId, number: usize) -> Result<ExprId, Fail> {
         let number = Scalar::Int(i64::try_from(number).unwrap_or(i64::MAX));
         let number = self.graph.scalar_constant(number, DType::S32)?;
         Ok(self.graph.equal(index, number)?)
     }
+}
+
+/// Returns the `if` whose results a region returns, and the operations before the `if`.
+fn last_if(region: &Region) -> Option<(&Operation, &[Operation])> {
+    let [before @ .., next, end] = &region.operations[..] else { return None };
+    let results = next.first_result..next.first_result + next.result_types.len();
+    let is_if = matches!(&*next.name, "stablehlo.if" | "mhlo.if");
+    let is_last = is_if
+        && next.operands.len() == 1
+        && next.regions.len() == 2
+        && end.name.ends_with("return")
+        && end.operands.iter().copied().eq(results);
+    is_last.then_some((next, before))
 }
 
 fn tuple_element(operation: &Operation, slots: &[Slot]) -> Result<Slot, Fail> {

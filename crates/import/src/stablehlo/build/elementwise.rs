@@ -1,19 +1,24 @@
 //! Element-wise operations.
 
 use nxla_expr::{BinaryOp, ExprId, Lowering, Op, UnaryOp};
-use nxla_tensor::{DType, Scalar};
+use nxla_tensor::Scalar;
 
+use super::bits::{opposite, signed_of};
 use super::operand::{fixed, sizes_of};
 use super::{Builder, Fail, malformed, unsupported};
 use crate::stablehlo::syntax::Operation;
 
-/// Returns the unary op with the semantics of an operation.
-fn unary_op(name: &str) -> Option<UnaryOp> {
-    let direct = |op: &UnaryOp| match op.lowering() {
+/// Returns whether nxla writes an op as one operation of this name.
+fn is_written_as(lowering: Lowering, name: &str) -> bool {
+    match lowering {
         Lowering::Direct(own) => own == name || own.strip_prefix("stablehlo.") == Some(name),
         Lowering::Compare(_) | Lowering::Composed(_) => false,
-    };
-    if let Some(&op) = UnaryOp::ALL.iter().find(|op| direct(op)) {
+    }
+}
+
+/// Returns the unary op with the semantics of an operation.
+fn unary_op(name: &str) -> Option<UnaryOp> {
+    if let Some(&op) = UnaryOp::ALL.iter().find(|op| is_written_as(op.lowering(), name)) {
         return Some(op);
     }
     Some(match name {
@@ -36,11 +41,7 @@ fn unary_op(name: &str) -> Option<UnaryOp> {
 /// Returns the binary op with the semantics of an operation on numbers.
 pub(super) fn binary_op(name: &str) -> Option<BinaryOp> {
     let name = name.strip_prefix("chlo.broadcast_").unwrap_or(name);
-    let direct = |op: &BinaryOp| match op.lowering() {
-        Lowering::Direct(own) => own == name || own.strip_prefix("stablehlo.") == Some(name),
-        Lowering::Compare(_) | Lowering::Composed(_) => false,
-    };
-    if let Some(&op) = BinaryOp::ALL.iter().find(|op| direct(op)) {
+    if let Some(&op) = BinaryOp::ALL.iter().find(|op| is_written_as(op.lowering(), name)) {
         return Some(op);
     }
     Some(match name {
@@ -55,8 +56,9 @@ pub(super) fn binary_op(name: &str) -> Option<BinaryOp> {
 /// conjunctions.
 fn boolean_op(op: BinaryOp) -> BinaryOp {
     match op {
-        BinaryOp::Add | BinaryOp::Max => BinaryOp::BitwiseOr,
-        BinaryOp::Multiply | BinaryOp::Min => BinaryOp::BitwiseAnd,
+        BinaryOp::Add | BinaryOp::Max | BinaryOp::BitwiseOr => BinaryOp::LogicalOr,
+        BinaryOp::Multiply | BinaryOp::Min | BinaryOp::BitwiseAnd => BinaryOp::LogicalAnd,
+        BinaryOp::BitwiseXor => BinaryOp::LogicalXor,
         other => other,
     }
 }
@@ -73,6 +75,8 @@ impl Builder<'_> {
         }
         if let Some(op) = unary_op(name) {
             let [x] = fixed(x)?;
+            let is_not = op == UnaryOp::BitwiseNot && self.graph.dtype(x).is_pred();
+            let op = if is_not { UnaryOp::LogicalNot } else { op };
             return Ok(Some(self.graph.unary(op, x)?));
         }
         if let Some(op) = binary_op(name) {
@@ -90,7 +94,7 @@ impl Builder<'_> {
             }
             "select" | "chlo.broadcast_select" => {
                 let [predicate, yes, no] = fixed(x)?;
-                self.graph.select(predicate, yes, no)?
+                self.select(predicate, yes, no)?
             }
             "clamp" => {
                 let [min, x, max] = fixed(x)?;
@@ -98,7 +102,7 @@ impl Builder<'_> {
             }
             "convert" => {
                 let [x] = fixed(x)?;
-                self.graph.as_type(x, operation.result(0)?.dtype)?
+                self.convert(x, operation.result(0)?.dtype)?
             }
             "bitcast_convert" => {
                 let [x] = fixed(x)?;
@@ -123,8 +127,7 @@ impl Builder<'_> {
                 let [x] = fixed(x)?;
                 let dtype = self.graph.dtype(x);
                 let sign = if name == "chlo.is_pos_inf" { 1.0 } else { -1.0 };
-                let infinity = Scalar::Float(sign * f64::INFINITY);
-                let infinity = self.graph.scalar_constant(infinity, dtype)?;
+                let infinity = self.number(sign * f64::INFINITY, dtype)?;
                 self.graph.equal(x, infinity)?
             }
             _ => return Ok(None),
@@ -151,19 +154,23 @@ impl Builder<'_> {
             BinaryOp::Divide if dtype.is_integer() => BinaryOp::Quotient,
             other => other,
         };
+        if let Some(known) = self.own_form(op, x, y)? {
+            return Ok(known);
+        }
+        let [x, y] = self.without_broadcasts([x, y])?;
         Ok(self.graph.binary(op, x, y)?)
     }
 
     fn shift_right(&mut self, x: ExprId, y: ExprId, arithmetic: bool) -> Result<ExprId, Fail> {
         let dtype = self.graph.dtype(x);
         if dtype.is_signed() == arithmetic {
-            return Ok(self.graph.binary(BinaryOp::RightShift, x, y)?);
+            return self.binary(BinaryOp::RightShift, x, y);
         }
         let Some(other) = opposite(dtype) else {
             return malformed("operands must be integers");
         };
         let (x, y) = (self.graph.bitcast(x, other)?, self.graph.bitcast(y, other)?);
-        let shifted = self.graph.binary(BinaryOp::RightShift, x, y)?;
+        let shifted = self.binary(BinaryOp::RightShift, x, y)?;
         Ok(self.graph.bitcast(shifted, dtype)?)
     }
 
@@ -184,7 +191,7 @@ impl Builder<'_> {
         if kind == Some("TOTALORDER") && self.graph.dtype(x).is_float() {
             (x, y) = (self.total_order_key(x)?, self.total_order_key(y)?);
         }
-        Ok(self.graph.binary(op, x, y)?)
+        self.binary(op, x, y)
     }
 
     /// Returns integers with the total order of floats: -NaN, -infinity, …, -0, 0, …, infinity, NaN.
@@ -224,87 +231,4 @@ impl Builder<'_> {
         };
         Ok(Some(self.graph.scalar_constant(scalar.0, scalar.1)?))
     }
-
-    /// Interprets bits as another dtype. A narrower dtype adds an axis, a wider dtype removes the last
-    /// axis.
-    fn bitcast(&mut self, x: ExprId, dtype: DType) -> Result<ExprId, Fail> {
-        let found = self.graph.dtype(x);
-        let (from, to) = (found.bits(), dtype.bits());
-        if found == dtype {
-            return Ok(x);
-        }
-        if from == to && !found.is_complex() && !dtype.is_complex() {
-            return Ok(self.graph.bitcast(x, dtype)?);
-        }
-        let (Some(narrow), Some(wide)) = (unsigned_of(from.min(to)), unsigned_of(from.max(to)))
-        else {
-            return unsupported(format!("conversion of the bits of {found} to {dtype}"));
-        };
-        if found.is_complex() || dtype.is_complex() {
-            return unsupported(format!("conversion of the bits of {found} to {dtype}"));
-        }
-        let parts = usize::try_from(from.max(to) / from.min(to)).unwrap_or(1);
-        let positions = self.graph.iota([parts], Some(0), wide)?;
-        let width = Scalar::UInt(u64::from(from.min(to)));
-        let width = self.graph.scalar_constant(width, wide)?;
-        let shifts = self.graph.multiply(positions, width)?;
-        if from > to {
-            let bits = self.graph.bitcast(x, wide)?;
-            let bits = self.graph.new_axis(bits, -1, None)?;
-            let shifted = self.graph.binary(BinaryOp::RightShift, bits, shifts)?;
-            let mask = (1_u64 << to) - 1;
-            let mask = self.graph.scalar_constant(Scalar::UInt(mask), wide)?;
-            let low = self.graph.bitwise_and(shifted, mask)?;
-            let low = self.graph.as_type(low, narrow)?;
-            return Ok(self.graph.bitcast(low, dtype)?);
-        }
-        if self.graph.shape(x).last() != Some(&parts) {
-            return malformed(format!("the last axis must have size {parts}"));
-        }
-        let bits = self.graph.bitcast(x, narrow)?;
-        let bits = self.graph.as_type(bits, wide)?;
-        let shifted = self.graph.binary(BinaryOp::LeftShift, bits, shifts)?;
-        // The parts have no common bits, so the sum is their union.
-        let joined = self.graph.sum(shifted, Some(&[-1]), false)?;
-        let joined = self.graph.as_type(joined, wide)?;
-        Ok(self.graph.bitcast(joined, dtype)?)
-    }
-
-    fn reduce_precision(&mut self, operation: &Operation, x: ExprId) -> Result<ExprId, Fail> {
-        let dtype = self.graph.dtype(x);
-        let format = match operation.word(&["format"]) {
-            Some(format) => format.to_owned(),
-            None => {
-                let exponent = operation.integer(&["exponent_bits"])?;
-                format!("e{exponent}m{}", operation.integer(&["mantissa_bits"])?)
-            }
-        };
-        let narrow = match (&*format, dtype) {
-            ("e5m10", _) => DType::F16,
-            ("e8m7", _) => DType::BF16,
-            ("e5m2", _) => DType::F8E5M2,
-            ("e8m23", _) => DType::F32,
-            ("e11m52", _) => DType::F64,
-            _ => return unsupported(format!("the format {format} has no dtype")),
-        };
-        // Formats of equal width, such as e5m10 and e8m7, do not contain each other.
-        if narrow == dtype || narrow.bits() > dtype.bits() {
-            return Ok(x);
-        }
-        let rounded = self.graph.as_type(x, narrow)?;
-        Ok(self.graph.as_type(rounded, dtype)?)
-    }
-}
-
-fn unsigned_of(bits: u32) -> Option<DType> {
-    [DType::U8, DType::U16, DType::U32, DType::U64].into_iter().find(|dtype| dtype.bits() == bits)
-}
-
-fn signed_of(bits: u32) -> Option<DType> {
-    [DType::S8, DType::S16, DType::S32, DType::S64].into_iter().find(|dtype| dtype.bits() == bits)
-}
-
-/// Returns the integer dtype of the same width with the other signedness.
-fn opposite(dtype: DType) -> Option<DType> {
-    if dtype.is_signed() { unsigned_of(dtype.bits()) } else { signed_of(dtype.bits()) }
 }

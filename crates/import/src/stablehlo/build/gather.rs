@@ -1,7 +1,7 @@
 //! Gathers in general form, as compositions of slices and gathers of single elements.
 
 use nxla_expr::build::SliceStart;
-use nxla_expr::{ExprId, TensorType};
+use nxla_expr::{BinaryOp, ExprId, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
 
 use super::operand::axes;
@@ -29,6 +29,8 @@ pub(super) struct Starts {
     pub(super) axes: Vec<usize>,
     /// The start along each of them, with the batch shape.
     pub(super) values: Vec<ExprId>,
+    /// The tensor with all starts in its last axis, if the file has them in the order of the axes.
+    pub(super) joined: Option<ExprId>,
     /// The batch shape.
     pub(super) batch: Shape,
 }
@@ -92,8 +94,7 @@ impl Builder<'_> {
     /// Separates the coordinates of indices by axis. Batch axes count as coordinates.
     pub(super) fn starts(&mut self, dims: &Dimensions, indices: ExprId) -> Result<Starts, Fail> {
         let rank = self.graph.shape(indices).rank();
-        let indices =
-            if dims.vector == rank { self.graph.new_axis(indices, -1, None)? } else { indices };
+        let indices = if dims.vector == rank { self.column(indices)? } else { indices };
         let last = i64::try_from(dims.vector).unwrap_or(i64::MAX);
         let indices = self.graph.move_axes(indices, &[last], &[-1])?;
         let shape = self.graph.shape(indices).clone();
@@ -128,9 +129,10 @@ impl Builder<'_> {
             let ty = TensorType::new(wide, batch.clone());
             found.push((axis, self.graph.iota_of(ty, Some(along))?));
         }
+        let is_joined = dims.operand_batch.is_empty() && dims.coordinates.is_sorted();
         found.sort_by_key(|(axis, _)| *axis);
         let (axes, values) = found.into_iter().unzip();
-        Ok(Starts { axes, values, batch })
+        Ok(Starts { axes, values, joined: is_joined.then_some(indices), batch })
     }
 
     /// Limits starts so that windows of these sizes lie inside of the operand.
@@ -182,20 +184,33 @@ impl Builder<'_> {
                 continue;
             }
             kept.push(axis);
-            clamped.push(self.clamped(start, shape[axis], windows[axis])?);
+            // The gather clamps the start of a single element.
+            let is_wide = windows[axis] > 1;
+            clamped.push(if is_wide {
+                self.clamped(start, shape[axis], windows[axis])?
+            } else {
+                start
+            });
         }
         // Other axes are cut to the window, which starts at 0.
         let lengths: Vec<usize> = (0..shape.rank())
             .map(|axis| if kept.contains(&axis) { shape[axis] } else { windows[axis] })
             .collect();
-        let x = self.graph.slice(x, &vec![SliceStart::at(0); shape.rank()], &lengths, None)?;
+        let x = if lengths[..] == shape[..] {
+            x
+        } else {
+            self.graph.slice(x, &vec![SliceStart::at(0); shape.rank()], &lengths, None)?
+        };
         let wide: Vec<usize> = kept.iter().copied().filter(|&axis| windows[axis] > 1).collect();
         let inner: Vec<usize> = wide.iter().map(|&axis| windows[axis]).collect();
         let gathered = if kept.is_empty() {
             let batch_shape: Vec<usize> = starts.batch.iter().chain(&lengths).copied().collect();
             self.graph.broadcast(x, batch_shape, None)?
         } else {
-            let coordinates = self.coordinates(&kept, &clamped, &wide, &starts.batch, &inner)?;
+            let coordinates = match starts.joined {
+                Some(joined) if wide.is_empty() && kept == starts.axes => joined,
+                _ => self.coordinates(&kept, &clamped, &wide, &starts.batch, &inner)?,
+            };
             self.graph.gather(x, coordinates, Some(&axes(&kept)))?
         };
         // The gathered axes: batch, wide windows, axes without an index. Windows of size 1 at an index
@@ -235,11 +250,21 @@ impl Builder<'_> {
                 let ty = TensorType::new(self.graph.dtype(start), full.clone());
                 let along = i64::try_from(batch.rank() + place).unwrap_or(i64::MAX);
                 let offsets = self.graph.iota_of(ty, Some(along))?;
-                value = self.graph.add(value, offsets)?;
+                value = self.binary(BinaryOp::Add, value, offsets)?;
             }
             parts.push(value);
         }
-        Ok(self.graph.stack(&parts, -1, None)?)
+        match parts[..] {
+            [only] => self.column(only),
+            _ => Ok(self.graph.stack(&parts, -1, None)?),
+        }
+    }
+
+    /// Adds a last axis of size 1.
+    pub(super) fn column(&mut self, x: ExprId) -> Result<ExprId, Fail> {
+        let mut shape = self.graph.shape(x).to_vec();
+        shape.push(1);
+        Ok(self.graph.reshape(x, shape)?)
     }
 
     /// Moves the window axes, which follow the batch axes, to their positions in the result.

@@ -1,7 +1,7 @@
 //! Slices and gathers.
 
-use nxla_expr::ExprId;
 use nxla_expr::build::SliceStart;
+use nxla_expr::{ExprId, Op};
 
 use super::operand::{fixed, numbers, sizes_of};
 use super::{Builder, Fail, malformed, unsupported};
@@ -23,15 +23,14 @@ impl Builder<'_> {
                 let Some((&x, starts)) = x.split_first() else {
                     return malformed("needs operands");
                 };
-                let starts: Vec<SliceStart> =
-                    starts.iter().copied().map(SliceStart::from).collect();
                 let sizes = operation.sizes(&["slice_sizes", "sizes"])?;
+                let starts = self.starts_of(x, starts, &sizes);
                 self.graph.slice(x, &starts, &sizes, None)?
             }
             "dynamic_update_slice" => {
                 let [x, update, starts @ ..] = x else { return malformed("needs operands") };
-                let starts: Vec<SliceStart> =
-                    starts.iter().copied().map(SliceStart::from).collect();
+                let sizes = self.graph.shape(*update).to_vec();
+                let starts = self.starts_of(*x, starts, &sizes);
                 if starts.is_empty() {
                     return Ok(Some(*update));
                 }
@@ -52,6 +51,22 @@ impl Builder<'_> {
         }))
     }
 
+    /// Returns the starts of a slice with these sizes. Constants are clamped, so that the slice fits.
+    fn starts_of(&self, x: ExprId, starts: &[ExprId], sizes: &[usize]) -> Vec<SliceStart> {
+        let shape = self.graph.shape(x);
+        let start = |(axis, &id): (usize, &ExprId)| {
+            let (whole, size) = (shape.get(axis).copied(), sizes.get(axis).copied());
+            let last = whole.unwrap_or(0).saturating_sub(size.unwrap_or(0));
+            let last = i64::try_from(last).unwrap_or(i64::MAX);
+            match self.graph.op(id) {
+                Op::Constant(constant) => constant.value.as_i64().map(|at| at.clamp(0, last)),
+                _ => None,
+            }
+            .map_or_else(|| id.into(), SliceStart::Static)
+        };
+        starts.iter().enumerate().map(start).collect()
+    }
+
     fn slice(&mut self, operation: &Operation, x: ExprId) -> Result<ExprId, Fail> {
         let (starts, limits, strides) = if operation.attribute(&["start_indices"]).is_some() {
             (
@@ -70,6 +85,10 @@ impl Builder<'_> {
             limits.iter().zip(&starts).map(|(limit, start)| limit.saturating_sub(*start)).collect();
         let starts: Vec<SliceStart> = starts.into_iter().map(SliceStart::from).collect();
         let (lengths, strides) = (sizes_of(&lengths)?, sizes_of(&strides)?);
+        let is_dense = strides.iter().all(|&stride| stride == 1);
+        if is_dense && self.graph.shape(x)[..] == lengths[..] {
+            return Ok(x);
+        }
         Ok(self.graph.slice(x, &starts, &lengths, Some(&strides))?)
     }
 }

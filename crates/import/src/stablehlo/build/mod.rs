@@ -1,5 +1,6 @@
 //! From the syntax tree of a module to nodes of a graph, one file per family of ops.
 
+mod bits;
 mod call;
 mod contract;
 mod control;
@@ -12,6 +13,7 @@ mod linalg;
 mod movement;
 mod operand;
 mod random;
+mod recognize;
 mod reduce;
 mod scatter;
 mod sort;
@@ -277,7 +279,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns the operands of an operation.
-    fn operands(&self, operation: &Operation, values: &Values) -> Result<Vec<Slot>> {
+    pub(super) fn operands(&self, operation: &Operation, values: &Values) -> Result<Vec<Slot>> {
         let read = |&id: &ValueId| match &values[id] {
             Slot::Undefined => {
                 Err(malformed_at(operation.position, "an operand is not defined at this position"))
@@ -288,7 +290,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Builds an operation and stores its results.
-    fn operation(&mut self, operation: &Operation, values: &mut Values) -> Result<()> {
+    pub(super) fn operation(&mut self, operation: &Operation, values: &mut Values) -> Result<()> {
         self.count(1, operation.position)?;
         let slots = self.operands(operation, values)?;
         self.enter(operation.line.as_ref());

@@ -1,6 +1,6 @@
 //! Shapes: broadcasts, reshapes, transpositions, padding, concatenation.
 
-use nxla_expr::{ExprId, Padding};
+use nxla_expr::{ExprId, Op, Padding};
 
 use super::operand::{axes, fixed, sizes_of};
 use super::{Builder, Fail, malformed};
@@ -39,7 +39,10 @@ impl Builder<'_> {
             }
             "concatenate" => {
                 let axis = operation.integer(&["dimension", "dim"])?;
-                self.graph.concatenate(x, axis)?
+                match self.stacked(x, axis) {
+                    Some(rows) => self.graph.stack(&rows, axis, None)?,
+                    None => self.graph.concatenate(x, axis)?,
+                }
             }
             "pad" => {
                 let [x, value] = fixed(x)?;
@@ -81,6 +84,19 @@ impl Builder<'_> {
             return Ok(x);
         }
         Ok(self.graph.broadcast(x, shape, Some(&axes(&sorted)))?)
+    }
+
+    /// Returns the tensors whose reshapes add an axis of size 1 for a concatenation along this axis.
+    fn stacked(&self, x: &[ExprId], axis: i64) -> Option<Vec<ExprId>> {
+        let axis = usize::try_from(axis).ok()?;
+        let row = |&id: &ExprId| {
+            let Op::Reshape(_) = self.graph.op(id) else { return None };
+            let row = self.graph.operands(id)[0];
+            let mut shape = self.graph.shape(row).to_vec();
+            (axis <= shape.len()).then(|| shape.insert(axis, 1))?;
+            (shape[..] == self.graph.shape(id)[..]).then_some(row)
+        };
+        x.iter().map(row).collect()
     }
 
     /// Moves the axes `first` of a tensor to the front, in this order. Returns the tensor and the

@@ -183,36 +183,81 @@ impl Builder<'_> {
         };
         let parameters: [ExprId; 4] = fixed(&parameters)?;
         for (op, combine) in [(BinaryOp::Greater, BinaryOp::Max), (BinaryOp::Less, BinaryOp::Min)] {
-            if self.arg_pattern(op, parameters)? != outputs[..] {
-                continue;
-            }
-            if !self.is_neutral(combine, initial[0]) || !self.is_neutral(BinaryOp::Add, initial[1])
-            {
+            let Some(tie_high) = self.arg_ties(op, parameters, &outputs)? else { continue };
+            let start = self.graph.op(initial[1]);
+            let starts_at =
+                |index: Scalar| matches!(start, Op::Constant(constant) if constant.value == index);
+            // An index that loses every tie, or the first index, which wins every tie.
+            let is_start = match tie_high {
+                true => starts_at(Scalar::Int(-1)),
+                false => starts_at(dtype.max_value()) || self.is_neutral(BinaryOp::Add, initial[1]),
+            };
+            if !self.is_neutral(combine, initial[0]) || !is_start {
                 return Ok(None);
             }
             let at = Some(i64::try_from(axis).unwrap_or(i64::MAX));
             let along = axes(dimensions);
             return Ok(Some(if combine == BinaryOp::Max {
                 let value = self.graph.reduce_max(x, Some(&along), false)?;
-                vec![value, self.graph.argmax(x, at, false, false, dtype)?]
+                vec![value, self.graph.argmax(x, at, false, tie_high, dtype)?]
             } else {
                 let value = self.graph.reduce_min(x, Some(&along), false)?;
-                vec![value, self.graph.argmin(x, at, false, false, dtype)?]
+                vec![value, self.graph.argmin(x, at, false, tie_high, dtype)?]
             }));
         }
         Ok(None)
+    }
+
+    /// Returns whether a function selects the larger or smaller value with its index, and the later
+    /// index of equal values. Returns `None` for another function.
+    fn arg_ties(
+        &mut self,
+        op: BinaryOp,
+        parameters: [ExprId; 4],
+        outputs: &[ExprId],
+    ) -> Result<Option<bool>, Fail> {
+        if self.arg_pattern(op, parameters)? == outputs {
+            return Ok(Some(false));
+        }
+        for tie_high in [false, true] {
+            if self.own_arg_pattern(op, tie_high, parameters)? == outputs {
+                return Ok(Some(tie_high));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Builds the function that nxla writes for the larger or smaller value with its index.
+    fn own_arg_pattern(
+        &mut self,
+        op: BinaryOp,
+        tie_high: bool,
+        [x, i, y, j]: [ExprId; 4],
+    ) -> Result<[ExprId; 2], Fail> {
+        let mut left_wins = self.graph.binary(op, x, y)?;
+        let mut ties = self.graph.equal(x, y)?;
+        if self.graph.dtype(x).is_float() {
+            let (left, right) = (self.graph.is_nan(x)?, self.graph.is_nan(y)?);
+            let both = self.graph.logical_and(left, right)?;
+            left_wins = self.graph.logical_or(left_wins, left)?;
+            ties = self.graph.logical_or(ties, both)?;
+        }
+        let order = if tie_high { BinaryOp::Greater } else { BinaryOp::Less };
+        let before = self.graph.binary(order, i, j)?;
+        let takes_left = self.graph.select(ties, before, left_wins)?;
+        Ok([self.graph.select(takes_left, x, y)?, self.graph.select(takes_left, i, j)?])
     }
 
     /// Builds the function of JAX for the larger or smaller value with its index.
     fn arg_pattern(&mut self, op: BinaryOp, parameters: [ExprId; 4]) -> Result<[ExprId; 2], Fail> {
         let [x, i, y, j] = parameters;
         let better = self.graph.binary(op, x, y)?;
-        let is_nan = self.graph.not_equal(x, x)?;
-        let pick = self.graph.bitwise_or(better, is_nan)?;
+        let is_nan = self.binary(BinaryOp::NotEqual, x, x)?;
+        let pick = self.graph.logical_or(better, is_nan)?;
         let equal = self.graph.equal(x, y)?;
         let earlier = self.graph.less(i, j)?;
-        let tie = self.graph.bitwise_and(equal, earlier)?;
-        let pick_index = self.graph.bitwise_or(pick, tie)?;
+        let tie = self.graph.logical_and(equal, earlier)?;
+        let pick_index = self.graph.logical_or(pick, tie)?;
         Ok([self.graph.select(pick, x, y)?, self.graph.select(pick_index, i, j)?])
     }
 

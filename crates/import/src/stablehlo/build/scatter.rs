@@ -102,6 +102,12 @@ impl Builder<'_> {
         if kept.is_empty() {
             return unsupported("a scatter without indexed axes is not supported");
         }
+        if let Some(joined) = starts.joined
+            && kept == starts.axes
+            && kept.iter().all(|&axis| windows[axis] == 1)
+        {
+            return Ok((kept, joined));
+        }
         let dtype = values.iter().map(|&id| self.graph.dtype(id)).max_by_key(|dtype| dtype.bits());
         let dtype = dtype.unwrap_or(DType::S32);
         let mut inside: Option<ExprId> = None;

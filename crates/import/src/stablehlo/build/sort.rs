@@ -104,7 +104,7 @@ impl Builder<'_> {
                     keys.push(Key { left, right, descending });
                     return Ok(keys);
                 }
-                (Op::Binary(BinaryOp::BitwiseOr | BinaryOp::LogicalOr), &[a, b]) => {
+                (Op::Binary(BinaryOp::LogicalOr), &[a, b]) => {
                     let found = self.lexicographic(a, b).or_else(|| self.lexicographic(b, a));
                     let Some((key, rest)) = found else {
                         return unsupported("the comparator is not a lexicographic order");
@@ -122,8 +122,7 @@ impl Builder<'_> {
         let Op::Binary(op) = self.graph.op(less) else { return None };
         let descending = order_of(*op)?;
         let &[left, right] = self.graph.operands(less) else { return None };
-        let is_and =
-            matches!(self.graph.op(tie), Op::Binary(BinaryOp::BitwiseAnd | BinaryOp::LogicalAnd));
+        let is_and = matches!(self.graph.op(tie), Op::Binary(BinaryOp::LogicalAnd));
         let &[a, b] = self.graph.operands(tie) else { return None };
         let is_equal = |id: ExprId| {
             matches!(self.graph.op(id), Op::Binary(BinaryOp::Equal))
@@ -164,10 +163,10 @@ impl Builder<'_> {
             }
             for (a, b, descending) in [(pair[0], pair[1], false), (pair[1], pair[0], true)] {
                 let less = self.graph.less(a, b)?;
-                let is_nan = self.graph.not_equal(b, b)?;
+                let is_nan = self.graph.is_nan(b)?;
                 let is_number = self.graph.equal(a, a)?;
-                let only_nan = self.graph.bitwise_and(is_number, is_nan)?;
-                if self.graph.bitwise_or(less, only_nan)? == root {
+                let only_nan = self.graph.logical_and(is_number, is_nan)?;
+                if self.graph.logical_or(less, only_nan)? == root {
                     return Ok(Some((tensor, descending)));
                 }
             }
@@ -207,7 +206,7 @@ impl Builder<'_> {
         let nan = self.number(f64::NAN, dtype)?;
         let is_zero = self.graph.equal(x, zero)?;
         let unsigned = self.graph.select(is_zero, zero, x)?;
-        let is_nan = self.graph.not_equal(x, x)?;
+        let is_nan = self.graph.is_nan(x)?;
         Ok(self.graph.select(is_nan, nan, unsigned)?)
     }
 }

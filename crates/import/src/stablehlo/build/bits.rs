@@ -1,0 +1,101 @@
+//! Interpretations of bits as another dtype, and rounding to formats with fewer bits.
+
+use nxla_expr::{BinaryOp, ExprId};
+use nxla_tensor::{DType, Scalar};
+
+use super::{Builder, Fail, malformed, unsupported};
+use crate::stablehlo::syntax::Operation;
+
+impl Builder<'_> {
+    /// Interprets bits as another dtype. A narrower dtype adds an axis, a wider dtype removes the last
+    /// axis.
+    pub(super) fn bitcast(&mut self, x: ExprId, dtype: DType) -> Result<ExprId, Fail> {
+        let found = self.graph.dtype(x);
+        let (from, to) = (found.bits(), dtype.bits());
+        if from == to && !found.is_complex() && !dtype.is_complex() {
+            return self.same_width(x, dtype);
+        }
+        let (Some(narrow), Some(wide)) = (unsigned_of(from.min(to)), unsigned_of(from.max(to)))
+        else {
+            return unsupported(format!("conversion of the bits of {found} to {dtype}"));
+        };
+        if found.is_complex() || dtype.is_complex() {
+            return unsupported(format!("conversion of the bits of {found} to {dtype}"));
+        }
+        let parts = usize::try_from(from.max(to) / from.min(to)).unwrap_or(1);
+        let positions = self.graph.iota([parts], Some(0), wide)?;
+        let width = Scalar::UInt(u64::from(from.min(to)));
+        let width = self.graph.scalar_constant(width, wide)?;
+        let shifts = self.graph.multiply(positions, width)?;
+        if from > to {
+            let bits = self.same_width(x, wide)?;
+            let bits = self.column(bits)?;
+            let shifted = self.graph.binary(BinaryOp::RightShift, bits, shifts)?;
+            let mask = (1_u64 << to) - 1;
+            let mask = self.graph.scalar_constant(Scalar::UInt(mask), wide)?;
+            let low = self.graph.bitwise_and(shifted, mask)?;
+            let low = self.graph.as_type(low, narrow)?;
+            return self.same_width(low, dtype);
+        }
+        if self.graph.shape(x).last() != Some(&parts) {
+            return malformed(format!("the last axis must have size {parts}"));
+        }
+        let bits = self.same_width(x, narrow)?;
+        let bits = self.graph.as_type(bits, wide)?;
+        let shifted = self.graph.binary(BinaryOp::LeftShift, bits, shifts)?;
+        // The parts have no common bits, so the sum is their union.
+        let joined = self.graph.sum(shifted, Some(&[-1]), false)?;
+        let joined = self.graph.as_type(joined, wide)?;
+        self.same_width(joined, dtype)
+    }
+
+    /// Interprets bits as a dtype of the same width.
+    fn same_width(&mut self, x: ExprId, dtype: DType) -> Result<ExprId, Fail> {
+        if self.graph.dtype(x) == dtype {
+            return Ok(x);
+        }
+        Ok(self.graph.bitcast(x, dtype)?)
+    }
+
+    pub(super) fn reduce_precision(
+        &mut self,
+        operation: &Operation,
+        x: ExprId,
+    ) -> Result<ExprId, Fail> {
+        let dtype = self.graph.dtype(x);
+        let format = match operation.word(&["format"]) {
+            Some(format) => format.to_owned(),
+            None => {
+                let exponent = operation.integer(&["exponent_bits"])?;
+                format!("e{exponent}m{}", operation.integer(&["mantissa_bits"])?)
+            }
+        };
+        let narrow = match (&*format, dtype) {
+            ("e5m10", _) => DType::F16,
+            ("e8m7", _) => DType::BF16,
+            ("e5m2", _) => DType::F8E5M2,
+            ("e8m23", _) => DType::F32,
+            ("e11m52", _) => DType::F64,
+            _ => return unsupported(format!("the format {format} has no dtype")),
+        };
+        // Formats of equal width, such as e5m10 and e8m7, do not contain each other.
+        if narrow == dtype || narrow.bits() > dtype.bits() {
+            return Ok(x);
+        }
+        let rounded = self.graph.as_type(x, narrow)?;
+        Ok(self.graph.as_type(rounded, dtype)?)
+    }
+}
+
+fn unsigned_of(bits: u32) -> Option<DType> {
+    [DType::U8, DType::U16, DType::U32, DType::U64].into_iter().find(|dtype| dtype.bits() == bits)
+}
+
+pub(super) fn signed_of(bits: u32) -> Option<DType> {
+    [DType::S8, DType::S16, DType::S32, DType::S64].into_iter().find(|dtype| dtype.bits() == bits)
+}
+
+/// Returns the integer dtype of the same width with the other signedness.
+pub(super) fn opposite(dtype: DType) -> Option<DType> {
+    if dtype.is_signed() { unsigned_of(dtype.bits()) } else { signed_of(dtype.bits()) }
+}

@@ -1,0 +1,163 @@
+//! Ops that nxla writes as several operations, and broadcasts that an op implies.
+
+use nxla_expr::{BinaryOp, ExprId, Op, UnaryOp};
+use nxla_tensor::{DType, Scalar, Shape, broadcast_shapes};
+
+use super::{Builder, Fail};
+
+impl Builder<'_> {
+    /// Returns the op that nxla writes as this operation on two operands: a test for NaN or infinity,
+    /// the identity matrix as a comparison of indices, and the conjugate by its parts.
+    pub(super) fn own_form(
+        &mut self,
+        op: BinaryOp,
+        x: ExprId,
+        y: ExprId,
+    ) -> Result<Option<ExprId>, Fail> {
+        let is_float = self.graph.dtype(x).is_float();
+        let known = match (op, self.graph.op(x), self.graph.op(y)) {
+            (BinaryOp::NotEqual, ..) if x == y && is_float => self.graph.is_nan(x)?,
+            (BinaryOp::Equal, Op::Unary(UnaryOp::Abs), _)
+                if is_float && self.is_number(y, f64::INFINITY) =>
+            {
+                self.graph.is_infinity(self.graph.operands(x)[0])?
+            }
+            (BinaryOp::Equal, Op::Iota(row), Op::Iota(column))
+                if row.ty.rank() >= 2
+                    && row.ty.shape == column.ty.shape
+                    && row.axis == Some(row.ty.rank() - 2)
+                    && column.axis == Some(row.ty.rank() - 1) =>
+            {
+                self.graph.eye(row.ty.shape.clone(), DType::Pred)?
+            }
+            (BinaryOp::Complex, Op::Unary(UnaryOp::Real), Op::Unary(UnaryOp::Negate)) => {
+                let (z, part) = (self.graph.operands(x)[0], self.graph.operands(y)[0]);
+                let is_imaginary = matches!(self.graph.op(part), Op::Unary(UnaryOp::Imag))
+                    && self.graph.operands(part)[0] == z
+                    && self.graph.dtype(z).is_complex();
+                if !is_imaginary {
+                    return Ok(None);
+                }
+                self.graph.conjugate(z)?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(known))
+    }
+
+    pub(super) fn convert(&mut self, x: ExprId, dtype: DType) -> Result<ExprId, Fail> {
+        match self.graph.op(x) {
+            Op::Eye(ty) => Ok(self.graph.eye(ty.shape.clone(), dtype)?),
+            _ => Ok(self.graph.as_type(x, dtype)?),
+        }
+    }
+
+    /// Removes broadcasts that an element-wise operation implies: of constants, and along leading axes
+    /// and axes of size 1. StableHLO has no implicit broadcasts.
+    pub(super) fn without_broadcasts<const N: usize>(
+        &mut self,
+        operands: [ExprId; N],
+    ) -> Result<[ExprId; N], Fail> {
+        let expected = self.joint_shape(&operands)?;
+        let mut found = operands;
+        for position in 0..N {
+            let whole = found[position];
+            let narrow = match self.graph.op(whole) {
+                Op::Constant(constant) => {
+                    let (value, dtype) = (constant.value, constant.ty.dtype);
+                    self.graph.scalar_constant(value, dtype)?
+                }
+                Op::Broadcast(broadcast) => {
+                    let added = broadcast.shape.rank() - broadcast.axes.len();
+                    if !broadcast.axes.iter().copied().eq(added..broadcast.shape.rank()) {
+                        continue;
+                    }
+                    self.graph.operands(whole)[0]
+                }
+                _ => continue,
+            };
+            found[position] = narrow;
+            if self.joint_shape(&found)? != expected {
+                found[position] = whole;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the shape to which operands are broadcast together.
+    fn joint_shape(&self, operands: &[ExprId]) -> Result<Shape, Fail> {
+        operands.iter().try_fold(Shape::scalar(), |shape, &id| {
+            broadcast_shapes(&shape, self.graph.shape(id))
+                .map_err(|_| Fail::Malformed("operands must have one shape".into()))
+        })
+    }
+
+    /// Returns whether all elements of a value are this number.
+    pub(super) fn is_number(&self, id: ExprId, number: f64) -> bool {
+        let Op::Constant(constant) = self.graph.op(id) else { return false };
+        let (real, imaginary) = constant.value.parts();
+        real.to_bits() == number.to_bits() && imaginary == 0.0
+    }
+
+    /// Builds a selection, or the op that nxla writes as this selection: a conversion of a boolean, the
+    /// sign of a number, and the quotient or remainder of integers where a divisor may be zero.
+    pub(super) fn select(
+        &mut self,
+        predicate: ExprId,
+        yes: ExprId,
+        no: ExprId,
+    ) -> Result<ExprId, Fail> {
+        let dtype = self.graph.dtype(yes);
+        let is_whole = self.graph.shape(predicate) == self.graph.shape(yes);
+        let is_boolean = is_whole && self.graph.dtype(predicate).is_pred();
+        if is_boolean && self.is_number(yes, 1.0) && self.is_number(no, 0.0) {
+            return self.convert(predicate, dtype);
+        }
+        match (self.graph.op(no), self.graph.operands(no)) {
+            (Op::Unary(UnaryOp::Sign), &[x])
+                if self.is_number(yes, 0.0) && self.is_zero_test(predicate, x) =>
+            {
+                return Ok(no);
+            }
+            (Op::Binary(op @ (BinaryOp::Quotient | BinaryOp::Remainder)), &[x, divisor]) => {
+                let op = *op;
+                let by_zero = match op {
+                    BinaryOp::Remainder => yes == x,
+                    _ => self.has_all_bits(yes),
+                };
+                if let (Op::Select, &[is_zero, one, y]) =
+                    (self.graph.op(divisor), self.graph.operands(divisor))
+                    && by_zero
+                    && is_zero == predicate
+                    && self.is_number(one, 1.0)
+                    && self.is_zero_test(predicate, y)
+                    && self.joint_shape(&[x, y])? == *self.graph.shape(no)
+                {
+                    return Ok(self.graph.binary(op, x, y)?);
+                }
+            }
+            _ => {}
+        }
+        let [predicate, yes, no] = self.without_broadcasts([predicate, yes, no])?;
+        Ok(self.graph.select(predicate, yes, no)?)
+    }
+
+    /// Returns whether a predicate is `x == 0`.
+    fn is_zero_test(&self, predicate: ExprId, x: ExprId) -> bool {
+        let &[left, right] = self.graph.operands(predicate) else { return false };
+        let is_equality = matches!(self.graph.op(predicate), Op::Binary(BinaryOp::Equal));
+        is_equality && left == x && self.is_number(right, 0.0)
+    }
+
+    /// Returns whether all bits of all elements of a value are known to be set.
+    fn has_all_bits(&self, id: ExprId) -> bool {
+        match (self.graph.op(id), self.graph.operands(id)) {
+            (Op::Constant(constant), _) => {
+                let dtype = constant.ty.dtype;
+                dtype.is_integer() && constant.value == Scalar::Int(-1).cast(dtype)
+            }
+            (Op::Unary(UnaryOp::BitwiseNot), &[x]) => self.is_number(x, 0.0),
+            _ => false,
+        }
+    }
+}
