@@ -1801,7 +1801,7 @@ def stablehlo(
     """
 
 def read_stablehlo(
-    content: bytes, weights: bool
+    content: bytes, weights: bool, platform: str | None
 ) -> tuple[Expression, list[str | None], list[Tensor], tuple[Any, Any, list[int]] | None]:
     """Returns the main function of a StableHLO module in any form, the names of its inputs, the constants
     that become inputs with ``weights``, and the containers of an export of JAX.

@@ -25,6 +25,7 @@ def from_stablehlo(
     /,
     *,
     weights: Literal["constants", "arguments"] = "constants",
+    platform: str | None = None,
     **options: Any,
 ) -> Function[..., Any]:
     """Return a StableHLO module as a function of nxla.
@@ -42,6 +43,9 @@ def from_stablehlo(
     weights : {"constants", "arguments"}
         With ``"arguments"``, the constant tensors of floats are values of the first argument, a
         list. The attribute ``weights`` of the function is the list in the module.
+    platform : str, optional
+        The platform, such as ``"cuda"``, of a function that JAX serialized for several platforms.
+        The default is ``"cpu"``, or the first platform.
     **options
         The options of `jit`.
 
@@ -58,7 +62,7 @@ def from_stablehlo(
         If the module is damaged; the error names the line of the text or the byte of the file.
     ArgumentError
         If the module has operations without a counterpart; the error lists all of them with their
-        positions.
+        positions. If the module does not name the platform.
     OSError
         If the file does not exist or cannot be read.
 
@@ -75,7 +79,7 @@ def from_stablehlo(
     >>> nx.grad(lambda x: nx.sum(f(x)))(nx.tensor([1.0, 2.0])).tolist()
     [2.0, 4.0]
     """
-    expression, names, values, signature = _read("from_stablehlo", source, weights)
+    expression, names, values, signature = _read("from_stablehlo", source, weights, platform)
     count = len(expression.inputs) - len(values)
 
     def imported(*args: Any, **kwargs: Any) -> Any:
@@ -201,13 +205,14 @@ def _abstract(leaf: Any) -> Any:
 
 
 def _read(
-    op: str, source: str | bytes | os.PathLike[str], weights: str
+    op: str, source: str | bytes | os.PathLike[str], weights: str, platform: str | None = None
 ) -> tuple[Expression, list[str], list[Tensor], tuple[Any, Any, list[int]] | None]:
     """Return the expression of a module, the names of its inputs, its weights and containers."""
     if weights not in ("constants", "arguments"):
         raise ArgumentError(f"{op}: weights: must be 'constants' or 'arguments'; got {weights!r}")
     content, _ = module_bytes(op, source)
-    expression, names, values, signature = _core.read_stablehlo(content, weights == "arguments")
+    read = _core.read_stablehlo(content, weights == "arguments", platform)
+    expression, names, values, signature = read
     named = [name or f"argument {at}" for at, name in enumerate(names)]
     return expression, named, values, signature
 

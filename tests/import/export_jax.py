@@ -5,7 +5,8 @@ text, `NAME.mlir`, and `NAME.safetensors` with the leaves ``in0``…, ``out0``�
 gradient is the derivative of the sum of all float results, weighted with ``cos(0), cos(1)``…, by
 one float input. The cases in `EXPORTED` are also stored as JAX serializes them, `NAME.jax`, and
 those in `ARTIFACTS` as the portable artifact inside, `NAME.mlirbc`. ``--exports FOLDER`` writes
-exports and artifacts of all cases to another folder. `containers.jax` is a function of containers.
+exports and artifacts of all cases to another folder. `containers.jax` is a function of containers,
+and `platforms.jax` is a function for two platforms.
 """
 
 from __future__ import annotations
@@ -510,6 +511,16 @@ def write_containers() -> None:
     (FOLDER.parent / "containers.jax").write_bytes(exported.serialize())
 
 
+def write_platforms() -> None:
+    """Write the export of a function that differs between two platforms."""
+
+    def wave(x):
+        return lax.platform_dependent(x, cpu=jnp.sin, cuda=jnp.cos)
+
+    export = jax.export.export(jax.jit(wave), platforms=("cpu", "cuda"))
+    (FOLDER.parent / "platforms.jax").write_bytes(export(normal(3)).serialize())
+
+
 def write(name: str) -> None:
     """Write the module and the data of a case."""
     function, args, grad = CASES[name]
@@ -566,3 +577,4 @@ if __name__ == "__main__":
             write(chosen)
         if not sys.argv[1:]:
             write_containers()
+            write_platforms()

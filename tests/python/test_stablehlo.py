@@ -171,6 +171,18 @@ def test_exports_of_jax_keep_their_containers():
         f(params, x, unused)
 
 
+def test_functions_for_several_platforms_run_as_on_one():
+    path = FOLDER.parent / "platforms.jax"
+    x = np.array([0.5, -1.0, 2.0], dtype=np.float32)
+    for platform, expected in [(None, np.sin), ("cpu", np.sin), ("cuda", np.cos)]:
+        f = nx.from_stablehlo(path, platform=platform)
+        np.testing.assert_allclose(np.asarray(f(x)), expected(x), rtol=1e-6)
+    with pytest.raises(nx.ArgumentError, match="platform: must be one of cpu, cuda; got"):
+        nx.from_stablehlo(path, platform="tpu")
+    with pytest.raises(nx.ArgumentError, match="platform: the file must name its platforms"):
+        nx.from_stablehlo(SQUARES, platform="cpu")
+
+
 def test_exports_are_read_as_jax_reads_them():
     jax = pytest.importorskip("jax", exc_type=ImportError)
     pytest.importorskip("flatbuffers", exc_type=ImportError)

@@ -50,6 +50,13 @@ pub enum ImportErrorKind {
         /// The requirement, and the actual value.
         why: String,
     },
+    /// An option does not fit the input.
+    Option {
+        /// The name of the option.
+        name: &'static str,
+        /// The requirement, and the actual value.
+        why: String,
+    },
     /// All operations of the input that are not supported.
     Unsupported(Vec<Unsupported>),
     /// An operation has operands or attributes that the graph refuses.
@@ -77,6 +84,7 @@ impl fmt::Display for ImportError {
         let format = self.format;
         match &self.kind {
             ImportErrorKind::Malformed { place, why } => write!(f, "{format}: {place}: {why}"),
+            ImportErrorKind::Option { name, why } => write!(f, "{format}: {name}: {why}"),
             ImportErrorKind::Build { op, place, error } => {
                 write!(f, "{format}: {place}: {op}: {error}")
             }
@@ -94,7 +102,9 @@ impl std::error::Error for ImportError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.kind {
             ImportErrorKind::Build { error, .. } => Some(&**error),
-            ImportErrorKind::Malformed { .. } | ImportErrorKind::Unsupported(_) => None,
+            ImportErrorKind::Malformed { .. }
+            | ImportErrorKind::Option { .. }
+            | ImportErrorKind::Unsupported(_) => None,
         }
     }
 }

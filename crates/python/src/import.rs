@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nxla_runtime::RawTensor;
-use nxla_runtime::import::stablehlo::{Module, Tree, Weights};
+use nxla_runtime::import::stablehlo::{Module, ReadOptions, Tree, Weights};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -48,9 +48,15 @@ fn described<'py>(py: Python<'py>, tree: &Tree, leaf: &mut usize) -> PyResult<Bo
 /// Returns the main function of a StableHLO module in any form, the names of its inputs, the constants
 /// that become inputs with ``weights``, and the containers of an export of JAX.
 #[pyfunction]
-fn read_stablehlo<'py>(py: Python<'py>, content: &[u8], weights: bool) -> PyResult<Imported<'py>> {
+fn read_stablehlo<'py>(
+    py: Python<'py>,
+    content: &[u8],
+    weights: bool,
+    platform: Option<String>,
+) -> PyResult<Imported<'py>> {
     let weights = if weights { Weights::Inputs } else { Weights::Constants };
-    let module = py.detach(|| Module::from_bytes(content, weights));
+    let options = ReadOptions { weights, platform };
+    let module = py.detach(|| Module::from_bytes(content, &options));
     let module = module.map_err(nxla_runtime::Error::from).or_raise()?;
     let expression = PyExpression::of_program(Arc::new(module.program().clone()));
     let values =

@@ -347,7 +347,7 @@ fn at_line(line: Option<&Line>) -> String {
 fn class_of_import(error: &ImportError) -> ErrorClass {
     match &error.kind {
         ImportErrorKind::Malformed { .. } => ErrorClass::Format,
-        ImportErrorKind::Unsupported(_) => ErrorClass::Argument,
+        ImportErrorKind::Unsupported(_) | ImportErrorKind::Option { .. } => ErrorClass::Argument,
         ImportErrorKind::Build { error, .. } => class_of(&error.kind),
     }
 }

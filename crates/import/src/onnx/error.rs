@@ -85,7 +85,9 @@ impl From<ImportError> for Fault {
         match error.kind {
             ImportErrorKind::Malformed { place, why } => Fault::Invalid(format!("{place}: {why}")),
             ImportErrorKind::Unsupported(list) => Fault::Inner(list),
-            ImportErrorKind::Build { .. } => Fault::Invalid(error.to_string()),
+            ImportErrorKind::Build { .. } | ImportErrorKind::Option { .. } => {
+                Fault::Invalid(error.to_string())
+            }
         }
     }
 }

@@ -2,13 +2,14 @@
 //! artifact in one field.
 
 use super::syntax::Position;
-use super::{MAX_DEPTH, malformed_at};
-use crate::Result;
+use super::{FORMAT, MAX_DEPTH, malformed_at};
+use crate::{ImportError, ImportErrorKind, Result};
 
 /// The numbers of the fields of an export.
 mod field {
     pub(super) const INPUTS: usize = 2;
     pub(super) const OUTPUTS: usize = 4;
+    pub(super) const PLATFORMS: usize = 9;
     pub(super) const MODULE: usize = 13;
     pub(super) const KEPT: usize = 15;
 }
@@ -71,7 +72,7 @@ fn array<const N: usize>(file: &[u8], at: usize) -> Result<[u8; N]> {
     bytes.copied().ok_or_else(|| outside(at))
 }
 
-fn outside(at: usize) -> crate::ImportError {
+fn outside(at: usize) -> ImportError {
     let why = "the file must be StableHLO in textual form, bytecode, or an export of JAX";
     malformed_at(Position::Byte(at), why)
 }
@@ -121,6 +122,12 @@ impl<'a> Table<'a> {
             .collect()
     }
 
+    /// Returns the bytes of a string at a position.
+    fn string(&self, at: usize) -> Result<&'a [u8]> {
+        let length = offset(self.file, at)?;
+        self.file[at + 4..].get(..length).ok_or_else(|| outside(at))
+    }
+
     fn child(&self, number: usize) -> Result<Option<Self>> {
         let Some(field) = self.field(number)? else { return Ok(None) };
         let at = field.saturating_add(offset(self.file, field)?);
@@ -151,8 +158,7 @@ impl<'a> Table<'a> {
         let mut keys = Vec::new();
         if kind == DICT {
             for at in self.references(tree_field::KEYS)? {
-                let length = offset(self.file, at)?;
-                let text = self.file[at + 4..].get(..length).ok_or_else(|| outside(at))?;
+                let text = self.string(at)?;
                 spend(text.len())?;
                 keys.push(String::from_utf8_lossy(text).into_owned());
             }
@@ -183,6 +189,26 @@ const DICT: u8 = 4;
 /// Returns the portable artifact of an export and its position.
 pub(super) fn module(file: &[u8]) -> Result<(&[u8], usize)> {
     Table::root(file)?.list(field::MODULE, 1)?.ok_or_else(|| outside(0))
+}
+
+/// Returns the names of the platforms of an export.
+pub(super) fn platforms(file: &[u8]) -> Result<Vec<&[u8]>> {
+    let root = Table::root(file)?;
+    root.references(field::PLATFORMS)?.into_iter().map(|at| root.string(at)).collect()
+}
+
+/// Returns the index of a platform among the platforms of a file, by default of `cpu`.
+pub(super) fn platform_index(names: &[&[u8]], wanted: Option<&str>) -> Result<usize> {
+    let find = |name: &str| names.iter().position(|found| *found == name.as_bytes());
+    let Some(wanted) = wanted else { return Ok(find("cpu").unwrap_or(0)) };
+    find(wanted).ok_or_else(|| {
+        let names: Vec<_> = names.iter().map(|name| String::from_utf8_lossy(name)).collect();
+        let why = match &names[..] {
+            [] => format!("the file must name its platforms; got {wanted:?}"),
+            names => format!("must be one of {}; got {wanted:?}", names.join(", ")),
+        };
+        ImportError { format: FORMAT, kind: ImportErrorKind::Option { name: "platform", why } }
+    })
 }
 
 /// Returns the signature of an export, unless it has containers of a class.

@@ -71,6 +71,16 @@ pub enum Weights {
     Inputs,
 }
 
+/// Options of [`Module::from_bytes`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ReadOptions {
+    /// The treatment of constants.
+    pub weights: Weights,
+    /// The platform, if JAX exported the function for several platforms. Without a choice, it is
+    /// `cpu`, or the first platform.
+    pub platform: Option<String>,
+}
+
 impl Module {
     /// Reads a module in textual form, and builds the function `@main`, or the first function.
     ///
@@ -78,33 +88,29 @@ impl Module {
     /// Returns an error with a line for a damaged module, and an error that lists all unsupported
     /// operations.
     pub fn from_text(text: &str) -> Result<Self> {
-        Self::from_text_with(text, Weights::Constants)
-    }
-
-    /// Reads a module as [`Module::from_text`] does, with a choice for its constants.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Module::from_text`].
-    pub fn from_text_with(text: &str, weights: Weights) -> Result<Self> {
-        build::main_function(&text::read(text)?, weights)
+        build::main_function(&text::read(text)?, Weights::Constants, 0)
     }
 
     /// Reads a file: a portable artifact in bytecode, a module in textual form, or a function that
     /// `jax.export` serialized.
     ///
     /// # Errors
-    /// Returns an error with a line or byte for a damaged file, and an error that lists all
-    /// unsupported operations.
-    pub fn from_bytes(bytes: &[u8], weights: Weights) -> Result<Self> {
+    /// Returns an error with a line or byte for a damaged file, an error that lists all unsupported
+    /// operations, and an error for a platform that the file does not name.
+    pub fn from_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Self> {
+        let (weights, platform) = (options.weights, options.platform.as_deref());
         if bytes.starts_with(bytecode::MAGIC) {
-            return build::main_function(&bytecode::read(bytes, 0)?, weights);
+            let platform = export::platform_index(&[], platform)?;
+            return build::main_function(&bytecode::read(bytes, 0)?, weights, platform);
         }
         // An export of JAX is never valid UTF-8, because it holds the first bytes of bytecode.
         if let Ok(text) = std::str::from_utf8(bytes) {
-            return Self::from_text_with(text, weights);
+            let platform = export::platform_index(&[], platform)?;
+            return build::main_function(&text::read(text)?, weights, platform);
         }
         let (module, origin) = export::module(bytes)?;
-        let mut module = build::main_function(&bytecode::read(module, origin)?, weights)?;
+        let platform = export::platform_index(&export::platforms(bytes)?, platform)?;
+        let mut module = build::main_function(&bytecode::read(module, origin)?, weights, platform)?;
         let inputs = module.program.inputs().len() - module.weights.len();
         // Exports with symbolic sizes or effects have inputs and outputs beyond the leaves.
         module.signature = export::signature(bytes)?.filter(|signature| {

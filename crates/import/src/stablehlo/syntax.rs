@@ -136,6 +136,8 @@ pub(super) struct Function {
     pub(super) inputs: Vec<Type>,
     /// The user's name of each input, if the file has one.
     pub(super) input_names: Vec<Option<String>>,
+    /// The input that is the index of the platform, see [`is_platform_index`].
+    pub(super) platform: Option<usize>,
     pub(super) outputs: Vec<Type>,
     /// The user's name of each output, if the file has one.
     pub(super) output_names: Vec<Option<String>>,
@@ -158,6 +160,8 @@ impl Function {
         else {
             return None;
         };
+        let constants = information(&operation, "arg_attrs", GLOBAL_CONSTANT, inputs.len());
+        let platform = constants.iter().position(is_platform_index);
         let mut input_names = information(&operation, "arg_attrs", "jax.arg_info", inputs.len());
         let output_names = information(&operation, "res_attrs", "jax.result_info", outputs.len());
         let body =
@@ -166,8 +170,35 @@ impl Function {
             *name = name.take().or_else(|| location.clone());
         }
         let (values, position) = (operation.first_result, operation.position);
-        Some(Self { name, inputs, input_names, outputs, output_names, body, values, position })
+        Some(Self {
+            name,
+            inputs,
+            input_names,
+            platform,
+            outputs,
+            output_names,
+            body,
+            values,
+            position,
+        })
     }
+}
+
+/// The attribute of an input that JAX computes instead of the caller.
+pub(super) const GLOBAL_CONSTANT: &str = "jax.global_constant";
+
+/// Returns whether an input is the index of the platform on which a function runs, by its value of
+/// [`GLOBAL_CONSTANT`]. Functions for several platforms have such an input.
+pub(super) fn is_platform_index(constant: &Option<String>) -> bool {
+    constant.as_deref() == Some("_platform_index")
+}
+
+/// Returns a string in a dictionary.
+pub(super) fn string_entry(entries: &[(String, Attribute)], key: &str) -> Option<String> {
+    entries.iter().find_map(|(name, value)| match value {
+        Attribute::String(value) if name == key => Some(value.clone()),
+        _ => None,
+    })
 }
 
 /// Returns one string of the attributes of each input or output of a function.
@@ -176,10 +207,7 @@ fn information(operation: &Operation, list: &str, key: &str, count: usize) -> Ve
     if let Some(Attribute::List(entries)) = operation.attribute(&[list]) {
         for (name, entry) in names.iter_mut().zip(entries) {
             let Attribute::Dictionary(entry) = entry else { continue };
-            *name = entry.iter().find_map(|(name, value)| match value {
-                Attribute::String(value) if name == key => Some(value.clone()),
-                _ => None,
-            });
+            *name = string_entry(entry, key);
         }
     }
     names

@@ -106,6 +106,71 @@ fn damaged_text_is_an_error_with_a_line() {
     }
 }
 
+/// A module in which each line has one element that the table below damages.
+const SOUND: &str = "\
+func.func @main(%x: tensor<2x3xf32>, %i: tensor<i32>) -> tensor<2xf32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %c = stablehlo.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>
+  %0 = stablehlo.add %x, %c : tensor<2x3xf32>
+  %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %2 = stablehlo.compare GT, %1, %1, FLOAT : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xi1>
+  %3 = stablehlo.slice %1 [0:2, 0:2] : (tensor<3x2xf32>) -> tensor<2x2xf32>
+  %4 = stablehlo.reduce(%3 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
+  %5 = \"stablehlo.case\"(%i) ({
+    stablehlo.return %4 : tensor<2xf32>
+  }, {
+    %6 = stablehlo.negate %4 : tensor<2xf32>
+    stablehlo.return %6 : tensor<2xf32>
+  }) : (tensor<i32>) -> tensor<2xf32>
+  return %5 : tensor<2xf32>
+}";
+
+/// Damaged lines of [`SOUND`]: the line, the element, and its replacement.
+const DAMAGED: [(usize, &str, &str); 24] = [
+    (1, "-> tensor<2xf32>", "->"),
+    (1, "@main", "main"),
+    (1, "%x: tensor<2x3xf32>", "%x: tensor<2x3"),
+    (1, "%x: tensor<2x3xf32>", "%x: tensor<99999999999999999999xf32>"),
+    (2, "tensor<f32>", "vector<f32>"),
+    (2, "dense<0.0>", "dense<zero>"),
+    (2, "dense<0.0>", "dense<[0.0, 1.0]>"),
+    (3, "[1.0, 2.0, 3.0]", "[1.0, 2.0]"),
+    (3, "tensor<2x3xf32>", "tensor<3x2xf32>"),
+    (4, "%c", "%d"),
+    (4, "stablehlo.add", "stablehlo.plus"),
+    (4, "%x, %c", "%x"),
+    (5, "[1, 0]", "[1, 1]"),
+    (5, "[1, 0]", "[1, 7]"),
+    (6, "GT", "ABOVE"),
+    (7, "0:2, 0:2", "0:9, 0:2"),
+    (7, "0:2, 0:2", "0:2"),
+    (8, "dimensions = [0]", "dimensions = [5]"),
+    (8, "init: %z", "init: %x"),
+    (10, "%4", "%6"),
+    (12, "tensor<2xf32>", "tensor<3xf32>"),
+    (12, "%4", "%4 %"),
+    (13, "stablehlo.return", "stablehlo.sine"),
+    (15, "tensor<2xf32>", "tensor<2xf32"),
+];
+
+#[test]
+fn errors_name_the_damaged_line() {
+    Module::from_text(SOUND).unwrap();
+    let mut wrong = Vec::new();
+    for (line, from, to) in DAMAGED {
+        let mut lines: Vec<String> = SOUND.lines().map(str::to_owned).collect();
+        let damaged = lines[line - 1].replacen(from, to, 1);
+        assert_ne!(damaged, lines[line - 1], "{from}");
+        lines[line - 1] = damaged;
+        let error = error_of(&lines.join("\n"));
+        let places = [format!("line {line}: "), format!("(line {line}): ")];
+        if !places.iter().any(|place| error.contains(place)) {
+            wrong.push(format!("line {line}, {to}: {error}"));
+        }
+    }
+    assert_eq!(wrong.join("\n"), "");
+}
+
 #[test]
 fn recursion_and_expansion_are_limited() {
     let call = "%0 = func.call @main(%x) : (tensor<f32>) -> tensor<f32>\nreturn %0 : tensor<f32>";
@@ -172,6 +237,8 @@ fn the_generic_form_equals_the_short_form() {
     assert_eq!(digest(&short), digest(generic));
 }
 
+const WEIGHTS_ARE_INPUTS: ReadOptions = ReadOptions { weights: Weights::Inputs, platform: None };
+
 #[test]
 fn constants_become_inputs_on_request() {
     let text = main_of(
@@ -181,7 +248,7 @@ fn constants_become_inputs_on_request() {
          %1 = stablehlo.add %x, %0 : tensor<2xf32>\n\
          return %1 : tensor<2xf32>",
     );
-    let module = Module::from_text_with(&text, Weights::Inputs).unwrap();
+    let module = Module::from_bytes(text.as_bytes(), &WEIGHTS_ARE_INPUTS).unwrap();
     assert_eq!(module.program().inputs().len(), 2);
     assert_eq!(module.weights()[0].to_vec::<f32>().unwrap(), [1.0, 2.0]);
 }
@@ -193,7 +260,7 @@ fn resources_hold_constants() {
         "tensor<2xf32>",
         "%0 = stablehlo.constant dense_resource<w> : tensor<2xf32>\nreturn %0 : tensor<2xf32>",
     ) + "\n{-#\n dialect_resources: { builtin: { w: \"0x040000000000803F00000040\" } }\n#-}";
-    let module = Module::from_text_with(&text, Weights::Inputs).unwrap();
+    let module = Module::from_bytes(text.as_bytes(), &WEIGHTS_ARE_INPUTS).unwrap();
     assert_eq!(module.weights()[0].to_vec::<f32>().unwrap(), [1.0, 2.0]);
 }
 
@@ -256,13 +323,13 @@ fn exports() -> Vec<(String, Vec<u8>)> {
 }
 
 fn error_of_bytes(bytes: &[u8]) -> String {
-    Module::from_bytes(bytes, Weights::Constants).unwrap_err().to_string()
+    Module::from_bytes(bytes, &ReadOptions::default()).unwrap_err().to_string()
 }
 
 #[test]
 fn exports_have_names_and_containers() {
     let (_, bytes) = exports().into_iter().find(|(name, _)| name == "scan.jax").unwrap();
-    let module = Module::from_bytes(&bytes, Weights::Constants).unwrap();
+    let module = Module::from_bytes(&bytes, &ReadOptions::default()).unwrap();
     assert_eq!(module.input_names(), [Some("xs".into()), Some("start".into())]);
     assert_eq!(module.output_names(), [Some("result[0]".into()), Some("result[1]".into())]);
     let arguments = Tree::Tuple(vec![Tree::Leaf, Tree::Leaf]);
@@ -277,7 +344,7 @@ fn exports_have_names_and_containers() {
 #[test]
 fn nodes_have_the_lines_of_the_exported_function() {
     let (_, bytes) = exports().into_iter().find(|(name, _)| name == "gpt.jax").unwrap();
-    let module = Module::from_bytes(&bytes, Weights::Constants).unwrap();
+    let module = Module::from_bytes(&bytes, &ReadOptions::default()).unwrap();
     let graph = module.program().graph();
     let lines: std::collections::BTreeSet<u32> = graph
         .post_order(module.program().outputs())
@@ -380,4 +447,51 @@ fn other_bytes_are_refused() {
     }
     let error = error_of_bytes(b"ML\xefR\x0f\0");
     assert_eq!(error, "StableHLO: byte 4: the version must be at most 6; got 7");
+}
+
+/// A function for two platforms, as JAX writes it. The second branch has an unsupported operation.
+const PLATFORMS: &str = "func.func @main(%p: tensor<i32> {jax.global_constant = \"_platform_index\"}, \
+    %x: tensor<2xf32> {jax.arg_info = \"x\"}) -> tensor<2xf32> {\n\
+    %0 = \"stablehlo.case\"(%p) ({\n\
+      %1 = stablehlo.sine %x : tensor<2xf32>\n\
+      stablehlo.return %1 : tensor<2xf32>\n\
+    }, {\n\
+      %1 = stablehlo.custom_call @unknown(%x) : (tensor<2xf32>) -> tensor<2xf32>\n\
+      stablehlo.return %1 : tensor<2xf32>\n\
+    }) : (tensor<i32>) -> tensor<2xf32>\n\
+    return %0 : tensor<2xf32>\n}";
+
+#[test]
+fn only_one_platform_is_built() {
+    let module = Module::from_text(PLATFORMS).unwrap();
+    assert_eq!(module.input_names(), [Some("x".into())]);
+    assert_eq!(module.program().inputs().len(), 1);
+    let printed = module.program().to_string();
+    assert!(printed.contains("sin a") && !printed.contains("cond"), "{printed}");
+    let options = ReadOptions { platform: Some("cuda".into()), ..ReadOptions::default() };
+    let error = Module::from_bytes(PLATFORMS.as_bytes(), &options).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "StableHLO: platform: the file must name its platforms; got \"cuda\""
+    );
+}
+
+/// An export for `cpu` and `cuda` of `lax.platform_dependent(x, cpu=jnp.sin, cuda=jnp.cos)`.
+#[test]
+fn platforms_have_names_in_exports() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/import/platforms.jax");
+    let bytes = std::fs::read(path).unwrap();
+    let printed = |platform: Option<&str>| {
+        let platform = platform.map(str::to_owned);
+        let options = ReadOptions { platform, ..ReadOptions::default() };
+        let module = Module::from_bytes(&bytes, &options)?;
+        assert!(module.signature().is_some());
+        Ok::<_, ImportError>(module.program().to_string())
+    };
+    for (platform, function) in [(None, "sin"), (Some("cpu"), "sin"), (Some("cuda"), "cos")] {
+        let text = printed(platform).unwrap();
+        assert!(text.contains(function) && text.lines().count() == 2, "{text}");
+    }
+    let error = printed(Some("tpu")).unwrap_err().to_string();
+    assert_eq!(error, "StableHLO: platform: must be one of cpu, cuda; got \"tpu\"");
 }

@@ -6,7 +6,8 @@ use nxla_expr::TensorType;
 
 use super::lexer::{Lexer, Token};
 use super::syntax::{
-    Attribute, Dense, Function, Operation, Position, Region, Syntax, Type, ValueId,
+    Attribute, Dense, Function, GLOBAL_CONSTANT, Operation, Position, Region, Syntax, Type,
+    ValueId, is_platform_index, string_entry,
 };
 use super::{MAX_DEPTH, attributes, malformed_line, types};
 use crate::Result;
@@ -166,7 +167,8 @@ impl<'a> Parser<'a> {
         let Token::Symbol(name) = self.lexer.next()? else {
             return Err(self.lexer.unexpected("the name of a function"));
         };
-        let (inputs, input_names, parameters) = self.function_inputs()?;
+        let Inputs { types: inputs, names: input_names, platform, parameters } =
+            self.function_inputs()?;
         let (mut outputs, mut output_names) = (Vec::new(), Vec::new());
         if self.lexer.peek()? == Token::Arrow {
             self.lexer.next()?;
@@ -183,6 +185,7 @@ impl<'a> Parser<'a> {
             name: name.to_owned(),
             inputs,
             input_names,
+            platform,
             outputs,
             output_names,
             body: Region { parameters, operations, ..Region::default() },
@@ -191,37 +194,36 @@ impl<'a> Parser<'a> {
         }))
     }
 
-    fn function_inputs(&mut self) -> Result<(Vec<Type>, Vec<Option<String>>, Vec<ValueId>)> {
-        let (mut inputs, mut names, mut parameters) = (Vec::new(), Vec::new(), Vec::new());
+    fn function_inputs(&mut self) -> Result<Inputs> {
+        let mut inputs = Inputs::default();
         self.lexer.expect(b'(')?;
         while !self.lexer.eat(b')')? {
             if let Token::Value(name) = self.lexer.peek()? {
                 self.lexer.next()?;
                 self.lexer.expect(b':')?;
-                parameters.push(self.define(name, 1));
+                inputs.parameters.push(self.define(name, 1));
             }
-            inputs.push(types::read(&mut self.lexer, 0)?);
-            let info = self.information("jax.arg_info")?;
+            inputs.types.push(types::read(&mut self.lexer, 0)?);
+            let information = self.information()?;
+            if is_platform_index(&string_entry(&information, GLOBAL_CONSTANT)) {
+                inputs.platform = Some(inputs.names.len());
+            }
             let location = self.location()?;
-            names.push(info.or(location));
+            inputs.names.push(string_entry(&information, "jax.arg_info").or(location));
             if !self.lexer.eat(b',')? {
                 self.lexer.expect(b')')?;
                 break;
             }
         }
-        Ok((inputs, names, parameters))
+        Ok(inputs)
     }
 
-    /// Reads the attributes of an input or output of a function, and returns one of them.
-    fn information(&mut self, key: &str) -> Result<Option<String>> {
+    /// Reads the attributes of an input or output of a function.
+    fn information(&mut self) -> Result<Vec<(String, Attribute)>> {
         if !self.lexer.eat(b'{')? {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        let entries = attributes::dictionary(&mut self.lexer, &self.resources, 0)?;
-        Ok(entries.into_iter().find_map(|(name, value)| match value {
-            Attribute::String(value) if name == key => Some(value),
-            _ => None,
-        }))
+        attributes::dictionary(&mut self.lexer, &self.resources, 0)
     }
 
     fn function_outputs(&mut self) -> Result<(Vec<Type>, Vec<Option<String>>)> {
@@ -231,7 +233,7 @@ impl<'a> Parser<'a> {
         let (mut outputs, mut names) = (Vec::new(), Vec::new());
         while !self.lexer.eat(b')')? {
             outputs.push(types::read(&mut self.lexer, 0)?);
-            names.push(self.information("jax.result_info")?);
+            names.push(string_entry(&self.information()?, "jax.result_info"));
             if !self.lexer.eat(b',')? {
                 self.lexer.expect(b')')?;
                 break;
@@ -512,6 +514,16 @@ impl<'a> Parser<'a> {
         };
         Ok(())
     }
+}
+
+/// The inputs of a function.
+#[derive(Default)]
+struct Inputs {
+    types: Vec<Type>,
+    names: Vec<Option<String>>,
+    /// The input that is the index of the platform.
+    platform: Option<usize>,
+    parameters: Vec<ValueId>,
 }
 
 /// Adds the dialect to the operations that omit it.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{Damage, readers};
 
 use nxla_expr::{ExprId, Graph, Program};
-use nxla_import::stablehlo::{Module, Weights};
+use nxla_import::stablehlo::{Module, ReadOptions};
 use nxla_tensor::{DType, HostTensor};
 
 /// The tensors of a file in the format of safetensors.
@@ -165,7 +165,7 @@ fn bytecode_equals_text() {
         let is_lowered = LOWERED.iter().any(|name| path.file_stem().unwrap() == *name);
         let text = Module::from_text(&text).unwrap();
         let mut check = |difference: &str| failed.push(format!("{}: {difference}", path.display()));
-        match Module::from_bytes(&std::fs::read(&path).unwrap(), Weights::Constants) {
+        match Module::from_bytes(&std::fs::read(&path).unwrap(), &ReadOptions::default()) {
             Ok(module) => {
                 if module.program().digest() != text.program().digest() && !is_lowered {
                     check("another digest");

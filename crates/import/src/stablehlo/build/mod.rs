@@ -22,7 +22,7 @@ mod window;
 use std::collections::{BTreeMap, BTreeSet};
 
 use nxla_expr::{ExprId, Graph, Line, Program, Source, SourceId, TensorType};
-use nxla_tensor::HostTensor;
+use nxla_tensor::{HostTensor, Scalar};
 use rustc_hash::FxHashMap;
 
 use super::syntax::{Function, Operation, Position, Region, Syntax, Type, ValueId};
@@ -105,8 +105,8 @@ pub(super) struct Builder<'a> {
     sources: FxHashMap<Line, SourceId>,
 }
 
-/// Builds the main function of a module.
-pub(super) fn main_function(syntax: &Syntax, weights: Weights) -> Result<Module> {
+/// Builds the main function of a module for one of its platforms.
+pub(super) fn main_function(syntax: &Syntax, weights: Weights, platform: usize) -> Result<Module> {
     let main = syntax.functions.iter().find(|function| function.name == "main");
     let Some(main) = main.or(syntax.functions.first()) else {
         return Err(malformed_at(Position::Line(1), "the module must have a function"));
@@ -124,20 +124,7 @@ pub(super) fn main_function(syntax: &Syntax, weights: Weights) -> Result<Module>
         inputs: Vec::new(),
         sources: FxHashMap::default(),
     };
-    let mut arguments = Vec::new();
-    for (index, ty) in main.inputs.iter().enumerate() {
-        let Type::Tensor(ty) = ty else {
-            builder.report(
-                "func.func",
-                main.position,
-                format!("input {index} has type {}", name_of(ty)),
-            );
-            arguments.push(Slot::Unsupported);
-            continue;
-        };
-        arguments.push(Slot::Node(builder.graph.parameter(index, ty.clone())));
-        builder.inputs.push(ty.clone());
-    }
+    let (arguments, input_names) = builder.main_inputs(main, platform)?;
     let outputs = builder.function(main, &arguments)?;
     if !builder.unsupported.is_empty() {
         let mut list = builder.unsupported;
@@ -163,7 +150,7 @@ pub(super) fn main_function(syntax: &Syntax, weights: Weights) -> Result<Module>
     let name = name.strip_prefix("jit_").unwrap_or(name);
     Ok(Module {
         program: program.with_name(name),
-        input_names: main.input_names.clone(),
+        input_names,
         output_names: main.output_names.clone(),
         weights: builder.weight_values,
         signature: None,
@@ -201,6 +188,34 @@ impl<'a> Builder<'a> {
         self.inputs.push(ty);
         self.weight_values.push(tensor.clone());
         Ok(input)
+    }
+
+    /// Creates the inputs of the main function, and returns its arguments and the names of the inputs.
+    /// The index of the platform is a constant instead of an input.
+    fn main_inputs(
+        &mut self,
+        main: &Function,
+        platform: usize,
+    ) -> Result<(Vec<Slot>, Vec<Option<String>>)> {
+        let (mut arguments, mut names) = (Vec::new(), Vec::new());
+        for (index, (ty, name)) in main.inputs.iter().zip(&main.input_names).enumerate() {
+            let Type::Tensor(ty) = ty else {
+                let why = format!("input {index} has type {}", name_of(ty));
+                self.report("func.func", main.position, why);
+                arguments.push(Slot::Unsupported);
+                continue;
+            };
+            arguments.push(Slot::Node(if main.platform == Some(index) {
+                let platform = Scalar::Int(i64::try_from(platform).unwrap_or(i64::MAX));
+                let constant = self.graph.constant(platform.cast(ty.dtype), ty.clone());
+                constant.map_err(|error| build_error("func.func", main.position, error))?
+            } else {
+                names.push(name.clone());
+                self.inputs.push(ty.clone());
+                self.graph.parameter(self.inputs.len() - 1, ty.clone())
+            }));
+        }
+        Ok((arguments, names))
     }
 
     fn report(&mut self, op: &str, position: Position, why: String) {

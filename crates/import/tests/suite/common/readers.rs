@@ -5,15 +5,16 @@
 use nxla_expr::TensorType;
 use nxla_expr::verify::verify_program;
 use nxla_import::onnx::{Dim, Model, NoExternal};
-use nxla_import::stablehlo::{Module, Weights};
+use nxla_import::stablehlo::{Module, ReadOptions, Weights};
 
 /// Reads a StableHLO module in textual form, and in the form of the bytes.
 pub fn stablehlo(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
+    let weights_are_inputs = ReadOptions { weights: Weights::Inputs, ..ReadOptions::default() };
     let modules = [
         Module::from_text(&text),
-        Module::from_bytes(bytes, Weights::Constants),
-        Module::from_bytes(bytes, Weights::Inputs),
+        Module::from_bytes(bytes, &ReadOptions::default()),
+        Module::from_bytes(bytes, &weights_are_inputs),
     ];
     for module in modules.into_iter().flatten() {
         verify_program(module.program()).expect("what is read holds together");
