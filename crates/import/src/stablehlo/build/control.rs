@@ -106,8 +106,8 @@ impl Builder<'_> {
         Ok(nodes_of(&outputs).map(|outputs| self.graph.traced(mark, outputs)))
     }
 
-    /// Builds a conditional, or only the branch that a constant selects. Branch 0 of `if` is taken for true; branch `i` of `case` for the index `i`,
-    /// the last one for every other index.
+    /// Builds a conditional, or only the branch that a constant selects. Branch 0 of `if` is taken for
+    /// true; branch `i` of `case` for the index `i`, the last one for every other index.
     fn branches(
         &mut self,
         operation: &Operation,
